@@ -1,0 +1,1 @@
+//! Benchmarks of NewMadeleine and of plain sockets beside it.

@@ -1,0 +1,2 @@
+//! The command `nmad`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Drivers of NewMadeleine: one folder per kind of network.

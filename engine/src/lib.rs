@@ -1,0 +1,1 @@
+//! The sans-IO core of NewMadeleine: collect, schedule, transfer.

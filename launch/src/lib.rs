@@ -1,0 +1,1 @@
+//! Who am I, who are you: bootstrap of NewMadeleine jobs.

@@ -1,0 +1,1 @@
+//! Threads of NewMadeleine: who turns the pump, and when.

@@ -1,0 +1,1 @@
+//! The deterministic world in which the engine runs in virtual time.

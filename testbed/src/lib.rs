@@ -1,0 +1,1 @@
+//! Several hosts with unequal rails on one machine.

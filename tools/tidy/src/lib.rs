@@ -1,0 +1,1 @@
+//! Reads every source file and says where the house is untidy.

@@ -1,0 +1,1 @@
+//! Packets and frames of NewMadeleine as bytes.

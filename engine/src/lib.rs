@@ -1,1 +1,37 @@
-//! The sans-IO core of NewMadeleine: collect, schedule, transfer.
+//! The sans-IO core of NewMadeleine. Its folders are the three layers of figure 1 of P1.
+//!
+//! - [`collect`]: what the application asked: requests, matching, order, the window.
+//! - [`schedule`]: what an idle rail carries: strategies and the packet builder.
+//! - [`transfer`]: what rails are told and report: drivers, links, landings, credits.
+//!
+//! [`Engine`] joins them; [`pump`] is the only loop. The core asks nobody, it is asked: it reads no clock,
+//! opens no socket and starts no thread. Time is an argument, so that real hosts and simulated ones run
+//! the same code. It must never know which networks exist or how processes found each other.
+#![no_std]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+pub mod clock;
+pub mod collect;
+mod engine;
+#[allow(unsafe_code)]
+pub mod memory;
+pub mod packet;
+pub mod pump;
+pub mod schedule;
+mod slab;
+pub mod transfer;
+
+pub use clock::{Duration, Instant};
+pub use collect::message::{Packing, Unpacking};
+pub use collect::request::{Completion, Context, Envelope, Error, Hints, Source, Tag, TagMatch};
+pub use collect::window::{Entry, Scope, Window};
+pub use engine::{Config, Engine, Notice, PeerView};
+pub use memory::{Segment, Segments};
+pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
+pub use schedule::builder::PacketBuilder;
+pub use schedule::feed::Feed;
+pub use schedule::strategy::{Maker, RailView, Registry, Shares, Strategy, UnknownStrategy};
+pub use transfer::driver::{Driver, Event, Limits, Order};
+pub use transfer::rail::{Opening, RailCounters};

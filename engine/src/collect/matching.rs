@@ -1,0 +1,176 @@
+//! Matching: which receive takes which message, by (peer, context, tag) with wildcards.
+//!
+//! MPI's rule: a message goes to the receive posted first among those that take it, a receive gets the
+//! message that arrived first among those it takes. Both lookups take constant time when thousands wait.
+
+use super::lists::{ListKey, Listed, Lists, Neighbours};
+use super::request::{Context, Envelope, Source, TagMatch};
+use crate::packet::RequestId;
+use alloc::boxed::Box;
+
+/// Data of unexpected messages up to this length lies in the entry itself.
+const INLINE: usize = 22;
+
+/// What arrived before its receive was posted.
+#[derive(Debug)]
+pub(crate) enum Arrived {
+    /// The data of a small message.
+    Inline([u8; INLINE], u8),
+    /// The data of a larger eager message, stored at its own size.
+    Stored(Box<[u8]>),
+    /// Only the request to send, and whether its sender waits for a Fin.
+    Rts { fin: bool },
+}
+
+impl Arrived {
+    pub(crate) fn copy(data: &[u8]) -> Arrived {
+        if data.len() > INLINE {
+            return Arrived::Stored(Box::from(data));
+        }
+        let mut inline = [0; INLINE];
+        inline[..data.len()].copy_from_slice(data);
+        Arrived::Inline(inline, data.len() as u8)
+    }
+}
+
+/// A message without a receive.
+#[derive(Debug)]
+pub(crate) struct Unexpected {
+    pub(crate) envelope: Envelope,
+    pub(crate) body: Arrived,
+    /// The sender's request if it waits for an answer, zero if not.
+    pub(crate) request: u64,
+    neighbours: [Neighbours; 4],
+}
+
+impl Listed<4> for Unexpected {
+    fn key(&self, class: usize) -> ListKey {
+        ListKey {
+            context: self.envelope.context.0,
+            peer: (class & 1 == 0).then_some(self.envelope.peer.0),
+            tag: (class & 2 == 0).then_some(self.envelope.tag.0),
+        }
+    }
+
+    fn neighbours(&mut self) -> &mut [Neighbours; 4] {
+        &mut self.neighbours
+    }
+}
+
+/// A receive without a message.
+#[derive(Debug)]
+struct Posted {
+    request: RequestId,
+    key: ListKey,
+    /// Order of posting, to decide between lists.
+    turn: u64,
+    neighbours: [Neighbours; 1],
+}
+
+impl Listed<1> for Posted {
+    fn key(&self, _: usize) -> ListKey {
+        self.key
+    }
+
+    fn neighbours(&mut self) -> &mut [Neighbours; 1] {
+        &mut self.neighbours
+    }
+}
+
+/// Posted receives and unexpected messages of all peers.
+#[derive(Debug, Default)]
+pub(crate) struct Matching {
+    posted: Lists<Posted, 1>,
+    unexpected: Lists<Unexpected, 4>,
+    turn: u64,
+    /// Posted receives with a wildcard; while there is none, one lookup decides.
+    wild: usize,
+}
+
+impl Matching {
+    /// The unexpected message that such a receive would get.
+    #[inline]
+    pub(crate) fn peek(&self, from: Source, context: Context, tag: TagMatch) -> Option<u32> {
+        if self.unexpected.len() == 0 {
+            return None;
+        }
+        self.unexpected.first(&key(from, context, tag))
+    }
+
+    pub(crate) fn unexpected(&self, place: u32) -> Option<&Unexpected> {
+        self.unexpected.get(place)
+    }
+
+    pub(crate) fn take(&mut self, place: u32) -> Option<Unexpected> {
+        self.unexpected.remove(place)
+    }
+
+    pub(crate) fn unexpected_count(&self) -> usize {
+        self.unexpected.len()
+    }
+
+    /// Posts a receive for which no message is there.
+    #[inline]
+    pub(crate) fn post(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) -> u32 {
+        let key = key(from, context, tag);
+        self.wild += usize::from(is_wild(&key));
+        self.turn += 1;
+        self.posted.insert(Posted { request, key, turn: self.turn, neighbours: Default::default() })
+    }
+
+    /// Whether a message with this exact key would go to the receive at `place`.
+    pub(crate) fn is_first(&self, place: u32) -> bool {
+        let Some(posted) = self.posted.get(place) else { return false };
+        let (Some(_), Some(_)) = (posted.key.peer, posted.key.tag) else { return false };
+        self.first(posted.key) == Some(place)
+    }
+
+    /// Takes back a receive that is not matched yet.
+    pub(crate) fn retract(&mut self, place: u32) {
+        if let Some(posted) = self.posted.remove(place) {
+            self.wild -= usize::from(is_wild(&posted.key));
+        }
+    }
+
+    /// The receive that takes this message, which is no longer posted then.
+    #[inline]
+    pub(crate) fn arrive(&mut self, envelope: &Envelope) -> Option<RequestId> {
+        if self.posted.len() == 0 {
+            return None;
+        }
+        let exact =
+            ListKey { context: envelope.context.0, peer: Some(envelope.peer.0), tag: Some(envelope.tag.0) };
+        let posted = self.posted.remove(self.first(exact)?)?;
+        self.wild -= usize::from(is_wild(&posted.key));
+        Some(posted.request)
+    }
+
+    /// Keeps a message that no receive takes.
+    pub(crate) fn keep(&mut self, envelope: Envelope, body: Arrived, request: u64) {
+        self.unexpected.insert(Unexpected { envelope, body, request, neighbours: Default::default() });
+    }
+
+    #[inline]
+    fn first(&self, exact: ListKey) -> Option<u32> {
+        let named = self.posted.first(&exact);
+        if self.wild == 0 {
+            return named;
+        }
+        let any_source = ListKey { peer: None, ..exact };
+        let others = [any_source, ListKey { tag: None, ..exact }, ListKey { tag: None, ..any_source }];
+        let all = others.iter().filter_map(|key| self.posted.first(key)).chain(named);
+        all.min_by_key(|&place| self.posted.get(place).map_or(u64::MAX, |p| p.turn))
+    }
+}
+
+fn key(from: Source, context: Context, tag: TagMatch) -> ListKey {
+    ListKey {
+        context: context.0,
+        peer: if let Source::Peer(peer) = from { Some(peer.0) } else { None },
+        tag: if let TagMatch::Exact(tag) = tag { Some(tag.0) } else { None },
+    }
+}
+
+fn is_wild(key: &ListKey) -> bool {
+    key.peer.is_none() || key.tag.is_none()
+}

@@ -1,0 +1,159 @@
+//! Requests: what the application asked, its state, and what it is told at the end.
+
+use crate::memory::Segments;
+use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use alloc::boxed::Box;
+use core::fmt;
+
+/// Communication context: messages of different contexts never match. The upper half of the numbers is
+/// the engine's own (pieces of incremental messages).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Context(pub u32);
+
+impl Context {
+    /// Contexts below this are the application's.
+    pub const LIMIT: u32 = 1 << 31;
+}
+
+/// What a receive names to tell messages apart; all 64 bits are the application's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tag(pub u64);
+
+/// From whom a receive takes a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// From this peer only.
+    Peer(PeerId),
+    /// From anybody.
+    Any,
+}
+
+/// Which tags a receive takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TagMatch {
+    /// This tag only.
+    Exact(Tag),
+    /// Any tag of the context.
+    Any,
+}
+
+/// What the application knows about a message and the scheduler may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hints {
+    /// Higher goes first; zero is usual.
+    pub priority: i8,
+    /// Dedicates the message to one rail.
+    pub rail: Option<RailId>,
+    /// Complete only when the receiver has matched it (MPI's synchronous mode).
+    pub synchronous: bool,
+    /// May overtake and be overtaken by other messages of its flow.
+    pub unordered: bool,
+}
+
+/// What is known about a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Envelope {
+    /// Who sent it (for a send request: who gets it).
+    pub peer: PeerId,
+    /// Context.
+    pub context: Context,
+    /// Tag.
+    pub tag: Tag,
+    /// Bytes of the message as sent.
+    pub len: u64,
+    /// Place in its flow; zero for unordered messages.
+    pub seq: u32,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Error {
+    /// The message was longer than the receive buffer; the first `capacity` bytes are there, nothing else
+    /// is lost.
+    Truncated {
+        /// The message.
+        envelope: Envelope,
+        /// Bytes of the receive buffer.
+        capacity: u64,
+    },
+    /// The peer is gone; [`crate::Engine::failure`] says why.
+    PeerLost(PeerId),
+    /// The receive was cancelled before it matched.
+    Cancelled,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Truncated { envelope, capacity } => write!(
+                f,
+                "message of {} B from peer {} (tag {:#x}) is longer than the receive buffer of {capacity} B",
+                envelope.len, envelope.peer.0, envelope.tag.0
+            ),
+            Error::PeerLost(peer) => write!(f, "peer {} is gone", peer.0),
+            Error::Cancelled => write!(f, "cancelled"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// The end of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// Which request; its name is free for reuse.
+    pub request: RequestId,
+    /// How it ended.
+    pub result: Result<Envelope, Error>,
+}
+
+/// A request that runs.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// A small message that is in the window, or on a rail in place.
+    Eager(Envelope),
+    /// A large message: its envelope, memory, and how far it is.
+    Large(Box<Outgoing>),
+    /// A receive.
+    Recv(Recv),
+}
+
+/// State of a large send.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) envelope: Envelope,
+    pub(crate) data: Segments,
+    pub(crate) hints: Hints,
+    /// Set by the Cts or by a promise.
+    pub(crate) grant: Option<Grant>,
+    /// The receiver will say when it has everything; until then chunks may have to be sent again.
+    pub(crate) wants_fin: bool,
+    pub(crate) has_fin: bool,
+    /// Chunks that a rail holds; user memory is in use.
+    pub(crate) at_rails: u32,
+    /// Bytes that rails reported as sent.
+    pub(crate) sent: u64,
+}
+
+/// The receiver's permission to send the body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grant {
+    pub(crate) landing: LandingId,
+    pub(crate) len: u64,
+    pub(crate) keys: nmad_wire::Keys,
+}
+
+/// State of a receive.
+#[derive(Debug)]
+pub(crate) struct Recv {
+    pub(crate) into: Segments,
+    pub(crate) from: Source,
+    pub(crate) context: Context,
+    pub(crate) tag: TagMatch,
+    /// Place in the table of posted receives while unmatched.
+    pub(crate) posted: Option<u32>,
+    /// Where a large message lands, or is promised to.
+    pub(crate) landing: Option<LandingId>,
+    /// The incremental message of which this is the first piece.
+    pub(crate) message: Option<u64>,
+}

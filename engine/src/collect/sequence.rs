@@ -1,0 +1,119 @@
+//! Order within a flow: the messages of one peer and context match in the order of their submission,
+//! whatever rails they took.
+
+use super::matching::Arrived;
+use super::request::Envelope;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use hashbrown::HashMap;
+
+/// A message that arrived before an earlier one of its flow.
+#[derive(Debug)]
+pub(crate) struct Early {
+    pub(crate) envelope: Envelope,
+    pub(crate) body: Arrived,
+    /// The sender's request if it waits for an answer, zero if not.
+    pub(crate) request: u64,
+    /// The promised landing that the message uses, zero for none.
+    pub(crate) landing: u64,
+}
+
+/// One direction each of one peer and context.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// Number of the next message to send.
+    pub(crate) send_next: u32,
+    /// Number of the next message to match.
+    pub(crate) recv_next: u32,
+    /// The last message matched was large: it pays to promise landings.
+    pub(crate) large: bool,
+    /// Messages without order were sent: promises, which rely on the order, are not used.
+    pub(crate) relaxed: bool,
+    early: Option<Box<BTreeMap<u32, Early>>>,
+}
+
+/// Where an arriving message stands in its flow.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Next,
+    Early,
+    /// Was there already: a violation of the protocol.
+    Past,
+}
+
+impl Flow {
+    #[inline]
+    pub(crate) fn place(&self, seq: u32) -> Place {
+        match seq.wrapping_sub(self.recv_next) {
+            0 => Place::Next,
+            ahead if ahead < 1 << 31 => Place::Early,
+            _ => Place::Past,
+        }
+    }
+
+    /// Keeps an early message; false if one with this number is there already.
+    pub(crate) fn park(&mut self, early: Early) -> bool {
+        let seq = early.envelope.seq;
+        self.early.get_or_insert_default().insert(seq, early).is_none()
+    }
+
+    /// The next message in order, if it is already there.
+    #[inline]
+    pub(crate) fn next_early(&mut self) -> Option<Early> {
+        let next = self.recv_next;
+        let early = self.early.as_mut()?;
+        let found = early.remove(&next);
+        if early.is_empty() {
+            self.early = None;
+        }
+        found
+    }
+}
+
+/// Flows of one peer, by context.
+#[derive(Debug, Default)]
+pub(crate) struct Flows(HashMap<u32, Flow, Mix>);
+
+impl Flows {
+    #[inline]
+    pub(crate) fn of(&mut self, context: u32) -> &mut Flow {
+        self.0.entry(context).or_default()
+    }
+}
+
+/// A fixed hash of one number, so that runs repeat bit for bit.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Mix(u64);
+
+impl core::hash::BuildHasher for Mix {
+    type Hasher = Mix;
+
+    #[inline]
+    fn build_hasher(&self) -> Mix {
+        Mix(0)
+    }
+}
+
+impl core::hash::Hasher for Mix {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}

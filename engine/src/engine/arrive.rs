@@ -1,0 +1,330 @@
+//! Rail to application: what a rail reports.
+
+use super::Engine;
+use super::peer::Standing;
+use crate::clock::Instant;
+use crate::collect::matching::Arrived;
+use crate::collect::request::{Context, Envelope, Request, Tag};
+use crate::collect::sequence::{Early, Place};
+use crate::packet::{PeerId, RailId, RequestId};
+use crate::transfer::driver::{Event, Order};
+use crate::transfer::link::State;
+use crate::transfer::retention::Released;
+use nmad_wire::{Credit, Eager, Fin, Frame, Header, Kind, Rts, flags, frames};
+
+/// Replays of replays come with each further rail that dies; there are no more than rails.
+const REPLAY_DEPTH: usize = nmad_wire::MAX_RAILS;
+/// Packet buffers kept for reuse.
+const BUFFERS_MAX: usize = 64;
+
+impl Engine {
+    /// A rail reports something.
+    #[inline]
+    pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
+        match event {
+            Event::Arrived { from, packet } => {
+                if let Err(why) = self.on_packet(now, rail, from, packet) {
+                    self.violate(from, why);
+                }
+            }
+            Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
+            Event::Landed { from, number, ack, landing, offset, len, kept } => {
+                self.on_number(now, rail, from, number, ack);
+                self.rails[rail.index()].counters.chunks_in += 1;
+                if kept && let Err(why) = self.on_landed(from, landing, offset, len) {
+                    self.violate(from, why);
+                }
+            }
+            Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
+            Event::Lost { peer, why, unsent } => self.on_lost(rail, peer, &why, unsent),
+        }
+    }
+
+    fn on_up(&mut self, now: Instant, rail: RailId, id: PeerId, remote: u8) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let gone = peer.is_gone();
+        let Some(link) = peer.link_mut(rail) else { return };
+        if gone || link.state == State::Dead {
+            self.rails[rail.index()].errands.push_back(Order::Close { to: id });
+            self.has_errands = true;
+            return;
+        }
+        (link.state, link.remote, link.progress_at) = (State::Up, Some(remote), now);
+        peer.topology_changed(&self.rails);
+        self.make_ready(id);
+    }
+
+    /// Takes note of a number and an acknowledgement; false if the number was there before.
+    #[inline]
+    fn on_number(&mut self, now: Instant, rail: RailId, from: PeerId, number: u32, ack: u32) -> bool {
+        self.on_ack(now, rail, from, ack, 0);
+        let Some(peer) = self.peer_mut(from) else { return false };
+        let Some(link) = peer.link_mut(rail) else { return false };
+        let new = link.rx.accept(now, number);
+        if !link.lossy && link.ack_is_due(now) {
+            self.make_ready(from);
+        }
+        new
+    }
+
+    #[inline]
+    fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
+        let buffers = &mut self.buffers;
+        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let keeps = peer.keeps;
+        let Some(link) = peer.link_mut(rail).filter(|link| keeps && link.tx.is_plausible(ack)) else {
+            return;
+        };
+        let full = link.lossy && !link.accepts(usize::MAX);
+        let mut free = |packet| {
+            if buffers.len() < BUFFERS_MAX {
+                buffers.push(packet);
+            }
+        };
+        if let Some(sent_at) = link.tx.acknowledge(ack, beyond, &mut free) {
+            link.rtt.measured(now.since(sent_at));
+            link.progress_at = now;
+        }
+        if full {
+            self.make_ready(from);
+        }
+    }
+
+    #[inline]
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        packet: &[u8],
+    ) -> Result<(), &'static str> {
+        let header = Header::decode(packet).map_err(|e| e.0)?;
+        if header.len as usize != packet.len() {
+            return Err("length of the packet is not what arrived");
+        }
+        if self.peer(from).is_none_or(|peer| peer.is_gone()) {
+            return Ok(());
+        }
+        self.rails[rail.index()].counters.packets_in += 1;
+        match header.kind {
+            Kind::Packet => {
+                if !self.on_number(now, rail, from, header.number, header.ack) {
+                    return Ok(());
+                }
+            }
+            Kind::Notice => self.on_ack(now, rail, from, header.ack, 0),
+            Kind::Chunk | Kind::Control => return Err("chunk or control message as a packet"),
+        }
+        self.on_frames(now, rail, from, header.ack, &packet[Header::LEN..], 0)?;
+        self.consider_credit(from);
+        Ok(())
+    }
+
+    fn on_frames(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        ack: u32,
+        bytes: &[u8],
+        depth: usize,
+    ) -> Result<(), &'static str> {
+        for frame in frames(bytes) {
+            match frame.map_err(|e| e.0)? {
+                Frame::Eager(eager, data) => self.on_eager(from, eager, data)?,
+                Frame::Rts(rts) => self.on_rts(from, rts)?,
+                Frame::Cts(cts) => self.on_cts(from, cts)?,
+                Frame::Promise(promise) => self.on_promise(from, promise),
+                Frame::Fin(fin) => self.on_fin(from, fin),
+                // An acknowledgement in a replay is about a link that is dead.
+                Frame::Ack(_) if depth > 0 => {}
+                Frame::Ack(selective) => self.on_ack(now, rail, from, ack, selective.beyond),
+                Frame::Credit(credit) => {
+                    self.peer_mut(from).into_iter().for_each(|peer| peer.credit.granted(credit.limit));
+                }
+                Frame::Replay(_) if depth >= REPLAY_DEPTH => return Err("replays nested too deeply"),
+                Frame::Replay(replay) => {
+                    if self.is_new_replay(now, from, replay.rail, replay.number) {
+                        self.on_frames(now, rail, from, ack, replay.frames, depth + 1)?;
+                    }
+                }
+                Frame::LinkDown(down) => self.on_link_down(from, down.rail),
+                Frame::Withdraw(withdraw) => self.on_withdraw(from, withdraw.landing),
+                Frame::Withdrawn(answer) => self.on_withdrawn(from, answer),
+                Frame::Bye => {
+                    if let Some(peer) = self.peer_mut(from) {
+                        peer.standing = Standing::Leaving;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_new_replay(&mut self, now: Instant, from: PeerId, remote: u8, number: u32) -> bool {
+        let Some(peer) = self.peer_mut(from) else { return false };
+        let link = peer.links.iter_mut().find(|link| link.remote == Some(remote));
+        // A link that never came up on this side has brought nothing.
+        link.is_none_or(|link| link.rx.accept(now, number))
+    }
+
+    #[inline]
+    fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), &'static str> {
+        let envelope = Envelope {
+            peer: from,
+            context: Context(eager.context),
+            tag: Tag(eager.tag),
+            len: data.len() as u64,
+            seq: eager.seq,
+        };
+        let Some(peer) = self.peer_mut(from) else { return Ok(()) };
+        if !peer.credit.received(envelope.len) {
+            return Err("more eager data than it was granted");
+        }
+        if eager.flags & flags::UNORDERED == 0 {
+            let flow = peer.flows.of(eager.context);
+            match flow.place(eager.seq) {
+                Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
+                Place::Past => return Err("sequence number of an earlier message"),
+                Place::Early => {
+                    let body = Arrived::copy(data);
+                    let early = Early { envelope, body, request: eager.request, landing: 0 };
+                    return if flow.park(early) { Ok(()) } else { Err("sequence number used twice") };
+                }
+            }
+        }
+        match self.matching.arrive(&envelope) {
+            Some(request) => self.deliver(request, envelope, data, eager.request),
+            None => self.matching.keep(envelope, Arrived::copy(data), eager.request),
+        }
+        self.continue_flow(from, eager.context);
+        Ok(())
+    }
+
+    fn on_rts(&mut self, from: PeerId, rts: Rts) -> Result<(), &'static str> {
+        let (context, tag) = (Context(rts.context), Tag(rts.tag));
+        let envelope = Envelope { peer: from, context, tag, len: rts.len, seq: rts.seq };
+        let body = Arrived::Rts { fin: rts.flags & flags::FIN != 0 };
+        let early = Early { envelope, body, request: rts.request, landing: rts.landing };
+        let Some(peer) = self.peer_mut(from) else { return Ok(()) };
+        if rts.flags & flags::UNORDERED == 0 {
+            let flow = peer.flows.of(rts.context);
+            match flow.place(rts.seq) {
+                Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
+                Place::Past => return Err("sequence number of an earlier message"),
+                Place::Early => {
+                    return if flow.park(early) { Ok(()) } else { Err("sequence number used twice") };
+                }
+            }
+        }
+        self.match_parked(early);
+        self.continue_flow(from, rts.context);
+        Ok(())
+    }
+
+    /// Matches what had to wait for earlier messages of its flow.
+    #[inline]
+    fn continue_flow(&mut self, from: PeerId, context: u32) {
+        while let Some(peer) = self.peer_mut(from)
+            && let flow = peer.flows.of(context)
+            && let Some(early) = flow.next_early()
+        {
+            flow.recv_next = flow.recv_next.wrapping_add(1);
+            self.match_parked(early);
+        }
+    }
+
+    fn match_parked(&mut self, early: Early) {
+        let Early { envelope, body, request: theirs, landing } = early;
+        let Some(request) = self.matching.arrive(&envelope) else {
+            return self.matching.keep(envelope, body, theirs);
+        };
+        match body {
+            Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(len)], theirs),
+            Arrived::Stored(data) => self.deliver(request, envelope, &data, theirs),
+            Arrived::Rts { fin } => self.grant_landing(request, envelope, theirs, fin, landing),
+        }
+    }
+
+    /// A receive has matched a small message.
+    #[inline]
+    pub(super) fn deliver(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
+        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
+        recv.into.write(0, data);
+        let (landing, message) = (recv.landing, recv.message);
+        if let Some(landing) = landing {
+            self.close_landing(landing);
+        }
+        if let Some(message) = message {
+            self.first_piece_matched(message, &envelope);
+        }
+        if let Some(peer) = self.peer_mut(envelope.peer) {
+            peer.credit.consume(envelope.len);
+            peer.flows.of(envelope.context.0).large = false;
+            if theirs != 0 {
+                peer.control(&Frame::Fin(Fin { request: theirs }));
+                self.make_ready(envelope.peer);
+            }
+        }
+        self.end_recv(request, envelope);
+    }
+
+    /// Tells the peer its new limit when it is worth it. Also asked for when a receive consumes a message.
+    #[inline]
+    pub(super) fn consider_credit(&mut self, id: PeerId) {
+        let Some(peer) = self.peer_mut(id) else { return };
+        if let Some(limit) = peer.credit.next_limit() {
+            peer.control(&Frame::Credit(Credit { limit }));
+            self.make_ready(id);
+        }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, rail: RailId, to: PeerId, number: u32, packet: Option<crate::packet::Packet>) {
+        if let Some(notice) = packet.as_ref().filter(|p| is_notice(p)) {
+            debug_assert!(!notice.is_empty());
+            return self.recycle(packet);
+        }
+        let Some(peer) = self.peer_mut(to) else { return };
+        let keep = peer.keeps;
+        let more = !peer.has_nothing();
+        let Some(link) = peer.link_mut(rail) else { return };
+        let Released { packet, in_place, chunk } = link.tx.sent(number, packet, keep);
+        if more {
+            self.make_ready(to);
+        }
+        self.recycle(packet);
+        for request in in_place {
+            if let Some(Request::Eager(envelope)) = self.requests.remove(request.0) {
+                self.complete(request, Ok(envelope));
+            }
+        }
+        if let Some((request, landing, len)) = chunk {
+            self.on_chunk_sent(request, landing, len);
+        }
+    }
+
+    fn on_chunk_sent(&mut self, request: RequestId, landing: crate::packet::LandingId, len: u64) {
+        if let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) {
+            outgoing.at_rails -= 1;
+            if outgoing.grant.is_some_and(|grant| grant.landing == landing) {
+                outgoing.sent += len;
+            }
+            self.consider_sent(request);
+        }
+    }
+
+    #[inline]
+    fn recycle(&mut self, packet: Option<crate::packet::Packet>) {
+        if let Some(packet) = packet
+            && self.buffers.len() < BUFFERS_MAX
+        {
+            self.buffers.push(packet);
+        }
+    }
+}
+
+/// Whether a packet has no number of its own.
+pub(super) fn is_notice(packet: &crate::packet::Packet) -> bool {
+    packet.bytes.get(4) == Some(&(Kind::Notice as u8))
+}

@@ -1,0 +1,309 @@
+//! Window to rail: what an idle rail asks for.
+
+use super::Engine;
+use super::peer::Peer;
+use crate::clock::Instant;
+use crate::collect::request::Request;
+use crate::memory::Segments;
+use crate::packet::{Key, Packet, PeerId, RailId};
+use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
+use crate::schedule::feed::Feed;
+use crate::transfer::driver::Order;
+use crate::transfer::rail::Prepared;
+use crate::transfer::retention::{Cargo, ChunkCargo};
+use alloc::vec::Vec;
+use nmad_wire::{Ack, ChunkHeader, Frame, Kind};
+
+impl Engine {
+    /// What `rail` shall carry next; none if it is busy or nothing waits for it. `urgent`: the caller
+    /// waits, so the rail's clock does not count.
+    #[inline]
+    pub fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
+        let idle = urgent || now >= self.rails.get(rail.index())?.idle_at;
+        if self.rails[rail.index()].limits.lossy
+            && let Some(order) = self.timed_order(now, rail)
+        {
+            return Some(order);
+        }
+        if idle && let Some(order) = self.prepared_order(now, rail) {
+            return Some(order);
+        }
+        for _ in 0..self.ready.len() {
+            let id = *self.ready.front()?;
+            let order = self.order_for(now, rail, id, idle);
+            self.take_turn(id, now);
+            if order.is_some() {
+                return order;
+            }
+        }
+        None
+    }
+
+    /// A link to open or to give up on this rail.
+    pub fn next_errand(&mut self, rail: RailId) -> Option<Order> {
+        let errand = self.rails.get_mut(rail.index())?.errands.pop_front();
+        if errand.is_none() {
+            self.has_errands = self.rails.iter().any(|r| !r.errands.is_empty() || !r.openings.is_empty());
+        }
+        errand
+    }
+
+    /// Posting took the caller's core from `from` to `until`.
+    #[inline]
+    pub fn posted(&mut self, rail: RailId, from: Instant, until: Instant) {
+        if let Some(rail) = self.rails.get_mut(rail.index()) {
+            rail.posted(from, until);
+        }
+    }
+
+    /// The peer at the front goes to the back, or away when nothing of it waits for any rail.
+    #[inline]
+    fn take_turn(&mut self, id: PeerId, now: Instant) {
+        let done =
+            self.peer(id).is_none_or(|p| p.has_nothing() && !p.links.iter().any(|l| l.ack_is_due(now)));
+        if done {
+            self.ready.pop_front();
+            if let Some(peer) = self.peer_mut(id) {
+                peer.is_ready = false;
+            }
+        } else if self.ready.len() > 1 {
+            self.ready.rotate_left(1);
+        }
+    }
+
+    #[inline]
+    fn order_for(&mut self, now: Instant, rail: RailId, id: PeerId, idle: bool) -> Option<Order> {
+        let depth = self.rails[rail.index()].limits.depth;
+        let peer = self.peers[id.0 as usize].as_deref()?;
+        let link = peer.link(rail)?;
+        if !link.accepts(depth) {
+            return None;
+        }
+        let acknowledge = link.ack_is_due(now);
+        if idle || self.config.feed.feeds_busy(peer.window.backlog()) {
+            let order = self.packet_for(now, rail, id).or_else(|| self.chunk_for(now, rail, id));
+            if order.is_some() {
+                return order;
+            }
+        } else if self.config.feed == Feed::Prepare {
+            self.prepare(now, rail, id);
+        }
+        if acknowledge { self.notice_for(rail, id) } else { None }
+    }
+
+    #[inline]
+    fn packet_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
+        let built = self.build(now, rail, id, true)?;
+        Some(self.launch(now, rail, id, built))
+    }
+
+    /// Lets the strategy fill a packet.
+    #[inline]
+    fn build(&mut self, now: Instant, rail: RailId, id: PeerId, may_gather: bool) -> Option<Built> {
+        let state = &self.rails[rail.index()];
+        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        if peer.window.is_empty() {
+            return None;
+        }
+        let gather = if peer.keeps || !may_gather { 0 } else { state.limits.gather };
+        let bounds = Bounds { len: peer.packet_max, in_place_min: self.config.in_place_min, gather };
+        let buffer = self.buffers.pop().unwrap_or_default();
+        let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
+        let view = peer.view(rail, state);
+        peer.strategy.fill(now, &view, &mut peer.window, &mut builder);
+        let built = builder.finish();
+        if built.entries == 0 {
+            self.buffers.push(built.packet);
+            self.staged = built.staged;
+            return None;
+        }
+        Some(built)
+    }
+
+    /// Numbers a packet and gives it to the rail.
+    #[inline]
+    fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
+        let Built { mut packet, mut staged, in_place, entries } = built;
+        for request in staged.drain(..) {
+            if let Some(Request::Eager(envelope)) = self.requests.remove(request.0) {
+                self.complete(request, Ok(envelope));
+            }
+        }
+        self.staged = staged;
+        let peer = self.peers[id.0 as usize].as_deref_mut().expect("a packet was built for it");
+        let limit = peer.packet_max + nmad_wire::MAX_RAILS;
+        let link = peer.link_mut(rail).expect("a packet was built for it");
+        if link.rx.beyond() != 0 && packet.len() < limit {
+            Frame::Ack(Ack { beyond: link.rx.beyond() }).encode(&mut packet.bytes);
+        }
+        let number = link.tx.next_number();
+        seal(&mut packet, Kind::Packet, number, link.rx.below());
+        link.rx.acknowledged();
+        link.tx.push(now, Cargo::Packet(None), in_place);
+        let state = &mut self.rails[rail.index()];
+        let len = packet.len() as u64;
+        state.counters.packets += 1;
+        state.counters.entries += u64::from(entries);
+        state.counters.packet_bytes += len;
+        state.given += len;
+        Order::Packet { to: id, number, packet }
+    }
+
+    /// Keeps one packet ready for the moment when the rail is idle (P1 section 3.2).
+    fn prepare(&mut self, now: Instant, rail: RailId, id: PeerId) {
+        if self.rails[rail.index()].prepared.is_some() {
+            return;
+        }
+        if let Some(built) = self.build(now, rail, id, false) {
+            self.rails[rail.index()].prepared = Some(Prepared { to: id, built });
+        }
+    }
+
+    fn prepared_order(&mut self, now: Instant, rail: RailId) -> Option<Order> {
+        let depth = self.rails[rail.index()].limits.depth;
+        let to = self.rails[rail.index()].prepared.as_ref()?.to;
+        if !self.peer(to)?.link(rail)?.accepts(depth) {
+            return None;
+        }
+        let Prepared { to, built } = self.rails[rail.index()].prepared.take()?;
+        Some(self.launch(now, rail, to, built))
+    }
+
+    fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
+        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        if peer.bodies.is_empty() {
+            return None;
+        }
+        decide(now, peer, &self.rails);
+        let max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
+        let remote = peer.link(rail)?.remote?;
+        for index in 0..peer.bodies.len() {
+            let body = &mut peer.bodies[index];
+            let Some(Request::Large(outgoing)) = self.requests.get_mut(body.request.0) else { continue };
+            let Some((grant, key)) = outgoing.grant.and_then(|g| Some((g, Key(g.keys.get(remote)?)))) else {
+                continue;
+            };
+            let Some((offset, len)) = body.next_chunk(rail, max) else { continue };
+            let from = outgoing.data.slice(offset, len);
+            outgoing.at_rails += 1;
+            let cargo = ChunkCargo { request: body.request, landing: grant.landing, key, offset, from };
+            if body.is_empty() {
+                peer.bodies.remove(index);
+            }
+            return Some(self.launch_chunk(now, rail, id, cargo));
+        }
+        None
+    }
+
+    fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
+        let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
+        let link = peer.link_mut(rail).expect("a chunk was cut for it");
+        let number = link.tx.next_number();
+        let ack = link.rx.below();
+        if link.rx.beyond() == 0 {
+            link.rx.acknowledged();
+        }
+        let ChunkCargo { landing, key, offset, .. } = cargo;
+        let from = cargo.from.clone();
+        link.tx.push(now, Cargo::Chunk(cargo), Vec::new());
+        self.count_chunk(rail, &from);
+        Order::Chunk { to: id, number, ack, landing, key, offset, from }
+    }
+
+    fn count_chunk(&mut self, rail: RailId, from: &Segments) {
+        let state = &mut self.rails[rail.index()];
+        state.counters.chunks += 1;
+        state.counters.chunk_bytes += from.len();
+        state.given += from.len() + ChunkHeader::LEN as u64;
+    }
+
+    /// A packet that only acknowledges.
+    fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
+        let buffer = self.buffers.pop().unwrap_or_default();
+        let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
+        let bounds = Bounds { len: usize::MAX, in_place_min: 0, gather: 0 };
+        let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
+        if link.rx.beyond() != 0 {
+            Frame::Ack(Ack { beyond: link.rx.beyond() }).encode(&mut packet.bytes);
+        }
+        seal(&mut packet, Kind::Notice, 0, link.rx.below());
+        link.rx.acknowledged();
+        self.rails[rail.index()].counters.packets += 1;
+        Some(Order::Packet { to: id, number: 0, packet })
+    }
+
+    /// On a lossy rail: an acknowledgement that is due, or something to send again.
+    fn timed_order(&mut self, now: Instant, rail: RailId) -> Option<Order> {
+        let depth = self.rails[rail.index()].limits.depth;
+        for index in 0..self.timed.len() {
+            let (id, on) = self.timed[index];
+            if on != rail {
+                continue;
+            }
+            let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
+            if link.tx.at_rail() >= depth {
+                continue;
+            }
+            if link.ack_is_due(now) {
+                return self.notice_for(rail, id);
+            }
+            if let Some(order) = self.resend(now, rail, id) {
+                return Some(order);
+            }
+        }
+        None
+    }
+
+    fn resend(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
+        let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
+        let number = link.overdue(now)?;
+        if link.is_hopeless(now) {
+            self.give_up(rail, id, "no acknowledgement although everything was sent again and again");
+            return None;
+        }
+        let ack = link.rx.below();
+        link.tx.resend(number, now);
+        let order = match &mut link.tx.entry(number)?.cargo {
+            Cargo::Packet(packet) => Order::Packet { to: id, number, packet: packet.take()? },
+            Cargo::Chunk(ChunkCargo { request, landing, key, offset, from }) => {
+                if let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) {
+                    outgoing.at_rails += 1;
+                }
+                Order::Chunk {
+                    to: id,
+                    number,
+                    ack,
+                    landing: *landing,
+                    key: *key,
+                    offset: *offset,
+                    from: from.clone(),
+                }
+            }
+        };
+        let state = &mut self.rails[rail.index()];
+        state.counters.resent += 1;
+        state.given += match &order {
+            Order::Packet { packet, .. } => packet.len() as u64,
+            Order::Chunk { from, .. } => from.len(),
+            Order::Connect { .. } | Order::Close { .. } => 0,
+        };
+        Some(order)
+    }
+}
+
+/// Lets the strategy share out the bodies that are new, now that a rail asks.
+fn decide(now: Instant, peer: &mut Peer, rails: &[crate::transfer::rail::Rail]) {
+    if peer.bodies.iter().all(|body| body.is_decided()) {
+        return;
+    }
+    let views = peer.views(rails);
+    for body in peer.bodies.iter_mut().filter(|body| !body.is_decided()) {
+        let shares = body.wish().unwrap_or_else(|| peer.strategy.split(now, body.remaining(), &views));
+        body.decide(&shares);
+    }
+}
+
+/// Gives the packet's buffer back to a pool of them.
+pub(super) fn frames_of(packet: Packet) -> Vec<u8> {
+    packet.bytes.get(nmad_wire::Header::LEN..).map(<[u8]>::to_vec).unwrap_or_default()
+}

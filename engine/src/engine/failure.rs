@@ -1,0 +1,237 @@
+//! Links that open and die, peers that are gone. Loss of a packet and loss of a rail are the same case:
+//! what the peer may not have goes over another rail.
+
+use super::arrive::is_notice;
+use super::dispatch::frames_of;
+use super::peer::Standing;
+use super::{Engine, Notice};
+use crate::collect::request::{Error, Request, Source};
+use crate::collect::window::Entry;
+use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::schedule::body::Body;
+use crate::transfer::driver::Order;
+use crate::transfer::link::State;
+use crate::transfer::retention::{Cargo, ChunkCargo, InFlight};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use nmad_wire::{Frame, LinkDown, Replay};
+
+impl Engine {
+    /// Asks for all links to a peer that nobody has opened yet; the first that opens is used at once.
+    pub(super) fn meet(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        peer.is_met = true;
+        for link in peer.links.iter_mut().filter(|link| link.state == State::Cold) {
+            link.state = State::Connecting;
+            self.rails[link.rail.index()].errands.push_back(Order::Connect { to: id });
+            self.has_errands = true;
+        }
+    }
+
+    /// Says goodbye to every peer, so that the end of our links is no failure to them. What is in the
+    /// window still goes.
+    pub fn leave(&mut self) {
+        for index in 0..self.peers.len() {
+            let id = PeerId(index as u32);
+            if let Some(peer) = self.peer_mut(id).filter(|peer| peer.links.iter().any(|link| link.is_up())) {
+                peer.control(&Frame::Bye);
+                self.make_ready(id);
+            }
+        }
+    }
+
+    /// Whether anything still has to leave: windows, bodies, orders that rails hold, and packets that a
+    /// lossy rail may have to send again.
+    pub fn is_drained(&self) -> bool {
+        self.peers.iter().flatten().all(|peer| {
+            let sent = |link: &crate::transfer::link::Link| match link.lossy {
+                true => link.tx.len() == 0 || !link.is_up(),
+                false => link.tx.at_rail() == 0,
+            };
+            peer.has_nothing() && peer.links.iter().all(sent)
+        })
+    }
+
+    /// The peer broke the protocol: it is closed with one message, and nothing else is touched.
+    #[cold]
+    pub(super) fn violate(&mut self, id: PeerId, why: &'static str) {
+        let me = self.config.me.0;
+        self.fail_peer(id, &format!("peer {} sent a malformed packet ({why}); closed by rank {me}", id.0));
+    }
+
+    /// The other side gave up a link: so do we, and what it may not have got is replayed.
+    pub(super) fn on_link_down(&mut self, from: PeerId, remote: u8) {
+        let Some(peer) = self.peer_mut(from) else { return };
+        let link = peer.links.iter().find(|link| link.remote == Some(remote) && link.is_up());
+        if let Some(rail) = link.map(|link| link.rail) {
+            self.give_up(rail, from, "the peer gave it up");
+        }
+    }
+
+    /// Closes a link; the rail answers with what it has not sent.
+    pub(super) fn give_up(&mut self, rail: RailId, id: PeerId, why: &str) {
+        let Some(link) = self.peer_mut(id).and_then(|peer| peer.link_mut(rail)) else { return };
+        if link.closing {
+            return;
+        }
+        link.closing = true;
+        self.rails[rail.index()].errands.push_back(Order::Close { to: id });
+        self.has_errands = true;
+        self.notices.push_back(Notice { peer: id, text: format!("rail {} to peer {}: {why}", rail.0, id.0) });
+    }
+
+    /// A rail reports the end of a link.
+    pub(super) fn on_lost(&mut self, rail: RailId, id: PeerId, why: &str, unsent: Vec<Order>) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let leaving = peer.standing != Standing::Here;
+        let Some(link) = peer.link_mut(rail).filter(|link| link.state != State::Dead) else { return };
+        link.state = State::Dead;
+        let remote_knew = link.closing;
+        for order in unsent {
+            if let Order::Packet { number, packet, .. } = order
+                && !is_notice(&packet)
+                && let Some(entry) = link.tx.entry(number)
+            {
+                entry.cargo = Cargo::Packet(Some(packet));
+            }
+        }
+        let lost: Vec<InFlight> = link.tx.take_all().collect();
+        peer.topology_changed(&self.rails);
+        if peer.links.iter().all(|link| link.state == State::Dead) {
+            let why = if leaving { format!("peer {} has left the job", id.0) } else { String::from(why) };
+            return self.fail_peer(id, &why);
+        }
+        if !remote_knew && !leaving {
+            peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
+            let text = format!("{why}; the other rails to peer {} carry its traffic", id.0);
+            self.notices.push_back(Notice { peer: id, text });
+        }
+        self.move_over(rail, id, lost);
+        self.meet(id);
+        self.make_ready(id);
+    }
+
+    /// What a dead link held, and what was meant for it, goes over the other links.
+    fn move_over(&mut self, rail: RailId, id: PeerId, lost: Vec<InFlight>) {
+        if let Some(prepared) = self.rails[rail.index()].prepared.take_if(|prepared| prepared.to == id) {
+            self.resubmit(id, frames_of(prepared.built.packet));
+        }
+        let survivor =
+            self.peer(id).and_then(|p| p.links.iter().find(|l| l.state != State::Dead)).map(|l| l.rail);
+        for entry in lost {
+            match entry.cargo {
+                Cargo::Packet(Some(packet)) if !entry.acked => {
+                    let frames = frames_of(packet);
+                    let replay = Replay { rail: rail.0, number: entry.number, frames: &frames };
+                    let mut bytes = Vec::new();
+                    Frame::Replay(replay).encode(&mut bytes);
+                    self.resubmit(id, bytes);
+                }
+                Cargo::Packet(_) => {}
+                Cargo::Chunk(chunk) => self.put_back(id, chunk, entry.at_rail, entry.acked),
+            }
+            if let Some(survivor) = survivor {
+                self.rails[survivor.index()].counters.replayed += 1;
+            }
+        }
+        if let Some(peer) = self.peer_mut(id) {
+            peer.window.release(rail);
+            peer.bodies.iter_mut().for_each(|body| body.release(rail));
+        }
+        let waiting: Vec<LandingId> = self
+            .landings
+            .iter()
+            .filter(|(_, landing)| landing.from == id)
+            .map(|(name, _)| LandingId(name))
+            .collect();
+        for landing in waiting {
+            if self.landings.get_mut(landing.0).is_some_and(|l| l.answered(rail)) {
+                self.tell_keys(landing);
+            }
+        }
+    }
+
+    fn resubmit(&mut self, id: PeerId, frames: Vec<u8>) {
+        if let Some(peer) = self.peer_mut(id) {
+            peer.window.submit(None, Entry::control(frames.into_boxed_slice()));
+        }
+    }
+
+    /// A chunk that may be lost goes back to what is to be sent.
+    fn put_back(&mut self, id: PeerId, chunk: ChunkCargo, at_rail: bool, acked: bool) {
+        let ChunkCargo { request, landing, offset, from, .. } = chunk;
+        let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
+        outgoing.at_rails -= u32::from(at_rail);
+        let current = outgoing.grant.is_some_and(|grant| grant.landing == landing);
+        let (needed, priority) = (current && !outgoing.has_fin && !acked, outgoing.hints.priority);
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        if needed {
+            match peer.bodies.iter_mut().find(|body| body.request == request) {
+                Some(body) => body.put_back(offset, from.len()),
+                None => {
+                    let mut body = Body::rest(request, priority);
+                    body.put_back(offset, from.len());
+                    peer.bodies.push_back(body);
+                }
+            }
+        }
+        self.consider_sent(request);
+    }
+
+    /// The peer is gone: every request that needs it ends with an error.
+    pub(super) fn fail_peer(&mut self, id: PeerId, why: &str) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        if peer.is_gone() {
+            return;
+        }
+        peer.standing = Standing::Gone(Arc::from(why));
+        peer.window.clear();
+        peer.bodies.clear();
+        peer.promises.clear();
+        peer.requested.clear();
+        for link in peer.links.iter_mut().filter(|link| link.state != State::Dead) {
+            let _ = link.tx.take_all().count();
+            link.state = State::Dead;
+            self.rails[link.rail.index()].errands.push_back(Order::Close { to: id });
+            self.has_errands = true;
+        }
+        for rail in &mut self.rails {
+            rail.prepared.take_if(|prepared| prepared.to == id);
+        }
+        self.notices.push_back(Notice { peer: id, text: String::from(why) });
+        for request in self.requests_of(id) {
+            self.end_with_peer(request, id);
+        }
+    }
+
+    /// Requests that cannot end without this peer, oldest places first.
+    fn requests_of(&self, id: PeerId) -> Vec<RequestId> {
+        let needs = |request: &Request| match request {
+            Request::Eager(envelope) => envelope.peer == id,
+            Request::Large(outgoing) => outgoing.envelope.peer == id,
+            Request::Recv(recv) => {
+                let landing = recv.landing.and_then(|landing| self.landings.get(landing.0));
+                landing.is_some_and(|landing| landing.from == id) || recv.from == Source::Peer(id)
+            }
+        };
+        let mut found: Vec<_> =
+            self.requests.iter().filter(|(_, r)| needs(r)).map(|(n, _)| RequestId(n)).collect();
+        found.sort_unstable_by_key(|request| request.0 as u32);
+        found
+    }
+
+    fn end_with_peer(&mut self, request: RequestId, id: PeerId) {
+        if let Some(Request::Recv(recv)) = self.requests.get(request.0) {
+            let (posted, landing) = (recv.posted, recv.landing);
+            if let Some(place) = posted {
+                self.matching.retract(place);
+            }
+            if let Some(landing) = landing {
+                self.close_landing(landing);
+            }
+        }
+        self.fail_request(request, Error::PeerLost(id));
+    }
+}

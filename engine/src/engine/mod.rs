@@ -1,0 +1,300 @@
+//! Where the three layers meet, and the only place where they do.
+//!
+//! This file holds the state and the face; each of its neighbours joins the layers in one direction:
+//! `submit` (application to window), `dispatch` (window to rail), `arrive` (rail to application),
+//! `rendezvous` (large messages both ways), `failure` (links and peers that are gone), `peer` (what the
+//! layers keep for one peer).
+
+mod arrive;
+mod dispatch;
+mod failure;
+mod peer;
+mod rendezvous;
+mod submit;
+
+use crate::clock::Instant;
+use crate::collect::matching::Matching;
+use crate::collect::message::Unpacked;
+use crate::collect::request::{Completion, Envelope, Error, Request};
+use crate::packet::{Packet, PeerId, RailId, RequestId};
+use crate::schedule::feed::Feed;
+use crate::schedule::strategy::{Registry, UnknownStrategy};
+use crate::slab::Slab;
+use crate::transfer::driver::Limits;
+use crate::transfer::landing::Landing;
+use crate::transfer::link::Link;
+use crate::transfer::rail::{Opening, Rail, RailCounters};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use peer::{Peer, Standing};
+
+/// How an engine behaves. Every field has a default that is right without knowing the network.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Our own rank.
+    pub me: PeerId,
+    /// Name of the strategy for all peers.
+    pub strategy: String,
+    /// The strategies to choose from.
+    pub registry: Registry,
+    /// When rails are fed.
+    pub feed: Feed,
+    /// Longest message that is sent without asking, in bytes of data; cut to what packets hold.
+    pub eager_max: usize,
+    /// Data of at least this many bytes stays in place instead of being copied into the packet.
+    pub in_place_min: usize,
+    /// Eager data that one peer may have here without a receive, in bytes.
+    pub credit: u64,
+    /// Longest chunk of a large message, in bytes; what is handed out to a rail at once.
+    pub chunk: u64,
+    /// Bandwidths of the rails in bytes per second, in the order in which they are added; used instead of
+    /// the nominal ones. Missing or zero: nominal.
+    pub bandwidths: Vec<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            me: PeerId(0),
+            strategy: String::from("aggregate"),
+            registry: Registry::default(),
+            feed: Feed::default(),
+            eager_max: 32 << 10,
+            in_place_min: 4 << 10,
+            credit: 1 << 20,
+            chunk: 1 << 20,
+            bandwidths: Vec::new(),
+        }
+    }
+}
+
+/// Something that the user should know although no request failed because of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Which peer it is about.
+    pub peer: PeerId,
+    /// Cause and consequence, in one line.
+    pub text: String,
+}
+
+/// What can be seen of a peer from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerView {
+    /// Links that are open.
+    pub links_up: usize,
+    /// Bytes in the window.
+    pub backlog: usize,
+    /// Bytes of large messages that are not yet on a rail.
+    pub body_backlog: u64,
+    /// Packets and chunks that rails hold or that wait for acknowledgement.
+    pub in_flight: usize,
+}
+
+/// The engine: everything about messages, nothing about networks.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    // collect
+    requests: Slab<Request>,
+    matching: Matching,
+    messages: Slab<Unpacked>,
+    completions: VecDeque<Completion>,
+    // transfer
+    rails: Vec<Rail>,
+    landings: Slab<Landing>,
+    /// Lossy links, the only ones with timers.
+    timed: Vec<(PeerId, RailId)>,
+    has_errands: bool,
+    // both
+    peers: Vec<Option<Box<Peer>>>,
+    /// Peers that have something for a rail, in the order of their turns.
+    ready: VecDeque<PeerId>,
+    buffers: Vec<Packet>,
+    /// Reused by packet builders.
+    staged: Vec<RequestId>,
+    notices: VecDeque<Notice>,
+}
+
+impl Engine {
+    /// An engine without rails and peers.
+    ///
+    /// # Errors
+    /// The configured strategy is not in the registry.
+    pub fn new(config: Config) -> Result<Engine, UnknownStrategy> {
+        config.registry.make(&config.strategy)?;
+        Ok(Engine {
+            config,
+            requests: Slab::default(),
+            matching: Matching::default(),
+            messages: Slab::default(),
+            completions: VecDeque::new(),
+            rails: Vec::new(),
+            landings: Slab::default(),
+            timed: Vec::new(),
+            has_errands: false,
+            peers: Vec::new(),
+            ready: VecDeque::new(),
+            buffers: Vec::new(),
+            staged: Vec::new(),
+            notices: VecDeque::new(),
+        })
+    }
+
+    /// Adds a rail; its place is that of its driver in the list given to the pump.
+    ///
+    /// # Panics
+    /// More than [`nmad_wire::MAX_RAILS`] rails.
+    pub fn add_rail(&mut self, mut limits: Limits) -> RailId {
+        assert!(self.rails.len() < nmad_wire::MAX_RAILS, "at most {} rails", nmad_wire::MAX_RAILS);
+        if let Some(&configured) = self.config.bandwidths.get(self.rails.len()).filter(|&&b| b > 0) {
+            limits.bandwidth = configured;
+        }
+        self.rails.push(Rail::new(limits));
+        RailId((self.rails.len() - 1) as u8)
+    }
+
+    /// This peer can be reached over this rail. Nothing is opened before there is something to send.
+    pub fn add_link(&mut self, peer: PeerId, rail: RailId) {
+        let index = peer.0 as usize;
+        if self.peers.len() <= index {
+            self.peers.resize_with(index + 1, || None);
+        }
+        let limits = self.rails[rail.index()].limits;
+        if self.peers[index].is_none() {
+            let strategy = self.config.registry.make(&self.config.strategy).expect("checked in Engine::new");
+            self.peers[index] = Some(Box::new(Peer::new(peer, strategy, self.config.credit)));
+        }
+        let peer = self.peers[index].as_mut().expect("just made");
+        if peer.link(rail).is_none() {
+            peer.links.push(Link::new(rail, limits.lossy));
+            peer.topology_changed(&self.rails);
+            if limits.lossy {
+                self.timed.push((peer.id, rail));
+            }
+        }
+    }
+
+    /// Chooses the strategy for one peer, or for all peers that are known.
+    ///
+    /// # Errors
+    /// No strategy has that name.
+    pub fn set_strategy(&mut self, peer: Option<PeerId>, name: &str) -> Result<(), UnknownStrategy> {
+        self.config.registry.make(name)?;
+        if peer.is_none() {
+            self.config.strategy = String::from(name);
+        }
+        for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
+            other.strategy = self.config.registry.make(name)?;
+        }
+        Ok(())
+    }
+
+    /// Chooses when rails are fed.
+    pub fn set_feed(&mut self, feed: Feed) {
+        self.config.feed = feed;
+    }
+
+    /// The next request that ended, in the order in which they ended.
+    #[inline]
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    /// The next thing that the user should know.
+    pub fn next_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// Requests that have not ended.
+    pub fn pending(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Messages that wait for a receive.
+    pub fn unexpected(&self) -> usize {
+        self.matching.unexpected_count()
+    }
+
+    /// Why a peer is gone; none if it is not.
+    pub fn failure(&self, peer: PeerId) -> Option<Arc<str>> {
+        match &self.peer(peer)?.standing {
+            Standing::Gone(why) => Some(why.clone()),
+            Standing::Here | Standing::Leaving => None,
+        }
+    }
+
+    /// What a rail has carried.
+    pub fn counters(&self, rail: RailId) -> RailCounters {
+        self.rails.get(rail.index()).map(|rail| rail.counters).unwrap_or_default()
+    }
+
+    /// What can be seen of a peer; none if it is unknown.
+    pub fn peer_view(&self, peer: PeerId) -> Option<PeerView> {
+        let peer = self.peer(peer)?;
+        Some(PeerView {
+            links_up: peer.links.iter().filter(|link| link.is_up()).count(),
+            backlog: peer.window.backlog(),
+            body_backlog: peer.bodies.iter().map(|body| body.remaining()).sum(),
+            in_flight: peer.links.iter().map(|link| link.tx.len()).sum(),
+        })
+    }
+
+    /// When somebody should turn the pump although nothing arrived and nobody called: a rail becomes idle
+    /// while something waits, or an acknowledgement or a timeout is due on a lossy link.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let idle =
+            if self.ready.is_empty() { None } else { self.rails.iter().map(|rail| rail.idle_at).min() };
+        let timers = self.timed.iter().filter_map(|&(peer, rail)| {
+            let link = self.peer(peer)?.link(rail)?;
+            link.timer()
+        });
+        timers.chain(idle).min()
+    }
+
+    /// Whether a landing or a link waits to be opened or closed.
+    #[inline]
+    pub(crate) fn has_errands(&self) -> bool {
+        self.has_errands
+    }
+
+    /// Whether a rail might get an order.
+    #[inline]
+    pub(crate) fn has_orders(&self) -> bool {
+        !self.ready.is_empty() || !self.timed.is_empty()
+    }
+
+    fn peer(&self, peer: PeerId) -> Option<&Peer> {
+        self.peers.get(peer.0 as usize)?.as_deref()
+    }
+
+    #[inline]
+    fn peer_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
+        self.peers.get_mut(peer.0 as usize)?.as_deref_mut()
+    }
+
+    /// A peer has something for a rail.
+    #[inline]
+    fn make_ready(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        if !peer.is_ready {
+            peer.is_ready = true;
+            self.ready.push_back(id);
+        }
+        if !peer.is_met {
+            self.meet(id);
+        }
+    }
+
+    fn open_on(&mut self, rail: RailId, opening: Opening) {
+        self.rails[rail.index()].openings.push_back(opening);
+        self.has_errands = true;
+    }
+
+    #[inline]
+    fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
+        self.completions.push_back(Completion { request, result });
+    }
+}

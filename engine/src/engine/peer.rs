@@ -1,0 +1,162 @@
+//! What the three layers keep for one peer.
+
+use crate::collect::sequence::Flows;
+use crate::collect::window::{Entry, Window};
+use crate::packet::{LandingId, PeerId, RailId};
+use crate::schedule::body::Body;
+use crate::schedule::strategy::{RailView, Strategy};
+use crate::transfer::credit::Credit;
+use crate::transfer::link::{Link, State};
+use crate::transfer::rail::Rail;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use nmad_wire::{Header, Promise, Replay};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    Here,
+    /// It said goodbye; the end of its links is no failure.
+    Leaving,
+    Gone(Arc<str>),
+}
+
+pub(super) struct Peer {
+    pub(super) id: PeerId,
+    pub(super) standing: Standing,
+    // collect
+    pub(super) flows: Flows,
+    pub(super) window: Window,
+    // schedule
+    pub(super) strategy: Box<dyn Strategy>,
+    pub(super) bodies: VecDeque<Body>,
+    // transfer
+    pub(super) links: Vec<Link>,
+    pub(super) credit: Credit,
+    /// Landings that the peer has open for messages we have not sent yet.
+    pub(super) promises: Vec<Promise>,
+    /// Large sends that wait for their Cts, oldest first: context, sequence number, request.
+    pub(super) requested: Vec<(u32, u32, u64)>,
+    /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
+    pub(super) keeps: bool,
+    pub(super) primary: RailId,
+    pub(super) fastest: RailId,
+    /// Longest packet that every rail to this peer carries, with room for what a replay adds.
+    pub(super) packet_max: usize,
+    pub(super) is_ready: bool,
+    /// Its links were asked for.
+    pub(super) is_met: bool,
+}
+
+impl Peer {
+    pub(super) fn new(id: PeerId, strategy: Box<dyn Strategy>, credit: u64) -> Self {
+        Peer {
+            id,
+            standing: Standing::Here,
+            flows: Flows::default(),
+            window: Window::default(),
+            strategy,
+            bodies: VecDeque::new(),
+            links: Vec::new(),
+            credit: Credit::new(credit),
+            promises: Vec::new(),
+            requested: Vec::new(),
+            keeps: false,
+            primary: RailId(0),
+            fastest: RailId(0),
+            packet_max: 0,
+            is_ready: false,
+            is_met: false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn link(&self, rail: RailId) -> Option<&Link> {
+        self.links.iter().find(|link| link.rail == rail)
+    }
+
+    #[inline]
+    pub(super) fn link_mut(&mut self, rail: RailId) -> Option<&mut Link> {
+        self.links.iter_mut().find(|link| link.rail == rail)
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.standing, Standing::Gone(_))
+    }
+
+    /// Links came, went, or opened: what depends on them is derived anew.
+    pub(super) fn topology_changed(&mut self, rails: &[Rail]) {
+        let limits = |link: &Link| rails[link.rail.index()].limits;
+        let alive = || self.links.iter().filter(|link| link.state != State::Dead);
+        self.keeps = alive().count() > 1 || alive().any(|link| link.lossy);
+        let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
+        let shortest = alive().map(|link| limits(link).packet).min().unwrap_or(0);
+        self.packet_max = shortest.saturating_sub(overhead).max(Header::LEN);
+        let up = || alive().filter(|link| link.state == State::Up);
+        if let Some(first) = up().next() {
+            self.primary = first.rail;
+            let latency = |link: &&Link| match limits(link).latency_ns {
+                0 => u64::MAX,
+                known => known,
+            };
+            self.fastest = up().min_by_key(latency).map_or(first.rail, |link| link.rail);
+        }
+    }
+
+    /// The rail as a strategy sees it.
+    #[inline]
+    pub(super) fn view(&self, id: RailId, rail: &Rail) -> RailView {
+        RailView {
+            rail: id,
+            idle_at: rail.idle_at,
+            bandwidth: rail.limits.bandwidth,
+            latency_ns: rail.limits.latency_ns,
+            primary: id == self.primary,
+            fastest: id == self.fastest,
+        }
+    }
+
+    /// All open rails as strategies see them.
+    pub(super) fn views(&self, rails: &[Rail]) -> Vec<RailView> {
+        let up = self.links.iter().filter(|link| link.is_up());
+        up.map(|link| self.view(link.rail, &rails[link.rail.index()])).collect()
+    }
+
+    /// Submits control frames to the common list.
+    pub(super) fn control(&mut self, frame: &nmad_wire::Frame<'_>) {
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes);
+        self.window.submit(None, Entry::control(bytes.into_boxed_slice()));
+    }
+
+    /// Takes the promise for this context and tag, if there is one.
+    pub(super) fn take_promise(&mut self, context: u32, tag: u64) -> Option<Promise> {
+        let index = self.promises.iter().position(|p| p.context == context && p.tag == tag)?;
+        Some(self.promises.swap_remove(index))
+    }
+
+    /// Takes back a promise by its landing; false if it was used or never kept.
+    pub(super) fn drop_promise(&mut self, landing: LandingId) -> bool {
+        let before = self.promises.len();
+        self.promises.retain(|p| p.landing != landing.0);
+        self.promises.len() < before
+    }
+
+    /// Whether no rail would get anything.
+    pub(super) fn has_nothing(&self) -> bool {
+        self.window.is_empty() && self.bodies.is_empty()
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer")
+            .field("id", &self.id)
+            .field("standing", &self.standing)
+            .field("strategy", &self.strategy.name())
+            .field("links", &self.links)
+            .finish_non_exhaustive()
+    }
+}

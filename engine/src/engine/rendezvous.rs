@@ -1,0 +1,313 @@
+//! Large messages, both ways: Rts, Cts and Fin; landings; and promises, which save the handshake when the
+//! receive was posted early (P5 section 7).
+
+use super::Engine;
+use crate::collect::request::{Context, Envelope, Error, Grant, Hints, Request, Source, TagMatch};
+use crate::collect::window::Entry;
+use crate::packet::{Key, LandingId, PeerId, RailId, RequestId};
+use crate::schedule::body::Body;
+use crate::transfer::landing::{Announced, Landing};
+use crate::transfer::link::{Link, State};
+use crate::transfer::rail::Opening;
+use alloc::vec::Vec;
+use nmad_wire::{Cts, Fin, Frame, Promise, Rts, Withdraw, Withdrawn, flags};
+
+/// Promises that one peer may have here; more are not kept, and cost no more than a handshake.
+const PROMISES_MAX: usize = 1024;
+
+impl Engine {
+    /// Announces a large message; with a promise its body follows at once.
+    pub(super) fn request_to_send(&mut self, request: RequestId, promise: Option<Promise>) {
+        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
+        let (envelope, hints) = (outgoing.envelope, outgoing.hints);
+        let rts = Rts {
+            flags: u8::from(outgoing.wants_fin) * flags::FIN
+                | u8::from(hints.unordered) * flags::UNORDERED
+                | u8::from(promise.is_some()) * flags::PROMISED,
+            context: envelope.context.0,
+            tag: envelope.tag.0,
+            seq: envelope.seq,
+            len: envelope.len,
+            request: request.0,
+            landing: promise.map_or(0, |p| p.landing),
+        };
+        let mut frame = Vec::new();
+        Frame::Rts(rts).encode(&mut frame);
+        let Some(peer) = self.peer_mut(envelope.peer) else { return };
+        peer.window.submit(hints.rail, Entry::rts(frame.into_boxed_slice(), hints.priority));
+        if !hints.unordered && promise.is_none() {
+            peer.requested.push((envelope.context.0, envelope.seq, request.0));
+        }
+        self.make_ready(envelope.peer);
+        if let Some(Promise { landing, len, keys, .. }) = promise {
+            self.grant(request, Grant { landing: LandingId(landing), len: len.min(envelope.len), keys });
+        }
+    }
+
+    /// The receiver's landing is known: the body may go.
+    fn grant(&mut self, request: RequestId, grant: Grant) {
+        let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
+        let Hints { priority, rail, .. } = outgoing.hints;
+        let to = outgoing.envelope.peer;
+        outgoing.grant = Some(grant);
+        outgoing.sent = 0;
+        let Some(peer) = self.peer_mut(to) else { return };
+        peer.requested.retain(|&(_, _, other)| other != request.0);
+        peer.bodies.retain(|body| body.request != request);
+        let at = peer.bodies.partition_point(|body| body.priority >= priority);
+        peer.bodies.insert(at, Body::new(request, priority, grant.len, rail));
+        self.make_ready(to);
+    }
+
+    pub(super) fn on_cts(&mut self, from: PeerId, cts: Cts) -> Result<(), &'static str> {
+        let Some(Request::Large(outgoing)) = self.requests.get(cts.request) else { return Ok(()) };
+        if outgoing.envelope.peer != from || cts.len > outgoing.envelope.len {
+            return Err("Cts for a request that is not its own");
+        }
+        // The answer to a request that a promise has meanwhile granted; the same landing.
+        if outgoing.grant.is_some_and(|grant| grant.landing.0 == cts.landing) {
+            return Ok(());
+        }
+        let grant = Grant { landing: LandingId(cts.landing), len: cts.len, keys: cts.keys };
+        self.grant(RequestId(cts.request), grant);
+        Ok(())
+    }
+
+    pub(super) fn on_fin(&mut self, from: PeerId, fin: Fin) {
+        let request = RequestId(fin.request);
+        match self.requests.get_mut(fin.request) {
+            Some(Request::Eager(envelope)) if envelope.peer == from => {
+                let envelope = *envelope;
+                self.requests.remove(fin.request);
+                self.complete(request, Ok(envelope));
+            }
+            Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
+                outgoing.has_fin = true;
+                if let Some(peer) = self.peer_mut(from) {
+                    peer.bodies.retain(|body| body.request != request);
+                    peer.requested.retain(|&(_, _, other)| other != request.0);
+                }
+                self.consider_sent(request);
+            }
+            _ => {}
+        }
+    }
+
+    /// A large send ends when no rail holds a chunk of it and everything has arrived, or, where nothing
+    /// has to be kept, has left.
+    pub(super) fn consider_sent(&mut self, request: RequestId) {
+        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
+        let gone = outgoing.grant.is_some_and(|grant| outgoing.sent >= grant.len);
+        let done = outgoing.has_fin || (!outgoing.wants_fin && gone);
+        if done && outgoing.at_rails == 0 {
+            let envelope = outgoing.envelope;
+            self.requests.remove(request.0);
+            self.complete(request, Ok(envelope));
+        }
+    }
+
+    /// A receive has matched a large message: its memory becomes a landing. `used` is the promised landing
+    /// that the sender says it uses, zero for none.
+    pub(super) fn grant_landing(
+        &mut self,
+        request: RequestId,
+        envelope: Envelope,
+        theirs: u64,
+        fin: bool,
+        used: u64,
+    ) {
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
+        recv.posted = None;
+        let (into, promised, message) = (recv.into.clone(), recv.landing, recv.message);
+        if let Some(message) = message {
+            self.first_piece_matched(message, &envelope);
+        }
+        let Some(peer) = self.peer_mut(envelope.peer) else { return };
+        peer.flows.of(envelope.context.0).large = true;
+        if into.is_empty() {
+            peer.control(&Frame::Fin(Fin { request: theirs }));
+            self.make_ready(envelope.peer);
+            return self.end_recv(request, envelope);
+        }
+        let id = promised.unwrap_or_else(|| self.new_landing(request, envelope.peer));
+        let Some(landing) = self.landings.get_mut(id.0) else { return };
+        landing.announced = Some(Announced { envelope, request: theirs, fin, knows_keys: used == id.0 });
+        if landing.is_ready() && used != id.0 {
+            self.tell_keys(id);
+        }
+        self.consider_landed(id);
+    }
+
+    fn new_landing(&mut self, request: RequestId, from: PeerId) -> LandingId {
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return LandingId(0) };
+        let into = recv.into.clone();
+        let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
+        let landing = Landing::new(request, from, into.clone(), rails.iter().copied());
+        let id = LandingId(self.landings.insert(landing));
+        for rail in rails {
+            self.open_on(rail, Opening::Open(id, from, into.clone()));
+        }
+        if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
+            recv.landing = Some(id);
+        }
+        id
+    }
+
+    /// Rails that may carry chunks now or later: also those whose link is still to open.
+    fn living_rails(peer: &super::peer::Peer) -> Vec<RailId> {
+        peer.links.iter().filter(|link| link.state != State::Dead).map(|link: &Link| link.rail).collect()
+    }
+
+    /// What rail `rail` shall open or close next.
+    pub fn next_opening(&mut self, rail: RailId) -> Option<Opening> {
+        self.rails.get_mut(rail.index())?.openings.pop_front()
+    }
+
+    /// A rail has opened a landing; this key leads there.
+    pub fn opened(&mut self, rail: RailId, landing: LandingId, key: Key) {
+        if self.landings.get_mut(landing.0).is_some_and(|l| l.opened(rail, key)) {
+            self.tell_keys(landing);
+        }
+    }
+
+    /// All rails have opened a landing: tells its keys, as the answer to a request or as a promise.
+    pub(super) fn tell_keys(&mut self, id: LandingId) {
+        let Some(landing) = self.landings.get(id.0) else { return };
+        let (from, keys, len) = (landing.from, landing.keys, landing.into.len());
+        let frame = match landing.announced {
+            Some(Announced { knows_keys: true, .. }) => return,
+            Some(Announced { request, envelope, .. }) => {
+                Frame::Cts(Cts { request, landing: id.0, len: len.min(envelope.len), keys })
+            }
+            None => {
+                let Some(Request::Recv(recv)) = self.requests.get(landing.request.0) else { return };
+                let (Context(context), TagMatch::Exact(tag)) = (recv.context, recv.tag) else { return };
+                let Some(peer) = self.peer_mut(from) else { return };
+                let seq = peer.flows.of(context).recv_next;
+                Frame::Promise(Promise { context, tag: tag.0, seq, landing: id.0, len, keys })
+            }
+        };
+        if let Some(peer) = self.peer_mut(from) {
+            peer.control(&frame);
+            self.make_ready(from);
+        }
+    }
+
+    /// Whether it pays to tell the peer that this receive is posted: it names peer and tag, is first in
+    /// line, has room for a large message, and the last message of the flow was large.
+    #[inline]
+    pub(super) fn consider_promise(&mut self, request: RequestId) {
+        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
+        let (Source::Peer(from), TagMatch::Exact(_), Some(place)) = (recv.from, recv.tag, recv.posted) else {
+            return;
+        };
+        let (context, room) = (recv.context.0, recv.into.len());
+        if room as usize <= self.config.eager_max || context >= Context::LIMIT {
+            return;
+        }
+        let Some(peer) = self.peer_mut(from) else { return };
+        let pays = peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
+        if pays && self.matching.is_first(place) {
+            self.new_landing(request, from);
+        }
+    }
+
+    /// The peer has a landing open for a message that we have perhaps not sent yet. A promise is of use if
+    /// nothing of the flow went since it was made, or just the request that it answers.
+    pub(super) fn on_promise(&mut self, from: PeerId, promise: Promise) {
+        let Some(peer) = self.peer_mut(from) else { return };
+        let flow = peer.flows.of(promise.context);
+        if flow.relaxed {
+            return;
+        }
+        if promise.seq == flow.send_next {
+            peer.take_promise(promise.context, promise.tag);
+            if peer.promises.len() < PROMISES_MAX {
+                peer.promises.push(promise);
+            }
+            return;
+        }
+        let waiting = peer.requested.iter().find(|&&(c, seq, _)| c == promise.context && seq == promise.seq);
+        let Some(&(_, _, request)) = waiting else { return };
+        let Some(Request::Large(outgoing)) = self.requests.get(request) else { return };
+        if outgoing.envelope.tag.0 == promise.tag && outgoing.grant.is_none() {
+            let len = promise.len.min(outgoing.envelope.len);
+            let grant = Grant { landing: LandingId(promise.landing), len, keys: promise.keys };
+            self.grant(RequestId(request), grant);
+        }
+    }
+
+    /// Asks for a promise back, because its receive is cancelled.
+    pub(super) fn withdraw(&mut self, peer: PeerId, landing: LandingId) {
+        if let Some(peer) = self.peer_mut(peer) {
+            peer.control(&Frame::Withdraw(Withdraw { landing: landing.0 }));
+        }
+        self.make_ready(peer);
+    }
+
+    pub(super) fn on_withdraw(&mut self, from: PeerId, landing: u64) {
+        let is_used = |request: &Request| match request {
+            Request::Large(o) => o.envelope.peer == from && o.grant.is_some_and(|g| g.landing.0 == landing),
+            _ => false,
+        };
+        let used = self.requests.iter().any(|(_, request)| is_used(request));
+        let Some(peer) = self.peer_mut(from) else { return };
+        peer.drop_promise(LandingId(landing));
+        peer.control(&Frame::Withdrawn(Withdrawn { landing, used }));
+        self.make_ready(from);
+    }
+
+    pub(super) fn on_withdrawn(&mut self, from: PeerId, answer: Withdrawn) {
+        let Some(landing) = self.landings.get(answer.landing).filter(|l| l.from == from) else { return };
+        let request = landing.request;
+        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
+        if let (Some(place), false) = (recv.posted, answer.used) {
+            self.matching.retract(place);
+            self.close_landing(LandingId(answer.landing));
+            self.fail_request(request, Error::Cancelled);
+        }
+    }
+
+    /// A chunk lies in a landing.
+    pub(super) fn on_landed(
+        &mut self,
+        from: PeerId,
+        id: LandingId,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), &'static str> {
+        let Some(landing) = self.landings.get_mut(id.0) else { return Ok(()) };
+        if landing.from != from || !landing.landed(offset, len) {
+            return Err("chunk outside of its landing");
+        }
+        self.consider_landed(id);
+        Ok(())
+    }
+
+    fn consider_landed(&mut self, id: LandingId) {
+        let Some(landing) = self.landings.get(id.0).filter(|landing| landing.is_complete()) else { return };
+        let (request, announced) = (landing.request, landing.announced);
+        self.close_landing(id);
+        let Some(Announced { envelope, request: theirs, fin, .. }) = announced else { return };
+        if fin && let Some(peer) = self.peer_mut(envelope.peer) {
+            peer.control(&Frame::Fin(Fin { request: theirs }));
+            self.make_ready(envelope.peer);
+        }
+        self.end_recv(request, envelope);
+    }
+
+    /// A receive has its message, whole or cut.
+    pub(super) fn end_recv(&mut self, request: RequestId, envelope: Envelope) {
+        let Some(Request::Recv(recv)) = self.requests.remove(request.0) else { return };
+        let capacity = recv.into.len();
+        let cut = envelope.len > capacity;
+        self.complete(request, if cut { Err(Error::Truncated { envelope, capacity }) } else { Ok(envelope) });
+    }
+
+    pub(super) fn close_landing(&mut self, id: LandingId) {
+        let Some(landing) = self.landings.remove(id.0) else { return };
+        for rail in landing.rails() {
+            self.open_on(rail, Opening::Close(id));
+        }
+    }
+}

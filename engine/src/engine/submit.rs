@@ -1,0 +1,255 @@
+//! Application to window: send, receive, probe, cancel, and incremental messages.
+
+use super::Engine;
+use crate::collect::matching::{Arrived, Unexpected};
+use crate::collect::message::{self, Packing, Unpacked, Unpacking};
+use crate::collect::request::{
+    Context, Envelope, Error, Hints, Outgoing, Recv, Request, Source, Tag, TagMatch,
+};
+use crate::collect::window::Entry;
+use crate::memory::Segments;
+use crate::packet::{PeerId, RequestId};
+use alloc::boxed::Box;
+use nmad_wire::{Eager, flags};
+
+impl Engine {
+    /// Submits a message. It leaves when a rail is idle; its memory is in use until the request ends.
+    ///
+    /// The request ends with the envelope when the memory may be reused (with [`Hints::synchronous`]: when
+    /// the receiver has matched it), or with [`Error::PeerLost`].
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: PeerId,
+        context: Context,
+        tag: Tag,
+        data: Segments,
+        hints: Hints,
+    ) -> RequestId {
+        let len = data.len();
+        let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
+        let eager_max = self.config.eager_max;
+        let Some(peer) = self.peer_mut(to).filter(|peer| !peer.is_gone()) else {
+            return self.refuse(envelope);
+        };
+        let flow = peer.flows.of(context.0);
+        if hints.unordered {
+            flow.relaxed = true;
+        } else {
+            envelope.seq = flow.send_next;
+            flow.send_next = flow.send_next.wrapping_add(1);
+        }
+        let promise = if peer.promises.is_empty() || hints.unordered {
+            None
+        } else {
+            peer.take_promise(context.0, tag.0)
+        };
+        let fits = len as usize <= eager_max && len as usize + Eager::MAX_LEN + 16 <= peer.packet_max;
+        if !fits || !peer.credit.spend(len) {
+            return self.send_large(envelope, data, hints, promise);
+        }
+        let request = RequestId(self.requests.insert(Request::Eager(envelope)));
+        let head = Eager {
+            flags: u8::from(hints.synchronous) * flags::FIN | u8::from(hints.unordered) * flags::UNORDERED,
+            context: context.0,
+            tag: tag.0,
+            seq: envelope.seq,
+            len: len as u32,
+            request: request.0,
+        };
+        let peer = self.peers[to.0 as usize].as_deref_mut().expect("looked up above");
+        peer.window.submit(hints.rail, Entry::eager(head, data, request, hints.priority));
+        self.make_ready(to);
+        request
+    }
+
+    fn send_large(
+        &mut self,
+        envelope: Envelope,
+        data: Segments,
+        hints: Hints,
+        promise: Option<nmad_wire::Promise>,
+    ) -> RequestId {
+        let wants_fin = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
+        let outgoing =
+            Outgoing { envelope, data, hints, grant: None, wants_fin, has_fin: false, at_rails: 0, sent: 0 };
+        let request = RequestId(self.requests.insert(Request::Large(Box::new(outgoing))));
+        self.request_to_send(request, promise);
+        request
+    }
+
+    /// A request to a peer that is gone or was never known ends at once.
+    #[cold]
+    fn refuse(&mut self, envelope: Envelope) -> RequestId {
+        let request = RequestId(self.requests.insert(Request::Eager(envelope)));
+        self.requests.remove(request.0);
+        self.complete(request, Err(Error::PeerLost(envelope.peer)));
+        request
+    }
+
+    /// Posts a receive. It takes the first message that matches, now or later; its memory is in use until
+    /// the request ends.
+    ///
+    /// The request ends with the envelope of the message, or with [`Error::Truncated`],
+    /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer).
+    #[inline]
+    pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {
+        self.post(Recv { into, from, context, tag, posted: None, landing: None, message: None })
+    }
+
+    #[inline]
+    fn post(&mut self, recv: Recv) -> RequestId {
+        let (from, context, tag) = (recv.from, recv.context, recv.tag);
+        let request = RequestId(self.requests.insert(Request::Recv(recv)));
+        self.post_as(request, from, context, tag);
+        request
+    }
+
+    #[inline]
+    fn post_as(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) {
+        if let Some(place) = self.matching.peek(from, context, tag) {
+            if let Some(unexpected) = self.matching.take(place) {
+                self.deliver_unexpected(request, unexpected);
+            }
+            return;
+        }
+        if let Source::Peer(peer) = from
+            && self.peer(peer).is_none_or(|peer| peer.is_gone())
+        {
+            self.requests.remove(request.0);
+            return self.complete(request, Err(Error::PeerLost(peer)));
+        }
+        let place = self.matching.post(request, from, context, tag);
+        if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
+            recv.posted = Some(place);
+        }
+        self.consider_promise(request);
+    }
+
+    fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
+        let Unexpected { envelope, body, request: theirs, .. } = unexpected;
+        match &body {
+            Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(*len)], theirs),
+            Arrived::Stored(data) => self.deliver(request, envelope, data, theirs),
+            Arrived::Rts { fin } => self.grant_landing(request, envelope, theirs, *fin, 0),
+        }
+        self.consider_credit(envelope.peer);
+    }
+
+    /// What a receive with these names would get now, without taking it.
+    pub fn probe(&self, from: Source, context: Context, tag: TagMatch) -> Option<Envelope> {
+        let place = self.matching.peek(from, context, tag)?;
+        self.matching.unexpected(place).map(|unexpected| unexpected.envelope)
+    }
+
+    /// Tries to take back a receive. True: it will end with [`Error::Cancelled`], or, if its peer was
+    /// already told to send straight into its memory and does so, with the message. False: it is matched
+    /// already or is a send, and ends as if nobody had asked.
+    pub fn cancel(&mut self, request: RequestId) -> bool {
+        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return false };
+        let (place, landing, from) = (recv.posted, recv.landing, recv.from);
+        match (place, landing, from) {
+            (Some(_), Some(landing), Source::Peer(peer)) => self.withdraw(peer, landing),
+            (Some(place), _, _) => {
+                self.matching.retract(place);
+                self.requests.remove(request.0);
+                self.complete(request, Err(Error::Cancelled));
+            }
+            (None, _, _) => return false,
+        }
+        true
+    }
+
+    /// Begins a message that is built piece by piece.
+    pub fn begin_packing(&mut self, to: PeerId, context: Context, tag: Tag) -> Packing {
+        Packing { to, context, tag, first: None, next_piece: 1 }
+    }
+
+    /// Adds a piece; it may leave at once. The message has no end of its own: it is complete when the
+    /// requests of all pieces are.
+    pub fn pack(&mut self, packing: &mut Packing, data: Segments, hints: Hints) -> RequestId {
+        let Packing { to, context, tag, .. } = *packing;
+        let Some(first) = packing.first else {
+            packing.first = self.peer_mut(to).map(|peer| peer.flows.of(context.0).send_next);
+            return self.send(to, context, tag, data, Hints { unordered: false, ..hints });
+        };
+        let piece = message::piece_tag(first, packing.next_piece);
+        packing.next_piece += 1;
+        self.send(to, message::piece_context(context), piece, data, message::piece_hints(hints))
+    }
+
+    /// Begins to take a message apart.
+    pub fn begin_unpacking(&mut self, from: Source, context: Context, tag: TagMatch) -> Unpacking {
+        let message = self.messages.insert(Unpacked::default());
+        Unpacking { from, context, tag, message, next_piece: 0 }
+    }
+
+    /// Receives the next piece of the message.
+    pub fn unpack(&mut self, unpacking: &mut Unpacking, into: Segments) -> RequestId {
+        let Unpacking { from, context, tag, message, next_piece } = *unpacking;
+        unpacking.next_piece += 1;
+        let mut recv = Recv { into, from, context, tag, posted: None, landing: None, message: None };
+        if next_piece == 0 {
+            recv.message = Some(message);
+            return self.post(recv);
+        }
+        let request = RequestId(self.requests.insert(Request::Recv(recv)));
+        match self.messages.get_mut(message) {
+            Some(Unpacked { origin: None, waiting, .. }) => waiting.push((request, next_piece)),
+            Some(&mut Unpacked { origin: Some((peer, first)), .. }) => {
+                self.post_piece(request, peer, context, first, next_piece);
+            }
+            // The first piece has failed: so does the rest.
+            None => self.fail_request(request, Error::Cancelled),
+        }
+        request
+    }
+
+    /// Ends the taking apart: no further piece will be asked for.
+    pub fn end_unpacking(&mut self, unpacking: Unpacking) {
+        if let Some(unpacked) = self.messages.get_mut(unpacking.message) {
+            unpacked.ended = true;
+            if unpacking.next_piece == 0 || unpacked.origin.is_some() {
+                self.messages.remove(unpacking.message);
+            }
+        }
+    }
+
+    fn post_piece(&mut self, request: RequestId, peer: PeerId, context: Context, first: u32, piece: u32) {
+        let (context, tag) = (message::piece_context(context), message::piece_tag(first, piece));
+        if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
+            (recv.from, recv.context, recv.tag) = (Source::Peer(peer), context, TagMatch::Exact(tag));
+        }
+        self.post_as(request, Source::Peer(peer), context, TagMatch::Exact(tag));
+    }
+
+    /// The first piece of a message is matched: the others know their names now.
+    #[cold]
+    pub(super) fn first_piece_matched(&mut self, message: u64, envelope: &Envelope) {
+        let Some(unpacked) = self.messages.get_mut(message) else { return };
+        unpacked.origin = Some((envelope.peer, envelope.seq));
+        let (waiting, ended) = (core::mem::take(&mut unpacked.waiting), unpacked.ended);
+        for (request, piece) in waiting {
+            self.post_piece(request, envelope.peer, envelope.context, envelope.seq, piece);
+        }
+        if ended {
+            self.messages.remove(message);
+        }
+    }
+
+    /// The first piece of a message has failed: its other pieces fail too.
+    pub(super) fn first_piece_failed(&mut self, message: u64, error: Error) {
+        for (request, _) in self.messages.remove(message).map(|m| m.waiting).unwrap_or_default() {
+            self.fail_request(request, error);
+        }
+    }
+
+    pub(super) fn fail_request(&mut self, request: RequestId, error: Error) {
+        if let Some(ended) = self.requests.remove(request.0) {
+            self.complete(request, Err(error));
+            if let Request::Recv(Recv { message: Some(message), .. }) = ended {
+                self.first_piece_failed(message, error);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a rail takes and the names by which the layers speak of it.
+
+use crate::memory::Segments;
+use alloc::vec::Vec;
+
+/// The other process, over all rails: its rank in the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(pub u32);
+
+/// One interface in use, by its place in the list of rails of this process (below
+/// [`nmad_wire::MAX_RAILS`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RailId(pub u8);
+
+impl RailId {
+    /// The place as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where the chunks of one large message go; chosen by the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LandingId(pub u64);
+
+/// How a rail finds a landing on the receiver's side; means something to the drivers of that rail only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key(pub u64);
+
+/// A request, until its completion was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// Header and frames of one packet, with large data left where it lies.
+#[derive(Debug, Default)]
+pub struct Packet {
+    /// Header and frames; data of `in_place` is missing here.
+    pub bytes: Vec<u8>,
+    /// Data to be inserted before `bytes[at]`, in ascending order of `at`.
+    pub in_place: Vec<(usize, Segments)>,
+}
+
+impl Packet {
+    /// Bytes on the wire.
+    pub fn len(&self) -> usize {
+        self.bytes.len() + self.in_place.iter().map(|(_, data)| data.len() as usize).sum::<usize>()
+    }
+
+    /// Whether nothing is in it, not even a header.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Calls `part` with each contiguous part in the order of the wire.
+    pub fn parts<'a>(&'a self, mut part: impl FnMut(&'a [u8])) {
+        let mut from = 0;
+        for (at, data) in &self.in_place {
+            if *at > from {
+                part(&self.bytes[from..*at]);
+            }
+            data.slices().for_each(&mut part);
+            from = *at;
+        }
+        if from < self.bytes.len() {
+            part(&self.bytes[from..]);
+        }
+    }
+}

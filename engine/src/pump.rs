@@ -1,0 +1,99 @@
+//! The only loop: it carries what rails report into the engine and what the engine orders to the rails.
+//!
+//! Real hosts and simulated hosts turn this same pump. It never waits.
+
+use crate::clock::Instant;
+use crate::engine::Engine;
+use crate::packet::RailId;
+use crate::transfer::driver::Driver;
+use crate::transfer::rail::Opening;
+use alloc::boxed::Box;
+
+/// One pass: looks at every rail once, then feeds the rails. `urgent`: the caller waits, so nobody will
+/// add to the window and it is released at once. Returns whether anything happened.
+#[inline]
+pub fn turn(
+    engine: &mut Engine,
+    rails: &mut [Box<dyn Driver>],
+    clock: &mut dyn FnMut() -> Instant,
+    urgent: bool,
+) -> bool {
+    let now = clock();
+    let mut happened = false;
+    for (index, rail) in rails.iter_mut().enumerate() {
+        let id = RailId(index as u8);
+        rail.poll(&mut |event| {
+            happened = true;
+            engine.handle(now, id, event);
+        });
+    }
+    push(engine, rails, clock, now, urgent) || happened
+}
+
+/// Feeds the rails without looking at them first: what a submission does. `now` is the time.
+#[inline]
+pub fn push(
+    engine: &mut Engine,
+    rails: &mut [Box<dyn Driver>],
+    clock: &mut dyn FnMut() -> Instant,
+    now: Instant,
+    urgent: bool,
+) -> bool {
+    if engine.has_errands() {
+        errands(engine, rails);
+    }
+    if !engine.has_orders() {
+        return false;
+    }
+    let mut happened = false;
+    let mut from = now;
+    for (index, rail) in rails.iter_mut().enumerate() {
+        let id = RailId(index as u8);
+        if feed(engine, rail.as_mut(), id, from, urgent) {
+            let until = clock();
+            engine.posted(id, from, until);
+            from = until;
+            happened = true;
+        }
+    }
+    happened
+}
+
+fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {
+    let mut posted = false;
+    while rail.room() > 0
+        && let Some(order) = engine.next_order(now, id, urgent)
+    {
+        rail.post(order);
+        posted = true;
+    }
+    if posted {
+        rail.flush();
+    }
+    posted
+}
+
+/// Landings to open and close, links to open and close: they need no room and do not wait.
+#[cold]
+fn errands(engine: &mut Engine, rails: &mut [Box<dyn Driver>]) {
+    for (index, rail) in rails.iter_mut().enumerate() {
+        let id = RailId(index as u8);
+        while let Some(opening) = engine.next_opening(id) {
+            match opening {
+                Opening::Open(landing, from, into) => {
+                    let key = rail.open(landing, from, into);
+                    engine.opened(id, landing, key);
+                }
+                Opening::Close(landing) => rail.close(landing),
+            }
+        }
+        let mut posted = false;
+        while let Some(order) = engine.next_errand(id) {
+            rail.post(order);
+            posted = true;
+        }
+        if posted {
+            rail.flush();
+        }
+    }
+}

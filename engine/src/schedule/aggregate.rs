@@ -1,0 +1,31 @@
+//! `aggregate`: coalesces data and control frames of all flows to one peer into packets on the primary
+//! rail; first fit, so that a later small message can fill what an earlier large one leaves (P1 section 4).
+
+use super::builder::PacketBuilder;
+use super::strategy::{RailView, Shares, Strategy};
+use crate::clock::Instant;
+use crate::collect::window::{Scope, Window};
+
+pub(super) struct Aggregate;
+
+impl Strategy for Aggregate {
+    fn name(&self) -> &'static str {
+        "aggregate"
+    }
+
+    fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        coalesce(rail.scope(rail.primary), window, packet);
+    }
+
+    fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
+        super::fifo::Fifo.split(now, len, rails)
+    }
+}
+
+/// Fills the packet with all that fits.
+#[inline]
+pub(super) fn coalesce(scope: Scope, window: &mut Window, packet: &mut PacketBuilder) {
+    while let Some(entry) = window.take_first(scope, |entry| packet.fits(entry)) {
+        packet.push(entry);
+    }
+}

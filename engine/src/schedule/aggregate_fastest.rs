@@ -1,0 +1,24 @@
+//! `aggregate_fastest`: small messages are coalesced on the rail with the lowest latency, large ones go
+//! whole to whichever rail is idle (P2 section 3.3).
+
+use super::aggregate::coalesce;
+use super::builder::PacketBuilder;
+use super::strategy::{RailView, Shares, Strategy};
+use crate::clock::Instant;
+use crate::collect::window::Window;
+
+pub(super) struct AggregateFastest;
+
+impl Strategy for AggregateFastest {
+    fn name(&self) -> &'static str {
+        "aggregate_fastest"
+    }
+
+    fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        coalesce(rail.scope(rail.fastest), window, packet);
+    }
+
+    fn split(&mut self, _: Instant, _: u64, _: &[RailView]) -> Shares {
+        Shares::FirstIdle
+    }
+}

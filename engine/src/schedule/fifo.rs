@@ -1,0 +1,28 @@
+//! `fifo`: one message, one packet, on the primary rail. The baseline without any optimisation.
+
+use super::builder::PacketBuilder;
+use super::strategy::{RailView, Shares, Strategy};
+use crate::clock::Instant;
+use crate::collect::window::Window;
+use alloc::vec;
+
+pub(super) struct Fifo;
+
+impl Strategy for Fifo {
+    fn name(&self) -> &'static str {
+        "fifo"
+    }
+
+    fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        if let Some(entry) = window.take_first(rail.scope(rail.primary), |_| true) {
+            packet.push(entry);
+        }
+    }
+
+    fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {
+        match rails.iter().find(|rail| rail.primary) {
+            Some(primary) => Shares::Fixed(vec![(primary.rail, len)]),
+            None => Shares::FirstIdle,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! `iso_split`: large bodies in equal parts over all open rails (figure 3b of P4); small messages are
+//! coalesced on the rail with the lowest latency.
+
+use super::aggregate::coalesce;
+use super::builder::PacketBuilder;
+use super::strategy::{RailView, Shares, Strategy};
+use crate::clock::Instant;
+use crate::collect::window::Window;
+
+pub(super) struct IsoSplit;
+
+impl Strategy for IsoSplit {
+    fn name(&self) -> &'static str {
+        "iso_split"
+    }
+
+    fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        coalesce(rail.scope(rail.fastest), window, packet);
+    }
+
+    fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {
+        Shares::Fixed(super::ratio_split::proportional(len, rails, |_| 1))
+    }
+}

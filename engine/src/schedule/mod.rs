@@ -1,0 +1,16 @@
+//! Layer 2: what an idle rail carries.
+//!
+//! When a rail is idle it asks for its next packet; a strategy looks at the window of one peer and at the
+//! view of that rail and fills the packet (P1 section 3.2), and it decides how a large body is shared out.
+//! This layer sees the window and views of rails, never a driver or a link.
+
+mod aggregate;
+mod aggregate_fastest;
+pub(crate) mod body;
+pub mod builder;
+pub mod feed;
+mod fifo;
+mod greedy;
+mod iso_split;
+mod ratio_split;
+pub mod strategy;

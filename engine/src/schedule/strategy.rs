@@ -1,0 +1,127 @@
+//! The interface of a strategy, and the registry from which one is chosen by name.
+
+use super::builder::PacketBuilder;
+use super::{aggregate, aggregate_fastest, fifo, greedy, iso_split, ratio_split};
+use crate::clock::Instant;
+use crate::collect::window::{Scope, Window};
+use crate::packet::RailId;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What a strategy knows about a rail to the peer at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RailView {
+    /// Which rail.
+    pub rail: RailId,
+    /// When it will have carried what was given to it.
+    pub idle_at: Instant,
+    /// Bandwidth in bytes per second, as configured or nominal; zero if unknown.
+    pub bandwidth: u64,
+    /// Latency in nanoseconds, as configured or nominal; zero if unknown.
+    pub latency_ns: u64,
+    /// First of the open rails to this peer; strategies that use one rail use this one.
+    pub primary: bool,
+    /// The open rail with the lowest latency to this peer; the primary one if latencies are unknown.
+    pub fastest: bool,
+}
+
+impl RailView {
+    /// The rail's own list, and the common list if `common`.
+    pub fn scope(&self, common: bool) -> Scope {
+        Scope { rail: self.rail, common }
+    }
+}
+
+/// How a large body is shared out among rails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shares {
+    /// All of it goes to whichever rail is idle first.
+    FirstIdle,
+    /// Bytes for each rail, in the order of the body. What they leave over goes to whichever is idle.
+    Fixed(Vec<(RailId, u64)>),
+}
+
+/// A way to decide what each rail carries. `docs/strategy.md` shows how to write one.
+pub trait Strategy: Send {
+    /// The name by which it is chosen.
+    fn name(&self) -> &'static str;
+
+    /// Takes entries from the window of one peer and puts them into the packet that `rail` carries next;
+    /// leaves the packet empty if this rail shall carry none of them now.
+    fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder);
+
+    /// Shares out a body of `len` bytes among `rails`, the open rails to the peer (at least one).
+    fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares;
+}
+
+/// Makes a fresh strategy; each peer has its own.
+pub type Maker = fn() -> Box<dyn Strategy>;
+
+/// The strategies known by name.
+#[derive(Clone)]
+pub struct Registry(Vec<(String, Maker)>);
+
+impl Default for Registry {
+    fn default() -> Self {
+        let makers: [Maker; 6] = [
+            || Box::new(fifo::Fifo),
+            || Box::new(aggregate::Aggregate),
+            || Box::new(greedy::Greedy),
+            || Box::new(aggregate_fastest::AggregateFastest),
+            || Box::new(iso_split::IsoSplit),
+            || Box::new(ratio_split::RatioSplit),
+        ];
+        Registry(makers.into_iter().map(|make| (make().name().to_string(), make)).collect())
+    }
+}
+
+impl Registry {
+    /// Adds a strategy under its own name; a later one of the same name wins.
+    pub fn add(&mut self, make: Maker) {
+        let name = make().name().to_string();
+        self.0.retain(|(other, _)| *other != name);
+        self.0.push((name, make));
+    }
+
+    /// Makes the strategy of that name.
+    ///
+    /// # Errors
+    /// No strategy has that name; the error lists those there are.
+    pub fn make(&self, name: &str) -> Result<Box<dyn Strategy>, UnknownStrategy> {
+        let found = self.0.iter().find(|(other, _)| other == name);
+        found.map(|(_, make)| make()).ok_or_else(|| UnknownStrategy {
+            name: name.to_string(),
+            known: self.names().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// Names in the order in which they were added.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// A strategy was asked for that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownStrategy {
+    /// What was asked for.
+    pub name: String,
+    /// What there is.
+    pub known: String,
+}
+
+impl fmt::Display for UnknownStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no strategy '{}' (known: {})", self.name, self.known)
+    }
+}
+
+impl core::error::Error for UnknownStrategy {}

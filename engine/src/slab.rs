@@ -1,0 +1,75 @@
+//! A table whose places are reused, named by place and generation, so that a stale or forged name from
+//! the wire finds nothing.
+
+use alloc::vec::Vec;
+
+/// Names of entries fit into 64 bits: generation above, place below. Zero is never a name.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    places: Vec<Place<T>>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    generation: u32,
+    entry: Option<T>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    #[inline]
+    pub(crate) fn insert(&mut self, entry: T) -> u64 {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.places.push(Place { generation: 0, entry: None });
+                (self.places.len() - 1) as u32
+            }
+        };
+        let place = &mut self.places[index as usize];
+        place.generation = place.generation.wrapping_add(1).max(1);
+        place.entry = Some(entry);
+        u64::from(place.generation) << 32 | u64::from(index)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, name: u64) -> Option<&T> {
+        let place = self.places.get(name as u32 as usize)?;
+        if u64::from(place.generation) == name >> 32 { place.entry.as_ref() } else { None }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, name: u64) -> Option<&mut T> {
+        let place = self.places.get_mut(name as u32 as usize)?;
+        if u64::from(place.generation) == name >> 32 { place.entry.as_mut() } else { None }
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, name: u64) -> Option<T> {
+        let place = self.places.get_mut(name as u32 as usize)?;
+        if u64::from(place.generation) != name >> 32 {
+            return None;
+        }
+        let entry = place.entry.take()?;
+        self.free.push(name as u32);
+        Some(entry)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Entries and their names, in the order of their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.places.iter().enumerate().filter_map(|(index, place)| {
+            let name = u64::from(place.generation) << 32 | index as u64;
+            place.entry.as_ref().map(|entry| (name, entry))
+        })
+    }
+}

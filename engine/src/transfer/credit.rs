@@ -1,0 +1,94 @@
+//! Byte credits: how much eager data a peer may have to keep without a receive (DESIGN: flow control).
+//!
+//! Sender and receiver charge each eager message the same. The receiver tells the sum that may be reached;
+//! a sender that would pass it falls back to rendezvous, so nothing ever blocks and unexpected data is
+//! bounded. Envelopes of rendezvous requests are not charged: MPI needs them all to match.
+
+/// What a message costs besides its data: about what its entry takes.
+const OVERHEAD: u64 = 128;
+/// Before the receiver has said anything, both sides assume this, in bytes.
+pub(crate) const INITIAL: u64 = 256 << 10;
+
+/// Charge of an eager message of `len` bytes.
+pub(crate) fn charge(len: u64) -> u64 {
+    len + OVERHEAD
+}
+
+/// Both directions of one peer.
+#[derive(Debug)]
+pub(crate) struct Credit {
+    /// What we may have sent in all, and have.
+    limit: u64,
+    spent: u64,
+    /// What the peer was told it may send, what arrived and what we consumed.
+    told: u64,
+    received: u64,
+    consumed: u64,
+    budget: u64,
+}
+
+impl Credit {
+    pub(crate) fn new(budget: u64) -> Self {
+        Credit { limit: INITIAL, spent: 0, told: INITIAL, received: 0, consumed: 0, budget }
+    }
+
+    /// Spends for an eager message; false: not enough, use rendezvous.
+    #[inline]
+    pub(crate) fn spend(&mut self, len: u64) -> bool {
+        let after = self.spent + charge(len);
+        let enough = after <= self.limit;
+        if enough {
+            self.spent = after;
+        }
+        enough
+    }
+
+    /// The peer has room up to `limit`.
+    pub(crate) fn granted(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// An eager message has arrived; false if the peer was not granted that much.
+    #[inline]
+    pub(crate) fn received(&mut self, len: u64) -> bool {
+        self.received += charge(len);
+        self.received <= self.told
+    }
+
+    /// A message of `len` bytes is no longer kept.
+    #[inline]
+    pub(crate) fn consume(&mut self, len: u64) {
+        self.consumed += charge(len);
+    }
+
+    /// The new limit, when it is worth telling: enough was consumed since the last time, or the budget is
+    /// larger than what peers assume initially.
+    #[inline]
+    pub(crate) fn next_limit(&mut self) -> Option<u64> {
+        let limit = self.consumed + self.budget.max(INITIAL);
+        if limit < self.told + INITIAL / 2 {
+            return None;
+        }
+        self.told = limit;
+        Some(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_stops_at_the_limit_and_goes_on_when_told() {
+        let (mut sender, mut receiver) = (Credit::new(1 << 20), Credit::new(INITIAL));
+        let mut sent = 0;
+        while sender.spend(1000) {
+            sent += 1;
+        }
+        assert_eq!(sent, INITIAL / charge(1000));
+        assert_eq!(receiver.next_limit(), None);
+        (0..sent).for_each(|_| receiver.consume(1000));
+        sender.granted(receiver.next_limit().expect("all of the budget was consumed"));
+        assert!(sender.spend(1000));
+    }
+}

@@ -1,0 +1,162 @@
+//! The interface of a network: what the transfer layer asks of a rail and what the rail reports.
+//!
+//! A driver sees bytes and orders, never frames or requests. None of its verbs blocks. `docs/driver.md`
+//! shows how to write one.
+
+use crate::memory::Segments;
+use crate::packet::{Key, LandingId, Packet, PeerId};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What a rail can do. Constant for the life of the rail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest packet in bytes, header included.
+    pub packet: usize,
+    /// Longest chunk in bytes of data.
+    pub chunk: u64,
+    /// Pieces of user memory that one packet may leave in place; zero: everything is staged.
+    pub gather: usize,
+    /// Orders that one link takes before the first of them was reported as sent; at least one.
+    pub depth: usize,
+    /// Packets may be lost, repeated or reordered; the engine then acknowledges eagerly and sends again.
+    pub lossy: bool,
+    /// Nominal bandwidth in bytes per second, zero if unknown.
+    pub bandwidth: u64,
+    /// Nominal latency in nanoseconds, zero if unknown.
+    pub latency_ns: u64,
+}
+
+/// One thing for a rail to do.
+#[derive(Debug)]
+pub enum Order {
+    /// Begin to open the link to a peer; answered by [`Event::Up`] or [`Event::Lost`]. Taken even without
+    /// room.
+    Connect {
+        /// The peer to reach.
+        to: PeerId,
+    },
+    /// Send a packet. Packets and chunks to one peer leave in the order of posting.
+    Packet {
+        /// Receiver.
+        to: PeerId,
+        /// Its number on the link, which is also in its header.
+        number: u32,
+        /// Header and frames.
+        packet: Packet,
+    },
+    /// Put part of a large message into a landing of the peer.
+    Chunk {
+        /// Receiver.
+        to: PeerId,
+        /// Its number on the link.
+        number: u32,
+        /// Acknowledgement of the other direction to carry along.
+        ack: u32,
+        /// The receiver's landing.
+        landing: LandingId,
+        /// The key that the receiver's rail gave for it.
+        key: Key,
+        /// Where in the landing.
+        offset: u64,
+        /// The bytes, in user memory.
+        from: Segments,
+    },
+    /// Give up the link: the peer broke the protocol, died, or left, or the other side gave it up. When
+    /// [`Driver::post`] returns, no memory of its orders or landings is touched any more. Answered by
+    /// [`Event::Lost`] at the next poll, with the orders that were not sent. Taken even without room.
+    Close {
+        /// The peer.
+        to: PeerId,
+    },
+}
+
+/// What a rail reports from [`Driver::poll`].
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The link to a peer is open, by whichever side. Orders for it are accepted from now on.
+    Up {
+        /// The peer.
+        peer: PeerId,
+        /// Number of this rail at the peer's side.
+        remote: u8,
+    },
+    /// A whole packet has arrived, header included.
+    Arrived {
+        /// Who sent it.
+        from: PeerId,
+        /// Header and frames.
+        packet: &'a [u8],
+    },
+    /// A chunk lies in its landing. Also reported, with `len` as sent, for a chunk whose landing is not
+    /// open (any more): its bytes are discarded, its number counts.
+    Landed {
+        /// Who sent it.
+        from: PeerId,
+        /// Its number on the link.
+        number: u32,
+        /// Acknowledgement that it carried.
+        ack: u32,
+        /// Which landing.
+        landing: LandingId,
+        /// Where in it.
+        offset: u64,
+        /// Bytes.
+        len: u64,
+        /// False if the landing was not open and the bytes were discarded.
+        kept: bool,
+    },
+    /// An order has left: user memory and the packet are no longer in use by the rail.
+    Sent {
+        /// Receiver.
+        to: PeerId,
+        /// Number of the packet or chunk.
+        number: u32,
+        /// The packet, given back; none for a chunk.
+        packet: Option<Packet>,
+    },
+    /// The link to a peer is gone, or could not be opened within the rail's bound.
+    Lost {
+        /// The peer.
+        peer: PeerId,
+        /// Cause and remedy, for the user.
+        why: String,
+        /// Orders that were not yet reported as sent, given back.
+        unsent: Vec<Order>,
+    },
+}
+
+/// A rail: one interface in use, whatever its network.
+pub trait Driver: Send {
+    /// Name for the user: kind of network and interface, for example `tcp/eth1`.
+    fn name(&self) -> &str;
+    /// What it can do.
+    fn limits(&self) -> Limits;
+    /// Makes user memory reachable: chunks from `from` for this landing are put there.
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key;
+    /// Forgets a landing. Its memory is not touched after this call; chunks for it are discarded.
+    fn close(&mut self, landing: LandingId);
+    /// Orders that it takes now; zero: busy.
+    fn room(&self) -> usize;
+    /// Takes an order. What it costs may be put off until [`Driver::flush`].
+    fn post(&mut self, order: Order);
+    /// Everything posted so far shall leave; called once after a series of posts.
+    fn flush(&mut self) {}
+    /// Looks at the network once and reports what happened. Does not wait.
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>));
+    /// A file descriptor that becomes readable when [`Driver::poll`] has something to do, for those who
+    /// want to sleep; none: only polling helps.
+    fn descriptor(&self) -> Option<i32> {
+        None
+    }
+    /// How an address of this rail is told to the peers, as text without spaces; empty: none is needed.
+    fn address(&self) -> String {
+        String::new()
+    }
+    /// Tells the address of a peer as its rail's [`Driver::address`] said it; false: this rail cannot
+    /// reach that address. One peer may be told several times, with the addresses of its rails.
+    fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
+        let _ = (peer, rail, address);
+        false
+    }
+}

@@ -1,0 +1,92 @@
+//! A landing: where the chunks of one large message go, and what of it is there.
+
+use super::ranges::Ranges;
+use crate::collect::request::Envelope;
+use crate::memory::Segments;
+use crate::packet::{Key, PeerId, RailId, RequestId};
+use nmad_wire::Keys;
+
+/// What the sender's Rts told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Announced {
+    pub(crate) envelope: Envelope,
+    /// The sender's request.
+    pub(crate) request: u64,
+    /// Whether it waits for a Fin.
+    pub(crate) fin: bool,
+    /// Whether the sender already has the keys, from a promise.
+    pub(crate) knows_keys: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Landing {
+    pub(crate) request: RequestId,
+    pub(crate) from: PeerId,
+    pub(crate) into: Segments,
+    pub(crate) keys: Keys,
+    /// Rails that have been asked to open it and have not answered, as bits.
+    awaited: u16,
+    /// Rails that have it open, as bits.
+    open: u16,
+    pub(crate) announced: Option<Announced>,
+    ranges: Ranges,
+}
+
+impl Landing {
+    pub(crate) fn new(
+        request: RequestId,
+        from: PeerId,
+        into: Segments,
+        rails: impl Iterator<Item = RailId>,
+    ) -> Self {
+        let awaited = rails.fold(0, |bits, rail| bits | 1 << rail.0);
+        let keys = Keys::default();
+        Landing { request, from, into, keys, awaited, open: 0, announced: None, ranges: Ranges::default() }
+    }
+
+    /// A rail has opened it; true when it was the last one.
+    pub(crate) fn opened(&mut self, rail: RailId, key: Key) -> bool {
+        self.keys.push(rail.0, key.0);
+        self.open |= 1 << rail.0;
+        self.answered(rail)
+    }
+
+    /// A rail will not answer any more; true when it was the last one awaited.
+    pub(crate) fn answered(&mut self, rail: RailId) -> bool {
+        let was = self.awaited;
+        self.awaited &= !(1 << rail.0);
+        was != 0 && self.awaited == 0
+    }
+
+    /// Whether all rails have answered.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.awaited == 0
+    }
+
+    /// Rails to tell when it closes: those that have it open or are about to.
+    pub(crate) fn rails(&self) -> impl Iterator<Item = RailId> + use<> {
+        let bits = self.open | self.awaited;
+        (0..16).filter(move |rail| bits & 1 << rail != 0).map(RailId)
+    }
+
+    /// Bytes that the message will bring: announced, but no more than fit.
+    pub(crate) fn expected(&self) -> Option<u64> {
+        self.announced.map(|a| a.envelope.len.min(self.into.len()))
+    }
+
+    /// A chunk lies there. False if it is outside of the landing.
+    pub(crate) fn landed(&mut self, offset: u64, len: u64) -> bool {
+        match offset.checked_add(len) {
+            Some(end) if end <= self.into.len() => {
+                self.ranges.add(offset, end);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the message is announced and all of it is there.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.expected().is_some_and(|len| self.ranges.cover(len))
+    }
+}

@@ -1,0 +1,205 @@
+//! A link: one peer over one rail. Its state, and which numbers have arrived on it.
+
+use super::retention::Retention;
+use super::rtt::Rtt;
+use crate::clock::{Duration, Instant};
+use crate::packet::RailId;
+use alloc::collections::BTreeSet;
+
+/// On a reliable link, acknowledge after this many packets and chunks if no other traffic does it.
+const LAZY_COUNT: u32 = 64;
+/// On a lossy link, acknowledge after this many, or after [`EAGER_DELAY`].
+const EAGER_COUNT: u32 = 4;
+const EAGER_DELAY: Duration = Duration::from_us(50);
+/// Numbers beyond the first gap that a link remembers; a sender has no more in flight on a lossy link.
+pub(crate) const IN_FLIGHT_MAX: usize = 64;
+/// Sent again when this many later numbers were acknowledged (RFC 5681 section 3.2).
+const OVERTAKEN_MIN: usize = 3;
+/// A lossy link is given up after this many timeouts in a row and this long without an acknowledgement.
+const HOPELESS_COUNT: u32 = 6;
+const HOPELESS_AFTER: Duration = Duration::from_ms(3000);
+/// No number can be further ahead than this.
+const FAR_MAX: u32 = 1 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nobody has tried yet.
+    Cold,
+    Connecting,
+    Up,
+    Dead,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) rail: RailId,
+    /// Number of this rail at the peer's side, once the link is up.
+    pub(crate) remote: Option<u8>,
+    pub(crate) state: State,
+    pub(crate) lossy: bool,
+    pub(crate) tx: Retention,
+    pub(crate) rx: Arrivals,
+    pub(crate) rtt: Rtt,
+    /// When the peer last acknowledged something new, or the link became busy.
+    pub(crate) progress_at: Instant,
+    /// The rail was told to give it up.
+    pub(crate) closing: bool,
+}
+
+impl Link {
+    pub(crate) fn new(rail: RailId, lossy: bool) -> Self {
+        Link {
+            rail,
+            remote: None,
+            state: State::Cold,
+            lossy,
+            tx: Retention::default(),
+            rx: Arrivals::default(),
+            rtt: Rtt::default(),
+            progress_at: Instant::default(),
+            closing: false,
+        }
+    }
+
+    /// Whether it carries traffic.
+    #[inline]
+    pub(crate) fn is_up(&self) -> bool {
+        self.state == State::Up
+    }
+
+    /// Whether another order may go to the rail.
+    #[inline]
+    pub(crate) fn accepts(&self, depth: usize) -> bool {
+        self.state == State::Up && self.tx.at_rail() < depth && (!self.lossy || self.tx.len() < IN_FLIGHT_MAX)
+    }
+
+    /// Whether an acknowledgement should leave now, without waiting for other traffic.
+    pub(crate) fn ack_is_due(&self, now: Instant) -> bool {
+        if self.state != State::Up {
+            return false;
+        }
+        match self.lossy {
+            true => self.rx.due_at(EAGER_COUNT).is_some_and(|at| now >= at),
+            false => self.rx.unacknowledged >= LAZY_COUNT,
+        }
+    }
+
+    /// When a lossy link needs attention: an acknowledgement or something to send again.
+    pub(crate) fn timer(&self) -> Option<Instant> {
+        if !self.lossy || self.state != State::Up {
+            return None;
+        }
+        let resend = self.tx.oldest().map(|sent_at| sent_at + self.rtt.timeout());
+        self.rx.due_at(EAGER_COUNT).into_iter().chain(resend).min()
+    }
+
+    /// The number that should be sent again: the oldest after a timeout, or one that several later ones
+    /// have overtaken (fast resend).
+    pub(crate) fn overdue(&mut self, now: Instant) -> Option<u32> {
+        let timeout = self.rtt.timeout();
+        let late = self.tx.oldest().filter(|&sent_at| now >= sent_at + timeout);
+        let patience = self.rtt.smoothed();
+        let overtaken = self.tx.overtaken(OVERTAKEN_MIN, |sent_at| now.since(sent_at) > patience);
+        if overtaken.is_some() || late.is_none() {
+            return overtaken;
+        }
+        self.rtt.back_off();
+        self.tx.oldest_number()
+    }
+
+    /// Whether the peer has acknowledged nothing for so long that the link counts as dead.
+    pub(crate) fn is_hopeless(&self, now: Instant) -> bool {
+        self.rtt.backoff() >= HOPELESS_COUNT && now.since(self.progress_at) > HOPELESS_AFTER
+    }
+}
+
+/// Which numbers of the peer's packets and chunks have arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    below: u32,
+    beyond: u64,
+    /// Numbers further ahead; only replays of a dead link come so much out of order.
+    far: BTreeSet<u32>,
+    /// Arrived since the last acknowledgement left.
+    unacknowledged: u32,
+    /// Something arrived twice or out of order: tell at once.
+    hasty: bool,
+    since: Instant,
+}
+
+impl Arrivals {
+    /// Takes note of a number; false if it was there already or is impossibly far ahead.
+    #[inline]
+    pub(crate) fn accept(&mut self, now: Instant, number: u32) -> bool {
+        if self.unacknowledged == 0 {
+            self.since = now;
+        }
+        self.unacknowledged += 1;
+        match number.wrapping_sub(self.below) {
+            0 => {
+                self.advance();
+                true
+            }
+            ahead => {
+                self.hasty = true;
+                self.accept_ahead(number, ahead)
+            }
+        }
+    }
+
+    fn accept_ahead(&mut self, number: u32, ahead: u32) -> bool {
+        if ahead >= FAR_MAX {
+            return false;
+        }
+        if ahead > 64 {
+            return self.far.insert(number);
+        }
+        let bit = 1 << (ahead - 1);
+        let new = self.beyond & bit == 0;
+        self.beyond |= bit;
+        new
+    }
+
+    /// `below` has arrived: move on over everything that was there already.
+    #[inline]
+    fn advance(&mut self) {
+        loop {
+            self.below = self.below.wrapping_add(1);
+            let seen = self.beyond & 1 != 0;
+            self.beyond >>= 1;
+            if !self.far.is_empty() && self.far.remove(&self.below.wrapping_add(64)) {
+                self.beyond |= 1 << 63;
+            }
+            if !seen {
+                return;
+            }
+        }
+    }
+
+    /// Everything below this has arrived.
+    #[inline]
+    pub(crate) fn below(&self) -> u32 {
+        self.below
+    }
+
+    /// What has arrived beyond the first gap.
+    #[inline]
+    pub(crate) fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// An acknowledgement has left.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self) {
+        self.unacknowledged = 0;
+        self.hasty = false;
+    }
+
+    fn due_at(&self, count: u32) -> Option<Instant> {
+        match self.unacknowledged {
+            0 => None,
+            n if n >= count || self.hasty => Some(self.since),
+            _ => Some(self.since + EAGER_DELAY),
+        }
+    }
+}

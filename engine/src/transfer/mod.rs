@@ -1,0 +1,14 @@
+//! Layer 3: what rails are told and what they report.
+//!
+//! The driver interface, the state of each rail and of each link (numbers, acknowledgements, what has to
+//! be kept for sending again), landings of large messages and byte credits. This layer never looks into a
+//! request or a window.
+
+pub(crate) mod credit;
+pub mod driver;
+pub(crate) mod landing;
+pub(crate) mod link;
+pub mod rail;
+pub(crate) mod ranges;
+pub(crate) mod retention;
+pub(crate) mod rtt;

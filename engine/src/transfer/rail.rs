@@ -1,0 +1,92 @@
+//! A rail as the engine sees it: what it can do, until when it is busy, and what it has carried.
+
+use super::driver::{Limits, Order};
+use crate::clock::{Duration, Instant};
+use crate::memory::Segments;
+use crate::packet::{LandingId, PeerId};
+use crate::schedule::builder::Built;
+use alloc::collections::VecDeque;
+
+/// What one rail has carried since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RailCounters {
+    /// Packets sent.
+    pub packets: u64,
+    /// Bytes of packets sent, headers included.
+    pub packet_bytes: u64,
+    /// Entries (messages and control frames) that those packets carried.
+    pub entries: u64,
+    /// Chunks sent.
+    pub chunks: u64,
+    /// Bytes of chunks sent.
+    pub chunk_bytes: u64,
+    /// Packets and chunks sent again on this rail.
+    pub resent: u64,
+    /// Packets and chunks of dead rails that this rail took over.
+    pub replayed: u64,
+    /// Packets arrived.
+    pub packets_in: u64,
+    /// Chunks arrived.
+    pub chunks_in: u64,
+}
+
+/// What a rail shall open or close.
+#[derive(Debug)]
+pub enum Opening {
+    /// Make the memory reachable for chunks from this peer; answer with [`crate::Engine::opened`].
+    Open(LandingId, PeerId, Segments),
+    /// Forget it.
+    Close(LandingId),
+}
+
+#[derive(Debug)]
+pub(crate) struct Rail {
+    pub(crate) limits: Limits,
+    pub(crate) idle_at: Instant,
+    pub(crate) counters: RailCounters,
+    pub(crate) openings: VecDeque<Opening>,
+    /// Connects and closes; they go first and do not wait.
+    pub(crate) errands: VecDeque<Order>,
+    /// Bytes given since the last report of a post; the wire's part of the clock.
+    pub(crate) given: u64,
+    /// A packet that waits for the rail to be idle.
+    pub(crate) prepared: Option<Prepared>,
+}
+
+/// A packet made ahead of time, for one peer.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) to: PeerId,
+    pub(crate) built: Built,
+}
+
+impl Rail {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Rail {
+            limits,
+            idle_at: Instant::default(),
+            counters: RailCounters::default(),
+            openings: VecDeque::new(),
+            errands: VecDeque::new(),
+            given: 0,
+            prepared: None,
+        }
+    }
+
+    /// Posting took the core from `from` to `until`. The rail is busy until the wire has carried what it
+    /// was given, and for as long again as the posting took, whichever ends later: at most half of the
+    /// core's time goes into posting (DESIGN section 3).
+    #[inline]
+    pub(crate) fn posted(&mut self, from: Instant, until: Instant) {
+        let core = until + until.since(from);
+        let wire = from.max(self.idle_at) + self.wire_time(self.given);
+        self.given = 0;
+        self.idle_at = self.idle_at.max(core).max(wire);
+    }
+
+    fn wire_time(&self, len: u64) -> Duration {
+        let ns = u128::from(len) * 1_000_000_000;
+        ns.checked_div(u128::from(self.limits.bandwidth))
+            .map_or(Duration::ZERO, |ns| Duration::from_ns(ns as u64))
+    }
+}

@@ -1,0 +1,201 @@
+//! What was sent on a link and may have to be sent again.
+//!
+//! Every packet and chunk has a number. An entry stays until the rail has let go of it and, where it has
+//! to be kept (several rails, or a lossy one), until the peer has acknowledged it. The same entries serve
+//! for sending again on a lossy link and for replaying what a dead link held.
+
+use crate::clock::Instant;
+use crate::memory::Segments;
+use crate::packet::{Key, LandingId, Packet, RequestId};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// Part of a large message, by which it can be sent again.
+#[derive(Debug, Clone)]
+pub(crate) struct ChunkCargo {
+    pub(crate) request: RequestId,
+    pub(crate) landing: LandingId,
+    pub(crate) key: Key,
+    pub(crate) offset: u64,
+    pub(crate) from: Segments,
+}
+
+#[derive(Debug)]
+pub(crate) enum Cargo {
+    /// None while the rail has it.
+    Packet(Option<Packet>),
+    Chunk(ChunkCargo),
+}
+
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) number: u32,
+    pub(crate) cargo: Cargo,
+    /// Requests whose memory the packet refers to.
+    pub(crate) in_place: Vec<RequestId>,
+    pub(crate) at_rail: bool,
+    pub(crate) acked: bool,
+    pub(crate) sent_at: Instant,
+    pub(crate) resent: u32,
+}
+
+/// What a rail has let go of.
+#[derive(Debug, Default)]
+pub(crate) struct Released {
+    /// A buffer for reuse.
+    pub(crate) packet: Option<Packet>,
+    pub(crate) in_place: Vec<RequestId>,
+    /// The chunk's request, landing and length.
+    pub(crate) chunk: Option<(RequestId, LandingId, u64)>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Retention {
+    next: u32,
+    entries: VecDeque<InFlight>,
+    at_rail: usize,
+}
+
+impl Retention {
+    /// The number that the next packet or chunk gets.
+    #[inline]
+    pub(crate) fn next_number(&self) -> u32 {
+        self.next
+    }
+
+    /// Orders that the rail holds.
+    #[inline]
+    pub(crate) fn at_rail(&self) -> usize {
+        self.at_rail
+    }
+
+    /// Entries that are not finished.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Numbers an order that goes to the rail now.
+    #[inline]
+    pub(crate) fn push(&mut self, now: Instant, cargo: Cargo, in_place: Vec<RequestId>) {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.at_rail += 1;
+        let entry =
+            InFlight { number, cargo, in_place, at_rail: true, acked: false, sent_at: now, resent: 0 };
+        self.entries.push_back(entry);
+    }
+
+    #[inline]
+    pub(crate) fn entry(&mut self, number: u32) -> Option<&mut InFlight> {
+        let first = self.entries.front()?.number;
+        let index = number.wrapping_sub(first) as usize;
+        self.entries.get_mut(index)
+    }
+
+    /// The rail has sent an order, and gives back its packet. With `keep` it stays until acknowledged.
+    #[inline]
+    pub(crate) fn sent(&mut self, number: u32, packet: Option<Packet>, keep: bool) -> Released {
+        let Some(entry) = self.entry(number).filter(|entry| entry.at_rail) else {
+            return Released::default();
+        };
+        entry.at_rail = false;
+        let done = entry.acked || !keep;
+        let mut released = Released { in_place: core::mem::take(&mut entry.in_place), ..Released::default() };
+        match &mut entry.cargo {
+            Cargo::Packet(place) if !done => *place = packet,
+            Cargo::Packet(_) => released.packet = packet,
+            Cargo::Chunk(chunk) => released.chunk = Some((chunk.request, chunk.landing, chunk.from.len())),
+        }
+        entry.acked = done;
+        self.at_rail -= 1;
+        self.trim();
+        released
+    }
+
+    /// Drops finished entries from the front; `acked` marks those that need no more keeping.
+    #[inline]
+    fn trim(&mut self) {
+        while self.entries.front().is_some_and(|entry| entry.acked && !entry.at_rail) {
+            self.entries.pop_front();
+        }
+    }
+
+    /// The peer has everything below `below`, and the numbers whose bits are set in `beyond`. Returns
+    /// buffers for reuse and when the newest packet that was sent only once had left.
+    #[inline]
+    pub(crate) fn acknowledge(
+        &mut self,
+        below: u32,
+        beyond: u64,
+        free: &mut impl FnMut(Packet),
+    ) -> Option<Instant> {
+        let mut measured = None;
+        for entry in &mut self.entries {
+            let ahead = entry.number.wrapping_sub(below);
+            let has = ahead >= 1 << 31 || (ahead >= 1 && ahead <= 64 && beyond & 1 << (ahead - 1) != 0);
+            if !has && beyond == 0 {
+                break;
+            }
+            if has && !entry.acked {
+                entry.acked = true;
+                measured = (entry.resent == 0).then_some(entry.sent_at).or(measured);
+                if let Cargo::Packet(packet) = &mut entry.cargo {
+                    packet.take().map(&mut *free);
+                }
+            }
+        }
+        self.trim();
+        measured
+    }
+
+    /// Takes everything that the peer may not have, when the link is dead.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = InFlight> {
+        self.at_rail = 0;
+        core::mem::take(&mut self.entries).into_iter().filter(|entry| !entry.acked || entry.at_rail)
+    }
+
+    /// Whether the peer may have everything up to a number that it acknowledges.
+    pub(crate) fn is_plausible(&self, ack: u32) -> bool {
+        self.next.wrapping_sub(ack) < 1 << 31
+    }
+
+    /// When the oldest entry that the rail has sent and the peer has not acknowledged left.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.waiting().map(|entry| entry.sent_at).min()
+    }
+
+    /// Its number.
+    pub(crate) fn oldest_number(&self) -> Option<u32> {
+        self.waiting().min_by_key(|entry| entry.sent_at).map(|entry| entry.number)
+    }
+
+    /// An entry that at least `count` later ones have overtaken, if `patient` says of its time that it
+    /// should have arrived.
+    pub(crate) fn overtaken(&self, count: usize, patient: impl Fn(Instant) -> bool) -> Option<u32> {
+        let mut acked = self.entries.iter().filter(|entry| entry.acked).count();
+        for entry in &self.entries {
+            if acked < count {
+                return None;
+            }
+            acked -= usize::from(entry.acked);
+            if !entry.acked && !entry.at_rail && patient(entry.sent_at) {
+                return Some(entry.number);
+            }
+        }
+        None
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &InFlight> {
+        self.entries.iter().filter(|entry| !entry.acked && !entry.at_rail)
+    }
+
+    /// An order goes to the rail again.
+    pub(crate) fn resend(&mut self, number: u32, now: Instant) {
+        if let Some(entry) = self.entry(number) {
+            entry.at_rail = true;
+            entry.resent += 1;
+            entry.sent_at = now;
+            self.at_rail += 1;
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Two engines and the simplest rails between them: queues in memory, delivered at the next poll.
+#![allow(dead_code)]
+
+use nmad_engine::{
+    Completion, Config, Context, Driver, Engine, Envelope, Error, Event, Hints, Instant, Key, LandingId,
+    Limits, Order, PeerId, RequestId, Segments, Source, Tag, TagMatch, pump,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+type Wire = Arc<Mutex<VecDeque<Order>>>;
+
+/// One end of a rail to one peer.
+pub struct QueueRail {
+    me: PeerId,
+    peer: PeerId,
+    number: u8,
+    out: Wire,
+    incoming: Wire,
+    sent: Vec<(u32, Option<nmad_engine::Packet>)>,
+    up: Option<bool>,
+    lost: bool,
+    landings: BTreeMap<u64, Segments>,
+    pub cut: Arc<Mutex<bool>>,
+    limits: Limits,
+    pub seen: Arc<Mutex<Vec<String>>>,
+}
+
+pub fn limits() -> Limits {
+    Limits {
+        packet: 16 << 10,
+        chunk: 1 << 20,
+        gather: 8,
+        depth: 4,
+        lossy: false,
+        bandwidth: 0,
+        latency_ns: 0,
+    }
+}
+
+impl Driver for QueueRail {
+    fn name(&self) -> &str {
+        "queue"
+    }
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+    fn open(&mut self, landing: LandingId, _: PeerId, into: Segments) -> Key {
+        self.landings.insert(landing.0, into);
+        Key(landing.0)
+    }
+    fn close(&mut self, landing: LandingId) {
+        self.landings.remove(&landing.0);
+    }
+    fn room(&self) -> usize {
+        16
+    }
+    fn post(&mut self, order: Order) {
+        match order {
+            Order::Connect { .. } => self.up = Some(true),
+            Order::Close { .. } => self.lost = true,
+            Order::Packet { number, packet, to } => {
+                let mut bytes = Vec::new();
+                packet.parts(|part| bytes.extend_from_slice(part));
+                self.seen.lock().unwrap().push(nmad_wire::explain(&bytes).to_string());
+                let copy = nmad_engine::Packet { bytes, in_place: Vec::new() };
+                self.out.lock().unwrap().push_back(Order::Packet { to, number, packet: copy });
+                self.sent.push((number, Some(packet)));
+            }
+            Order::Chunk { number, .. } => {
+                self.sent.push((number, None));
+                self.seen.lock().unwrap().push(format!("{order:?}"));
+                self.out.lock().unwrap().push_back(order);
+            }
+        }
+    }
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if self.up.take().is_some() {
+            report(Event::Up { peer: self.peer, remote: self.number });
+        }
+        if *self.cut.lock().unwrap() && !self.lost {
+            self.lost = true;
+            self.out.lock().unwrap().clear();
+            self.sent.clear();
+            report(Event::Lost { peer: self.peer, why: "cut".into(), unsent: Vec::new() });
+            return;
+        }
+        for (number, packet) in self.sent.drain(..) {
+            report(Event::Sent { to: self.peer, number, packet });
+        }
+        while let Some(order) = { self.incoming.lock().unwrap().pop_front() } {
+            match order {
+                Order::Packet { packet, .. } => {
+                    report(Event::Arrived { from: self.peer, packet: &packet.bytes })
+                }
+                Order::Chunk { number, ack, landing, offset, from, .. } => {
+                    let place = self.landings.get(&landing.0);
+                    place.map(|into| into.slice(offset, from.len()).copy_from(&from));
+                    let (kept, len, from) = (place.is_some(), from.len(), self.peer);
+                    report(Event::Landed { from, number, ack, landing, offset, len, kept });
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A host: an engine and its rails.
+pub struct Host {
+    pub engine: Engine,
+    pub rails: Vec<Box<dyn Driver>>,
+    pub now: u64,
+    pub done: BTreeMap<RequestId, Result<Envelope, Error>>,
+}
+
+impl Host {
+    pub fn turn(&mut self, urgent: bool) {
+        self.now += 1000;
+        let now = self.now;
+        pump::turn(&mut self.engine, &mut self.rails, &mut || Instant::from_ns(now), urgent);
+        while let Some(Completion { request, result }) = self.engine.next_completion() {
+            assert!(self.done.insert(request, result).is_none(), "{request:?} ended twice");
+        }
+    }
+}
+
+pub struct Pair {
+    pub hosts: [Host; 2],
+    pub cuts: Vec<Arc<Mutex<bool>>>,
+    /// What rail r of host 0 carried.
+    pub seen: Vec<Arc<Mutex<Vec<String>>>>,
+}
+
+impl Pair {
+    pub fn new(rails: usize, config: Config) -> Pair {
+        Pair::with(rails, config, limits())
+    }
+
+    pub fn with(rails: usize, config: Config, limits: Limits) -> Pair {
+        let wires: Vec<[Wire; 2]> = (0..rails).map(|_| Default::default()).collect();
+        let cuts: Vec<Arc<Mutex<bool>>> = (0..rails).map(|_| Default::default()).collect();
+        let seen: Vec<Arc<Mutex<Vec<String>>>> = (0..rails).map(|_| Default::default()).collect();
+        let hosts = [0, 1].map(|me: usize| {
+            let mut engine = Engine::new(Config { me: PeerId(me as u32), ..config.clone() }).unwrap();
+            let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
+            for (number, wire) in wires.iter().enumerate() {
+                let rail = engine.add_rail(limits);
+                engine.add_link(PeerId(1 - me as u32), rail);
+                drivers.push(Box::new(QueueRail {
+                    me: PeerId(me as u32),
+                    peer: PeerId(1 - me as u32),
+                    number: number as u8,
+                    out: wire[me].clone(),
+                    incoming: wire[1 - me].clone(),
+                    sent: Vec::new(),
+                    up: Some(true),
+                    lost: false,
+                    landings: BTreeMap::new(),
+                    cut: cuts[number].clone(),
+                    limits,
+                    seen: if me == 0 { seen[number].clone() } else { Default::default() },
+                }));
+            }
+            Host { engine, rails: drivers, now: 0, done: BTreeMap::new() }
+        });
+        Pair { hosts, cuts, seen }
+    }
+
+    pub fn settle(&mut self) {
+        for _ in 0..200 {
+            self.hosts.iter_mut().for_each(|host| host.turn(true));
+        }
+    }
+
+    pub fn send(&mut self, from: usize, context: u32, tag: u64, data: &'static [u8]) -> RequestId {
+        self.send_with(from, context, tag, data, Hints::default())
+    }
+
+    pub fn send_with(
+        &mut self,
+        from: usize,
+        context: u32,
+        tag: u64,
+        data: &'static [u8],
+        hints: Hints,
+    ) -> RequestId {
+        // SAFETY: static memory, only read.
+        let data = unsafe { Segments::from_raw(data.as_ptr().cast_mut(), data.len()) };
+        self.hosts[from].engine.send(PeerId(1 - from as u32), Context(context), Tag(tag), data, hints)
+    }
+
+    /// Receives into leaked memory, so that tests need no lifetimes.
+    pub fn recv(
+        &mut self,
+        at: usize,
+        from: Source,
+        context: u32,
+        tag: TagMatch,
+        len: usize,
+    ) -> (RequestId, *const [u8]) {
+        let memory = Box::leak(vec![0u8; len].into_boxed_slice());
+        // SAFETY: leaked memory that only this receive writes.
+        let into = unsafe { Segments::from_raw(memory.as_mut_ptr(), len) };
+        (self.hosts[at].engine.recv(from, Context(context), tag, into), memory)
+    }
+
+    pub fn result(&self, at: usize, request: RequestId) -> Option<Result<Envelope, Error>> {
+        self.hosts[at].done.get(&request).copied()
+    }
+}
+
+pub fn bytes(memory: *const [u8]) -> &'static [u8] {
+    // SAFETY: leaked by `Pair::recv`; its receive has ended.
+    unsafe { &*memory }
+}
+
+pub fn pattern(len: usize) -> &'static [u8] {
+    Box::leak((0..len).map(|i| (i * 31 + i / 255) as u8).collect::<Vec<_>>().into_boxed_slice())
+}

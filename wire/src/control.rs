@@ -1,0 +1,173 @@
+//! Opening a link: hello, welcome, proof, or a refusal that says why.
+//!
+//! The side that connects says hello with a nonce; the other answers welcome with its own nonce and a MAC
+//! over both; the first proves with a MAC of its own. Both MACs are keyed with the secret of the job, so
+//! neither side talks to a stranger. The MAC itself is the driver's business: these are only the bytes.
+
+use crate::cursor::{Cursor, Malformed};
+use crate::{Header, Kind, VERSION};
+use alloc::vec::Vec;
+
+const MAGIC: [u8; 4] = *b"NMAD";
+/// Longest text of a refusal, in bytes.
+const REFUSAL_MAX: usize = 512;
+
+/// First message, from the side that connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hello {
+    /// Rank that connects.
+    pub from: u32,
+    /// Rank that it wants to reach.
+    pub to: u32,
+    /// Number of the connecting side's rail.
+    pub rail: u8,
+    /// Fresh random bytes.
+    pub nonce: [u8; 32],
+}
+
+/// Answer of the side that was connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Welcome {
+    /// Number of the answering side's rail.
+    pub rail: u8,
+    /// Fresh random bytes.
+    pub nonce: [u8; 32],
+    /// Keyed MAC over both sides' fields.
+    pub mac: [u8; 32],
+}
+
+/// Last message of the opening, from the side that connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proof {
+    /// Keyed MAC over both nonces.
+    pub mac: [u8; 32],
+}
+
+/// Why a link is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RefusalCode {
+    /// The other side speaks another version of this format.
+    Version = 1,
+    /// The MAC does not verify: another job, or a stranger.
+    Secret = 2,
+    /// The hello was meant for another rank.
+    Rank = 3,
+    /// Both sides connected at once; the connection of the lower rank stays.
+    Crossed = 4,
+}
+
+/// A link is not opened, and why, in words for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal<'a> {
+    /// Kind of reason.
+    pub code: RefusalCode,
+    /// One line for the user on the other side.
+    pub text: &'a str,
+}
+
+/// A message of a link that is being opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Control<'a> {
+    /// See [`Hello`].
+    Hello(Hello),
+    /// See [`Welcome`].
+    Welcome(Welcome),
+    /// See [`Proof`].
+    Proof(Proof),
+    /// See [`Refusal`].
+    Refuse(Refusal<'a>),
+}
+
+impl<'a> Control<'a> {
+    /// The whole packet, header included.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(96);
+        body.extend_from_slice(&MAGIC);
+        match self {
+            Control::Hello(h) => {
+                body.extend_from_slice(&[1, VERSION, h.rail, 0]);
+                body.extend_from_slice(&h.from.to_le_bytes());
+                body.extend_from_slice(&h.to.to_le_bytes());
+                body.extend_from_slice(&h.nonce);
+            }
+            Control::Welcome(w) => {
+                body.extend_from_slice(&[2, VERSION, w.rail, 0]);
+                body.extend_from_slice(&w.nonce);
+                body.extend_from_slice(&w.mac);
+            }
+            Control::Proof(p) => {
+                body.extend_from_slice(&[3, VERSION, 0, 0]);
+                body.extend_from_slice(&p.mac);
+            }
+            Control::Refuse(r) => {
+                body.extend_from_slice(&[4, VERSION, r.code as u8, 0]);
+                let mut len = r.text.len().min(REFUSAL_MAX);
+                while !r.text.is_char_boundary(len) {
+                    len -= 1;
+                }
+                body.extend_from_slice(&r.text.as_bytes()[..len]);
+            }
+        }
+        let len = (Header::LEN + body.len()) as u32;
+        let mut out = Vec::from(Header { kind: Kind::Control, len, number: 0, ack: 0 }.encode());
+        out.append(&mut body);
+        out
+    }
+
+    /// Reads one whole control packet. The version is checked by [`Header::decode`] first, so that a
+    /// mixed start is told as such.
+    ///
+    /// # Errors
+    /// Wrong magic, unknown message, missing or surplus bytes, a refusal that is not UTF-8.
+    pub fn decode(packet: &'a [u8]) -> Result<Control<'a>, Malformed> {
+        let mut c = Cursor::new(packet);
+        c.take(Header::LEN, "control message cut short")?;
+        if c.array::<4>("control message cut short")? != MAGIC {
+            return Err(Malformed("not a NewMadeleine link (wrong magic)"));
+        }
+        let [what, version, detail, zero] = c.array::<4>("control message cut short")?;
+        if version != VERSION {
+            return Err(Malformed("unknown version"));
+        }
+        if zero != 0 {
+            return Err(Malformed("reserved bits of a control message are set"));
+        }
+        let message = match what {
+            1 => Control::Hello(Hello {
+                rail: detail,
+                from: c.u32("hello cut short")?,
+                to: c.u32("hello cut short")?,
+                nonce: c.array("hello cut short")?,
+            }),
+            2 => Control::Welcome(Welcome {
+                rail: detail,
+                nonce: c.array("welcome cut short")?,
+                mac: c.array("welcome cut short")?,
+            }),
+            3 => Control::Proof(Proof { mac: c.array("proof cut short")? }),
+            4 => return refusal(detail, c.rest()).map(Control::Refuse),
+            _ => return Err(Malformed("unknown control message")),
+        };
+        if c.rest().is_empty() {
+            Ok(message)
+        } else {
+            Err(Malformed("surplus bytes after a control message"))
+        }
+    }
+}
+
+fn refusal(code: u8, text: &[u8]) -> Result<Refusal<'_>, Malformed> {
+    let code = match code {
+        1 => RefusalCode::Version,
+        2 => RefusalCode::Secret,
+        3 => RefusalCode::Rank,
+        4 => RefusalCode::Crossed,
+        _ => return Err(Malformed("unknown reason of a refusal")),
+    };
+    if text.len() > REFUSAL_MAX {
+        return Err(Malformed("refusal too long"));
+    }
+    let text = core::str::from_utf8(text).map_err(|_| Malformed("refusal is not text"))?;
+    Ok(Refusal { code, text })
+}

@@ -1,0 +1,96 @@
+//! Any packet in one line, for traces and error messages.
+
+use crate::{ChunkHeader, Control, Frame, Header, Kind, flags, frames};
+use core::fmt;
+
+/// A packet that prints as one line; made by [`explain`].
+#[derive(Debug, Clone, Copy)]
+pub struct Explain<'a>(&'a [u8]);
+
+/// One line that says what `packet` (header included) carries, or where it is malformed.
+pub fn explain(packet: &[u8]) -> Explain<'_> {
+    Explain(packet)
+}
+
+impl fmt::Display for Explain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = match Header::decode(self.0) {
+            Ok(header) => header,
+            Err(e) => return write!(f, "{e} ({} B)", self.0.len()),
+        };
+        match header.kind {
+            Kind::Packet | Kind::Notice => packet(f, header, &self.0[Header::LEN..]),
+            Kind::Chunk => match ChunkHeader::decode(header, self.0) {
+                Ok(c) => write!(
+                    f,
+                    "chunk #{} of {} B to landing {:#x} at {}",
+                    c.number, c.len, c.landing, c.offset
+                ),
+                Err(e) => write!(f, "{e}"),
+            },
+            Kind::Control => match Control::decode(self.0) {
+                Ok(Control::Hello(h)) => {
+                    write!(f, "hello from rank {} (its rail {}) to rank {}", h.from, h.rail, h.to)
+                }
+                Ok(Control::Welcome(w)) => write!(f, "welcome on rail {}", w.rail),
+                Ok(Control::Proof(_)) => write!(f, "proof"),
+                Ok(Control::Refuse(r)) => write!(f, "refused: {}", r.text),
+                Err(e) => write!(f, "{e}"),
+            },
+        }
+    }
+}
+
+fn packet(f: &mut fmt::Formatter<'_>, header: Header, body: &[u8]) -> fmt::Result {
+    match header.kind {
+        Kind::Notice => write!(f, "notice of {} B, ack {}", header.len, header.ack)?,
+        _ => write!(f, "packet #{} of {} B, ack {}", header.number, header.len, header.ack)?,
+    }
+    for frame in frames(body) {
+        match frame {
+            Ok(frame) => write!(f, " | {frame}")?,
+            Err(e) => write!(f, " | {e}")?,
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frame::Eager(e, _) => {
+                write!(f, "eager {} B context {} tag {:#x}", e.len, e.context, e.tag)?;
+                order(f, e.flags, e.seq)
+            }
+            Frame::Rts(r) => {
+                write!(f, "rts {} B context {} tag {:#x}", r.len, r.context, r.tag)?;
+                order(f, r.flags, r.seq)?;
+                if r.flags & flags::PROMISED != 0 {
+                    write!(f, " to promised landing {:#x}", r.landing)
+                } else {
+                    Ok(())
+                }
+            }
+            Frame::Cts(c) => write!(f, "cts landing {:#x} takes {} B", c.landing, c.len),
+            Frame::Promise(p) => {
+                write!(
+                    f,
+                    "promise landing {:#x} takes {} B context {} tag {:#x} from seq {}",
+                    p.landing, p.len, p.context, p.tag, p.seq
+                )
+            }
+            Frame::Fin(x) => write!(f, "fin {:#x}", x.request),
+            Frame::Ack(a) => write!(f, "ack beyond {:#x}", a.beyond),
+            Frame::Credit(c) => write!(f, "credit up to {} B", c.limit),
+            Frame::Replay(r) => write!(f, "replay of rail {} #{} ({} B)", r.rail, r.number, r.frames.len()),
+            Frame::LinkDown(d) => write!(f, "rail {} down", d.rail),
+            Frame::Withdraw(w) => write!(f, "withdraw landing {:#x}", w.landing),
+            Frame::Withdrawn(w) => write!(f, "withdrawn landing {:#x}, used: {}", w.landing, w.used),
+            Frame::Bye => write!(f, "bye"),
+        }
+    }
+}
+
+fn order(f: &mut fmt::Formatter<'_>, bits: u8, seq: u32) -> fmt::Result {
+    if bits & flags::UNORDERED != 0 { write!(f, " unordered") } else { write!(f, " seq {seq}") }
+}

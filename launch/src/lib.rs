@@ -1,1 +1,33 @@
 //! Who am I, who are you: bootstrap of NewMadeleine jobs.
+//!
+//! This layer stands alone, below the session and beside the engine. It answers three questions of a
+//! starting process (which rank am I, what do the others want me to know, who shares my node) and holds
+//! the other side too: a local launcher that starts ranks and answers the same questions. It must never
+//! know what a rail, a message or a profile is: what ranks tell each other here are strings.
+//!
+//! - [`bootstrap()`] picks the way into the job ([`Bootstrap`]): PMI-1 under Hydra's `mpiexec`, Slurm's
+//!   `srun --mpi=pmi2` and our own launcher; a job of one process without a launcher.
+//! - [`run`] starts a [`Job`] on this machine, or on several hosts that a command can be prefixed into.
+//! - [`cli`] is the command line over it, the same for `nmad run` and `mpiexec`.
+//!
+//! The folders: `bootstrap/` is a rank's face, `pmi/` the wire and both of its ends (the server does no
+//! I/O), `local/` the launcher around one `poll(2)` loop. `os.rs` has all of the `unsafe` code.
+//!
+//! What is missing: PMIx (`PMIX_RANK` gives an error that says how to start instead), spawning of further
+//! processes (`MPI_Comm_spawn`), name publishing.
+#![deny(unsafe_code)]
+
+pub mod bootstrap;
+pub mod cli;
+mod error;
+pub mod local;
+pub mod mapping;
+#[allow(unsafe_code)]
+mod os;
+pub mod pmi;
+mod secret;
+
+pub use bootstrap::{Bootstrap, bootstrap};
+pub use error::LaunchError;
+pub use local::{ExitReport, Host, Job, Placement, RankEnd, RankStatus, Stdin, run};
+pub use secret::Secret;

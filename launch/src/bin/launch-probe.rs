@@ -1,0 +1,122 @@
+//! For the tests of this crate: the launcher as a program, and ranks that misbehave in chosen ways.
+//!
+//! `launch-probe run ARGS...` is the launcher; `launch-probe rank WHAT [NUMBER]` is a rank.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use nmad_launch::{Bootstrap, Host, LaunchError, bootstrap, cli};
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    match words.next().unwrap_or_default().to_str() {
+        Some("run") => launch(words),
+        Some("rank") => {
+            let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+            let number = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+            rank(words.first().map_or("", String::as_str), number).unwrap_or_else(|error| {
+                eprintln!("probe: {error}");
+                ExitCode::from(9)
+            })
+        }
+        _ => panic!("usage: launch-probe run ARGS... | launch-probe rank WHAT [NUMBER]"),
+    }
+}
+
+fn launch(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    let args = cli::parse("launch-probe run", words).unwrap_or_else(|error| error.exit());
+    match Host::from_env() {
+        Ok(hosts) => cli::main(args, hosts),
+        Err(error) => {
+            eprintln!("probe: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
+    let mut job = match what {
+        "lines" => return Ok(lines(number)),
+        _ => bootstrap()?,
+    };
+    match what {
+        "ring" => ring(job).map(|()| ExitCode::SUCCESS),
+        // Leaves with the code NUMBER and without goodbye.
+        "leave" => Ok(ExitCode::from(number as u8)),
+        // Rank NUMBER dies of SIGSEGV while the others wait for it.
+        "crash" => {
+            job.fence()?;
+            if job.rank() == number {
+                let _ = signal_hook::low_level::emulate_default_handler(libc::SIGSEGV);
+            }
+            job.fence()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        // Rank 1 asks for the end with the code NUMBER, and stays.
+        "abort" => {
+            if job.rank() == 1 {
+                job.abort(number as i32, "the disk is full");
+            }
+            job.fence()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        // Waits in a fence, and says so before.
+        "wait" => {
+            println!("waiting");
+            job.fence()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        // Rank NUMBER says goodbye while the others wait in a fence.
+        "early" => {
+            if job.rank() != number {
+                job.fence()?;
+            }
+            job.finish().map(|()| ExitCode::SUCCESS)
+        }
+        // Rank NUMBER exits with 5 after goodbye.
+        "late" => {
+            let mine = job.rank() == number;
+            job.finish()?;
+            Ok(ExitCode::from(if mine { 5 } else { 0 }))
+        }
+        other => panic!("there is no probe {other:?}"),
+    }
+}
+
+/// Everybody reads what everybody put.
+fn ring(mut job: Box<dyn Bootstrap>) -> Result<(), LaunchError> {
+    let card = |rank: u32| format!("rank {rank}: {}", "100% of two\nlines; ".repeat(rank as usize * 40));
+    job.put(&format!("card-{}", job.rank()), &card(job.rank()))?;
+    job.fence()?;
+    for rank in 0..job.size() {
+        let value = job.get(&format!("card-{rank}"))?;
+        assert_eq!(value.as_deref(), Some(card(rank).as_str()), "the card of rank {rank}");
+    }
+    assert_eq!(job.get("nobody")?, None);
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    println!(
+        "rank {} of {} nodes {:?} local {}/{} where {:?} secret {:x?}",
+        job.rank(),
+        job.size(),
+        job.nodes(),
+        variable("NMAD_LOCAL_RANK"),
+        variable("NMAD_LOCAL_SIZE"),
+        variable("WHERE"),
+        &job.secret()[..8],
+    );
+    job.fence()?;
+    job.finish()
+}
+
+/// Writes lines in pieces, so that only a launcher that puts them together keeps them whole.
+fn lines(count: u32) -> ExitCode {
+    let mut out = std::io::stdout();
+    for line in 0..count {
+        for piece in ["line ", &format!("{line} "), &"x".repeat(200), " end\n"] {
+            if out.write_all(piece.as_bytes()).and_then(|()| out.flush()).is_err() {
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}

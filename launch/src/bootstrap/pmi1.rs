@@ -1,0 +1,113 @@
+//! Joining a job over PMI-1: the client of `pmi/` with the node map and the secret around it.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use super::Bootstrap;
+use crate::local::JOB_PREFIX;
+use crate::pmi::client::Client;
+use crate::secret::VARIABLE;
+use crate::{LaunchError, Secret, mapping};
+
+/// The key under which rank 0 gives the secret to the others.
+const SECRET_KEY: &str = "nmad-secret";
+
+/// A rank of a job under a PMI-1 launcher.
+pub struct Pmi1 {
+    client: Client,
+    rank: u32,
+    size: u32,
+    nodes: Vec<u32>,
+    secret: Secret,
+}
+
+impl Pmi1 {
+    /// Joins: greeting, node map, secret. `given` is the secret that our own launcher put into the
+    /// environment, if any.
+    pub fn join(
+        fd: OwnedFd,
+        rank: u32,
+        size: u32,
+        limit: Option<Duration>,
+        given: Option<&str>,
+    ) -> Result<Pmi1, LaunchError> {
+        let mut client = Client::connect(fd, limit)?;
+        let nodes = match client.get_raw(mapping::KEY)? {
+            Some(map) if !map.is_empty() => mapping::parse(&map, size)?,
+            _ => (0..size).collect(),
+        };
+        let secret = join_secret(&mut client, rank, given)?;
+        Ok(Pmi1 { client, rank, size, nodes, secret })
+    }
+}
+
+/// The variable counts only under our own launcher, which all ranks recognise alike by the name of the
+/// job: it may be left over from a job around this one, or be lost on the way to some ranks.
+fn join_secret(client: &mut Client, rank: u32, given: Option<&str>) -> Result<Secret, LaunchError> {
+    if client.kvs().starts_with(JOB_PREFIX) {
+        return given.and_then(Secret::from_hex).ok_or(LaunchError::Environment {
+            name: VARIABLE,
+            found: if given.is_some() { "set".into() } else { "not set".into() },
+            why: "the launcher set it to 64 hexadecimal digits, and something in between changed it".into(),
+        });
+    }
+    if rank == 0 {
+        let secret = Secret::random()?;
+        client.put(SECRET_KEY, &secret.to_hex())?;
+        client.fence()?;
+        return Ok(secret);
+    }
+    client.fence()?;
+    let text = client.get(SECRET_KEY)?;
+    text.as_deref().and_then(Secret::from_hex).ok_or_else(|| LaunchError::Value {
+        key: SECRET_KEY.into(),
+        why: "rank 0 did not put 64 hexadecimal digits; do all ranks run the same program?".into(),
+    })
+}
+
+impl Bootstrap for Pmi1 {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
+        self.client.put(key, value)
+    }
+
+    fn fence(&mut self) -> Result<(), LaunchError> {
+        self.client.fence()
+    }
+
+    fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        self.client.get(key)
+    }
+
+    fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        self.secret.bytes()
+    }
+
+    fn job(&self) -> &str {
+        self.client.kvs()
+    }
+
+    fn abort(&mut self, code: i32, why: &str) {
+        // Our own launcher prints the reason; others do not even read it.
+        if !self.client.kvs().starts_with(JOB_PREFIX) {
+            eprintln!("nmad: rank {} ends the job with code {code}: {why}", self.rank);
+        }
+        // If the launcher is gone, the job is ending anyway.
+        let _ = self.client.abort(code, why);
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), LaunchError> {
+        self.client.finalize()
+    }
+}

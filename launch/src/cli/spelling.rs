@@ -1,0 +1,186 @@
+//! `mpiexec` spellings: long options with a single dash, and those of other launchers.
+//!
+//! There is no standard beyond `-n`; what is rewritten here is what scripts for MPICH and Open MPI say.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Args, Command, FromArgMatches};
+
+use super::RunArgs;
+
+/// Options of ours that take the next word as their value.
+const WITH_VALUE: [&str; 7] = ["-n", "-c", "--ranks", "--timeout", "--bind", "--stdin", "--hosts-from"];
+
+/// Options that choose machines, in the spellings of MPICH and Open MPI.
+const MACHINES: [&str; 11] = [
+    "-hosts",
+    "-host",
+    "-H",
+    "-f",
+    "-hostfile",
+    "-machinefile",
+    "-ppn",
+    "-perhost",
+    "-N",
+    "-map-by",
+    "-npernode",
+];
+
+/// Reads a whole command line (without the program's own name) for a program called `name`.
+///
+/// # Errors
+/// clap's errors, which explain themselves when printed (`error.exit()`); `--help` is one of them.
+pub fn parse(name: &'static str, words: impl IntoIterator<Item = OsString>) -> Result<RunArgs, clap::Error> {
+    let mut command = RunArgs::augment_args(Command::new(name).version(env!("CARGO_PKG_VERSION")));
+    let words = rewrite(words).map_err(|error| error.format(&mut command))?;
+    let matches = command.try_get_matches_from_mut([name.into()].into_iter().chain(words))?;
+    RunArgs::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Turns mpiexec's spellings into ours, up to the program; for whoever mounts [`RunArgs`] below a
+/// command of its own, on what follows that command's name.
+///
+/// # Errors
+/// An option that asks for something this launcher does not do; the error says what to do instead.
+pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, clap::Error> {
+    let mut words = words.into_iter();
+    let mut out = Vec::new();
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        // Both `-genv` and `--genv` are around.
+        let single =
+            text.strip_prefix('-').filter(|rest| rest.starts_with('-') && rest.len() > 2).unwrap_or(text);
+        match single {
+            _ if text == "--" || !text.starts_with('-') => {
+                out.push(word);
+                out.extend(words);
+                break;
+            }
+            "-np" => out.extend([Some("-n".into()), words.next()].into_iter().flatten()),
+            "-genv" | "-env" => out.push(assignment(single, &mut words)?),
+            "-x" => out.extend(exported(words.next())),
+            "-l" | "-prepend-rank" | "-tag-output" => out.push("--tag-output".into()),
+            "-oversubscribe" => out.push("--oversubscribe".into()),
+            // Ranks get all of our environment, and root needs no permission of ours.
+            "-genvall" | "-envall" | "-allow-run-as-root" => {}
+            machines if MACHINES.contains(&machines) => return Err(elsewhere(text)),
+            _ if WITH_VALUE.contains(&text) => out.extend([Some(word), words.next()].into_iter().flatten()),
+            _ => out.push(word),
+        }
+    }
+    programs(&out)?;
+    Ok(out)
+}
+
+/// `-genv NAME VALUE`, or `NAME=VALUE` in one word.
+fn assignment(option: &str, words: &mut impl Iterator<Item = OsString>) -> Result<OsString, clap::Error> {
+    let fail = || usage(&format!("{option} needs a name and a value, as in `{option} NAME VALUE`"));
+    let mut out = OsString::from("--env=");
+    let name = words.next().ok_or_else(fail)?;
+    out.push(&name);
+    if !name.as_encoded_bytes().contains(&b'=') {
+        out.push("=");
+        out.push(words.next().ok_or_else(fail)?);
+    }
+    Ok(out)
+}
+
+/// Open MPI's `-x NAME` exports what ranks have anyway; `-x NAME=VALUE` sets it.
+fn exported(word: Option<OsString>) -> Option<OsString> {
+    let word = word.filter(|word| word.as_encoded_bytes().contains(&b'='))?;
+    let mut out = OsString::from("--env=");
+    out.push(word);
+    Some(out)
+}
+
+/// `-n 1 A : -n 1 B` is refused rather than handed to A as its arguments.
+fn programs(words: &[OsString]) -> Result<(), clap::Error> {
+    let several = words.windows(2).any(|pair| {
+        pair[0] == ":" && ["-n", "-np", "-c"].iter().any(|option| pair[1].as_os_str() == *option)
+    });
+    if several {
+        Err(usage("several programs in one job (separated by `:`) are not supported"))
+    } else {
+        Ok(())
+    }
+}
+
+fn elsewhere(option: &str) -> clap::Error {
+    usage(&format!(
+        "{option} chooses machines, but this launcher starts ranks on this machine only; for several \
+         machines start the same program with mpich's `mpiexec {option} ...` or with `srun --mpi=pmi2`, and \
+         for the hosts of a testbed use --hosts-from"
+    ))
+}
+
+fn usage(text: &str) -> clap::Error {
+    clap::Error::raw(ErrorKind::InvalidValue, format!("{text}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn read(line: &str) -> Result<RunArgs, String> {
+        parse("mpiexec", line.split_whitespace().map(OsString::from)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_spellings_of_the_count() {
+        for line in ["-n 4 a", "-np 4 a", "--np 4 a", "-c 4 a", "-n4 a", "--ranks=4 a", "--ranks 4 -- a"] {
+            assert_eq!(
+                read(line).map(|args| (args.count, args.command)),
+                Ok((4, vec!["a".into()])),
+                "{line}"
+            );
+        }
+        assert_eq!(read("a").unwrap().count, 1);
+    }
+
+    #[test]
+    fn what_follows_the_program_is_its_own() {
+        let args = read("-l prog -np 3 -l --help -genv A B -- x").unwrap();
+        assert_eq!(args.command.len(), 10);
+        assert!(args.tag_output);
+        assert_eq!(args.count, 1);
+    }
+
+    #[test]
+    fn variables_in_all_spellings() {
+        let args = read("-genv A 1 -env B=2 --env C=3=4 -x D=5 -x E -genvall prog").unwrap();
+        let pairs: Vec<String> = args.env.iter().map(|(name, value)| format!("{name}:{value}")).collect();
+        assert_eq!(pairs, ["A:1", "B:2", "C:3=4", "D:5"]);
+    }
+
+    #[test]
+    fn the_other_options() {
+        let args =
+            read("--timeout 1.5 --bind core --stdin all --oversubscribe --hosts-from none prog").unwrap();
+        assert_eq!(args.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!((args.bind, args.stdin), (super::super::Bind::Core, super::super::StdinChoice::All));
+        assert_eq!(args.hosts_from.as_deref(), Some("none"));
+    }
+
+    #[test]
+    fn wrong_lines_explain_themselves() {
+        for (line, words) in [
+            ("", "PROG"),
+            ("-n 0 a", "0 is not in 1..="),
+            ("-n x a", "invalid value 'x'"),
+            ("-n", "a value is required"),
+            ("--bogus a", "unexpected argument '--bogus'"),
+            ("--env A a", "NAME=VALUE"),
+            ("--timeout 0 a", "more than zero"),
+            ("--timeout soon a", "number of seconds"),
+            ("-genv A", "-genv NAME VALUE"),
+            ("-hosts x,y a", "several machines"),
+            ("-n 1 a : -n 1 b", "several programs"),
+            ("--help", "Examples:"),
+        ] {
+            let error = read(line).expect_err(line);
+            assert!(error.contains(words), "{line}: {error}");
+        }
+    }
+}

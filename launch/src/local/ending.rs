@@ -1,0 +1,206 @@
+//! Whether the job is to end, why, and with which code. Decisions only; the loop carries them out.
+
+use std::time::{Duration, Instant};
+
+use super::{Placement, RankEnd, RankStatus};
+use crate::pmi::server::Phase;
+
+/// The exit code of a job that ran out of time, as `timeout(1)` has it.
+pub const CODE_TIMEOUT: i32 = 124;
+
+/// How far the end is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// The user asked the ranks to end (^C); they may take their time until the first one does.
+    Interrupted,
+    /// SIGTERM was sent; SIGKILL comes at this time.
+    Asked(Instant),
+    Killed,
+}
+
+/// What the loop has to do to the ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Nothing.
+    None,
+    /// Pass this signal on.
+    Send(i32),
+    /// SIGTERM, and SIGKILL after a while.
+    Terminate,
+    /// SIGKILL.
+    Kill,
+}
+
+/// The end of one job, in the making.
+#[derive(Debug)]
+pub struct Ending {
+    stage: Stage,
+    grace: Duration,
+    code: Option<i32>,
+    reason: Option<String>,
+}
+
+impl Ending {
+    /// A job that runs; `grace` is the time from SIGTERM to SIGKILL.
+    pub fn new(grace: Duration) -> Ending {
+        Ending { stage: Stage::Running, grace, code: None, reason: None }
+    }
+
+    /// The code so far, 0 to 255.
+    pub fn code(&self) -> i32 {
+        self.code.unwrap_or(0)
+    }
+
+    /// Why the job is being ended, if it is.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// When [`Ending::overdue`] should be asked next.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Asked(kill_at) => Some(kill_at),
+            _ => None,
+        }
+    }
+
+    /// Whether ranks outlived their time to end.
+    pub fn overdue(&mut self, now: Instant) -> Order {
+        match self.stage {
+            Stage::Asked(kill_at) if kill_at <= now => self.kill(),
+            _ => Order::None,
+        }
+    }
+
+    /// Something ended the job: `reason` is told, and the ranks have to go. The first reason counts.
+    pub fn because(&mut self, code: i32, reason: String, now: Instant) -> Order {
+        self.first(code);
+        if self.reason.is_some() {
+            return Order::None;
+        }
+        self.reason = Some(reason);
+        match self.stage {
+            Stage::Running | Stage::Interrupted => {
+                self.stage = Stage::Asked(now + self.grace);
+                Order::Terminate
+            }
+            Stage::Asked(_) | Stage::Killed => Order::None,
+        }
+    }
+
+    /// The user wants an end: gently at first, at once the second time.
+    pub fn interrupted(&mut self, signal: i32) -> Order {
+        match self.stage {
+            Stage::Running => {
+                self.stage = Stage::Interrupted;
+                Order::Send(signal)
+            }
+            Stage::Interrupted | Stage::Asked(_) => {
+                self.first(128 + signal);
+                self.kill()
+            }
+            Stage::Killed => Order::None,
+        }
+    }
+
+    /// A rank ended, as far as `phase` in the PMI protocol.
+    pub fn rank_ended(&mut self, end: &RankEnd, phase: Phase, place: &Placement, now: Instant) -> Order {
+        let code = match (end.status, phase) {
+            (RankStatus::Exited(0), Phase::Joined) => 1,
+            (status, _) => status.code(),
+        };
+        if code == 0 {
+            return Order::None;
+        }
+        self.first(code);
+        match (self.stage, end.status) {
+            // After goodbye, a bad exit code is a result; it need not take the others' results away.
+            (Stage::Running, RankStatus::Exited(_)) if phase == Phase::Finalized => Order::None,
+            (Stage::Running, _) => self.because(code, told(end, phase, place), now),
+            // All ranks got the same signal: give the others a while, and no lecture.
+            (Stage::Interrupted, _) => {
+                self.stage = Stage::Asked(now + self.grace);
+                Order::None
+            }
+            (Stage::Asked(_) | Stage::Killed, _) => Order::None,
+        }
+    }
+
+    fn kill(&mut self) -> Order {
+        self.stage = Stage::Killed;
+        Order::Kill
+    }
+
+    fn first(&mut self, code: i32) {
+        // A parent sees eight bits, and a failure must not look like success in them.
+        let code = if code & 0xff == 0 { 1 } else { code & 0xff };
+        self.code.get_or_insert(code);
+    }
+}
+
+fn told(end: &RankEnd, phase: Phase, place: &Placement) -> String {
+    let host = place.host(end.rank).map_or(String::new(), |host| format!(" on {}", host.name));
+    let hint = match (end.status, phase) {
+        (RankStatus::Exited(0), Phase::Joined) => " without saying goodbye (no MPI_Finalize or finish)",
+        (RankStatus::Exited(_), Phase::Joined) => " before saying goodbye",
+        _ => "",
+    };
+    format!("rank {} (pid {}{host}) {}{hint}", end.rank, end.pid, end.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(ending: &mut Ending, status: RankStatus, phase: Phase) -> Order {
+        let end = RankEnd { rank: 2, pid: 123, status };
+        ending.rank_ended(&end, phase, &Placement::Here, Instant::now())
+    }
+
+    #[test]
+    fn a_killed_rank_ends_the_job_and_the_first_code_counts() {
+        let mut ending = Ending::new(Duration::from_secs(1));
+        let killed = RankStatus::Killed { signal: libc::SIGSEGV, core: false };
+        assert_eq!(ended(&mut ending, killed, Phase::Joined), Order::Terminate);
+        assert_eq!(ending.reason(), Some("rank 2 (pid 123) was killed by SIGSEGV"));
+        let terminated = RankStatus::Killed { signal: libc::SIGTERM, core: false };
+        assert_eq!(ended(&mut ending, terminated, Phase::Joined), Order::None);
+        assert_eq!(ending.code(), 139);
+        assert_eq!(ending.overdue(Instant::now()), Order::None);
+        assert_eq!(ending.overdue(Instant::now() + Duration::from_secs(2)), Order::Kill);
+    }
+
+    #[test]
+    fn goodbye_makes_the_difference() {
+        for (status, phase, order, code) in [
+            (0, Phase::Silent, Order::None, 0),
+            (0, Phase::Finalized, Order::None, 0),
+            (0, Phase::Joined, Order::Terminate, 1),
+            (3, Phase::Silent, Order::Terminate, 3),
+            (3, Phase::Joined, Order::Terminate, 3),
+            (3, Phase::Finalized, Order::None, 3),
+        ] {
+            let mut ending = Ending::new(Duration::ZERO);
+            assert_eq!(ended(&mut ending, RankStatus::Exited(status), phase), order, "{status} {phase:?}");
+            assert_eq!(ending.code(), code, "{status} {phase:?}");
+        }
+    }
+
+    #[test]
+    fn the_second_interrupt_kills() {
+        let mut ending = Ending::new(Duration::from_secs(9));
+        assert_eq!(ending.interrupted(libc::SIGINT), Order::Send(libc::SIGINT));
+        assert_eq!(ending.deadline(), None);
+        assert_eq!(ending.interrupted(libc::SIGINT), Order::Kill);
+        assert_eq!(ending.code(), 130);
+        assert_eq!(ending.interrupted(libc::SIGINT), Order::None);
+    }
+
+    #[test]
+    fn codes_never_look_like_success() {
+        let mut ending = Ending::new(Duration::ZERO);
+        ending.because(256, "x".into(), Instant::now());
+        assert_eq!(ending.code(), 1);
+    }
+}

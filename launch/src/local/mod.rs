@@ -1,0 +1,32 @@
+//! The local launcher: starts the ranks of a [`Job`] here and stays until the last one is gone.
+//!
+//! One thread, one `poll(2)` loop ([`run`](run())), and around it one file for each thing that can be
+//! ready: signals, the ranks' PMI connections, their output, our standard input. It knows processes and
+//! the PMI server; it must never know what ranks say to each other, nor parse a command line.
+//!
+//! No rank outlives its launcher: each has a process group of its own, dies with us by
+//! `PR_SET_PDEATHSIG`, and a guard process kills what is left of the groups if we are killed.
+
+mod ending;
+mod guard;
+mod host;
+mod input;
+mod job;
+mod output;
+mod ranks;
+mod report;
+mod run;
+mod signals;
+mod spawn;
+mod talk;
+
+pub use host::{Host, Placement};
+pub use job::{COUNT_MAX, Job, Stdin};
+pub use report::{ExitReport, RankEnd, RankStatus};
+pub use run::run;
+
+/// What the names of our jobs begin with; ranks know our launcher by it.
+pub(crate) const JOB_PREFIX: &str = "nmad-";
+
+/// What the launcher's own lines on standard error begin with.
+pub(crate) const SPEAKER: &str = "nmad";

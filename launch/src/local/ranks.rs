@@ -1,0 +1,120 @@
+//! The ranks as processes: their groups, their signals, their ends.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
+
+use super::guard::Guard;
+use super::output::Source;
+use super::spawn::Started;
+use super::talk::Talk;
+use super::{RankEnd, RankStatus};
+
+/// One rank, as long as it is connected.
+pub struct Rank {
+    pid: Pid,
+    alive: bool,
+    /// The PMI connection, until the rank closes it.
+    pub talk: Option<Talk>,
+    /// Standard output and error, if they are tagged.
+    pub outputs: [Option<Source>; 2],
+}
+
+/// All ranks. Dropping them kills those that still live.
+pub struct Ranks {
+    list: Vec<Rank>,
+    guard: Guard,
+}
+
+impl Ranks {
+    /// No ranks yet.
+    pub fn new(guard: Guard) -> Ranks {
+        Ranks { list: Vec::new(), guard }
+    }
+
+    /// Adds the next rank.
+    pub fn add(&mut self, started: Started) {
+        let rank = self.list.len() as u32;
+        self.guard.watch(rank, started.pid);
+        let outputs = [started.out, started.err].map(|fd| fd.map(|fd| Source::new(fd, rank)));
+        self.list.push(Rank { pid: started.pid, alive: true, talk: Some(Talk::new(started.talk)), outputs });
+    }
+
+    /// Whether a rank lives.
+    pub fn any_alive(&self) -> bool {
+        self.list.iter().any(|rank| rank.alive)
+    }
+
+    /// The ranks with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Rank)> {
+        (0..).zip(&self.list)
+    }
+
+    /// One rank.
+    pub fn get_mut(&mut self, rank: u32) -> &mut Rank {
+        &mut self.list[rank as usize]
+    }
+
+    /// Sends a signal to the process groups of all ranks that live.
+    pub fn signal(&self, signal: i32) {
+        let Some(signal) = Signal::from_named_raw(signal) else { return };
+        for rank in self.list.iter().filter(|rank| rank.alive) {
+            // It fails for a group that just ended (SIGCHLD is on its way) or changed its user.
+            let _ = kill_process_group(rank.pid, signal);
+        }
+    }
+
+    /// The ranks that ended since the last call. What is left of their process groups is killed.
+    pub fn reap(&mut self) -> Vec<RankEnd> {
+        let mut ends = Vec::new();
+        for (number, rank) in (0..).zip(&mut self.list).filter(|(_, rank)| rank.alive) {
+            let Some(status) = rank.ended(WaitIdOptions::NOHANG) else { continue };
+            self.guard.forget(number);
+            ends.push(RankEnd { rank: number, pid: rank.pid.as_raw_nonzero().get() as u32, status });
+        }
+        ends
+    }
+}
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+        for rank in self.list.iter_mut().filter(|rank| rank.alive) {
+            rank.ended(WaitIdOptions::empty());
+        }
+    }
+}
+
+impl Rank {
+    /// Reaps the process if it ended, or waits for that without `NOHANG`.
+    fn ended(&mut self, how: WaitIdOptions) -> Option<RankStatus> {
+        // First look without reaping: as long as the leader is a zombie, no stranger can have the number of
+        // its group, and the rest of the group can be killed safely.
+        let look = how | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        if let Ok(None) = wait(self.pid, look) {
+            return None;
+        }
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        self.alive = false;
+        match wait(self.pid, WaitIdOptions::EXITED) {
+            Ok(Some(status)) => Some(translate(&status)),
+            // Somebody else in this process reaped it, so its code is lost; that is no success.
+            Ok(None) | Err(_) => Some(RankStatus::Exited(1)),
+        }
+    }
+}
+
+fn wait(pid: Pid, options: WaitIdOptions) -> Result<Option<WaitIdStatus>, Errno> {
+    loop {
+        match waitid(WaitId::Pid(pid), options) {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+fn translate(status: &WaitIdStatus) -> RankStatus {
+    match status.terminating_signal() {
+        Some(signal) => RankStatus::Killed { signal, core: status.dumped() },
+        None => RankStatus::Exited(status.exit_status().unwrap_or(1)),
+    }
+}

@@ -1,0 +1,107 @@
+//! All of the `unsafe` code: three things that only the raw system interface can do.
+//!
+//! A child is prepared between `fork` and `exec`, the guard is a fork that never execs, and the
+//! launcher's descriptor arrives as a number. Between `fork` and `exec` (and in the guard for good) only
+//! async-signal-safe calls are allowed: system calls and memory that exists already, no allocation.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Pid, Signal};
+use rustix::thread::CpuSet;
+
+use crate::LaunchError;
+
+/// Takes over the launcher's descriptor, whose number came in `PMI_FD`. Once for a process.
+pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
+    static ADOPTED: AtomicBool = AtomicBool::new(false);
+    let gone = |why: io::Error| LaunchError::Environment {
+        name: "PMI_FD",
+        found: number.to_string(),
+        why: format!("the descriptor cannot be used ({why}); did a script before this program close it?"),
+    };
+    if number < 3 {
+        return Err(gone(io::Error::other("it is a standard stream")));
+    }
+    // SAFETY: F_GETFD looks at the table of descriptors only, whatever the number is.
+    if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+        return Err(gone(io::Error::last_os_error()));
+    }
+    if ADOPTED.swap(true, Ordering::Relaxed) {
+        return Err(LaunchError::AlreadyJoined);
+    }
+    // SAFETY: it is open (checked above), the launcher opened it for this process's PMI client, and the
+    // flag above makes us its only owner.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    // A child of this rank must not keep the connection open, nor speak on it.
+    rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)
+        .map_err(LaunchError::system("cannot set up the descriptor PMI_FD"))?;
+    Ok(fd)
+}
+
+/// Arranges what happens in the child of `command` before it becomes the program: it keeps `keep` open,
+/// dies with its launcher, and is bound to `cores`.
+pub fn prepare_child(command: &mut Command, keep: &OwnedFd, cores: Option<CpuSet>) {
+    let keep = keep.as_raw_fd();
+    let launcher = rustix::process::getpid();
+    let prepare = move || -> io::Result<()> {
+        // SAFETY: `keep` is open in the parent until after `spawn`, so it is open in the child, and nothing
+        // closes it while it is borrowed here.
+        let keep = unsafe { std::os::fd::BorrowedFd::borrow_raw(keep) };
+        rustix::io::fcntl_setfd(keep, FdFlags::empty())?;
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The launcher may have died before that call; then the signal never comes.
+        if rustix::process::getppid() != Some(launcher) {
+            return Err(Errno::SRCH.into());
+        }
+        if let Some(cores) = &cores {
+            rustix::thread::sched_setaffinity(None, cores)?;
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes four system calls and allocates nothing (its errors are plain numbers).
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Forks a process that reads `(slot, group)` pairs from `orders` and, when the other end closes, sends
+/// SIGKILL to every process group that is still in a slot. See `local/guard.rs`.
+pub fn fork_guard(orders: OwnedFd, slots: &mut [i32]) -> io::Result<Pid> {
+    // SAFETY: the child runs `guard_main` only, which is async-signal-safe and never returns, so neither
+    // locks nor destructors of the parent's other threads matter to it.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => guard_main(orders.as_raw_fd(), slots),
+        pid => Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no process")),
+    }
+}
+
+fn guard_main(orders: RawFd, slots: &mut [i32]) -> ! {
+    // SAFETY: system calls only, on memory of this function; the set is written by sigfillset before it is
+    // read. Closing every other descriptor is wanted: the guard must hold neither the launcher's output
+    // nor its own write end open.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_NAME, c"nmad-guard".as_ptr());
+        if libc::dup2(orders, 0) < 0 || libc::syscall(libc::SYS_close_range, 1u32, u32::MAX, 0u32) < 0 {
+            libc::_exit(1);
+        }
+        let mut order = [0i32; 2];
+        // Orders are written whole and are smaller than PIPE_BUF, so they are read whole.
+        while libc::read(0, order.as_mut_ptr().cast(), size_of_val(&order)) == size_of_val(&order) as isize {
+            if let Some(slot) = slots.get_mut(order[0] as usize) {
+                *slot = order[1];
+            }
+        }
+        for &group in slots.iter().filter(|&&group| group > 1) {
+            libc::kill(-group, libc::SIGKILL);
+        }
+        libc::_exit(0)
+    }
+}

@@ -1,0 +1,278 @@
+//! A rank's end of PMI-1: one request, one answer, each with a bound.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+use super::line::{Line, LineBuffer};
+use super::value;
+use crate::LaunchError;
+
+/// Slurm and old MPICH read lines into 1024 bytes, their own words included.
+const SAFE_LINE: usize = 1000;
+
+/// How long the launcher may take for an answer that depends on nobody else.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// A connection to the launcher, past its greeting.
+#[derive(Debug)]
+pub struct Client {
+    fd: OwnedFd,
+    buffer: LineBuffer,
+    /// Limit of every wait, fences included, if the user set one.
+    limit: Option<Duration>,
+    kvs: String,
+    key_max: usize,
+    value_max: usize,
+}
+
+impl Client {
+    /// Greets the launcher and asks for its limits and the name of the key-value space.
+    ///
+    /// `limit` bounds every wait. `None`: answers are bounded by 60 s, and a fence lasts until the last
+    /// rank comes or the launcher goes.
+    ///
+    /// # Errors
+    /// The launcher is gone, silent, or does not speak PMI-1.
+    pub fn connect(fd: OwnedFd, limit: Option<Duration>) -> Result<Client, LaunchError> {
+        let mut client =
+            Client { fd, buffer: LineBuffer::default(), limit, kvs: String::new(), key_max: 0, value_max: 0 };
+        let hello = "cmd=init pmi_version=1 pmi_subversion=1";
+        let answer = client.ask(hello, "response_to_init", "said hello")?;
+        answer.accepted()?;
+        if answer.number::<u32>("pmi_version")? != 1 {
+            return Err(answer.wrong("it is not version 1 of PMI"));
+        }
+        let answer = client.ask("cmd=get_maxes", "maxes", "asked for the limits")?;
+        client.key_max = answer.number("keylen_max")?;
+        client.value_max = answer.number("vallen_max")?;
+        let answer = client.ask("cmd=get_my_kvsname", "my_kvsname", "asked for the name of the job")?;
+        client.kvs = answer.need("kvsname")?.to_owned();
+        Ok(client)
+    }
+
+    /// The name of the key-value space, unique for a job under one launcher.
+    pub fn kvs(&self) -> &str {
+        &self.kvs
+    }
+
+    /// Puts a value of any length and content; others may get it after the next fence.
+    ///
+    /// # Errors
+    /// A bad key, a value beyond [`value::VALUE_MAX`], a key that was put before, or a lost launcher.
+    pub fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
+        value::check_key(key, self.key_max)?;
+        for (number, part) in value::split(key, value, self.part_max(key))?.iter().enumerate() {
+            let key = value::part_key(key, number);
+            let line = format!("cmd=put kvsname={} key={key} value={part}", self.kvs);
+            self.ask(&line, "put_result", format!("put key {key}"))?.accepted()?;
+        }
+        Ok(())
+    }
+
+    /// The value that a rank put before the last fence; `None` if nobody did.
+    ///
+    /// # Errors
+    /// A bad key, a value that was not written by [`Client::put`], or a lost launcher.
+    pub fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        value::check_key(key, self.key_max)?;
+        let broken = |why: &str| LaunchError::Value { key: key.to_owned(), why: why.to_owned() };
+        let Some(first) = self.get_raw(key)? else { return Ok(None) };
+        let (count, text) = value::head(&first).ok_or_else(|| broken("it does not begin with a count"))?;
+        let mut written = text.to_owned();
+        for number in 1..count {
+            let part = self.get_raw(&value::part_key(key, number))?;
+            written.push_str(&part.ok_or_else(|| broken("a part of it is missing"))?);
+            if written.len() > value::VALUE_MAX {
+                return Err(broken("it is too long"));
+            }
+        }
+        value::unescape(&written).map(Some).ok_or_else(|| broken("it has a malformed % sequence"))
+    }
+
+    /// A value as the launcher keeps it, for the launcher's own keys (`PMI_process_mapping`).
+    ///
+    /// # Errors
+    /// A lost launcher, or an answer without a value. PMI-1 does not tell why a key is refused, so every
+    /// refusal reads as `None`.
+    pub fn get_raw(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        let line = format!("cmd=get kvsname={} key={key}", self.kvs);
+        let answer = self.ask(&line, "get_result", format!("asked for key {key}"))?;
+        if answer.accepted().is_err() {
+            return Ok(None);
+        }
+        answer.need("value").map(|value| Some(value.to_owned()))
+    }
+
+    /// Waits until all ranks are here.
+    ///
+    /// # Errors
+    /// A lost launcher; a refusal; the user's limit, if there is one.
+    pub fn fence(&mut self) -> Result<(), LaunchError> {
+        let limit = self.limit.unwrap_or(Duration::MAX);
+        self.ask_within("cmd=barrier_in", "barrier_out", "waited in a fence".into(), limit)?.accepted()
+    }
+
+    /// Says goodbye. The process may end afterwards without the launcher minding.
+    ///
+    /// # Errors
+    /// A lost launcher.
+    pub fn finalize(mut self) -> Result<(), LaunchError> {
+        self.ask("cmd=finalize", "finalize_ack", "said goodbye").map(drop)
+    }
+
+    /// Asks the launcher to end the job with exit code `code`. There is no answer.
+    ///
+    /// # Errors
+    /// A lost launcher.
+    pub fn abort(&mut self, code: i32, why: &str) -> Result<(), LaunchError> {
+        let mut why = value::escape(why);
+        why.truncate(SAFE_LINE - 100);
+        self.send(&format!("cmd=abort exitcode={code} message={why}"), "asked to end the job")
+    }
+
+    /// The longest part of a value, so that neither it nor its line hits a launcher's limit.
+    fn part_max(&self, key: &str) -> usize {
+        let words = "cmd=put kvsname= key= value=".len() + self.kvs.len() + key.len() + value::SUFFIX_MAX;
+        // One less than the limit: launchers differ in whether it counts the terminator.
+        self.value_max.saturating_sub(1).min(SAFE_LINE.saturating_sub(words))
+    }
+
+    fn ask(&mut self, line: &str, want: &str, doing: impl Into<String>) -> Result<Answer, LaunchError> {
+        self.ask_within(line, want, doing.into(), self.limit.unwrap_or(ANSWER_LIMIT))
+    }
+
+    fn ask_within(
+        &mut self,
+        line: &str,
+        want: &str,
+        doing: String,
+        limit: Duration,
+    ) -> Result<Answer, LaunchError> {
+        self.send(line, &doing)?;
+        let line = self.receive(&doing, limit)?;
+        let answer = Answer { line, doing };
+        match answer.parsed()?.command {
+            command if command == want => Ok(answer),
+            // Our own launcher and Slurm name a request they do not know; the reason says more.
+            _ if answer.parsed()?.get("rc").is_some_and(|rc| rc != "0") => Err(answer.refused()),
+            _ => Err(answer.wrong(&format!("cmd={want} was expected"))),
+        }
+    }
+
+    fn send(&mut self, line: &str, doing: &str) -> Result<(), LaunchError> {
+        let line = format!("{line}\n");
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            // A program in C does not ignore SIGPIPE, and a dead launcher must not kill it silently.
+            let sent = match rustix::net::send(&self.fd, rest, SendFlags::NOSIGNAL) {
+                Err(Errno::NOTSOCK) => rustix::io::write(&self.fd, rest),
+                other => other,
+            };
+            match sent {
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.wait(PollFlags::OUT, doing, Instant::now(), self.limit.unwrap_or(ANSWER_LIMIT))?;
+                }
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(closed(doing)),
+                Err(error) => return Err(LaunchError::system(talking(doing))(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, doing: &str, limit: Duration) -> Result<String, LaunchError> {
+        let start = Instant::now();
+        loop {
+            let line = self.buffer.next_line().map_err(|why| LaunchError::Protocol {
+                doing: doing.to_owned(),
+                why,
+                line: String::new(),
+            })?;
+            if let Some(line) = line {
+                return Ok(line);
+            }
+            self.wait(PollFlags::IN, doing, start, limit)?;
+            let mut bytes = [0; 4096];
+            match rustix::io::read(&self.fd, &mut bytes) {
+                Ok(0) | Err(Errno::CONNRESET) => return Err(closed(doing)),
+                Ok(count) => self.buffer.push(&bytes[..count]),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(LaunchError::system(talking(doing))(error)),
+            }
+        }
+    }
+
+    /// Waits for the descriptor, at most until `start + limit`.
+    fn wait(&self, what: PollFlags, doing: &str, start: Instant, limit: Duration) -> Result<(), LaunchError> {
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Err(LaunchError::Timeout { doing: doing.to_owned(), limit_s: limit.as_secs() });
+            }
+            // Endless waits are cut into hours, which no clock type overflows on.
+            let turn = Timespec::try_from(left.min(Duration::from_secs(3600))).ok();
+            match poll(&mut [PollFd::new(&self.fd, what)], turn.as_ref()) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(LaunchError::system(talking(doing))(error)),
+            }
+        }
+    }
+}
+
+/// A line of the launcher together with what it answers.
+struct Answer {
+    line: String,
+    doing: String,
+}
+
+impl Answer {
+    fn parsed(&self) -> Result<Line<'_>, LaunchError> {
+        Line::parse(&self.line).map_err(|why| self.wrong(&why))
+    }
+
+    fn need(&self, name: &str) -> Result<&str, LaunchError> {
+        self.parsed()?.need(name).map_err(|why| self.wrong(&why))
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, LaunchError> {
+        self.parsed()?.number(name).map_err(|why| self.wrong(&why))
+    }
+
+    /// An answer without `rc=` is a yes: old launchers leave it out.
+    fn accepted(&self) -> Result<(), LaunchError> {
+        match self.parsed()?.get("rc") {
+            None | Some("0") => Ok(()),
+            Some(_) => Err(self.refused()),
+        }
+    }
+
+    fn refused(&self) -> LaunchError {
+        LaunchError::Refused { doing: self.doing.clone(), why: shortened(&self.line) }
+    }
+
+    fn wrong(&self, why: &str) -> LaunchError {
+        LaunchError::Protocol { doing: self.doing.clone(), why: why.into(), line: shortened(&self.line) }
+    }
+}
+
+fn shortened(line: &str) -> String {
+    line.chars().take(200).collect()
+}
+
+fn closed(doing: &str) -> LaunchError {
+    LaunchError::Closed { doing: doing.to_owned() }
+}
+
+fn talking(doing: &str) -> String {
+    format!("talking to the launcher, when this rank {doing}")
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

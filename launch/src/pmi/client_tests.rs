@@ -1,0 +1,125 @@
+//! A rank's end of PMI-1 against launchers that follow a script.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::thread::{self, JoinHandle};
+
+use super::*;
+
+const GREETING: [&str; 3] = [
+    "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
+    "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=256",
+    "cmd=my_kvsname kvsname=kvs_0",
+];
+
+/// A launcher that answers each line with the next of `answers`, then hangs up; it returns what it heard.
+fn launcher(answers: Vec<String>) -> (OwnedFd, JoinHandle<Vec<String>>) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let thread = thread::spawn(move || {
+        let mut lines = BufReader::new(ours.try_clone().unwrap()).lines();
+        let mut heard = Vec::new();
+        for answer in answers {
+            match lines.next() {
+                Some(Ok(line)) => heard.push(line),
+                _ => break,
+            }
+            if (&ours).write_all(answer.as_bytes()).is_err() {
+                break;
+            }
+        }
+        heard
+    });
+    (theirs.into(), thread)
+}
+
+/// A connected client whose launcher goes on with `answers`.
+fn connected(answers: &[&str]) -> (Client, JoinHandle<Vec<String>>) {
+    let answers = GREETING.iter().chain(answers).map(|line| format!("{line}\n")).collect();
+    let (fd, thread) = launcher(answers);
+    (Client::connect(fd, Some(Duration::from_secs(20))).unwrap(), thread)
+}
+
+fn text<T: std::fmt::Debug>(result: Result<T, LaunchError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn greets_and_says_goodbye() {
+    let (client, thread) = connected(&["cmd=finalize_ack"]);
+    assert_eq!(client.kvs(), "kvs_0");
+    client.finalize().unwrap();
+    let heard = thread.join().unwrap();
+    assert_eq!(heard[0], "cmd=init pmi_version=1 pmi_subversion=1");
+    assert_eq!(heard[3], "cmd=finalize");
+}
+
+#[test]
+fn long_values_travel_in_parts() {
+    let (mut client, thread) = connected(&["cmd=put_result rc=0"; 3]);
+    client.put("k", &"v".repeat(600)).unwrap();
+    let heard = thread.join().unwrap();
+    assert!(heard[3].starts_with("cmd=put kvsname=kvs_0 key=k value=3:vvv"), "{}", heard[3]);
+    assert!(heard[5].starts_with("cmd=put kvsname=kvs_0 key=k+2 value=vvv"), "{}", heard[5]);
+}
+
+#[test]
+fn a_value_with_a_missing_part_is_an_error() {
+    let (mut client, _thread) = connected(&["cmd=get_result rc=0 value=2:a", "cmd=get_result rc=-1"]);
+    assert!(text(client.get("k")).contains("a part of it is missing"));
+    let (mut client, _thread) = connected(&["cmd=get_result rc=0 value=foreign"]);
+    assert!(text(client.get("k")).contains("does not begin with a count"));
+    let (mut client, _thread) = connected(&["cmd=get_result rc=-1 msg=key_not_found value=unknown"]);
+    assert_eq!(client.get("k").unwrap(), None);
+}
+
+#[test]
+fn a_launcher_that_died_is_an_error() {
+    let (mut client, _thread) = connected(&[]);
+    assert!(text(client.fence()).contains("closed its connection while this rank waited in a fence"));
+    // By now a write may fail as well; it must not raise SIGPIPE.
+    assert!(text(client.put("k", "v")).contains("closed its connection"));
+    let (fd, _thread) = launcher(vec![]);
+    assert!(text(Client::connect(fd, None)).contains("closed its connection while this rank said hello"));
+}
+
+#[test]
+fn a_silent_launcher_is_an_error_after_the_limit() {
+    let (fd, _silent) = UnixStream::pair().unwrap();
+    let error = text(Client::connect(fd.into(), Some(Duration::from_millis(20))));
+    assert!(error.contains("did not answer within") && error.contains("NMAD_LAUNCH_TIMEOUT"), "{error}");
+}
+
+#[test]
+fn malformed_answers_are_errors() {
+    for (answer, words) in [
+        ("hello\n", "does not begin with cmd="),
+        ("cmd=maxes\n", "cmd=response_to_init was expected"),
+        ("cmd=response_to_init rc=0\n", "pmi_version= is missing"),
+        ("cmd=response_to_init pmi_version=2 rc=0\n", "not version 1"),
+        ("cmd=response_to_init pmi_version=1 rc=-1\n", "refused"),
+        ("cmd=unknown_result rc=-1 msg=who_are_you\n", "who_are_you"),
+        ("cmd=response_to_init pmi_version=one\n", "not a number"),
+    ] {
+        let (fd, _thread) = launcher(vec![answer.into()]);
+        let error = text(Client::connect(fd, None));
+        assert!(error.contains(words), "{answer}: {error}");
+    }
+    let (fd, _thread) = launcher(vec!["x".repeat(crate::pmi::LINE_MAX + 1)]);
+    assert!(text(Client::connect(fd, None)).contains("longer than"));
+}
+
+#[test]
+fn an_answer_may_come_in_pieces() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let thread = thread::spawn(move || {
+        let mut lines = BufReader::new(ours.try_clone().unwrap()).lines();
+        for answer in GREETING {
+            lines.next().unwrap().unwrap();
+            for byte in format!("{answer}\n").as_bytes() {
+                (&ours).write_all(&[*byte]).unwrap();
+            }
+        }
+    });
+    Client::connect(theirs.into(), None).unwrap();
+    thread.join().unwrap();
+}

@@ -1,0 +1,222 @@
+//! The launcher's end of PMI-1, without I/O: lines in, events out.
+//!
+//! It remembers who joined and who left, keeps the key-value space, and knows when a fence can never
+//! be complete. A line that makes no sense is answered and reported, and changes nothing.
+
+use std::collections::HashMap;
+
+use super::line::Line;
+use super::value;
+
+/// The longest key, in bytes. The limits are Hydra's, which all clients are known to live with.
+pub const KEY_MAX: usize = 64;
+/// The longest value, in bytes.
+pub const VALUE_MAX: usize = 1024;
+/// The longest name of a key-value space, in bytes.
+pub const NAME_MAX: usize = 256;
+/// All keys and values together, in bytes: a rank that puts without end must not fill the memory.
+const SPACE_MAX: usize = 1 << 30;
+
+/// What a line led to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// This line (without its newline) is for that rank.
+    Reply(u32, String),
+    /// A rank asks to end the job.
+    Abort {
+        /// Who asks.
+        rank: u32,
+        /// The exit code that it wants the job to have.
+        code: i32,
+        /// Its reason, maybe empty.
+        why: String,
+    },
+    /// Something that a person should read.
+    Note(String),
+}
+
+/// How far a rank is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It has not said hello; many programs never do.
+    Silent,
+    /// It said hello and not yet goodbye.
+    Joined,
+    /// It said goodbye.
+    Finalized,
+}
+
+#[derive(Debug, Clone)]
+struct Member {
+    phase: Phase,
+    waiting: bool,
+    gone: bool,
+    /// Inside `mcmd=NAME ... endcmd`: the name.
+    block: Option<String>,
+}
+
+/// The state of one job.
+#[derive(Debug)]
+pub struct Server {
+    name: String,
+    members: Vec<Member>,
+    space: HashMap<String, String>,
+    space_len: usize,
+}
+
+impl Server {
+    /// A job of `size` ranks under the name `name`, whose launcher's map is `mapping`.
+    pub fn new(name: &str, size: u32, mapping: &str) -> Server {
+        let member = Member { phase: Phase::Silent, waiting: false, gone: false, block: None };
+        let space = HashMap::from([(crate::mapping::KEY.to_owned(), mapping.to_owned())]);
+        Server { name: name.to_owned(), members: vec![member; size as usize], space, space_len: 0 }
+    }
+
+    /// How far a rank is.
+    pub fn phase(&self, rank: u32) -> Phase {
+        self.members[rank as usize].phase
+    }
+
+    /// Takes one line from a rank.
+    pub fn handle(&mut self, rank: u32, text: &str) -> Vec<Event> {
+        if let Some(name) = self.members[rank as usize].block.clone() {
+            return self.in_block(rank, &name, text);
+        }
+        if let Some(name) = text.strip_prefix("mcmd=") {
+            self.members[rank as usize].block = Some(name.trim().to_owned());
+            return Vec::new();
+        }
+        match Line::parse(text) {
+            Ok(line) => self.command(rank, &line).unwrap_or_else(|why| bad(rank, line.command, text, &why)),
+            Err(why) => bad(rank, "unknown", text, &why),
+        }
+    }
+
+    /// A rank's process has ended: it will come to no fence any more.
+    pub fn gone(&mut self, rank: u32) {
+        let member = &mut self.members[rank as usize];
+        member.gone = true;
+        member.waiting = false;
+    }
+
+    /// Why the fence that some rank waits in can never be complete, if so.
+    pub fn stuck(&self) -> Option<String> {
+        let waiting = self.members.iter().position(|m| m.waiting)?;
+        let absent = self.members.iter().position(|m| m.gone || m.phase == Phase::Finalized)?;
+        let how = if self.members[absent].gone { "has ended" } else { "has said goodbye" };
+        Some(format!("rank {waiting} waits in a fence that rank {absent} will never join, since it {how}"))
+    }
+
+    fn command(&mut self, rank: u32, line: &Line<'_>) -> Result<Vec<Event>, String> {
+        let reply = |text: String| Ok(vec![Event::Reply(rank, text)]);
+        match line.command {
+            "init" => self.init(rank, line),
+            "get_maxes" => reply(format!(
+                "cmd=maxes rc=0 kvsname_max={NAME_MAX} keylen_max={KEY_MAX} vallen_max={VALUE_MAX}"
+            )),
+            "get_appnum" => reply("cmd=appnum rc=0 appnum=0".into()),
+            "get_my_kvsname" => reply(format!("cmd=my_kvsname rc=0 kvsname={}", self.name)),
+            "get_universe_size" => reply(format!("cmd=universe_size rc=0 size={}", self.members.len())),
+            "put" => reply(answer("put_result", self.put(line)?)),
+            "get" => reply(match self.get(line)? {
+                Some(value) => format!("cmd=get_result rc=0 msg=success value={value}"),
+                None => "cmd=get_result rc=-1 msg=key_not_found value=unknown".into(),
+            }),
+            "barrier_in" => self.barrier_in(rank),
+            "finalize" => {
+                self.members[rank as usize].phase = Phase::Finalized;
+                reply("cmd=finalize_ack rc=0".into())
+            }
+            "abort" => Ok(vec![abort(rank, line)]),
+            "publish_name" => reply(answer("publish_result", Err("names_are_not_supported"))),
+            "unpublish_name" => reply(answer("unpublish_result", Err("names_are_not_supported"))),
+            "lookup_name" => reply(answer("lookup_result", Err("names_are_not_supported"))),
+            _ => Err("this launcher does not know this command".into()),
+        }
+    }
+
+    fn init(&mut self, rank: u32, line: &Line<'_>) -> Result<Vec<Event>, String> {
+        let version: u32 = line.number("pmi_version")?;
+        // A client of a later subversion falls back to what the answer names.
+        let rc = if version == 1 { 0 } else { -1 };
+        if rc == 0 {
+            self.members[rank as usize].phase = Phase::Joined;
+        }
+        let text = format!("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc={rc}");
+        Ok(vec![Event::Reply(rank, text)])
+    }
+
+    fn put(&mut self, line: &Line<'_>) -> Result<Result<(), &'static str>, String> {
+        let (key, value) = (line.need("key")?, line.need("value")?);
+        let len = key.len() + value.len();
+        Ok(match line.need("kvsname")? {
+            name if name != self.name => Err("unknown_kvsname"),
+            _ if key.is_empty() || key.len() > KEY_MAX => Err("key_too_long"),
+            _ if value.len() > VALUE_MAX => Err("value_too_long"),
+            _ if self.space.contains_key(key) => Err("duplicate_key"),
+            _ if self.space_len + len > SPACE_MAX => Err("key_value_space_full"),
+            _ => {
+                self.space_len += len;
+                self.space.insert(key.to_owned(), value.to_owned());
+                Ok(())
+            }
+        })
+    }
+
+    fn get(&self, line: &Line<'_>) -> Result<Option<&str>, String> {
+        let key = line.need("key")?;
+        let ours = line.need("kvsname")? == self.name;
+        Ok(self.space.get(key).filter(|_| ours).map(String::as_str))
+    }
+
+    fn barrier_in(&mut self, rank: u32) -> Result<Vec<Event>, String> {
+        let member = &mut self.members[rank as usize];
+        if member.waiting {
+            return Err("this rank waits in a fence already".into());
+        }
+        member.waiting = true;
+        if !self.members.iter().all(|m| m.waiting) {
+            return Ok(Vec::new());
+        }
+        self.members.iter_mut().for_each(|m| m.waiting = false);
+        let ranks = 0..self.members.len() as u32;
+        Ok(ranks.map(|rank| Event::Reply(rank, "cmd=barrier_out rc=0".into())).collect())
+    }
+
+    /// Skips a block of several lines and refuses it at its end.
+    fn in_block(&mut self, rank: u32, name: &str, text: &str) -> Vec<Event> {
+        if text.trim() != "endcmd" {
+            return Vec::new();
+        }
+        self.members[rank as usize].block = None;
+        let refusal = format!("cmd={name}_result rc=-1 errcodes=-1 msg={name}_is_not_supported");
+        let note = format!("rank {rank} asked for `{name}`, which this launcher does not support");
+        vec![Event::Reply(rank, refusal), Event::Note(note)]
+    }
+}
+
+fn answer(command: &str, result: Result<(), &'static str>) -> String {
+    match result {
+        Ok(()) => format!("cmd={command} rc=0 msg=success"),
+        Err(why) => format!("cmd={command} rc=-1 msg={why}"),
+    }
+}
+
+fn abort(rank: u32, line: &Line<'_>) -> Event {
+    let code = line.number("exitcode").unwrap_or(1);
+    let why = line.get("message").and_then(value::unescape).unwrap_or_default();
+    Event::Abort { rank, code, why }
+}
+
+fn bad(rank: u32, command: &str, text: &str, why: &str) -> Vec<Event> {
+    let text: String = text.chars().take(100).collect();
+    let words: String = why.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    vec![
+        Event::Reply(rank, format!("cmd={command}_result rc=-1 msg={words}")),
+        Event::Note(format!("rank {rank} sent {text:?}, which is not PMI-1: {why}")),
+    ]
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

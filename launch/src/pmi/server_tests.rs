@@ -1,0 +1,115 @@
+//! What the launcher's end of PMI-1 answers, line by line.
+
+use super::*;
+
+fn server(size: u32) -> Server {
+    Server::new("nmad-test", size, "(vector,(0,1,2))")
+}
+
+/// The only reply to a line.
+fn reply(server: &mut Server, rank: u32, line: &str) -> String {
+    match &server.handle(rank, line)[..] {
+        [Event::Reply(to, text)] if *to == rank => text.clone(),
+        other => panic!("{line} led to {other:?}"),
+    }
+}
+
+#[test]
+fn answers_what_mpich_asks() {
+    let mut s = server(2);
+    assert_eq!(
+        reply(&mut s, 0, "cmd=init pmi_version=1 pmi_subversion=1"),
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"
+    );
+    assert_eq!(
+        reply(&mut s, 0, "cmd=get_maxes"),
+        "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024"
+    );
+    assert_eq!(reply(&mut s, 0, "cmd=get_appnum"), "cmd=appnum rc=0 appnum=0");
+    assert_eq!(reply(&mut s, 0, "cmd=get_my_kvsname"), "cmd=my_kvsname rc=0 kvsname=nmad-test");
+    assert_eq!(reply(&mut s, 0, "cmd=get_universe_size"), "cmd=universe_size rc=0 size=2");
+    assert_eq!(
+        reply(&mut s, 0, "cmd=get kvsname=nmad-test key=PMI_process_mapping"),
+        "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))"
+    );
+    assert_eq!(reply(&mut s, 0, "cmd=finalize"), "cmd=finalize_ack rc=0");
+}
+
+#[test]
+fn keeps_values_and_refuses_bad_ones() {
+    let mut s = server(1);
+    let put = |s: &mut Server, key: &str, value: &str| {
+        reply(s, 0, &format!("cmd=put kvsname=nmad-test key={key} value={value}"))
+    };
+    assert_eq!(put(&mut s, "a", "x=1"), "cmd=put_result rc=0 msg=success");
+    assert_eq!(put(&mut s, "a", "y"), "cmd=put_result rc=-1 msg=duplicate_key");
+    assert!(put(&mut s, &"k".repeat(65), "y").contains("key_too_long"));
+    assert!(put(&mut s, "b", &"v".repeat(1025)).contains("value_too_long"));
+    assert!(reply(&mut s, 0, "cmd=put kvsname=other key=c value=z").contains("unknown_kvsname"));
+    assert!(reply(&mut s, 0, "cmd=get kvsname=nmad-test key=a").ends_with(" value=x=1"));
+    assert!(reply(&mut s, 0, "cmd=get kvsname=nmad-test key=none").contains("rc=-1"));
+    assert!(reply(&mut s, 0, "cmd=get kvsname=other key=a").contains("rc=-1"));
+}
+
+#[test]
+fn a_fence_opens_when_the_last_rank_comes() {
+    let mut s = server(3);
+    assert_eq!(s.handle(0, "cmd=barrier_in"), []);
+    assert_eq!(s.handle(2, "cmd=barrier_in"), []);
+    assert_eq!(s.stuck(), None);
+    assert_eq!(s.handle(1, "cmd=barrier_in").len(), 3);
+    assert_eq!(s.handle(1, "cmd=barrier_in"), [], "the next fence begins anew");
+}
+
+#[test]
+fn a_fence_that_cannot_be_complete_is_told() {
+    let mut s = server(3);
+    s.gone(2);
+    assert_eq!(s.stuck(), None, "nobody waits yet");
+    s.handle(0, "cmd=barrier_in");
+    let why = s.stuck().unwrap();
+    assert!(why.contains("rank 0 waits in a fence that rank 2 will never join"), "{why}");
+}
+
+#[test]
+fn nonsense_is_answered_and_changes_nothing() {
+    let mut s = server(1);
+    for line in [
+        "",
+        "hello",
+        "cmd=",
+        "cmd=put",
+        "cmd=put kvsname=nmad-test key=a",
+        "cmd=init",
+        "cmd=init pmi_version=x",
+        "cmd=dance rc=0",
+        "= = =",
+    ] {
+        let events = s.handle(0, line);
+        let [Event::Reply(0, reply), Event::Note(note)] = &events[..] else { panic!("{line:?}: {events:?}") };
+        assert!(reply.starts_with("cmd=") && reply.contains(" rc=-1 msg="), "{reply}");
+        assert!(note.contains("rank 0 sent"), "{note}");
+    }
+    assert_eq!(s.phase(0), Phase::Silent);
+    assert!(reply(&mut s, 0, "cmd=init pmi_version=2 pmi_subversion=0").ends_with("rc=-1"));
+    assert_eq!(s.phase(0), Phase::Silent);
+}
+
+#[test]
+fn blocks_of_several_lines_are_refused_once() {
+    let mut s = server(1);
+    for line in ["mcmd=spawn", "nprocs=1", "execname=x", "cmd=finalize"] {
+        assert_eq!(s.handle(0, line), [], "{line}");
+    }
+    let events = s.handle(0, "endcmd");
+    assert!(matches!(&events[0], Event::Reply(0, text) if text.starts_with("cmd=spawn_result rc=-1")));
+    assert!(reply(&mut s, 0, "cmd=get_appnum").contains("appnum=0"));
+}
+
+#[test]
+fn an_abort_carries_its_reason() {
+    let event = server(1).handle(0, "cmd=abort exitcode=7 message=disk%20full");
+    assert_eq!(event, [Event::Abort { rank: 0, code: 7, why: "disk full".into() }]);
+    let event = server(1).handle(0, "cmd=abort");
+    assert_eq!(event, [Event::Abort { rank: 0, code: 1, why: String::new() }]);
+}

@@ -1,0 +1,104 @@
+//! Ranks under our own launcher learn who they are and what the others put.
+
+mod probe;
+
+use probe::{Launcher, PROBE, ranks};
+
+fn ring(count: u32) {
+    let done = ranks(&["-n", &count.to_string()], &["ring"]);
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+    let mut lines: Vec<&str> = done.out.lines().collect();
+    assert_eq!(lines.len(), count as usize);
+    lines.sort_by_key(|line| line.split(' ').nth(1).map(|rank| rank.parse::<u32>().unwrap()));
+    let secret = lines[0].split("secret").nth(1).unwrap();
+    for (rank, line) in lines.iter().enumerate() {
+        let nodes = vec![0; count as usize];
+        let start = format!("rank {rank} of {count} nodes {nodes:?} local {rank}/{count} ");
+        assert!(line.starts_with(&start), "{line}");
+        assert!(line.ends_with(secret), "all ranks share one secret: {line}");
+    }
+}
+
+#[test]
+fn one_rank() {
+    ring(1);
+}
+
+#[test]
+fn two_ranks() {
+    ring(2);
+}
+
+#[test]
+fn five_ranks() {
+    ring(5);
+}
+
+#[test]
+fn seventeen_ranks() {
+    ring(17);
+}
+
+#[test]
+fn sixty_four_ranks() {
+    ring(64);
+}
+
+#[test]
+fn hosts_take_turns() {
+    let hosts = [("NMAD_TESTBED", "a=env WHERE=a;b=env WHERE=b")];
+    let done = Launcher::start(&["-n", "5", PROBE, "rank", "ring"], &hosts).done();
+    assert_eq!(done.code, 0, "{done:?}");
+    for (rank, local, locals, host) in [(0, 0, 3, "a"), (1, 0, 2, "b"), (3, 1, 2, "b"), (4, 2, 3, "a")] {
+        let line = format!("rank {rank} of 5 nodes [0, 1, 0, 1, 0] local {local}/{locals} where \"{host}\"");
+        assert!(done.out.contains(&line), "{line} in {}", done.out);
+    }
+}
+
+#[test]
+fn a_host_file_and_none_override_the_testbed() {
+    let hosts = [("NMAD_TESTBED", "a=env WHERE=a")];
+    let done = Launcher::start(&["--hosts-from", "none", PROBE, "rank", "ring"], &hosts).done();
+    assert!(done.out.contains("where \"\""), "{done:?}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "x=env WHERE=x\n").unwrap();
+    let path = file.path().to_str().unwrap();
+    let done = Launcher::start(&["--hosts-from", path, PROBE, "rank", "ring"], &hosts).done();
+    assert!(done.out.contains("where \"x\""), "{done:?}");
+}
+
+#[test]
+fn nonsense_does_not_kill_the_server() {
+    // The rank talks nonsense, reads the answers, and then joins the ring as if nothing had happened.
+    let script = format!(
+        "for line in hello 'cmd=dance x' 'cmd=put key=a' ''; do \
+           echo \"$line\" >&$PMI_FD; read -r -u $PMI_FD answer; echo \"answer $answer\"; \
+         done; exec {PROBE} rank ring"
+    );
+    let done = probe::launch(&["-n", "3", "bash", "-c", &script]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(done.out.matches("rc=-1").count(), 12, "{done:?}");
+    assert_eq!(done.out.matches("rank ").count(), 3, "{done:?}");
+    assert!(done.err.contains("sent \"hello\", which is not PMI-1"), "{done:?}");
+    assert!(done.err.contains("further such lines are not reported"), "{done:?}");
+}
+
+#[test]
+fn spawning_is_refused_clearly() {
+    let script = format!(
+        "printf 'mcmd=spawn\\nnprocs=1\\nendcmd\\n' >&$PMI_FD; read -r -u $PMI_FD answer; \
+         echo \"$answer\"; exec {PROBE} rank ring"
+    );
+    let done = probe::launch(&["bash", "-c", &script]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.out.contains("cmd=spawn_result rc=-1"), "{done:?}");
+    assert!(done.err.contains("`spawn`, which this launcher does not support"), "{done:?}");
+}
+
+#[test]
+fn variables_of_a_launcher_around_us_do_not_reach_the_ranks() {
+    let around = [("PMIX_RANK", "7"), ("PMI_PORT", "x:1"), ("MINE", "kept")];
+    let args = ["--env", "ADDED=yes", "sh", "-c", "echo $PMIX_RANK:$PMI_PORT:$PMI_RANK:$MINE:$ADDED"];
+    let done = Launcher::start(&args, &around).done();
+    assert_eq!(done.out, "::0:kept:yes\n", "{done:?}");
+}

@@ -1,1 +1,12 @@
-//! Benchmarks of NewMadeleine and of plain sockets beside it.
+//! Benchmarks of NewMadeleine, and what stands beside them.
+//!
+//! A figure says little alone: each benchmark prints, from the same run, what plain sockets reach on the same
+//! rails ([`plain`]). [`stats`] condenses samples to a median and a spread, [`table`] prints them on a
+//! terminal, [`plot`] draws them as SVG. This crate stands above the library and is used by the command line
+//! only; [`plain`] knows nothing of NewMadeleine, so that the yardstick cannot inherit its faults.
+#![forbid(unsafe_code)]
+
+pub mod plain;
+pub mod plot;
+pub mod stats;
+pub mod table;

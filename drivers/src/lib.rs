@@ -1,1 +1,15 @@
-//! Drivers of NewMadeleine: one folder per kind of network.
+//! Drivers: the room below the engine, one folder per kind of network.
+//!
+//! A driver implements [`nmad_engine::transfer::driver::Driver`]: it takes orders, moves bytes and reports
+//! events. It sees headers, never frames or requests, and knows neither strategies nor profiles. Each
+//! folder has the same file names: `rail.rs` is the driver itself, `link.rs` one peer over it, `write.rs`
+//! and `read.rs` the two directions, `connect.rs` how a link opens. [`around`] holds drivers around a
+//! driver; [`conformance`] is the suite that every driver passes.
+
+pub mod around;
+pub mod conformance;
+pub mod error;
+pub mod handshake;
+pub mod landings;
+pub mod loopback;
+pub mod tcp;

@@ -28,6 +28,7 @@ pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Scope, Window};
 pub use engine::{Config, Engine, Notice, PeerView};
+pub use nmad_wire::MAX_RAILS;
 pub use memory::{Segment, Segments};
 pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
 pub use schedule::builder::PacketBuilder;

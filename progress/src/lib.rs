@@ -1,1 +1,16 @@
-//! Threads of NewMadeleine: who turns the pump, and when.
+//! Progress: who turns the pump, and when.
+//!
+//! A [`Node`] holds the engine and its rails behind one lock. Threads that submit or wait turn the pump
+//! themselves, which is the fastest way; a thread that ticks at most every millisecond turns it while
+//! they compute (P3's timer trigger). Waiting spins while there is hope, then yields, then blocks. This
+//! layer knows rails only as drivers to be polled; it must never know which networks they belong to.
+#![deny(unsafe_code)]
+
+pub mod clock;
+pub mod idle;
+mod node;
+mod results;
+mod tick;
+
+pub use idle::Idle;
+pub use node::{Node, Outcome};

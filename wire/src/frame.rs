@@ -15,6 +15,12 @@ pub mod flags {
     pub const UNORDERED: u8 = 2;
     /// A rendezvous request that uses a promised landing; the landing's number follows.
     pub const PROMISED: u8 = 4;
+
+    /// The byte with these bits.
+    #[inline]
+    pub const fn of(fin: bool, unordered: bool, promised: bool) -> u8 {
+        (fin as u8) * FIN + (unordered as u8) * UNORDERED + (promised as u8) * PROMISED
+    }
 }
 
 /// A whole small message.

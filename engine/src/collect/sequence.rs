@@ -3,7 +3,6 @@
 
 use super::matching::Arrived;
 use super::request::Envelope;
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use hashbrown::HashMap;
 
@@ -29,7 +28,7 @@ pub(crate) struct Flow {
     pub(crate) large: bool,
     /// Messages without order were sent: promises, which rely on the order, are not used.
     pub(crate) relaxed: bool,
-    early: Option<Box<BTreeMap<u32, Early>>>,
+    early: BTreeMap<u32, Early>,
 }
 
 /// Where an arriving message stands in its flow.
@@ -54,19 +53,13 @@ impl Flow {
     /// Keeps an early message; false if one with this number is there already.
     pub(crate) fn park(&mut self, early: Early) -> bool {
         let seq = early.envelope.seq;
-        self.early.get_or_insert_default().insert(seq, early).is_none()
+        self.early.insert(seq, early).is_none()
     }
 
     /// The next message in order, if it is already there.
     #[inline]
     pub(crate) fn next_early(&mut self) -> Option<Early> {
-        let next = self.recv_next;
-        let early = self.early.as_mut()?;
-        let found = early.remove(&next);
-        if early.is_empty() {
-            self.early = None;
-        }
-        found
+        if self.early.is_empty() { None } else { self.early.remove(&self.recv_next) }
     }
 }
 

@@ -21,9 +21,7 @@ impl Engine {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
         let (envelope, hints) = (outgoing.envelope, outgoing.hints);
         let rts = Rts {
-            flags: u8::from(outgoing.wants_fin) * flags::FIN
-                | u8::from(hints.unordered) * flags::UNORDERED
-                | u8::from(promise.is_some()) * flags::PROMISED,
+            flags: flags::of(outgoing.wants_fin, hints.unordered, promise.is_some()),
             context: envelope.context.0,
             tag: envelope.tag.0,
             seq: envelope.seq,

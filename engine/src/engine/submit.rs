@@ -50,7 +50,7 @@ impl Engine {
         }
         let request = RequestId(self.requests.insert(Request::Eager(envelope)));
         let head = Eager {
-            flags: u8::from(hints.synchronous) * flags::FIN | u8::from(hints.unordered) * flags::UNORDERED,
+            flags: flags::of(hints.synchronous, hints.unordered, false),
             context: context.0,
             tag: tag.0,
             seq: envelope.seq,

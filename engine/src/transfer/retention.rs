@@ -132,7 +132,7 @@ impl Retention {
         let mut measured = None;
         for entry in &mut self.entries {
             let ahead = entry.number.wrapping_sub(below);
-            let has = ahead >= 1 << 31 || (ahead >= 1 && ahead <= 64 && beyond & 1 << (ahead - 1) != 0);
+            let has = ahead >= 1 << 31 || ((1..=64).contains(&ahead) && beyond & 1 << (ahead - 1) != 0);
             if !has && beyond == 0 {
                 break;
             }

@@ -1,0 +1,90 @@
+//! Each baseline over loopback, with both sides in one process.
+use std::io;
+use std::net::Ipv4Addr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Two connected sockets: the active one and the passive one.
+fn pair() -> (Socket, Socket) {
+    let policy = Policy::default();
+    let listener = Listener::open((Ipv4Addr::LOCALHOST, 0).into(), &policy).expect("loopback listens");
+    let to = listener.addr().expect("bound");
+    let active =
+        Socket::connect(Some(Ipv4Addr::LOCALHOST.into()), to, &policy, LIMIT).expect("loopback connects");
+    (active, listener.accept(LIMIT).expect("connected before"))
+}
+
+#[test]
+fn latency_gives_one_sample_per_batch() {
+    let (mut active, mut passive) = pair();
+    let plan = latency::Plan { len: 8, batches: 5, rounds: 20, limit: LIMIT };
+    let other = thread::spawn(move || latency::answer(&mut passive, &plan));
+    let samples = latency::measure(&mut active, &plan).expect("both sides run");
+    other.join().expect("no panic").expect("both sides run");
+    assert_eq!(samples.len(), 5);
+    assert!(samples.iter().all(|us| *us > 0.1 && *us < 1e6), "{samples:?}");
+}
+
+#[test]
+fn bandwidth_runs_both_ways() {
+    for way in [bandwidth::Way::OneWay, bandwidth::Way::PingPong] {
+        let (mut active, mut passive) = pair();
+        let plan = bandwidth::Plan { len: 300_001, way, batches: 3, messages: 4, limit: LIMIT };
+        let other = thread::spawn(move || bandwidth::answer(&mut passive, &plan));
+        let samples = bandwidth::measure(&mut active, &plan).expect("both sides run");
+        other.join().expect("no panic").expect("both sides run");
+        assert_eq!(samples.len(), 3);
+        assert!(samples.iter().all(|rate| *rate > 1.0), "{way:?}: {samples:?}");
+    }
+}
+
+#[test]
+fn rails_share_a_message_whose_every_byte_arrives() {
+    let (mut active, mut passive): (Vec<_>, Vec<_>) = (0..3).map(|_| pair()).unzip();
+    // The length is no multiple of the piece, and the receiver compares the first message.
+    let plan = rails::Plan { len: 3_000_001, piece: 10_000, batches: 3, limit: LIMIT };
+    let other = thread::spawn(move || rails::answer(&mut passive, &plan));
+    let samples = rails::measure(&mut active, &plan).expect("both sides run");
+    other.join().expect("no panic").expect("every byte in its place");
+    assert_eq!(samples.len(), 3);
+    for sample in samples {
+        let sum: f64 = sample.rails.iter().sum();
+        assert!((sum - sample.total).abs() < 1e-6 * sum, "{sample:?}");
+    }
+}
+
+#[test]
+fn a_silent_peer_ends_in_a_timeout() {
+    let (mut active, _passive) = pair();
+    let limit = Duration::from_millis(50);
+    let start = Instant::now();
+    let short = latency::Plan { limit, ..latency::Plan::default() };
+    let error = latency::measure(&mut active, &short).expect_err("nobody answers");
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    let bulk = bandwidth::Plan { limit, ..bandwidth::Plan::of(64 << 20, bandwidth::Way::OneWay) };
+    let error = bandwidth::measure(&mut active, &bulk).expect_err("nobody reads");
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(start.elapsed() < LIMIT);
+}
+
+#[test]
+fn a_peer_that_leaves_is_an_error() {
+    let (mut active, passive) = pair();
+    drop(passive);
+    let plan = latency::Plan { limit: LIMIT, ..latency::Plan::default() };
+    let error = latency::measure(&mut active, &plan).expect_err("nobody is there");
+    assert!(error.kind() != io::ErrorKind::TimedOut, "{error}");
+}
+
+#[test]
+fn a_refused_congestion_control_falls_back_to_the_next() {
+    let policy = Policy { congestion: vec!["none of that name".into(), "reno".into()], ..Policy::default() };
+    let listener = Listener::open((Ipv4Addr::LOCALHOST, 0).into(), &policy).expect("loopback listens");
+    let socket = Socket::connect(None, listener.addr().expect("bound"), &policy, LIMIT).expect("connects");
+    assert_eq!(socket.congestion().expect("a name"), "reno");
+    assert_eq!(listener.accept(LIMIT).expect("connected").congestion().expect("a name"), "reno");
+}

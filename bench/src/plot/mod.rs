@@ -1,0 +1,18 @@
+//! Pictures as SVG: curves over the message size, and what each rail carried when.
+//!
+//! [`bandwidth_svg`] and [`latency_svg`] draw one curve per [`Series`]; [`timeline_svg`] draws figure 3 of
+//! P4, strategies one above the other on a common time axis. The pictures need no font to be made (text stays
+//! text), use colours that a colour-blind reader can tell apart, and a light background. Whatever is given,
+//! nothing panics: values that cannot be drawn are left out, and a picture of nothing says "no data".
+mod axis;
+mod canvas;
+mod colour;
+mod curve;
+mod timeline;
+
+pub use canvas::PlotError;
+pub use curve::{Series, bandwidth_svg, latency_svg};
+pub use timeline::{LaneGroup, RailLane, Span, timeline_svg};
+
+#[cfg(test)]
+mod tests;

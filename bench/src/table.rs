@@ -1,0 +1,78 @@
+//! Tables on a terminal: aligned by display width, plain characters, no colour.
+//!
+//! Without colour the same text is right on a terminal, in a file and in a page of documentation.
+use std::fmt;
+
+use comfy_table::{CellAlignment, ContentArrangement, presets};
+
+/// A table that is filled row by row and then displayed.
+///
+/// The first column is aligned to the left (it names the row), all others to the right (they are figures).
+#[derive(Clone, Debug)]
+pub struct Table {
+    title: String,
+    columns: usize,
+    inner: comfy_table::Table,
+}
+
+impl Table {
+    /// An empty table. The title stands above it on a line of its own, unless it is empty.
+    pub fn new(title: impl Into<String>, header: &[&str]) -> Table {
+        let mut inner = comfy_table::Table::new();
+        inner.load_style(presets::NOTHING);
+        inner.set_content_arrangement(ContentArrangement::Disabled);
+        inner.set_header(header);
+        Table { title: title.into(), columns: header.len(), inner }
+    }
+
+    /// Adds a row. Missing cells are left empty, cells beyond the header are left out.
+    pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) -> &mut Table {
+        let mut cells: Vec<String> = cells.into_iter().map(Into::into).take(self.columns).collect();
+        cells.resize(self.columns, String::new());
+        self.inner.add_row(cells);
+        self
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut inner = self.inner.clone();
+        for (index, column) in inner.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        }
+        if !self.title.is_empty() {
+            writeln!(f, "{}", self.title)?;
+        }
+        for line in inner.lines() {
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_aligned_to_the_right() {
+        let mut table = Table::new("rails", &["rail", "MB/s"]);
+        table.row(["r0", "500"]).row(["r1 slow", "35"]);
+        assert_eq!(table.to_string(), "rails\nrail     MB/s\nr0        500\nr1 slow    35\n");
+    }
+
+    #[test]
+    fn width_is_that_of_the_screen_not_of_the_bytes() {
+        let mut table = Table::new("", &["x", "y"]);
+        table.row(["\u{b5}s", "1"]).row(["\u{6f22}", "2"]);
+        assert_eq!(table.to_string(), "x   y\n\u{b5}s  1\n\u{6f22}  2\n");
+    }
+
+    #[test]
+    fn rows_are_cut_or_filled_to_the_header() {
+        let mut table = Table::new("", &["a", "b"]);
+        table.row(["1"]).row(["1", "2", "3"]);
+        assert_eq!(table.to_string(), "a  b\n1\n1  2\n");
+    }
+}

@@ -1,0 +1,139 @@
+//! The same over a rail: packets when small, chunks into an open landing when large.
+
+use super::way::Way;
+use nmad_drivers::conformance::memory::Memory;
+use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_wire::{Header, Kind};
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Longest message that goes as a packet.
+const EAGER: usize = 16 << 10;
+
+/// One rail with a link to the other process.
+pub struct Railed {
+    rail: TcpRail,
+    peer: PeerId,
+    out: Memory,
+    into: Memory,
+    landing: u64,
+    key: Key,
+    seen: Seen,
+    spare: Option<Packet>,
+}
+
+/// What was reported and not yet asked for.
+#[derive(Default)]
+struct Seen {
+    up: usize,
+    sent: usize,
+    came: usize,
+    spare: Option<Packet>,
+}
+
+impl Railed {
+    /// Opens a rail on `interface` and a link to the other process.
+    pub fn open(control: &mut TcpStream, interface: Interface, first: bool) -> Result<Self, Box<dyn Error>> {
+        let (me, peer) = if first { (PeerId(0), PeerId(1)) } else { (PeerId(1), PeerId(0)) };
+        let mut rail = TcpRail::open(TcpConfig::new(me, 0, interface, [9; 32]))?;
+        let mut told = [b' '; 64];
+        let address = rail.address();
+        told[..address.len()].copy_from_slice(address.as_bytes());
+        control.write_all(&told)?;
+        control.read_exact(&mut told)?;
+        if !rail.know(peer, 0, std::str::from_utf8(&told)?.trim()) {
+            return Err("the other side is on another subnet".into());
+        }
+        if first {
+            rail.post(Order::Connect { to: peer });
+        }
+        let (out, into) = (Memory::zeroed(0), Memory::zeroed(0));
+        let seen = Seen::default();
+        let mut railed = Railed { rail, peer, out, into, landing: 0, key: Key(0), seen, spare: None };
+        railed.until(|seen| seen.up > 0);
+        Ok(railed)
+    }
+
+    fn until(&mut self, done: impl Fn(&Seen) -> bool) {
+        while !done(&self.seen) {
+            let seen = &mut self.seen;
+            self.rail.poll(&mut |event| match event {
+                Event::Up { .. } => seen.up += 1,
+                Event::Sent { packet, .. } => {
+                    seen.sent += 1;
+                    seen.spare = packet;
+                }
+                Event::Landed { kept, .. } => {
+                    assert!(kept, "the landing is open");
+                    seen.came += 1;
+                }
+                Event::Arrived { .. } => seen.came += 1,
+                Event::Lost { why, .. } => panic!("{why}"),
+            });
+        }
+    }
+
+    fn post(&mut self, len: usize) {
+        let (to, number) = (self.peer, 0);
+        if len <= EAGER {
+            // The packet that came back is used again, as the engine does.
+            let packet = self.seen.spare.take().or_else(|| self.spare.take()).unwrap_or_default();
+            let packet = fill(packet, len);
+            self.rail.post(Order::Packet { to, number, packet });
+        } else {
+            let from = self.out.segments();
+            let (landing, key) = (LandingId(self.landing), self.key);
+            self.rail.post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
+        }
+        self.rail.flush();
+    }
+}
+
+fn fill(mut packet: Packet, len: usize) -> Packet {
+    if packet.bytes.len() != len {
+        packet.bytes.clear();
+        packet.bytes.extend(Header { kind: Kind::Packet, len: len as u32, number: 0, ack: 0 }.encode());
+        packet.bytes.resize(len, 1);
+    }
+    packet
+}
+
+impl Way for Railed {
+    fn prepare(&mut self, len: usize) {
+        if len <= EAGER {
+            return;
+        }
+        // The same on both sides, so keys need not be told: one is opened per preparation.
+        if self.into.bytes().len() != len {
+            let pair = (Memory::pattern(len, 1), Memory::zeroed(len));
+            self.rail.close(LandingId(self.landing));
+            (self.out, self.into) = pair;
+            self.landing += 1;
+            self.key = self.rail.open(LandingId(self.landing), self.peer, self.into.segments());
+        }
+    }
+
+    fn send(&mut self, len: usize) {
+        self.seen.sent = 0;
+        self.post(len);
+        self.until(|seen| seen.sent == 1);
+    }
+
+    fn recv(&mut self, _len: usize) {
+        self.until(|seen| seen.came > 0);
+        self.seen.came -= 1;
+    }
+
+    fn stream(&mut self, len: usize, count: usize) {
+        self.seen.sent = 0;
+        let depth = self.rail.limits().depth;
+        for posted in 0..count {
+            self.until(|seen| posted < seen.sent + depth);
+            self.post(len);
+        }
+        self.until(|seen| seen.sent == count);
+    }
+}

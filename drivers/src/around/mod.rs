@@ -1,0 +1,1 @@
+//! Drivers around a driver.

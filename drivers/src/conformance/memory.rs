@@ -1,0 +1,70 @@
+//! User memory for tests, with a pattern that tells where each byte came from. The only `unsafe` here.
+
+use nmad_engine::memory::{Segment, Segments};
+use std::ops::Range;
+
+/// Memory that lives until it is dropped, whoever holds segments of it.
+#[derive(Debug)]
+pub struct Memory {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Memory {
+    /// Zeroes.
+    pub fn zeroed(len: usize) -> Self {
+        let start = Box::into_raw(vec![0u8; len].into_boxed_slice()).cast();
+        Memory { start, len }
+    }
+
+    /// Bytes that depend on their place and on `seed`.
+    pub fn pattern(len: usize, seed: u64) -> Self {
+        let mut memory = Memory::zeroed(len);
+        memory.bytes_mut().iter_mut().enumerate().for_each(|(at, byte)| *byte = pattern(at, seed));
+        memory
+    }
+
+    /// All of it.
+    pub fn segments(&self) -> Segments {
+        // SAFETY: the memory lives as long as `self`; tests drop it after the rails.
+        unsafe { Segments::from_raw(self.start, self.len) }
+    }
+
+    /// Some ranges of it, in this order.
+    ///
+    /// # Panics
+    /// If a range is outside.
+    pub fn pieces(&self, ranges: &[Range<usize>]) -> Segments {
+        assert!(ranges.iter().all(|r| r.start <= r.end && r.end <= self.len), "pieces inside the memory");
+        let piece = |r: &Range<usize>| Segment { start: self.start.wrapping_add(r.start), len: r.len() };
+        let list: Vec<Segment> = ranges.iter().map(piece).collect();
+        // SAFETY: as above, and every range was checked to be inside.
+        unsafe { Segments::from_list(&list) }
+    }
+
+    /// What is in it now. No rail is polled meanwhile.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: allocated with this length.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+
+    /// As [`Memory::bytes`], to write.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: allocated with this length; `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
+/// The byte at place `at` of the pattern `seed`.
+pub fn pattern(at: usize, seed: u64) -> u8 {
+    let mixed = (at as u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (mixed >> 32) as u8
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let bytes = std::ptr::slice_from_raw_parts_mut(self.start, self.len);
+        // SAFETY: it came from a box of this length.
+        drop(unsafe { Box::from_raw(bytes) });
+    }
+}

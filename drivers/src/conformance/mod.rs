@@ -1,0 +1,94 @@
+//! The suite that every driver passes; also for drivers of other crates.
+//!
+//! A subject makes a fresh pair of rails that know each other's address and are not connected; each case
+//! drives them by their verbs alone and looks at what they report. Nothing sleeps: both rails are polled
+//! until what is awaited has happened or a deadline has passed. A case that fails panics and says what
+//! it awaited.
+
+mod chunks;
+mod links;
+mod lossy;
+pub mod memory;
+mod packets;
+mod world;
+
+pub use world::{Seen, World};
+
+use nmad_engine::transfer::driver::Driver;
+
+/// A fresh pair of rails.
+pub struct Pair {
+    /// The rail of rank 0.
+    pub first: Box<dyn Driver>,
+    /// The rail of rank 1; none: the first rail reaches its own process, rank 0.
+    pub second: Option<Box<dyn Driver>>,
+    /// Numbers of the two rails in their processes.
+    pub rails: [u8; 2],
+    /// Called between two polls, where time has to be moved on.
+    pub tick: Box<dyn FnMut()>,
+}
+
+impl Pair {
+    /// Two rails numbered zero that tell each other their addresses.
+    pub fn introduce(mut first: impl Driver + 'static, mut second: impl Driver + 'static) -> Pair {
+        let (here, there) = (first.address(), second.address());
+        assert!(first.know(nmad_engine::packet::PeerId(1), 0, &there), "{there} is reachable from {here}");
+        assert!(second.know(nmad_engine::packet::PeerId(0), 0, &here), "{here} is reachable from {there}");
+        Pair { first: Box::new(first), second: Some(Box::new(second)), rails: [0, 0], tick: Box::new(|| ()) }
+    }
+}
+
+/// One case of the suite.
+pub struct Case {
+    /// What it expects, in a few words.
+    pub name: &'static str,
+    /// Drives a fresh pair; panics if the expectation is not met.
+    pub run: fn(&mut World),
+    /// Needs two processes' rails, not one that reaches itself.
+    pub two_sides: bool,
+    /// For rails that lose packets; the other cases are for those that do not.
+    pub lossy: bool,
+}
+
+/// Every case.
+pub const CASES: &[Case] = &[
+    reliable("both sides are told that the link is up, with the other's rail number", links::comes_up),
+    reliable("packets of each size arrive whole, in order and intact", packets::sizes),
+    reliable("data left in place is put in where it belongs", packets::in_place),
+    reliable("thousands of small packets arrive in order and are given back", packets::many),
+    reliable("a link takes as many orders as its depth says, at once", packets::depth),
+    reliable("chunks land where they belong, piece by piece on both sides", chunks::gather),
+    reliable("a large chunk among packets lands whole, in the order of posting", chunks::among_packets),
+    reliable("an empty chunk lands", chunks::empty),
+    reliable("a chunk to a landing that is not open is discarded and counted", chunks::not_open),
+    reliable("a key is good for one landing only", chunks::stale_key),
+    reliable("closing in the middle of a chunk leaves the memory alone", chunks::closed_in_the_middle),
+    two("both sides may connect at once", links::crossed),
+    two("traffic flows in both directions at once", chunks::both_ways),
+    two("a peer that ends is lost within 5 s and gives back what was not sent", links::peer_ends),
+    two("a closed link reports nothing more and may be opened again", links::closes),
+    Case { name: "what arrives is intact", run: lossy::intact, two_sides: true, lossy: true },
+];
+
+const fn reliable(name: &'static str, run: fn(&mut World)) -> Case {
+    Case { name, run, two_sides: false, lossy: false }
+}
+
+const fn two(name: &'static str, run: fn(&mut World)) -> Case {
+    Case { name, run, two_sides: true, lossy: false }
+}
+
+/// Runs every case that suits the subject, each with a fresh pair.
+///
+/// # Panics
+/// If the subject does not conform.
+pub fn check(subject: &str, mut make: impl FnMut() -> Pair) {
+    for case in CASES {
+        let mut world = World::new(make());
+        if (case.two_sides && world.is_alone()) || case.lossy != world.is_lossy() {
+            continue;
+        }
+        eprintln!("{subject}: {}", case.name);
+        (case.run)(&mut world);
+    }
+}

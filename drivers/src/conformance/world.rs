@@ -1,0 +1,234 @@
+//! Two rails and what they reported.
+
+use super::Pair;
+use super::memory::{Memory, pattern};
+use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_wire::{Header, Kind};
+use std::time::{Duration, Instant};
+
+/// Longest wait for anything.
+const BOUND: Duration = Duration::from_secs(10);
+
+/// An event that a rail reported, with its data.
+#[derive(Debug)]
+pub enum Seen {
+    /// See [`Event::Up`].
+    Up(PeerId, u8),
+    /// See [`Event::Arrived`].
+    Arrived(PeerId, Vec<u8>),
+    /// See [`Event::Landed`]: number, landing, offset, length, kept.
+    Landed(u32, LandingId, u64, u64, bool),
+    /// See [`Event::Sent`]: number, and whether the packet was given back.
+    Sent(u32, bool),
+    /// See [`Event::Lost`]: why, and the numbers of what was not sent.
+    Lost(String, Vec<u32>),
+}
+
+/// Two sides, or one that is its own peer.
+pub struct World {
+    sides: Vec<Side>,
+    tick: Box<dyn FnMut()>,
+    /// Memory that rails may still use; dropped last.
+    pub kept: Vec<Memory>,
+}
+
+struct Side {
+    rail: Option<Box<dyn Driver>>,
+    number: u8,
+    seen: Vec<Seen>,
+}
+
+/// The sending side.
+pub const A: usize = 0;
+/// The receiving side, which may be the same.
+pub const B: usize = 1;
+
+impl World {
+    pub(super) fn new(pair: Pair) -> Self {
+        let side = |rail, number| Side { rail: Some(rail), number, seen: Vec::new() };
+        let mut sides = vec![side(pair.first, pair.rails[0])];
+        sides.extend(pair.second.map(|rail| side(rail, pair.rails[1])));
+        World { sides, tick: pair.tick, kept: Vec::new() }
+    }
+
+    /// Whether there is one side only.
+    pub fn is_alone(&self) -> bool {
+        self.sides.len() == 1
+    }
+
+    /// Whether the rails lose packets.
+    pub fn is_lossy(&self) -> bool {
+        self.limits().lossy
+    }
+
+    /// What the rails can do.
+    pub fn limits(&self) -> Limits {
+        self.sides[0].rail.as_ref().map(|rail| rail.limits()).expect("the first rail is there")
+    }
+
+    fn place(&self, side: usize) -> usize {
+        side.min(self.sides.len() - 1)
+    }
+
+    /// The rank of a side.
+    pub fn id(&self, side: usize) -> PeerId {
+        PeerId(self.place(side) as u32)
+    }
+
+    /// The rail number of a side.
+    pub fn number(&self, side: usize) -> u8 {
+        self.sides[self.place(side)].number
+    }
+
+    /// The rail of a side.
+    pub fn rail(&mut self, side: usize) -> &mut dyn Driver {
+        let place = self.place(side);
+        &mut **self.sides[place].rail.as_mut().expect("the rail has not been dropped")
+    }
+
+    /// Ends a side as a process that exits does.
+    pub fn end(&mut self, side: usize) {
+        let place = self.place(side);
+        self.sides[place].rail = None;
+    }
+
+    /// What a side reported so far.
+    pub fn seen(&self, side: usize) -> &[Seen] {
+        &self.sides[self.place(side)].seen
+    }
+
+    /// Forgets what was reported so far.
+    pub fn forget(&mut self) {
+        self.sides.iter_mut().for_each(|side| side.seen.clear());
+    }
+
+    /// Polls one side once.
+    pub fn poll(&mut self, side: usize) {
+        (self.tick)();
+        let place = self.place(side);
+        let Side { rail, seen, .. } = &mut self.sides[place];
+        if let Some(rail) = rail {
+            rail.poll(&mut |event| seen.push(note(event)));
+        }
+    }
+
+    /// Polls both sides until `done`.
+    ///
+    /// # Panics
+    /// If that takes longer than the bound.
+    pub fn until(&mut self, what: &str, mut done: impl FnMut(&World) -> bool) {
+        let begun = Instant::now();
+        while !done(self) {
+            (0..self.sides.len()).for_each(|side| self.poll(side));
+            if begun.elapsed() > BOUND {
+                let tail = |side: &Side| side.seen.iter().rev().take(4).map(brief).collect::<Vec<_>>();
+                let last: Vec<_> = self.sides.iter().map(tail).collect();
+                panic!("awaited in vain: {what}; last events of each side: {last:?}");
+            }
+        }
+    }
+
+    /// Posts one order and lets it leave.
+    pub fn post(&mut self, side: usize, order: Order) {
+        assert!(self.rail(side).room() > 0, "a rail has room at first and after all was sent");
+        self.rail(side).post(order);
+        self.rail(side).flush();
+    }
+
+    /// Opens the link from the first side and forgets the events of that.
+    pub fn connect(&mut self) {
+        let to = self.id(B);
+        self.post(A, Order::Connect { to });
+        self.until("the link is up on both sides", |w| w.count_up(A) > 0 && w.count_up(B) > 0);
+        self.forget();
+    }
+
+    /// How often a side was told that the link is up.
+    pub fn count_up(&self, side: usize) -> usize {
+        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Up(..))).count()
+    }
+
+    /// How many packets arrived at a side.
+    pub fn arrived(&self, side: usize) -> usize {
+        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Arrived(..))).count()
+    }
+
+    /// How many orders of a side were sent.
+    pub fn sent(&self, side: usize) -> usize {
+        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Sent(..))).count()
+    }
+
+    /// How many chunks landed at a side.
+    pub fn landed(&self, side: usize) -> usize {
+        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Landed(..))).count()
+    }
+
+    /// Whether a side lost its link.
+    pub fn lost(&self, side: usize) -> bool {
+        self.seen(side).iter().any(|seen| matches!(seen, Seen::Lost(..)))
+    }
+
+    /// Posts a packet of the pattern of its number.
+    pub fn post_packet(&mut self, side: usize, number: u32, len: usize) {
+        let to = self.id(1 - side.min(1));
+        let packet = Packet { bytes: packet(number, len), in_place: Vec::new() };
+        self.post(side, Order::Packet { to, number, packet });
+    }
+
+    /// Posts a chunk.
+    pub fn post_chunk(&mut self, number: u32, landing: LandingId, key: Key, offset: u64, from: &Memory) {
+        let to = self.id(B);
+        self.post(A, Order::Chunk { to, number, ack: 7, landing, key, offset, from: from.segments() });
+    }
+
+    /// Checks that the packets at a side are these, whole and in this order.
+    pub fn check_arrived(&self, side: usize, expected: &[(u32, usize)]) {
+        let from = self.id(1 - side.min(1));
+        let packets = self.seen(side).iter().filter_map(|seen| match seen {
+            Seen::Arrived(who, bytes) => Some((who, bytes)),
+            _ => None,
+        });
+        let packets: Vec<_> = packets.collect();
+        assert_eq!(packets.len(), expected.len(), "as many packets as were sent");
+        for ((who, bytes), (number, len)) in packets.iter().zip(expected) {
+            assert_eq!(**who, from, "the sender of packet {number}");
+            assert!(**bytes == packet(*number, *len), "packet {number} of {len} B is intact");
+        }
+    }
+}
+
+/// A packet of `len` bytes, header included, whose content follows from its number.
+pub fn packet(number: u32, len: usize) -> Vec<u8> {
+    let header = Header { kind: Kind::Packet, len: len as u32, number, ack: 0 };
+    let mut bytes = Vec::from(header.encode());
+    bytes.extend((Header::LEN..len).map(|at| pattern(at, u64::from(number))));
+    bytes
+}
+
+fn note(event: Event<'_>) -> Seen {
+    match event {
+        Event::Up { peer, remote } => Seen::Up(peer, remote),
+        Event::Arrived { from, packet } => Seen::Arrived(from, packet.to_vec()),
+        Event::Landed { number, ack, landing, offset, len, kept, .. } => {
+            assert_eq!(ack, 7, "the acknowledgement of chunk {number}");
+            Seen::Landed(number, landing, offset, len, kept)
+        }
+        Event::Sent { number, packet, .. } => Seen::Sent(number, packet.is_some()),
+        Event::Lost { why, unsent, .. } => Seen::Lost(why, unsent.iter().map(number).collect()),
+    }
+}
+
+fn number(order: &Order) -> u32 {
+    match order {
+        Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
+        Order::Connect { .. } | Order::Close { .. } => panic!("given back: {order:?}"),
+    }
+}
+
+fn brief(seen: &Seen) -> String {
+    match seen {
+        Seen::Arrived(_, bytes) => format!("Arrived({} B)", bytes.len()),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,38 @@
+//! Why a rail cannot be opened.
+
+use std::fmt;
+use std::io;
+
+/// A rail cannot be opened: which one, what was tried, and what the system said.
+#[derive(Debug)]
+pub struct DriverError {
+    /// Name of the rail, for example `tcp/eth1`.
+    pub rail: String,
+    /// What was tried, with the remedy where one is known.
+    pub what: String,
+    /// What the system answered.
+    pub cause: Option<io::Error>,
+}
+
+impl DriverError {
+    /// An error of `rail` while it tried `what`.
+    pub fn new(rail: &str, what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
+        DriverError { rail: rail.into(), what: what.into(), cause: Some(cause.into()) }
+    }
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rail {}: {}", self.rail, self.what)?;
+        match &self.cause {
+            Some(cause) => write!(f, ": {cause}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for DriverError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_ref().map(|cause| cause as _)
+    }
+}

@@ -1,0 +1,114 @@
+//! Who may open a link: nonces and MACs with the secret of the job, for every driver that connects over a
+//! network. Only values here, no socket and no clock.
+
+use nmad_wire::{Control, Hello, Proof, Welcome};
+
+/// What both sides of a link know after hello and welcome. The MACs cover all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// What the connecting side said.
+    pub hello: Hello,
+    /// Number of the answering side's rail.
+    pub rail: u8,
+    /// Nonce of the answering side.
+    pub nonce: [u8; 32],
+}
+
+/// Which of the two MACs; an answer can thus never be reflected as a proof.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Answering,
+    Connecting,
+}
+
+impl Ends {
+    /// The answer to a hello, made with the job's secret.
+    pub fn welcome(&self, secret: &[u8; 32]) -> Control<'static> {
+        let mac = self.mac(secret, Side::Answering).into();
+        Control::Welcome(Welcome { rail: self.rail, nonce: self.nonce, mac })
+    }
+
+    /// The last message, made with the job's secret.
+    pub fn proof(&self, secret: &[u8; 32]) -> Control<'static> {
+        Control::Proof(Proof { mac: self.mac(secret, Side::Connecting).into() })
+    }
+
+    /// Reads a welcome; none if the side that sent it does not know the secret.
+    pub fn from_welcome(hello: Hello, welcome: &Welcome, secret: &[u8; 32]) -> Option<Ends> {
+        let ends = Ends { hello, rail: welcome.rail, nonce: welcome.nonce };
+        // Comparing with a `blake3::Hash` takes the same time wherever the difference is.
+        (ends.mac(secret, Side::Answering) == welcome.mac).then_some(ends)
+    }
+
+    /// Whether the connecting side has proved that it knows the secret.
+    pub fn proves(&self, proof: &Proof, secret: &[u8; 32]) -> bool {
+        self.mac(secret, Side::Connecting) == proof.mac
+    }
+
+    fn mac(&self, secret: &[u8; 32], side: Side) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(secret);
+        hasher.update(match side {
+            Side::Answering => b"NewMadeleine link, answering side ",
+            Side::Connecting => b"NewMadeleine link, connecting side",
+        });
+        hasher.update(&[nmad_wire::VERSION, self.hello.rail, self.rail]);
+        hasher.update(&self.hello.from.to_le_bytes());
+        hasher.update(&self.hello.to.to_le_bytes());
+        hasher.update(&self.hello.nonce);
+        hasher.update(&self.nonce);
+        hasher.finalize()
+    }
+}
+
+/// Fresh random bytes from the system.
+///
+/// # Panics
+/// If the system has no random source, which no system that runs this has.
+pub fn nonce() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let mut have = 0;
+    while have < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[have..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(len) => have += len,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => panic!("no random bytes from the system: {e}"),
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends() -> Ends {
+        let hello = Hello { from: 3, to: 1, rail: 0, nonce: [7; 32] };
+        Ends { hello, rail: 2, nonce: [9; 32] }
+    }
+
+    #[test]
+    fn the_same_secret_opens_and_another_does_not() {
+        let (ours, theirs) = ([1; 32], [2; 32]);
+        let Control::Welcome(welcome) = ends().welcome(&ours) else { panic!("not a welcome") };
+        assert_eq!(Ends::from_welcome(ends().hello, &welcome, &ours), Some(ends()));
+        assert_eq!(Ends::from_welcome(ends().hello, &welcome, &theirs), None);
+        let Control::Proof(proof) = ends().proof(&ours) else { panic!("not a proof") };
+        assert!(ends().proves(&proof, &ours) && !ends().proves(&proof, &theirs));
+    }
+
+    #[test]
+    fn each_field_changes_the_mac_and_no_mac_serves_twice() {
+        let secret = [1; 32];
+        let mut all = vec![ends(); 6];
+        all[0].hello.from = 4;
+        all[1].hello.to = 4;
+        all[2].hello.rail = 4;
+        all[3].hello.nonce[31] = 4;
+        all[4].nonce[0] = 4;
+        let mut macs: Vec<[u8; 32]> = all.iter().map(|e| e.mac(&secret, Side::Answering).into()).collect();
+        macs.push(ends().mac(&secret, Side::Connecting).into());
+        macs.sort_unstable();
+        macs.dedup();
+        assert_eq!(macs.len(), 7);
+    }
+}

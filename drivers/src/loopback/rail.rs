@@ -1,0 +1,130 @@
+//! The driver: a queue from the sending to the receiving side of the same process.
+
+use crate::landings::Landings;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use std::mem;
+
+/// Orders taken before a poll has reported them.
+const DEPTH: usize = 64;
+
+/// A rail on which a process reaches itself.
+#[derive(Debug)]
+pub struct LoopbackRail {
+    me: PeerId,
+    rail: u8,
+    up: bool,
+    landings: Landings,
+    posted: Vec<Order>,
+    /// The list that is being reported, kept for its memory.
+    moving: Vec<Order>,
+    /// Packet bytes with the data that was left in place put in.
+    whole: Vec<u8>,
+}
+
+impl LoopbackRail {
+    /// The rail number `rail` of the process `me`, to itself.
+    pub fn new(me: PeerId, rail: u8) -> Self {
+        LoopbackRail {
+            me,
+            rail,
+            up: false,
+            landings: Landings::default(),
+            posted: Vec::new(),
+            moving: Vec::new(),
+            whole: Vec::new(),
+        }
+    }
+
+    fn report(&mut self, order: Order, report: &mut dyn FnMut(Event<'_>)) {
+        match order {
+            Order::Connect { to } if to == self.me => {
+                self.up = true;
+                report(Event::Up { peer: to, remote: self.rail });
+            }
+            Order::Packet { to, number, packet } if to == self.me && self.up => {
+                if packet.in_place.is_empty() {
+                    report(Event::Arrived { from: to, packet: &packet.bytes });
+                } else {
+                    self.whole.clear();
+                    packet.parts(|part| self.whole.extend_from_slice(part));
+                    report(Event::Arrived { from: to, packet: &self.whole });
+                }
+                report(Event::Sent { to, number, packet: Some(packet) });
+            }
+            Order::Chunk { to, number, ack, landing, key, offset, from } if to == self.me && self.up => {
+                let len = from.len();
+                let Ok(into) = self.landings.find(to, landing, key, offset, len) else {
+                    return self.lost(to, "chunk past the end of its landing", None, report);
+                };
+                let kept = into.map(|into| into.copy_from(&from)).is_some();
+                report(Event::Sent { to, number, packet: None });
+                report(Event::Landed { from: to, number, ack, landing, offset, len, kept });
+            }
+            Order::Close { .. } => self.up = false,
+            Order::Connect { to } => self.lost(to, "only reaches its own process", None, report),
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => {
+                self.lost(to, "no open link", Some(order), report);
+            }
+        }
+    }
+
+    fn lost(&self, peer: PeerId, why: &str, unsent: Option<Order>, report: &mut dyn FnMut(Event<'_>)) {
+        let why = format!("rail loopback: peer {}: {why}", peer.0);
+        report(Event::Lost { peer, why, unsent: unsent.into_iter().collect() });
+    }
+}
+
+impl Driver for LoopbackRail {
+    fn name(&self) -> &str {
+        "loopback"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: 72 << 10,
+            chunk: 1 << 30,
+            gather: 16,
+            depth: DEPTH,
+            lossy: false,
+            bandwidth: 10_000_000_000,
+            latency_ns: 100,
+        }
+    }
+
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        self.landings.open(landing, from, into)
+    }
+
+    fn close(&mut self, landing: LandingId) {
+        self.landings.close(landing);
+    }
+
+    fn room(&self) -> usize {
+        DEPTH.saturating_sub(self.posted.len())
+    }
+
+    fn post(&mut self, order: Order) {
+        if let Order::Close { .. } = order {
+            self.posted.clear();
+        }
+        self.posted.push(order);
+    }
+
+    #[inline]
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if self.posted.is_empty() {
+            return;
+        }
+        let mut moving = mem::replace(&mut self.posted, mem::take(&mut self.moving));
+        for order in moving.drain(..) {
+            self.report(order, report);
+        }
+        self.moving = moving;
+    }
+
+    fn know(&mut self, peer: PeerId, _rail: u8, _address: &str) -> bool {
+        peer == self.me
+    }
+}

@@ -1,0 +1,67 @@
+//! What a TCP rail is opened with.
+
+use super::interfaces::Interface;
+use nmad_engine::packet::PeerId;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How a TCP rail is opened. [`TcpConfig::new`] has the values that were measured to be best.
+#[derive(Clone)]
+pub struct TcpConfig {
+    /// Rank of this process.
+    pub rank: PeerId,
+    /// Number of this rail in this process.
+    pub rail: u8,
+    /// Interface, its address and speed.
+    pub interface: Interface,
+    /// Secret of the job; whoever does not know it is refused.
+    pub secret: [u8; 32],
+    /// Congestion control; none: reno where the system allows it, else cubic, else the system's default.
+    /// Those that pace by timers (bbr) cost a factor of five on fast networks.
+    pub congestion: Option<String>,
+    /// Send buffer in bytes; none: the kernel tunes it, which brings stalls of a timer tick.
+    pub send_buffer: Option<usize>,
+    /// Receive buffer in bytes; none: the kernel tunes it.
+    pub receive_buffer: Option<usize>,
+    /// Silence after which an idle link is probed, and time between probes. Three in vain: lost.
+    pub keepalive: Duration,
+    /// Longest time for a link to open, from the order to the end of the handshake.
+    pub bound: Duration,
+    /// Try addresses outside the subnet of the interface too, since a router leads there.
+    pub routed: bool,
+}
+
+impl TcpConfig {
+    /// The configuration that suits most networks.
+    pub fn new(rank: PeerId, rail: u8, interface: Interface, secret: [u8; 32]) -> Self {
+        TcpConfig {
+            rank,
+            rail,
+            interface,
+            secret,
+            congestion: None,
+            send_buffer: Some(512 << 10),
+            receive_buffer: None,
+            keepalive: Duration::from_secs(1),
+            bound: Duration::from_secs(5),
+            routed: false,
+        }
+    }
+
+    /// The address that the rail listens on.
+    pub fn address(&self) -> IpAddr {
+        self.interface.address
+    }
+}
+
+impl std::fmt::Debug for TcpConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the secret: configurations end up in logs.
+        f.debug_struct("TcpConfig")
+            .field("rank", &self.rank)
+            .field("rail", &self.rail)
+            .field("interface", &self.interface)
+            .field("congestion", &self.congestion)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,230 @@
+//! Connecting to a peer: its addresses one after the other, within a bound.
+
+use super::config::TcpConfig;
+use super::conversation::{Conversation, Heard};
+use super::peers::Known;
+use super::socket::{self, Exit};
+use super::watch::{Token, Watch};
+use crate::handshake::{self, Ends};
+use nmad_engine::packet::PeerId;
+use nmad_wire::{Control, Hello, RefusalCode, VERSION};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+
+/// Tries per address after which the peer counts as not there.
+const TRIES: usize = 3;
+/// Rest between two tries, in milliseconds.
+const REST_MS: u64 = 100;
+/// How long the connection of the other side is waited for before trying again, in milliseconds.
+const CROSSED_MS: u64 = 500;
+
+/// A link that this side opens.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The peer to reach.
+    pub peer: PeerId,
+    until_ms: u64,
+    tries: usize,
+    stage: Stage,
+    /// Why the last try failed.
+    last: Option<String>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Before the next try.
+    Resting { until_ms: u64 },
+    /// The connection is on its way, the hello not yet said.
+    Reaching { talk: Conversation, hello: Hello, to: Known, until_ms: u64 },
+    /// Waits for the welcome.
+    Greeted { talk: Conversation, hello: Hello, to: Known },
+    /// The peer has shown that it knows the secret; our proof is held back.
+    Welcomed { talk: Conversation, ends: Ends },
+}
+
+/// How far an attempt has come.
+#[derive(Debug)]
+pub enum Step {
+    /// Further on another time.
+    On,
+    /// The link is open, to this rail of the peer.
+    Open(OwnedFd, u8),
+    /// It cannot be opened.
+    Failed(String),
+}
+
+/// What an attempt needs to know.
+pub struct Around<'a> {
+    /// The rail's configuration.
+    pub config: &'a TcpConfig,
+    /// How its sockets leave this machine.
+    pub exit: &'a Exit,
+    /// Its sockets.
+    pub watch: &'a Watch,
+    /// Where the peer is.
+    pub known: &'a [Known],
+    /// The peer's own connection is being opened: it may make this attempt needless.
+    pub rival: bool,
+    /// Milliseconds.
+    pub now_ms: u64,
+}
+
+impl Attempt {
+    /// Begins at the next step.
+    pub fn new(peer: PeerId, config: &TcpConfig, now_ms: u64) -> Self {
+        let until_ms = now_ms + config.bound.as_millis() as u64;
+        Attempt { peer, until_ms, tries: 0, stage: Stage::Resting { until_ms: 0 }, last: None }
+    }
+
+    /// Whether a connection of this side is under way, and to which rail.
+    pub fn under_way(&self) -> Option<u8> {
+        match &self.stage {
+            Stage::Resting { .. } => None,
+            Stage::Reaching { to, .. } | Stage::Greeted { to, .. } => Some(to.rail),
+            Stage::Welcomed { ends, .. } => Some(ends.rail),
+        }
+    }
+
+    /// Goes as far as is possible now.
+    pub fn step(&mut self, around: &Around<'_>) -> Step {
+        if around.now_ms >= self.until_ms {
+            return Step::Failed(self.too_late(around));
+        }
+        let resting = Stage::Resting { until_ms: around.now_ms };
+        match std::mem::replace(&mut self.stage, resting) {
+            Stage::Resting { until_ms } if around.rival || around.now_ms < until_ms => {
+                self.stage = Stage::Resting { until_ms };
+                Step::On
+            }
+            Stage::Resting { .. } => self.reach(around),
+            Stage::Reaching { talk, hello, to, until_ms } => self.greet(talk, hello, to, until_ms, around),
+            Stage::Greeted { talk, hello, to } => self.listen(talk, hello, to, around),
+            Stage::Welcomed { talk, ends } => self.prove(talk, ends, around),
+        }
+    }
+
+    fn reach(&mut self, around: &Around<'_>) -> Step {
+        let count = around.known.len();
+        if count == 0 {
+            return Step::Failed("none of its addresses is on the subnet of this rail".into());
+        }
+        let to = around.known[self.tries % count];
+        let config = around.config;
+        // Each address that was not tried yet gets the same part of the time that is left.
+        let untried = count.saturating_sub(self.tries).max(1) as u64;
+        let until_ms = around.now_ms + (self.until_ms - around.now_ms) / untried;
+        self.tries += 1;
+        match socket::connect(config, around.exit, to.address.socket) {
+            Ok(fd) => {
+                if let Err(e) = around.watch.add(&fd, Token::Opening, true) {
+                    return Step::Failed(format!("cannot watch a socket: {e}"));
+                }
+                let nonce = handshake::nonce();
+                let hello = Hello { from: config.rank.0, to: self.peer.0, rail: config.rail, nonce };
+                self.greet(Conversation::new(fd), hello, to, until_ms, around)
+            }
+            Err(e) => self.again(&to, e, around),
+        }
+    }
+
+    fn greet(
+        &mut self,
+        talk: Conversation,
+        hello: Hello,
+        to: Known,
+        until_ms: u64,
+        around: &Around<'_>,
+    ) -> Step {
+        match talk.say(&Control::Hello(hello)) {
+            Ok(()) => {
+                let _ = around.watch.change(talk.as_fd(), Token::Opening, false);
+                self.listen(talk, hello, to, around)
+            }
+            Err(Errno::AGAIN | Errno::NOTCONN) if around.now_ms < until_ms => {
+                self.stage = Stage::Reaching { talk, hello, to, until_ms };
+                Step::On
+            }
+            Err(Errno::AGAIN | Errno::NOTCONN) => self.again(&to, Errno::TIMEDOUT, around),
+            Err(e) => self.again(&to, e, around),
+        }
+    }
+
+    fn listen(&mut self, mut talk: Conversation, hello: Hello, to: Known, around: &Around<'_>) -> Step {
+        let secret = &around.config.secret;
+        let welcome = match talk.hear() {
+            Heard::Nothing => {
+                self.stage = Stage::Greeted { talk, hello, to };
+                return Step::On;
+            }
+            Heard::Message(Control::Welcome(welcome)) => welcome,
+            Heard::Message(Control::Refuse(refusal)) if refusal.code == RefusalCode::Crossed => {
+                self.stage = Stage::Resting { until_ms: around.now_ms + CROSSED_MS };
+                self.last = Some("it is connecting to us itself".into());
+                return Step::On;
+            }
+            Heard::Message(Control::Refuse(refusal)) => {
+                return Step::Failed(format!("it refused the link: {}", refusal.text));
+            }
+            Heard::Message(_) => return Step::Failed("it answered a hello out of turn".into()),
+            Heard::Ended => return self.again(&to, Errno::CONNRESET, around),
+            Heard::Failed(e) => return self.again(&to, e, around),
+            Heard::OtherVersion(theirs) => return Step::Failed(mixed("it", theirs, "this side", VERSION)),
+            Heard::Foreign(e) => {
+                return Step::Failed(format!("{} is not a process of this job: {e}", to.address.socket));
+            }
+        };
+        let Some(ends) = Ends::from_welcome(hello, &welcome, secret) else {
+            let text = format!("rank {} has another secret (is it of the same job?)", hello.from);
+            talk.refuse(RefusalCode::Secret, &text);
+            socket::hush(talk.as_fd());
+            return Step::Failed("it has another secret (is it of the same job?)".into());
+        };
+        self.prove(talk, ends, around)
+    }
+
+    /// The connection of the lower rank stays: the higher one waits for what becomes of that.
+    fn prove(&mut self, talk: Conversation, ends: Ends, around: &Around<'_>) -> Step {
+        if around.rival && ends.hello.from > ends.hello.to {
+            self.stage = Stage::Welcomed { talk, ends };
+            return Step::On;
+        }
+        match talk.say(&ends.proof(&around.config.secret)) {
+            Ok(()) => Step::Open(talk.into_socket(), ends.rail),
+            Err(e) => Step::Failed(format!("the link failed while it was opened: {e}")),
+        }
+    }
+
+    fn again(&mut self, to: &Known, e: Errno, around: &Around<'_>) -> Step {
+        let at = to.address.socket;
+        let why = match e {
+            Errno::CONNREFUSED => format!("nobody listens at {at} (has it died?)"),
+            e => format!("{at} cannot be reached from {}: {e}", around.config.address()),
+        };
+        if self.tries >= TRIES * around.known.len() {
+            return Step::Failed(why);
+        }
+        // The other addresses at once, then a rest.
+        let rest = if self.tries < around.known.len() { 0 } else { REST_MS };
+        self.stage = Stage::Resting { until_ms: around.now_ms + rest };
+        self.last = Some(why);
+        Step::On
+    }
+
+    fn too_late(&self, around: &Around<'_>) -> String {
+        let bound = around.config.bound;
+        let here = around.config.address();
+        let there = around.known.first().map_or("it".into(), |known| known.address.socket.ip().to_string());
+        let hint = format!("did not answer within {bound:?} (is {there} reachable from {here}?)");
+        match &self.last {
+            Some(last) => format!("{hint}; {last}"),
+            None => hint,
+        }
+    }
+}
+
+/// A mixed start, in words for the user.
+pub fn mixed(one: &str, version: u8, other: &str, another: u8) -> String {
+    format!(
+        "{one} speaks version {version} of the format, {other} version {another} (start one release everywhere)"
+    )
+}

@@ -1,0 +1,85 @@
+//! Whether a link still reaches its peer, when nothing says that it does not.
+//!
+//! An interface that went down resets nothing. While nothing is under way keepalive finds it; while
+//! something is, the kernel retries for a quarter of an hour, and keepalive rests. TCP_USER_TIMEOUT would
+//! bound that, but it also ends links to a peer that computes for long with a full receive window. So
+//! the kernel is asked now and then whether it tries in vain.
+
+use super::sys::{self, TcpInfo};
+use rustix::fd::BorrowedFd;
+
+/// Time between two questions, in milliseconds.
+pub const PERIOD_MS: u64 = 250;
+/// An acknowledgement this old, in milliseconds, while the kernel retries: something is wrong.
+const SILENT_MS: u32 = 1000;
+/// For so long, in milliseconds, has it to be wrong at each question.
+const IN_VAIN_MS: u64 = 2500;
+
+/// What was found at the last question.
+#[derive(Debug, Default)]
+pub struct Health {
+    in_vain_since: Option<u64>,
+    checked_at: u64,
+}
+
+/// What the kernel says about a link with something under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything sent has been acknowledged: no need to ask again until more is sent.
+    Quiet,
+    /// Something is under way.
+    Busy,
+    /// The peer does not answer any more, for so many milliseconds.
+    Dead(u32),
+}
+
+impl Health {
+    /// Asks the kernel if the time has come; none: not yet.
+    pub fn check(&mut self, fd: BorrowedFd<'_>, now_ms: u64) -> Option<Verdict> {
+        if now_ms < self.checked_at + PERIOD_MS {
+            return None;
+        }
+        self.checked_at = now_ms;
+        sys::tcp_info(fd).ok().map(|info| self.judge(info, now_ms))
+    }
+
+    fn judge(&mut self, info: TcpInfo, now_ms: u64) -> Verdict {
+        if info.in_vain == 0 || info.silent_ms < SILENT_MS {
+            self.in_vain_since = None;
+            return if info.unacknowledged == 0 { Verdict::Quiet } else { Verdict::Busy };
+        }
+        // A window probe that has just left is in vain too, for one round trip: once is not enough.
+        let since = *self.in_vain_since.get_or_insert(now_ms);
+        if now_ms >= since + IN_VAIN_MS { Verdict::Dead(info.silent_ms) } else { Verdict::Busy }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(unacknowledged: u32, in_vain: u32, silent_ms: u32) -> TcpInfo {
+        TcpInfo { unacknowledged, in_vain, silent_ms }
+    }
+
+    #[test]
+    fn a_peer_that_answers_probes_of_a_full_window_lives() {
+        let mut health = Health::default();
+        for n in 0..1000 {
+            let probe_under_way = u32::from(n % 4 == 0);
+            let verdict = health.judge(info(0, probe_under_way, 5000), n * PERIOD_MS);
+            assert_ne!(verdict, Verdict::Dead(5000), "at question {n}");
+        }
+    }
+
+    #[test]
+    fn retrying_in_vain_ends_the_link_within_the_bound() {
+        let mut health = Health::default();
+        let dead = (0..).find(|n| {
+            let now = n * PERIOD_MS;
+            matches!(health.judge(info(3, u32::from(*n > 0), now as u32), now), Verdict::Dead(_))
+        });
+        let after_ms = dead.unwrap_or(0) * PERIOD_MS;
+        assert!((3000..5000).contains(&after_ms), "found after {after_ms} ms");
+    }
+}

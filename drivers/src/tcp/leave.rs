@@ -1,0 +1,56 @@
+//! Connections that are given up: what was said last shall still arrive.
+//!
+//! Closing a socket with unread input resets the connection, which destroys what the peer has not read
+//! yet. So a socket is only closed when the other side has closed too, or after a while.
+
+use super::socket;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags};
+
+/// Longest wait for the other side, in milliseconds.
+const WAIT_MS: u64 = 1000;
+/// Connections that wait, at most.
+const MOST: usize = 64;
+/// Reads per turn; who sends more than that is cut off after the wait.
+const READS: usize = 4;
+
+/// Connections on which everything is said.
+#[derive(Debug, Default)]
+pub struct Leaving {
+    list: Vec<(OwnedFd, u64)>,
+}
+
+impl Leaving {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Says no more on this connection and closes it when the other side has.
+    pub fn add(&mut self, fd: OwnedFd, now_ms: u64) {
+        socket::hush(fd.as_fd());
+        if self.list.len() == MOST {
+            self.list.remove(0);
+        }
+        self.list.push((fd, now_ms + WAIT_MS));
+    }
+
+    /// Reads away what still comes.
+    pub fn step(&mut self, scratch: &mut [u8], now_ms: u64) {
+        self.list.retain(|(fd, until_ms)| now_ms < *until_ms && !drained(fd, scratch));
+    }
+}
+
+/// Whether the other side has closed.
+fn drained(fd: &OwnedFd, scratch: &mut [u8]) -> bool {
+    for _ in 0..READS {
+        match net::recv(fd, &mut *scratch, RecvFlags::empty()) {
+            Ok((_, 0)) => return true,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return false,
+            Err(_) => return true,
+        }
+    }
+    false
+}

@@ -1,0 +1,29 @@
+//! TCP over one interface: a driver of the room below the engine.
+//!
+//! One stream per peer, opened when either side first needs it. Packets and chunks follow each other in
+//! the stream as `wire` writes them; large data is written from and read into user memory. It knows
+//! headers, never frames; it trusts nobody who does not know the secret of the job.
+
+mod address;
+mod config;
+mod connect;
+mod conversation;
+mod health;
+mod hot;
+mod interfaces;
+mod leave;
+mod link;
+mod opening;
+mod peers;
+mod rail;
+mod read;
+mod socket;
+mod strangers;
+mod stream;
+mod sys;
+mod watch;
+mod write;
+
+pub use config::TcpConfig;
+pub use interfaces::{Interface, interfaces};
+pub use rail::TcpRail;

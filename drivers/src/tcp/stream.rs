@@ -1,0 +1,223 @@
+//! The stream of one peer becomes packets and bytes in landings. Only values here, no socket.
+
+use crate::landings::Landings;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::Event;
+use nmad_wire::{ChunkHeader, Control, Header, Kind, Malformed};
+
+/// Buffers kept for partial packets when none is partial.
+const POOLED: usize = 8;
+
+/// What the stream has brought of the packet or chunk in progress.
+#[derive(Debug, Default)]
+pub enum Stream {
+    /// Nothing of the next packet has arrived.
+    #[default]
+    Between,
+    /// The first bytes of a packet or of a chunk's header, never all of them.
+    Partial(Vec<u8>),
+    /// A chunk of which so many bytes have arrived, never all of them.
+    Chunk(ChunkHeader, u32),
+}
+
+/// What a stream needs from its rail.
+pub struct Place<'a> {
+    /// Whose stream it is.
+    pub peer: PeerId,
+    /// Where chunks go.
+    pub landings: &'a Landings,
+    /// Empty buffers for partial packets, so that an idle link holds none.
+    pub pool: &'a mut Vec<Vec<u8>>,
+    /// Longest packet in bytes.
+    pub longest: usize,
+}
+
+/// Why the content of a stream ends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Broken {
+    /// The peer broke the format.
+    Malformed(Malformed),
+    /// The peer gave the link up and said why.
+    Refused(String),
+}
+
+impl From<Malformed> for Broken {
+    fn from(malformed: Malformed) -> Self {
+        Broken::Malformed(malformed)
+    }
+}
+
+impl Stream {
+    /// Takes the next bytes of the stream: reports what is complete, keeps what is not.
+    #[inline]
+    pub fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Broken> {
+        while !bytes.is_empty() {
+            bytes = match self {
+                Stream::Between => self.begin(bytes, place, report)?,
+                Stream::Partial(_) => self.complete(bytes, place, report)?,
+                Stream::Chunk(..) => self.fill(bytes, place, report)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// The memory where the rest of the chunk in progress belongs; none if there is none, or its landing
+    /// is not open (any more). Asked anew for each read, since a landing may close in between.
+    pub fn target(&self, place: &Place<'_>) -> Result<Option<Segments>, Malformed> {
+        match self {
+            Stream::Chunk(header, done) => rest(header, *done, place),
+            _ => Ok(None),
+        }
+    }
+
+    /// Counts bytes that were read straight into the chunk's memory.
+    pub fn filled(&mut self, len: u32, place: &Place<'_>, report: &mut dyn FnMut(Event<'_>)) {
+        let Stream::Chunk(header, done) = self else { return };
+        *done += len;
+        if *done < header.len {
+            return;
+        }
+        let header = *header;
+        let kept = matches!(rest(&header, 0, place), Ok(Some(_)));
+        *self = Stream::Between;
+        report(Event::Landed {
+            from: place.peer,
+            number: header.number,
+            ack: header.ack,
+            landing: LandingId(header.landing),
+            offset: header.offset,
+            len: u64::from(header.len),
+            kept,
+        });
+    }
+
+    /// The partial packet and how many bytes it lacks, as far as that is known yet.
+    pub fn partial(&mut self, longest: usize) -> Result<Option<(&mut Vec<u8>, usize)>, Malformed> {
+        let Stream::Partial(partial) = self else { return Ok(None) };
+        let whole = whole(partial, longest)?.map_or(Header::LEN, |(_, len)| len);
+        let missing = whole - partial.len();
+        Ok(Some((partial, missing)))
+    }
+
+    /// Goes on after the partial packet has grown.
+    pub fn grown(&mut self, place: &mut Place<'_>, report: &mut dyn FnMut(Event<'_>)) -> Result<(), Broken> {
+        let Stream::Partial(partial) = self else { return Ok(()) };
+        match whole(partial, place.longest)? {
+            Some((header, len)) if len == partial.len() => {
+                let mut packet = std::mem::take(partial);
+                *self = Stream::Between;
+                let taken = self.take(header, &packet, place, report);
+                if place.pool.len() < POOLED {
+                    packet.clear();
+                    place.pool.push(packet);
+                }
+                taken
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn begin<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<&'b [u8], Broken> {
+        match whole(bytes, place.longest)? {
+            Some((header, len)) if len <= bytes.len() => {
+                let (packet, rest) = bytes.split_at(len);
+                self.take(header, packet, place, report)?;
+                Ok(rest)
+            }
+            _ => {
+                let mut partial = place.pool.pop().unwrap_or_default();
+                partial.extend_from_slice(bytes);
+                *self = Stream::Partial(partial);
+                Ok(&[])
+            }
+        }
+    }
+
+    fn complete<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<&'b [u8], Broken> {
+        let Some((partial, missing)) = self.partial(place.longest)? else { return Ok(bytes) };
+        let (head, rest) = bytes.split_at(missing.min(bytes.len()));
+        partial.extend_from_slice(head);
+        self.grown(place, report)?;
+        Ok(rest)
+    }
+
+    fn fill<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<&'b [u8], Broken> {
+        let Stream::Chunk(header, done) = self else { return Ok(bytes) };
+        let (head, tail) = bytes.split_at(((header.len - *done) as usize).min(bytes.len()));
+        if let Some(into) = rest(header, *done, place)? {
+            into.write(0, head);
+        }
+        self.filled(head.len() as u32, place, report);
+        Ok(tail)
+    }
+
+    /// A whole packet, or the whole header of a chunk.
+    #[inline]
+    fn take(
+        &mut self,
+        header: Header,
+        packet: &[u8],
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Broken> {
+        match header.kind {
+            Kind::Packet | Kind::Notice => report(Event::Arrived { from: place.peer, packet }),
+            Kind::Chunk => {
+                let chunk = ChunkHeader::decode(header, packet)?;
+                rest(&chunk, 0, place)?;
+                *self = Stream::Chunk(chunk, 0);
+                self.filled(0, place, report);
+            }
+            Kind::Control => match Control::decode(packet)? {
+                Control::Refuse(refusal) => return Err(Broken::Refused(refusal.text.into())),
+                _ => return Err(Malformed("opening message on an open link").into()),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// The header that begins `bytes`, and how long what has to arrive as a whole is; none: not known yet.
+#[inline]
+fn whole(bytes: &[u8], longest: usize) -> Result<Option<(Header, usize)>, Malformed> {
+    if bytes.len() < Header::LEN {
+        return Ok(None);
+    }
+    let header = Header::decode(bytes)?;
+    match header.kind {
+        Kind::Chunk => Ok(Some((header, ChunkHeader::LEN))),
+        _ if header.len as usize > longest => Err(Malformed("packet longer than this rail takes")),
+        _ => Ok(Some((header, header.len as usize))),
+    }
+}
+
+fn rest(chunk: &ChunkHeader, done: u32, place: &Place<'_>) -> Result<Option<Segments>, Malformed> {
+    let (landing, key) = (LandingId(chunk.landing), Key(chunk.key));
+    let (offset, left) = (chunk.offset + u64::from(done), u64::from(chunk.len - done));
+    place
+        .landings
+        .find(place.peer, landing, key, offset, left)
+        .map_err(|_| Malformed("chunk past the end of its landing"))
+}

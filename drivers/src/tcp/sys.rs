@@ -1,0 +1,102 @@
+//! System calls that have no safe wrapper. The only `unsafe` of this driver.
+
+use nmad_engine::memory::Segments;
+use rustix::fd::{AsRawFd, BorrowedFd};
+use std::io;
+use std::mem;
+
+/// Pieces of a landing that one read fills, at most.
+const PIECES: usize = 62;
+
+/// Reads once into `into` and, when that is full, into `behind`. Returns the bytes read (zero: the peer
+/// has closed) and the bytes asked for, which are fewer than both hold if `into` has very many pieces.
+pub fn read_into(fd: BorrowedFd<'_>, into: &Segments, behind: &mut [u8]) -> io::Result<(usize, usize)> {
+    let mut list = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECES + 1];
+    let (mut count, mut asked) = (0, 0);
+    for piece in into.iter().take(PIECES) {
+        list[count] = libc::iovec { iov_base: piece.start.cast(), iov_len: piece.len };
+        count += 1;
+        asked += piece.len;
+    }
+    if asked as u64 == into.len() {
+        list[count] = libc::iovec { iov_base: behind.as_mut_ptr().cast(), iov_len: behind.len() };
+        count += 1;
+        asked += behind.len();
+    }
+    // SAFETY: whoever made the segments promised that they are writable until the landing is closed, and
+    // they come from a landing that is open now; `behind` is borrowed mutably; `count` entries are set.
+    let n = unsafe { libc::readv(fd.as_raw_fd(), list.as_ptr(), count as i32) };
+    if n < 0 { Err(io::Error::last_os_error()) } else { Ok((n as usize, asked)) }
+}
+
+/// Reads once: up to `want` bytes to the end of `partial`, which grows by what came, then into `behind`.
+/// Returns the bytes for `partial` and those in `behind`; both zero: the peer has closed.
+pub fn read_onto(
+    fd: BorrowedFd<'_>,
+    partial: &mut Vec<u8>,
+    want: usize,
+    behind: &mut [u8],
+) -> io::Result<(usize, usize)> {
+    partial.reserve(want);
+    let spare = &mut partial.spare_capacity_mut()[..want];
+    let list = [
+        libc::iovec { iov_base: spare.as_mut_ptr().cast(), iov_len: want },
+        libc::iovec { iov_base: behind.as_mut_ptr().cast(), iov_len: behind.len() },
+    ];
+    // SAFETY: both ranges are borrowed mutably and as long as said.
+    let n = unsafe { libc::readv(fd.as_raw_fd(), list.as_ptr(), 2) };
+    if n < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let filled = (n as usize).min(want);
+    // SAFETY: the system has written the first `filled` bytes of the spare room.
+    unsafe { partial.set_len(partial.len() + filled) };
+    Ok((filled, n as usize - filled))
+}
+
+/// What the kernel knows about a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct TcpInfo {
+    /// Segments sent and not acknowledged.
+    pub unacknowledged: u32,
+    /// Attempts in vain, of retransmissions or window probes, since the last acknowledgement.
+    pub in_vain: u32,
+    /// Milliseconds since the last acknowledgement arrived.
+    pub silent_ms: u32,
+}
+
+/// Asks the kernel about a connection.
+pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+    // SAFETY: a structure of plain numbers, for which zero is a valid value.
+    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    let target = (&raw mut info).cast();
+    // SAFETY: `target` has `len` bytes and the kernel writes no more than that.
+    let rc = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, target, &mut len) };
+    if rc < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(TcpInfo {
+        unacknowledged: info.tcpi_unacked,
+        in_vain: u32::from(info.tcpi_retransmits) + u32::from(info.tcpi_probes),
+        silent_ms: info.tcpi_last_ack_recv,
+    })
+}
+
+/// Ties a socket to an interface, so that it does not leave by another one that reaches the same subnet.
+pub fn bind_to_device(fd: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
+    set(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, interface.as_bytes())
+}
+
+/// Bounds the time between two retransmissions or window probes, from Linux 6.15 on.
+pub fn set_retry_max_ms(fd: BorrowedFd<'_>, ms: i32) -> io::Result<()> {
+    const TCP_RTO_MAX_MS: i32 = 44;
+    set(fd, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, &ms.to_ne_bytes())
+}
+
+fn set(fd: BorrowedFd<'_>, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
+    let len = value.len() as libc::socklen_t;
+    // SAFETY: `value` has `len` bytes, which the kernel only reads.
+    let rc = unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, value.as_ptr().cast(), len) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,75 @@
+//! Which sockets have something to do: the descriptor on which a sleeper waits for a whole rail.
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::mem::MaybeUninit;
+
+/// Sockets looked at per call.
+const AT_ONCE: usize = 64;
+
+/// What a socket belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// The listening socket, or a link that is being opened or left.
+    Opening,
+    /// The link to the peer with this index.
+    Link(usize),
+}
+
+/// The sockets of one rail.
+#[derive(Debug)]
+pub struct Watch {
+    epoll: OwnedFd,
+}
+
+impl Watch {
+    /// Watches nothing yet.
+    pub fn new() -> Result<Self, Errno> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        Ok(Watch { epoll })
+    }
+
+    /// The descriptor that becomes readable when a socket has something to do.
+    pub fn descriptor(&self) -> i32 {
+        self.epoll.as_raw_fd()
+    }
+
+    /// Watches a socket for incoming data and, if `output`, for room to write. Closing it ends the watch.
+    pub fn add(&self, fd: impl AsFd, token: Token, output: bool) -> Result<(), Errno> {
+        epoll::add(&self.epoll, fd, data(token), flags(output))
+    }
+
+    /// Changes for what a socket is watched, and for whom.
+    pub fn change(&self, fd: impl AsFd, token: Token, output: bool) -> Result<(), Errno> {
+        epoll::modify(&self.epoll, fd, data(token), flags(output))
+    }
+
+    /// Looks once, without waiting, and calls `each` with a socket that has something to do and whether
+    /// it has room to write.
+    pub fn look(&self, mut each: impl FnMut(Token, bool)) {
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; AT_ONCE];
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let Ok((events, _)) = epoll::wait(&self.epoll, &mut events, Some(&zero)) else { return };
+        for event in events {
+            let token = match event.data.u64() {
+                0 => Token::Opening,
+                n => Token::Link(n as usize - 1),
+            };
+            let flags = event.flags;
+            each(token, flags.contains(EventFlags::OUT));
+        }
+    }
+}
+
+fn data(token: Token) -> EventData {
+    EventData::new_u64(match token {
+        Token::Opening => 0,
+        Token::Link(index) => index as u64 + 1,
+    })
+}
+
+fn flags(output: bool) -> EventFlags {
+    if output { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
+}

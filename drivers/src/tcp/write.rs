@@ -1,0 +1,207 @@
+//! Sending: what is queued for one peer goes to its socket in as few calls as possible.
+
+use nmad_engine::transfer::driver::Order;
+use nmad_wire::ChunkHeader;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use rustix::net::{self, SendAncillaryBuffer, SendFlags};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::ops::Range;
+
+/// Parts up to this length are copied together instead of being given to the kernel one by one: a piece
+/// of an iovec costs it about as much as copying this many bytes.
+const COPY: usize = 1024;
+/// Parts given to the kernel at once.
+const PARTS: usize = 64;
+/// Bytes copied together at once.
+const STAGED: usize = 64 << 10;
+
+/// Orders to one peer that the kernel has not taken yet.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    queue: VecDeque<Outgoing>,
+    /// Bytes of the first one that the kernel has.
+    written: u64,
+}
+
+#[derive(Debug)]
+struct Outgoing {
+    order: Order,
+    /// What precedes the bytes of a chunk.
+    header: Option<[u8; ChunkHeader::LEN]>,
+    /// Bytes on the wire.
+    len: u64,
+}
+
+/// What one call gives to the kernel.
+struct Parts<'a, 's> {
+    list: [Part<'a>; PARTS],
+    count: usize,
+    staging: &'s mut Vec<u8>,
+    offered: usize,
+}
+
+/// Bytes copied together, or where they lie.
+enum Part<'a> {
+    Staged(Range<usize>),
+    InPlace(&'a [u8]),
+}
+
+impl Outbox {
+    /// Takes a packet or chunk.
+    #[inline]
+    pub fn push(&mut self, order: Order) {
+        let (header, len) = match &order {
+            Order::Packet { packet, .. } => (None, packet.len() as u64),
+            Order::Chunk { number, ack, landing, key, offset, from, .. } => {
+                let (number, ack, offset, len) = (*number, *ack, *offset, from.len() as u32);
+                let header = ChunkHeader { number, ack, landing: landing.0, key: key.0, offset, len };
+                (Some(header.encode()), ChunkHeader::LEN as u64 + from.len())
+            }
+            Order::Connect { .. } | Order::Close { .. } => (None, 0),
+        };
+        self.queue.push_back(Outgoing { order, header, len });
+    }
+
+    /// Whether the kernel has taken everything.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Gives the kernel as much as it takes; orders that it has taken as a whole go to `sent`.
+    #[inline]
+    pub fn write(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        staging: &mut Vec<u8>,
+        sent: &mut Vec<Order>,
+    ) -> Result<(), Errno> {
+        while !self.queue.is_empty() {
+            let (offered, taken) = match self.contiguous() {
+                Some(bytes) => (bytes.len(), send(fd, bytes)),
+                None => self.gather(fd, staging),
+            };
+            let taken = match taken {
+                Ok(taken) => taken,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => continue,
+                Err(e) => return Err(e),
+            };
+            self.advance(taken as u64, sent);
+            if taken < offered {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that was not taken as a whole.
+    pub fn take_unsent(&mut self) -> Vec<Order> {
+        self.written = 0;
+        self.queue.drain(..).map(|outgoing| outgoing.order).collect()
+    }
+
+    /// The rest of the queue, if it is one packet without data in place: the small message.
+    #[inline]
+    fn contiguous(&self) -> Option<&[u8]> {
+        let front = self.queue.front()?;
+        match &front.order {
+            Order::Packet { packet, .. } if self.queue.len() == 1 && packet.in_place.is_empty() => {
+                Some(&packet.bytes[self.written as usize..])
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends as many parts of the queue as one call takes.
+    fn gather(&self, fd: BorrowedFd<'_>, staging: &mut Vec<u8>) -> (usize, Result<usize, Errno>) {
+        staging.clear();
+        let mut parts = Parts { list: [const { Part::Staged(0..0) }; PARTS], count: 0, staging, offered: 0 };
+        let mut skip = self.written;
+        for outgoing in &self.queue {
+            outgoing.parts(|part| {
+                let skipped = skip.min(part.len() as u64);
+                skip -= skipped;
+                parts.add(&part[skipped as usize..]);
+            });
+            if parts.is_full() {
+                break;
+            }
+        }
+        let offered = parts.offered;
+        if let (1, Part::Staged(all)) = (parts.count, &parts.list[0]) {
+            return (offered, send(fd, &parts.staging[all.clone()]));
+        }
+        let mut slices = [IoSlice::new(&[]); PARTS];
+        for (slice, part) in slices.iter_mut().zip(&parts.list[..parts.count]) {
+            *slice = match part {
+                Part::Staged(range) => IoSlice::new(&parts.staging[range.clone()]),
+                Part::InPlace(bytes) => IoSlice::new(bytes),
+            };
+        }
+        let nothing = &mut SendAncillaryBuffer::default();
+        let flags = SendFlags::NOSIGNAL;
+        (offered, net::sendmsg(fd, &slices[..parts.count], nothing, flags))
+    }
+
+    fn advance(&mut self, taken: u64, sent: &mut Vec<Order>) {
+        self.written += taken;
+        while self.queue.front().is_some_and(|front| front.len <= self.written) {
+            if let Some(front) = self.queue.pop_front() {
+                self.written -= front.len;
+                sent.push(front.order);
+            }
+        }
+    }
+}
+
+impl Outgoing {
+    /// Calls `part` with each contiguous part in the order of the wire.
+    fn parts<'a>(&'a self, mut part: impl FnMut(&'a [u8])) {
+        match &self.order {
+            Order::Packet { packet, .. } => packet.parts(part),
+            Order::Chunk { from, .. } => {
+                self.header.iter().for_each(|header| part(header));
+                from.slices().for_each(part);
+            }
+            Order::Connect { .. } | Order::Close { .. } => {}
+        }
+    }
+}
+
+impl<'a> Parts<'a, '_> {
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.count == PARTS || self.staging.len() >= STAGED
+    }
+
+    /// Adds a part as a whole or, when there is no room, not at all; then nothing behind it either.
+    fn add(&mut self, part: &'a [u8]) {
+        if part.is_empty() || self.is_full() {
+            return;
+        }
+        self.offered += part.len();
+        if part.len() > COPY {
+            self.list[self.count] = Part::InPlace(part);
+            self.count += 1;
+            return;
+        }
+        let start = self.staging.len();
+        self.staging.extend_from_slice(part);
+        let end = self.staging.len();
+        match self.count.checked_sub(1).map(|last| &mut self.list[last]) {
+            Some(Part::Staged(range)) => range.end = end,
+            _ => {
+                self.list[self.count] = Part::Staged(start..end);
+                self.count += 1;
+            }
+        }
+    }
+}
+
+#[inline]
+fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+    net::send(fd, bytes, SendFlags::NOSIGNAL)
+}

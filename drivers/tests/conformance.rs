@@ -1,0 +1,50 @@
+//! Every driver passes the suite.
+
+use nmad_drivers::conformance::{Pair, check};
+use nmad_drivers::loopback::LoopbackRail;
+use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_engine::packet::PeerId;
+use std::net::{IpAddr, Ipv6Addr};
+
+fn tcp(rank: u32, interface: &Interface) -> TcpRail {
+    let config = TcpConfig::new(PeerId(rank), 0, interface.clone(), [5; 32]);
+    TcpRail::open(config).expect("a rail opens on the loopback interface")
+}
+
+fn tcp_pair(interface: &Interface) -> (TcpRail, TcpRail) {
+    (tcp(0, interface), tcp(1, interface))
+}
+
+fn v6() -> Interface {
+    Interface { address: IpAddr::V6(Ipv6Addr::LOCALHOST), prefix: 128, ..Interface::loopback() }
+}
+
+#[test]
+fn loopback() {
+    check("loopback", || Pair {
+        first: Box::new(LoopbackRail::new(PeerId(0), 3)),
+        second: None,
+        rails: [3, 3],
+        tick: Box::new(|| ()),
+    });
+}
+
+#[test]
+fn tcp_v4() {
+    check("tcp v4", || {
+        let (first, second) = tcp_pair(&Interface::loopback());
+        Pair::introduce(first, second)
+    });
+}
+
+#[test]
+fn tcp_v6() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("skipped: this machine has no IPv6");
+        return;
+    }
+    check("tcp v6", || {
+        let (first, second) = tcp_pair(&v6());
+        Pair::introduce(first, second)
+    });
+}

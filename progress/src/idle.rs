@@ -1,0 +1,68 @@
+//! What a waiting thread does when nothing happens: spin, then yield, then block.
+//!
+//! Measured on two hosts of one machine (DESIGN section 12): an answer that is seen by spinning costs 2 to
+//! 4 us, one that wakes a sleeper 19 to 37. So it pays to spin for about as long as waking costs; with more
+//! ranks than cores it pays to give the core away at once.
+
+use nmad_engine::Duration;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{BorrowedFd, OwnedFd};
+
+/// How long each stage of waiting lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Idle {
+    /// Spin for this long after the last event.
+    pub spin: Duration,
+    /// Then give the core to others, and look again, for this long.
+    pub yields: Duration,
+}
+
+impl Idle {
+    /// For ranks that have a core each.
+    pub const DEDICATED: Idle = Idle { spin: Duration::from_us(20), yields: Duration::from_us(20) };
+    /// For more ranks than cores: who spins keeps the others from answering.
+    pub const SHARED: Idle = Idle { spin: Duration::from_us(1), yields: Duration::from_us(200) };
+
+    /// What to do after `quiet` without any event.
+    pub fn stage(&self, quiet: Duration) -> Stage {
+        if quiet < self.spin {
+            Stage::Spin
+        } else if quiet.as_ns() < self.spin.as_ns() + self.yields.as_ns() {
+            Stage::Yield
+        } else {
+            Stage::Block
+        }
+    }
+}
+
+/// One of the three ways to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Look again at once.
+    Spin,
+    /// Let others run, then look again.
+    Yield,
+    /// Sleep until a descriptor is ready.
+    Block,
+}
+
+/// Sleeps until one of the rails' descriptors or the alarm is readable, or the time is over.
+///
+/// A descriptor that another thread closes meanwhile makes the sleep end early or late by no more than
+/// its bound; rails are only closed with the node itself.
+pub(crate) fn block_on(descriptors: &[i32], alarm: &OwnedFd, bound: Duration) {
+    let borrowed = descriptors.iter().map(|&fd| borrow(fd));
+    let mut polled: Vec<PollFd<'_>> =
+        borrowed.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    polled.push(PollFd::new(alarm, PollFlags::IN));
+    let ns = bound.as_ns();
+    let bound = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+    // An interrupted sleep is as good as one that ended: the caller looks again.
+    let _ = poll(&mut polled, Some(&bound));
+}
+
+#[allow(unsafe_code)]
+fn borrow<'a>(fd: i32) -> BorrowedFd<'a> {
+    // SAFETY: the descriptor belongs to a rail of the node, which lives as long as anybody waits on it.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}

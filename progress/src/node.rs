@@ -1,0 +1,273 @@
+//! The node: an engine and its rails behind one lock, for any number of threads.
+
+use crate::clock::Clock;
+use crate::idle::{self, Idle, Stage};
+use crate::results::Results;
+use crate::tick::Ticker;
+use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Notice, RequestId, pump};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// How a request ended.
+pub type Outcome = Result<Envelope, Error>;
+
+/// Nobody sleeps longer than this without looking at the rails: some have timers of their own.
+const SLEEP_MAX: Duration = Duration::from_ms(50);
+/// And no longer than this when a rail cannot say when it has something.
+const SLEEP_BLIND: Duration = Duration::from_us(200);
+
+/// An engine, its rails, and the threads that move it.
+pub struct Node {
+    shared: Arc<Shared>,
+    ticker: Ticker,
+    idle: Idle,
+}
+
+/// What the application's threads and the ticking one share.
+pub(crate) struct Shared {
+    core: Mutex<Core>,
+    clock: Clock,
+    /// Threads that sleep outside of the lock, and what wakes them.
+    sleepers: AtomicUsize,
+    alarm: OwnedFd,
+}
+
+pub(crate) struct Core {
+    pub(crate) engine: Engine,
+    pub(crate) rails: Vec<Box<dyn Driver>>,
+    results: Results,
+    notices: Vec<Notice>,
+    /// When the pump was last turned.
+    now: Instant,
+}
+
+impl Node {
+    /// Takes over an engine and its rails, in the order in which they were added to it.
+    ///
+    /// # Errors
+    /// The system has no descriptor or thread left.
+    pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle) -> std::io::Result<Node> {
+        let core =
+            Core { engine, rails, results: Results::default(), notices: Vec::new(), now: Instant::default() };
+        let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let shared =
+            Shared { core: Mutex::new(core), clock: Clock::start(), sleepers: AtomicUsize::new(0), alarm };
+        let shared = Arc::new(shared);
+        let ticker = Ticker::start(shared.clone())?;
+        Ok(Node { shared, ticker, idle })
+    }
+
+    /// Submits something; an idle rail takes it at once, a busy one later.
+    #[inline]
+    pub fn submit<R>(&self, submission: impl FnOnce(&mut Engine) -> R) -> R {
+        let mut core = self.shared.lock();
+        let answer = submission(&mut core.engine);
+        self.shared.push(&mut core, false);
+        if core.engine.pending() > 0 {
+            self.ticker.wake();
+        }
+        answer
+    }
+
+    /// Looks at the engine, without moving it.
+    pub fn with<R>(&self, look: impl FnOnce(&mut Engine) -> R) -> R {
+        look(&mut self.shared.lock().engine)
+    }
+
+    /// Looks at the rails.
+    pub fn with_rails<R>(&self, look: impl FnOnce(&mut [Box<dyn Driver>]) -> R) -> R {
+        look(&mut self.shared.lock().rails)
+    }
+
+    /// The time now, on the clock that the engine is given.
+    pub fn now(&self) -> Instant {
+        self.shared.clock.now()
+    }
+
+    /// Turns the pump once, as somebody who waits.
+    pub fn turn(&self) -> bool {
+        let mut core = self.shared.lock();
+        self.shared.turn(&mut core, true)
+    }
+
+    /// What the user should know, once each.
+    pub fn notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.shared.lock().notices)
+    }
+
+    /// How the request ended, if it has; turns the pump if not. A result is given once.
+    #[inline]
+    pub fn test(&self, request: RequestId) -> Option<Outcome> {
+        let mut core = self.shared.lock();
+        core.results.take(request).or_else(|| {
+            self.shared.turn(&mut core, true);
+            core.results.take(request)
+        })
+    }
+
+    /// Waits until the request ends.
+    #[inline]
+    pub fn wait(&self, request: RequestId) -> Outcome {
+        self.wait_until(|core| core.results.take(request))
+    }
+
+    /// Submits a request and waits for it, without letting go of the lock in between.
+    #[inline]
+    pub fn call(&self, submission: impl FnOnce(&mut Engine) -> RequestId) -> Outcome {
+        let mut core = self.shared.lock();
+        let request = submission(&mut core.engine);
+        self.shared.push(&mut core, true);
+        let ended = core.results.take(request);
+        drop(core);
+        ended.unwrap_or_else(|| self.wait(request))
+    }
+
+    /// Waits until one of the requests ends: its place in the list, and how. None for an empty list.
+    pub fn wait_any(&self, requests: &[RequestId]) -> Option<(usize, Outcome)> {
+        if requests.is_empty() {
+            return None;
+        }
+        Some(self.wait_until(|core| {
+            let index = requests.iter().position(|&request| core.results.has(request))?;
+            Some((index, core.results.take(requests[index])?))
+        }))
+    }
+
+    /// One of the requests that has ended, if any has; turns the pump if none has.
+    pub fn test_any(&self, requests: &[RequestId]) -> Option<(usize, Outcome)> {
+        let mut core = self.shared.lock();
+        if !requests.iter().any(|&request| core.results.has(request)) {
+            self.shared.turn(&mut core, true);
+        }
+        let index = requests.iter().position(|&request| core.results.has(request))?;
+        let outcome = core.results.take(requests[index])?;
+        Some((index, outcome))
+    }
+
+    /// Whether all of the requests have ended; their results stay. Turns the pump if not.
+    pub fn test_all(&self, requests: &[RequestId]) -> bool {
+        let mut core = self.shared.lock();
+        let all = |core: &Core| requests.iter().all(|&request| core.results.has(request));
+        all(&core) || {
+            self.shared.turn(&mut core, true);
+            all(&core)
+        }
+    }
+
+    /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says.
+    #[inline]
+    pub(crate) fn wait_until<R>(&self, mut ready: impl FnMut(&mut Core) -> Option<R>) -> R {
+        let mut core = self.shared.lock();
+        let mut active = None;
+        loop {
+            if let Some(answer) = ready(&mut core) {
+                return answer;
+            }
+            let happened = self.shared.turn(&mut core, true);
+            let active = active.get_or_insert(core.now);
+            if happened {
+                *active = core.now;
+                continue;
+            }
+            match self.idle.stage(core.now.since(*active)) {
+                Stage::Spin => std::hint::spin_loop(),
+                Stage::Yield => {
+                    drop(core);
+                    std::thread::yield_now();
+                    core = self.shared.lock();
+                }
+                Stage::Block => core = self.shared.sleep(core),
+            }
+        }
+    }
+
+    /// Waits until `ready` says so, or for at most `bound`; false: it did not.
+    pub fn wait_for(&self, bound: std::time::Duration, mut ready: impl FnMut(&mut Engine) -> bool) -> bool {
+        let end = std::time::Instant::now() + bound;
+        self.wait_until(|core| match ready(&mut core.engine) {
+            true => Some(true),
+            false => (std::time::Instant::now() >= end).then_some(false),
+        })
+    }
+}
+
+impl Shared {
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        // A thread that panicked inside the engine has met a bug of ours and said so; the state is as
+        // consistent as the engine keeps it between any two of its calls.
+        self.core.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        self.core.try_lock().ok()
+    }
+
+    /// Feeds the rails without looking at them.
+    #[inline]
+    fn push(&self, core: &mut Core, urgent: bool) {
+        core.now = self.clock.now();
+        let now = core.now;
+        let Core { engine, rails, .. } = core;
+        let mut clock = || self.clock.now();
+        let fed = pump::push(engine, rails, &mut clock, now, urgent);
+        // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
+        if !fed && engine.next_deadline().is_some_and(|deadline| deadline <= now) {
+            pump::turn(engine, rails, &mut clock, urgent);
+        }
+        self.collect(core);
+    }
+
+    /// One turn of the pump.
+    #[inline]
+    pub(crate) fn turn(&self, core: &mut Core, urgent: bool) -> bool {
+        let Core { engine, rails, now, .. } = core;
+        let mut clock = || {
+            *now = self.clock.now();
+            *now
+        };
+        let happened = pump::turn(engine, rails, &mut clock, urgent);
+        if happened {
+            self.collect(core);
+        }
+        happened
+    }
+
+    #[inline]
+    fn collect(&self, core: &mut Core) {
+        let mut ended = false;
+        while let Some(completion) = core.engine.next_completion() {
+            core.results.put(completion);
+            ended = true;
+        }
+        while let Some(notice) = core.engine.next_notice() {
+            core.notices.push(notice);
+        }
+        if ended && self.sleepers.load(Ordering::Relaxed) > 0 {
+            let _ = rustix::io::write(&self.alarm, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
+    /// engine's next deadline.
+    #[cold]
+    fn sleep<'a>(&'a self, core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
+        let blind = core.rails.iter().any(|rail| rail.descriptor().is_none());
+        let descriptors: Vec<i32> =
+            core.rails.iter().filter_map(|r| r.descriptor()).filter(|&fd| fd >= 0).collect();
+        let mut bound = if blind { SLEEP_BLIND } else { SLEEP_MAX };
+        if let Some(deadline) = core.engine.next_deadline() {
+            bound = bound.min(deadline.since(core.now).max(Duration::from_us(1)));
+        }
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        drop(core);
+        idle::block_on(&descriptors, &self.alarm, bound);
+        let core = self.lock();
+        if self.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let _ = rustix::io::read(&self.alarm, &mut [0u8; 8]);
+        }
+        core
+    }
+}

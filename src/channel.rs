@@ -1,0 +1,106 @@
+//! A context of a session: messages of different channels never match each other.
+
+use crate::error::SessionError;
+use crate::info::Message;
+use crate::scope::Scope;
+use crate::session::Session;
+use crate::{Source, TagMatch};
+use nmad_engine::{Context, Hints, RequestId, Segments};
+
+/// A communication context in use. Cheap; make one wherever it is needed.
+#[derive(Clone, Copy)]
+pub struct Channel<'s> {
+    pub(crate) session: &'s Session,
+    pub(crate) context: Context,
+}
+
+impl<'s> Channel<'s> {
+    /// Sends a message and waits until `data` may be reused.
+    ///
+    /// # Errors
+    /// The rank does not exist or is gone.
+    pub fn send(&self, to: u32, tag: u64, data: &[u8]) -> Result<(), SessionError> {
+        self.send_with(to, tag, data, Hints::default())
+    }
+
+    /// Sends a message with hints and waits until it ends.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn send_with(&self, to: u32, tag: u64, data: &[u8], hints: Hints) -> Result<(), SessionError> {
+        let data = crate::scope::readable(data);
+        self.session
+            .call(to, |engine, to| engine.send(to, self.context, nmad_engine::Tag(tag), data, hints))
+            .map(drop)
+    }
+
+    /// Waits for a message that matches and puts it into `buffer`.
+    ///
+    /// # Errors
+    /// The message is longer than the buffer, or the rank does not exist or is gone.
+    pub fn recv(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &mut [u8],
+    ) -> Result<Message, SessionError> {
+        let (from, tag, into) = (from.into(), tag.into(), crate::scope::writable(buffer));
+        self.session.check_source(from)?;
+        let outcome =
+            self.session.node().call(|engine| engine.recv(from.into(), self.context, tag.into(), into));
+        self.session.outcome(outcome)
+    }
+
+    /// Whether such a message is there, without taking it.
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Option<Message> {
+        let (from, tag) = (from.into().into(), tag.into().into());
+        let look = |engine: &mut nmad_engine::Engine| engine.probe(from, self.context, tag);
+        let found = self.session.node().with(look).or_else(|| {
+            self.session.node().turn();
+            self.session.node().with(look)
+        });
+        found.map(Message::from)
+    }
+
+    /// Starts messages that run side by side; all of them have ended when `work` returns.
+    ///
+    /// # Errors
+    /// What `work` answers, else the first error of a request that nobody waited for.
+    pub fn scope<'env, R>(
+        &self,
+        work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
+    ) -> Result<R, SessionError> {
+        Scope::run(*self, work)
+    }
+
+    /// Submits a send whose memory the caller answers for (see [`Segments::from_raw`]): for bindings.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn submit_send(
+        &self,
+        to: u32,
+        tag: u64,
+        data: Segments,
+        hints: Hints,
+    ) -> Result<RequestId, SessionError> {
+        let to = self.session.peer(to)?;
+        let tag = nmad_engine::Tag(tag);
+        Ok(self.session.node().submit(|engine| engine.send(to, self.context, tag, data, hints)))
+    }
+
+    /// Submits a receive whose memory the caller answers for: for bindings.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn submit_recv(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        into: Segments,
+    ) -> Result<RequestId, SessionError> {
+        let (from, tag) = (from.into(), tag.into());
+        self.session.check_source(from)?;
+        Ok(self.session.node().submit(|engine| engine.recv(from.into(), self.context, tag.into(), into)))
+    }
+}

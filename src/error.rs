@@ -1,0 +1,67 @@
+//! What can go wrong for the user of a session, with cause and remedy.
+
+use thiserror::Error;
+
+/// Why a call failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The job cannot be joined.
+    #[error(transparent)]
+    Launch(#[from] nmad_launch::LaunchError),
+    /// A rail cannot be opened.
+    #[error("{0}")]
+    Rail(String),
+    /// A setting is wrong.
+    #[error("{setting}: {why}")]
+    Setting {
+        /// Environment variable, or key of the configuration file.
+        setting: String,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+    /// The message was longer than the buffer. The beginning is there, nothing else is lost.
+    #[error(
+        "message of {len} B from rank {from} (tag {tag:#x}) does not fit into the buffer of {capacity} B; the rest of it is lost"
+    )]
+    Truncated {
+        /// Sender.
+        from: u32,
+        /// Tag.
+        tag: u64,
+        /// Bytes of the message.
+        len: u64,
+        /// Bytes of the buffer.
+        capacity: u64,
+    },
+    /// The other process is gone.
+    #[error("rank {rank} is gone: {why}")]
+    PeerLost {
+        /// Which one.
+        rank: u32,
+        /// Why, as the rail or the protocol said it.
+        why: String,
+    },
+    /// The receive was cancelled.
+    #[error("the receive was cancelled before a message came")]
+    Cancelled,
+    /// No such rank.
+    #[error("there is no rank {rank}: the job has {size} (0 to {})", size - 1)]
+    NoSuchRank {
+        /// What was named.
+        rank: u32,
+        /// Ranks of the job.
+        size: u32,
+    },
+    /// A context outside of the application's range.
+    #[error("context {0} is out of range (below 2147483648)")]
+    NoSuchContext(u32),
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,35 @@
+//! What a session tells about messages and rails.
+
+use nmad_engine::{Envelope, Limits, RailCounters};
+
+/// A message that was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Who sent it.
+    pub from: u32,
+    /// Its tag.
+    pub tag: u64,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+impl From<Envelope> for Message {
+    fn from(envelope: Envelope) -> Self {
+        Message { from: envelope.peer.0, tag: envelope.tag.0, len: envelope.len as usize }
+    }
+}
+
+/// A rail of this process: what it is, what it can do, what it has carried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RailInfo {
+    /// Kind of network and interface, for example `tcp/eth1`.
+    pub name: String,
+    /// Where peers reach it, as its driver says it; empty for the rail to oneself.
+    pub address: String,
+    /// What it can do.
+    pub limits: Limits,
+    /// Ranks that can be reached over it.
+    pub peers: u32,
+    /// What it has carried so far.
+    pub counters: RailCounters,
+}

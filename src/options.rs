@@ -1,0 +1,244 @@
+//! Settings of a session: from a configuration file, from the environment, from the program, the later
+//! ones winning.
+//!
+//! | key of the file | environment | meaning |
+//! |---|---|---|
+//! | `strategy` | `NMAD_STRATEGY` | what decides which rail carries what |
+//! | `rails` | `NMAD_RAILS` | interfaces to use, each with its bandwidth if wanted: `eth0,eth1=2.8gbit` |
+//! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
+//! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
+//! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
+//! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
+//! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
+//! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
+//! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |
+//! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
+
+use crate::error::SessionError;
+use nmad_engine::{Config, Feed};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// An interface that the user chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RailChoice {
+    /// Name of the interface.
+    pub interface: String,
+    /// Bandwidth in bytes per second that the user knows it has; zero: its nominal one.
+    pub bandwidth: u64,
+}
+
+/// Settings of a session. Everything unset has a default that needs no tuning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Name of the strategy; none: [`Options::DEFAULT_STRATEGY`].
+    pub strategy: Option<String>,
+    /// Interfaces to use; none: all that lead to a peer.
+    pub rails: Option<Vec<RailChoice>>,
+    /// Rates in bytes per second to which the rails are slowed down in software, in their order.
+    pub throttle: Vec<u64>,
+    /// When rails are fed.
+    pub feed: Option<Feed>,
+    /// Longest message sent without asking, in bytes.
+    pub eager_max: Option<usize>,
+    /// Shortest data that is left in place, in bytes.
+    pub in_place_min: Option<usize>,
+    /// Unexpected data that one peer may leave here, in bytes.
+    pub credit: Option<u64>,
+    /// Longest chunk, in bytes.
+    pub chunk: Option<u64>,
+    /// Where to write a trace; the rank is appended.
+    pub trace: Option<PathBuf>,
+}
+
+/// The file, as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    strategy: Option<String>,
+    rails: Option<String>,
+    throttle: Option<String>,
+    feed: Option<String>,
+    eager_max: Option<u64>,
+    in_place_min: Option<u64>,
+    credit: Option<u64>,
+    chunk: Option<u64>,
+    trace: Option<String>,
+}
+
+impl Options {
+    /// The strategy when nothing is said.
+    pub const DEFAULT_STRATEGY: &str = "ratio_split";
+
+    /// Reads the configuration file, if there is one, and the environment.
+    ///
+    /// # Errors
+    /// [`SessionError::Setting`] names the setting, what is wrong with it and what would be right.
+    pub fn load() -> Result<Options, SessionError> {
+        let mut options = Options::default();
+        if let Some((path, text)) = configuration_file()? {
+            options.read_file(&path, &text)?;
+        }
+        for name in
+            ["STRATEGY", "RAILS", "THROTTLE", "FEED", "EAGER_MAX", "IN_PLACE_MIN", "CREDIT", "CHUNK", "TRACE"]
+        {
+            let variable = format!("NMAD_{name}");
+            if let Ok(value) = std::env::var(&variable)
+                && !value.is_empty()
+            {
+                options.set(&variable, &name.to_lowercase(), &value)?;
+            }
+        }
+        Ok(options)
+    }
+
+    fn read_file(&mut self, path: &Path, text: &str) -> Result<(), SessionError> {
+        let wrong = |e: toml::de::Error| setting(&path.display().to_string(), e.to_string());
+        let file: File = toml::from_str(text).map_err(wrong)?;
+        let number = |value: Option<u64>| value.map(|v| v.to_string());
+        let entries = [
+            ("strategy", file.strategy),
+            ("rails", file.rails),
+            ("throttle", file.throttle),
+            ("feed", file.feed),
+            ("eager_max", number(file.eager_max)),
+            ("in_place_min", number(file.in_place_min)),
+            ("credit", number(file.credit)),
+            ("chunk", number(file.chunk)),
+            ("trace", file.trace),
+        ];
+        for (key, value) in entries {
+            if let Some(value) = value {
+                self.set(&format!("{}: {key}", path.display()), key, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets one setting by its key; `name` is what the user knows it by.
+    fn set(&mut self, name: &str, key: &str, value: &str) -> Result<(), SessionError> {
+        match key {
+            "strategy" => self.strategy = Some(value.into()),
+            "rails" => self.rails = Some(rails(name, value)?),
+            "throttle" => {
+                self.throttle = value.split(',').map(|r| rate(name, r)).collect::<Result<_, _>>()?
+            }
+            "feed" => self.feed = Some(feed(name, value)?),
+            "eager_max" => self.eager_max = Some(number(name, value)? as usize),
+            "in_place_min" => self.in_place_min = Some(number(name, value)? as usize),
+            "credit" => self.credit = Some(number(name, value)?),
+            "chunk" => self.chunk = Some(number(name, value)?),
+            _ => self.trace = Some(PathBuf::from(value)),
+        }
+        Ok(())
+    }
+
+    /// The engine's configuration with these settings.
+    pub(crate) fn engine(&self, bandwidths: Vec<u64>) -> Config {
+        let defaults = Config::default();
+        Config {
+            strategy: self.strategy.clone().unwrap_or_else(|| Self::DEFAULT_STRATEGY.into()),
+            feed: self.feed.unwrap_or_default(),
+            eager_max: self.eager_max.unwrap_or(defaults.eager_max),
+            in_place_min: self.in_place_min.unwrap_or(defaults.in_place_min),
+            credit: self.credit.unwrap_or(defaults.credit),
+            chunk: self.chunk.unwrap_or(defaults.chunk),
+            bandwidths,
+            ..defaults
+        }
+    }
+}
+
+fn configuration_file() -> Result<Option<(PathBuf, String)>, SessionError> {
+    if let Some(path) = std::env::var_os("NMAD_CONFIG").map(PathBuf::from) {
+        let text = std::fs::read_to_string(&path);
+        let text = text.map_err(|e| setting("NMAD_CONFIG", format!("{}: {e}", path.display())))?;
+        return Ok(Some((path, text)));
+    }
+    let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let base = base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
+    let path = base.map(|base| base.join("nmad/config.toml"));
+    Ok(path.and_then(|path| std::fs::read_to_string(&path).ok().map(|text| (path, text))))
+}
+
+fn setting(setting: &str, why: String) -> SessionError {
+    SessionError::Setting { setting: setting.into(), why }
+}
+
+fn number(name: &str, value: &str) -> Result<u64, SessionError> {
+    value.parse().map_err(|_| setting(name, format!("'{value}' is not a number of bytes")))
+}
+
+fn feed(name: &str, value: &str) -> Result<Feed, SessionError> {
+    match value.split_once(':') {
+        None if value == "accumulate" => Ok(Feed::Accumulate),
+        None if value == "prepare" => Ok(Feed::Prepare),
+        Some(("backlog", bytes)) => Ok(Feed::Backlog(number(name, bytes)? as usize)),
+        _ => Err(setting(name, format!("'{value}' is none of accumulate, prepare, backlog:BYTES"))),
+    }
+}
+
+fn rails(name: &str, value: &str) -> Result<Vec<RailChoice>, SessionError> {
+    let choice = |entry: &str| {
+        let (interface, bandwidth) = match entry.split_once('=') {
+            Some((interface, speed)) => (interface, rate(name, speed)?),
+            None => (entry, 0),
+        };
+        if interface.is_empty() {
+            return Err(setting(
+                name,
+                format!("an interface is missing in '{value}' (for example eth0,eth1=2.8gbit)"),
+            ));
+        }
+        Ok(RailChoice { interface: interface.into(), bandwidth })
+    };
+    value.split(',').map(choice).collect()
+}
+
+fn rate(name: &str, value: &str) -> Result<u64, SessionError> {
+    parse_rate(value)
+        .ok_or_else(|| setting(name, format!("'{value}' is not a rate (for example 2.8gbit or 500mbit)")))
+}
+
+/// Bytes per second of a rate as network people write it: `2.8gbit`, `500mbit`, `100kbit`.
+pub fn parse_rate(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let units = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3)];
+    let (digits, unit) = units.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))?;
+    let value: f64 = digits.trim().parse().ok()?;
+    (value > 0.0 && value < 1e6).then_some((value * unit / 8.0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_wrong_ones_name_themselves() {
+        let mut options = Options::default();
+        options
+            .read_file(Path::new("f"), "strategy = 'fifo'\nrails = 'r0,r1=2.8gbit'\nchunk = 4096")
+            .unwrap();
+        assert_eq!(options.strategy.as_deref(), Some("fifo"));
+        assert_eq!(
+            options.rails.as_ref().unwrap()[1],
+            RailChoice { interface: "r1".into(), bandwidth: 350_000_000 }
+        );
+        assert_eq!(options.engine(Vec::new()).chunk, 4096);
+        for (text, word) in
+            [("strategi = 'x'", "strategi"), ("feed = 'x'", "backlog:BYTES"), ("rails = 'a=7'", "2.8gbit")]
+        {
+            let error = options.read_file(Path::new("f"), text).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn rates_are_bits_and_answers_are_bytes() {
+        assert_eq!(parse_rate("4gbit"), Some(500_000_000));
+        assert_eq!(parse_rate("0.5 mbit"), Some(62_500));
+        for wrong in ["", "4", "-1gbit", "gbit", "0gbit", "nangbit"] {
+            assert_eq!(parse_rate(wrong), None, "{wrong}");
+        }
+    }
+}

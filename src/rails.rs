@@ -1,0 +1,111 @@
+//! Which rails this process opens.
+//!
+//! By default every interface that is up and leads to another node, and the loopback interface if a rank
+//! of the same node is there. Whether a rail really reaches a peer is found out by its driver, by a timed
+//! handshake when they first talk, never by names.
+
+use crate::error::SessionError;
+use crate::options::{Options, RailChoice};
+use nmad_drivers::loopback::LoopbackRail;
+use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail, interfaces};
+use nmad_engine::{Driver, PeerId};
+use nmad_launch::Bootstrap;
+
+/// A rail that is open, and which peers it is for.
+pub(crate) struct OpenRail {
+    pub(crate) driver: Box<dyn Driver>,
+    /// Bandwidth that the user gave, zero for none.
+    pub(crate) bandwidth: u64,
+    pub(crate) reach: Reach,
+}
+
+/// Whom a rail is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The user named it: everybody but oneself.
+    Others,
+    /// Ranks of the same node.
+    Node,
+    /// Ranks of other nodes.
+    Network,
+    /// This rank itself.
+    Myself,
+}
+
+impl Reach {
+    pub(crate) fn includes(self, job: &dyn Bootstrap, peer: u32) -> bool {
+        let (me, nodes) = (job.rank(), job.nodes());
+        let same_node = nodes[peer as usize] == nodes[me as usize];
+        match self {
+            Reach::Myself => peer == me,
+            Reach::Others => peer != me,
+            Reach::Node => peer != me && same_node,
+            Reach::Network => peer != me && !same_node,
+        }
+    }
+}
+
+/// Opens the rails that the options or the machine say, and the one to oneself, which comes last.
+pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRail>, SessionError> {
+    let mut rails = Vec::new();
+    for (interface, bandwidth, reach) in wanted(options, job)? {
+        let number = rails.len() as u8;
+        let mut config = TcpConfig::new(PeerId(job.rank()), number, interface, job.secret());
+        config.interface.bandwidth = if bandwidth > 0 { bandwidth } else { config.interface.bandwidth };
+        let tcp = TcpRail::open(config).map_err(|e| SessionError::Rail(e.to_string()))?;
+        rails.push(OpenRail { driver: Box::new(tcp), bandwidth, reach });
+    }
+    let myself = Box::new(LoopbackRail::new(PeerId(job.rank()), rails.len() as u8));
+    rails.push(OpenRail { driver: myself, bandwidth: 0, reach: Reach::Myself });
+    Ok(rails)
+}
+
+fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<(Interface, u64, Reach)>, SessionError> {
+    let system = |source| SessionError::System { what: "list the network interfaces", source };
+    let found = interfaces().map_err(system)?;
+    if let Some(choices) = &options.rails {
+        return choices.iter().map(|choice| named(choice, &found)).collect();
+    }
+    let any = |reach: Reach| (0..job.size()).any(|peer| reach.includes(job, peer));
+    let mut wanted = Vec::new();
+    if any(Reach::Network) {
+        let one_each = one_address_each(&found).into_iter().map(|i| (i, 0, Reach::Network));
+        // The rails to the node and to oneself need places too.
+        wanted.extend(one_each.take(nmad_engine::MAX_RAILS - 2));
+    }
+    if any(Reach::Node) {
+        wanted.push((Interface::loopback(), 0, Reach::Node));
+    }
+    Ok(wanted)
+}
+
+fn named(choice: &RailChoice, found: &[Interface]) -> Result<(Interface, u64, Reach), SessionError> {
+    let loopback = || (choice.interface == "lo").then(Interface::loopback);
+    let mut candidates = found.iter().filter(|i| i.name == choice.interface);
+    let v4 = candidates.clone().find(|i| i.address.is_ipv4());
+    let interface = v4.or_else(|| candidates.next()).cloned().or_else(loopback).ok_or_else(|| {
+        let mut names: Vec<&str> = found.iter().map(|i| i.name.as_str()).collect();
+        names.dedup();
+        SessionError::Rail(format!(
+            "interface '{}' is not up or has no address (there are: {}, lo)",
+            choice.interface,
+            names.join(", ")
+        ))
+    })?;
+    Ok((interface, choice.bandwidth, Reach::Others))
+}
+
+/// An interface is one rail, however many addresses it has; IPv4 is preferred.
+fn one_address_each(found: &[Interface]) -> Vec<Interface> {
+    let mut chosen: Vec<Interface> = Vec::new();
+    for interface in found {
+        match chosen.iter_mut().find(|other| other.name == interface.name) {
+            Some(other) if other.address.is_ipv6() && interface.address.is_ipv4() => {
+                *other = interface.clone()
+            }
+            Some(_) => {}
+            None => chosen.push(interface.clone()),
+        }
+    }
+    chosen
+}

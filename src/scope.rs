@@ -1,0 +1,285 @@
+//! Messages that run side by side, in safe Rust.
+//!
+//! A request uses the caller's memory until it ends. A scope makes that sound in the way of
+//! `std::thread::scope`: buffers are borrowed for longer than the scope, and the scope does not end before
+//! all of its requests have, whether somebody waited for them or not.
+#![allow(unsafe_code)]
+
+use crate::channel::Channel;
+use crate::error::SessionError;
+use crate::info::Message;
+use crate::{Source, TagMatch};
+use nmad_engine::{Hints, Packing, PeerId, RequestId, Segments, Tag, Unpacking};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+
+/// A request of a scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Request(pub(crate) RequestId);
+
+/// Part of an incremental message, as it is built or taken apart.
+#[derive(Debug)]
+pub enum Piece {
+    /// Made by [`Scope::begin_packing`].
+    Packing(Packing),
+    /// Made by [`Scope::begin_unpacking`].
+    Unpacking(Unpacking),
+}
+
+/// See [`Channel::scope`].
+pub struct Scope<'s, 'env> {
+    channel: Channel<'s>,
+    /// Requests whose end nobody was told yet.
+    open: RefCell<Vec<RequestId>>,
+    /// Invariant in `'env`, so that buffers cannot be shortened behind our back.
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Memory of a send.
+pub(crate) fn readable(data: &[u8]) -> Segments {
+    // SAFETY: whoever calls this keeps `data` borrowed until the request ends; sends only read.
+    unsafe { Segments::from_raw(data.as_ptr().cast_mut(), data.len()) }
+}
+
+/// Memory of a receive.
+pub(crate) fn writable(data: &mut [u8]) -> Segments {
+    // SAFETY: whoever calls this keeps `data` borrowed mutably until the request ends.
+    unsafe { Segments::from_raw(data.as_mut_ptr(), data.len()) }
+}
+
+fn gather<'d>(pieces: impl Iterator<Item = &'d mut [u8]>) -> Segments {
+    let list: Vec<_> = pieces.map(|p| nmad_engine::Segment { start: p.as_mut_ptr(), len: p.len() }).collect();
+    // SAFETY: as `writable`, for every piece; mutable slices do not overlap.
+    unsafe { Segments::from_list(&list) }
+}
+
+/// Ends all requests of a scope even if its work panics.
+struct Guard<'a, 's, 'env>(&'a Scope<'s, 'env>);
+
+impl Drop for Guard<'_, '_, '_> {
+    fn drop(&mut self) {
+        // Errors were told already, or there is a panic that matters more.
+        let _ = self.0.wait_rest();
+    }
+}
+
+impl<'s, 'env> Scope<'s, 'env> {
+    pub(crate) fn run<R>(
+        channel: Channel<'s>,
+        work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
+    ) -> Result<R, SessionError> {
+        let scope = Scope { channel, open: RefCell::new(Vec::new()), env: PhantomData };
+        let guard = Guard(&scope);
+        let answer = work(&scope)?;
+        guard.0.wait_rest()?;
+        Ok(answer)
+    }
+
+    /// Submits a message.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn send(&self, to: u32, tag: u64, data: &'env [u8]) -> Result<Request, SessionError> {
+        self.send_with(to, tag, data, Hints::default())
+    }
+
+    /// Submits a message with hints.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn send_with(
+        &self,
+        to: u32,
+        tag: u64,
+        data: &'env [u8],
+        hints: Hints,
+    ) -> Result<Request, SessionError> {
+        self.channel.submit_send(to, tag, readable(data), hints).map(|request| self.keep(request))
+    }
+
+    /// Submits one message whose data lies in several places.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn send_gather(&self, to: u32, tag: u64, pieces: &[&'env [u8]]) -> Result<Request, SessionError> {
+        let piece = |p: &&[u8]| nmad_engine::Segment { start: p.as_ptr().cast_mut(), len: p.len() };
+        let list: Vec<_> = pieces.iter().map(piece).collect();
+        // SAFETY: the scope outlives the request, `'env` outlives the scope; sends only read.
+        let data = unsafe { Segments::from_list(&list) };
+        self.channel.submit_send(to, tag, data, Hints::default()).map(|request| self.keep(request))
+    }
+
+    /// Posts a receive.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn recv(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &'env mut [u8],
+    ) -> Result<Request, SessionError> {
+        self.channel.submit_recv(from, tag, writable(buffer)).map(|request| self.keep(request))
+    }
+
+    /// Posts a receive that scatters one message to several places.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn recv_scatter(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        pieces: Vec<&'env mut [u8]>,
+    ) -> Result<Request, SessionError> {
+        self.channel.submit_recv(from, tag, gather(pieces.into_iter())).map(|request| self.keep(request))
+    }
+
+    /// Begins a message that is built piece by piece (P1 section 3.4).
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn begin_packing(&self, to: u32, tag: u64) -> Result<Piece, SessionError> {
+        let to: PeerId = self.channel.session.peer(to)?;
+        let begin =
+            |engine: &mut nmad_engine::Engine| engine.begin_packing(to, self.channel.context, Tag(tag));
+        Ok(Piece::Packing(self.channel.session.node().with(begin)))
+    }
+
+    /// Begins to take a message apart.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn begin_unpacking(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+    ) -> Result<Piece, SessionError> {
+        let (from, tag) = (from.into(), tag.into());
+        self.channel.session.check_source(from)?;
+        let context = self.channel.context;
+        let begin =
+            |engine: &mut nmad_engine::Engine| engine.begin_unpacking(from.into(), context, tag.into());
+        Ok(Piece::Unpacking(self.channel.session.node().with(begin)))
+    }
+
+    /// Adds a piece to a message; it may leave at once.
+    ///
+    /// # Panics
+    /// `message` is one that is taken apart.
+    pub fn pack(&self, message: &mut Piece, data: &'env [u8], hints: Hints) -> Request {
+        let Piece::Packing(packing) = message else { panic!("pack on a message that is taken apart") };
+        let data = readable(data);
+        self.keep(self.channel.session.node().submit(|engine| engine.pack(packing, data, hints)))
+    }
+
+    /// Receives the next piece of a message.
+    ///
+    /// # Panics
+    /// `message` is one that is built.
+    pub fn unpack(&self, message: &mut Piece, buffer: &'env mut [u8]) -> Request {
+        let Piece::Unpacking(unpacking) = message else { panic!("unpack on a message that is built") };
+        let into = writable(buffer);
+        self.keep(self.channel.session.node().submit(|engine| engine.unpack(unpacking, into)))
+    }
+
+    /// Ends a message: waits for its pieces, as Madeleine's barrier at the end of a message.
+    ///
+    /// # Errors
+    /// The first error of a piece.
+    pub fn end(&self, message: Piece, pieces: &[Request]) -> Result<(), SessionError> {
+        if let Piece::Unpacking(unpacking) = message {
+            self.channel.session.node().with(|engine| engine.end_unpacking(unpacking));
+        }
+        pieces.iter().try_for_each(|&piece| self.wait(piece).map(drop))
+    }
+
+    /// Waits for a request.
+    ///
+    /// # Errors
+    /// How it failed.
+    ///
+    /// # Panics
+    /// Somebody has waited for it already.
+    pub fn wait(&self, request: Request) -> Result<Message, SessionError> {
+        self.told(request.0);
+        let outcome = self.channel.session.node().wait(request.0);
+        self.channel.session.outcome(outcome)
+    }
+
+    /// Waits for all of the requests.
+    ///
+    /// # Errors
+    /// The first error; all have ended nevertheless.
+    pub fn wait_all(&self, requests: &[Request]) -> Result<Vec<Message>, SessionError> {
+        let ended: Vec<_> = requests.iter().map(|&request| self.wait(request)).collect();
+        ended.into_iter().collect()
+    }
+
+    /// Waits for any of the requests: its place in the list and its message; none for an empty list.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub fn wait_any(&self, requests: &[Request]) -> Result<Option<(usize, Message)>, SessionError> {
+        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
+        self.any(requests, self.channel.session.node().wait_any(&ids))
+    }
+
+    /// Any of the requests that has ended, if one has.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub fn test_any(&self, requests: &[Request]) -> Result<Option<(usize, Message)>, SessionError> {
+        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
+        self.any(requests, self.channel.session.node().test_any(&ids))
+    }
+
+    /// Whether all of the requests have ended; waiting for them costs nothing then.
+    pub fn test_all(&self, requests: &[Request]) -> bool {
+        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
+        self.channel.session.node().test_all(&ids)
+    }
+
+    /// How the request ended, if it has.
+    ///
+    /// # Errors
+    /// How it failed.
+    pub fn test(&self, request: Request) -> Result<Option<Message>, SessionError> {
+        let ended = self.channel.session.node().test(request.0);
+        self.any(&[request], ended.map(|outcome| (0, outcome))).map(|found| found.map(|(_, message)| message))
+    }
+
+    /// Tries to take back a receive; it ends with [`SessionError::Cancelled`] or with its message.
+    pub fn cancel(&self, request: Request) -> bool {
+        self.channel.session.node().submit(|engine| engine.cancel(request.0))
+    }
+
+    fn any(
+        &self,
+        requests: &[Request],
+        ended: Option<(usize, nmad_progress::Outcome)>,
+    ) -> Result<Option<(usize, Message)>, SessionError> {
+        let Some((index, outcome)) = ended else { return Ok(None) };
+        self.told(requests[index].0);
+        Ok(Some((index, self.channel.session.outcome(outcome)?)))
+    }
+
+    fn keep(&self, request: RequestId) -> Request {
+        self.open.borrow_mut().push(request);
+        Request(request)
+    }
+
+    /// The end of this request is being told.
+    fn told(&self, request: RequestId) {
+        let mut open = self.open.borrow_mut();
+        let index = open.iter().position(|&other| other == request);
+        open.swap_remove(index.expect("a request ends once, in the scope that it belongs to"));
+    }
+
+    fn wait_rest(&self) -> Result<(), SessionError> {
+        let rest = std::mem::take(&mut *self.open.borrow_mut());
+        let outcomes: Vec<_> =
+            rest.into_iter().map(|request| self.channel.session.node().wait(request)).collect();
+        outcomes.into_iter().try_for_each(|outcome| self.channel.session.outcome(outcome).map(drop))
+    }
+}

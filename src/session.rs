@@ -1,0 +1,312 @@
+//! The session: one process of a job, its rails, and the way to all the others.
+
+use crate::card::Card;
+use crate::channel::Channel;
+use crate::error::SessionError;
+use crate::info::{Message, RailInfo};
+use crate::options::Options;
+use crate::rails::{self, OpenRail};
+use crate::scope::Scope;
+use crate::{Source, TagMatch};
+use nmad_engine::{Context, Driver, Engine, Error, PeerId, RailId, RequestId};
+use nmad_launch::{Bootstrap, bootstrap};
+use nmad_progress::{Idle, Node, Outcome};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long a session that ends waits for its last messages to leave.
+const DRAIN_BOUND: Duration = Duration::from_secs(5);
+
+/// One process of a job. Any number of threads may use it at once.
+pub struct Session {
+    node: Node,
+    rank: u32,
+    size: u32,
+    /// Taken when the session closes.
+    job: Mutex<Option<Box<dyn Bootstrap>>>,
+    rails: Vec<Rail>,
+}
+
+/// What the session remembers of a rail.
+struct Rail {
+    peers: u32,
+}
+
+impl Session {
+    /// Joins the job that this process was started in (a job of its own without a launcher) with the
+    /// settings of the configuration file and the environment.
+    ///
+    /// # Errors
+    /// The job cannot be joined, a setting is wrong, or a rail cannot be opened.
+    pub fn open() -> Result<Session, SessionError> {
+        Session::open_with(&Options::load()?)
+    }
+
+    /// Joins the job with these settings.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_with(options: &Options) -> Result<Session, SessionError> {
+        let mut job = bootstrap()?;
+        let opened = rails::open(options, job.as_ref())?;
+        let bandwidths = opened.iter().map(|rail| rail.bandwidth).collect();
+        let mut config = options.engine(bandwidths);
+        config.me = PeerId(job.rank());
+        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
+        let engine = Engine::new(config).map_err(unknown)?;
+        let cards = exchange(job.as_mut(), &opened)?;
+        Session::assemble(job, engine, opened, &cards)
+    }
+
+    fn assemble(
+        job: Box<dyn Bootstrap>,
+        mut engine: Engine,
+        opened: Vec<OpenRail>,
+        cards: &[Card],
+    ) -> Result<Session, SessionError> {
+        let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
+        let mut rails = Vec::new();
+        for OpenRail { mut driver, reach, .. } in opened {
+            let rail = engine.add_rail(driver.limits());
+            let reached = |peer: &u32| {
+                let card = &cards[*peer as usize];
+                let peer = PeerId(*peer);
+                // Every address is told, so no short cut.
+                let known =
+                    card.rails.iter().filter(|(number, address)| driver.know(peer, *number, address)).count();
+                known > 0 || peer.0 == job.rank()
+            };
+            let candidates = (0..job.size()).filter(|&peer| reach.includes(job.as_ref(), peer));
+            let peers: Vec<u32> = candidates.filter(reached).collect();
+            peers.iter().for_each(|&peer| engine.add_link(PeerId(peer), rail));
+            rails.push(Rail { peers: peers.len() as u32 });
+            drivers.push(driver);
+        }
+        let no_thread = |source| SessionError::System { what: "start the progress thread", source };
+        let node = Node::new(engine, drivers, patience(job.as_ref())).map_err(no_thread)?;
+        let session = Session { node, rank: job.rank(), size: job.size(), job: Mutex::new(Some(job)), rails };
+        session.check_reach()?;
+        Ok(session)
+    }
+
+    /// Every rank must be reachable over some rail.
+    fn check_reach(&self) -> Result<(), SessionError> {
+        let missing = |&rank: &u32| self.node.with(|engine| engine.peer_view(PeerId(rank)).is_none());
+        let Some(rank) = (0..self.size).find(missing) else { return Ok(()) };
+        Err(SessionError::Rail(format!(
+            "no rail of rank {} shares a subnet with one of rank {rank} (rails: {}); choose interfaces with NMAD_RAILS",
+            self.rank,
+            self.rails().iter().map(|r| format!("{} {}", r.name, r.address)).collect::<Vec<_>>().join(", ")
+        )))
+    }
+
+    /// Our own rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Ranks of the job.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// A communication context of its own; both sides name the same number.
+    ///
+    /// # Errors
+    /// The number is not below 2^31.
+    pub fn channel(&self, context: u32) -> Result<Channel<'_>, SessionError> {
+        if context >= Context::LIMIT {
+            return Err(SessionError::NoSuchContext(context));
+        }
+        Ok(Channel { session: self, context: Context(context) })
+    }
+
+    fn default_channel(&self) -> Channel<'_> {
+        Channel { session: self, context: Context(0) }
+    }
+
+    /// [`Channel::send`] on context 0.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn send(&self, to: u32, tag: u64, data: &[u8]) -> Result<(), SessionError> {
+        self.default_channel().send(to, tag, data)
+    }
+
+    /// [`Channel::recv`] on context 0.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn recv(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &mut [u8],
+    ) -> Result<Message, SessionError> {
+        self.default_channel().recv(from, tag, buffer)
+    }
+
+    /// [`Channel::probe`] on context 0.
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Option<Message> {
+        self.default_channel().probe(from, tag)
+    }
+
+    /// [`Channel::scope`] on context 0.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn scope<'s, 'env, R>(
+        &'s self,
+        work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
+    ) -> Result<R, SessionError> {
+        self.default_channel().scope(work)
+    }
+
+    /// Chooses the strategy for one rank, or for all.
+    ///
+    /// # Errors
+    /// There is no such strategy or rank.
+    pub fn set_strategy(&self, rank: Option<u32>, name: &str) -> Result<(), SessionError> {
+        let peer = rank.map(|rank| self.peer(rank)).transpose()?;
+        self.node
+            .with(|engine| engine.set_strategy(peer, name))
+            .map_err(|e| setting("strategy", e.to_string()))
+    }
+
+    /// The rails, in order, with what they have carried.
+    pub fn rails(&self) -> Vec<RailInfo> {
+        let told: Vec<_> = self.node.with_rails(|rails| {
+            rails.iter().map(|rail| (rail.name().to_string(), rail.address(), rail.limits())).collect()
+        });
+        let counters = |index: usize| self.node.with(|engine| engine.counters(RailId(index as u8)));
+        let info = |(index, (name, address, limits)): (usize, (String, String, _))| RailInfo {
+            name,
+            address,
+            limits,
+            peers: self.rails[index].peers,
+            counters: counters(index),
+        };
+        told.into_iter().enumerate().map(info).collect()
+    }
+
+    /// The node behind the session, for bindings and benchmarks.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Submits something that is about a peer, and waits for it.
+    pub(crate) fn call(
+        &self,
+        rank: u32,
+        submission: impl FnOnce(&mut Engine, PeerId) -> RequestId,
+    ) -> Result<Message, SessionError> {
+        let peer = self.peer(rank)?;
+        let outcome = self.node.call(|engine| submission(engine, peer));
+        self.outcome(outcome)
+    }
+
+    pub(crate) fn peer(&self, rank: u32) -> Result<PeerId, SessionError> {
+        if rank < self.size {
+            Ok(PeerId(rank))
+        } else {
+            Err(SessionError::NoSuchRank { rank, size: self.size })
+        }
+    }
+
+    pub(crate) fn check_source(&self, from: Source) -> Result<(), SessionError> {
+        match from {
+            Source::Rank(rank) => self.peer(rank).map(drop),
+            Source::Any => Ok(()),
+        }
+    }
+
+    /// The user's words for how a request ended.
+    #[inline]
+    pub fn outcome(&self, outcome: Outcome) -> Result<Message, SessionError> {
+        outcome.map(Message::from).map_err(|error| self.explain(error))
+    }
+
+    #[cold]
+    fn explain(&self, error: Error) -> SessionError {
+        match error {
+            Error::Truncated { envelope, capacity } => SessionError::Truncated {
+                from: envelope.peer.0,
+                tag: envelope.tag.0,
+                len: envelope.len,
+                capacity,
+            },
+            Error::PeerLost(peer) => {
+                let why = self.node.with(|engine| engine.failure(peer));
+                SessionError::PeerLost {
+                    rank: peer.0,
+                    why: why.map_or_else(String::new, |why| why.to_string()),
+                }
+            }
+            Error::Cancelled => SessionError::Cancelled,
+        }
+    }
+
+    /// Leaves the job in good order: what was sent leaves, the others are told.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn close(self) -> Result<(), SessionError> {
+        self.leave()
+    }
+
+    fn leave(&self) -> Result<(), SessionError> {
+        let job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let Some(job) = job else { return Ok(()) };
+        self.node.submit(|engine| engine.leave());
+        self.node.wait_for(DRAIN_BOUND, |engine| engine.is_drained());
+        for notice in self.node.notices() {
+            log::warn!("{}", notice.text);
+        }
+        job.finish().map_err(SessionError::from)
+    }
+
+    /// Ends the whole job with this exit code; does not return.
+    pub fn abort(&self, code: i32, why: &str) -> ! {
+        if let Some(job) = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).as_mut() {
+            job.abort(code, why);
+        }
+        std::process::exit(code)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A session that is dropped instead of closed still lets its last messages go.
+        let _ = self.leave();
+    }
+}
+
+fn setting(setting: &str, why: String) -> SessionError {
+    SessionError::Setting { setting: setting.into(), why }
+}
+
+/// Tells our addresses and learns those of all others.
+fn exchange(job: &mut dyn Bootstrap, opened: &[OpenRail]) -> Result<Vec<Card>, SessionError> {
+    if job.size() == 1 {
+        return Ok(vec![Card::default()]);
+    }
+    let told = opened.iter().enumerate().map(|(number, rail)| (number as u8, rail.driver.address()));
+    let card = Card { rails: told.filter(|(_, address)| !address.is_empty()).collect() };
+    job.put(&format!("card-{}", job.rank()), &card.encode())?;
+    job.fence()?;
+    (0..job.size()).map(|rank| read_card(job, rank)).collect()
+}
+
+fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
+    let text = job.get(&format!("card-{rank}"))?;
+    text.as_deref().and_then(Card::decode).ok_or_else(|| {
+        SessionError::Rail(format!("rank {rank} did not tell its addresses (does it run the same version?)"))
+    })
+}
+
+/// Spinning pays only for who has a core.
+fn patience(job: &dyn Bootstrap) -> Idle {
+    let here = job.nodes().iter().filter(|&&node| node == job.nodes()[job.rank() as usize]).count();
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    if here > cores { Idle::SHARED } else { Idle::DEDICATED }
+}

@@ -1,0 +1,66 @@
+//! A conversation with the kernel about one network namespace: one request, then its answers.
+
+use super::message::{Message, answers, u32_at};
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+use std::io;
+
+/// A netlink socket. It acts on the namespace it was made in, whoever uses it.
+pub(crate) struct Socket {
+    file: OwnedFd,
+    sequence: u32,
+}
+
+/// One message that answers a request: everything behind the netlink header.
+pub(crate) type Body = Vec<u8>;
+
+impl Socket {
+    /// A socket of the calling thread's network namespace.
+    pub(crate) fn open() -> io::Result<Socket> {
+        let flags = SocketFlags::CLOEXEC;
+        // Protocol 0 of this family is rtnetlink.
+        Ok(Socket::from(socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?))
+    }
+
+    /// Does what `message` orders.
+    pub(crate) fn order(&mut self, message: Message) -> io::Result<()> {
+        self.ask(message).map(drop)
+    }
+
+    /// Sends `message` and gathers what answers it.
+    pub(crate) fn ask(&mut self, message: Message) -> io::Result<Vec<Body>> {
+        self.sequence += 1;
+        send(&self.file, &message.finish(self.sequence), SendFlags::empty())?;
+        let mut bodies = Vec::new();
+        // The kernel fills at most 32 KiB at a time (netlink(7)).
+        let mut buffer = vec![0; 32 * 1024];
+        loop {
+            let (len, _) = recv(&self.file, &mut buffer[..], RecvFlags::empty())?;
+            for answer in answers(&buffer[..len]) {
+                if answer.sequence != self.sequence {
+                    continue;
+                }
+                match i32::from(answer.kind) {
+                    libc::NLMSG_ERROR => return verdict(answer.body).map(|()| bodies),
+                    libc::NLMSG_DONE => return Ok(bodies),
+                    _ => bodies.push(answer.body.to_vec()),
+                }
+            }
+        }
+    }
+}
+
+impl From<OwnedFd> for Socket {
+    fn from(file: OwnedFd) -> Socket {
+        Socket { file, sequence: 0 }
+    }
+}
+
+/// The acknowledgement: zero or a negative error number.
+fn verdict(body: &[u8]) -> io::Result<()> {
+    match u32_at(body, 0) {
+        Some(0) => Ok(()),
+        Some(code) => Err(io::Error::from_raw_os_error((code as i32).wrapping_neg())),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

@@ -1,0 +1,105 @@
+//! How a rail is laid: a pair of devices between two hosts, or, among more, a bridge in the switch with a
+//! pair to each host. Knows hosts as network namespaces only.
+
+use crate::address::{address, address6, rail_name};
+use crate::netlink::{self, End, Socket};
+use crate::{Rate, TestbedError};
+use rustix::fd::{AsFd, OwnedFd};
+use std::io;
+use std::net::IpAddr;
+
+const VETH: &str = "does this kernel have veth? try modprobe veth";
+const BRIDGE: &str = "more than two hosts need a bridge; try modprobe bridge";
+const TBF: &str = "does this kernel have the tbf queue? try modprobe sch_tbf, or rails of rate max";
+const NAMES: &str = "was the interface removed or renamed?";
+
+/// Lays `rail` between `hosts` (their network namespaces), with `switch` speaking for the switch's.
+pub(crate) fn lay(switch: &mut Socket, hosts: &[OwnedFd], rail: u32) -> Result<(), TestbedError> {
+    let name = rail_name(rail);
+    match hosts {
+        [one, other] => {
+            let end = |host| End { name: &name, namespace: Some(host) };
+            netlink::create_pair(switch, &end(one.as_fd()), &end(other.as_fd()))
+                .map_err(|source| kernel(format!("create rail {name}"), source, VETH))
+        }
+        hosts => lay_bridge(switch, hosts, rail),
+    }
+}
+
+fn lay_bridge(switch: &mut Socket, hosts: &[OwnedFd], rail: u32) -> Result<(), TestbedError> {
+    let name = rail_name(rail);
+    let bridge = create_bridge(switch, &name)
+        .map_err(|source| kernel(format!("create the bridge of rail {name}"), source, BRIDGE))?;
+    for (host, namespace) in hosts.iter().enumerate() {
+        let port = format!("{name}h{host}");
+        let ours = End { name: &port, namespace: None };
+        let theirs = End { name: &name, namespace: Some(namespace.as_fd()) };
+        netlink::create_pair(switch, &ours, &theirs)
+            .map_err(|source| kernel(format!("create rail {name} of host{host}"), source, VETH))?;
+        plug_in(switch, &port, bridge)
+            .map_err(|source| kernel(format!("plug host{host} into rail {name}"), source, BRIDGE))?;
+    }
+    Ok(())
+}
+
+fn create_bridge(switch: &mut Socket, name: &str) -> io::Result<u32> {
+    netlink::create_bridge(switch, name)?;
+    let index = netlink::find(switch, name)?;
+    netlink::set_up(switch, index, true)?;
+    Ok(index)
+}
+
+fn plug_in(switch: &mut Socket, port: &str, bridge: u32) -> io::Result<()> {
+    let index = netlink::find(switch, port)?;
+    netlink::set_master(switch, index, bridge)?;
+    netlink::set_up(switch, index, true)
+}
+
+/// Switches the loopback of a host on.
+pub(crate) fn raise_loopback(socket: &mut Socket) -> Result<(), TestbedError> {
+    netlink::find(socket, "lo")
+        .and_then(|index| netlink::set_up(socket, index, true))
+        .map_err(|source| kernel("switch lo on".to_owned(), source, "is the namespace being torn down?"))
+}
+
+/// Switches `rail` of host number `host` on, with its addresses, or off.
+pub(crate) fn switch(socket: &mut Socket, host: u32, rail: u32, up: bool) -> Result<(), TestbedError> {
+    let index = find(socket, rail)?;
+    let step = if up { "on" } else { "off" };
+    netlink::set_up(socket, index, up)
+        .and_then(|()| if up { give_addresses(socket, index, host, rail) } else { Ok(()) })
+        .map_err(|source| kernel(format!("switch r{rail} of host{host} {step}"), source, NAMES))
+}
+
+/// Limits what a host sends over `rail`.
+pub(crate) fn limit(socket: &mut Socket, rail: u32, rate: Rate) -> Result<(), TestbedError> {
+    let index = find(socket, rail)?;
+    netlink::shape(socket, index, rate)
+        .map_err(|source| kernel(format!("limit rail r{rail} to {rate}"), source, TBF))
+}
+
+/// An interface that was off has lost its IPv6 address, so every rise gives both.
+fn give_addresses(socket: &mut Socket, index: u32, host: u32, rail: u32) -> io::Result<()> {
+    netlink::add_address(socket, index, IpAddr::V4(address(host, rail)), 24)?;
+    match netlink::add_address(socket, index, IpAddr::V6(address6(host, rail)), 64) {
+        // A kernel without IPv6, or one told not to use it: rails have IPv4 only then.
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT | libc::EACCES)) =>
+        {
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+fn find(socket: &mut Socket, rail: u32) -> Result<u32, TestbedError> {
+    let name = rail_name(rail);
+    netlink::find(socket, &name).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENODEV) => TestbedError::NoSuchRail { asked: name },
+        _ => kernel(format!("find rail {name}"), source, NAMES),
+    })
+}
+
+fn kernel(step: String, source: io::Error, remedy: &'static str) -> TestbedError {
+    TestbedError::Kernel { step, source, remedy }
+}

@@ -1,0 +1,70 @@
+//! Who may know whom inside the engine (DESIGN.md, section 1).
+//!
+//! The compiler keeps the order of the crates; within one crate nobody does, so this table does. A folder may
+//! name what its row lists, itself, and what is free to all. What has no row may name only what is free.
+use crate::source::tokens;
+use crate::{Finding, Tree};
+
+mod paths;
+
+const SOURCE: &str = "engine/src";
+
+/// Modules that everybody may name.
+const FREE: &[&str] = &["clock", "memory", "packet"];
+
+/// The files where the layers meet; they may name everything.
+const JOINTS: &[&str] = &["lib", "engine", "pump"];
+
+/// Folder, and the modules it may name: `schedule` allows all of it, `schedule::strategy` one module.
+const EDGES: &[(&str, &[&str])] = &[
+    // Layer 1, what the application asked: it never sees a rail.
+    ("collect", &[]),
+    // What rails were measured to do.
+    ("profile", &[]),
+    // Layer 2, what an idle rail carries: it sees the window and the view of a rail, never a driver.
+    ("schedule", &["collect", "profile"]),
+    // Layer 3, what rails are told and report: it sees orders, never the window.
+    ("transfer", &[]),
+];
+
+/// Rule `edge`.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.with_extension("rs") {
+        let Some(module) = module_of(path) else { continue };
+        let layer = module.first().cloned().unwrap_or_default();
+        if JOINTS.contains(&&*layer) {
+            continue;
+        }
+        for named in paths::in_tokens(&tokens(text).unwrap_or_default(), &module) {
+            if !is_allowed(&layer, &named.path) {
+                let what = format!(
+                    "`{layer}` may not name `{}`: see EDGES in tidy's edges.rs",
+                    named.path.join("::")
+                );
+                findings.push(Finding::new("edge", path, named.line, what));
+            }
+        }
+    }
+    findings.dedup();
+    findings
+}
+
+/// The module that a file of the engine is: `["schedule", "split"]` for `engine/src/schedule/split.rs`.
+fn module_of(path: &str) -> Option<Vec<String>> {
+    let inner = path.strip_prefix(SOURCE)?.strip_prefix('/')?.strip_suffix(".rs")?;
+    let inner = inner.strip_suffix("/mod").unwrap_or(inner);
+    Some(inner.split('/').map(str::to_owned).collect())
+}
+
+fn is_allowed(layer: &str, path: &[String]) -> bool {
+    let row = EDGES.iter().find(|(folder, _)| *folder == layer).map_or(&[][..], |(_, allowed)| allowed);
+    let named = path.join("::");
+    let own = [layer];
+    path.is_empty() || row.iter().chain(FREE).chain(&own).any(|module| lies_in(&named, module))
+}
+
+/// Whether a path is `module` or leads into it.
+fn lies_in(path: &str, module: &str) -> bool {
+    path.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}

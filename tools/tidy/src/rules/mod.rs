@@ -1,0 +1,29 @@
+//! The rules, one per file. Each takes the tree and returns what it finds; none knows of another, nor of the
+//! allow list.
+use crate::{Finding, Tree};
+
+pub mod docs;
+pub mod edges;
+pub mod length;
+pub mod links;
+pub mod markers;
+pub mod no_std;
+pub mod unsafe_code;
+pub mod unused;
+
+/// A rule: what it finds in the tree.
+pub type Rule = fn(&Tree) -> Vec<Finding>;
+
+/// All rules.
+pub const ALL: &[Rule] = &[
+    docs::check,
+    edges::check,
+    length::check_files,
+    length::check_functions,
+    length::check_lines,
+    links::check,
+    markers::check,
+    no_std::check,
+    unsafe_code::check,
+    unused::check,
+];

@@ -1,0 +1,181 @@
+//! Each rule on a small made-up tree: it finds what it should, and only that.
+use std::fs;
+
+use super::*;
+
+const PACKAGE: &str = "[package]\nname = \"p\"\n";
+const FACE: &str = "//! A layer.\n";
+
+/// What is found in a workspace of these files, as `path:line rule`.
+fn found(files: &[(&str, &str)]) -> Vec<String> {
+    findings(files).iter().map(|f| format!("{}:{} {}", f.path, f.line, f.rule)).collect()
+}
+
+fn findings(files: &[(&str, &str)]) -> Vec<Finding> {
+    let root = tempfile::tempdir().expect("a folder for a made-up tree");
+    for (path, text) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().expect("within the root")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    check(root.path()).expect("readable")
+}
+
+/// As [`found`], in a package whose library is `text` after its introduction.
+fn found_in_lib(text: &str) -> Vec<String> {
+    found(&[("Cargo.toml", PACKAGE), ("src/lib.rs", &format!("{FACE}{text}"))])
+}
+
+#[test]
+fn a_tidy_tree_has_no_findings() {
+    assert_eq!(found_in_lib("pub fn f() {}\n"), Vec::<String>::new());
+}
+
+#[test]
+fn long_lines() {
+    let line = |columns: usize| format!("// {}\n", "\u{e4}".repeat(columns - 3));
+    assert_eq!(found_in_lib(&line(110)), Vec::<String>::new());
+    assert_eq!(found_in_lib(&line(111)), ["src/lib.rs:2 line-length"]);
+}
+
+#[test]
+fn long_files() {
+    assert_eq!(found_in_lib(&"\n".repeat(499)), Vec::<String>::new());
+    assert_eq!(found_in_lib(&"\n".repeat(500)), ["src/lib.rs:0 file-length"]);
+}
+
+#[test]
+fn long_functions_also_in_macros() {
+    let function = |lines: usize| format!("fn f() {{{}}}\n", "\n".repeat(lines - 1));
+    assert_eq!(found_in_lib(&function(70)), Vec::<String>::new());
+    assert_eq!(found_in_lib(&function(71)), ["src/lib.rs:2 function-length"]);
+    assert_eq!(found_in_lib(&format!("m! {{ {} }}", function(71))), ["src/lib.rs:2 function-length"]);
+    assert_eq!(
+        found_in_lib(&format!("trait T {{ fn g(); }}\nmod x {{{}}}", "\n".repeat(80))),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn broken_source() {
+    assert_eq!(found_in_lib("fn f( {}\n"), ["src/lib.rs:0 syntax"]);
+}
+
+#[test]
+fn leftover_markers() {
+    let note = concat!("TO", "DO");
+    assert_eq!(found_in_lib(&format!("// {note}: later\n")), ["src/lib.rs:2 marker"]);
+    assert_eq!(found_in_lib(&format!("// {note}S\n")), Vec::<String>::new());
+    assert_eq!(found_in_lib("fn f() {\n    todo!()\n}\n"), ["src/lib.rs:3 marker"]);
+    assert_eq!(found_in_lib("fn f() { let todo = \"dbg!\"; }\n"), Vec::<String>::new());
+}
+
+#[test]
+fn files_nobody_uses() {
+    let lib = "//! A.\nmod a;\nmod b;\n#[path = \"odd/name.rs\"]\npub(crate) mod c;\nmod d { mod e; }\n";
+    let mut files = vec![
+        ("Cargo.toml", "[package]\nname = \"p\"\n[[bin]]\nname = \"x\"\npath = \"tool.rs\"\n"),
+        ("src/lib.rs", lib),
+        ("src/a.rs", "mod inner;\ninclude!(\"table.rs\");\n"),
+        ("src/a/inner.rs", ""),
+        ("src/table.rs", ""),
+        ("src/b/mod.rs", "//! B.\nmod inner;\n"),
+        ("src/b/inner.rs", ""),
+        ("src/odd/name.rs", ""),
+        ("src/d/e.rs", ""),
+        ("src/bin/one.rs", "fn main() {}"),
+        ("tests/all/main.rs", "mod help;"),
+        ("tests/all/help.rs", ""),
+        ("tool.rs", "fn main() {}"),
+    ];
+    assert_eq!(found(&files), Vec::<String>::new());
+    files.extend([("src/inner.rs", ""), ("tests/all/lost.rs", ""), ("src/a/table.rs", "")]);
+    assert_eq!(
+        found(&files),
+        ["src/a/table.rs:0 unused", "src/inner.rs:0 unused", "tests/all/lost.rs:0 unused"]
+    );
+}
+
+#[test]
+fn edges_inside_the_engine() {
+    let engine = |path: &str, text: &str| {
+        let head = [("engine/Cargo.toml", PACKAGE), ("engine/src/engine.rs", "use crate::transfer::T;")];
+        let lib = "//! E.\n#![no_std]\nmod engine;\nmod clock;\n#[path = \"made/up.rs\"]\nmod m;\n";
+        let mut files = head.to_vec();
+        files.extend([("engine/src/lib.rs", lib), ("engine/src/clock.rs", "")]);
+        files.push((path, text));
+        let all = found(&files);
+        all.into_iter().filter(|finding| !finding.ends_with("unused")).collect::<Vec<_>>()
+    };
+    let collect = "engine/src/collect/window.rs";
+    assert_eq!(
+        engine(collect, "use crate::{clock::Instant, collect::X};\nuse super::y;"),
+        Vec::<String>::new()
+    );
+    let refused = ["engine/src/collect/window.rs:1 edge"];
+    assert_eq!(engine(collect, "use crate::schedule::RailView;"), refused);
+    assert_eq!(engine(collect, "fn f(x: super::super::transfer::T) {}"), refused);
+    assert_eq!(engine(collect, "use crate::{clock, transfer::T};"), refused);
+    assert_eq!(engine("engine/src/schedule/a.rs", "use crate::{collect::W, profile};"), Vec::<String>::new());
+    let refused = ["engine/src/schedule/a.rs:1 edge"];
+    assert_eq!(engine("engine/src/schedule/a.rs", "use crate::transfer::driver::Driver;"), refused);
+    assert_eq!(engine("engine/src/clock.rs", "use crate::engine::E;"), ["engine/src/clock.rs:1 edge"]);
+}
+
+#[test]
+fn core_crates_without_no_std() {
+    let wire = |text: &str| found(&[("wire/Cargo.toml", PACKAGE), ("wire/src/lib.rs", text)]);
+    assert_eq!(wire("//! W.\n#![no_std]\n"), Vec::<String>::new());
+    assert_eq!(wire("//! W.\n#![cfg_attr(not(test), no_std)]\n"), Vec::<String>::new());
+    assert_eq!(wire("//! W, no_std.\n"), ["wire/src/lib.rs:1 no-std"]);
+}
+
+#[test]
+fn unsafe_code_out_of_its_place() {
+    let with = |list: &str, text: &str| {
+        let lib = format!("{FACE}{text}");
+        found(&[("Cargo.toml", PACKAGE), ("src/lib.rs", &lib), ("tools/tidy/unsafe.txt", list)])
+    };
+    let block = "fn f() { unsafe { g() } }\n";
+    assert_eq!(with("", block), ["src/lib.rs:2 unsafe"]);
+    assert_eq!(with("src/lib.rs # why\n", block), Vec::<String>::new());
+    assert_eq!(with("", "// unsafe\nconst S: &str = \"unsafe\";\n"), Vec::<String>::new());
+    assert_eq!(with("# why\nsrc/lib.rs\n", ""), ["tools/tidy/unsafe.txt:2 unsafe"]);
+}
+
+#[test]
+fn layers_without_an_introduction() {
+    let lib = "use std::fmt;\n//! Too late.\nmod a;\n";
+    let found =
+        found(&[("Cargo.toml", PACKAGE), ("src/lib.rs", lib), ("src/a/mod.rs", ""), ("src/main.rs", "")]);
+    assert_eq!(found, ["src/a/mod.rs:1 introduction", "src/lib.rs:1 introduction"]);
+}
+
+#[test]
+fn links_that_lead_nowhere() {
+    let page =
+        "[a](../README.md#x) [b](https://x.example/y) [c](#here) [d](sub/)\n\n`[e](code.md)` [f](lost.md)\n";
+    let files = [
+        ("README.md", "![i](docs/lost.svg)\n"),
+        ("docs/page.md", page),
+        ("docs/sub/x.md", "[r]\n\n[r]: ../page.md\n"),
+    ];
+    assert_eq!(found(&files), ["README.md:1 link", "docs/page.md:3 link"]);
+}
+
+#[test]
+fn exceptions_need_a_use_and_a_reason() {
+    let long = format!("{FACE}fn f() {{{}}}\n", "\n".repeat(80));
+    let with =
+        |list: &str| found(&[("Cargo.toml", PACKAGE), ("src/lib.rs", &long), ("tools/tidy/allow.txt", list)]);
+    assert_eq!(with("# why\nfunction-length src/lib.rs::f a table\n"), Vec::<String>::new());
+    assert_eq!(with("function-length src/lib.rs::f\n"), ["tools/tidy/allow.txt:1 allow"]);
+    let both = ["src/lib.rs:2 function-length", "tools/tidy/allow.txt:1 allow"];
+    assert_eq!(with("function-length src/lib.rs::g a table\n"), both);
+}
+
+#[test]
+fn build_output_is_not_read() {
+    let files = [("target/x.rs", "todo!()"), ("fuzz/target/y.rs", "todo!()"), (".git/z.rs", "todo!()")];
+    assert_eq!(found(&files), Vec::<String>::new());
+}

@@ -14,7 +14,8 @@ pub fn address(host: u32, rail: u32) -> Ipv4Addr {
     Ipv4Addr::new(10, 88, rail as u8, (host + 1) as u8)
 }
 
-/// IPv6 address of `host` on `rail`, `fd88:RAIL::(HOST+1)`, in a network of 64 bits.
+/// IPv6 address of `host` on `rail`, `fd88:RAIL::(HOST+1)`, written in hexadecimal, in a network of 64
+/// bits.
 pub fn address6(host: u32, rail: u32) -> Ipv6Addr {
     Ipv6Addr::new(0xfd88, rail as u16, 0, 0, 0, 0, 0, (host + 1) as u16)
 }

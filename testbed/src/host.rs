@@ -1,8 +1,9 @@
 //! One host, as its builder sees it.
 
 use crate::address::{address, address6, host_name};
+use crate::birth::{Identity, User};
 use crate::enter::Entry;
-use crate::holder::{Holder, User};
+use crate::holder::Holder;
 use crate::netlink::{RailState, Socket, observe};
 use crate::{Method, TestbedError, wiring};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -27,6 +28,7 @@ impl Host {
         method: Method,
         owner: BorrowedFd<'_>,
         program: &[String],
+        hosts_file: &[u8],
     ) -> Result<Host, TestbedError> {
         let name = host_name(index);
         let user = match method {
@@ -34,7 +36,7 @@ impl Host {
             Method::UserNamespace => User::Of(owner),
         };
         let in_c = CString::new(name.as_str()).unwrap_or_default();
-        let (holder, socket) = Holder::start(user, Some(&in_c))?;
+        let (holder, socket) = Holder::start(user, Some(&Identity { name: &in_c, hosts_file }))?;
         let mut prefix = program.to_vec();
         prefix.push(holder.pid().to_string());
         let host = Host { index, name, prefix, socket: Mutex::new(socket.into()), holder, method };

@@ -26,7 +26,8 @@
 //! | `inside` | the same seen from a program that runs in it (`NMAD_TESTBED`) |
 //! | `method` | root or user namespace, or why neither |
 //! | `host`, `wiring` | one host; how a rail is laid between hosts |
-//! | `holder`, `reaper` | the process that is a host, and what it does when its builder is gone |
+//! | `holder` | the process that is a host |
+//! | `birth`, `mounts`, `reaper` | how it comes to be, what it mounts, whom it takes along when it ends |
 //! | `netlink` | the few orders to the kernel's network that rails need |
 //! | `sys` | all `unsafe` |
 //!
@@ -37,6 +38,7 @@
 //! interfaces there), private PIDs and a private `/tmp`.
 
 mod address;
+mod birth;
 pub mod cli;
 mod enter;
 mod error;
@@ -44,6 +46,7 @@ mod holder;
 mod host;
 mod inside;
 mod method;
+mod mounts;
 mod netlink;
 mod rate;
 mod reaper;

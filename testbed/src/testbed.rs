@@ -1,7 +1,9 @@
 //! What joins the parts: hosts, the switch between them, rails.
 
 use crate::address::{host_name, rail_name};
-use crate::holder::{Holder, User};
+use crate::birth::User;
+use crate::holder::Holder;
+use crate::mounts::hosts_file;
 use crate::netlink::Socket;
 use crate::{ENVIRONMENT, Host, Inside, Method, Rate, Spec, TestbedError, wiring};
 use std::process::{Child, Command};
@@ -32,10 +34,12 @@ impl Testbed {
             Method::UserNamespace => User::New,
         };
         let (switch, socket) = Holder::start(user, None)?;
+        let rails = spec.rails.len() as u32;
+        let names = hosts_file(spec.hosts, rails);
         let hosts = (0..spec.hosts)
-            .map(|index| Host::start(index, method, switch.pidfd(), &program))
+            .map(|index| Host::start(index, method, switch.pidfd(), &program, names.as_bytes()))
             .collect::<Result<Vec<_>, _>>()?;
-        let testbed = Testbed { hosts, switch, method, rails: spec.rails.len() as u32 };
+        let testbed = Testbed { hosts, switch, method, rails };
         testbed.lay_rails(socket.into(), &spec.rails)?;
         Ok(testbed)
     }

@@ -51,7 +51,7 @@ fn the_exit_code_is_the_programs() {
     }
     assert_eq!(run(&["--", "sh", "-c", "exit 7"]).0, Some(7));
     assert_eq!(run(&["--", "sh", "-c", "kill -9 $$"]).0, Some(128 + 9));
-    assert_eq!(run(&["--", "no-such-program"]).0, Some(127));
+    assert_eq!(run(&["--", "/no-such-program"]).0, Some(127));
     assert_eq!(run(&["--", "/etc/passwd"]).0, Some(126));
 }
 

@@ -2,7 +2,7 @@
 
 mod lab;
 
-use lab::{allowed, build, output, transfer};
+use lab::{allowed, build, output, transfer, whereabouts};
 use nmad_testbed::{Method, Rate, TestbedError};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -43,6 +43,31 @@ fn shared_memory_is_private_and_the_working_directory_is_kept() {
     assert!(!std::path::Path::new(&file).exists(), "nor does the machine");
     let (_, directory) = output(&testbed, 1, &["pwd"]);
     assert_eq!(directory, std::env::current_dir().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn hosts_are_known_to_the_programs_in_them() {
+    if !allowed() {
+        return;
+    }
+    let testbed = build(2, &["max"]);
+    assert_eq!(whereabouts(&testbed, 0), "host0");
+    assert_eq!(whereabouts(&testbed, 1), "host1");
+    let inside: nmad_testbed::Inside = testbed.environment().parse().unwrap();
+    assert_eq!(inside.here(), None, "the builder itself is in none");
+    assert_eq!(inside.hosts[1].prefix, testbed.host(1).prefix());
+}
+
+#[test]
+fn hosts_know_each_other_by_name() {
+    if !allowed() {
+        return;
+    }
+    let before = std::fs::read_to_string("/etc/hosts").ok();
+    let testbed = build(2, &["max", "max"]);
+    let (_, names) = output(&testbed, 0, &["cat", "/etc/hosts"]);
+    assert!(names.contains("10.88.0.2 host1\n") && names.contains("10.88.1.2 host1-r1"), "{names}");
+    assert_eq!(std::fs::read_to_string("/etc/hosts").ok(), before);
 }
 
 #[test]

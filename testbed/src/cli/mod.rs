@@ -28,7 +28,8 @@ Inside:
                                     host0=PREFIX...;host1=PREFIX...
 
 A host has its own network, host name, /dev/shm and System V shared memory; files, /tmp and PIDs are
-shared. Host H has the address 10.88.R.(H+1), and fd88:R::(H+1), on rail R, whose interface is rR.
+shared. Host H has the address 10.88.R.(H+1), and fd88:R::(H+1) in hexadecimal, on rail R, whose
+interface is rR; its names are hostH (rail 0) and hostH-rR.
 Neither root nor iproute2 is needed where the kernel allows user namespaces. When it ends, however it
 ends, all that runs in its hosts is killed and nothing is left behind.
 
@@ -45,7 +46,7 @@ pub struct TestbedArgs {
     /// One rate for each rail: 4gbit, 500mbit, plain 4 (Gbit/s), max (no limit)
     #[arg(long, value_name = "RATE,...", value_delimiter = ',', default_value = "max")]
     pub rails: Vec<Rate>,
-    /// Inside a testbed: change a rail, [HOST:]RAIL=up|down|RATE; without HOST at every host
+    /// Inside a testbed: change a rail at every host, r0=up|down|RATE, or at one, host0:r0=...
     #[arg(long, value_name = "CHANGE", conflicts_with_all = ["hosts", "rails", "command"])]
     pub set: Vec<Change>,
     /// Print hosts, rails and addresses; then run the program, if one is given

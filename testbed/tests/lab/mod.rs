@@ -40,6 +40,11 @@ pub fn transfer(testbed: &Testbed, from: u32, to: u32, rail: u32, len: u64) -> R
     }
 }
 
+/// The name of the host that a program in `host` finds itself in by its environment.
+pub fn whereabouts(testbed: &Testbed, host: u32) -> String {
+    Actor::start(testbed, host, "whereabouts").word_after("HERE")
+}
+
 /// A process in a host that plays a role; killed when dropped.
 struct Actor {
     child: Child,
@@ -83,6 +88,10 @@ pub fn act() {
                 "\nSENT {}",
                 sent.map_or_else(|error| format!("{:?}", error.kind()), |()| "all".to_owned())
             );
+        }
+        ["whereabouts"] => {
+            let inside = Testbed::from_env().unwrap().unwrap();
+            println!("\nHERE {}", inside.here().unwrap().name);
         }
         _ => panic!("unknown role {role}"),
     }

@@ -4,7 +4,7 @@ fn main() -> Result<(), newmadeleine::SessionError> {
     let s = Session::open()?;
     let me = s.rank();
     let other = 1 - me;
-    let sizes: Vec<usize> = vec![8, 1024, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
+    let sizes: Vec<usize> = std::env::args().nth(1).map(|a| vec![a.parse().unwrap()]).unwrap_or(vec![8, 1024, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20, 64 << 20]);
     for n in sizes {
         let mut b = vec![1u8; n];
         let it = if n <= 1024 { 20000 } else { ((256usize << 20) / n).clamp(6, 4000) };

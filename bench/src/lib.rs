@@ -4,8 +4,9 @@
 //! rails ([`plain`]). [`stats`] condenses samples to a median and a spread, [`table`] prints them on a
 //! terminal, [`plot`] draws them as SVG. This crate stands above the library and is used by the command line
 //! only; [`plain`] knows nothing of NewMadeleine, so that the yardstick cannot inherit its faults.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod budget;
 pub mod plain;
 pub mod plot;
 pub mod stats;

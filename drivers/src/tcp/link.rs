@@ -4,6 +4,7 @@ use super::health::Health;
 use super::stream::Stream;
 use super::write::Outbox;
 use rustix::fd::OwnedFd;
+use std::cell::Cell;
 
 /// An open link.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Link {
     pub stream: Stream,
     /// Whether the peer still answers.
     pub health: Health,
+    /// The socket is watched for room to write.
+    pub armed: Cell<bool>,
     /// Which of the rail's lists the link is in.
     pub lists: Lists,
 }
@@ -31,8 +34,6 @@ pub struct Lists {
     pub blocked: bool,
     /// Something was sent and it is not known whether it arrived.
     pub unproven: bool,
-    /// The socket is watched for room to write.
-    pub armed: bool,
 }
 
 impl Link {
@@ -44,6 +45,7 @@ impl Link {
             out: Outbox::default(),
             stream: Stream::default(),
             health: Health::default(),
+            armed: Cell::new(false),
             lists: Lists::default(),
         }
     }

@@ -29,6 +29,8 @@ const SCRATCH: usize = 128 << 10;
 const LOOK_EVERY: u32 = 16;
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 32;
+/// Polls with a blocked link after which it is watched, though nobody asked for the descriptor.
+const ARM_AFTER: u32 = 256;
 /// Orders taken at once; each link has its own, smaller depth.
 const ROOM: usize = 1024;
 
@@ -49,6 +51,8 @@ pub struct TcpRail {
     /// To be reported at the next poll.
     news: Vec<Event<'static>>,
     polls: u32,
+    /// Polls in a row in which no blocked link came free.
+    vain: u32,
     buffers: Buffers,
 }
 
@@ -105,6 +109,7 @@ impl TcpRail {
             sent: Vec::new(),
             news: Vec::new(),
             polls: 0,
+            vain: 0,
             buffers,
         })
     }
@@ -128,19 +133,22 @@ impl TcpRail {
                 link.lists.blocked = true;
                 self.lists.blocked.push(index);
             }
-            if false && !link.lists.armed {
-                link.lists.armed = self.watch.change(&link.socket, Token::Link(index), true).is_ok();
-            }
         }
     }
 
     fn write_blocked(&mut self) {
+        let before = self.lists.blocked.len();
         for place in (0..self.lists.blocked.len()).rev() {
             let Some(&index) = self.lists.blocked.get(place) else { continue };
             self.write(index);
         }
         let peers = &self.peers;
         self.lists.blocked.retain(|index| peers[*index].link.as_ref().is_some_and(|l| l.lists.blocked));
+        self.vain = if self.lists.blocked.len() < before { 0 } else { self.vain + 1 };
+        // For those who sleep without asking for the descriptor again.
+        if self.vain == ARM_AFTER {
+            self.arm();
+        }
     }
 
     /// Reads what has come from a peer; whether anything has.
@@ -196,8 +204,17 @@ impl TcpRail {
     /// There is room to write and nothing to be written: a sleeper shall not wake for that.
     fn disarm(&mut self, index: usize, output: bool) {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
-        if output && link.lists.armed && link.out.is_empty() {
-            link.lists.armed = self.watch.change(&link.socket, Token::Link(index), false).is_err();
+        if output && link.armed.get() && link.out.is_empty() {
+            link.armed.set(self.watch.change(&link.socket, Token::Link(index), false).is_err());
+        }
+    }
+
+    /// Watches the links that wait for room to write, so that a sleeper wakes for them. Not done sooner:
+    /// with it the kernel calls back for each acknowledgement, which halves the bandwidth.
+    fn arm(&self) {
+        for index in &self.lists.blocked {
+            let Some(link) = self.peers[*index].link.as_deref().filter(|link| !link.armed.get()) else { continue };
+            link.armed.set(self.watch.change(&link.socket, Token::Link(*index), true).is_ok());
         }
     }
 
@@ -384,6 +401,7 @@ impl Driver for TcpRail {
         if !self.sent.is_empty() {
             self.report_all(report);
         }
+        self.polls = self.polls.wrapping_add(1);
         if !self.lists.blocked.is_empty() {
             self.write_blocked();
         }
@@ -395,7 +413,6 @@ impl Driver for TcpRail {
                 self.hot.cool(place);
             }
         }
-        self.polls = self.polls.wrapping_add(1);
         if self.hot.count() == 0 || self.polls.is_multiple_of(LOOK_EVERY) || self.opening.is_urgent() {
             self.look(report);
         }
@@ -404,7 +421,9 @@ impl Driver for TcpRail {
         }
     }
 
+    /// To be asked for before each sleep: asking is what arms it for links that wait for room to write.
     fn descriptor(&self) -> Option<i32> {
+        self.arm();
         Some(self.watch.descriptor())
     }
 

@@ -68,6 +68,11 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         self.places[place as usize].as_mut().expect("a linked place holds an entry")
     }
 
+    /// All entries and their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.places.iter().enumerate().filter_map(|(i, e)| e.as_ref().map(|e| (i as u32, e)))
+    }
+
     /// The first entry with this key.
     #[inline]
     pub(crate) fn first(&self, key: &ListKey) -> Option<u32> {

@@ -5,8 +5,9 @@
 
 use super::lists::{ListKey, Listed, Lists, Neighbours};
 use super::request::{Context, Envelope, Source, TagMatch};
-use crate::packet::RequestId;
+use crate::packet::{PeerId, RequestId};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// Data of unexpected messages up to this length lies in the entry itself.
 const INLINE: usize = 22;
@@ -103,6 +104,15 @@ impl Matching {
 
     pub(crate) fn take(&mut self, place: u32) -> Option<Unexpected> {
         self.unexpected.remove(place)
+    }
+
+    /// Forgets the messages of a peer that have only announced themselves.
+    pub(crate) fn forget_requests(&mut self, peer: PeerId) {
+        let announced = |m: &Unexpected| m.envelope.peer == peer && matches!(m.body, Arrived::Rts { .. });
+        let places: Vec<u32> = self.unexpected.iter().filter(|(_, m)| announced(m)).map(|(p, _)| p).collect();
+        for place in places {
+            self.unexpected.remove(place);
+        }
     }
 
     pub(crate) fn unexpected_count(&self) -> usize {

@@ -45,7 +45,7 @@ impl Engine {
     /// Whether anything still has to leave: windows, bodies, orders that rails hold, and packets that a
     /// lossy rail may have to send again.
     pub fn is_drained(&self) -> bool {
-        self.peers.iter().flatten().all(|peer| {
+        self.rails.iter().all(|rail| rail.prepared.is_none()) && self.peers.iter().flatten().all(|peer| {
             let sent = |link: &crate::transfer::link::Link| match link.lossy {
                 true => link.tx.len() == 0 || !link.is_up(),
                 false => link.tx.at_rail() == 0,
@@ -201,6 +201,8 @@ impl Engine {
             rail.prepared.take_if(|prepared| prepared.to == id);
         }
         self.notices.push_back(Notice { peer: id, text: String::from(why) });
+        // What only announced itself cannot come any more; what is here stays deliverable.
+        self.matching.forget_requests(id);
         for request in self.requests_of(id) {
             self.end_with_peer(request, id);
         }

@@ -126,6 +126,9 @@ impl Peer {
 
     /// Submits control frames to the common list.
     pub(super) fn control(&mut self, frame: &nmad_wire::Frame<'_>) {
+        if self.is_gone() {
+            return;
+        }
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
         self.window.submit(None, Entry::control(bytes.into_boxed_slice()));
@@ -142,6 +145,12 @@ impl Peer {
         let before = self.promises.len();
         self.promises.retain(|p| p.landing != landing.0);
         self.promises.len() < before
+    }
+
+    /// The rail that the application wishes, if it may still carry something to this peer.
+    #[inline]
+    pub(super) fn wished(&self, rail: Option<RailId>) -> Option<RailId> {
+        rail.filter(|&rail| self.link(rail).is_some_and(|link| link.state != State::Dead))
     }
 
     /// Whether no rail would get anything.

@@ -32,7 +32,8 @@ impl Engine {
         let mut frame = Vec::new();
         Frame::Rts(rts).encode(&mut frame);
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
-        peer.window.submit(hints.rail, Entry::rts(frame.into_boxed_slice(), hints.priority));
+        let rail = peer.wished(hints.rail);
+        peer.window.submit(rail, Entry::rts(frame.into_boxed_slice(), hints.priority));
         if !hints.unordered && promise.is_none() {
             peer.requested.push((envelope.context.0, envelope.seq, request.0));
         }
@@ -52,6 +53,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(to) else { return };
         peer.requested.retain(|&(_, _, other)| other != request.0);
         peer.bodies.retain(|body| body.request != request);
+        let rail = peer.wished(rail);
         let at = peer.bodies.partition_point(|body| body.priority >= priority);
         peer.bodies.insert(at, Body::new(request, priority, grant.len, rail));
         self.make_ready(to);

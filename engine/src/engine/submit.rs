@@ -58,7 +58,8 @@ impl Engine {
             request: request.0,
         };
         let peer = self.peers[to.0 as usize].as_deref_mut().expect("looked up above");
-        peer.window.submit(hints.rail, Entry::eager(head, data, request, hints.priority));
+        let rail = peer.wished(hints.rail);
+        peer.window.submit(rail, Entry::eager(head, data, request, hints.priority));
         self.make_ready(to);
         request
     }

@@ -50,7 +50,16 @@ impl Engine {
             return;
         }
         (link.state, link.remote, link.progress_at) = (State::Up, Some(remote), now);
+        let orphan = peer.orphans.iter().position(|orphan| orphan.remote == remote);
+        let orphan = orphan.map(|index| peer.orphans.swap_remove(index));
+        let down = orphan.as_ref().is_some_and(|orphan| orphan.down);
+        if let (Some(orphan), Some(link)) = (orphan, peer.link_mut(rail)) {
+            link.rx = orphan.rx;
+        }
         peer.topology_changed(&self.rails);
+        if down {
+            self.give_up(rail, id, "the peer gave it up");
+        }
         self.make_ready(id);
     }
 
@@ -71,8 +80,7 @@ impl Engine {
     fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        let keeps = peer.keeps;
-        let Some(link) = peer.link_mut(rail).filter(|link| keeps && link.tx.is_plausible(ack)) else {
+        let Some(link) = peer.link_mut(rail).filter(|link| link.tx.is_plausible(ack)) else {
             return;
         };
         let full = link.lossy && !link.accepts(usize::MAX);
@@ -163,9 +171,10 @@ impl Engine {
 
     fn is_new_replay(&mut self, now: Instant, from: PeerId, remote: u8, number: u32) -> bool {
         let Some(peer) = self.peer_mut(from) else { return false };
-        let link = peer.links.iter_mut().find(|link| link.remote == Some(remote));
-        // A link that never came up on this side has brought nothing.
-        link.is_none_or(|link| link.rx.accept(now, number))
+        match peer.links.iter_mut().find(|link| link.remote == Some(remote)) {
+            Some(link) => link.rx.accept(now, number),
+            None => peer.orphan(remote).rx.accept(now, number),
+        }
     }
 
     #[inline]
@@ -283,6 +292,9 @@ impl Engine {
     fn on_sent(&mut self, rail: RailId, to: PeerId, number: u32, packet: Option<crate::packet::Packet>) {
         if let Some(notice) = packet.as_ref().filter(|p| is_notice(p)) {
             debug_assert!(!notice.is_empty());
+            if let Some(link) = self.peer_mut(to).and_then(|peer| peer.link_mut(rail)) {
+                link.notices = link.notices.saturating_sub(1);
+            }
             return self.recycle(packet);
         }
         let Some(peer) = self.peer_mut(to) else { return };

@@ -5,12 +5,14 @@ use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::memory::Segments;
-use crate::packet::{Key, Packet, PeerId, RailId};
+use crate::packet::{Key, Packet, PeerId, RailId, RequestId};
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
+use crate::schedule::strategy::Shares;
 use crate::transfer::driver::Order;
 use crate::transfer::rail::Prepared;
 use crate::transfer::retention::{Cargo, ChunkCargo};
+use alloc::vec;
 use alloc::vec::Vec;
 use nmad_wire::{Ack, ChunkHeader, Frame, Kind};
 
@@ -124,11 +126,8 @@ impl Engine {
     #[inline]
     fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
         let Built { mut packet, mut staged, in_place, entries } = built;
-        for request in staged.drain(..) {
-            if let Some(Request::Eager(envelope)) = self.requests.remove(request.0) {
-                self.complete(request, Ok(envelope));
-            }
-        }
+        self.end_staged(&staged);
+        staged.clear();
         self.staged = staged;
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a packet was built for it");
         let limit = peer.packet_max + nmad_wire::MAX_RAILS;
@@ -147,6 +146,16 @@ impl Engine {
         state.counters.packet_bytes += len;
         state.given += len;
         Order::Packet { to: id, number, packet }
+    }
+
+    /// Messages whose data was copied into a packet have ended for their sender.
+    #[inline]
+    pub(super) fn end_staged(&mut self, staged: &[RequestId]) {
+        for &request in staged {
+            if let Some(Request::Eager(envelope)) = self.requests.remove(request.0) {
+                self.complete(request, Ok(envelope));
+            }
+        }
     }
 
     /// Keeps one packet ready for the moment when the rail is idle (P1 section 3.2).
@@ -228,6 +237,7 @@ impl Engine {
         }
         seal(&mut packet, Kind::Notice, 0, link.rx.below());
         link.rx.acknowledged();
+        link.notices += 1;
         self.rails[rail.index()].counters.packets += 1;
         Some(Order::Packet { to: id, number: 0, packet })
     }
@@ -241,7 +251,7 @@ impl Engine {
                 continue;
             }
             let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
-            if link.tx.at_rail() >= depth {
+            if link.at_rail() >= depth {
                 continue;
             }
             if link.ack_is_due(now) {
@@ -298,7 +308,11 @@ fn decide(now: Instant, peer: &mut Peer, rails: &[crate::transfer::rail::Rail]) 
     }
     let views = peer.views(rails);
     for body in peer.bodies.iter_mut().filter(|body| !body.is_decided()) {
-        let shares = body.wish().unwrap_or_else(|| peer.strategy.split(now, body.remaining(), &views));
+        let wish = body.wish().filter(|&rail| views.iter().any(|view| view.rail == rail));
+        let shares = match wish {
+            Some(rail) => Shares::Fixed(vec![(rail, body.remaining())]),
+            None => peer.strategy.split(now, body.remaining(), &views),
+        };
         body.decide(&shares);
     }
 }

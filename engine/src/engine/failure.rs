@@ -9,6 +9,7 @@ use crate::collect::request::{Error, Request, Source};
 use crate::collect::window::Entry;
 use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::schedule::body::Body;
+use crate::schedule::builder::Built;
 use crate::transfer::driver::Order;
 use crate::transfer::link::State;
 use crate::transfer::retention::{Cargo, ChunkCargo, InFlight};
@@ -45,13 +46,14 @@ impl Engine {
     /// Whether anything still has to leave: windows, bodies, orders that rails hold, and packets that a
     /// lossy rail may have to send again.
     pub fn is_drained(&self) -> bool {
-        self.rails.iter().all(|rail| rail.prepared.is_none()) && self.peers.iter().flatten().all(|peer| {
-            let sent = |link: &crate::transfer::link::Link| match link.lossy {
-                true => link.tx.len() == 0 || !link.is_up(),
-                false => link.tx.at_rail() == 0,
-            };
-            peer.has_nothing() && peer.links.iter().all(sent)
-        })
+        self.rails.iter().all(|rail| rail.prepared.is_none())
+            && self.peers.iter().flatten().all(|peer| {
+                let sent = |link: &crate::transfer::link::Link| match link.lossy {
+                    true => link.tx.len() == 0 || !link.is_up(),
+                    false => link.tx.at_rail() == 0,
+                };
+                peer.has_nothing() && peer.links.iter().all(sent)
+            })
     }
 
     /// The peer broke the protocol: it is closed with one message, and nothing else is touched.
@@ -65,8 +67,10 @@ impl Engine {
     pub(super) fn on_link_down(&mut self, from: PeerId, remote: u8) {
         let Some(peer) = self.peer_mut(from) else { return };
         let link = peer.links.iter().find(|link| link.remote == Some(remote) && link.is_up());
-        if let Some(rail) = link.map(|link| link.rail) {
-            self.give_up(rail, from, "the peer gave it up");
+        match link.map(|link| link.rail) {
+            Some(rail) => self.give_up(rail, from, "the peer gave it up"),
+            None if peer.links.iter().any(|link| link.remote == Some(remote)) => {}
+            None => peer.orphan(remote).down = true,
         }
     }
 
@@ -116,7 +120,9 @@ impl Engine {
     /// What a dead link held, and what was meant for it, goes over the other links.
     fn move_over(&mut self, rail: RailId, id: PeerId, lost: Vec<InFlight>) {
         if let Some(prepared) = self.rails[rail.index()].prepared.take_if(|prepared| prepared.to == id) {
-            self.resubmit(id, frames_of(prepared.built.packet));
+            let Built { packet, staged, .. } = prepared.built;
+            self.end_staged(&staged);
+            self.resubmit(id, frames_of(packet));
         }
         let survivor =
             self.peer(id).and_then(|p| p.links.iter().find(|l| l.state != State::Dead)).map(|l| l.rail);

@@ -244,7 +244,8 @@ impl Engine {
 
     /// When somebody should turn the pump although nothing arrived and nobody called: a rail becomes idle
     /// while something waits, or an acknowledgement or a timeout is due on a lossy link.
-    pub fn next_deadline(&self) -> Option<Instant> {        let waits = |rail: &&Rail| !self.ready.is_empty() || rail.prepared.is_some();
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let waits = |rail: &&Rail| !self.ready.is_empty() || rail.prepared.is_some();
         let idle = self.rails.iter().filter(waits).map(|rail| rail.idle_at).min();
         let timers = self.timed.iter().filter_map(|&(peer, rail)| {
             let link = self.peer(peer)?.link(rail)?;
@@ -262,7 +263,9 @@ impl Engine {
     /// Whether a rail might get an order.
     #[inline]
     pub(crate) fn has_orders(&self) -> bool {
-        !self.ready.is_empty() || !self.timed.is_empty() || self.rails.iter().any(|rail| rail.prepared.is_some())
+        !self.ready.is_empty()
+            || !self.timed.is_empty()
+            || self.rails.iter().any(|rail| rail.prepared.is_some())
     }
 
     fn peer(&self, peer: PeerId) -> Option<&Peer> {

@@ -6,7 +6,7 @@ use crate::packet::{LandingId, PeerId, RailId};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Strategy};
 use crate::transfer::credit::Credit;
-use crate::transfer::link::{Link, State};
+use crate::transfer::link::{Arrivals, Link, State};
 use crate::transfer::rail::Rail;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -21,6 +21,15 @@ pub(super) enum Standing {
     /// It said goodbye; the end of its links is no failure.
     Leaving,
     Gone(Arc<str>),
+}
+
+/// A rail of the peer of which the peer told before our own rail did: packets that were replayed elsewhere
+/// may still arrive on it, and it may be down already.
+#[derive(Debug, Default)]
+pub(super) struct Orphan {
+    pub(super) remote: u8,
+    pub(super) rx: Arrivals,
+    pub(super) down: bool,
 }
 
 pub(super) struct Peer {
@@ -39,6 +48,8 @@ pub(super) struct Peer {
     pub(super) promises: Vec<Promise>,
     /// Large sends that wait for their Cts, oldest first: context, sequence number, request.
     pub(super) requested: Vec<(u32, u32, u64)>,
+    /// What is known of the peer's rails whose links have not opened on this side.
+    pub(super) orphans: Vec<Orphan>,
     /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
     pub(super) keeps: bool,
     pub(super) primary: RailId,
@@ -63,6 +74,7 @@ impl Peer {
             credit: Credit::new(credit),
             promises: Vec::new(),
             requested: Vec::new(),
+            orphans: Vec::new(),
             keeps: false,
             primary: RailId(0),
             fastest: RailId(0),
@@ -145,6 +157,16 @@ impl Peer {
         let before = self.promises.len();
         self.promises.retain(|p| p.landing != landing.0);
         self.promises.len() < before
+    }
+
+    /// What is known of a rail of the peer whose link has not opened on this side.
+    pub(super) fn orphan(&mut self, remote: u8) -> &mut Orphan {
+        let known = self.orphans.iter().position(|orphan| orphan.remote == remote);
+        let index = known.unwrap_or_else(|| {
+            self.orphans.push(Orphan { remote, ..Orphan::default() });
+            self.orphans.len() - 1
+        });
+        &mut self.orphans[index]
     }
 
     /// The rail that the application wishes, if it may still carry something to this peer.

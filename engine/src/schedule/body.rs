@@ -3,7 +3,6 @@
 use super::strategy::Shares;
 use crate::packet::RailId;
 use crate::packet::RequestId;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// Who carries a part.
@@ -52,9 +51,9 @@ impl Body {
         self.undecided == 0
     }
 
-    /// Shares that follow from the application's wish.
-    pub(crate) fn wish(&self) -> Option<Shares> {
-        self.rail.map(|rail| Shares::Fixed(vec![(rail, self.undecided)]))
+    /// The rail that the application wishes.
+    pub(crate) fn wish(&self) -> Option<RailId> {
+        self.rail
     }
 
     /// Shares it out as the strategy decided. Shares that do not add up are cut or completed: a mistake of

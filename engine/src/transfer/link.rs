@@ -42,6 +42,8 @@ pub(crate) struct Link {
     pub(crate) rtt: Rtt,
     /// When the peer last acknowledged something new, or the link became busy.
     pub(crate) progress_at: Instant,
+    /// Unnumbered packets that the rail holds.
+    pub(crate) notices: usize,
     /// The rail was told to give it up.
     pub(crate) closing: bool,
 }
@@ -57,8 +59,15 @@ impl Link {
             rx: Arrivals::default(),
             rtt: Rtt::default(),
             progress_at: Instant::default(),
+            notices: 0,
             closing: false,
         }
+    }
+
+    /// Orders that the rail holds.
+    #[inline]
+    pub(crate) fn at_rail(&self) -> usize {
+        self.tx.at_rail() + self.notices
     }
 
     /// Whether it carries traffic.
@@ -70,7 +79,7 @@ impl Link {
     /// Whether another order may go to the rail.
     #[inline]
     pub(crate) fn accepts(&self, depth: usize) -> bool {
-        self.state == State::Up && self.tx.at_rail() < depth && (!self.lossy || self.tx.len() < IN_FLIGHT_MAX)
+        self.state == State::Up && self.at_rail() < depth && (!self.lossy || self.tx.len() < IN_FLIGHT_MAX)
     }
 
     /// Whether an acknowledgement should leave now, without waiting for other traffic.

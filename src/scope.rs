@@ -83,6 +83,34 @@ impl<'s, 'env> Scope<'s, 'env> {
         self.send_with(to, tag, data, Hints::default())
     }
 
+    /// Submits a message on another channel of the session; the scope ends with it all the same.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn send_on(
+        &self,
+        channel: Channel<'s>,
+        to: u32,
+        tag: u64,
+        data: &'env [u8],
+    ) -> Result<Request, SessionError> {
+        channel.submit_send(to, tag, readable(data), Hints::default()).map(|request| self.keep(request))
+    }
+
+    /// Posts a receive on another channel of the session.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn recv_on(
+        &self,
+        channel: Channel<'s>,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &'env mut [u8],
+    ) -> Result<Request, SessionError> {
+        channel.submit_recv(from, tag, writable(buffer)).map(|request| self.keep(request))
+    }
+
     /// Submits a message with hints.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 use super::matching::Arrived;
 use super::request::Envelope;
 use alloc::collections::BTreeMap;
-use hashbrown::HashMap;
+use alloc::vec::Vec;
 
 /// A message that arrived before an earlier one of its flow.
 #[derive(Debug)]
@@ -56,6 +56,12 @@ impl Flow {
         self.early.insert(seq, early).is_none()
     }
 
+    /// Whether later messages wait for earlier ones.
+    #[inline]
+    pub(crate) fn has_early(&self) -> bool {
+        !self.early.is_empty()
+    }
+
     /// The next message in order, if it is already there.
     #[inline]
     pub(crate) fn next_early(&mut self) -> Option<Early> {
@@ -65,48 +71,30 @@ impl Flow {
 
 /// Flows of one peer, by context.
 #[derive(Debug, Default)]
-pub(crate) struct Flows(HashMap<u32, Flow, Mix>);
+pub(crate) struct Flows {
+    flows: Vec<Flow>,
+    /// Place in `flows` of each context.
+    places: BTreeMap<u32, u32>,
+    /// Context and place of the flow that was used last: most often the next one too.
+    last: Option<(u32, u32)>,
+}
 
 impl Flows {
     #[inline]
     pub(crate) fn of(&mut self, context: u32) -> &mut Flow {
-        self.0.entry(context).or_default()
-    }
-}
-
-/// A fixed hash of one number, so that runs repeat bit for bit.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Mix(u64);
-
-impl core::hash::BuildHasher for Mix {
-    type Hasher = Mix;
-
-    #[inline]
-    fn build_hasher(&self) -> Mix {
-        Mix(0)
-    }
-}
-
-impl core::hash::Hasher for Mix {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
+        let place = match self.last {
+            Some((last, place)) if last == context => place,
+            _ => self.find(context),
+        };
+        &mut self.flows[place as usize]
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        let mixed = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 32;
+    fn find(&mut self, context: u32) -> u32 {
+        let place = *self.places.entry(context).or_insert_with(|| {
+            self.flows.push(Flow::default());
+            (self.flows.len() - 1) as u32
+        });
+        self.last = Some((context, place));
+        place
     }
 }

@@ -190,8 +190,10 @@ impl Engine {
         if !peer.credit.received(envelope.len) {
             return Err("more eager data than it was granted");
         }
+        let flow = peer.flows.of(eager.context);
+        flow.large = false;
+        let followed = flow.has_early();
         if eager.flags & flags::UNORDERED == 0 {
-            let flow = peer.flows.of(eager.context);
             match flow.place(eager.seq) {
                 Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
                 Place::Past => return Err("sequence number of an earlier message"),
@@ -206,7 +208,9 @@ impl Engine {
             Some(request) => self.deliver(request, envelope, data, eager.request),
             None => self.matching.keep(envelope, Arrived::copy(data), eager.request),
         }
-        self.continue_flow(from, eager.context);
+        if followed {
+            self.continue_flow(from, eager.context);
+        }
         Ok(())
     }
 
@@ -269,7 +273,6 @@ impl Engine {
         }
         if let Some(peer) = self.peer_mut(envelope.peer) {
             peer.credit.consume(envelope.len);
-            peer.flows.of(envelope.context.0).large = false;
             if theirs != 0 {
                 peer.control(&Frame::Fin(Fin { request: theirs }));
                 self.make_ready(envelope.peer);

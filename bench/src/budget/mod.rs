@@ -1,0 +1,128 @@
+//! What a message costs the engine, without any network: two engines and rails that cost nothing.
+//!
+//! P4 section III allows about 100 ns for a decision on the critical path; on the machines of today that
+//! is 300 to 400 instructions. The cases cover what small messages do: one alone, and a window of them
+//! that shares packets.
+
+#![allow(unsafe_code)]
+
+mod rail;
+
+use nmad_engine::{
+    Config, Context, Driver, Engine, Hints, Instant, PeerId, Segments, Source, Tag, TagMatch, pump,
+};
+use rail::FreeRail;
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// An 8 B message with its receive posted: send and receive together.
+    Eager,
+    /// The same while sixteen of them share each packet.
+    Window,
+    /// An 8 B message that arrives before its receive.
+    Unexpected,
+}
+
+impl Case {
+    /// All of them.
+    pub const ALL: [Case; 3] = [Case::Eager, Case::Window, Case::Unexpected];
+
+    /// By its name on the command line.
+    pub fn named(name: &str) -> Option<Case> {
+        Case::ALL.into_iter().find(|case| case.name() == name)
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Case::Eager => "eager",
+            Case::Window => "window",
+            Case::Unexpected => "unexpected",
+        }
+    }
+
+    /// For the user.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Case::Eager => "8 B eager, send and receive",
+            Case::Window => "8 B eager, 16 in a packet, send and receive",
+            Case::Unexpected => "8 B eager, unexpected, send and receive",
+        }
+    }
+
+    /// Instructions that a message may cost.
+    pub fn budget(self) -> u64 {
+        match self {
+            Case::Eager => 4000,
+            Case::Window => 1800,
+            Case::Unexpected => 5300,
+        }
+    }
+
+    fn window(self) -> usize {
+        if self == Case::Window { 16 } else { 1 }
+    }
+}
+
+struct Host {
+    engine: Engine,
+    rails: Vec<Box<dyn Driver>>,
+}
+
+impl Host {
+    fn turn(&mut self) -> u64 {
+        pump::turn(&mut self.engine, &mut self.rails, &mut || Instant::from_ns(0), true);
+        let mut ended = 0;
+        while let Some(completion) = self.engine.next_completion() {
+            assert!(completion.result.is_ok(), "{completion:?}");
+            ended += 1;
+        }
+        ended
+    }
+}
+
+/// Carries `count` messages from one engine to another.
+pub fn run(case: Case, count: u64) {
+    let (left, right) = FreeRail::pair();
+    let mut hosts = [(0, left), (1, right)].map(|(me, rail)| {
+        let config = Config { me: PeerId(me), ..Config::default() };
+        let mut engine = Engine::new(config).expect("the default strategy exists");
+        let id = engine.add_rail(rail.limits());
+        engine.add_link(PeerId(1 - me), id);
+        Host { engine, rails: vec![Box::new(rail) as Box<dyn Driver>] }
+    });
+    let [sender, receiver] = &mut hosts;
+    for _ in 0..4 {
+        sender.turn();
+        receiver.turn();
+    }
+    let mut memory = [0u64; 32];
+    let mut received = 0;
+    while received < count {
+        if case != Case::Unexpected {
+            post(receiver, case, &mut memory);
+        }
+        for place in 0..case.window() {
+            // SAFETY: `memory` outlives both engines' requests, which end within this round.
+            let data = unsafe { Segments::from_raw((&raw mut memory[place]).cast(), 8) };
+            sender.engine.send(PeerId(1), Context(0), Tag(place as u64), data, Hints::default());
+        }
+        sender.turn();
+        if case == Case::Unexpected {
+            receiver.turn();
+            post(receiver, case, &mut memory);
+        }
+        received += receiver.turn();
+        sender.turn();
+    }
+}
+
+fn post(host: &mut Host, case: Case, memory: &mut [u64; 32]) {
+    for place in 0..case.window() {
+        // SAFETY: as for the sends; receives use the other half of the memory.
+        let into = unsafe { Segments::from_raw((&raw mut memory[16 + place]).cast(), 8) };
+        let tag = TagMatch::Exact(Tag(place as u64));
+        host.engine.recv(Source::Peer(PeerId(0)), Context(0), tag, into);
+    }
+}

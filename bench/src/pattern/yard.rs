@@ -1,0 +1,193 @@
+//! The yardstick's ground: plain sockets between the two ranks over the rails that the session uses.
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use super::{BenchError, Pair};
+use crate::plain::{Listener, Policy, Socket};
+
+/// Connecting and accepting must be over by then.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The rails that both ranks have in common, as plain sockets see them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Yard {
+    lanes: Vec<Lane>,
+}
+
+/// A rail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Lane {
+    /// Name of the rail, for example `tcp/r0`.
+    name: String,
+    /// Our address on it.
+    ours: IpAddr,
+    /// Rate in bytes per second to which software slows the rail down; none: as fast as it is.
+    pace: Option<u64>,
+}
+
+/// An address and the subnet it is on, as a rail says it: `10.0.1.3/24:40123`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    ip: IpAddr,
+    prefix: u32,
+}
+
+impl Yard {
+    /// Finds the rails by asking both ranks; a rail of one that shares no subnet with a rail of the other is
+    /// left out. `throttle` has the rates of rails that are slowed down in software
+    /// ([`newmadeleine::Options::throttle`]).
+    ///
+    /// # Errors
+    /// The ranks have no rail in common that plain sockets could use, or the other rank is gone.
+    pub fn survey(pair: Pair<'_>, throttle: &[u64]) -> Result<Yard, BenchError> {
+        let mine = lanes(pair, throttle);
+        let told: Vec<String> = mine.iter().map(|(place, _)| place.to_text()).collect();
+        let chosen = if pair.is_active() {
+            let theirs: Vec<Place> = pair.hear()?.lines().filter_map(Place::parse).collect();
+            let matches = matches(&mine.iter().map(|(place, _)| *place).collect::<Vec<_>>(), &theirs);
+            let numbers: Vec<String> = matches.iter().map(|(_, theirs)| theirs.to_string()).collect();
+            pair.tell(&numbers.join(" "))?;
+            matches.into_iter().map(|(ours, _)| ours).collect()
+        } else {
+            pair.tell(&told.join("\n"))?;
+            pair.hear()?.split(' ').filter_map(|number| number.parse().ok()).collect::<Vec<usize>>()
+        };
+        let lanes: Vec<Lane> =
+            chosen.iter().filter_map(|&number| mine.get(number)).map(|(_, lane)| lane.clone()).collect();
+        match lanes.is_empty() {
+            true => {
+                Err(BenchError::Job("the two ranks have no rail with an address in common to compare with".into()))
+            }
+            false => Ok(Yard { lanes }),
+        }
+    }
+
+    /// Names of the rails, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.lanes.iter().map(|lane| lane.name.as_str())
+    }
+
+    /// How many rails there are.
+    pub fn count(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// A connected socket over each of the `rails` (their numbers in the order of [`Yard::names`]), all under
+    /// one policy.
+    ///
+    /// # Errors
+    /// A socket cannot be opened within ten seconds.
+    pub fn open(&self, pair: Pair<'_>, rails: &[usize], policy: &Policy) -> Result<Vec<Socket>, BenchError> {
+        let lanes: Vec<&Lane> = rails.iter().filter_map(|&rail| self.lanes.get(rail)).collect();
+        if pair.is_active() {
+            let addresses = pair.hear()?;
+            return lanes.iter().zip(addresses.lines()).map(|(lane, to)| lane.connect(to, policy)).collect();
+        }
+        let listen = |lane: &&Lane| lane.listen(policy);
+        let listeners: Vec<(Listener, SocketAddr)> = lanes.iter().map(listen).collect::<Result<_, _>>()?;
+        let addresses: Vec<String> = listeners.iter().map(|(_, at)| at.to_string()).collect();
+        pair.tell(&addresses.join("\n"))?;
+        let accept = |(listener, at): &(Listener, SocketAddr)| {
+            listener.accept(LIMIT).map_err(BenchError::socket(format!("wait for the other rank at {at}")))
+        };
+        listeners.iter().map(accept).collect()
+    }
+
+    /// [`Yard::open`] for one rail.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn open_one(&self, pair: Pair<'_>, rail: usize, policy: &Policy) -> Result<Socket, BenchError> {
+        let none = || BenchError::Job(format!("there is no rail number {rail}"));
+        self.open(pair, &[rail], policy)?.pop().ok_or_else(none)
+    }
+}
+
+impl Lane {
+    fn policy(&self, policy: &Policy) -> Policy {
+        Policy { pace: self.pace, ..policy.clone() }
+    }
+
+    fn connect(&self, to: &str, policy: &Policy) -> Result<Socket, BenchError> {
+        let wrong = || BenchError::Job(format!("the other rank listens at `{to}`, which is no address"));
+        let to: SocketAddr = to.parse().map_err(|_| wrong())?;
+        Socket::connect(Some(self.ours), to, &self.policy(policy), LIMIT)
+            .map_err(BenchError::socket(format!("connect from {} to {to}", self.ours)))
+    }
+
+    fn listen(&self, policy: &Policy) -> Result<(Listener, SocketAddr), BenchError> {
+        let fail = || BenchError::socket(format!("listen at {}", self.ours));
+        let listener =
+            Listener::open(SocketAddr::new(self.ours, 0), &self.policy(policy)).map_err(fail())?;
+        let at = listener.addr().map_err(fail())?;
+        Ok((listener, at))
+    }
+}
+
+/// The rails of this rank that lead to the other one, and have an address.
+fn lanes(pair: Pair<'_>, throttle: &[u64]) -> Vec<(Place, Lane)> {
+    let rails = pair.session.rails().into_iter().enumerate();
+    let lane = |(number, rail): (usize, newmadeleine::RailInfo)| {
+        let place = Place::parse(&rail.address).filter(|_| rail.peers > 0)?;
+        let pace = throttle.get(number).copied();
+        Some((place, Lane { name: rail.name, ours: place.ip, pace }))
+    };
+    rails.filter_map(lane).collect()
+}
+
+/// Pairs of rails (ours, theirs) on one subnet; each rail is used once.
+fn matches(ours: &[Place], theirs: &[Place]) -> Vec<(usize, usize)> {
+    let mut free: Vec<usize> = (0..theirs.len()).collect();
+    let partner = |(number, place): (usize, &Place)| {
+        let at = free.iter().position(|&other| place.shares_subnet(&theirs[other]))?;
+        Some((number, free.remove(at)))
+    };
+    ours.iter().enumerate().filter_map(partner).collect()
+}
+
+impl Place {
+    /// None if it is no address of an IP rail.
+    fn parse(text: &str) -> Option<Place> {
+        let (ip, rest) = text.split_once('/')?;
+        let (prefix, _port) = rest.split_once(':')?;
+        Some(Place { ip: ip.parse().ok()?, prefix: prefix.parse().ok()? })
+    }
+
+    fn to_text(self) -> String {
+        format!("{}/{}:0", self.ip, self.prefix)
+    }
+
+    fn shares_subnet(&self, other: &Place) -> bool {
+        let same_bits = match (self.ip, other.ip) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
+            (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
+            _ => return false,
+        };
+        same_bits >= self.prefix
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(texts: &[&str]) -> Vec<Place> {
+        texts.iter().map(|text| Place::parse(text).expect(text)).collect()
+    }
+
+    #[test]
+    fn rails_are_matched_by_subnet_and_used_once() {
+        let ours = places(&["10.0.0.1/24:5", "10.0.1.1/24:6", "fd00::1/64:7"]);
+        let theirs = places(&["fd00::2/64:1", "10.0.1.2/24:1", "192.168.0.1/16:1"]);
+        assert_eq!(matches(&ours, &theirs), [(1, 1), (2, 0)]);
+        let twice = places(&["127.0.0.1/8:1", "127.0.0.1/8:2"]);
+        assert_eq!(matches(&twice, &twice), [(0, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn what_is_no_address_is_no_place() {
+        for text in ["", "shm", "10.0.0.1:5", "10.0.0.1/x:5"] {
+            assert_eq!(Place::parse(text), None, "{text}");
+        }
+    }
+}

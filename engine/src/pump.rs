@@ -9,16 +9,17 @@ use crate::transfer::driver::Driver;
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
-/// One pass: looks at every rail once, then feeds the rails. `urgent`: the caller waits, so nobody will
-/// add to the window and it is released at once. Returns whether anything happened.
+/// One pass: looks at every rail once, then feeds the rails. `now` is the time of what is found, and may be
+/// some microseconds old; the clock is only read to post something. `urgent`: the caller waits, so nobody
+/// will add to the window and it is released at once. Returns whether anything happened.
 #[inline]
 pub fn turn(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
+    now: Instant,
     clock: &mut dyn FnMut() -> Instant,
     urgent: bool,
 ) -> bool {
-    let now = clock();
     let mut happened = false;
     for (index, rail) in rails.iter_mut().enumerate() {
         let id = RailId(index as u8);
@@ -27,16 +28,16 @@ pub fn turn(
             engine.handle(now, id, event);
         });
     }
-    push(engine, rails, clock, now, urgent) || happened
+    push(engine, rails, now, clock, urgent) || happened
 }
 
-/// Feeds the rails without looking at them first: what a submission does. `now` is the time.
+/// Feeds the rails without looking at them first: what a submission does. `now` may be a little old.
 #[inline]
 pub fn push(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
-    clock: &mut dyn FnMut() -> Instant,
     now: Instant,
+    clock: &mut dyn FnMut() -> Instant,
     urgent: bool,
 ) -> bool {
     if engine.has_errands() {
@@ -46,13 +47,14 @@ pub fn push(
         return false;
     }
     let mut happened = false;
-    let mut from = now;
+    // Who waits does not wait for the clock either; the cost of posting is known from other times.
+    let mut from = if urgent { None } else { Some(clock()) };
     for (index, rail) in rails.iter_mut().enumerate() {
         let id = RailId(index as u8);
-        if feed(engine, rail.as_mut(), id, from, urgent) {
+        if feed(engine, rail.as_mut(), id, from.unwrap_or(now), urgent) {
             let until = clock();
             engine.posted(id, from, until);
-            from = until;
+            from = Some(until);
             happened = true;
         }
     }

@@ -15,6 +15,8 @@ pub type Outcome = Result<Envelope, Error>;
 
 /// Nobody sleeps longer than this without looking at the rails: some have timers of their own.
 const SLEEP_MAX: Duration = Duration::from_ms(50);
+/// Turns of the pump for each reading of the clock, while nothing is posted.
+const CLOCK_EVERY: u32 = 8;
 /// And no longer than this when a rail cannot say when it has something.
 const SLEEP_BLIND: Duration = Duration::from_us(200);
 
@@ -39,8 +41,9 @@ pub(crate) struct Core {
     pub(crate) rails: Vec<Box<dyn Driver>>,
     results: Results,
     notices: Vec<Notice>,
-    /// When the pump was last turned.
+    /// The time, as of one of the last turns.
     now: Instant,
+    turns: u32,
 }
 
 impl Node {
@@ -49,8 +52,14 @@ impl Node {
     /// # Errors
     /// The system has no descriptor or thread left.
     pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle) -> std::io::Result<Node> {
-        let core =
-            Core { engine, rails, results: Results::default(), notices: Vec::new(), now: Instant::default() };
+        let core = Core {
+            engine,
+            rails,
+            results: Results::default(),
+            notices: Vec::new(),
+            now: Instant::default(),
+            turns: 0,
+        };
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let shared =
             Shared { core: Mutex::new(core), clock: Clock::start(), sleepers: AtomicUsize::new(0), alarm };
@@ -172,7 +181,8 @@ impl Node {
                 continue;
             }
             match self.idle.stage(core.now.since(*active)) {
-                Stage::Spin => std::hint::spin_loop(),
+                // Looking at a rail costs a system call: that is pause enough.
+                Stage::Spin => {}
                 Stage::Yield => {
                     drop(core);
                     std::thread::yield_now();
@@ -208,14 +218,16 @@ impl Shared {
     /// Feeds the rails without looking at them.
     #[inline]
     fn push(&self, core: &mut Core, urgent: bool) {
-        core.now = self.clock.now();
-        let now = core.now;
-        let Core { engine, rails, .. } = core;
-        let mut clock = || self.clock.now();
-        let fed = pump::push(engine, rails, &mut clock, now, urgent);
+        let Core { engine, rails, now, .. } = core;
+        let found_at = *now;
+        let mut clock = || {
+            *now = self.clock.now();
+            *now
+        };
+        let fed = pump::push(engine, rails, found_at, &mut clock, urgent);
         // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
-        if !fed && engine.next_deadline().is_some_and(|deadline| deadline <= now) {
-            pump::turn(engine, rails, &mut clock, urgent);
+        if !fed && engine.next_deadline().is_some_and(|deadline| deadline <= *now) {
+            pump::turn(engine, rails, found_at, &mut || self.clock.now(), urgent);
         }
         self.collect(core);
     }
@@ -223,12 +235,18 @@ impl Shared {
     /// One turn of the pump.
     #[inline]
     pub(crate) fn turn(&self, core: &mut Core, urgent: bool) -> bool {
-        let Core { engine, rails, now, .. } = core;
+        let Core { engine, rails, now, turns, .. } = core;
+        // Reading the clock costs as much as a tenth of a look at a rail; who spins does it now and then.
+        *turns = turns.wrapping_add(1);
+        if *turns % CLOCK_EVERY == 0 {
+            *now = self.clock.now();
+        }
+        let found_at = *now;
         let mut clock = || {
             *now = self.clock.now();
             *now
         };
-        let happened = pump::turn(engine, rails, &mut clock, urgent);
+        let happened = pump::turn(engine, rails, found_at, &mut clock, urgent);
         if happened {
             self.collect(core);
         }

@@ -72,7 +72,8 @@ struct Host {
 
 impl Host {
     fn turn(&mut self) -> u64 {
-        pump::turn(&mut self.engine, &mut self.rails, &mut || Instant::from_ns(0), true);
+        let now = Instant::from_ns(0);
+        pump::turn(&mut self.engine, &mut self.rails, now, &mut || now, true);
         let mut ended = 0;
         while let Some(completion) = self.engine.next_completion() {
             assert!(completion.result.is_ok(), "{completion:?}");

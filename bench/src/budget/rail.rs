@@ -30,8 +30,15 @@ impl FreeRail {
             fresh: true,
             batch: Vec::new(),
         };
-        let right =
-            FreeRail { peer: PeerId(0), out: back, incoming: there, sent: returned, read: sent, fresh: true, batch: Vec::new() };
+        let right = FreeRail {
+            peer: PeerId(0),
+            out: back,
+            incoming: there,
+            sent: returned,
+            read: sent,
+            fresh: true,
+            batch: Vec::new(),
+        };
         (left, right)
     }
 }
@@ -46,7 +53,15 @@ impl Driver for FreeRail {
     }
 
     fn limits(&self) -> Limits {
-        Limits { packet: 64 << 10, chunk: 1 << 20, gather: 0, depth: 8, lossy: false, bandwidth: 0, latency_ns: 0 }
+        Limits {
+            packet: 64 << 10,
+            chunk: 1 << 20,
+            gather: 0,
+            depth: 8,
+            lossy: false,
+            bandwidth: 0,
+            latency_ns: 0,
+        }
     }
 
     fn open(&mut self, landing: LandingId, _: PeerId, _: Segments) -> Key {

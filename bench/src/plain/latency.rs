@@ -1,9 +1,8 @@
 //! Half round trip of a short message over one socket, both sides spinning.
-use std::io::{self, Read};
+use std::io;
 use std::time::{Duration, Instant};
 
 use super::Socket;
-use super::wait::{moved, timed_out};
 
 /// A ping-pong; both sides must use the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +34,7 @@ pub fn measure(socket: &mut Socket, plan: &Plan) -> io::Result<Vec<f64>> {
         let start = Instant::now();
         for _ in 0..rounds {
             socket.send_all(&message, deadline)?;
-            recv_spinning(socket, &mut message, deadline)?;
+            socket.recv_spinning(&mut message, deadline)?;
         }
         if batch > 0 {
             samples.push(start.elapsed().as_secs_f64() * 1e6 / (2 * rounds) as f64);
@@ -49,26 +48,8 @@ pub fn answer(socket: &mut Socket, plan: &Plan) -> io::Result<()> {
     let deadline = Instant::now() + plan.limit;
     let mut message = vec![0u8; plan.len.max(1)];
     for _ in 0..(plan.batches + 1) * plan.rounds.max(1) {
-        recv_spinning(socket, &mut message, deadline)?;
+        socket.recv_spinning(&mut message, deadline)?;
         socket.send_all(&message, deadline)?;
-    }
-    Ok(())
-}
-
-/// Fills `into` without ever sleeping. The clock is looked at every thousandth time only: reading it costs a
-/// fifth of an empty receive, and would blur what is measured.
-fn recv_spinning(socket: &mut Socket, into: &mut [u8], deadline: Instant) -> io::Result<()> {
-    let mut at = 0;
-    let mut empty = 0u32;
-    while at < into.len() {
-        if let Some(len) = moved(socket.stream.read(&mut into[at..]))? {
-            at += len;
-            continue;
-        }
-        empty += 1;
-        if empty.is_multiple_of(1000) && Instant::now() >= deadline {
-            return Err(timed_out());
-        }
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | half round trip of a short message | [`latency::measure`] | [`latency::answer`] |
 //! | bulk, one way or back and forth | [`bandwidth::measure`] | [`bandwidth::answer`] |
+//! | rate of short messages | [`rate::measure`] | [`rate::answer`] |
 //! | bulk over several rails at once | [`rails::measure`] | [`rails::answer`] |
 //!
 //! "Plain" means what a careful programmer does with one thread, non-blocking sockets and user memory; which
@@ -15,7 +16,9 @@
 //! with `TimedOut` if the other side does not answer. This module knows nothing of NewMadeleine.
 pub mod bandwidth;
 pub mod latency;
+mod pace;
 pub mod rails;
+pub mod rate;
 mod socket;
 mod wait;
 

@@ -95,7 +95,7 @@ fn byte_at(index: usize) -> u8 {
 }
 
 /// Sends `data` over all sockets and returns the bytes of it that each carried.
-fn send(sockets: &[Socket], data: &[u8], longest: usize, deadline: Instant) -> io::Result<Vec<usize>> {
+fn send(sockets: &mut [Socket], data: &[u8], longest: usize, deadline: Instant) -> io::Result<Vec<usize>> {
     let mut places = (0..data.len()).step_by(longest);
     let mut next = || places.next().map(|at| Outgoing::new(at, &data[at..data.len().min(at + longest)]));
     let mut lanes: Vec<Option<Outgoing<'_>>> = sockets.iter().map(|_| None).collect();
@@ -103,12 +103,14 @@ fn send(sockets: &[Socket], data: &[u8], longest: usize, deadline: Instant) -> i
     let mut wait = Wait::new(sockets[0].spin, deadline);
     loop {
         let mut progressed = false;
-        for (rail, socket) in sockets.iter().enumerate() {
+        for (rail, socket) in sockets.iter_mut().enumerate() {
             if lanes[rail].is_none() {
                 lanes[rail] = next();
             }
             let Some(piece) = &mut lanes[rail] else { continue };
-            let Some(len) = piece.push(&socket.stream)? else { continue };
+            let allowed = socket.allowed(longest);
+            let Some(len) = piece.push(&socket.stream, allowed)? else { continue };
+            socket.spend(len);
             carried[rail] += len;
             progressed = true;
             if piece.is_done() {

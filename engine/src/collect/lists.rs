@@ -7,25 +7,57 @@
 
 use alloc::vec::Vec;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
-/// What entries are found by; `None` is a wildcard.
+/// What entries are found by, wildcards included; plain numbers, since it is hashed and compared for every
+/// message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListKey {
-    pub(crate) context: u32,
-    pub(crate) peer: Option<u32>,
-    pub(crate) tag: Option<u64>,
+    tag: u64,
+    context: u32,
+    peer: u32,
+    wild: u32,
 }
 
 impl ListKey {
+    const ANY_PEER: u32 = 1;
+    const ANY_TAG: u32 = 2;
+
+    #[inline]
+    pub(crate) fn new(context: u32, peer: Option<u32>, tag: Option<u64>) -> Self {
+        let wild = u32::from(peer.is_none()) * Self::ANY_PEER + u32::from(tag.is_none()) * Self::ANY_TAG;
+        ListKey { tag: tag.unwrap_or(0), context, peer: peer.unwrap_or(0), wild }
+    }
+
+    /// The key with both names.
+    #[inline]
+    pub(crate) fn exact(context: u32, peer: u32, tag: u64) -> Self {
+        ListKey { tag, context, peer, wild: 0 }
+    }
+
+    /// The same with wildcards instead of the names.
+    #[inline]
+    pub(crate) fn widened(self, any_peer: bool, any_tag: bool) -> Self {
+        ListKey {
+            tag: if any_tag { 0 } else { self.tag },
+            peer: if any_peer { 0 } else { self.peer },
+            wild: u32::from(any_peer) * Self::ANY_PEER + u32::from(any_tag) * Self::ANY_TAG,
+            ..self
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_wild(&self) -> bool {
+        self.wild != 0
+    }
+
     /// A fixed mixing function, so that runs repeat bit for bit (multiply and fold, as in wyhash).
     #[inline]
     fn hash(&self) -> u64 {
-        let peer = self.peer.map_or(1 << 40, u64::from) | u64::from(self.tag.is_none()) << 41;
-        let a = (u64::from(self.context) << 42 ^ peer) ^ 0x9e37_79b9_7f4a_7c15;
-        let b = self.tag.unwrap_or(0) ^ 0xd1b5_4a32_d192_ed03;
-        let product = u128::from(a).wrapping_mul(u128::from(b | 1));
-        let folded = (product as u64) ^ (product >> 64) as u64;
-        (folded ^ a.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        let names = u64::from(self.context) << 32 | u64::from(self.peer);
+        let a = names ^ 0x9e37_79b9_7f4a_7c15 ^ u64::from(self.wild) << 30;
+        let product = u128::from(a) * u128::from(self.tag ^ 0xd1b5_4a32_d192_ed03);
+        ((product as u64) ^ (product >> 64) as u64 ^ a).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
@@ -87,11 +119,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
         let place = self.place(entry);
         for class in 0..N {
-            let key = self.at(place).key(class);
-            match self.head(&key) {
-                Some(head) => self.link_before(head, place, class),
-                None => self.begin(place, class, &key),
-            }
+            self.append(place, class);
         }
         place
     }
@@ -120,15 +148,22 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         (self.places.len() - 1) as u32
     }
 
-    fn head(&self, key: &ListKey) -> Option<u32> {
-        self.first(key)
-    }
-
-    fn begin(&mut self, place: u32, class: usize, key: &ListKey) {
-        self.at(place).neighbours()[class] = Neighbours { prev: place, next: place };
+    #[inline]
+    fn append(&mut self, place: u32, class: usize) {
+        let key = self.at(place).key(class);
         let places = &self.places;
+        let same = |&head: &u32| head_key::<T, N>(places, head) == key;
         let rehash = |&head: &u32| head_key::<T, N>(places, head).hash();
-        self.heads.insert_unique(key.hash(), place * N as u32 + class as u32, rehash);
+        match self.heads.entry(key.hash(), same, rehash) {
+            Entry::Occupied(found) => {
+                let head = *found.get() / N as u32;
+                self.link_before(head, place, class);
+            }
+            Entry::Vacant(vacant) => {
+                vacant.insert(place * N as u32 + class as u32);
+                self.at(place).neighbours()[class] = Neighbours { prev: place, next: place };
+            }
+        }
     }
 
     fn link_before(&mut self, head: u32, place: u32, class: usize) {
@@ -138,19 +173,18 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         self.at(head).neighbours()[class].prev = place;
     }
 
+    #[inline]
     fn unlink(&mut self, place: u32, class: usize) {
         let key = self.at(place).key(class);
         let Neighbours { prev, next } = self.at(place).neighbours()[class];
-        let places = &self.places;
-        let same = |&head: &u32| head_key::<T, N>(places, head) == key;
-        if next == place {
-            if let Ok(entry) = self.heads.find_entry(key.hash(), same) {
-                entry.remove();
+        let own = place * N as u32 + class as u32;
+        // Found by its own place: only the head of a list is in the table.
+        if let Ok(mut found) = self.heads.find_entry(key.hash(), |&head| head == own) {
+            if next == place {
+                found.remove();
+                return;
             }
-            return;
-        }
-        if let Some(head) = self.heads.find_mut(key.hash(), same).filter(|head| **head / N as u32 == place) {
-            *head = next * N as u32 + class as u32;
+            *found.get_mut() = next * N as u32 + class as u32;
         }
         self.at(prev).neighbours()[class].next = next;
         self.at(next).neighbours()[class].prev = prev;

@@ -45,12 +45,10 @@ pub(crate) struct Unexpected {
 }
 
 impl Listed<4> for Unexpected {
+    #[inline]
     fn key(&self, class: usize) -> ListKey {
-        ListKey {
-            context: self.envelope.context.0,
-            peer: (class & 1 == 0).then_some(self.envelope.peer.0),
-            tag: (class & 2 == 0).then_some(self.envelope.tag.0),
-        }
+        let Envelope { context, peer, tag, .. } = self.envelope;
+        ListKey::exact(context.0, peer.0, tag.0).widened(class & 1 != 0, class & 2 != 0)
     }
 
     fn neighbours(&mut self) -> &mut [Neighbours; 4] {
@@ -69,6 +67,7 @@ struct Posted {
 }
 
 impl Listed<1> for Posted {
+    #[inline]
     fn key(&self, _: usize) -> ListKey {
         self.key
     }
@@ -123,7 +122,7 @@ impl Matching {
     #[inline]
     pub(crate) fn post(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) -> u32 {
         let key = key(from, context, tag);
-        self.wild += usize::from(is_wild(&key));
+        self.wild += usize::from(key.is_wild());
         self.turn += 1;
         self.posted.insert(Posted { request, key, turn: self.turn, neighbours: Default::default() })
     }
@@ -131,14 +130,13 @@ impl Matching {
     /// Whether a message with this exact key would go to the receive at `place`.
     pub(crate) fn is_first(&self, place: u32) -> bool {
         let Some(posted) = self.posted.get(place) else { return false };
-        let (Some(_), Some(_)) = (posted.key.peer, posted.key.tag) else { return false };
-        self.first(posted.key) == Some(place)
+        !posted.key.is_wild() && self.first(posted.key) == Some(place)
     }
 
     /// Takes back a receive that is not matched yet.
     pub(crate) fn retract(&mut self, place: u32) {
         if let Some(posted) = self.posted.remove(place) {
-            self.wild -= usize::from(is_wild(&posted.key));
+            self.wild -= usize::from(posted.key.is_wild());
         }
     }
 
@@ -148,10 +146,9 @@ impl Matching {
         if self.posted.len() == 0 {
             return None;
         }
-        let exact =
-            ListKey { context: envelope.context.0, peer: Some(envelope.peer.0), tag: Some(envelope.tag.0) };
+        let exact = ListKey::exact(envelope.context.0, envelope.peer.0, envelope.tag.0);
         let posted = self.posted.remove(self.first(exact)?)?;
-        self.wild -= usize::from(is_wild(&posted.key));
+        self.wild -= usize::from(posted.key.is_wild());
         Some(posted.request)
     }
 
@@ -166,21 +163,14 @@ impl Matching {
         if self.wild == 0 {
             return named;
         }
-        let any_source = ListKey { peer: None, ..exact };
-        let others = [any_source, ListKey { tag: None, ..exact }, ListKey { tag: None, ..any_source }];
+        let others = [exact.widened(true, false), exact.widened(false, true), exact.widened(true, true)];
         let all = others.iter().filter_map(|key| self.posted.first(key)).chain(named);
         all.min_by_key(|&place| self.posted.get(place).map_or(u64::MAX, |p| p.turn))
     }
 }
 
 fn key(from: Source, context: Context, tag: TagMatch) -> ListKey {
-    ListKey {
-        context: context.0,
-        peer: if let Source::Peer(peer) = from { Some(peer.0) } else { None },
-        tag: if let TagMatch::Exact(tag) = tag { Some(tag.0) } else { None },
-    }
-}
-
-fn is_wild(key: &ListKey) -> bool {
-    key.peer.is_none() || key.tag.is_none()
+    let peer = if let Source::Peer(peer) = from { Some(peer.0) } else { None };
+    let tag = if let TagMatch::Exact(tag) = tag { Some(tag.0) } else { None };
+    ListKey::new(context.0, peer, tag)
 }

@@ -50,9 +50,9 @@ impl Engine {
         errand
     }
 
-    /// Posting took the caller's core from `from` to `until`.
+    /// Posting took the caller's core from `from` to `until`; without `from` it took as long as last time.
     #[inline]
-    pub fn posted(&mut self, rail: RailId, from: Instant, until: Instant) {
+    pub fn posted(&mut self, rail: RailId, from: Option<Instant>, until: Instant) {
         if let Some(rail) = self.rails.get_mut(rail.index()) {
             rail.posted(from, until);
         }

@@ -49,6 +49,8 @@ pub(crate) struct Rail {
     pub(crate) errands: VecDeque<Order>,
     /// Bytes given since the last report of a post; the wire's part of the clock.
     pub(crate) given: u64,
+    /// What posting took of the core, the last time that it was measured.
+    post_cost: Duration,
     /// A packet that waits for the rail to be idle.
     pub(crate) prepared: Option<Prepared>,
 }
@@ -69,6 +71,7 @@ impl Rail {
             openings: VecDeque::new(),
             errands: VecDeque::new(),
             given: 0,
+            post_cost: Duration::ZERO,
             prepared: None,
         }
     }
@@ -77,8 +80,10 @@ impl Rail {
     /// was given, and for as long again as the posting took, whichever ends later: at most half of the
     /// core's time goes into posting (DESIGN section 3).
     #[inline]
-    pub(crate) fn posted(&mut self, from: Instant, until: Instant) {
-        let core = until + until.since(from);
+    pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
+        let from = from.unwrap_or(until - self.post_cost);
+        self.post_cost = until.since(from);
+        let core = until + self.post_cost;
         let wire = from.max(self.idle_at) + self.wire_time(self.given);
         self.given = 0;
         self.idle_at = self.idle_at.max(core).max(wire);

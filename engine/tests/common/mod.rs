@@ -117,7 +117,13 @@ impl Host {
     pub fn turn(&mut self, urgent: bool) {
         self.now += 1000;
         let now = self.now;
-        pump::turn(&mut self.engine, &mut self.rails, &mut || Instant::from_ns(now), urgent);
+        pump::turn(
+            &mut self.engine,
+            &mut self.rails,
+            Instant::from_ns(now),
+            &mut || Instant::from_ns(now),
+            urgent,
+        );
         while let Some(Completion { request, result }) = self.engine.next_completion() {
             assert!(self.done.insert(request, result).is_none(), "{request:?} ended twice");
         }

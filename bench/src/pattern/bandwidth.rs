@@ -1,0 +1,172 @@
+//! Bulk data: back and forth, or one way.
+use std::time::{Duration, Instant};
+
+use newmadeleine::Hints;
+
+use super::latency::ping_pong;
+use super::ours::contestants;
+use super::{BenchError, Contestant, Kind, Pair, Row, Yard, interleave};
+use crate::plain::bandwidth::{self as plain, Way};
+use crate::plain::{Policy, Socket, rails};
+
+const TAG: u64 = 2;
+/// A measurement that takes longer than this has hung.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What to measure; both ranks must have the same plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Lengths of messages in bytes.
+    pub lens: Vec<usize>,
+    /// Turns of each contestant; one sample each.
+    pub repeat: usize,
+    /// Which way the data goes.
+    pub way: Way,
+    /// Strategies to try; none keeps the session's.
+    pub strategies: Vec<String>,
+}
+
+impl Plan {
+    /// The sizes of a table of bandwidths: 64 KiB to 64 MiB.
+    pub const LENS: [usize; 6] = plain::Plan::LENS;
+}
+
+/// Messages of one sample: about 32 MiB of them, so that bursts of a rail average out.
+pub fn count(len: usize) -> usize {
+    ((32 << 20) / len.max(1)).clamp(2, 200)
+}
+
+/// Measures MB/s, beside plain sockets over the rails of `yard` if there is one: several policies over one
+/// rail, all rails at once if there are several. `each` is told every row at the active rank.
+///
+/// # Errors
+/// A rank, a rail or a socket fails.
+pub fn run(
+    pair: Pair<'_>,
+    plan: &Plan,
+    yard: Option<&Yard>,
+    each: &mut dyn FnMut(&Row),
+) -> Result<(), BenchError> {
+    for &len in &plan.lens {
+        let turn = |buffer: &mut Vec<u8>| {
+            buffer.resize(len, 1);
+            match plan.way {
+                Way::PingPong => back_and_forth(pair, buffer),
+                Way::OneWay => one_way(pair, buffer, count(len), Hints::default()),
+            }
+        };
+        let mut all = contestants(pair, &plan.strategies, &turn);
+        if let Some(yard) = yard {
+            all.extend(yardsticks(pair, plan.way, len, yard)?);
+        }
+        let row = interleave(len, plan.repeat, &mut all)?;
+        if pair.is_active() {
+            each(&row);
+        }
+    }
+    Ok(())
+}
+
+fn back_and_forth(pair: Pair<'_>, buffer: &mut [u8]) -> Result<f64, BenchError> {
+    let rounds = count(buffer.len()) / 2;
+    ping_pong(pair, buffer, 1)?;
+    let start = Instant::now();
+    ping_pong(pair, buffer, rounds)?;
+    Ok(mb_per_s(2 * rounds * buffer.len(), start))
+}
+
+/// One message after the other the same way; an empty message at the end says that all have arrived.
+///
+/// # Errors
+/// The other rank is gone.
+pub fn one_way(pair: Pair<'_>, buffer: &mut [u8], count: usize, hints: Hints) -> Result<f64, BenchError> {
+    stream(pair, buffer, 1, hints)?;
+    let start = Instant::now();
+    stream(pair, buffer, count, hints)?;
+    Ok(mb_per_s(count * buffer.len(), start))
+}
+
+fn stream(pair: Pair<'_>, buffer: &mut [u8], count: usize, hints: Hints) -> Result<(), BenchError> {
+    let Pair { session, other } = pair;
+    if pair.is_active() {
+        let channel = session.channel(0)?;
+        for _ in 0..count {
+            channel.send_with(other, TAG, buffer, hints)?;
+        }
+        session.recv(other, TAG, &mut [])?;
+    } else {
+        for _ in 0..count {
+            session.recv(other, TAG, buffer)?;
+        }
+        session.send(other, TAG, &[])?;
+    }
+    Ok(())
+}
+
+/// Millions of bytes per second since `start`.
+pub(super) fn mb_per_s(bytes: usize, start: Instant) -> f64 {
+    bytes as f64 / 1e6 / start.elapsed().as_secs_f64()
+}
+
+/// Plain sockets: the best that a careful programmer gets depends on the machine, so there are several.
+fn yardsticks<'a>(
+    pair: Pair<'a>,
+    way: Way,
+    len: usize,
+    yard: &Yard,
+) -> Result<Vec<Contestant<'a>>, BenchError> {
+    let all: Vec<usize> = (0..yard.count()).collect();
+    if all.len() > 1 {
+        let sockets = yard.open(pair, &all, &Policy::default())?;
+        return Ok(vec![at_once("plain, all rails one way", pair, sockets, len)]);
+    }
+    let one = |(name, policy): &(&str, Policy)| {
+        Ok(single(name, pair, yard.open_one(pair, 0, policy)?, plan_of_turn(len, way)))
+    };
+    policies().iter().map(one).collect()
+}
+
+fn plan_of_turn(len: usize, way: Way) -> plain::Plan {
+    let messages = match way {
+        Way::OneWay => count(len),
+        Way::PingPong => count(len) / 2,
+    };
+    plain::Plan { len, way, batches: 1, messages, limit: LIMIT }
+}
+
+/// One socket.
+pub fn single<'a>(name: &str, pair: Pair<'a>, mut socket: Socket, plan: plain::Plan) -> Contestant<'a> {
+    Contestant::new(name, Kind::Yardstick, move || {
+        let fail = BenchError::socket("transfer");
+        match pair.is_active() {
+            true => plain::measure(&mut socket, &plan).map(|samples| samples[0]).map_err(fail),
+            false => plain::answer(&mut socket, &plan).map(|()| 0.0).map_err(fail),
+        }
+    })
+}
+
+/// A socket on each rail, which share each message.
+pub fn at_once<'a>(name: &str, pair: Pair<'a>, mut sockets: Vec<Socket>, len: usize) -> Contestant<'a> {
+    // Pieces small enough for all rails to end together.
+    let piece = (len / (4 * sockets.len().max(1))).clamp(16 << 10, 256 << 10);
+    let plan = rails::Plan { len, piece, batches: count(len).min(8), limit: LIMIT };
+    Contestant::new(name, Kind::Yardstick, move || {
+        let fail = BenchError::socket("transfer over all rails");
+        match pair.is_active() {
+            true => rails::measure(&mut sockets, &plan).map(|samples| mean(&samples)).map_err(fail),
+            false => rails::answer(&mut sockets, &plan).map(|()| 0.0).map_err(fail),
+        }
+    })
+}
+
+/// Of rates over equal lengths: the harmonic mean is the rate over all of them.
+fn mean(samples: &[rails::Sample]) -> f64 {
+    samples.len() as f64 / samples.iter().map(|sample| 1.0 / sample.total).sum::<f64>()
+}
+
+fn policies() -> [(&'static str, Policy); 3] {
+    let ours = Policy::default();
+    let autotuned = Policy { send_buffer: None, ..ours.clone() };
+    let untouched = Policy { congestion: Vec::new(), ..autotuned.clone() };
+    [("plain reno 512 KiB", ours), ("plain reno autotuned", autotuned), ("plain untouched", untouched)]
+}

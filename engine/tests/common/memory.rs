@@ -1,0 +1,117 @@
+//! User memory that notices misuse: who touches it outside of its request is caught.
+//!
+//! Buffers live as long as this table. A buffer is *lent* while a request uses it; afterwards its contents are
+//! remembered (a receive) or spoiled (a send), so that a late write, or a late read, shows.
+#![allow(dead_code)]
+
+use nmad_engine::{Segment, Segments};
+use std::collections::BTreeMap;
+
+/// Bytes on both sides of a buffer that nobody may write.
+const FENCE: usize = 24;
+const BLANK: u8 = 0xA5;
+
+/// A buffer by its place in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferId(usize);
+
+struct Buffer {
+    bytes: *mut [u8],
+    lent: bool,
+    /// What a receive left here.
+    kept: Option<Vec<u8>>,
+}
+
+/// All buffers of one run.
+#[derive(Default)]
+pub struct Memory {
+    buffers: Vec<Buffer>,
+    /// First byte and length of what is lent.
+    lent: BTreeMap<usize, usize>,
+}
+
+// SAFETY: the table owns its buffers; tests use them from one thread at a time.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Lends a buffer with `content`, in pieces of `piece` bytes (0: in one).
+    pub fn lend(&mut self, content: &[u8], piece: usize) -> (BufferId, Segments) {
+        let mut bytes = vec![BLANK; content.len() + 2 * FENCE];
+        bytes[FENCE..FENCE + content.len()].copy_from_slice(content);
+        let bytes = Box::into_raw(bytes.into_boxed_slice());
+        let start = bytes.cast::<u8>().wrapping_add(FENCE);
+        self.buffers.push(Buffer { bytes, lent: true, kept: None });
+        if !content.is_empty() {
+            self.lent.insert(start as usize, content.len());
+        }
+        let piece = if piece == 0 { content.len().max(1) } else { piece };
+        let cut = |at: usize| Segment { start: start.wrapping_add(at), len: piece.min(content.len() - at) };
+        let list: Vec<Segment> = (0..content.len()).step_by(piece).map(cut).collect();
+        // SAFETY: the buffer lives until the table goes, and only this request uses it meanwhile.
+        (BufferId(self.buffers.len() - 1), unsafe { Segments::from_list(&list) })
+    }
+
+    /// Lends an empty buffer to receive into.
+    pub fn lend_blank(&mut self, len: usize, piece: usize) -> (BufferId, Segments) {
+        self.lend(&vec![BLANK; len], piece)
+    }
+
+    /// The request that used the buffer has ended.
+    pub fn end(&mut self, id: BufferId, sent: bool) {
+        let buffer = &mut self.buffers[id.0];
+        assert!(std::mem::replace(&mut buffer.lent, false), "a buffer was given back twice");
+        self.lent.remove(&(buffer.bytes.cast::<u8>() as usize + FENCE));
+        // SAFETY: the table owns the buffer and its request has ended.
+        let bytes = unsafe { &mut *buffer.bytes };
+        if sent {
+            let len = bytes.len();
+            bytes[FENCE..len - FENCE].fill(0xDD);
+        }
+        buffer.kept = Some(bytes.to_vec());
+    }
+
+    /// What is in a buffer whose request has ended.
+    pub fn content(&self, id: BufferId) -> &[u8] {
+        // SAFETY: the table owns the buffer; its request has ended.
+        let bytes = unsafe { &*self.buffers[id.0].bytes };
+        &bytes[FENCE..bytes.len() - FENCE]
+    }
+
+    /// Whether the buffer holds `head` and behind it what was there before.
+    pub fn holds(&self, id: BufferId, head: &[u8]) -> bool {
+        let content = self.content(id);
+        let (a, b) = content.split_at(head.len().min(content.len()));
+        a == &head[..a.len()] && b.iter().all(|&byte| byte == BLANK)
+    }
+
+    /// A driver reads or writes these segments now.
+    pub fn check_lent(&self, segments: &Segments) {
+        for piece in segments.iter() {
+            let start = piece.start as usize;
+            let found = self.lent.range(..=start).next_back();
+            let inside = found.is_some_and(|(&first, &len)| start + piece.len <= first + len);
+            assert!(inside, "a rail touches memory whose request has ended");
+        }
+    }
+
+    /// Looks at all fences and at everything that ended.
+    pub fn check(&self) {
+        for (index, buffer) in self.buffers.iter().enumerate() {
+            // SAFETY: the table owns the buffer; nobody runs at the moment.
+            let bytes = unsafe { &*buffer.bytes };
+            let fences = bytes[..FENCE].iter().chain(&bytes[bytes.len() - FENCE..]);
+            assert!(fences.into_iter().all(|&b| b == BLANK), "a fence of buffer {index} is broken");
+            let touched = buffer.kept.as_ref().is_some_and(|kept| kept[..] != *bytes);
+            assert!(!touched, "buffer {index} was written after its request had ended");
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for buffer in &self.buffers {
+            // SAFETY: made by Box::into_raw in `lend`, freed once, here.
+            drop(unsafe { Box::from_raw(buffer.bytes) });
+        }
+    }
+}

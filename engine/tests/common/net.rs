@@ -1,0 +1,238 @@
+//! Several engines and rails between them in memory, and applications that use them.
+#![allow(dead_code)]
+
+#[path = "memory.rs"]
+pub mod memory;
+#[path = "rail.rs"]
+pub mod rail;
+
+use memory::{BufferId, Memory};
+use nmad_engine::{
+    Completion, Config, Context, Driver, Engine, Envelope, Error, Hints, Instant, Limits, Notice, PeerId,
+    RequestId, Source, Tag, TagMatch, pump,
+};
+use rail::{Carried, Faults, MemoryRail, Wires};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// How a request ended.
+pub type Outcome = Result<Envelope, Error>;
+
+/// A host: an engine and its rails, and how its requests ended.
+pub struct Host {
+    pub engine: Engine,
+    pub rails: Vec<Box<dyn Driver>>,
+    pub ended: BTreeMap<RequestId, Outcome>,
+    /// In which order they ended.
+    pub order: Vec<RequestId>,
+    pub notices: Vec<Notice>,
+}
+
+/// Hosts and the wires between them.
+pub struct Net {
+    pub hosts: Vec<Host>,
+    wires: Arc<Mutex<Wires>>,
+    pub now: u64,
+    /// Buffers by the requests that use them, and whether they are sent from.
+    lent: BTreeMap<(usize, RequestId), (BufferId, bool)>,
+}
+
+/// A rail that is right for most tests.
+pub fn limits() -> Limits {
+    Limits {
+        packet: 16 << 10,
+        chunk: 1 << 20,
+        gather: 8,
+        depth: 4,
+        lossy: false,
+        bandwidth: 0,
+        latency_ns: 0,
+    }
+}
+
+/// Bytes that differ with `seed` and from place to place.
+pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
+    let byte = |i: u64| i.wrapping_mul(31) ^ (i >> 8).wrapping_mul(7) ^ seed.wrapping_mul(0x9d);
+    (0..len as u64).map(|i| byte(i) as u8).collect()
+}
+
+pub fn exact(tag: u64) -> TagMatch {
+    TagMatch::Exact(Tag(tag))
+}
+
+pub fn from(peer: u32) -> Source {
+    Source::Peer(PeerId(peer))
+}
+
+impl Net {
+    /// Every host can reach every other over every rail.
+    pub fn new(hosts: u32, rails: &[Limits], config: &Config, seed: u64) -> Net {
+        let wires = Arc::new(Mutex::new(Wires::new(seed)));
+        let host = |me: u32| {
+            let mut engine = Engine::new(Config { me: PeerId(me), ..config.clone() }).expect("a strategy");
+            let add = |(number, &limits): (usize, &Limits)| {
+                let rail = engine.add_rail(limits);
+                (0..hosts).filter(|&peer| peer != me).for_each(|peer| engine.add_link(PeerId(peer), rail));
+                Box::new(MemoryRail::new(me, number, limits, wires.clone())) as Box<dyn Driver>
+            };
+            let rails = rails.iter().enumerate().map(add).collect();
+            Host { engine, rails, ended: BTreeMap::new(), order: Vec::new(), notices: Vec::new() }
+        };
+        Net { hosts: (0..hosts).map(host).collect(), wires, now: 0, lent: BTreeMap::new() }
+    }
+
+    /// Two hosts with `rails` equal rails.
+    pub fn pair(rails: usize, config: Config) -> Net {
+        Net::new(2, &vec![limits(); rails], &config, 1)
+    }
+
+    pub fn wires(&self) -> MutexGuard<'_, Wires> {
+        self.wires.lock().unwrap()
+    }
+
+    /// One host turns its pump, and its application takes note of what ended.
+    pub fn turn(&mut self, host: usize, urgent: bool) -> bool {
+        self.wires().now = self.now;
+        let Host { engine, rails, .. } = &mut self.hosts[host];
+        let now = Instant::from_ns(self.now);
+        let happened = pump::turn(engine, rails, now, &mut || now, urgent);
+        self.take_note(host);
+        happened
+    }
+
+    fn take_note(&mut self, at: usize) {
+        let mut wires = self.wires.lock().unwrap();
+        let host = &mut self.hosts[at];
+        while let Some(Completion { request, result }) = host.engine.next_completion() {
+            assert!(host.ended.insert(request, result).is_none(), "{request:?} ended twice");
+            host.order.push(request);
+            if let Some((buffer, sent)) = self.lent.remove(&(at, request)) {
+                wires.memory.end(buffer, sent);
+            }
+        }
+        host.notices.extend(std::iter::from_fn(|| host.engine.next_notice()));
+    }
+
+    /// Turns all hosts and lets time pass until nothing happens any more. A network that never comes to
+    /// rest is an error.
+    pub fn settle(&mut self) {
+        let mut quiet = 0;
+        for _ in 0..100_000 {
+            let happened = (0..self.hosts.len()).fold(false, |any, host| self.turn(host, true) | any);
+            quiet = if happened { 0 } else { quiet + 1 };
+            let next = self.next_event();
+            if (quiet > 20 && next.is_none()) || quiet > 2_000 {
+                return;
+            }
+            self.now = match next {
+                Some(at) if quiet > 0 => at.max(self.now + 1_000),
+                _ => self.now + 1_000,
+            };
+        }
+        panic!("the network does not come to rest");
+    }
+
+    /// When something arrives or is due.
+    fn next_event(&self) -> Option<u64> {
+        let due = self.hosts.iter().filter_map(|host| host.engine.next_deadline()).map(Instant::as_ns);
+        self.wires().next_arrival().into_iter().chain(due).min()
+    }
+
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.wires().faults = faults;
+    }
+
+    /// Cuts the link of two hosts on one rail.
+    pub fn kill(&mut self, rail: usize, a: u32, b: u32) {
+        self.wires().kill(rail, a, b);
+    }
+
+    /// A rail of a host keeps what it is given, until it is let go.
+    pub fn stall(&mut self, rail: usize, host: u32, stalled: bool) {
+        let mut wires = self.wires();
+        match stalled {
+            true => wires.stalled.insert((rail, host)),
+            false => wires.stalled.remove(&(rail, host)),
+        };
+    }
+
+    /// What was carried since the last time; the first call begins.
+    pub fn carried(&mut self) -> Vec<Carried> {
+        self.wires().carried.replace(Vec::new()).unwrap_or_default()
+    }
+
+    /// What a host sent since the last time, in words, by rail.
+    pub fn said(&mut self, host: u32) -> Vec<(usize, String)> {
+        let text = |c: Carried| match c.is_packet {
+            true => (c.rail, nmad_wire::explain(&c.bytes).to_string()),
+            false => (c.rail, format!("chunk of {} B", c.bytes.len())),
+        };
+        self.carried().into_iter().filter(|c| c.from == host).map(text).collect()
+    }
+
+    /// Uses the memory of the applications.
+    pub fn memory<T>(&mut self, with: impl FnOnce(&mut Memory) -> T) -> T {
+        with(&mut self.wires().memory)
+    }
+
+    /// A buffer belongs to this request until it ends.
+    pub fn lend(&mut self, host: usize, request: RequestId, buffer: BufferId, sent: bool) {
+        self.lent.insert((host, request), (buffer, sent));
+        self.take_note(host);
+    }
+
+    pub fn send(&mut self, at: usize, to: u32, context: u32, tag: u64, data: &[u8]) -> RequestId {
+        self.send_with(at, to, context, tag, data, Hints::default())
+    }
+
+    pub fn send_with(
+        &mut self,
+        at: usize,
+        to: u32,
+        context: u32,
+        tag: u64,
+        data: &[u8],
+        hints: Hints,
+    ) -> RequestId {
+        let (buffer, segments) = self.memory(|memory| memory.lend(data, 0));
+        let request = self.hosts[at].engine.send(PeerId(to), Context(context), Tag(tag), segments, hints);
+        self.lend(at, request, buffer, true);
+        request
+    }
+
+    pub fn recv(
+        &mut self,
+        at: usize,
+        from: Source,
+        context: u32,
+        tag: TagMatch,
+        len: usize,
+    ) -> (RequestId, BufferId) {
+        let (buffer, segments) = self.memory(|memory| memory.lend_blank(len, 0));
+        let request = self.hosts[at].engine.recv(from, Context(context), tag, segments);
+        self.lend(at, request, buffer, false);
+        (request, buffer)
+    }
+
+    pub fn cancel(&mut self, at: usize, request: RequestId) -> bool {
+        let cancelled = self.hosts[at].engine.cancel(request);
+        self.take_note(at);
+        cancelled
+    }
+
+    pub fn result(&self, at: usize, request: RequestId) -> Option<Outcome> {
+        self.hosts[at].ended.get(&request).copied()
+    }
+
+    /// Whether a receive ended with just this message.
+    pub fn got(&mut self, at: usize, (request, buffer): (RequestId, BufferId), data: &[u8]) -> bool {
+        let whole =
+            matches!(self.result(at, request), Some(Ok(envelope)) if envelope.len == data.len() as u64);
+        whole && self.memory(|memory| memory.holds(buffer, data))
+    }
+
+    /// Requests of all hosts that have not ended.
+    pub fn pending(&self) -> usize {
+        self.hosts.iter().map(|host| host.engine.pending()).sum()
+    }
+}

@@ -1,0 +1,302 @@
+//! A rail in memory to all other hosts, with time of its own and faults from a seed.
+//!
+//! It keeps an order until it is looked at, and reads user memory only then, as a network card would. A
+//! reliable rail delays what it carries (so rails overtake each other) but keeps its order; a lossy one
+//! drops, repeats and reorders. A killed link gives back what it had not carried.
+#![allow(dead_code)]
+
+use super::memory::Memory;
+use nmad_engine::{Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+/// What happens to what a rail carries. Probabilities are out of 256.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// Longest delay in nanoseconds.
+    pub delay_ns: u64,
+    /// Dropped, on lossy rails.
+    pub drop: u8,
+    /// Delivered twice, on lossy rails.
+    pub repeat: u8,
+}
+
+#[derive(Debug, Clone)]
+enum Item {
+    Packet(Vec<u8>),
+    Chunk { number: u32, ack: u32, landing: LandingId, key: Key, offset: u64, bytes: Vec<u8> },
+}
+
+/// Rail, sender, receiver.
+type Lane = (usize, u32, u32);
+
+/// Something that a rail carried.
+#[derive(Debug, Clone)]
+pub struct Carried {
+    pub rail: usize,
+    pub from: u32,
+    pub is_packet: bool,
+    /// The packet, or the data of the chunk.
+    pub bytes: Vec<u8>,
+}
+
+/// What all rails share: the wires, the time, and the memory of the applications.
+#[derive(Default)]
+pub struct Wires {
+    pub now: u64,
+    rng: u64,
+    pub faults: Faults,
+    /// When it arrives, and in which order it left.
+    under_way: BTreeMap<Lane, BTreeMap<(u64, u64), Item>>,
+    left: u64,
+    open: BTreeSet<Lane>,
+    dead: BTreeSet<Lane>,
+    pub memory: Memory,
+    /// What left, if it is recorded.
+    pub carried: Option<Vec<Carried>>,
+    /// Rails (and their hosts) that hold what they are given.
+    pub stalled: BTreeSet<(usize, u32)>,
+    /// Rails (and their hosts) that carry, but do not report it and go on using the memory.
+    pub tardy: BTreeSet<(usize, u32)>,
+}
+
+impl Wires {
+    pub fn new(seed: u64) -> Wires {
+        Wires { rng: seed << 1 | 1, ..Wires::default() }
+    }
+
+    /// When the next thing arrives.
+    pub fn next_arrival(&self) -> Option<u64> {
+        self.under_way.values().filter_map(|queue| queue.keys().next()).map(|&(at, _)| at).min()
+    }
+
+    fn random(&mut self) -> u64 {
+        // xorshift64*
+        self.rng ^= self.rng >> 12;
+        self.rng ^= self.rng << 25;
+        self.rng ^= self.rng >> 27;
+        self.rng.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    fn carry(&mut self, lane: Lane, item: Item, lossy: bool) {
+        if self.dead.contains(&lane) {
+            return;
+        }
+        let Faults { delay_ns, drop, repeat } = self.faults;
+        if let Some(carried) = &mut self.carried {
+            let (is_packet, bytes) = match &item {
+                Item::Packet(bytes) => (true, bytes.clone()),
+                Item::Chunk { bytes, .. } => (false, bytes.clone()),
+            };
+            carried.push(Carried { rail: lane.0, from: lane.1, is_packet, bytes });
+        }
+        let chance = |wires: &mut Wires, of: u8| wires.random() % 256 < u64::from(of);
+        if lossy && chance(self, drop) {
+            return;
+        }
+        let times = 1 + u64::from(lossy && chance(self, repeat));
+        for _ in 0..times {
+            let mut at = self.now + 1 + self.random() % (delay_ns + 1);
+            let queue = self.under_way.entry(lane).or_default();
+            if !lossy {
+                at = at.max(queue.keys().next_back().map_or(0, |last| last.0));
+            }
+            self.left += 1;
+            queue.insert((at, self.left), item.clone());
+        }
+    }
+
+    /// Cuts a link.
+    pub fn kill(&mut self, rail: usize, a: u32, b: u32) {
+        for lane in [(rail, a, b), (rail, b, a)] {
+            self.dead.insert(lane);
+            self.under_way.remove(&lane);
+        }
+    }
+}
+
+/// One rail of one host, to all other hosts.
+pub struct MemoryRail {
+    me: u32,
+    number: usize,
+    limits: Limits,
+    wires: Arc<Mutex<Wires>>,
+    held: Vec<Order>,
+    /// Carried but not reported: the memory is in use.
+    unreported: Vec<(PeerId, u32, Option<Packet>, Vec<Segments>)>,
+    up: BTreeSet<u32>,
+    landings: BTreeMap<u64, (PeerId, Segments)>,
+    /// Closed by the engine, to be answered; and finished.
+    closed: BTreeSet<u32>,
+    lost: BTreeSet<u32>,
+}
+
+fn receiver(order: &Order) -> u32 {
+    match order {
+        Order::Connect { to } | Order::Close { to } => to.0,
+        Order::Packet { to, .. } | Order::Chunk { to, .. } => to.0,
+    }
+}
+
+impl MemoryRail {
+    pub fn new(me: u32, number: usize, limits: Limits, wires: Arc<Mutex<Wires>>) -> MemoryRail {
+        MemoryRail {
+            me,
+            number,
+            limits,
+            wires,
+            held: Vec::new(),
+            unreported: Vec::new(),
+            up: BTreeSet::new(),
+            landings: BTreeMap::new(),
+            closed: BTreeSet::new(),
+            lost: BTreeSet::new(),
+        }
+    }
+
+    fn report_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let (open, dead) = {
+            let wires = self.wires.lock().unwrap();
+            let mine = |lanes: &BTreeSet<Lane>| -> BTreeSet<u32> {
+                lanes.iter().filter(|l| l.0 == self.number && l.1 == self.me).map(|l| l.2).collect()
+            };
+            (mine(&wires.open), mine(&wires.dead))
+        };
+        let gone: Vec<u32> = self.closed.iter().chain(&dead).copied().collect();
+        for peer in gone {
+            if self.lost.insert(peer) {
+                let (unsent, held) = self.held.drain(..).partition(|order| receiver(order) == peer);
+                self.held = held;
+                self.unreported.retain(|(to, ..)| to.0 != peer);
+                report(Event::Lost { peer: PeerId(peer), why: "the link was cut".into(), unsent });
+            }
+        }
+        for peer in open {
+            if !self.lost.contains(&peer) && self.up.insert(peer) {
+                report(Event::Up { peer: PeerId(peer), remote: self.number as u8 });
+            }
+        }
+    }
+
+    /// Reads user memory and puts the bytes on the wire.
+    fn transmit(&mut self) {
+        let mut wires = self.wires.lock().unwrap();
+        if wires.stalled.contains(&(self.number, self.me)) {
+            return;
+        }
+        for order in self.held.drain(..) {
+            let lane = (self.number, self.me, receiver(&order));
+            let mut bytes = Vec::new();
+            match order {
+                Order::Packet { to, number, packet } => {
+                    let memory: Vec<_> = packet.in_place.iter().map(|(_, data)| data.clone()).collect();
+                    memory.iter().for_each(|data| wires.memory.check_lent(data));
+                    packet.parts(|part| bytes.extend_from_slice(part));
+                    assert!(bytes.len() <= self.limits.packet, "a packet longer than its rail allows");
+                    wires.carry(lane, Item::Packet(bytes), self.limits.lossy);
+                    self.unreported.push((to, number, Some(packet), memory));
+                }
+                Order::Chunk { to, number, ack, landing, key, offset, from } => {
+                    wires.memory.check_lent(&from);
+                    assert!(from.len() <= self.limits.chunk, "a chunk longer than its rail allows");
+                    from.append_to(&mut bytes);
+                    let item = Item::Chunk { number, ack, landing, key, offset, bytes };
+                    wires.carry(lane, item, self.limits.lossy);
+                    self.unreported.push((to, number, None, vec![from]));
+                }
+                Order::Connect { .. } | Order::Close { .. } => unreachable!("not held"),
+            }
+        }
+    }
+
+    /// Lets go of the memory of what was carried.
+    fn report_sent(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        {
+            let wires = self.wires.lock().unwrap();
+            if wires.tardy.contains(&(self.number, self.me)) {
+                return;
+            }
+            let memory = self.unreported.iter().flat_map(|(_, _, _, memory)| memory);
+            memory.for_each(|data| wires.memory.check_lent(data));
+        }
+        for (to, number, packet, _) in self.unreported.drain(..) {
+            report(Event::Sent { to, number, packet });
+        }
+    }
+
+    fn arrivals(&mut self) -> Vec<(u32, Item)> {
+        let mut wires = self.wires.lock().unwrap();
+        let now = wires.now;
+        let mut found = Vec::new();
+        for (&(rail, from, to), queue) in &mut wires.under_way {
+            if (rail, to) == (self.number, self.me) && self.up.contains(&from) && !self.lost.contains(&from) {
+                let later = queue.split_off(&(now + 1, 0));
+                found.extend(std::mem::replace(queue, later).into_values().map(|item| (from, item)));
+            }
+        }
+        found
+    }
+
+    fn land(&mut self, from: u32, item: Item) -> Option<Event<'static>> {
+        let Item::Chunk { number, ack, landing, key, offset, bytes } = item else { return None };
+        assert_eq!(key.0, landing.0 ^ 0x55, "a chunk with a foreign key");
+        let len = bytes.len() as u64;
+        let place = self.landings.get(&landing.0).filter(|(owner, _)| owner.0 == from);
+        if let Some((_, into)) = place {
+            assert!(offset + len <= into.len(), "a chunk outside of its landing");
+            self.wires.lock().unwrap().memory.check_lent(&into.slice(offset, len));
+            into.write(offset, &bytes);
+        }
+        Some(Event::Landed { from: PeerId(from), number, ack, landing, offset, len, kept: place.is_some() })
+    }
+}
+
+impl Driver for MemoryRail {
+    fn name(&self) -> &str {
+        "memory"
+    }
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        self.landings.insert(landing.0, (from, into));
+        Key(landing.0 ^ 0x55)
+    }
+    fn close(&mut self, landing: LandingId) {
+        self.landings.remove(&landing.0);
+    }
+    fn room(&self) -> usize {
+        16 - self.held.len().min(16)
+    }
+    fn post(&mut self, order: Order) {
+        let peer = receiver(&order);
+        match order {
+            Order::Connect { to } => {
+                let mut wires = self.wires.lock().unwrap();
+                wires.open.extend([(self.number, self.me, to.0), (self.number, to.0, self.me)]);
+            }
+            Order::Close { to } => {
+                self.closed.insert(to.0);
+                self.landings.retain(|_, (from, _)| *from != to);
+                if !self.limits.lossy {
+                    self.wires.lock().unwrap().kill(self.number, self.me, to.0);
+                }
+            }
+            order => {
+                assert!(self.up.contains(&peer) && !self.lost.contains(&peer), "an order for a closed link");
+                self.held.push(order);
+            }
+        }
+    }
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        self.report_links(report);
+        self.transmit();
+        self.report_sent(report);
+        for (from, item) in self.arrivals() {
+            match item {
+                Item::Packet(bytes) => report(Event::Arrived { from: PeerId(from), packet: &bytes }),
+                chunk => self.land(from, chunk).into_iter().for_each(&mut *report),
+            }
+        }
+    }
+}

@@ -123,18 +123,29 @@ impl Window {
     /// Takes the first entry for which `fits` says yes; looks at no more than a bounded number.
     #[inline]
     pub fn take_first(&mut self, scope: Scope, mut fits: impl FnMut(&Entry) -> bool) -> Option<Entry> {
-        let own = self.own(scope.rail).and_then(|list| find(list, &mut fits));
-        let common = if scope.common { find(&self.common, &mut fits) } else { None };
-        let entry = match (own, common) {
-            (None, None) => None,
+        let entry = if self.dedicated.is_empty() {
+            // The usual case, on the path of every small message.
+            if !scope.common {
+                return None;
+            }
+            take(&mut self.common, &mut fits)?
+        } else {
+            self.take_of_both(scope, &mut fits)?
+        };
+        self.bytes -= entry.len();
+        Some(entry)
+    }
+
+    /// The rail's own list and the common one, by priority; its own first.
+    fn take_of_both(&mut self, scope: Scope, fits: &mut impl FnMut(&Entry) -> bool) -> Option<Entry> {
+        let own = self.own(scope.rail).and_then(|list| find(list, fits));
+        let common = if scope.common { find(&self.common, fits) } else { None };
+        match (own, common) {
             (Some((own, priority)), other) if other.is_none_or(|(_, p)| p <= priority) => {
                 self.own_list(scope.rail).remove(own)
             }
-            (_, Some((0, _))) => self.common.pop_front(),
             (_, other) => other.and_then(|(index, _)| self.common.remove(index)),
-        }?;
-        self.bytes -= entry.len();
-        Some(entry)
+        }
     }
 
     /// What waited for a rail that is gone may go anywhere.
@@ -156,6 +167,14 @@ impl Window {
 }
 
 #[inline]
+fn take(list: &mut VecDeque<Entry>, fits: &mut impl FnMut(&Entry) -> bool) -> Option<Entry> {
+    if fits(list.front()?) {
+        return list.pop_front();
+    }
+    let (index, _) = find(list, fits)?;
+    list.remove(index)
+}
+
 fn find(list: &VecDeque<Entry>, fits: &mut impl FnMut(&Entry) -> bool) -> Option<(usize, i8)> {
     list.iter().take(SCAN).position(fits).map(|index| (index, list[index].priority))
 }

@@ -27,7 +27,10 @@ impl Engine {
         {
             return Some(order);
         }
-        if idle && let Some(order) = self.prepared_order(now, rail) {
+        if idle
+            && self.rails[rail.index()].prepared.is_some()
+            && let Some(order) = self.prepared_order(now, rail)
+        {
             return Some(order);
         }
         for _ in 0..self.ready.len() {
@@ -152,7 +155,8 @@ impl Engine {
     #[inline]
     pub(super) fn end_staged(&mut self, staged: &[RequestId]) {
         for &request in staged {
-            if let Some(Request::Eager(envelope)) = self.requests.remove(request.0) {
+            if let Some(&Request::Eager(envelope)) = self.requests.get(request.0) {
+                self.requests.discard(request.0);
                 self.complete(request, Ok(envelope));
             }
         }

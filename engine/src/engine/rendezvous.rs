@@ -298,8 +298,9 @@ impl Engine {
 
     /// A receive has its message, whole or cut.
     pub(super) fn end_recv(&mut self, request: RequestId, envelope: Envelope) {
-        let Some(Request::Recv(recv)) = self.requests.remove(request.0) else { return };
+        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let capacity = recv.into.len();
+        self.requests.discard(request.0);
         let cut = envelope.len > capacity;
         self.complete(request, if cut { Err(Error::Truncated { envelope, capacity }) } else { Ok(envelope) });
     }

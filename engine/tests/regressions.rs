@@ -235,7 +235,7 @@ fn full_packets_of_a_dead_rail_are_replayed_whatever_the_strategy() {
 
 #[test]
 fn rails_with_very_short_packets_carry_everything() {
-    for packet in [64, 200, 256, 300] {
+    for packet in [Limits::PACKET_MIN, 600, 1000] {
         let mut net = Net::new(2, &[Limits { packet, ..limits() }; 2], &Config::default(), 1);
         for len in [0, 1, 100, LONG] {
             let recv = net.recv(1, from(0), 0, exact(1), len);

@@ -34,7 +34,7 @@ impl fmt::Display for Explain<'_> {
                 }
                 Ok(Control::Welcome(w)) => write!(f, "welcome on rail {}", w.rail),
                 Ok(Control::Proof(_)) => write!(f, "proof"),
-                Ok(Control::Refuse(r)) => write!(f, "refused: {}", r.text),
+                Ok(Control::Refuse(r)) => write!(f, "refused: {}", r.text.escape_debug()),
                 Err(e) => write!(f, "{e}"),
             },
         }

@@ -111,11 +111,28 @@ pub struct Completion {
 #[derive(Debug)]
 pub(crate) enum Request {
     /// A small message that is in the window, or on a rail in place.
-    Eager(Envelope),
+    Eager(EagerSend),
     /// A large message: its envelope, memory, and how far it is.
     Large(Box<Outgoing>),
     /// A receive.
     Recv(Recv),
+}
+
+/// State of a small send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EagerSend {
+    pub(crate) envelope: Envelope,
+    /// Synchronous: ends only when the receiver has matched it.
+    pub(crate) wants_fin: bool,
+    pub(crate) has_fin: bool,
+    /// Neither the window nor a rail refers to its memory any more.
+    pub(crate) left: bool,
+}
+
+impl EagerSend {
+    pub(crate) fn new(envelope: Envelope, wants_fin: bool) -> Self {
+        EagerSend { envelope, wants_fin, has_fin: false, left: false }
+    }
 }
 
 /// State of a large send.
@@ -154,6 +171,8 @@ pub(crate) struct Recv {
     pub(crate) posted: Option<u32>,
     /// Where a large message lands, or is promised to.
     pub(crate) landing: Option<LandingId>,
+    /// The peer was asked to give the promise back.
+    pub(crate) withdrawn: bool,
     /// The incremental message of which this is the first piece.
     pub(crate) message: Option<u64>,
 }

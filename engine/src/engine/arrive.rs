@@ -143,7 +143,7 @@ impl Engine {
                 Frame::Rts(rts) => self.on_rts(from, rts)?,
                 Frame::Cts(cts) => self.on_cts(from, cts)?,
                 Frame::Promise(promise) => self.on_promise(from, promise),
-                Frame::Fin(fin) => self.on_fin(from, fin),
+                Frame::Fin(fin) => self.on_fin(from, fin)?,
                 // An acknowledgement in a replay is about a link that is dead.
                 Frame::Ack(_) if depth > 0 => {}
                 Frame::Ack(selective) => self.on_ack(now, rail, from, ack, selective.beyond),
@@ -310,9 +310,7 @@ impl Engine {
         }
         self.recycle(packet);
         for request in in_place {
-            if let Some(Request::Eager(envelope)) = self.requests.remove(request.0) {
-                self.complete(request, Ok(envelope));
-            }
+            self.eager_left(request);
         }
         if let Some((request, landing, len)) = chunk {
             self.on_chunk_sent(request, landing, len);

@@ -155,10 +155,7 @@ impl Engine {
     #[inline]
     pub(super) fn end_staged(&mut self, staged: &[RequestId]) {
         for &request in staged {
-            if let Some(&Request::Eager(envelope)) = self.requests.get(request.0) {
-                self.requests.discard(request.0);
-                self.complete(request, Ok(envelope));
-            }
+            self.eager_left(request);
         }
     }
 
@@ -280,8 +277,10 @@ impl Engine {
         let order = match &mut link.tx.entry(number)?.cargo {
             Cargo::Packet(packet) => Order::Packet { to: id, number, packet: packet.take()? },
             Cargo::Chunk(ChunkCargo { request, landing, key, offset, from }) => {
-                if let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) {
-                    outgoing.at_rails += 1;
+                match self.requests.get_mut(request.0) {
+                    Some(Request::Large(outgoing)) => outgoing.at_rails += 1,
+                    // The request has ended, its memory is no longer ours; only the number is missing.
+                    _ => *from = from.slice(0, 0),
                 }
                 Order::Chunk {
                     to: id,
@@ -317,7 +316,7 @@ fn decide(now: Instant, peer: &mut Peer, rails: &[crate::transfer::rail::Rail]) 
             Some(rail) => Shares::Fixed(vec![(rail, body.remaining())]),
             None => peer.strategy.split(now, body.remaining(), &views),
         };
-        body.decide(&shares);
+        body.decide(&shares, |rail| views.iter().any(|view| view.rail == rail));
     }
 }
 

@@ -68,7 +68,12 @@ impl Engine {
         let Some(peer) = self.peer_mut(from) else { return };
         let link = peer.links.iter().find(|link| link.remote == Some(remote) && link.is_up());
         match link.map(|link| link.rail) {
-            Some(rail) => self.give_up(rail, from, "the peer gave it up"),
+            Some(rail) => {
+                if let Some(link) = peer.link_mut(rail) {
+                    link.told = true;
+                }
+                self.give_up(rail, from, "the peer gave it up");
+            }
             None if peer.links.iter().any(|link| link.remote == Some(remote)) => {}
             None => peer.orphan(remote).down = true,
         }
@@ -92,7 +97,7 @@ impl Engine {
         let leaving = peer.standing != Standing::Here;
         let Some(link) = peer.link_mut(rail).filter(|link| link.state != State::Dead) else { return };
         link.state = State::Dead;
-        let remote_knew = link.closing;
+        let remote_knew = link.told;
         for order in unsent {
             if let Order::Packet { number, packet, .. } = order
                 && !is_notice(&packet)
@@ -217,7 +222,7 @@ impl Engine {
     /// Requests that cannot end without this peer, oldest places first.
     fn requests_of(&self, id: PeerId) -> Vec<RequestId> {
         let needs = |request: &Request| match request {
-            Request::Eager(envelope) => envelope.peer == id,
+            Request::Eager(eager) => eager.envelope.peer == id,
             Request::Large(outgoing) => outgoing.envelope.peer == id,
             Request::Recv(recv) => {
                 let landing = recv.landing.and_then(|landing| self.landings.get(landing.0));

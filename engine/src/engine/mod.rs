@@ -146,8 +146,13 @@ impl Engine {
     /// Adds a rail; its place is that of its driver in the list given to the pump.
     ///
     /// # Panics
-    /// More than [`nmad_wire::MAX_RAILS`] rails.
+    /// More than [`nmad_wire::MAX_RAILS`] rails, or one with packets below [`Limits::PACKET_MIN`].
     pub fn add_rail(&mut self, mut limits: Limits) -> RailId {
+        assert!(
+            limits.packet >= Limits::PACKET_MIN,
+            "a rail's packets are at least {} B",
+            Limits::PACKET_MIN
+        );
         assert!(self.rails.len() < nmad_wire::MAX_RAILS, "at most {} rails", nmad_wire::MAX_RAILS);
         if let Some(&configured) = self.config.bandwidths.get(self.rails.len()).filter(|&&b| b > 0) {
             limits.bandwidth = configured;

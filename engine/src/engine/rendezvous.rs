@@ -53,6 +53,9 @@ impl Engine {
         let Some(peer) = self.peer_mut(to) else { return };
         peer.requested.retain(|&(_, _, other)| other != request.0);
         peer.bodies.retain(|body| body.request != request);
+        if grant.len == 0 {
+            return self.consider_sent(request);
+        }
         let rail = peer.wished(rail);
         let at = peer.bodies.partition_point(|body| body.priority >= priority);
         peer.bodies.insert(at, Body::new(request, priority, grant.len, rail));
@@ -73,13 +76,15 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn on_fin(&mut self, from: PeerId, fin: Fin) {
+    pub(super) fn on_fin(&mut self, from: PeerId, fin: Fin) -> Result<(), &'static str> {
         let request = RequestId(fin.request);
         match self.requests.get_mut(fin.request) {
-            Some(Request::Eager(envelope)) if envelope.peer == from => {
-                let envelope = *envelope;
-                self.requests.remove(fin.request);
-                self.complete(request, Ok(envelope));
+            Some(Request::Eager(eager)) if eager.envelope.peer == from => {
+                if !eager.wants_fin {
+                    return Err("Fin for a message that does not wait for it");
+                }
+                eager.has_fin = true;
+                self.consider_eager(request);
             }
             Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
                 outgoing.has_fin = true;
@@ -90,6 +95,28 @@ impl Engine {
                 self.consider_sent(request);
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// A small message has left its sender's memory.
+    #[inline]
+    pub(super) fn eager_left(&mut self, request: RequestId) {
+        if let Some(Request::Eager(eager)) = self.requests.get_mut(request.0) {
+            eager.left = true;
+            self.consider_eager(request);
+        }
+    }
+
+    /// A small message ends when its memory is free and, if it is synchronous, the receiver has matched it.
+    #[inline]
+    fn consider_eager(&mut self, request: RequestId) {
+        if let Some(&Request::Eager(eager)) = self.requests.get(request.0)
+            && eager.left
+            && (eager.has_fin || !eager.wants_fin)
+        {
+            self.requests.discard(request.0);
+            self.complete(request, Ok(eager.envelope));
         }
     }
 
@@ -124,9 +151,12 @@ impl Engine {
         }
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.flows.of(envelope.context.0).large = true;
-        if into.is_empty() {
+        if into.is_empty() || envelope.len == 0 {
             peer.control(&Frame::Fin(Fin { request: theirs }));
             self.make_ready(envelope.peer);
+            if let Some(landing) = promised {
+                self.close_landing(landing);
+            }
             return self.end_recv(request, envelope);
         }
         let id = promised.unwrap_or_else(|| self.new_landing(request, envelope.peer));
@@ -261,7 +291,7 @@ impl Engine {
         let Some(landing) = self.landings.get(answer.landing).filter(|l| l.from == from) else { return };
         let request = landing.request;
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
-        if let (Some(place), false) = (recv.posted, answer.used) {
+        if let (Some(place), true, false) = (recv.posted, recv.withdrawn, answer.used) {
             self.matching.retract(place);
             self.close_landing(LandingId(answer.landing));
             self.fail_request(request, Error::Cancelled);

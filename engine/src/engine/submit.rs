@@ -4,7 +4,7 @@ use super::Engine;
 use crate::collect::matching::{Arrived, Unexpected};
 use crate::collect::message::{self, Packing, Unpacked, Unpacking};
 use crate::collect::request::{
-    Context, Envelope, Error, Hints, Outgoing, Recv, Request, Source, Tag, TagMatch,
+    Context, EagerSend, Envelope, Error, Hints, Outgoing, Recv, Request, Source, Tag, TagMatch,
 };
 use crate::collect::window::Entry;
 use crate::memory::Segments;
@@ -35,6 +35,7 @@ impl Engine {
         let flow = peer.flows.of(context.0);
         if hints.unordered {
             flow.relaxed = true;
+            peer.promises.retain(|promise| promise.context != context.0);
         } else {
             envelope.seq = flow.send_next;
             flow.send_next = flow.send_next.wrapping_add(1);
@@ -48,7 +49,8 @@ impl Engine {
         if !fits || !peer.credit.spend(len) {
             return self.send_large(envelope, data, hints, promise);
         }
-        let request = RequestId(self.requests.insert(Request::Eager(envelope)));
+        let request =
+            RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, hints.synchronous))));
         let head = Eager {
             flags: flags::of(hints.synchronous, hints.unordered, false),
             context: context.0,
@@ -82,7 +84,7 @@ impl Engine {
     /// A request to a peer that is gone or was never known ends at once.
     #[cold]
     fn refuse(&mut self, envelope: Envelope) -> RequestId {
-        let request = RequestId(self.requests.insert(Request::Eager(envelope)));
+        let request = RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, false))));
         self.requests.remove(request.0);
         self.complete(request, Err(Error::PeerLost(envelope.peer)));
         request
@@ -95,7 +97,16 @@ impl Engine {
     /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer).
     #[inline]
     pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {
-        self.post(Recv { into, from, context, tag, posted: None, landing: None, message: None })
+        self.post(Recv {
+            into,
+            from,
+            context,
+            tag,
+            posted: None,
+            landing: None,
+            withdrawn: false,
+            message: None,
+        })
     }
 
     #[inline]
@@ -117,8 +128,7 @@ impl Engine {
         if let Source::Peer(peer) = from
             && self.peer(peer).is_none_or(|peer| peer.is_gone())
         {
-            self.requests.remove(request.0);
-            return self.complete(request, Err(Error::PeerLost(peer)));
+            return self.fail_request(request, Error::PeerLost(peer));
         }
         let place = self.matching.post(request, from, context, tag);
         if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
@@ -147,14 +157,14 @@ impl Engine {
     /// already told to send straight into its memory and does so, with the message. False: it is matched
     /// already or is a send, and ends as if nobody had asked.
     pub fn cancel(&mut self, request: RequestId) -> bool {
-        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return false };
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return false };
         let (place, landing, from) = (recv.posted, recv.landing, recv.from);
+        recv.withdrawn = true;
         match (place, landing, from) {
             (Some(_), Some(landing), Source::Peer(peer)) => self.withdraw(peer, landing),
             (Some(place), _, _) => {
                 self.matching.retract(place);
-                self.requests.remove(request.0);
-                self.complete(request, Err(Error::Cancelled));
+                self.fail_request(request, Error::Cancelled);
             }
             (None, _, _) => return false,
         }
@@ -189,7 +199,8 @@ impl Engine {
     pub fn unpack(&mut self, unpacking: &mut Unpacking, into: Segments) -> RequestId {
         let Unpacking { from, context, tag, message, next_piece } = *unpacking;
         unpacking.next_piece += 1;
-        let mut recv = Recv { into, from, context, tag, posted: None, landing: None, message: None };
+        let mut recv =
+            Recv { into, from, context, tag, posted: None, landing: None, withdrawn: false, message: None };
         if next_piece == 0 {
             recv.message = Some(message);
             return self.post(recv);

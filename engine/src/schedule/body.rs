@@ -56,13 +56,13 @@ impl Body {
         self.rail
     }
 
-    /// Shares it out as the strategy decided. Shares that do not add up are cut or completed: a mistake of
-    /// a strategy must not lose bytes.
-    pub(crate) fn decide(&mut self, shares: &Shares) {
+    /// Shares it out as the strategy decided. Shares of rails that cannot carry them, or that do not add up,
+    /// are cut or completed: a mistake of a strategy must not lose bytes.
+    pub(crate) fn decide(&mut self, shares: &Shares, is_open: impl Fn(RailId) -> bool) {
         let len = core::mem::take(&mut self.undecided);
         let mut start = 0;
         if let Shares::Fixed(shares) = shares {
-            for &(rail, share) in shares {
+            for &(rail, share) in shares.iter().filter(|(rail, _)| is_open(*rail)) {
                 let end = start + share.min(len - start);
                 if end > start {
                     self.parts.push(Part { carrier: Carrier::Rail(rail), start, end });

@@ -4,7 +4,7 @@ use crate::collect::window::{Entry, Head};
 use crate::packet::Packet;
 use crate::packet::RequestId;
 use alloc::vec::Vec;
-use nmad_wire::{Header, Kind, flags};
+use nmad_wire::{Header, Kind};
 
 /// What one packet may hold; from the rail's limits and the thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +60,10 @@ impl PacketBuilder {
         self.len == Header::LEN
     }
 
-    /// Whether the entry fits into what is left.
+    /// Whether the entry fits into what is left. One alone always does: rails take what they must.
     #[inline]
     pub fn fits(&self, entry: &Entry) -> bool {
-        self.len + entry.len() <= self.bounds.len
+        self.is_empty() || self.len + entry.len() <= self.bounds.len
     }
 
     /// Puts an entry in. Whether it fits is the strategy's business for all but the first entry, which
@@ -72,18 +72,11 @@ impl PacketBuilder {
     pub fn push(&mut self, entry: Entry) {
         self.len += entry.len();
         self.entries += 1;
-        // A synchronous message ends with the Fin that its receiver sends.
-        let ends_here = match &entry.head {
-            Head::Eager(eager) => {
-                eager.encode(&mut self.packet.bytes);
-                eager.flags & flags::FIN == 0
-            }
-            Head::Frame(frame) => {
-                self.packet.bytes.extend_from_slice(frame);
-                false
-            }
-        };
-        let request = entry.request.filter(|_| ends_here);
+        match &entry.head {
+            Head::Eager(eager) => eager.encode(&mut self.packet.bytes),
+            Head::Frame(frame) => self.packet.bytes.extend_from_slice(frame),
+        }
+        let request = entry.request;
         if entry.data.len() as usize >= self.bounds.in_place_min.max(1) && self.gathers(&entry) {
             self.packet.in_place.push((self.packet.bytes.len(), entry.data));
             self.in_place.extend(request);

@@ -65,8 +65,8 @@ impl Credit {
     /// larger than what peers assume initially.
     #[inline]
     pub(crate) fn next_limit(&mut self) -> Option<u64> {
-        let limit = self.consumed + self.budget.max(INITIAL);
-        if limit < self.told + INITIAL / 2 {
+        let limit = self.consumed.saturating_add(self.budget.max(INITIAL));
+        if limit < self.told.saturating_add(INITIAL / 2) {
             return None;
         }
         self.told = limit;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 /// What a rail can do. Constant for the life of the rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest packet in bytes, header included.
+    /// Longest packet in bytes, header included; at least [`Limits::PACKET_MIN`].
     pub packet: usize,
     /// Longest chunk in bytes of data.
     pub chunk: u64,
@@ -25,6 +25,12 @@ pub struct Limits {
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
     pub latency_ns: u64,
+}
+
+impl Limits {
+    /// Every rail carries packets of this many bytes: the longest control frame, replayed as often as rails
+    /// may die, fits.
+    pub const PACKET_MIN: usize = 512;
 }
 
 /// One thing for a rail to do.

@@ -44,6 +44,8 @@ pub(crate) struct Link {
     pub(crate) progress_at: Instant,
     /// Unnumbered packets that the rail holds.
     pub(crate) notices: usize,
+    /// The peer said that it gave it up.
+    pub(crate) told: bool,
     /// The rail was told to give it up.
     pub(crate) closing: bool,
 }
@@ -60,6 +62,7 @@ impl Link {
             rtt: Rtt::default(),
             progress_at: Instant::default(),
             notices: 0,
+            told: false,
             closing: false,
         }
     }

@@ -1,1 +1,14 @@
-//! The command nmad.
+//! The command `nmad`: the last layer, on top of everything.
+//!
+//! It parses command lines and prints; what is measured is in `nmad-bench`, what is started in `nmad-launch`,
+//! what is built in `nmad-testbed`. One file or folder for each subcommand; [`command`](main) has the list.
+//! `mpiexec` and `mpirun` are other names of the same program and mean `nmad run`.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod command;
+mod output;
+mod size;
+mod stage;
+
+pub use command::{main, mpiexec};

@@ -1,10 +1,15 @@
 //! Every driver passes the suite.
 
+use nmad_drivers::around::Around;
+use nmad_drivers::around::fault::{Fault, Faults};
+use nmad_drivers::around::throttle::Throttle;
+use nmad_drivers::around::trace::Trace;
 use nmad_drivers::conformance::{Pair, check};
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_engine::packet::PeerId;
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
 
 fn tcp(rank: u32, interface: &Interface) -> TcpRail {
     let config = TcpConfig::new(PeerId(rank), 0, interface.clone(), [5; 32]);
@@ -46,5 +51,42 @@ fn tcp_v6() {
     check("tcp v6", || {
         let (first, second) = tcp_pair(&v6());
         Pair::introduce(first, second)
+    });
+}
+
+#[test]
+fn traced() {
+    check("trace around tcp", || {
+        let around = |rail| Around::new(rail, Trace::new("tcp/lo", 1000, true));
+        let (first, second) = tcp_pair(&Interface::loopback());
+        Pair::introduce(around(first), around(second))
+    });
+}
+
+#[test]
+fn throttled() {
+    check("throttle around tcp", || {
+        let around = |rail| Around::new(rail, Throttle::new(1_000_000_000, Duration::from_micros(200)));
+        let (first, second) = tcp_pair(&Interface::loopback());
+        Pair::introduce(around(first), around(second))
+    });
+}
+
+#[test]
+fn without_faults() {
+    check("fault around tcp", || {
+        let around = |rail| Around::new(rail, Fault::new(Faults::none(1)));
+        let (first, second) = tcp_pair(&Interface::loopback());
+        Pair::introduce(around(first), around(second))
+    });
+}
+
+#[test]
+fn lossy() {
+    check("faults around tcp", || {
+        let faults = Faults { pretend_lossy: true, drop: 0.1, duplicate: 0.1, delay: 0.2, ..Faults::none(7) };
+        let around = |rail| Around::new(rail, Fault::new(faults.clone()));
+        let (first, second) = tcp_pair(&Interface::loopback());
+        Pair::introduce(around(first), around(second))
     });
 }

@@ -43,12 +43,11 @@ impl Bare {
 
 impl Way for Bare {
     fn prepare(&mut self, len: usize) {
-        self.out.resize(len.max(48) + 40, 1);
-        self.into.resize(len.max(48) + 40, 1);
+        self.out.resize(len.max(48), 1);
+        self.into.resize(len.max(48), 1);
     }
 
     fn send(&mut self, len: usize) {
-        let len = if len > 20000 { len + 40 } else { len };
         let mut done = 0;
         while done < len {
             match net::send(&self.fd, &self.out[done..len], SendFlags::NOSIGNAL) {
@@ -60,7 +59,6 @@ impl Way for Bare {
     }
 
     fn recv(&mut self, len: usize) {
-        let len = if len > 20000 { len + 40 } else { len };
         let mut done = 0;
         while done < len {
             match net::recv(&self.fd, &mut self.into[done..len], RecvFlags::empty()) {

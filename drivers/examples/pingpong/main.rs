@@ -31,10 +31,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     control.set_nodelay(true)?;
     let first = there.is_empty();
-    let interface = interfaces()?.into_iter().find(|i| i.address == here).unwrap_or(Interface {
-        address: here,
-        ..Interface::loopback()
-    });
+    let interface = interfaces()?
+        .into_iter()
+        .find(|i| i.address == here)
+        .unwrap_or(Interface { address: here, ..Interface::loopback() });
     let mut bare = bare::Bare::open(&mut control, here, first)?;
     let mut rail = railed::Railed::open(&mut control, interface, first)?;
     let mut ways: [&mut dyn Way; 2] = [&mut bare, &mut rail];
@@ -43,7 +43,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for round in ["half round trip, us", "one way, GB/s"] {
         for len in [48, 4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20] {
-            if std::env::var("ONLY").is_ok_and(|o| !o.split(',').any(|s| s == len.to_string())) { continue; }
+            if std::env::var("ONLY").is_ok_and(|o| !o.split(',').any(|s| s == len.to_string())) {
+                continue;
+            }
             let one_way = round.starts_with("one");
             if one_way && len < (64 << 10) {
                 continue;

@@ -139,7 +139,8 @@ pub(super) fn both_ways(world: &mut World) {
         world.post(side, Order::Chunk { to, number: 0, ack: 7, landing: LANDING, key, offset: 0, from });
         world.post_packet(side, 1, 1000);
     }
-    world.until("both", |w| [A, B].iter().all(|s| w.landed(*s) == 1 && w.arrived(*s) == 1 && w.sent(*s) == 2));
+    world
+        .until("both", |w| [A, B].iter().all(|s| w.landed(*s) == 1 && w.arrived(*s) == 1 && w.sent(*s) == 2));
     assert!(memory.iter().all(|(source, target)| source.bytes() == target.bytes()), "the bytes are the same");
     world.kept.extend(memory.into_iter().flat_map(|(source, target)| [source, target]));
 }

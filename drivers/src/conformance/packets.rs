@@ -9,7 +9,8 @@ use nmad_wire::Header;
 pub(super) fn sizes(world: &mut World) {
     world.connect();
     let longest = world.limits().packet;
-    let mut sizes = vec![Header::LEN, Header::LEN + 1, 40, 100, 1000, 1500, 4095, 4096, 4097, longest - 1, longest];
+    let mut sizes =
+        vec![Header::LEN, Header::LEN + 1, 40, 100, 1000, 1500, 4095, 4096, 4097, longest - 1, longest];
     sizes.extend((0..40).map(|n| Header::LEN + (n * 997) % (longest - Header::LEN)));
     sizes.retain(|len| *len <= longest);
     let all: Vec<_> = sizes.iter().enumerate().map(|(number, len)| (number as u32, *len)).collect();
@@ -101,7 +102,6 @@ fn stream(world: &mut World, all: &[(u32, usize)]) {
     let depth = world.limits().depth;
     let to = world.id(B);
     let mut posted = 0;
-    world.until("nothing", |_| true);
     while posted < all.len() {
         while posted < all.len() && posted < world.sent(A) + depth && world.rail(A).room() > 0 {
             let (number, len) = all[posted];
@@ -110,7 +110,7 @@ fn stream(world: &mut World, all: &[(u32, usize)]) {
             posted += 1;
         }
         world.rail(A).flush();
-        world.until("room", |w| w.sent(A) == posted || w.sent(A) + depth > posted);
+        world.until("room", |w| w.sent(A) + depth > posted && w.room(A) > 0);
     }
     let count = all.len();
     world.until("all packets", |w| w.arrived(B) == count && w.sent(A) == count);

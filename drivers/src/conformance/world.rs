@@ -93,6 +93,11 @@ impl World {
         self.sides[place].rail = None;
     }
 
+    /// Orders that the rail of a side takes now.
+    pub fn room(&self, side: usize) -> usize {
+        self.sides[self.place(side)].rail.as_ref().map_or(0, |rail| rail.room())
+    }
+
     /// What a side reported so far.
     pub fn seen(&self, side: usize) -> &[Seen] {
         &self.sides[self.place(side)].seen
@@ -129,9 +134,11 @@ impl World {
         }
     }
 
-    /// Posts one order and lets it leave.
+    /// Posts one order, when the rail has room for it, and lets it leave.
     pub fn post(&mut self, side: usize, order: Order) {
-        assert!(self.rail(side).room() > 0, "a rail has room at first and after all was sent");
+        if matches!(order, Order::Packet { .. } | Order::Chunk { .. }) {
+            self.until("the rail has room", |w| w.room(side) > 0);
+        }
         self.rail(side).post(order);
         self.rail(side).flush();
     }

@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn what_is_not_an_address_is_not_taken_for_one() {
-        for text in ["", "10.0.1.3:4", "10.0.1.3/33:4", "10.0.1.3/24:0", "10.0.1.3/24", "x/24:4", "::1/129:4"] {
+        for text in ["", "10.0.1.3:4", "10.0.1.3/33:4", "10.0.1.3/24:0", "10.0.1.3/24", "x/24:4", "::1/129:4"]
+        {
             assert_eq!(text.parse::<Address>(), Err(NotAnAddress), "{text}");
         }
     }

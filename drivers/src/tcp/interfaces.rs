@@ -61,7 +61,9 @@ fn interface(found: &InterfaceAddress) -> Option<Interface> {
     let address = address(found)?;
     let mask = found.netmask.as_ref();
     let prefix = match address {
-        IpAddr::V4(_) => mask.and_then(|m| m.as_sockaddr_in()).map_or(32, |m| m.ip().to_bits().leading_ones()),
+        IpAddr::V4(_) => {
+            mask.and_then(|m| m.as_sockaddr_in()).map_or(32, |m| m.ip().to_bits().leading_ones())
+        }
         IpAddr::V6(ip) if ip.is_unicast_link_local() => return None,
         IpAddr::V6(_) => {
             mask.and_then(|m| m.as_sockaddr_in6()).map_or(128, |m| m.ip().to_bits().leading_ones())

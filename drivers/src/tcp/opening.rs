@@ -163,7 +163,9 @@ impl Opening {
                 // One that gives way to another connection of the same peer is no news.
                 match stranger.claims() {
                     Some(peer) if rail.peers.link(peer).is_some() => {}
-                    Some(peer) => log::warn!("rail {}: no link from peer {} at {from}: {why}", rail.name, peer.0),
+                    Some(peer) => {
+                        log::warn!("rail {}: no link from peer {} at {from}: {why}", rail.name, peer.0)
+                    }
                     None => log::info!("rail {}: stranger at {from}: {why}", rail.name),
                 }
             }

@@ -213,7 +213,9 @@ impl TcpRail {
     /// with it the kernel calls back for each acknowledgement, which halves the bandwidth.
     fn arm(&self) {
         for index in &self.lists.blocked {
-            let Some(link) = self.peers[*index].link.as_deref().filter(|link| !link.armed.get()) else { continue };
+            let Some(link) = self.peers[*index].link.as_deref().filter(|link| !link.armed.get()) else {
+                continue;
+            };
             link.armed.set(self.watch.change(&link.socket, Token::Link(*index), true).is_ok());
         }
     }
@@ -456,10 +458,9 @@ impl Drop for TcpRail {
 
 fn addressee(order: &Order) -> PeerId {
     match order {
-        Order::Connect { to }
-        | Order::Close { to }
-        | Order::Packet { to, .. }
-        | Order::Chunk { to, .. } => *to,
+        Order::Connect { to } | Order::Close { to } | Order::Packet { to, .. } | Order::Chunk { to, .. } => {
+            *to
+        }
     }
 }
 

@@ -66,7 +66,7 @@ impl Credit {
     #[inline]
     pub(crate) fn next_limit(&mut self) -> Option<u64> {
         let limit = self.consumed.saturating_add(self.budget.max(INITIAL));
-        if limit < self.told.saturating_add(INITIAL / 2) {
+        if limit.saturating_sub(self.told) < INITIAL / 2 {
             return None;
         }
         self.told = limit;

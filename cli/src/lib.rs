@@ -7,8 +7,10 @@
 
 mod bench;
 mod command;
+mod demo;
 mod output;
 mod size;
 mod stage;
+mod trace;
 
 pub use command::{main, mpiexec};

@@ -14,6 +14,7 @@ mod interfaces;
 mod leave;
 mod link;
 mod opening;
+mod padding;
 mod peers;
 mod rail;
 mod read;

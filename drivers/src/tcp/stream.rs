@@ -1,5 +1,6 @@
 //! The stream of one peer becomes packets and bytes in landings. Only values here, no socket.
 
+use super::padding;
 use crate::landings::Landings;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
@@ -15,7 +16,7 @@ pub enum Stream {
     /// Nothing of the next packet has arrived.
     #[default]
     Between,
-    /// The first bytes of a packet or of a chunk's header, never all of them.
+    /// The first bytes of a packet or of what precedes a chunk's data, never all of them.
     Partial(Vec<u8>),
     /// A chunk of which so many bytes have arrived, never all of them.
     Chunk(ChunkHeader, u32),
@@ -173,7 +174,7 @@ impl Stream {
         Ok(tail)
     }
 
-    /// A whole packet, or the whole header of a chunk.
+    /// A whole packet, or all that precedes a chunk's data.
     #[inline]
     fn take(
         &mut self,
@@ -207,7 +208,10 @@ fn whole(bytes: &[u8], longest: usize) -> Result<Option<(Header, usize)>, Malfor
     }
     let header = Header::decode(bytes)?;
     match header.kind {
-        Kind::Chunk => Ok(Some((header, ChunkHeader::LEN))),
+        Kind::Chunk => {
+            let len = header.len.saturating_sub(ChunkHeader::LEN as u32);
+            Ok(Some((header, padding::ahead(len))))
+        }
         _ if header.len as usize > longest => Err(Malformed("packet longer than this rail takes")),
         _ => Ok(Some((header, header.len as usize))),
     }

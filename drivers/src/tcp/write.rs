@@ -1,5 +1,6 @@
 //! Sending: what is queued for one peer goes to its socket in as few calls as possible.
 
+use super::padding;
 use nmad_engine::transfer::driver::Order;
 use nmad_wire::ChunkHeader;
 use rustix::fd::BorrowedFd;
@@ -57,7 +58,7 @@ impl Outbox {
             Order::Chunk { number, ack, landing, key, offset, from, .. } => {
                 let (number, ack, offset, len) = (*number, *ack, *offset, from.len() as u32);
                 let header = ChunkHeader { number, ack, landing: landing.0, key: key.0, offset, len };
-                (Some(header.encode()), ChunkHeader::LEN as u64 + from.len())
+                (Some(header.encode()), padding::ahead(len) as u64 + from.len())
             }
             Order::Connect { .. } | Order::Close { .. } => (None, 0),
         };
@@ -164,6 +165,7 @@ impl Outgoing {
             Order::Packet { packet, .. } => packet.parts(part),
             Order::Chunk { from, .. } => {
                 self.header.iter().for_each(|header| part(header));
+                part(padding::bytes(from.len() as u32));
                 from.slices().for_each(part);
             }
             Order::Connect { .. } | Order::Close { .. } => {}

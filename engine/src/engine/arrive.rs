@@ -89,9 +89,13 @@ impl Engine {
                 buffers.push(packet);
             }
         };
-        if let Some(sent_at) = link.tx.acknowledge(ack, beyond, &mut free) {
-            link.rtt.measured(now.since(sent_at));
+        let news = link.tx.acknowledge(ack, beyond, &mut free);
+        if news.any {
+            link.rtt.progress();
             link.progress_at = now;
+        }
+        if let Some(sent_at) = news.sample {
+            link.rtt.measured(now.since(sent_at));
         }
         if full {
             self.make_ready(from);

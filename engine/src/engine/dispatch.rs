@@ -8,9 +8,10 @@ use crate::memory::Segments;
 use crate::packet::{Key, Packet, PeerId, RailId, RequestId};
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
-use crate::schedule::strategy::Shares;
+use crate::schedule::strategy::{RailView, Shares};
+use crate::slab::Slab;
 use crate::transfer::driver::Order;
-use crate::transfer::rail::Prepared;
+use crate::transfer::rail::{Prepared, Rail};
 use crate::transfer::retention::{Cargo, ChunkCargo};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -184,7 +185,7 @@ impl Engine {
         if peer.bodies.is_empty() {
             return None;
         }
-        decide(now, peer, &self.rails);
+        decide(now, peer, &self.rails, &self.requests);
         let max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
         let remote = peer.link(rail)?.remote?;
         for index in 0..peer.bodies.len() {
@@ -304,23 +305,34 @@ impl Engine {
     }
 }
 
-/// Lets the strategy share out the bodies that are new, now that a rail asks.
-fn decide(now: Instant, peer: &mut Peer, rails: &[crate::transfer::rail::Rail]) {
+/// Lets the strategy share out the bodies that are new, now that a rail asks, among the open rails for which
+/// the receiver has given a key.
+fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) {
     if peer.bodies.iter().all(|body| body.is_decided()) {
         return;
     }
-    let views = peer.views(rails);
+    let all = peer.views(rails);
+    let remotes: Vec<(RailId, Option<u8>)> = peer.links.iter().map(|link| (link.rail, link.remote)).collect();
     for body in peer.bodies.iter_mut().filter(|body| !body.is_decided()) {
-        let wish = body.wish().filter(|&rail| views.iter().any(|view| view.rail == rail));
-        let shares = match wish {
+        let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
+        let has_key = |rail: RailId| {
+            let remote = remotes.iter().find(|(other, _)| *other == rail).and_then(|(_, remote)| *remote);
+            remote.is_some_and(|remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some()))
+        };
+        let views: Vec<RailView> = all.iter().filter(|view| has_key(view.rail)).copied().collect();
+        if views.is_empty() {
+            continue;
+        }
+        let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
+        let shares = match body.wish().filter(|&rail| is_open(rail)) {
             Some(rail) => Shares::Fixed(vec![(rail, body.remaining())]),
             None => peer.strategy.split(now, body.remaining(), &views),
         };
-        body.decide(&shares, |rail| views.iter().any(|view| view.rail == rail));
+        body.decide(&shares, is_open);
     }
 }
 
-/// Gives the packet's buffer back to a pool of them.
+/// The frames of a packet, without its header.
 pub(super) fn frames_of(packet: Packet) -> Vec<u8> {
     packet.bytes.get(nmad_wire::Header::LEN..).map(<[u8]>::to_vec).unwrap_or_default()
 }

@@ -195,8 +195,14 @@ impl Engine {
 
     /// A rail has opened a landing; this key leads there.
     pub fn opened(&mut self, rail: RailId, landing: LandingId, key: Key) {
-        if self.landings.get_mut(landing.0).is_some_and(|l| l.opened(rail, key)) {
-            self.tell_keys(landing);
+        match self.landings.get_mut(landing.0).filter(|landing| landing.awaits(rail)) {
+            Some(awaiting) => {
+                if awaiting.opened(rail, key) {
+                    self.tell_keys(landing);
+                }
+            }
+            // It was closed, or the rail lost its link, while the rail was still to be asked.
+            None => self.open_on(rail, Opening::Close(landing)),
         }
     }
 

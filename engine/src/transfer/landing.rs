@@ -44,6 +44,11 @@ impl Landing {
         Landing { request, from, into, keys, awaited, open: 0, announced: None, ranges: Ranges::default() }
     }
 
+    /// Whether the rail was asked to open it and has not answered.
+    pub(crate) fn awaits(&self, rail: RailId) -> bool {
+        self.awaited & 1 << rail.0 != 0
+    }
+
     /// A rail has opened it; true when it was the last one.
     pub(crate) fn opened(&mut self, rail: RailId, key: Key) -> bool {
         self.keys.push(rail.0, key.0);

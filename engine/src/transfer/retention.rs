@@ -49,6 +49,15 @@ pub(crate) struct Released {
     pub(crate) chunk: Option<(RequestId, LandingId, u64)>,
 }
 
+/// What an acknowledgement brought.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// Something was not acknowledged before.
+    pub(crate) any: bool,
+    /// When the newest of it had left, if it was sent only once.
+    pub(crate) sample: Option<Instant>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Retention {
     next: u32,
@@ -120,16 +129,11 @@ impl Retention {
         }
     }
 
-    /// The peer has everything below `below`, and the numbers whose bits are set in `beyond`. Returns
-    /// buffers for reuse and when the newest packet that was sent only once had left.
+    /// The peer has everything below `below`, and the numbers whose bits are set in `beyond`. Gives buffers
+    /// back for reuse and tells what was new in it.
     #[inline]
-    pub(crate) fn acknowledge(
-        &mut self,
-        below: u32,
-        beyond: u64,
-        free: &mut impl FnMut(Packet),
-    ) -> Option<Instant> {
-        let mut measured = None;
+    pub(crate) fn acknowledge(&mut self, below: u32, beyond: u64, free: &mut impl FnMut(Packet)) -> News {
+        let mut news = News::default();
         for entry in &mut self.entries {
             let ahead = entry.number.wrapping_sub(below);
             let has = ahead >= 1 << 31 || ((1..=64).contains(&ahead) && beyond & 1 << (ahead - 1) != 0);
@@ -138,14 +142,15 @@ impl Retention {
             }
             if has && !entry.acked {
                 entry.acked = true;
-                measured = (entry.resent == 0).then_some(entry.sent_at).or(measured);
+                news.any = true;
+                news.sample = (entry.resent == 0).then_some(entry.sent_at).or(news.sample);
                 if let Cargo::Packet(packet) = &mut entry.cargo {
                     packet.take().map(&mut *free);
                 }
             }
         }
         self.trim();
-        measured
+        news
     }
 
     /// Takes everything that the peer may not have, when the link is dead.

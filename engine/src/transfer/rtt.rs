@@ -25,6 +25,10 @@ impl Rtt {
             self.variation = (3 * self.variation + self.smoothed.abs_diff(sample)) / 4;
             self.smoothed = (7 * self.smoothed + sample) / 8;
         }
+    }
+
+    /// The peer acknowledged something new: the path works, whatever was lost on it before.
+    pub(crate) fn progress(&mut self) {
         self.backoff = 0;
     }
 

@@ -79,6 +79,27 @@ fn a_promise_taken_by_an_unordered_message_is_not_used_again() {
 }
 
 #[test]
+fn an_unordered_message_does_not_get_into_the_landing_of_another() {
+    for rails in [1, 2] {
+        let mut net = Net::pair(rails, Config::default());
+        net.recv(1, from(0), 0, exact(5), LONG);
+        net.send(0, 1, 0, 5, &pattern(LONG, 1));
+        net.settle();
+        let promised = net.recv(1, from(0), 0, exact(5), LONG);
+        net.settle();
+        let (slow, fast) = (pattern(LONG, 2), pattern(LONG - 1, 3));
+        net.send_with(0, 1, 0, 5, &slow, Hints { priority: -1, ..Hints::default() });
+        net.send_with(0, 1, 0, 5, &fast, Hints { priority: 9, unordered: true, ..Hints::default() });
+        net.settle();
+        let late = net.recv(1, from(0), 0, exact(5), LONG);
+        net.settle();
+        let in_order = net.got(1, promised, &slow) && net.got(1, late, &fast);
+        let overtaken = net.got(1, promised, &fast) && net.got(1, late, &slow);
+        assert!(in_order || overtaken, "{rails} rails");
+    }
+}
+
+#[test]
 fn what_waited_for_an_acknowledgement_when_the_other_rail_died_is_forgotten() {
     let mut net = Net::pair(2, Config::default());
     for _ in 0..10 {
@@ -376,5 +397,25 @@ fn unlimited_credit_is_no_overflow() {
         let recv = net.recv(1, from(0), 0, exact(1), 10_000);
         net.settle();
         assert!(net.got(1, recv, &[1; 10_000]));
+    }
+}
+
+#[test]
+fn nothing_is_due_while_a_rail_takes_no_more() {
+    for lossy in [false, true] {
+        let mut net = Net::new(2, &[Limits { lossy, chunk: 500, ..limits() }], &Config::default(), 1);
+        net.recv(1, from(0), 0, exact(1), LONG);
+        net.send(0, 1, 0, 1, &pattern(LONG, 1));
+        for turn in 0..12 {
+            net.turn(turn % 2, true);
+        }
+        // From now on host 1 is silent, and a reliable rail reports nothing.
+        net.stall(0, 0, !lossy);
+        for _ in 0..100 {
+            net.turn(0, true);
+        }
+        assert!(net.hosts[0].engine.peer_view(PeerId(1)).unwrap().body_backlog > 0);
+        let due = net.hosts[0].engine.next_deadline();
+        assert!(due.is_none_or(|due| due.as_ns() > net.now), "lossy {lossy}: due {due:?} at {}", net.now);
     }
 }

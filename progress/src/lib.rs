@@ -6,6 +6,7 @@
 //! layer knows rails only as drivers to be polled; it must never know which networks they belong to.
 #![deny(unsafe_code)]
 
+mod burst;
 pub mod clock;
 pub mod idle;
 mod node;

@@ -1,5 +1,6 @@
 //! The node: an engine and its rails behind one lock, for any number of threads.
 
+use crate::burst::Bursts;
 use crate::clock::Clock;
 use crate::idle::{self, Idle, Stage};
 use crate::results::Results;
@@ -44,6 +45,7 @@ pub(crate) struct Core {
     /// The time, as of one of the last turns.
     now: Instant,
     turns: u32,
+    bursts: Bursts,
 }
 
 impl Node {
@@ -59,6 +61,7 @@ impl Node {
             notices: Vec::new(),
             now: Instant::default(),
             turns: 0,
+            bursts: Bursts::default(),
         };
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let shared =
@@ -73,7 +76,7 @@ impl Node {
     pub fn submit<R>(&self, submission: impl FnOnce(&mut Engine) -> R) -> R {
         let mut core = self.shared.lock();
         let answer = submission(&mut core.engine);
-        self.shared.push(&mut core, false);
+        self.shared.push_or_hold(&mut core);
         if core.engine.pending() > 0 {
             self.ticker.wake();
         }
@@ -98,6 +101,7 @@ impl Node {
     /// Turns the pump once, as somebody who waits.
     pub fn turn(&self) -> bool {
         let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
         self.shared.turn(&mut core, true)
     }
 
@@ -110,6 +114,7 @@ impl Node {
     #[inline]
     pub fn test(&self, request: RequestId) -> Option<Outcome> {
         let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
         core.results.take(request).or_else(|| {
             self.shared.turn(&mut core, true);
             core.results.take(request)
@@ -127,6 +132,7 @@ impl Node {
     pub fn call(&self, submission: impl FnOnce(&mut Engine) -> RequestId) -> Outcome {
         let mut core = self.shared.lock();
         let request = submission(&mut core.engine);
+        self.shared.waits(&mut core);
         self.shared.push(&mut core, true);
         let ended = core.results.take(request);
         drop(core);
@@ -147,6 +153,7 @@ impl Node {
     /// One of the requests that has ended, if any has; turns the pump if none has.
     pub fn test_any(&self, requests: &[RequestId]) -> Option<(usize, Outcome)> {
         let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
         if !requests.iter().any(|&request| core.results.has(request)) {
             self.shared.turn(&mut core, true);
         }
@@ -159,6 +166,7 @@ impl Node {
     pub fn test_all(&self, requests: &[RequestId]) -> bool {
         let mut core = self.shared.lock();
         let all = |core: &Core| requests.iter().all(|&request| core.results.has(request));
+        self.shared.waits(&mut core);
         all(&core) || {
             self.shared.turn(&mut core, true);
             all(&core)
@@ -169,6 +177,7 @@ impl Node {
     #[inline]
     pub(crate) fn wait_until<R>(&self, mut ready: impl FnMut(&mut Core) -> Option<R>) -> R {
         let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
         let mut active = None;
         loop {
             if let Some(answer) = ready(&mut core) {
@@ -213,6 +222,29 @@ impl Shared {
 
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
         self.core.try_lock().ok()
+    }
+
+    /// Feeds the rails unless a waiting call is about to come anyway.
+    #[inline]
+    fn push_or_hold(&self, core: &mut Core) {
+        if core.engine.has_orders() {
+            core.now = self.clock.now();
+            if !core.bursts.submitted(core.now) {
+                self.push(core, false);
+            }
+        } else if core.engine.has_errands() {
+            self.push(core, false);
+        } else {
+            self.collect(core);
+        }
+    }
+
+    /// Somebody waits: the window is released.
+    #[inline]
+    pub(crate) fn waits(&self, core: &mut Core) {
+        if core.bursts.is_open() {
+            core.bursts.ended(self.clock.now());
+        }
     }
 
     /// Feeds the rails without looking at them.

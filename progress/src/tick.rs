@@ -71,6 +71,7 @@ fn tick(shared: &Shared, state: &State) {
             quiet = 0;
             continue;
         };
+        shared.waits(&mut core);
         let happened = shared.turn(&mut core, true);
         let needed = core.engine.pending() > 0 || core.engine.next_deadline().is_some();
         quiet = if happened || needed { 0 } else { quiet + 1 };

@@ -5,7 +5,7 @@
 //! may travel on different rails in any order. The receiver unpacks the same pieces: it can wait for the
 //! first (a service number, say) before it knows where the others shall go.
 
-use super::request::{Context, Hints, Source, Tag, TagMatch};
+use super::request::{Context, Error, Hints, Source, Tag, TagMatch};
 use crate::packet::{PeerId, RequestId};
 use alloc::vec::Vec;
 
@@ -39,6 +39,8 @@ pub(crate) struct Unpacked {
     /// Sender and place in its flow, once known.
     pub(crate) origin: Option<(PeerId, u32)>,
     pub(crate) waiting: Vec<(RequestId, u32)>,
+    /// Why the first piece failed: all others fail with it.
+    pub(crate) failed: Option<Error>,
     /// The application has ended the message; forget it when nothing waits.
     pub(crate) ended: bool,
 }

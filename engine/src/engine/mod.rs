@@ -261,13 +261,13 @@ impl Engine {
 
     /// Whether a landing or a link waits to be opened or closed.
     #[inline]
-    pub(crate) fn has_errands(&self) -> bool {
+    pub fn has_errands(&self) -> bool {
         self.has_errands
     }
 
     /// Whether a rail might get an order.
     #[inline]
-    pub(crate) fn has_orders(&self) -> bool {
+    pub fn has_orders(&self) -> bool {
         !self.ready.is_empty()
             || !self.timed.is_empty()
             || self.rails.iter().any(|rail| rail.prepared.is_some())

@@ -207,11 +207,11 @@ impl Engine {
         }
         let request = RequestId(self.requests.insert(Request::Recv(recv)));
         match self.messages.get_mut(message) {
-            Some(Unpacked { origin: None, waiting, .. }) => waiting.push((request, next_piece)),
+            Some(&mut Unpacked { failed: Some(error), .. }) => self.fail_request(request, error),
             Some(&mut Unpacked { origin: Some((peer, first)), .. }) => {
                 self.post_piece(request, peer, context, first, next_piece);
             }
-            // The first piece has failed: so does the rest.
+            Some(Unpacked { waiting, .. }) => waiting.push((request, next_piece)),
             None => self.fail_request(request, Error::Cancelled),
         }
         request
@@ -221,7 +221,7 @@ impl Engine {
     pub fn end_unpacking(&mut self, unpacking: Unpacking) {
         if let Some(unpacked) = self.messages.get_mut(unpacking.message) {
             unpacked.ended = true;
-            if unpacking.next_piece == 0 || unpacked.origin.is_some() {
+            if unpacking.next_piece == 0 || unpacked.origin.is_some() || unpacked.failed.is_some() {
                 self.messages.remove(unpacking.message);
             }
         }
@@ -251,8 +251,14 @@ impl Engine {
 
     /// The first piece of a message has failed: its other pieces fail too.
     pub(super) fn first_piece_failed(&mut self, message: u64, error: Error) {
-        for (request, _) in self.messages.remove(message).map(|m| m.waiting).unwrap_or_default() {
+        let Some(unpacked) = self.messages.get_mut(message) else { return };
+        unpacked.failed = Some(error);
+        let (waiting, ended) = (core::mem::take(&mut unpacked.waiting), unpacked.ended);
+        for (request, _) in waiting {
             self.fail_request(request, error);
+        }
+        if ended {
+            self.messages.remove(message);
         }
     }
 

@@ -52,7 +52,8 @@ pub fn limits() -> Limits {
 
 /// Bytes that differ with `seed` and from place to place.
 pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
-    let byte = |i: u64| i.wrapping_mul(31) ^ (i >> 8).wrapping_mul(7) ^ seed.wrapping_mul(0x9d);
+    let mixed = |i: u64| (seed >> (i % 2 * 8)).wrapping_mul(0x9d);
+    let byte = |i: u64| i.wrapping_mul(31) ^ (i >> 8).wrapping_mul(7) ^ mixed(i);
     (0..len as u64).map(|i| byte(i) as u8).collect()
 }
 
@@ -121,11 +122,14 @@ impl Net {
             let happened = (0..self.hosts.len()).fold(false, |any, host| self.turn(host, true) | any);
             quiet = if happened { 0 } else { quiet + 1 };
             let next = self.next_event();
-            if (quiet > 20 && next.is_none()) || quiet > 2_000 {
+            if quiet > 4 && next.is_none() {
                 return;
             }
+            assert!(quiet < 3_000, "something is due, but never happens");
+            // What is due although nothing comes of it is waited for in longer and longer steps.
+            let step = 1_000 << (quiet / 4).min(14);
             self.now = match next {
-                Some(at) if quiet > 0 => at.max(self.now + 1_000),
+                Some(at) if quiet > 0 => at.max(self.now + step),
                 _ => self.now + 1_000,
             };
         }

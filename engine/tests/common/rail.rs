@@ -170,9 +170,7 @@ impl MemoryRail {
         let gone: Vec<u32> = self.closed.iter().chain(&dead).copied().collect();
         for peer in gone {
             if self.lost.insert(peer) {
-                let (unsent, held) = self.held.drain(..).partition(|order| receiver(order) == peer);
-                self.held = held;
-                self.unreported.retain(|(to, ..)| to.0 != peer);
+                let unsent = self.give_back(peer);
                 report(Event::Lost { peer: PeerId(peer), why: "the link was cut".into(), unsent });
             }
         }
@@ -181,6 +179,20 @@ impl MemoryRail {
                 report(Event::Up { peer: PeerId(peer), remote: self.number as u8 });
             }
         }
+    }
+
+    /// Orders for a peer that were not reported as sent. (A chunk that left already is known by its number.)
+    fn give_back(&mut self, peer: u32) -> Vec<Order> {
+        let (mut unsent, held): (Vec<_>, _) = self.held.drain(..).partition(|order| receiver(order) == peer);
+        self.held = held;
+        for (to, number, packet, memory) in std::mem::take(&mut self.unreported) {
+            match packet {
+                _ if to.0 != peer => self.unreported.push((to, number, packet, memory)),
+                Some(packet) => unsent.push(Order::Packet { to, number, packet }),
+                None => {}
+            }
+        }
+        unsent
     }
 
     /// Reads user memory and puts the bytes on the wire.

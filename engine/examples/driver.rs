@@ -1,0 +1,209 @@
+//! A driver of one's own, over two channels of the standard library, and two engines that talk over it.
+//!
+//! Everything a driver owes the engine is here: links that open and end, packets, chunks that land in user
+//! memory, and reports of what has left. `docs/driver.md` has the contract in words.
+//!
+//! ```text
+//! cargo run -p nmad-engine --example driver
+//! ```
+
+use nmad_engine::{
+    Completion, Config, Context, Driver, Engine, Event, Hints, Instant, Key, LandingId, Limits, Order,
+    PeerId, Segments, Source, Tag, TagMatch, pump,
+};
+use std::collections::HashMap;
+use std::mem::take;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+/// Orders that are taken before a poll has reported them.
+const DEPTH: usize = 64;
+
+/// What travels from one end to the other.
+enum Message {
+    /// The link opens; with the number of the sender's rail.
+    Hello(u8),
+    Packet(Vec<u8>),
+    /// Number, acknowledgement, landing, its key, offset, data.
+    Chunk(u32, u32, LandingId, Key, u64, Vec<u8>),
+    /// The sender gives the link up.
+    End,
+}
+
+/// One end of the only link of a rail.
+pub struct ChannelRail {
+    number: u8,
+    peer: PeerId,
+    out: Sender<Message>,
+    incoming: Receiver<Message>,
+    is_asked: bool,
+    is_up: bool,
+    landings: HashMap<LandingId, (Key, Segments)>,
+    keys: u64,
+    /// To be reported by the next poll: engines are told nothing outside of it.
+    news: Vec<Event<'static>>,
+}
+
+impl ChannelRail {
+    /// The two ends of a link between ranks 0 and 1, on the rails of these numbers.
+    pub fn pair(numbers: [u8; 2]) -> [ChannelRail; 2] {
+        let ((to_1, from_0), (to_0, from_1)) = (channel(), channel());
+        let end = |number, peer, out, incoming| ChannelRail {
+            number,
+            peer: PeerId(peer),
+            out,
+            incoming,
+            is_asked: false,
+            is_up: false,
+            landings: HashMap::new(),
+            keys: 0,
+            news: Vec::new(),
+        };
+        [end(numbers[0], 1, to_1, from_1), end(numbers[1], 0, to_0, from_0)]
+    }
+
+    /// Says hello once, whether the engine asks for the link or the other side.
+    fn ask(&mut self) {
+        if !self.is_asked {
+            self.is_asked = true;
+            self.tell(Message::Hello(self.number));
+        }
+    }
+
+    /// A peer that has ended is found out by the next poll.
+    fn tell(&self, message: Message) {
+        let _ = self.out.send(message);
+    }
+
+    fn lose(&mut self, why: &str) {
+        (self.is_asked, self.is_up) = (false, false);
+        self.landings.clear();
+        let why = format!("rail {}: peer {} {why}", self.name(), self.peer.0);
+        // Orders that have not left would be given back here; what is posted to a channel has left.
+        self.news.push(Event::Lost { peer: self.peer, why, unsent: Vec::new() });
+    }
+
+    fn arrive(&mut self, message: Message, report: &mut dyn FnMut(Event<'_>)) {
+        let peer = self.peer;
+        match message {
+            Message::Hello(remote) if !self.is_up => {
+                self.ask();
+                self.is_up = true;
+                report(Event::Up { peer, remote });
+            }
+            Message::Packet(packet) if self.is_up => report(Event::Arrived { from: peer, packet: &packet }),
+            Message::Chunk(number, ack, landing, key, offset, data) if self.is_up => {
+                let len = data.len() as u64;
+                let fits = |into: &Segments| offset.checked_add(len).is_some_and(|end| end <= into.len());
+                let open = self.landings.get(&landing).filter(|(own, into)| *own == key && fits(into));
+                let kept = open.map(|(_, into)| into.write(offset, &data)).is_some();
+                report(Event::Landed { from: peer, number, ack, landing, offset, len, kept });
+            }
+            Message::End if self.is_up => self.lose("gave the link up"),
+            // Sent before the other side knew that the link had ended.
+            _ => {}
+        }
+    }
+}
+
+impl Driver for ChannelRail {
+    fn name(&self) -> &str {
+        "channel"
+    }
+    fn limits(&self) -> Limits {
+        let (packet, chunk) = (16 << 10, 1 << 30);
+        Limits { packet, chunk, gather: 4, depth: DEPTH, lossy: false, bandwidth: 0, latency_ns: 0 }
+    }
+    fn open(&mut self, landing: LandingId, _: PeerId, into: Segments) -> Key {
+        // Each key once, so that late chunks never fall into a landing that came after theirs.
+        self.keys += 1;
+        self.landings.insert(landing, (Key(self.keys), into));
+        Key(self.keys)
+    }
+    fn close(&mut self, landing: LandingId) {
+        self.landings.remove(&landing);
+    }
+    fn room(&self) -> usize {
+        DEPTH.saturating_sub(self.news.len())
+    }
+    fn post(&mut self, order: Order) {
+        match order {
+            Order::Connect { .. } => self.ask(),
+            Order::Close { .. } => {
+                self.tell(Message::End);
+                self.lose("was given up");
+            }
+            Order::Packet { to, number, packet } => {
+                let mut bytes = Vec::with_capacity(packet.len());
+                packet.parts(|part| bytes.extend_from_slice(part));
+                self.tell(Message::Packet(bytes));
+                self.news.push(Event::Sent { to, number, packet: Some(packet) });
+            }
+            Order::Chunk { to, number, ack, landing, key, offset, from } => {
+                let mut data = Vec::with_capacity(from.len() as usize);
+                from.append_to(&mut data);
+                self.tell(Message::Chunk(number, ack, landing, key, offset, data));
+                self.news.push(Event::Sent { to, number, packet: None });
+            }
+        }
+    }
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        loop {
+            take(&mut self.news).into_iter().for_each(&mut *report);
+            match self.incoming.try_recv() {
+                Ok(message) => self.arrive(message, report),
+                Err(TryRecvError::Disconnected) if self.is_up || self.is_asked => self.lose("has ended"),
+                Err(_) if self.news.is_empty() => return,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// A rank: an engine and its rails, of which there is one.
+struct Rank {
+    engine: Engine,
+    rails: Vec<Box<dyn Driver>>,
+}
+
+impl Rank {
+    fn new(me: u32, rail: ChannelRail) -> Rank {
+        let mut engine = Engine::new(Config { me: PeerId(me), ..Config::default() }).expect("it exists");
+        let id = engine.add_rail(rail.limits());
+        engine.add_link(rail.peer, id);
+        Rank { engine, rails: vec![Box::new(rail)] }
+    }
+
+    /// One turn of the pump, and what ended. Without costs and timers any time will do.
+    fn turn(&mut self) -> Option<Completion> {
+        let now = Instant::default();
+        pump::turn(&mut self.engine, &mut self.rails, now, &mut || now, true);
+        self.engine.next_completion()
+    }
+}
+
+fn main() {
+    let [mut sender, mut receiver] = {
+        let [left, right] = ChannelRail::pair([0, 0]);
+        [Rank::new(0, left), Rank::new(1, right)]
+    };
+    for len in [5, 20_000, 10_000_000] {
+        let (mut data, mut memory) = (vec![7u8; len], vec![0u8; len]);
+        // SAFETY: both vectors outlive their requests, which have ended when the loop below has, and nobody
+        // else uses them meanwhile.
+        let (data, into) = unsafe {
+            (Segments::from_raw(data.as_mut_ptr(), len), Segments::from_raw(memory.as_mut_ptr(), len))
+        };
+        sender.engine.send(PeerId(1), Context(0), Tag(9), data, Hints::default());
+        receiver.engine.recv(Source::Peer(PeerId(0)), Context(0), TagMatch::Exact(Tag(9)), into);
+        let mut ended = 0;
+        while ended < 2 {
+            let both = [sender.turn(), receiver.turn()];
+            ended += both.iter().flatten().inspect(|completion| assert!(completion.result.is_ok())).count();
+        }
+        assert!(memory.iter().all(|&byte| byte == 7), "the message is intact");
+        println!(
+            "{len:>9} B arrived; rank 0 sent so far: {:?}",
+            sender.engine.counters(nmad_engine::RailId(0))
+        );
+    }
+}

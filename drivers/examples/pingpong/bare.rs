@@ -1,13 +1,13 @@
 //! The best plain sockets: non-blocking calls straight from and to user memory, spinning.
 
 use super::way::Way;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::net::{RecvFlags, SendFlags};
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 
 /// One connection.
 pub struct Bare {

@@ -48,6 +48,11 @@ impl TcpConfig {
         }
     }
 
+    /// Name of the rail for the user.
+    pub fn name(&self) -> String {
+        format!("tcp/{}", self.interface.name)
+    }
+
     /// The address that the rail listens on.
     pub fn address(&self) -> IpAddr {
         self.interface.address

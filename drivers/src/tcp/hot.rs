@@ -24,24 +24,30 @@ impl Hot {
         self.links.get(place).map(|(link, _)| *link)
     }
 
-    /// Something happened on this link.
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.links.iter().map(|(link, _)| *link)
+    }
+
+    /// Something happened on this link. Returns one that is not hot any more.
     #[inline]
-    pub fn heat(&mut self, link: usize) {
+    pub fn heat(&mut self, link: usize) -> Option<usize> {
         match self.links.iter_mut().find(|(hot, _)| *hot == link) {
-            Some((_, vain)) => *vain = 0,
+            Some((_, vain)) => {
+                *vain = 0;
+                None
+            }
             None => self.insert(link),
         }
     }
 
-    /// A read from the link at `place` was in vain.
+    /// A read from the link at `place` was in vain. Returns it if it is not hot any more.
     #[inline]
-    pub fn cool(&mut self, place: usize) {
-        let Some((_, vain)) = self.links.get_mut(place) else { return };
+    pub fn cool(&mut self, place: usize) -> Option<usize> {
+        let (_, vain) = self.links.get_mut(place)?;
         *vain = vain.saturating_add(1);
         // A link that is alone stays: reading it costs no more than asking for all.
-        if *vain > COLD_AFTER && self.links.len() > 1 {
-            self.links.swap_remove(place);
-        }
+        (*vain > COLD_AFTER && self.links.len() > 1).then(|| self.links.swap_remove(place).0)
     }
 
     /// The link is gone.
@@ -49,12 +55,12 @@ impl Hot {
         self.links.retain(|(hot, _)| *hot != link);
     }
 
-    fn insert(&mut self, link: usize) {
-        if self.links.len() == HOT {
-            let coldest = (0..HOT).max_by_key(|place| self.links[*place].1).unwrap_or(0);
-            self.links.swap_remove(coldest);
-        }
+    fn insert(&mut self, link: usize) -> Option<usize> {
+        let full = self.links.len() == HOT;
+        let coldest = (0..HOT).filter(|_| full).max_by_key(|place| self.links[*place].1);
+        let out = coldest.map(|place| self.links.swap_remove(place).0);
         self.links.push((link, 0));
+        out
     }
 }
 
@@ -65,15 +71,16 @@ mod tests {
     #[test]
     fn the_coldest_makes_room_and_the_last_one_stays() {
         let mut hot = Hot::default();
-        (0..HOT).for_each(|link| hot.heat(link));
+        (0..HOT).for_each(|link| assert_eq!(hot.heat(link), None));
         hot.cool(2);
-        hot.heat(99);
-        let mut links: Vec<_> = (0..hot.count()).filter_map(|place| hot.at(place)).collect();
+        assert_eq!(hot.heat(99), Some(2));
+        let mut links: Vec<_> = hot.iter().collect();
         links.sort_unstable();
         assert_eq!(links, [0, 1, 3, 99]);
+        let mut gone = 0;
         for _ in 0..=COLD_AFTER * HOT as u32 {
-            (0..hot.count()).rev().for_each(|place| hot.cool(place));
+            gone += (0..hot.count()).rev().filter(|place| hot.cool(*place).is_some()).count();
         }
-        assert_eq!(hot.count(), 1);
+        assert_eq!((gone, hot.count()), (HOT - 1, 1));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::health::Health;
 use super::stream::Stream;
+use super::watch::{Token, Watch};
 use super::write::Outbox;
 use rustix::fd::OwnedFd;
 use std::cell::Cell;
@@ -19,10 +20,11 @@ pub struct Link {
     pub stream: Stream,
     /// Whether the peer still answers.
     pub health: Health,
-    /// The socket is watched for room to write.
-    pub armed: Cell<bool>,
     /// Which of the rail's lists the link is in.
     pub lists: Lists,
+    /// Reads with success since the socket was last watched.
+    pub reads: u32,
+    watched: Cell<Watched>,
 }
 
 /// Membership in the lists of the rail, so that nothing is in a list twice.
@@ -36,8 +38,19 @@ pub struct Lists {
     pub unproven: bool,
 }
 
+/// For what a socket is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watched {
+    /// For nothing: it is looked at in each poll.
+    Not,
+    /// For what arrives.
+    Input,
+    /// For room to write, too.
+    Both,
+}
+
 impl Link {
-    /// A link that has just been opened.
+    /// A link that has just been opened; its socket is watched for what arrives.
     pub fn new(remote: u8, socket: OwnedFd) -> Self {
         Link {
             remote,
@@ -45,8 +58,29 @@ impl Link {
             out: Outbox::default(),
             stream: Stream::default(),
             health: Health::default(),
-            armed: Cell::new(false),
             lists: Lists::default(),
+            reads: 0,
+            watched: Cell::new(Watched::Input),
+        }
+    }
+
+    /// For what the socket is watched now.
+    pub fn watched(&self) -> Watched {
+        self.watched.get()
+    }
+
+    /// Watches the socket for this from now on. Should the system refuse, the next call tries again.
+    pub fn watch(&self, watch: &Watch, index: usize, wanted: Watched) {
+        let now = self.watched.get();
+        let (token, output) = (Token::Link(index), wanted == Watched::Both);
+        let done = match (now, wanted) {
+            _ if now == wanted => return,
+            (_, Watched::Not) => watch.remove(&self.socket),
+            (Watched::Not, _) => watch.add(&self.socket, token, output),
+            _ => watch.change(&self.socket, token, output),
+        };
+        if done.is_ok() {
+            self.watched.set(wanted);
         }
     }
 }

@@ -22,9 +22,22 @@ mod socket;
 mod strangers;
 mod stream;
 mod sys;
+mod traffic;
 mod watch;
 mod write;
 
 pub use config::TcpConfig;
 pub use interfaces::{Interface, interfaces};
 pub use rail::TcpRail;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Longest packet in bytes: 64 KiB of data and its headers.
+const PACKET: usize = 72 << 10;
+
+/// Milliseconds of a clock that is cheap to read; it steps with the timer tick, which is good enough for
+/// bounds of seconds.
+fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicCoarse);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}

@@ -39,8 +39,6 @@ pub enum Outcome {
 
 /// The parts of the rail that opening looks at.
 pub struct Rail<'a> {
-    /// Name of the rail.
-    pub name: &'a str,
     /// Its configuration.
     pub config: &'a TcpConfig,
     /// Its sockets.
@@ -82,9 +80,13 @@ impl Opening {
     }
 
     /// Leaves a link such that what was sent still arrives.
-    pub fn leave(&mut self, fd: OwnedFd, watch: &Watch, now_ms: u64) {
-        let _ = watch.change(&fd, Token::Opening, false);
+    pub fn leave(&mut self, fd: OwnedFd, now_ms: u64) {
         self.leaving.add(fd, now_ms);
+    }
+
+    /// Reads away what has come on links that were left, since the rail ends.
+    pub fn drain(&mut self, scratch: &mut [u8]) {
+        self.leaving.step(scratch, 0);
     }
 
     /// Lets in who waits, listens to everyone, goes on with every attempt.
@@ -128,7 +130,7 @@ impl Opening {
         match self.strangers.iter().position(old) {
             Some(at) => {
                 let stranger = self.strangers.remove(at);
-                log::warn!("rail {}: dropped silent {} to make room", rail.name, stranger.from);
+                log::warn!("rail {}: dropped silent {} to make room", rail.config.name(), stranger.from);
                 true
             }
             None => false,
@@ -143,7 +145,10 @@ impl Opening {
                 let bound_ms = config.bound.as_millis() as u64;
                 if rail.now_ms >= self.strangers[at].since_ms + bound_ms {
                     let bound = config.bound;
-                    log::warn!("rail {}: {from} did not finish its handshake within {bound:?}", rail.name);
+                    log::warn!(
+                        "rail {}: {from} did not finish its handshake within {bound:?}",
+                        rail.config.name()
+                    );
                     self.strangers.swap_remove(at);
                 }
             }
@@ -164,9 +169,13 @@ impl Opening {
                 match stranger.claims() {
                     Some(peer) if rail.peers.link(peer).is_some() => {}
                     Some(peer) => {
-                        log::warn!("rail {}: no link from peer {} at {from}: {why}", rail.name, peer.0)
+                        log::warn!(
+                            "rail {}: no link from peer {} at {from}: {why}",
+                            rail.config.name(),
+                            peer.0
+                        )
                     }
-                    None => log::info!("rail {}: stranger at {from}: {why}", rail.name),
+                    None => log::info!("rail {}: stranger at {from}: {why}", rail.config.name()),
                 }
             }
         }
@@ -175,7 +184,7 @@ impl Opening {
     fn refuse(&mut self, at: usize, code: RefusalCode, text: &str, rail: &Rail<'_>) {
         let stranger = self.strangers.swap_remove(at);
         if code != RefusalCode::Crossed {
-            log::warn!("rail {}: refused {}: {text}", rail.name, stranger.from);
+            log::warn!("rail {}: refused {}: {text}", rail.config.name(), stranger.from);
         }
         self.leaving.add(stranger.refuse(code, text), rail.now_ms);
     }

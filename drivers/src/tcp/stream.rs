@@ -225,3 +225,115 @@ fn rest(chunk: &ChunkHeader, done: u32, place: &Place<'_>) -> Result<Option<Segm
         .find(place.peer, landing, key, offset, left)
         .map_err(|_| Malformed("chunk past the end of its landing"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::padding;
+    use super::*;
+    use crate::conformance::memory::Memory;
+    use nmad_wire::Refusal;
+    use nmad_wire::RefusalCode;
+
+    const PEER: PeerId = PeerId(4);
+
+    fn packet(number: u32, len: usize) -> Vec<u8> {
+        let header = Header { kind: Kind::Packet, len: len as u32, number, ack: 0 };
+        let mut bytes = header.encode().to_vec();
+        bytes.resize(len, number as u8);
+        bytes
+    }
+
+    fn chunk(number: u32, key: Key, offset: u64, data: &[u8]) -> Vec<u8> {
+        let len = data.len() as u32;
+        let header = ChunkHeader { number, ack: 3, landing: 9, key: key.0, offset, len };
+        [&header.encode()[..], padding::bytes(len), data].concat()
+    }
+
+    /// Feeds the pieces one after the other; returns what was reported, in short.
+    fn feed(landings: &Landings, pieces: &[&[u8]]) -> Result<Vec<String>, Broken> {
+        let mut seen = Vec::new();
+        let (mut stream, mut pool) = (Stream::default(), Vec::new());
+        let mut place = Place { peer: PEER, landings, pool: &mut pool, longest: 1000 };
+        for piece in pieces {
+            stream.feed(piece, &mut place, &mut |event| {
+                seen.push(match event {
+                    Event::Arrived { packet, .. } => {
+                        let number = Header::decode(packet).expect("a header").number;
+                        assert!(packet[Header::LEN..].iter().all(|byte| *byte == number as u8), "intact");
+                        format!("packet {number} {}", packet.len())
+                    }
+                    Event::Landed { number, len, kept, .. } => format!("chunk {number} {len} {kept}"),
+                    other => panic!("not expected: {other:?}"),
+                });
+            })?;
+        }
+        Ok(seen)
+    }
+
+    #[test]
+    fn a_stream_means_the_same_wherever_it_is_cut() {
+        let data = Memory::pattern(200, 1);
+        for first in 0..600 {
+            let target = Memory::zeroed(300);
+            let mut landings = Landings::default();
+            let key = landings.open(LandingId(9), PEER, target.segments());
+            let whole = [
+                packet(1, 16),
+                packet(2, 100),
+                chunk(3, key, 50, data.bytes()),
+                packet(4, 17),
+                chunk(5, Key(77), 0, data.bytes()),
+                chunk(6, key, 300, &[]),
+                packet(7, 30),
+            ]
+            .concat();
+            let (head, tail) = whole.split_at(first.min(whole.len()));
+            let (middle, tail) = tail.split_at((1 + first % 7).min(tail.len()));
+            let seen = feed(&landings, &[head, middle, tail]).expect("well formed");
+            let expected = [
+                "packet 1 16",
+                "packet 2 100",
+                "chunk 3 200 true",
+                "packet 4 17",
+                "chunk 5 200 false",
+                "chunk 6 0 true",
+                "packet 7 30",
+            ];
+            assert_eq!(seen, expected, "cut at {first}");
+            assert!(&target.bytes()[50..250] == data.bytes(), "cut at {first}");
+        }
+    }
+
+    #[test]
+    fn padding_is_not_data() {
+        let data = Memory::pattern(20_000, 2);
+        let target = Memory::zeroed(20_000);
+        let mut landings = Landings::default();
+        let key = landings.open(LandingId(9), PEER, target.segments());
+        let whole = [chunk(1, key, 0, data.bytes()), packet(2, 20)].concat();
+        for cut in [1, 20, 39, 40, 41, 100, 127, 128, 129, 5000] {
+            let seen = feed(&landings, &[&whole[..cut], &whole[cut..]]).expect("well formed");
+            assert_eq!(seen, ["chunk 1 20000 true", "packet 2 20"], "cut at {cut}");
+            assert!(target.bytes() == data.bytes(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_ends_the_stream() {
+        let target = Memory::zeroed(100);
+        let mut landings = Landings::default();
+        let key = landings.open(LandingId(9), PEER, target.segments());
+        let refusal = Control::Refuse(Refusal { code: RefusalCode::Rank, text: "go away" }).encode();
+        let broken = |bytes: &[u8]| feed(&landings, &[bytes]).expect_err("malformed");
+        assert_eq!(broken(&refusal), Broken::Refused("go away".into()));
+        for (bytes, what) in [
+            (chunk(1, key, 1, &[0; 100]), "past the end"),
+            (packet(1, 1001), "longer than"),
+            (b"GET / HTTP/1.1\r\n".to_vec(), "unknown kind"),
+        ] {
+            let Broken::Malformed(Malformed(why)) = broken(&bytes) else { panic!("malformed") };
+            assert!(why.contains(what), "{why}");
+        }
+        assert!(target.bytes().iter().all(|byte| *byte == 0), "nothing was touched");
+    }
+}

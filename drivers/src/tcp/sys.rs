@@ -57,7 +57,7 @@ pub fn read_onto(
 /// What the kernel knows about a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpInfo {
-    /// Segments sent and not acknowledged.
+    /// Bytes that the peer has not acknowledged, whether they could be sent or not.
     pub unacknowledged: u32,
     /// Attempts in vain, of retransmissions or window probes, since the last acknowledgement.
     pub in_vain: u32,
@@ -76,8 +76,13 @@ pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     if rc < 0 {
         return Err(io::Error::last_os_error());
     }
+    let mut queued: libc::c_int = 0;
+    // SAFETY: this request writes one integer.
+    if unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
     Ok(TcpInfo {
-        unacknowledged: info.tcpi_unacked,
+        unacknowledged: queued as u32,
         in_vain: u32::from(info.tcpi_retransmits) + u32::from(info.tcpi_probes),
         silent_ms: info.tcpi_last_ack_recv,
     })

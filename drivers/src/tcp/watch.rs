@@ -46,6 +46,11 @@ impl Watch {
         epoll::modify(&self.epoll, fd, data(token), flags(output))
     }
 
+    /// Watches a socket no longer.
+    pub fn remove(&self, fd: impl AsFd) -> Result<(), Errno> {
+        epoll::delete(&self.epoll, fd)
+    }
+
     /// Looks once, without waiting, and calls `each` with a socket that has something to do and whether
     /// it has room to write.
     pub fn look(&self, mut each: impl FnMut(Token, bool)) {

@@ -250,13 +250,27 @@ impl Engine {
     /// When somebody should turn the pump although nothing arrived and nobody called: a rail becomes idle
     /// while something waits, or an acknowledgement or a timeout is due on a lossy link.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let waits = |rail: &&Rail| !self.ready.is_empty() || rail.prepared.is_some();
-        let idle = self.rails.iter().filter(waits).map(|rail| rail.idle_at).min();
+        // A rail that takes no more says so itself when it has sent something.
+        let takes = |peer: &Peer, id: RailId, rail: &Rail| {
+            peer.link(id).is_some_and(|link| link.accepts(rail.limits.depth))
+        };
+        let waits = |(index, rail): &(usize, &Rail)| {
+            let id = RailId(*index as u8);
+            rail.prepared.is_some()
+                || self.ready.iter().any(|&peer| self.peer(peer).is_some_and(|peer| takes(peer, id, rail)))
+        };
+        let idle = self.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at).min();
         let timers = self.timed.iter().filter_map(|&(peer, rail)| {
             let link = self.peer(peer)?.link(rail)?;
             link.timer()
         });
         timers.chain(idle).min()
+    }
+
+    /// Whether some rail's clock says that it is idle.
+    #[inline]
+    pub fn has_idle_rail(&self, now: Instant) -> bool {
+        self.rails.iter().any(|rail| rail.idle_at <= now)
     }
 
     /// Whether a landing or a link waits to be opened or closed.

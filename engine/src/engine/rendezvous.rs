@@ -256,6 +256,7 @@ impl Engine {
         if flow.relaxed {
             return;
         }
+        flow.promised = true;
         if promise.seq == flow.send_next {
             peer.take_promise(promise.context, promise.tag);
             if peer.promises.len() < PROMISES_MAX {

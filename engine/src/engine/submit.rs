@@ -33,9 +33,10 @@ impl Engine {
             return self.refuse(envelope);
         };
         let flow = peer.flows.of(context.0);
+        // A permission that is not used where promises are, which rely on the order.
+        let hints = Hints { unordered: hints.unordered && !flow.promised, ..hints };
         if hints.unordered {
             flow.relaxed = true;
-            peer.promises.retain(|promise| promise.context != context.0);
         } else {
             envelope.seq = flow.send_next;
             flow.send_next = flow.send_next.wrapping_add(1);

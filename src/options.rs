@@ -92,6 +92,16 @@ impl Options {
         Ok(options)
     }
 
+    /// The configuration file: the one that `NMAD_CONFIG` names, or the user's, which need not exist.
+    pub fn configuration_path() -> Option<PathBuf> {
+        if let Some(path) = std::env::var_os("NMAD_CONFIG") {
+            return Some(PathBuf::from(path));
+        }
+        let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+        let base = base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
+        base.map(|base| base.join("nmad/config.toml"))
+    }
+
     fn read_file(&mut self, path: &Path, text: &str) -> Result<(), SessionError> {
         let wrong = |e: toml::de::Error| setting(&path.display().to_string(), e.to_string());
         let file: File = toml::from_str(text).map_err(wrong)?;
@@ -150,15 +160,14 @@ impl Options {
 }
 
 fn configuration_file() -> Result<Option<(PathBuf, String)>, SessionError> {
-    if let Some(path) = std::env::var_os("NMAD_CONFIG").map(PathBuf::from) {
-        let text = std::fs::read_to_string(&path);
-        let text = text.map_err(|e| setting("NMAD_CONFIG", format!("{}: {e}", path.display())))?;
-        return Ok(Some((path, text)));
+    let Some(path) = Options::configuration_path() else { return Ok(None) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some((path, text))),
+        Err(e) if std::env::var_os("NMAD_CONFIG").is_some() => {
+            Err(setting("NMAD_CONFIG", format!("{}: {e}", path.display())))
+        }
+        Err(_) => Ok(None),
     }
-    let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let base = base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
-    let path = base.map(|base| base.join("nmad/config.toml"));
-    Ok(path.and_then(|path| std::fs::read_to_string(&path).ok().map(|text| (path, text))))
 }
 
 fn setting(setting: &str, why: String) -> SessionError {

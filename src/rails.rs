@@ -6,10 +6,17 @@
 
 use crate::error::SessionError;
 use crate::options::{Options, RailChoice};
+use nmad_drivers::around::Around;
+use nmad_drivers::around::throttle::Throttle;
+use nmad_drivers::around::trace::{Trace, TraceHandle};
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail, interfaces};
 use nmad_engine::{Driver, PeerId};
 use nmad_launch::Bootstrap;
+use std::time::Duration;
+
+/// Records of each rail that a trace keeps; the latest ones win.
+const TRACE_MOST: usize = 1 << 18;
 
 /// A rail that is open, and which peers it is for.
 pub(crate) struct OpenRail {
@@ -17,6 +24,8 @@ pub(crate) struct OpenRail {
     /// Bandwidth that the user gave, zero for none.
     pub(crate) bandwidth: u64,
     pub(crate) reach: Reach,
+    /// What passed, if the user wants to know.
+    pub(crate) trace: Option<TraceHandle>,
 }
 
 /// Whom a rail is for.
@@ -53,11 +62,38 @@ pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRai
         let mut config = TcpConfig::new(PeerId(job.rank()), number, interface, job.secret());
         config.interface.bandwidth = if bandwidth > 0 { bandwidth } else { config.interface.bandwidth };
         let tcp = TcpRail::open(config).map_err(|e| SessionError::Rail(e.to_string()))?;
-        rails.push(OpenRail { driver: Box::new(tcp), bandwidth, reach });
+        let (driver, trace) = around(options, number, tcp);
+        rails.push(OpenRail { driver, bandwidth, reach, trace });
     }
     let myself = Box::new(LoopbackRail::new(PeerId(job.rank()), rails.len() as u8));
-    rails.push(OpenRail { driver: myself, bandwidth: 0, reach: Reach::Myself });
+    rails.push(OpenRail { driver: myself, bandwidth: 0, reach: Reach::Myself, trace: None });
     Ok(rails)
+}
+
+/// Slows a rail down and writes down what passes, as the options say.
+fn around(
+    options: &Options,
+    number: u8,
+    rail: impl Driver + 'static,
+) -> (Box<dyn Driver>, Option<TraceHandle>) {
+    match options.throttle.get(usize::from(number)) {
+        Some(&rate) => traced(options, number, Around::new(rail, Throttle::new(rate, Duration::ZERO))),
+        None => traced(options, number, rail),
+    }
+}
+
+fn traced(
+    options: &Options,
+    number: u8,
+    rail: impl Driver + 'static,
+) -> (Box<dyn Driver>, Option<TraceHandle>) {
+    if options.trace.is_none() {
+        return (Box::new(rail), None);
+    }
+    // Two rails of one interface have one name; numbers tell them apart.
+    let trace = Trace::new(&format!("{}#{number}", rail.name()), TRACE_MOST, true);
+    let handle = trace.handle();
+    (Box::new(Around::new(rail, trace)), Some(handle))
 }
 
 fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<(Interface, u64, Reach)>, SessionError> {

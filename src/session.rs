@@ -8,9 +8,11 @@ use crate::options::Options;
 use crate::rails::{self, OpenRail};
 use crate::scope::Scope;
 use crate::{Source, TagMatch};
+use nmad_drivers::around::trace::TraceHandle;
 use nmad_engine::{Context, Driver, Engine, Error, PeerId, RailId, RequestId};
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -25,11 +27,14 @@ pub struct Session {
     /// Taken when the session closes.
     job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
+    /// Where the trace goes.
+    trace: Option<PathBuf>,
 }
 
 /// What the session remembers of a rail.
 struct Rail {
     peers: u32,
+    trace: Option<TraceHandle>,
 }
 
 impl Session {
@@ -55,7 +60,7 @@ impl Session {
         let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         let engine = Engine::new(config).map_err(unknown)?;
         let cards = exchange(job.as_mut(), &opened)?;
-        Session::assemble(job, engine, opened, &cards)
+        Session::assemble(job, engine, opened, &cards, options.trace.clone())
     }
 
     fn assemble(
@@ -63,10 +68,11 @@ impl Session {
         mut engine: Engine,
         opened: Vec<OpenRail>,
         cards: &[Card],
+        trace: Option<PathBuf>,
     ) -> Result<Session, SessionError> {
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
-        for OpenRail { mut driver, reach, .. } in opened {
+        for OpenRail { mut driver, reach, trace, .. } in opened {
             let rail = engine.add_rail(driver.limits());
             let reached = |peer: &u32| {
                 let card = &cards[*peer as usize];
@@ -79,12 +85,13 @@ impl Session {
             let candidates = (0..job.size()).filter(|&peer| reach.includes(job.as_ref(), peer));
             let peers: Vec<u32> = candidates.filter(reached).collect();
             peers.iter().for_each(|&peer| engine.add_link(PeerId(peer), rail));
-            rails.push(Rail { peers: peers.len() as u32 });
+            rails.push(Rail { peers: peers.len() as u32, trace });
             drivers.push(driver);
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
         let node = Node::new(engine, drivers, patience(job.as_ref())).map_err(no_thread)?;
-        let session = Session { node, rank: job.rank(), size: job.size(), job: Mutex::new(Some(job)), rails };
+        let (rank, size) = (job.rank(), job.size());
+        let session = Session { node, rank, size, job: Mutex::new(Some(job)), rails, trace };
         session.check_reach()?;
         Ok(session)
     }
@@ -262,7 +269,17 @@ impl Session {
         for notice in self.node.notices() {
             log::warn!("{}", notice.text);
         }
+        self.write_trace()?;
         job.finish().map_err(SessionError::from)
+    }
+
+    /// Writes what passed the rails to FILE.RANK, an object of JSON on each line.
+    fn write_trace(&self) -> Result<(), SessionError> {
+        let Some(path) = &self.trace else { return Ok(()) };
+        let lines: String =
+            self.rails.iter().filter_map(|rail| rail.trace.as_ref()).map(TraceHandle::json_lines).collect();
+        let path = format!("{}.{}", path.display(), self.rank);
+        std::fs::write(&path, lines).map_err(|e| setting("NMAD_TRACE", format!("cannot write {path}: {e}")))
     }
 
     /// Ends the whole job with this exit code; does not return.

@@ -5,6 +5,7 @@
 //! folder has the same file names: `rail.rs` is the driver itself, `link.rs` one peer over it, `write.rs`
 //! and `read.rs` the two directions, `connect.rs` how a link opens. [`around`] holds drivers around a
 //! driver; [`conformance`] is the suite that every driver passes.
+#![deny(unsafe_code)]
 
 pub mod around;
 pub mod conformance;

@@ -5,7 +5,8 @@
 //! pingpong 10.89.0.2 10.89.0.1
 //! ```
 //! Pin each to a core of its own. For each size the two ways are measured in turn, several times; printed
-//! are the medians, the spread of the ratio, and the ratio of the medians.
+//! are the medians, the ratio with its quartiles, and the best of each, which say most on a machine
+//! that does other work too. `NMAD_SIZES=48,65536` measures only these sizes.
 
 mod bare;
 mod railed;
@@ -20,7 +21,7 @@ use way::{Way, measure};
 /// Port on which the two processes find each other.
 const PORT: u16 = 7998;
 /// Measurements of each size and way.
-const REPEAT: usize = 15;
+const REPEAT: usize = 40;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<IpAddr> = std::env::args().skip(1).map(|a| a.parse()).collect::<Result<_, _>>()?;
@@ -39,13 +40,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut rail = railed::Railed::open(&mut control, interface, first)?;
     let mut ways: [&mut dyn Way; 2] = [&mut bare, &mut rail];
     if first {
-        println!("| what | bytes | bare | rail | rail / bare (quartiles) |\n|---|---|---|---|---|");
+        println!(
+            "| what | bytes | bare | rail | speed, rail / bare (quartiles) | best bare | best rail | ratio |"
+        );
+        println!("|---|---|---|---|---|---|---|---|");
     }
+    let sizes = std::env::var("NMAD_SIZES")
+        .unwrap_or("48,4096,65536,262144,1048576,4194304,16777216,67108864".into());
+    let sizes: Vec<usize> = sizes.split(',').map(str::parse).collect::<Result<_, _>>()?;
     for round in ["half round trip, us", "one way, GB/s"] {
-        for len in [48, 4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20] {
-            if std::env::var("ONLY").is_ok_and(|o| !o.split(',').any(|s| s == len.to_string())) {
-                continue;
-            }
+        for &len in &sizes {
             let one_way = round.starts_with("one");
             if one_way && len < (64 << 10) {
                 continue;
@@ -64,18 +68,25 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// One line of the table. Times are in nanoseconds per message.
 fn print(what: &str, len: usize, one_way: bool, times: &[[f64; 2]]) {
-    let median = |mut all: Vec<f64>| {
+    let sorted = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
-        (all[all.len() / 4], all[all.len() / 2], all[all.len() * 3 / 4])
+        all
     };
-    let (_, bare, _) = median(times.iter().map(|t| t[0]).collect());
-    let (_, rail, _) = median(times.iter().map(|t| t[1]).collect());
+    let bare = sorted(times.iter().map(|t| t[0]).collect());
+    let rail = sorted(times.iter().map(|t| t[1]).collect());
     // As speed, so that above one is better for the rail.
-    let (low, middle, high) = median(times.iter().map(|t| t[0] / t[1]).collect());
+    let ratio = sorted(times.iter().map(|t| t[0] / t[1]).collect());
     let show = |ns: f64| if one_way { len as f64 / ns } else { ns / 1000.0 };
+    let at = |all: &[f64], part: usize| all[(all.len() - 1) * part / 4];
     println!(
-        "| {what} | {len} | {:.2} | {:.2} | {middle:.3} ({low:.3} to {high:.3}) |",
-        show(bare),
-        show(rail)
+        "| {what} | {len} | {:.2} | {:.2} | {:.3} ({:.3} to {:.3}) | {:.2} | {:.2} | {:.3} |",
+        show(at(&bare, 2)),
+        show(at(&rail, 2)),
+        at(&ratio, 2),
+        at(&ratio, 1),
+        at(&ratio, 3),
+        show(bare[0]),
+        show(rail[0]),
+        bare[0] / rail[0],
     );
 }

@@ -28,8 +28,8 @@ pub fn measure(
     one_way: bool,
     repeat: usize,
 ) -> Result<Vec<[f64; 2]>, Box<dyn Error>> {
-    // About 20 ms each, but enough of them.
-    let count = (200_000_000 / (len + 20_000)).clamp(4, 4000);
+    // Some milliseconds each: short enough to fall between the disturbances of a busy machine.
+    let count = (50_000_000 / (len + 20_000)).clamp(2, 1000);
     let mut times = Vec::new();
     for round in 0..=repeat {
         let mut pair = [0.0; 2];

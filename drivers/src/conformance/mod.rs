@@ -8,6 +8,7 @@
 mod chunks;
 mod links;
 mod lossy;
+#[allow(unsafe_code)]
 pub mod memory;
 mod packets;
 mod world;

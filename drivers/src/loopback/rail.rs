@@ -19,6 +19,8 @@ pub struct LoopbackRail {
     posted: Vec<Order>,
     /// The list that is being reported, kept for its memory.
     moving: Vec<Order>,
+    /// Orders that a link had when it was given up.
+    unsent: Vec<Order>,
     /// Packet bytes with the data that was left in place put in.
     whole: Vec<u8>,
 }
@@ -33,6 +35,7 @@ impl LoopbackRail {
             landings: Landings::default(),
             posted: Vec::new(),
             moving: Vec::new(),
+            unsent: Vec::new(),
             whole: Vec::new(),
         }
     }
@@ -62,7 +65,11 @@ impl LoopbackRail {
                 report(Event::Sent { to, number, packet: None });
                 report(Event::Landed { from: to, number, ack, landing, offset, len, kept });
             }
-            Order::Close { .. } => self.up = false,
+            Order::Close { to } => {
+                self.up = false;
+                let why = format!("rail loopback: peer {}: the link was given up", to.0);
+                report(Event::Lost { peer: to, why, unsent: mem::take(&mut self.unsent) });
+            }
             Order::Connect { to } => self.lost(to, "only reaches its own process", None, report),
             Order::Packet { to, .. } | Order::Chunk { to, .. } => {
                 self.lost(to, "no open link", Some(order), report);
@@ -107,7 +114,7 @@ impl Driver for LoopbackRail {
 
     fn post(&mut self, order: Order) {
         if let Order::Close { .. } = order {
-            self.posted.clear();
+            self.unsent.append(&mut self.posted);
         }
         self.posted.push(order);
     }
@@ -122,6 +129,11 @@ impl Driver for LoopbackRail {
             self.report(order, report);
         }
         self.moving = moving;
+    }
+
+    /// Nobody else posts here, so nobody needs to be woken.
+    fn descriptor(&self) -> Option<i32> {
+        Some(-1)
     }
 
     fn know(&mut self, peer: PeerId, _rail: u8, _address: &str) -> bool {

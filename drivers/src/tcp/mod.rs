@@ -21,6 +21,7 @@ mod read;
 mod socket;
 mod strangers;
 mod stream;
+#[allow(unsafe_code)]
 mod sys;
 mod traffic;
 mod watch;

@@ -151,7 +151,8 @@ pub trait Driver: Send {
     /// Looks at the network once and reports what happened. Does not wait.
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>));
     /// A file descriptor that becomes readable when [`Driver::poll`] has something to do, for those who
-    /// want to sleep; none: only polling helps.
+    /// want to sleep; negative: nothing ever happens here that was not posted; none: only polling helps.
+    /// Asked for before each sleep, so that a driver can prepare for it.
     fn descriptor(&self) -> Option<i32> {
         None
     }

@@ -1,0 +1,197 @@
+//! A rail that fails on purpose, the same way for the same seed.
+//!
+//! Loss, repetition, reordering and delay happen to what arrives, and only where the rail is lossy or is
+//! told to say so. A link can be killed after so many bytes, and bytes can be corrupted for tests.
+
+use super::held::Held;
+use super::{Layer, addressee, len};
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+
+/// What goes wrong, and how often: each rate is a probability per packet between zero and one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Faults {
+    /// Where the random numbers begin.
+    pub seed: u64,
+    /// Say that the rail is lossy although the one inside is not.
+    pub pretend_lossy: bool,
+    /// Packets lost.
+    pub drop: f64,
+    /// Packets that arrive twice.
+    pub duplicate: f64,
+    /// Packets that arrive some polls later, behind others.
+    pub delay: f64,
+    /// Polls of a delay, at most.
+    pub delay_polls: u64,
+    /// Packets of which one bit is changed, on any rail.
+    pub corrupt: f64,
+    /// Bytes posted to a peer after which its link is lost.
+    pub kill_after: Option<u64>,
+}
+
+impl Faults {
+    /// Nothing goes wrong yet.
+    pub fn none(seed: u64) -> Self {
+        Faults {
+            seed,
+            pretend_lossy: false,
+            drop: 0.0,
+            duplicate: 0.0,
+            delay: 0.0,
+            delay_polls: 100,
+            corrupt: 0.0,
+            kill_after: None,
+        }
+    }
+}
+
+/// Lets faults happen.
+#[derive(Debug)]
+pub struct Fault {
+    faults: Faults,
+    random: u64,
+    polls: u64,
+    /// Packets that arrive in a later poll.
+    delayed: Vec<(u64, Held)>,
+    links: Vec<Doomed>,
+}
+
+/// What passed to a peer.
+#[derive(Debug)]
+struct Doomed {
+    peer: PeerId,
+    posted: u64,
+    /// Orders that the rail has.
+    inside: usize,
+    /// Orders kept back once the link is to be lost.
+    unsent: Vec<Order>,
+}
+
+impl Fault {
+    /// Lets these faults happen.
+    pub fn new(faults: Faults) -> Self {
+        Fault { random: faults.seed, faults, polls: 0, delayed: Vec::new(), links: Vec::new() }
+    }
+
+    /// What goes wrong from now on.
+    pub fn faults(&mut self) -> &mut Faults {
+        &mut self.faults
+    }
+
+    /// The next random number (splitmix64).
+    fn next(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn happens(&mut self, rate: f64) -> bool {
+        rate > 0.0 && ((self.next() >> 11) as f64) < rate * (1u64 << 53) as f64
+    }
+
+    fn link(&mut self, peer: PeerId) -> &mut Doomed {
+        let place = self.links.iter().position(|link| link.peer == peer).unwrap_or_else(|| {
+            self.links.push(Doomed { peer, posted: 0, inside: 0, unsent: Vec::new() });
+            self.links.len() - 1
+        });
+        &mut self.links[place]
+    }
+
+    /// What becomes of a packet that has arrived.
+    fn arrive(&mut self, from: PeerId, packet: &[u8], lossy: bool, report: &mut dyn FnMut(Event<'_>)) {
+        let corrupt = self.happens(self.faults.corrupt);
+        if !lossy && !corrupt {
+            return report(Event::Arrived { from, packet });
+        }
+        let mut copy = packet.to_vec();
+        if corrupt {
+            let bit = self.next() as usize % (copy.len() * 8).max(1);
+            copy[bit / 8] ^= 1 << (bit % 8);
+        }
+        let faults = self.faults.clone();
+        if lossy && self.happens(faults.drop) {
+            return;
+        }
+        if lossy && self.happens(faults.duplicate) {
+            self.delay(Held::Arrived(from, copy.clone()));
+        }
+        if lossy && self.happens(faults.delay) {
+            return self.delay(Held::Arrived(from, copy));
+        }
+        report(Event::Arrived { from, packet: &copy });
+    }
+
+    fn delay(&mut self, held: Held) {
+        let polls = 1 + self.next() % self.faults.delay_polls.max(1);
+        self.delayed.push((self.polls + polls, held));
+    }
+
+    /// Bookkeeping of what the rail reports; none if it is not to be reported.
+    fn note(&mut self, event: Event<'_>, lossy: bool, report: &mut dyn FnMut(Event<'_>)) {
+        match event {
+            Event::Arrived { from, packet } => return self.arrive(from, packet, lossy, report),
+            Event::Landed { .. } if lossy && self.happens(self.faults.drop) => return,
+            Event::Sent { to, .. } => self.link(to).inside = self.link(to).inside.saturating_sub(1),
+            Event::Lost { peer, why, mut unsent } => {
+                unsent.append(&mut self.link(peer).unsent);
+                self.forget(peer);
+                return report(Event::Lost { peer, why, unsent });
+            }
+            _ => {}
+        }
+        report(event);
+    }
+
+    fn forget(&mut self, peer: PeerId) {
+        self.links.retain(|link| link.peer != peer);
+        self.delayed.retain(|(_, held)| held.peer() != peer);
+    }
+
+    /// Ends the links that have carried enough, once the rail has sent what it has of them.
+    fn kill(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
+        let Some(limit) = self.faults.kill_after else { return };
+        let ripe = |link: &Doomed| link.posted > limit && link.inside == 0;
+        while let Some(place) = self.links.iter().position(ripe) {
+            let Doomed { peer, unsent, .. } = self.links.swap_remove(place);
+            rail.post(Order::Close { to: peer });
+            self.forget(peer);
+            let why = format!("rail {}: peer {} killed after {limit} B, as told", rail.name(), peer.0);
+            report(Event::Lost { peer, why, unsent });
+        }
+    }
+}
+
+impl Layer for Fault {
+    fn limits(&self, rail: &impl Driver) -> Limits {
+        let limits = rail.limits();
+        Limits { lossy: limits.lossy || self.faults.pretend_lossy, ..limits }
+    }
+
+    fn post(&mut self, rail: &mut impl Driver, order: Order) {
+        let (to, len, limit) = (addressee(&order), len(&order), self.faults.kill_after);
+        match order {
+            Order::Connect { .. } => {}
+            Order::Close { .. } => self.forget(to),
+            Order::Packet { .. } | Order::Chunk { .. } => {
+                let link = self.link(to);
+                link.posted += len;
+                if limit.is_some_and(|limit| link.posted > limit) {
+                    return link.unsent.push(order);
+                }
+                link.inside += 1;
+            }
+        }
+        rail.post(order);
+    }
+
+    fn poll(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
+        self.polls += 1;
+        let lossy = self.limits(rail).lossy;
+        rail.poll(&mut |event| self.note(event, lossy, report));
+        while let Some(place) = self.delayed.iter().position(|(due, _)| *due <= self.polls) {
+            self.delayed.swap_remove(place).1.report(report);
+        }
+        self.kill(rail, report);
+    }
+}

@@ -1,0 +1,50 @@
+//! Events that are kept for later.
+
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::Event;
+
+/// An event with its data, which must not be borrowed when it is reported later.
+#[derive(Debug)]
+pub enum Held {
+    /// A packet, copied.
+    Arrived(PeerId, Vec<u8>),
+    /// Anything else.
+    Other(Event<'static>),
+}
+
+impl Held {
+    /// Copies what is borrowed.
+    pub fn new(event: Event<'_>) -> Self {
+        Held::Other(match event {
+            Event::Arrived { from, packet } => return Held::Arrived(from, packet.to_vec()),
+            Event::Up { peer, remote } => Event::Up { peer, remote },
+            Event::Landed { from, number, ack, landing, offset, len, kept } => {
+                Event::Landed { from, number, ack, landing, offset, len, kept }
+            }
+            Event::Sent { to, number, packet } => Event::Sent { to, number, packet },
+            Event::Lost { peer, why, unsent } => Event::Lost { peer, why, unsent },
+        })
+    }
+
+    /// Reports it.
+    pub fn report(self, report: &mut dyn FnMut(Event<'_>)) {
+        match self {
+            Held::Arrived(from, packet) => report(Event::Arrived { from, packet: &packet }),
+            Held::Other(event) => report(event),
+        }
+    }
+
+    /// The peer whom it concerns.
+    pub fn peer(&self) -> PeerId {
+        match self {
+            Held::Arrived(peer, _)
+            | Held::Other(
+                Event::Arrived { from: peer, .. }
+                | Event::Up { peer, .. }
+                | Event::Landed { from: peer, .. }
+                | Event::Sent { to: peer, .. }
+                | Event::Lost { peer, .. },
+            ) => *peer,
+        }
+    }
+}

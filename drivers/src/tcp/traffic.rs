@@ -1,0 +1,352 @@
+//! Traffic on open links: which one is written, read, looked after, and given up when.
+//!
+//! A link on which something happens is hot: it is read in each poll and soon not watched any more,
+//! since a watched socket costs a call back for each arrival, on the critical path. All others are watched
+//! and looked at once in a while.
+
+use super::health::Verdict;
+use super::hot::Hot;
+use super::link::{Link, Watched};
+use super::peers::Peers;
+use super::read::{Brought, Ended, read};
+use super::stream::{Broken, Place};
+use super::watch::{Token, Watch};
+use super::{PACKET, now_ms};
+use crate::landings::Landings;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::{Event, Order};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+
+/// Bytes read at once between two packets.
+const SCRATCH: usize = 128 << 10;
+/// Reads per link and poll, so that one busy link does not starve the others.
+const READS: usize = 32;
+/// While some link is hot, the others are looked at once in so many polls.
+const LOOK_EVERY: u32 = 32;
+/// Reads with success after which a hot link is not watched any more.
+const TRUSTED_AFTER: u32 = 16;
+/// Polls in vain after which everything is watched, though nobody asked for the descriptor.
+const WATCH_AFTER: u32 = 1024;
+
+/// The open links of a rail.
+#[derive(Debug)]
+pub struct Traffic {
+    name: String,
+    /// The sockets of the rail.
+    pub watch: Watch,
+    /// The peers and their links.
+    pub peers: Peers,
+    /// Where chunks go.
+    pub landings: Landings,
+    /// Where bytes arrive that have no other place.
+    pub scratch: Box<[u8]>,
+    hot: Hot,
+    lists: Lists,
+    /// Taken by the kernel, not yet reported.
+    sent: Vec<Order>,
+    /// To be reported at the next poll.
+    news: Vec<Event<'static>>,
+    staging: Vec<u8>,
+    pool: Vec<Vec<u8>>,
+    looked: Vec<(Token, bool)>,
+    polls: u32,
+    /// Polls in a row in which nothing arrived.
+    vain: u32,
+    /// Polls from one look to the next: few while the links that are not hot bring something.
+    look_every: u32,
+}
+
+/// Links, by the index of the peer, that wait for something.
+#[derive(Debug, Default)]
+struct Lists {
+    touched: Vec<usize>,
+    blocked: Vec<usize>,
+    unproven: Vec<usize>,
+}
+
+impl Traffic {
+    /// No link yet, on the rail called `name`.
+    pub fn new(name: String, watch: Watch) -> Self {
+        Traffic {
+            name,
+            watch,
+            peers: Peers::default(),
+            landings: Landings::default(),
+            scratch: vec![0; SCRATCH].into(),
+            hot: Hot::default(),
+            lists: Lists::default(),
+            sent: Vec::new(),
+            news: Vec::new(),
+            staging: Vec::new(),
+            pool: Vec::new(),
+            looked: Vec::new(),
+            polls: 0,
+            vain: 0,
+            look_every: 1,
+        }
+    }
+
+    /// Name of the rail.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes a packet or chunk, which leaves with the next flush.
+    #[inline]
+    pub fn post(&mut self, to: PeerId, order: Order) {
+        let found = self.peers.find(to);
+        let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
+        let Some((index, link)) = link else {
+            return self.lost(to, "has no open link", vec![order]);
+        };
+        link.out.push(order);
+        if !link.lists.touched {
+            link.lists.touched = true;
+            self.lists.touched.push(index);
+        }
+    }
+
+    /// Gives the kernel what was posted.
+    #[inline]
+    pub fn flush(&mut self) {
+        while let Some(index) = self.lists.touched.pop() {
+            if let Some(link) = self.peers[index].link.as_deref_mut() {
+                link.lists.touched = false;
+                self.write(index);
+            }
+        }
+    }
+
+    /// Reports what was sent, tries again what the kernel did not take, and reads the hot links. True: it
+    /// is time for [`Traffic::look`].
+    #[inline]
+    pub fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if !self.sent.is_empty() {
+            self.report(report);
+        }
+        if !self.lists.blocked.is_empty() {
+            self.write_blocked();
+        }
+        self.vain = self.vain.saturating_add(1);
+        for place in (0..self.hot.count()).rev() {
+            let Some(index) = self.hot.at(place) else { continue };
+            let cold = if self.read(index, report) { self.hot.heat(index) } else { self.hot.cool(place) };
+            self.attend(cold);
+        }
+        self.polls += 1;
+        self.polls >= self.look_every || self.hot.count() == 0
+    }
+
+    /// Looks at the links that are not hot. True: something happened on a socket that is no open link.
+    #[cold]
+    #[inline(never)]
+    pub fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        self.polls = 0;
+        let (mut knock, mut brought) = (false, false);
+        let mut looked = std::mem::take(&mut self.looked);
+        self.watch.look(|token, output| looked.push((token, output)));
+        for (token, output) in looked.drain(..) {
+            let Token::Link(index) = token else {
+                knock = true;
+                continue;
+            };
+            self.disarm(index, output);
+            if self.read(index, report) {
+                brought = true;
+                let cold = self.hot.heat(index);
+                self.attend(cold);
+            }
+        }
+        self.looked = looked;
+        self.look_every = if brought { 1 } else { (self.look_every * 2).min(LOOK_EVERY) };
+        if !self.lists.unproven.is_empty() {
+            self.check_health();
+        }
+        if self.vain >= WATCH_AFTER {
+            self.watch_all();
+        }
+        knock
+    }
+
+    /// Watches whatever is looked at in each poll now, so that a sleeper wakes for it.
+    pub fn watch_all(&self) {
+        let both = self.lists.blocked.iter().map(|index| (*index, Watched::Both));
+        let input = self.hot.iter().map(|index| (index, Watched::Input));
+        for (index, wanted) in both.chain(input) {
+            if let Some(link) = self.peers[index].link.as_deref() {
+                let wanted = if link.lists.blocked { Watched::Both } else { wanted };
+                link.watch(&self.watch, index, wanted);
+            }
+        }
+    }
+
+    /// Reports what was found out of turn, after what was sent before.
+    #[inline]
+    pub fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for order in self.sent.drain(..) {
+            match order {
+                Order::Packet { to, number, packet } => {
+                    report(Event::Sent { to, number, packet: Some(packet) });
+                }
+                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
+                Order::Connect { .. } | Order::Close { .. } => {}
+            }
+        }
+        if !self.news.is_empty() {
+            self.news.drain(..).for_each(report);
+        }
+    }
+
+    /// Reports this in its turn.
+    pub fn tell(&mut self, event: Event<'static>) {
+        self.news.push(event);
+    }
+
+    /// Reports the end of a link or of the attempt to open one.
+    #[cold]
+    pub fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
+        let why = format!("rail {}: peer {} {why}", self.name, peer.0);
+        log::info!("{why}");
+        self.news.push(Event::Lost { peer, why, unsent });
+    }
+
+    /// Gives up a link, if there is one, and reports that.
+    #[cold]
+    #[inline(never)]
+    pub fn lose(&mut self, peer: PeerId, why: &str) {
+        if let Some(mut link) = self.remove(peer) {
+            self.lost(peer, why, link.out.take_unsent());
+        }
+    }
+
+    /// Takes a link away, if there is one, and nothing is reported for it.
+    pub fn leave(&mut self, peer: PeerId) -> Option<Box<Link>> {
+        self.sent.retain(
+            |order| !matches!(order, Order::Packet { to, .. } | Order::Chunk { to, .. } if *to == peer),
+        );
+        self.news.retain(|event| !matches!(event, Event::Lost { peer: lost, .. } if *lost == peer));
+        self.remove(peer)
+    }
+
+    fn remove(&mut self, peer: PeerId) -> Option<Box<Link>> {
+        let gone = self.peers.find(peer)?;
+        let link = self.peers[gone].link.take()?;
+        self.hot.forget(gone);
+        for list in [&mut self.lists.touched, &mut self.lists.blocked, &mut self.lists.unproven] {
+            list.retain(|index| *index != gone);
+        }
+        Some(link)
+    }
+
+    /// A link that is not hot any more has to be watched again.
+    #[inline]
+    fn attend(&mut self, cold: Option<usize>) {
+        if let Some((index, link)) = cold.and_then(|index| Some((index, self.peers[index].link.as_deref()?)))
+        {
+            let wanted = if link.lists.blocked { Watched::Both } else { Watched::Input };
+            link.watch(&self.watch, index, wanted);
+        }
+    }
+
+    /// Gives the kernel what it takes of what is queued for a peer.
+    #[inline]
+    fn write(&mut self, index: usize) {
+        let peer = &mut self.peers[index];
+        let Some(link) = peer.link.as_deref_mut() else { return };
+        let written = link.out.write(link.socket.as_fd(), &mut self.staging, &mut self.sent);
+        if !link.lists.unproven {
+            link.lists.unproven = true;
+            self.lists.unproven.push(index);
+        }
+        if let Err(e) = written {
+            let peer = peer.id;
+            return self.lose(peer, &failed(e));
+        }
+        let blocked = !link.out.is_empty();
+        if blocked && !link.lists.blocked {
+            self.lists.blocked.push(index);
+        }
+        link.lists.blocked = blocked;
+    }
+
+    #[inline(never)]
+    fn write_blocked(&mut self) {
+        for place in (0..self.lists.blocked.len()).rev() {
+            // A link that fails leaves the list.
+            let Some(&index) = self.lists.blocked.get(place) else { continue };
+            self.write(index);
+        }
+        let peers = &self.peers;
+        self.lists.blocked.retain(|index| peers[*index].link.as_ref().is_some_and(|l| l.lists.blocked));
+    }
+
+    /// Reads what has come from a peer; whether anything has.
+    #[inline]
+    fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let peer = &mut self.peers[index];
+        let Some(link) = peer.link.as_deref_mut() else { return false };
+        let expecting = peer.landings > 0;
+        let (id, landings, pool) = (peer.id, &self.landings, &mut self.pool);
+        let mut place = Place { peer: id, landings, pool, longest: PACKET };
+        let fd = link.socket.as_fd();
+        for round in 0..READS {
+            match read(fd, &mut link.stream, expecting, &mut self.scratch, &mut place, report) {
+                Ok(Brought::Nothing) if round == 0 => return false,
+                Ok(Brought::Nothing | Brought::All) => break,
+                Ok(Brought::Full) => {}
+                Err(ended) => {
+                    self.lose(id, &describe(&ended));
+                    return true;
+                }
+            }
+        }
+        self.vain = 0;
+        link.reads += 1;
+        if link.reads == TRUSTED_AFTER {
+            link.watch(&self.watch, index, Watched::Not);
+        }
+        true
+    }
+
+    /// There is room to write and nothing to be written: a sleeper shall not wake for that.
+    fn disarm(&mut self, index: usize, output: bool) {
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return };
+        if output && link.watched() == Watched::Both && link.out.is_empty() {
+            link.watch(&self.watch, index, Watched::Input);
+        }
+    }
+
+    fn check_health(&mut self) {
+        let now_ms = now_ms();
+        for place in (0..self.lists.unproven.len()).rev() {
+            let Some(&index) = self.lists.unproven.get(place) else { continue };
+            let peer = &mut self.peers[index];
+            let Some(link) = peer.link.as_deref_mut() else { continue };
+            match link.health.check(link.socket.as_fd(), now_ms) {
+                Some(Verdict::Quiet) if link.out.is_empty() => {
+                    link.lists.unproven = false;
+                    self.lists.unproven.swap_remove(place);
+                }
+                Some(Verdict::Dead(silent_ms)) => {
+                    let (peer, seconds) = (peer.id, silent_ms as f32 / 1000.0);
+                    self.lose(peer, &format!("has not answered for {seconds:.1} s (is its interface down?)"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn describe(ended: &Ended) -> String {
+    match ended {
+        Ended::Closed => "closed the link (has it ended?)".into(),
+        Ended::Failed(e) => failed(*e),
+        Ended::Broken(Broken::Refused(text)) => format!("gave the link up: {text}"),
+        Ended::Broken(Broken::Malformed(e)) => format!("broke the protocol: {e}"),
+    }
+}
+
+fn failed(e: Errno) -> String {
+    format!("failed: {e} (has it died?)")
+}

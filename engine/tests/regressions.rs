@@ -244,7 +244,9 @@ fn full_packets_of_a_dead_rail_are_replayed_whatever_the_strategy() {
             let mut net = Net::pair(2, Config { strategy: strategy.into(), ..Config::default() });
             net.send(0, 1, 0, 0, &[]);
             net.settle();
-            (0..200).for_each(|_| drop(net.send(0, 1, 0, 1, &pattern(len, 1))));
+            for _ in 0..200 {
+                net.send(0, 1, 0, 1, &pattern(len, 1));
+            }
             net.turn(0, true);
             net.turn(0, true);
             net.kill(0, 0, 1);
@@ -406,8 +408,9 @@ fn nothing_is_due_while_a_rail_takes_no_more() {
         let mut net = Net::new(2, &[Limits { lossy, chunk: 500, ..limits() }], &Config::default(), 1);
         net.recv(1, from(0), 0, exact(1), LONG);
         net.send(0, 1, 0, 1, &pattern(LONG, 1));
-        for turn in 0..12 {
+        for turn in 0..14 {
             net.turn(turn % 2, true);
+            net.now += 1_000;
         }
         // From now on host 1 is silent, and a reliable rail reports nothing.
         net.stall(0, 0, !lossy);

@@ -280,6 +280,8 @@ impl Shared {
         };
         let happened = pump::turn(engine, rails, found_at, &mut clock, urgent);
         if happened {
+            // What happened may have taken long: the next turn reads the clock.
+            core.turns = u32::MAX;
             self.collect(core);
         }
         happened

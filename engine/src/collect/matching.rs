@@ -105,10 +105,20 @@ impl Matching {
         self.unexpected.remove(place)
     }
 
-    /// Forgets the messages of a peer that have only announced themselves.
+    /// Forgets the messages of a peer that have only announced themselves, and what follows them in their
+    /// flow: a receive for such a message must not get a later one.
     pub(crate) fn forget_requests(&mut self, peer: PeerId) {
-        let announced = |m: &Unexpected| m.envelope.peer == peer && matches!(m.body, Arrived::Rts { .. });
-        let places: Vec<u32> = self.unexpected.iter().filter(|(_, m)| announced(m)).map(|(p, _)| p).collect();
+        let of_peer = || self.unexpected.iter().filter(|(_, m)| m.envelope.peer == peer);
+        let announced: Vec<Envelope> = of_peer()
+            .filter(|(_, m)| matches!(m.body, Arrived::Rts { .. }))
+            .map(|(_, m)| m.envelope)
+            .collect();
+        let follows = |e: &Envelope| {
+            announced
+                .iter()
+                .any(|first| first.context == e.context && e.seq.wrapping_sub(first.seq) < 1 << 31)
+        };
+        let places: Vec<u32> = of_peer().filter(|(_, m)| follows(&m.envelope)).map(|(p, _)| p).collect();
         for place in places {
             self.unexpected.remove(place);
         }

@@ -26,6 +26,8 @@ pub(crate) struct Flow {
     pub(crate) recv_next: u32,
     /// The last message matched was large: it pays to promise landings.
     pub(crate) large: bool,
+    /// The last large message was promised a landing before it was announced, or soon after.
+    pub(crate) expects_promise: bool,
     /// The peer's promises are in use: messages are sent in order, whatever they allow.
     pub(crate) promised: bool,
     /// Messages without order were sent: promises, which rely on the order, are not used.

@@ -80,6 +80,9 @@ impl Engine {
     #[inline]
     fn order_for(&mut self, now: Instant, rail: RailId, id: PeerId, idle: bool) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
+        if self.peer(id).is_some_and(|peer| !peer.held.is_empty()) {
+            self.release_held(now, id);
+        }
         let peer = self.peers[id.0 as usize].as_deref()?;
         let link = peer.link(rail)?;
         if !link.accepts(depth) {

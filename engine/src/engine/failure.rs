@@ -201,6 +201,7 @@ impl Engine {
         peer.window.clear();
         peer.bodies.clear();
         peer.promises.clear();
+        peer.held.clear();
         peer.requested.clear();
         for link in peer.links.iter_mut().filter(|link| link.state != State::Dead) {
             let _ = link.tx.take_all().count();

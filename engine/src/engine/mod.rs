@@ -250,21 +250,24 @@ impl Engine {
     /// When somebody should turn the pump although nothing arrived and nobody called: a rail becomes idle
     /// while something waits, or an acknowledgement or a timeout is due on a lossy link.
     pub fn next_deadline(&self) -> Option<Instant> {
-        // A rail that takes no more says so itself when it has sent something.
-        let takes = |peer: &Peer, id: RailId, rail: &Rail| {
-            peer.link(id).is_some_and(|link| link.accepts(rail.limits.depth))
-        };
-        let waits = |(index, rail): &(usize, &Rail)| {
-            let id = RailId(*index as u8);
-            rail.prepared.is_some()
-                || self.ready.iter().any(|&peer| self.peer(peer).is_some_and(|peer| takes(peer, id, rail)))
+        let waits = |&(index, rail): &(usize, &Rail)| {
+            rail.prepared.is_some() || self.ready.iter().any(|&peer| self.takes(peer, RailId(index as u8)))
         };
         let idle = self.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at).min();
+        let held = self.ready.iter().filter_map(|&peer| self.peer(peer)?.patient_until()).min();
         let timers = self.timed.iter().filter_map(|&(peer, rail)| {
             let link = self.peer(peer)?.link(rail)?;
             link.timer()
         });
-        timers.chain(idle).min()
+        timers.chain(idle).chain(held).min()
+    }
+
+    /// Whether a rail that is idle would get something for this peer. A rail that takes no more says so itself
+    /// when it has sent something.
+    fn takes(&self, peer: PeerId, rail: RailId) -> bool {
+        let depth = self.rails[rail.index()].limits.depth;
+        self.peer(peer)
+            .is_some_and(|peer| !peer.only_waits() && peer.link(rail).is_some_and(|l| l.accepts(depth)))
     }
 
     /// Whether some rail's clock says that it is idle.

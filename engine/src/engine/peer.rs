@@ -1,8 +1,9 @@
 //! What the three layers keep for one peer.
 
+use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
-use crate::packet::{LandingId, PeerId, RailId};
+use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Strategy};
 use crate::transfer::credit::Credit;
@@ -32,6 +33,18 @@ pub(super) struct Orphan {
     pub(super) down: bool,
 }
 
+/// How long a request to send waits for a promise that usually comes. One that comes later has cost a
+/// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
+pub(super) const PATIENCE: Duration = Duration::from_us(5);
+
+/// How long a large send has waited for a promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    New,
+    Seen,
+    Since(Instant),
+}
+
 pub(super) struct Peer {
     pub(super) id: PeerId,
     pub(super) standing: Standing,
@@ -50,6 +63,8 @@ pub(super) struct Peer {
     pub(super) requested: Vec<(u32, u32, u64)>,
     /// What is known of the peer's rails whose links have not opened on this side.
     pub(super) orphans: Vec<Orphan>,
+    /// Large sends that wait a little for a promise, and since when.
+    pub(super) held: Vec<(RequestId, Patience)>,
     /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
     pub(super) keeps: bool,
     pub(super) primary: RailId,
@@ -75,6 +90,7 @@ impl Peer {
             promises: Vec::new(),
             requested: Vec::new(),
             orphans: Vec::new(),
+            held: Vec::new(),
             keeps: false,
             primary: RailId(0),
             fastest: RailId(0),
@@ -175,9 +191,23 @@ impl Peer {
         rail.filter(|&rail| self.link(rail).is_some_and(|link| link.state != State::Dead))
     }
 
+    /// Whether there is nothing but large sends that wait for a promise, and for how long they will.
+    pub(super) fn only_waits(&self) -> bool {
+        self.window.is_empty() && self.bodies.is_empty() && self.patient_until().is_some()
+    }
+
+    /// When the first of the sends that wait for a promise will wait no longer.
+    pub(super) fn patient_until(&self) -> Option<Instant> {
+        let until = self.held.iter().map(|(_, patience)| match patience {
+            Patience::New | Patience::Seen => None,
+            Patience::Since(since) => Some(*since + PATIENCE),
+        });
+        until.min().flatten()
+    }
+
     /// Whether no rail would get anything.
     pub(super) fn has_nothing(&self) -> bool {
-        self.window.is_empty() && self.bodies.is_empty()
+        self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
     }
 }
 

@@ -2,6 +2,8 @@
 //! receive was posted early (P5 section 7).
 
 use super::Engine;
+use super::peer::{PATIENCE, Patience};
+use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Error, Grant, Hints, Request, Source, TagMatch};
 use crate::collect::window::Entry;
 use crate::packet::{Key, LandingId, PeerId, RailId, RequestId};
@@ -16,6 +18,56 @@ use nmad_wire::{Cts, Fin, Frame, Promise, Rts, Withdraw, Withdrawn, flags};
 const PROMISES_MAX: usize = 1024;
 
 impl Engine {
+    /// Whether the receiver usually promises landings for this flow: then the request waits a little for
+    /// the promise, and is on the list of those that do.
+    pub(super) fn expects_promise(&mut self, request: RequestId) -> bool {
+        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return false };
+        let (Envelope { peer, context, seq, .. }, unordered) = (outgoing.envelope, outgoing.hints.unordered);
+        let Some(peer) = self.peer_mut(peer) else { return false };
+        let expects = !unordered && peer.flows.of(context.0).expects_promise;
+        if expects {
+            peer.requested.push((context.0, seq, request.0));
+            peer.held.push((request, Patience::New));
+            let id = peer.id;
+            self.make_ready(id);
+        }
+        expects
+    }
+
+    /// Announces those large messages that have waited long enough for a promise.
+    #[cold]
+    pub(super) fn release_held(&mut self, now: Instant, id: PeerId) {
+        let Some(peer) = self.peer_mut(id) else { return };
+        let mut late = Vec::new();
+        peer.held.retain_mut(|(request, patience)| {
+            let waits = match *patience {
+                // The time at first sight may be old; the next turn's is not.
+                Patience::New => {
+                    *patience = Patience::Seen;
+                    true
+                }
+                Patience::Seen => {
+                    *patience = Patience::Since(now);
+                    true
+                }
+                Patience::Since(since) => now.since(since) < PATIENCE,
+            };
+            if !waits {
+                late.push(*request);
+            }
+            waits
+        });
+        for request in late {
+            let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { continue };
+            let context = outgoing.envelope.context.0;
+            if let Some(peer) = self.peer_mut(id) {
+                peer.flows.of(context).expects_promise = false;
+                peer.requested.retain(|&(_, _, other)| other != request.0);
+            }
+            self.request_to_send(request, None);
+        }
+    }
+
     /// Announces a large message; with a promise its body follows at once.
     pub(super) fn request_to_send(&mut self, request: RequestId, promise: Option<Promise>) {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
@@ -257,6 +309,7 @@ impl Engine {
             return;
         }
         flow.promised = true;
+        flow.expects_promise = true;
         if promise.seq == flow.send_next {
             peer.take_promise(promise.context, promise.tag);
             if peer.promises.len() < PROMISES_MAX {
@@ -267,10 +320,17 @@ impl Engine {
         let waiting = peer.requested.iter().find(|&&(c, seq, _)| c == promise.context && seq == promise.seq);
         let Some(&(_, _, request)) = waiting else { return };
         let Some(Request::Large(outgoing)) = self.requests.get(request) else { return };
+        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if outgoing.envelope.tag.0 == promise.tag && outgoing.grant.is_none() {
+            let request = RequestId(request);
+            if let Some(index) = peer.held.iter().position(|(held, _)| *held == request) {
+                peer.held.swap_remove(index);
+                peer.requested.retain(|&(_, _, other)| other != request.0);
+                return self.request_to_send(request, Some(promise));
+            }
             let len = promise.len.min(outgoing.envelope.len);
             let grant = Grant { landing: LandingId(promise.landing), len, keys: promise.keys };
-            self.grant(RequestId(request), grant);
+            self.grant(request, grant);
         }
     }
 

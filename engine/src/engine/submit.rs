@@ -78,7 +78,9 @@ impl Engine {
         let outgoing =
             Outgoing { envelope, data, hints, grant: None, wants_fin, has_fin: false, at_rails: 0, sent: 0 };
         let request = RequestId(self.requests.insert(Request::Large(Box::new(outgoing))));
-        self.request_to_send(request, promise);
+        if promise.is_some() || !self.expects_promise(request) {
+            self.request_to_send(request, promise);
+        }
         request
     }
 

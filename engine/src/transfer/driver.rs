@@ -65,7 +65,7 @@ pub enum Order {
         key: Key,
         /// Where in the landing.
         offset: u64,
-        /// The bytes, in user memory.
+        /// The bytes, in user memory. None when a lossy link sends again a number whose message has ended.
         from: Segments,
     },
     /// Give up the link: the peer broke the protocol, died, or left, or the other side gave it up. When

@@ -1,0 +1,159 @@
+//! Memory of simulated applications: owned, guarded, and lent to the engine as segments. The only unsafe
+//! file of the simulator.
+//!
+//! Every buffer begins as filler, with filler around and between its pieces, so that a byte written where
+//! none belongs is seen. Buffers live until the end of the run: an engine that touches memory after it
+//! said it was done is a finding, not undefined behaviour.
+#![allow(unsafe_code)]
+
+use nmad_engine::memory::{Segment, Segments};
+
+/// What memory holds that nobody wrote to.
+pub const FILLER: u8 = 0xa5;
+/// What a send buffer holds once its request is complete.
+pub const POISON: u8 = 0x5a;
+const GUARD: usize = 48;
+
+/// Memory of one request: pieces in order, with guards before, between and after them.
+#[derive(Debug)]
+pub struct Buffer {
+    start: *mut u8,
+    size: usize,
+    pieces: Vec<(usize, usize)>,
+}
+
+impl Buffer {
+    /// Memory with one piece for each of `lens`, all of it filler.
+    pub fn new(lens: &[usize]) -> Self {
+        let mut at = GUARD;
+        let mut pieces = Vec::with_capacity(lens.len());
+        for &len in lens {
+            pieces.push((at, len));
+            at += len + GUARD;
+        }
+        let memory = vec![FILLER; at].into_boxed_slice();
+        Buffer { size: memory.len(), start: Box::into_raw(memory).cast(), pieces }
+    }
+
+    /// The pieces as the engine takes them.
+    pub fn segments(&self) -> Segments {
+        let list: Vec<Segment> = self
+            .pieces
+            .iter()
+            .map(|&(at, len)| Segment { start: self.start.wrapping_add(at), len })
+            .collect();
+        // SAFETY: the memory lives until this buffer is dropped, at the end of the run, after the engines;
+        // the simulator runs on one thread and looks at it only between calls into the engine.
+        unsafe { Segments::from_list(&list) }
+    }
+
+    /// Fills the pieces, in order, from `data`, as far as both go.
+    pub fn fill(&mut self, mut data: &[u8]) {
+        for index in 0..self.pieces.len() {
+            let (at, len) = self.pieces[index];
+            let (head, rest) = data.split_at(len.min(data.len()));
+            self.memory_mut()[at..at + head.len()].copy_from_slice(head);
+            data = rest;
+        }
+    }
+
+    /// Overwrites everything, as an application may once its send is complete.
+    pub fn poison(&mut self) {
+        self.memory_mut().fill(POISON);
+    }
+
+    /// Whether everything is still as [`Buffer::poison`] left it.
+    pub fn is_poisoned(&self) -> bool {
+        self.memory().iter().all(|&byte| byte == POISON)
+    }
+
+    /// Compares with `data` at the beginning and filler everywhere else; says where the first difference is.
+    pub fn check(&self, mut data: &[u8]) -> Result<(), Difference> {
+        let (mut seen, mut offset) = (0, 0);
+        for &(at, len) in &self.pieces {
+            self.filler(seen, at, offset)?;
+            let (head, rest) = data.split_at(len.min(data.len()));
+            let there = &self.memory()[at..at + head.len()];
+            if let Some(i) = first_difference(there, head) {
+                return Err(Difference {
+                    offset: offset + i,
+                    found: there[i],
+                    expected: head[i],
+                    outside: false,
+                });
+            }
+            data = rest;
+            seen = at + head.len();
+            offset += head.len();
+        }
+        self.filler(seen, self.size, offset)
+    }
+
+    fn filler(&self, from: usize, to: usize, offset: usize) -> Result<(), Difference> {
+        match self.memory()[from..to].iter().position(|&byte| byte != FILLER) {
+            None => Ok(()),
+            Some(i) => {
+                let found = self.memory()[from + i];
+                Err(Difference { offset: offset + i, found, expected: FILLER, outside: true })
+            }
+        }
+    }
+
+    fn memory(&self) -> &[u8] {
+        // SAFETY: allocated with this size in `new`; nobody writes while the simulator looks.
+        unsafe { std::slice::from_raw_parts(self.start, self.size) }
+    }
+
+    fn memory_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and nobody else looks while the simulator writes.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.size) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw` in `new` with this size, freed once.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.start, self.size)) });
+    }
+}
+
+fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
+    if a == b { None } else { a.iter().zip(b).position(|(a, b)| a != b) }
+}
+
+/// Where a buffer does not hold what it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference {
+    /// Bytes from the beginning of the message.
+    pub offset: usize,
+    /// What is there.
+    pub found: u8,
+    /// What should be there.
+    pub expected: u8,
+    /// The byte is none of the message: a guard, a gap, or beyond its end.
+    pub outside: bool,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = if self.outside { "outside the message, near byte" } else { "at byte" };
+        write!(f, "{place} {} there is {:#04x} instead of {:#04x}", self.offset, self.found, self.expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_beside_the_message_is_seen() {
+        let mut buffer = Buffer::new(&[3, 0, 5]);
+        buffer.fill(&[1, 2, 3, 4, 5]);
+        assert_eq!(buffer.check(&[1, 2, 3, 4, 5]), Ok(()));
+        assert!(buffer.check(&[1, 2, 3, 4]).unwrap_err().outside);
+        assert_eq!(buffer.check(&[1, 2, 9, 4, 5]).unwrap_err().offset, 2);
+        let mut all = Vec::new();
+        buffer.segments().append_to(&mut all);
+        assert_eq!(all[..5], [1, 2, 3, 4, 5]);
+    }
+}

@@ -1,0 +1,88 @@
+//! Canaries: strategies, and one network, that are broken on purpose. An oracle that does not catch them is
+//! blind.
+
+use nmad_engine::{Entry, Instant, Maker, PacketBuilder, RailView, Shares, Strategy, Window};
+
+/// A way of being broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Canary {
+    /// Now and then throws a message or control frame away.
+    Loses,
+    /// Lets the rails stand idle for long while the window is full.
+    Starves,
+    /// Puts more into a packet than the rail takes.
+    Overfills,
+    /// Never carries messages of low priority.
+    Neglects,
+    /// No strategy: the wire changes a byte of a large message now and then, which no checksum sees.
+    Corrupts,
+}
+
+impl Canary {
+    /// All of them.
+    pub const ALL: [Canary; 5] =
+        [Canary::Loses, Canary::Starves, Canary::Overfills, Canary::Neglects, Canary::Corrupts];
+
+    /// The name by which it is chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Canary::Loses => "canary-loses",
+            Canary::Starves => "canary-starves",
+            Canary::Overfills => "canary-overfills",
+            Canary::Neglects => "canary-neglects",
+            Canary::Corrupts => "canary-corrupts",
+        }
+    }
+
+    /// The canary of that name, with or without `canary-`.
+    pub fn by_name(name: &str) -> Option<Canary> {
+        Canary::ALL.into_iter().find(|c| c.name() == name || c.name().strip_prefix("canary-") == Some(name))
+    }
+
+    /// What the engine's registry takes; none if it is not a strategy that is broken.
+    pub fn maker(self) -> Option<Maker> {
+        match self {
+            Canary::Loses => Some(|| Box::new(Broken { canary: Canary::Loses, entries: 0 })),
+            Canary::Starves => Some(|| Box::new(Broken { canary: Canary::Starves, entries: 0 })),
+            Canary::Overfills => Some(|| Box::new(Broken { canary: Canary::Overfills, entries: 0 })),
+            Canary::Neglects => Some(|| Box::new(Broken { canary: Canary::Neglects, entries: 0 })),
+            Canary::Corrupts => None,
+        }
+    }
+}
+
+struct Broken {
+    canary: Canary,
+    entries: u64,
+}
+
+impl Strategy for Broken {
+    fn name(&self) -> &'static str {
+        self.canary.name()
+    }
+
+    fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        // Awake for a hundredth of the time.
+        if self.canary == Canary::Starves && now.as_ns() % 50_000_000 > 500_000 {
+            return;
+        }
+        let canary = self.canary;
+        let wants = |entry: &Entry, packet: &PacketBuilder| match canary {
+            Canary::Overfills => true,
+            Canary::Neglects => entry.priority() >= 0 && packet.fits(entry),
+            _ => packet.fits(entry),
+        };
+        while let Some(entry) = window.take_first(rail.scope(true), |entry| wants(entry, packet)) {
+            self.entries += 1;
+            if self.canary == Canary::Loses && self.entries.is_multiple_of(29) {
+                drop(entry);
+            } else {
+                packet.push(entry);
+            }
+        }
+    }
+
+    fn split(&mut self, _: Instant, _: u64, _: &[RailView]) -> Shares {
+        Shares::FirstIdle
+    }
+}

@@ -1,0 +1,208 @@
+//! The command `nmad sim`.
+
+use crate::canary::Canary;
+use crate::report::{Report, run_seed};
+use crate::scenario::Options;
+use clap::Args;
+use std::io::{IsTerminal, Write};
+use std::ops::RangeInclusive;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Run the engine in a simulated world, with faults, under oracles
+///
+/// From a seed, the simulator draws hosts, networks, faults and what the applications do, and runs the
+/// real engine over simulated rails in virtual time. Oracles check that every message arrives once,
+/// intact and in order, that nothing is left over, and that nothing stands still. The same seed is
+/// always the same run, so a seed is a bug report.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nmad sim --seed 1..200               two hundred runs; exits 1 at the first violation
+  nmad sim --seed 137 --explain        the stage and every event of one run
+  nmad sim --seed 137 --no-faults      the same, with nothing going wrong
+  nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object")]
+pub struct Sim {
+    /// One seed, or a range A..B with both ends included
+    #[arg(long, default_value = "1..200", value_name = "SEED|A..B", value_parser = seeds)]
+    seed: RangeInclusive<u64>,
+    /// Print the stage and every event as one line with its virtual time
+    #[arg(long)]
+    explain: bool,
+    /// Print one line of JSON for each seed
+    #[arg(long)]
+    json: bool,
+    /// Break something on purpose: loses, starves, overfills, neglects or corrupts
+    #[arg(long, value_name = "NAME", value_parser = canary)]
+    canary: Option<Canary>,
+    /// Use this strategy on all hosts instead of drawing one for each
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// Use this many hosts (2 to 64) instead of drawing 2 to 5
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
+    hosts: Option<u8>,
+    /// Nothing goes wrong: no loss, no delays, no deaths
+    #[arg(long)]
+    no_faults: bool,
+}
+
+fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let number = |part: &str| {
+        part.parse::<u64>()
+            .map_err(|_| format!("'{part}' is no seed (expected a number, or A..B such as 1..200)"))
+    };
+    let (first, last) = match text.split_once("..") {
+        Some((first, last)) => (number(first)?, number(last.trim_start_matches('='))?),
+        None => (number(text)?, number(text)?),
+    };
+    if first <= last { Ok(first..=last) } else { Err(format!("{first} is above {last}")) }
+}
+
+fn canary(text: &str) -> Result<Canary, String> {
+    Canary::by_name(text).ok_or_else(|| {
+        let names: Vec<&str> = Canary::ALL.iter().map(|canary| canary.name()).collect();
+        format!("there is no canary of that name (known: {})", names.join(", "))
+    })
+}
+
+/// Sums over the runs of a range.
+#[derive(Debug, Default)]
+struct Sums {
+    runs: u64,
+    messages: u64,
+    bytes: u64,
+    packets: u64,
+    resent: u64,
+    killed: u64,
+    virtual_ns: u64,
+}
+
+impl Sums {
+    fn add(&mut self, report: &Report) {
+        self.runs += 1;
+        self.messages += report.messages;
+        self.bytes += report.bytes;
+        self.packets += report.traffic.packets + report.traffic.chunks;
+        self.resent += report.traffic.resent;
+        self.killed += report.traffic.killed;
+        self.virtual_ns += report.virtual_ns;
+    }
+}
+
+impl Sim {
+    /// Runs the seeds; failure at the first violation.
+    pub fn run(&self) -> ExitCode {
+        let hosts = self.hosts.map(usize::from);
+        let (no_faults, canary, explain) = (self.no_faults, self.canary, self.explain);
+        let options = Options { hosts, no_faults, canary, strategy: self.strategy.clone(), explain };
+        if let Err(e) = self.check_strategy() {
+            eprintln!("nmad sim: {e}");
+            return ExitCode::from(2);
+        }
+        let begun = Instant::now();
+        let progress = std::io::stderr().is_terminal() && !self.explain && !self.json;
+        let mut sums = Sums::default();
+        for seed in self.seed.clone() {
+            if progress {
+                eprint!("\rseed {seed} of {}..{} ", self.seed.start(), self.seed.end());
+            }
+            let report = run_seed(seed, &options);
+            sums.add(&report);
+            self.print(&report);
+            if let Some(violation) = &report.violation {
+                if progress {
+                    eprintln!();
+                }
+                eprintln!("seed {seed}: VIOLATION {violation}");
+                eprintln!("replay: {}", self.replay(seed));
+                return ExitCode::FAILURE;
+            }
+        }
+        if progress {
+            eprint!("\r\x1b[K");
+        }
+        if !self.json {
+            print_sums(&sums, begun.elapsed().as_secs_f64());
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn check_strategy(&self) -> Result<(), nmad_engine::UnknownStrategy> {
+        let registry = nmad_engine::Registry::default();
+        self.strategy.as_ref().map_or(Ok(()), |name| registry.make(name).map(drop))
+    }
+
+    fn print(&self, report: &Report) {
+        let mut out = std::io::stdout().lock();
+        // A reader that has seen enough, as head(1) does, is no failure.
+        let _ = report.lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+        if self.json {
+            let _ = writeln!(out, "{}", json(report));
+        }
+    }
+
+    fn replay(&self, seed: u64) -> String {
+        let mut command = format!("nmad sim --seed {seed} --explain");
+        if let Some(canary) = self.canary {
+            command += &format!(" --canary {}", canary.name());
+        }
+        if let Some(strategy) = &self.strategy {
+            command += &format!(" --strategy {strategy}");
+        }
+        if let Some(hosts) = self.hosts {
+            command += &format!(" --hosts {hosts}");
+        }
+        if self.no_faults {
+            command += " --no-faults";
+        }
+        command
+    }
+}
+
+fn print_sums(sums: &Sums, wall_s: f64) {
+    println!(
+        "{} seeds, {} messages, {:.1} MB, {} packets and chunks, {} resent, {} links killed, \
+         {:.3} s virtual, {wall_s:.1} s wall: no violation",
+        sums.runs,
+        sums.messages,
+        sums.bytes as f64 / 1e6,
+        sums.packets,
+        sums.resent,
+        sums.killed,
+        sums.virtual_ns as f64 / 1e9,
+    );
+}
+
+fn json(report: &Report) -> String {
+    let t = &report.traffic;
+    let violation = report.violation.as_ref().map_or("null".into(), |v| quoted(&v.to_string()));
+    let numbers = [
+        ("seed", report.seed),
+        ("events", report.events),
+        ("messages", report.messages),
+        ("bytes", report.bytes),
+        ("packets", t.packets),
+        ("chunks", t.chunks),
+        ("wire_bytes", t.bytes),
+        ("resent", t.resent),
+        ("dropped", t.dropped),
+        ("links_killed", t.killed),
+        ("virtual_ns", report.virtual_ns),
+    ];
+    let numbers: Vec<String> = numbers.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("{{{},\"hash\":\"{:016x}\",\"violation\":{violation}}}", numbers.join(","), report.hash)
+}
+
+/// Text as a JSON string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out += "\\\"",
+            '\\' => out += "\\\\",
+            c if (c as u32) < 0x20 => out += &format!("\\u{:04x}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}

@@ -1,0 +1,356 @@
+//! One simulated host: an engine, its rails, and an application that goes through its script. It turns the
+//! same pump as a real host and has one core, whose time the pump and the rails spend.
+
+use crate::buffer::Buffer;
+use crate::network::{Shared, lock};
+use crate::oracle::Objection;
+use crate::oracle::delivery::DeliveryOracle;
+use crate::oracle::ledger::{self, Entry};
+use crate::payload::payload;
+use crate::workload::{Ask, Op, Plan, Step, What};
+use nmad_engine::packet::{PeerId, RequestId};
+use nmad_engine::transfer::driver::Driver;
+use nmad_engine::{
+    Context, Engine, Error, Instant, Packing, Segments, Source, Tag, TagMatch, Unpacking, pump,
+};
+use std::collections::BTreeMap;
+
+/// What a call into the library costs the core besides what the rails charge.
+const CALL_NS: u64 = 60;
+/// The progress manager looks after an engine at least this often (DESIGN section 3).
+const TICK_NS: u64 = 1_000_000;
+/// Turns in a row after which other hosts get their chance.
+const TURNS_MAX: usize = 200;
+
+/// How old the time may be that the pump is told.
+const STALE_NS: u64 = 2_000;
+
+/// What the application is doing.
+#[derive(Debug)]
+enum Mode {
+    /// Between two steps.
+    Ready,
+    Waiting(Vec<Op>),
+    Probing(Op),
+    Computing(u64),
+    Done,
+}
+
+/// How a request ended, as far as the script depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Cancelled,
+    Otherwise,
+}
+
+/// An engine, its rails and its application.
+pub struct Host {
+    /// Its rank.
+    pub id: usize,
+    /// The engine under test.
+    pub engine: Engine,
+    rails: Vec<Box<dyn Driver>>,
+    network: Shared,
+    mode: Mode,
+    next_step: usize,
+    requests: BTreeMap<Op, RequestId>,
+    ops: BTreeMap<RequestId, Op>,
+    ends: BTreeMap<Op, End>,
+    packings: BTreeMap<usize, Packing>,
+    unpackings: BTreeMap<usize, Unpacking>,
+    spin_ns: u64,
+    /// The time that the pump was told last.
+    told_ns: u64,
+    scratch: Vec<u8>,
+}
+
+impl Host {
+    /// A host whose application has not begun.
+    pub fn new(id: usize, engine: Engine, rails: Vec<Box<dyn Driver>>, network: Shared) -> Host {
+        Host {
+            id,
+            engine,
+            rails,
+            network,
+            mode: Mode::Ready,
+            next_step: 0,
+            requests: BTreeMap::new(),
+            ops: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            packings: BTreeMap::new(),
+            unpackings: BTreeMap::new(),
+            spin_ns: 1_000,
+            told_ns: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The application has come to its end.
+    pub fn is_done(&self) -> bool {
+        matches!(self.mode, Mode::Done)
+    }
+
+    /// The host has its core at time `now`: it goes on until it can do nothing more at once.
+    ///
+    /// # Errors
+    /// What the oracle objects to.
+    pub fn run(&mut self, now: u64, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
+        {
+            let mut network = lock(&self.network);
+            let doing = &mut network.doing[self.id];
+            doing.local_ns = doing.local_ns.max(now);
+        }
+        if matches!(self.mode, Mode::Computing(until) if until <= now) {
+            self.mode = Mode::Ready;
+        }
+        let mut active = false;
+        let mut again = true;
+        for _ in 0..TURNS_MAX {
+            let acted = self.act(plan, oracle)?;
+            let urgent = matches!(self.mode, Mode::Waiting(_) | Mode::Probing(_));
+            let moved = self.turn(urgent);
+            again = self.collect(oracle)? | acted | moved;
+            active |= again;
+            if !again || matches!(self.mode, Mode::Computing(_)) {
+                break;
+            }
+        }
+        self.rest(active, again);
+        Ok(())
+    }
+
+    fn turn(&mut self, urgent: bool) -> bool {
+        let (now, mut clock) = (self.told_time(), self.clock());
+        pump::turn(&mut self.engine, &mut self.rails, now, &mut clock, urgent)
+    }
+
+    fn clock(&self) -> impl FnMut() -> Instant + use<> {
+        let (network, id) = (self.network.clone(), self.id);
+        move || Instant::from_ns(lock(&network).local_ns(id))
+    }
+
+    /// The time as the pump is told: on every other host a little old, as a real caller's may be.
+    fn told_time(&mut self) -> Instant {
+        let local = lock(&self.network).local_ns(self.id);
+        let old = if self.id % 2 == 1 { STALE_NS } else { 0 };
+        self.told_ns = self.told_ns.max(local.saturating_sub(old));
+        Instant::from_ns(self.told_ns)
+    }
+
+    /// Enters when the host will wake again.
+    fn rest(&mut self, active: bool, again: bool) {
+        let mut network = lock(&self.network);
+        let local = network.local_ns(self.id);
+        let offset = self.id as u64 * 137_000 % TICK_NS;
+        let mut at = (local + TICK_NS - offset) / TICK_NS * TICK_NS + offset;
+        if at <= local {
+            at += TICK_NS;
+        }
+        let deadline = self.engine.next_deadline().map(Instant::as_ns).filter(|&deadline| deadline > local);
+        self.spin_ns = if active { 1_000 } else { (self.spin_ns * 2).min(TICK_NS) };
+        match self.mode {
+            Mode::Computing(until) => at = at.min(until),
+            Mode::Done if !again => at = at.min(deadline.unwrap_or(at)),
+            // Who waits spins, that is, looks all the time; more and more rarely here.
+            _ if !again => at = at.min(deadline.unwrap_or(at)).min(local + self.spin_ns),
+            _ => at = local + 1,
+        }
+        network.doing[self.id].attentive = !matches!(self.mode, Mode::Computing(_));
+        network.wake(self.id, at);
+    }
+
+    /// Goes through the script as far as possible; whether anything was done.
+    fn act(&mut self, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
+        let mut acted = false;
+        loop {
+            let goes_on = match &self.mode {
+                Mode::Ready => true,
+                Mode::Waiting(ops) => ops.iter().all(|op| self.ends.contains_key(op)),
+                Mode::Probing(op) => self.probe(plan, *op)?,
+                Mode::Computing(_) | Mode::Done => false,
+            };
+            if !goes_on {
+                return Ok(acted);
+            }
+            acted = true;
+            self.mode = match plan.scripts[self.id].get(self.next_step) {
+                None => Mode::Done,
+                Some(step) => self.step(step, plan, oracle)?,
+            };
+            self.next_step += 1;
+        }
+    }
+
+    fn step(&mut self, step: &Step, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<Mode, Objection> {
+        match step {
+            Step::Post(op) => self.post(*op, plan, oracle)?,
+            Step::Wait(ops) => return Ok(Mode::Waiting(ops.clone())),
+            Step::Compute(ns) => {
+                let local = lock(&self.network).local_ns(self.id);
+                return Ok(Mode::Computing(local + ns));
+            }
+            Step::Probe(op) => return Ok(Mode::Probing(*op)),
+            Step::Cancel(op) => {
+                if let Some(&request) = self.requests.get(op) {
+                    oracle.cancelled(self.id, request);
+                    let taken = self.engine.cancel(request);
+                    self.note(&[20, *op as u64, u64::from(taken)], || {
+                        format!("cancels op {op}: {}", if taken { "taken back" } else { "too late" })
+                    });
+                }
+            }
+            Step::Again(first, second) => match self.ends.get(first) {
+                Some(End::Cancelled) => self.post(*second, plan, oracle)?,
+                _ => drop(self.ends.insert(*second, End::Otherwise)),
+            },
+        }
+        Ok(Mode::Ready)
+    }
+
+    /// Submits a request and pushes, as the library does.
+    fn post(&mut self, op: Op, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
+        let ask = &plan.asks[op];
+        let len = plan.len(op);
+        let mut buffer = Buffer::new(&ask.pieces);
+        if let What::Send { .. } = ask.what {
+            payload(op as u64, len as usize, &mut self.scratch);
+            buffer.fill(&self.scratch);
+        }
+        let request = self.submit(ask, buffer.segments());
+        let what = self.booked(op, ask, oracle);
+        self.requests.insert(op, request);
+        self.ops.insert(request, op);
+        let submitted = {
+            let mut network = lock(&self.network);
+            network.work(self.id, CALL_NS);
+            network.local_ns(self.id)
+        };
+        let entry = Entry { host: self.id, what, buffer, len, submitted, ended: None, partner: None };
+        self.note(&[21, op as u64, len], || format!("op {op}: {entry}"));
+        oracle.ledger.enter(request, entry)?;
+        let (now, mut clock) = (self.told_time(), self.clock());
+        pump::push(&mut self.engine, &mut self.rails, now, &mut clock, false);
+        Ok(())
+    }
+
+    fn submit(&mut self, ask: &Ask, memory: Segments) -> RequestId {
+        match ask.what {
+            What::Send { to, context, tag, hints } => {
+                let (to, context, tag) = (PeerId(to as u32), Context(context), Tag(tag));
+                let Some(part) = ask.part else { return self.engine.send(to, context, tag, memory, hints) };
+                if part.index == 0 {
+                    self.packings.insert(part.message, self.engine.begin_packing(to, context, tag));
+                }
+                let packing = self.packings.get_mut(&part.message).expect("begun with its first part");
+                self.engine.pack(packing, memory, hints)
+            }
+            What::Recv { from, context, tag } => {
+                let (source, tag) = names(from, tag);
+                let context = Context(context);
+                let Some(part) = ask.part else { return self.engine.recv(source, context, tag, memory) };
+                if part.index == 0 {
+                    let unpacking = self.engine.begin_unpacking(source, context, tag);
+                    self.unpackings.insert(part.message, unpacking);
+                }
+                let unpacking = self.unpackings.get_mut(&part.message).expect("begun with its first part");
+                let request = self.engine.unpack(unpacking, memory);
+                if part.last
+                    && let Some(unpacking) = self.unpackings.remove(&part.message)
+                {
+                    self.engine.end_unpacking(unpacking);
+                }
+                request
+            }
+        }
+    }
+
+    /// What the oracle's books say of a request. Further parts of incremental messages travel in a context
+    /// of their own, named by the place of the first part in its flow, without an order among them.
+    fn booked(&self, op: Op, ask: &Ask, oracle: &mut DeliveryOracle) -> ledger::What {
+        let further = ask.part.filter(|part| part.index > 0);
+        let name = further.map(|part| u64::from(part.first) << 32 | u64::from(part.index));
+        let own = if further.is_some() { Context::LIMIT } else { 0 };
+        match ask.what {
+            What::Send { to, context, tag, hints } => {
+                let ordered = !hints.unordered && further.is_none();
+                let seq = ordered.then(|| oracle.ledger.next_seq((self.id, to, context)));
+                let (context, tag) = (context | own, name.unwrap_or(tag));
+                let synchronous = hints.synchronous;
+                ledger::What::Send { to, context, tag, seq, payload: op as u64, synchronous }
+            }
+            What::Recv { from, context, tag } => {
+                ledger::What::Recv { from, context: context | own, tag: name.or(tag), cancelled: false }
+            }
+        }
+    }
+
+    /// Whether the probe for this receive is answered.
+    fn probe(&self, plan: &Plan, op: Op) -> Result<bool, Objection> {
+        let What::Recv { from, context, tag } = plan.asks[op].what else { return Ok(true) };
+        let (source, tag_match) = names(from, tag);
+        let Some(envelope) = self.engine.probe(source, Context(context), tag_match) else {
+            return Ok(from.is_some_and(|from| self.engine.failure(PeerId(from as u32)).is_some()));
+        };
+        let right = envelope.context.0 == context
+            && from.is_none_or(|from| envelope.peer.0 as usize == from)
+            && tag.is_none_or(|tag| envelope.tag.0 == tag);
+        if right {
+            Ok(true)
+        } else {
+            Err(format!("h{} probed op {op} and was told of {envelope:?}", self.id))
+        }
+    }
+
+    /// Takes what has ended and shows it to the oracle; whether there was any.
+    fn collect(&mut self, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
+        let mut any = false;
+        while let Some(completion) = self.engine.next_completion() {
+            any = true;
+            let at = lock(&self.network).local_ns(self.id);
+            let op = self.ops.remove(&completion.request);
+            let text = match completion.result {
+                Ok(envelope) => (22, envelope.len),
+                Err(_) => (23, 0),
+            };
+            self.note(&[text.0, op.unwrap_or(0) as u64, text.1], || match (op, completion.result) {
+                (Some(op), Ok(e)) => format!("op {op} ends: {} B, peer h{}, seq {}", e.len, e.peer.0, e.seq),
+                (Some(op), Err(error)) => format!("op {op} ends: {error}"),
+                (None, _) => format!("{completion:?} of an unknown request"),
+            });
+            let network = lock(&self.network);
+            let index = oracle.ended(self.id, at, &completion, &*network)?;
+            drop(network);
+            self.consumed(oracle, index);
+            if let Some(op) = op {
+                self.requests.remove(&op);
+                let cancelled = completion.result == Err(Error::Cancelled);
+                self.ends.insert(op, if cancelled { End::Cancelled } else { End::Otherwise });
+            }
+        }
+        while let Some(notice) = self.engine.next_notice() {
+            self.note(&[24, u64::from(notice.peer.0)], || format!("notice: {}", notice.text));
+        }
+        Ok(any)
+    }
+
+    /// Tells the oracle of the wires that a message is kept no longer.
+    fn consumed(&self, oracle: &DeliveryOracle, index: usize) {
+        let entry = &oracle.ledger.entries[index];
+        let (ledger::What::Recv { .. }, Some(send)) = (entry.what, entry.partner) else { return };
+        let message = &oracle.ledger.entries[send];
+        if let ledger::What::Send { context, seq: Some(seq), .. } = message.what {
+            lock(&self.network).oracle.consumed(message.host, self.id, context, seq);
+        }
+    }
+
+    fn note(&self, facts: &[u64], text: impl FnOnce() -> String) {
+        let mut network = lock(&self.network);
+        let at = network.local_ns(self.id);
+        network.trace.note(at, self.id, facts, text);
+    }
+}
+
+fn names(from: Option<usize>, tag: Option<u64>) -> (Source, TagMatch) {
+    let source = from.map_or(Source::Any, |from| Source::Peer(PeerId(from as u32)));
+    (source, tag.map_or(TagMatch::Any, |tag| TagMatch::Exact(Tag(tag))))
+}

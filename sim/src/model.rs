@@ -1,0 +1,237 @@
+//! What a network costs: models that stand in for hardware.
+//!
+//! A model answers for one kind of network how long the wire, the DMA engine and the caller's core take
+//! for a number of bytes. It knows nothing of hosts, links or packets.
+
+use nmad_engine::transfer::driver::Limits;
+use std::fmt::Debug;
+
+/// The cost of one kind of network; all times in nanoseconds.
+pub trait Model: Debug + Send + Sync {
+    /// Name for the user, for example `gm`.
+    fn name(&self) -> &str;
+    /// From the last byte leaving to the last byte arriving.
+    fn latency_ns(&self) -> u64;
+    /// Time for which the wire is busy with `len` bytes.
+    fn wire_ns(&self, len: u64) -> u64;
+    /// Time of the sender's core for giving `len` bytes to the rail: all of them below the PIO size, a
+    /// descriptor above it.
+    fn post_ns(&self, len: u64) -> u64;
+    /// Time of the receiver's core for taking `len` bytes from the rail.
+    fn poll_ns(&self, len: u64) -> u64;
+    /// What such a rail can do.
+    fn limits(&self) -> Limits;
+    /// Bytes that the rail swallows before they are on the wire and already reports as sent, as a kernel
+    /// socket does.
+    fn swallows(&self) -> u64;
+    /// Chunks reach their landing without the receiver's core.
+    fn remote_write(&self) -> bool;
+    /// The slow side of chance: each arrival is late by up to this much.
+    fn jitter_ns(&self) -> u64;
+}
+
+/// A network whose times are straight lines with a knee where PIO ends and DMA begins.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Name for the user.
+    pub name: &'static str,
+    /// See [`Model::latency_ns`].
+    pub latency_ns: u64,
+    /// Bandwidth of the wire in bytes per second.
+    pub bandwidth: u64,
+    /// Up to this many bytes the core itself writes to the interface.
+    pub pio_max: u64,
+    /// Bandwidth of the core when it does, in bytes per second.
+    pub pio_bandwidth: u64,
+    /// Cost of a post besides its bytes.
+    pub post_ns: u64,
+    /// Cost of an arrival besides its bytes.
+    pub poll_ns: u64,
+    /// Bandwidth of the receiver's copy; zero: it does not copy.
+    pub copy_bandwidth: u64,
+    /// See [`Model::swallows`].
+    pub swallows: u64,
+    /// See [`Model::remote_write`].
+    pub remote_write: bool,
+    /// See [`Model::jitter_ns`].
+    pub jitter_ns: u64,
+    /// Longest packet in bytes.
+    pub packet: usize,
+    /// Longest chunk in bytes.
+    pub chunk: u64,
+    /// Pieces that a packet may leave in place.
+    pub gather: usize,
+    /// Orders per link before the first must be sent.
+    pub depth: usize,
+    /// Datagrams.
+    pub lossy: bool,
+}
+
+fn time(len: u64, bandwidth: u64) -> u64 {
+    (u128::from(len) * 1_000_000_000).checked_div(u128::from(bandwidth)).unwrap_or(0) as u64
+}
+
+impl Model for Line {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn latency_ns(&self) -> u64 {
+        self.latency_ns
+    }
+
+    fn wire_ns(&self, len: u64) -> u64 {
+        time(len, self.bandwidth)
+    }
+
+    fn post_ns(&self, len: u64) -> u64 {
+        self.post_ns + if len <= self.pio_max { time(len, self.pio_bandwidth) } else { 0 }
+    }
+
+    fn poll_ns(&self, len: u64) -> u64 {
+        self.poll_ns + time(len, self.copy_bandwidth)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: self.packet,
+            chunk: self.chunk,
+            gather: self.gather,
+            depth: self.depth,
+            lossy: self.lossy,
+            bandwidth: self.bandwidth,
+            latency_ns: self.latency_ns,
+        }
+    }
+
+    fn swallows(&self) -> u64 {
+        self.swallows
+    }
+
+    fn remote_write(&self) -> bool {
+        self.remote_write
+    }
+
+    fn jitter_ns(&self) -> u64 {
+        self.jitter_ns
+    }
+}
+
+const MYRINET: Line = Line {
+    name: "mx",
+    latency_ns: 2_300,
+    bandwidth: 1_170_000_000,
+    pio_max: 128,
+    pio_bandwidth: 400_000_000,
+    post_ns: 300,
+    poll_ns: 200,
+    copy_bandwidth: 3_000_000_000,
+    swallows: 0,
+    remote_write: true,
+    jitter_ns: 200,
+    packet: 32 << 10,
+    chunk: 1 << 20,
+    gather: 8,
+    depth: 8,
+    lossy: false,
+};
+
+/// Datagrams, as of UDP on Ethernet.
+pub const LOSSY: Line = Line {
+    name: "udp",
+    latency_ns: 12_000,
+    bandwidth: 1_200_000_000,
+    pio_max: u64::MAX,
+    pio_bandwidth: 10_000_000_000,
+    post_ns: 1_700,
+    poll_ns: 600,
+    swallows: 64 << 10,
+    remote_write: false,
+    jitter_ns: 3_000,
+    packet: 1472,
+    chunk: 8_000,
+    gather: 4,
+    depth: 64,
+    lossy: true,
+    ..MYRINET
+};
+
+/// The kinds of networks from which a scenario draws: unlike each other in every respect that the engine
+/// could depend on.
+pub const KINDS: [Line; 7] = [
+    MYRINET,
+    Line {
+        name: "elan",
+        latency_ns: 1_300,
+        bandwidth: 900_000_000,
+        pio_max: 1024,
+        packet: 16 << 10,
+        chunk: 256 << 10,
+        gather: 2,
+        depth: 2,
+        ..MYRINET
+    },
+    Line {
+        name: "sisci",
+        latency_ns: 1_500,
+        bandwidth: 320_000_000,
+        pio_max: 8 << 10,
+        remote_write: false,
+        packet: 8 << 10,
+        chunk: 64 << 10,
+        gather: 0,
+        depth: 1,
+        ..MYRINET
+    },
+    Line {
+        name: "tcp-fast",
+        latency_ns: 9_000,
+        bandwidth: 5_000_000_000,
+        pio_max: u64::MAX,
+        pio_bandwidth: 10_000_000_000,
+        post_ns: 2_000,
+        poll_ns: 700,
+        swallows: 512 << 10,
+        remote_write: false,
+        jitter_ns: 4_000,
+        packet: 64 << 10,
+        chunk: 4 << 20,
+        gather: 64,
+        depth: 32,
+        ..MYRINET
+    },
+    Line {
+        name: "tcp-slow",
+        latency_ns: 45_000,
+        bandwidth: 117_000_000,
+        pio_max: u64::MAX,
+        pio_bandwidth: 10_000_000_000,
+        post_ns: 2_500,
+        poll_ns: 900,
+        swallows: 128 << 10,
+        remote_write: false,
+        jitter_ns: 20_000,
+        packet: 64 << 10,
+        chunk: 1 << 20,
+        gather: 16,
+        depth: 16,
+        ..MYRINET
+    },
+    Line {
+        name: "shm",
+        latency_ns: 150,
+        bandwidth: 12_000_000_000,
+        pio_max: u64::MAX,
+        pio_bandwidth: 12_000_000_000,
+        post_ns: 60,
+        poll_ns: 40,
+        copy_bandwidth: 12_000_000_000,
+        jitter_ns: 30,
+        packet: 4 << 10,
+        chunk: 128 << 10,
+        gather: 4,
+        depth: 16,
+        ..MYRINET
+    },
+    LOSSY,
+];

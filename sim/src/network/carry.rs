@@ -1,0 +1,286 @@
+//! The way of one order: posted, on the wire, at the port of its receiver, delivered. Here faults take,
+//! repeat and delay.
+
+use super::link::{Key, Standing};
+use super::port::{ChunkHead, Inbound};
+use super::{Happening, Network};
+use crate::faults::Fate;
+use nmad_engine::packet::Packet;
+use nmad_engine::transfer::driver::Order;
+use nmad_wire::{Header, Kind, explain};
+
+/// An order that was posted and has not left.
+#[derive(Debug)]
+pub struct Flight {
+    pub(super) key: Key,
+    order: Order,
+    /// When the last byte is on the wire.
+    end: u64,
+}
+
+impl Flight {
+    pub(super) fn into_order(self) -> Order {
+        self.order
+    }
+}
+
+/// What is on a wire.
+#[derive(Debug)]
+pub struct Transit {
+    key: Key,
+    cargo: Cargo,
+}
+
+#[derive(Debug, Clone)]
+enum Cargo {
+    Packet(Vec<u8>),
+    Chunk(ChunkHead, Vec<u8>),
+}
+
+impl Cargo {
+    fn len(&self) -> u64 {
+        match self {
+            Cargo::Packet(bytes) => bytes.len() as u64,
+            Cargo::Chunk(_, bytes) => bytes.len() as u64 + nmad_wire::ChunkHeader::LEN as u64,
+        }
+    }
+
+    /// The number on the link; notices have none.
+    fn number(&self) -> Option<u32> {
+        match self {
+            Cargo::Packet(bytes) => {
+                Header::decode(bytes).ok().filter(|h| h.kind != Kind::Notice).map(|header| header.number)
+            }
+            Cargo::Chunk(head, _) => Some(head.number),
+        }
+    }
+
+    fn name(&self) -> String {
+        self.number().map_or("notice".into(), |number| format!("#{number}"))
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Cargo::Packet(bytes) => explain(bytes).to_string(),
+            Cargo::Chunk(c, _) => {
+                let (number, len, landing) = (c.number, c.len, c.landing.0);
+                format!("chunk #{number} of {len} B to landing {landing:#x} at {}, ack {}", c.offset, c.ack)
+            }
+        }
+    }
+}
+
+impl Network {
+    /// Orders that a port takes now.
+    pub fn room(&self, fabric: usize, host: usize) -> usize {
+        const PORT_DEPTH: usize = 256;
+        self.ports.get(&(fabric, host)).map_or(0, |port| PORT_DEPTH.saturating_sub(port.outstanding))
+    }
+
+    /// Gives a packet or chunk to the interface, at the expense of the host's core.
+    pub fn send(&mut self, key: Key, order: Order) {
+        let model = self.model(key.fabric);
+        let limits = model.limits();
+        let waiting = self.side(key).waiting.len();
+        self.oracle.posted(key, &order, &limits, waiting);
+        let len = order_len(&order);
+        self.work(key.me, model.post_ns(len));
+        if self.side(key).standing != Standing::Up {
+            return self.refuse(key, order);
+        }
+        let local = self.local_ns(key.me);
+        let port = self.port(key.fabric, key.me);
+        let end = local.max(port.tx_free) + model.wire_ns(len);
+        port.tx_free = end;
+        port.outstanding += 1;
+        let id = self.next_flight;
+        self.next_flight += 1;
+        self.flights.insert(id, Flight { key, order, end });
+        self.side(key).waiting.push_back(id);
+        let sent_at = local.max(end.saturating_sub(model.wire_ns(model.swallows())));
+        self.agenda.enter(sent_at, Happening::Depart(id));
+    }
+
+    /// The link is already gone, but the engine could not know: the order goes back with the others.
+    fn refuse(&mut self, key: Key, order: Order) {
+        let told = self.told(key);
+        for inbound in &mut self.port(key.fabric, key.me).inbox {
+            if let Inbound::Lost { peer, unsent, .. } = inbound
+                && *peer == key.peer
+            {
+                return unsent.push(order);
+            }
+        }
+        self.oracle.object(format!(
+            "h{} posted an order for h{} on net{}, whose link is {told:?}",
+            key.me, key.peer, key.fabric
+        ));
+    }
+
+    /// An order leaves: its memory is read now and the sender is told.
+    pub fn depart(&mut self, now: u64, id: u64) {
+        let Some(flight) = self.flights.get(&id) else { return };
+        let (key, end) = (flight.key, flight.end);
+        let model = self.model(key.fabric);
+        let dead = self.side(key).cut || self.doing[key.me].dead;
+        if dead && model.swallows() == 0 && !model.limits().lossy && !self.doing[key.me].dead {
+            return; // Stays with the interface until the loss is noticed.
+        }
+        let Some(flight) = self.flights.remove(&id) else { return };
+        self.side(key).waiting.retain(|&other| other != id);
+        self.port(key.fabric, key.me).outstanding -= 1;
+        if self.doing[key.me].dead {
+            return;
+        }
+        let (mut cargo, sent) = load(flight.order, key.peer);
+        if let (true, Cargo::Chunk(_, bytes)) = (self.corrupts && id.is_multiple_of(7), &mut cargo) {
+            bytes.last_mut().into_iter().for_each(|byte| *byte ^= 1);
+        }
+        self.departed(now, key, &cargo);
+        self.arrive(now, key.fabric, key.me, sent);
+        if dead {
+            self.traffic.dropped += 1;
+            return;
+        }
+        self.launch(end.max(now), key, cargo);
+    }
+
+    fn departed(&mut self, now: u64, key: Key, cargo: &Cargo) {
+        let repeated = cargo.number().is_some_and(|number| self.oracle.departed(key, number));
+        let traffic = &mut self.traffic;
+        traffic.bytes += cargo.len();
+        traffic.resent += u64::from(repeated);
+        let kind = match cargo {
+            Cargo::Packet(bytes) => {
+                traffic.packets += 1;
+                traffic.resent += self.oracle.frames(key, bytes);
+                self.trace.bytes(bytes);
+                10
+            }
+            Cargo::Chunk(head, _) => {
+                traffic.chunks += 1;
+                self.trace.bytes(&head.offset.to_le_bytes());
+                11
+            }
+        };
+        let facts = [
+            kind,
+            key.fabric as u64,
+            key.peer as u64,
+            cargo.number().map_or(u64::MAX, u64::from),
+            cargo.len(),
+        ];
+        self.trace.note(now, key.me, &facts, || {
+            let again = if repeated { " (again)" } else { "" };
+            format!("net{} -> h{}{again}  {}", key.fabric, key.peer, cargo.text())
+        });
+    }
+
+    /// Puts a cargo on the wire, once, twice or not at all.
+    fn launch(&mut self, end: u64, key: Key, cargo: Cargo) {
+        let fabric = &self.fabrics[key.fabric];
+        let (model, lossy) = (fabric.model.clone(), fabric.model.limits().lossy);
+        let fate = fabric.faults.fate(lossy, &mut self.rng);
+        if fate != Fate::default() {
+            let facts = [12, fate.copies, fate.late_ns];
+            self.trace.note(end, key.me, &facts, || {
+                format!("net{} -> h{}  {} {fate}", key.fabric, key.peer, cargo.name())
+            });
+        }
+        if fate.copies == 0 {
+            self.traffic.dropped += 1;
+        }
+        for copy in 0..fate.copies {
+            let jitter = self.rng.below(model.jitter_ns() + 1);
+            let late = fate.late_ns + copy * (model.latency_ns() + fate.late_ns / 2);
+            let side = self.side(key);
+            let mut at = (end + model.latency_ns() + jitter + late).max(side.not_before);
+            if !lossy {
+                at = at.max(side.last_reach + 1);
+            }
+            side.last_reach = side.last_reach.max(at);
+            self.in_transit += 1;
+            self.agenda.enter(at, Happening::Reach(Box::new(Transit { key, cargo: cargo.clone() })));
+        }
+    }
+
+    /// A cargo reaches the receiver's port, which takes one after the other.
+    pub fn reach(&mut self, now: u64, transit: Box<Transit>) {
+        let Key { fabric, peer, .. } = transit.key;
+        if self.side(transit.key).cut {
+            return self.lose();
+        }
+        let wire = self.fabrics[fabric].model.wire_ns(transit.cargo.len());
+        let port = self.port(fabric, peer);
+        port.rx_free = now.max(port.rx_free + wire);
+        let at = port.rx_free;
+        self.agenda.enter(at, Happening::Deliver(transit));
+    }
+
+    /// A cargo is at the disposal of its receiver.
+    pub fn deliver(&mut self, now: u64, transit: Box<Transit>) {
+        let key = transit.key;
+        let latency = self.fabrics[key.fabric].model.latency_ns();
+        let standing = self.side(key.reverse()).standing;
+        match standing {
+            Standing::Up if !self.doing[key.peer].dead => {}
+            Standing::Opening => {
+                self.agenda.enter(now + latency, Happening::Deliver(transit));
+                return;
+            }
+            _ => return self.lose(),
+        }
+        self.in_transit -= 1;
+        let cargo = &transit.cargo;
+        let facts = [13, key.fabric as u64, key.me as u64, cargo.len()];
+        self.trace
+            .note(now, key.peer, &facts, || format!("net{} <- h{}  {}", key.fabric, key.me, cargo.name()));
+        let from = key.me;
+        let inbound = match transit.cargo {
+            Cargo::Packet(bytes) => Inbound::Packet { from, bytes },
+            Cargo::Chunk(head, bytes) => {
+                let remote = self.fabrics[key.fabric].model.remote_write();
+                let written = remote.then(|| self.write_chunk(key.fabric, key.peer, from, &head, &bytes));
+                Inbound::Chunk { from, head, bytes, written }
+            }
+        };
+        self.arrive(now, key.fabric, key.peer, inbound);
+    }
+
+    fn lose(&mut self) {
+        self.in_transit -= 1;
+        self.traffic.dropped += 1;
+    }
+}
+
+fn order_len(order: &Order) -> u64 {
+    match order {
+        Order::Packet { packet, .. } => packet.len() as u64,
+        Order::Chunk { from, .. } => from.len() + nmad_wire::ChunkHeader::LEN as u64,
+        Order::Connect { .. } | Order::Close { .. } => 0,
+    }
+}
+
+/// Reads the memory of an order, and what its sender is told.
+fn load(order: Order, to: usize) -> (Cargo, Inbound) {
+    match order {
+        Order::Chunk { number, ack, landing, key, offset, from, .. } => {
+            let head = ChunkHead { number, ack, landing, key: key.0, offset, len: from.len() };
+            let mut bytes = Vec::with_capacity(from.len() as usize);
+            from.append_to(&mut bytes);
+            (Cargo::Chunk(head, bytes), Inbound::Sent { to, number, packet: None })
+        }
+        Order::Packet { number, packet, .. } => {
+            (Cargo::Packet(flatten(&packet)), Inbound::Sent { to, number, packet: Some(packet) })
+        }
+        Order::Connect { .. } | Order::Close { .. } => {
+            unreachable!("links are opened and closed at once, never queued")
+        }
+    }
+}
+
+fn flatten(packet: &Packet) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(packet.len());
+    packet.parts(|part| bytes.extend_from_slice(part));
+    bytes
+}

@@ -1,0 +1,239 @@
+//! The simulated wires between hosts, and the agenda of everything that is under way on them.
+//!
+//! Below the drivers: this layer carries packets and chunks between ports, with the cost of a [`Model`] and
+//! the [`Faults`] of a scenario. It sees bytes and orders, as a driver does, and never a frame except to
+//! explain it. Times are nanoseconds of virtual time.
+
+mod carry;
+mod link;
+mod port;
+
+pub use link::{Key, Standing};
+pub use port::Inbound;
+
+use crate::agenda::Agenda;
+use crate::faults::Faults;
+use crate::model::Model;
+use crate::oracle::wire::WireOracle;
+use crate::rng::Rng;
+use crate::trace::Trace;
+use carry::Flight;
+use link::Side;
+use port::Port;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The network as drivers and the world share it. There is one thread; the lock is for the compiler.
+pub type Shared = Arc<Mutex<Network>>;
+
+/// Takes the lock. A panic of the engine poisons it, and is reported by itself.
+pub fn lock(shared: &Shared) -> MutexGuard<'_, Network> {
+    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What is on the agenda.
+#[derive(Debug)]
+pub enum Happening {
+    /// A host looks after its rails and its application.
+    Wake(usize),
+    /// An order leaves the sender's rail.
+    Depart(u64),
+    /// A cargo reaches the port of its receiver.
+    Reach(Box<carry::Transit>),
+    /// A cargo is at the disposal of its receiver.
+    Deliver(Box<carry::Transit>),
+    /// One side of a link is open.
+    Open(Key),
+    /// One side of a link learns that it is gone.
+    Notice(Key),
+    /// The fault with this number in the list of the scenario strikes.
+    Strike(usize),
+}
+
+/// One fabric: a network that connects a port of every host.
+#[derive(Debug)]
+pub struct Fabric {
+    /// What it costs.
+    pub model: Arc<dyn Model>,
+    /// How unreliable it is.
+    pub faults: Faults,
+}
+
+/// What one host is doing, as far as the network must know.
+#[derive(Debug, Default, Clone)]
+pub struct Doing {
+    /// Where the host's core is in time.
+    pub local_ns: u64,
+    /// The host wants to be woken by arrivals.
+    pub attentive: bool,
+    /// When it will wake next.
+    pub wake_at: Option<u64>,
+    /// The host has died.
+    pub dead: bool,
+}
+
+/// Counters of a run.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that left.
+    pub packets: u64,
+    /// Chunks that left.
+    pub chunks: u64,
+    /// Bytes that left, headers of packets included.
+    pub bytes: u64,
+    /// Packets and chunks sent again.
+    pub resent: u64,
+    /// Cargoes that a fault took.
+    pub dropped: u64,
+    /// Links that died by a fault.
+    pub killed: u64,
+}
+
+/// All ports, links and cargoes.
+#[derive(Debug)]
+pub struct Network {
+    /// What happens when.
+    pub agenda: Agenda<Happening>,
+    /// The record of the run.
+    pub trace: Trace,
+    /// Counters.
+    pub traffic: Traffic,
+    /// What the hosts are doing.
+    pub doing: Vec<Doing>,
+    /// Looks at everything that is posted.
+    pub oracle: WireOracle,
+    /// The wires change bytes of chunks now and then.
+    pub corrupts: bool,
+    fabrics: Vec<Fabric>,
+    ports: BTreeMap<(usize, usize), Port>,
+    sides: BTreeMap<Key, Side>,
+    /// Links that a fault has hit, as fabric and both hosts in ascending order.
+    struck: BTreeSet<(usize, usize, usize)>,
+    flights: BTreeMap<u64, Flight>,
+    next_flight: u64,
+    next_key: u64,
+    in_transit: u64,
+    rng: Rng,
+}
+
+impl Network {
+    /// Hosts whose rails are the fabrics that `rails` lists, in the order of the host's own numbers.
+    pub fn new(fabrics: Vec<Fabric>, rails: &[Vec<usize>], seed: u64, explain: bool) -> Network {
+        let mut ports = BTreeMap::new();
+        for (host, list) in rails.iter().enumerate() {
+            for (number, &fabric) in list.iter().enumerate() {
+                ports.insert((fabric, host), Port::new(number as u8));
+            }
+        }
+        Network {
+            agenda: Agenda::new(),
+            trace: Trace::new(explain),
+            traffic: Traffic::default(),
+            doing: vec![Doing::default(); rails.len()],
+            oracle: WireOracle::default(),
+            corrupts: false,
+            fabrics,
+            ports,
+            sides: BTreeMap::new(),
+            struck: BTreeSet::new(),
+            flights: BTreeMap::new(),
+            next_flight: 0,
+            next_key: 1,
+            in_transit: 0,
+            rng: Rng::of(seed, 0x77_69_72_65),
+        }
+    }
+
+    /// The model of a fabric.
+    pub fn model(&self, fabric: usize) -> Arc<dyn Model> {
+        self.fabrics[fabric].model.clone()
+    }
+
+    /// Where the core of `host` is in time.
+    pub fn local_ns(&self, host: usize) -> u64 {
+        self.doing[host].local_ns
+    }
+
+    /// The core of `host` works for `ns`.
+    pub fn work(&mut self, host: usize, ns: u64) {
+        self.doing[host].local_ns += ns;
+    }
+
+    /// Enters that `host` wakes at `at`, unless it does so earlier anyway.
+    pub fn wake(&mut self, host: usize, at: u64) {
+        let doing = &mut self.doing[host];
+        let at = at.max(doing.local_ns);
+        if !doing.dead && doing.wake_at.is_none_or(|other| at < other) {
+            doing.wake_at = Some(at);
+            self.agenda.enter(at, Happening::Wake(host));
+        }
+    }
+
+    /// Nothing is on any wire or in any port.
+    pub fn is_idle(&self) -> bool {
+        self.in_transit == 0
+            && self.flights.is_empty()
+            && self.ports.iter().all(|(&(_, host), port)| self.doing[host].dead || port.inbox.is_empty())
+    }
+
+    /// A host has died: its ports swallow everything and its links are lost to the others.
+    pub fn kill_host(&mut self, host: usize, now: u64, notice_ns: u64) {
+        self.doing[host].dead = true;
+        self.flights.retain(|_, flight| flight.key.me != host);
+        let fabrics: Vec<usize> =
+            self.ports.keys().filter(|&&(_, h)| h == host).map(|&(fabric, _)| fabric).collect();
+        for fabric in fabrics {
+            self.kill_port(fabric, host, now, [notice_ns, notice_ns]);
+        }
+    }
+
+    /// Fabrics that two hosts share.
+    pub fn shared(&self, a: usize, b: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.fabrics.len()).filter(move |&f| [a, b].iter().all(|&h| self.ports.contains_key(&(f, h))))
+    }
+
+    /// Faults have left no way between two hosts: their engines may, and shall, give each other up.
+    pub fn severed(&self, a: usize, b: usize) -> bool {
+        self.doing[a].dead
+            || self.doing[b].dead
+            || self.shared(a, b).all(|fabric| self.struck.contains(&(fabric, a.min(b), a.max(b))))
+    }
+
+    /// The engine of `me` was told of the loss of every link to `peer`.
+    pub fn knows_severed(&self, me: usize, peer: usize) -> bool {
+        let told = |fabric| self.sides.get(&Key { fabric, me, peer }).map(|side| side.told);
+        self.shared(me, peer).all(|fabric| told(fabric) == Some(Standing::Gone))
+    }
+
+    /// Orders for `peer` that `me` has posted and that have not left.
+    pub fn waiting(&self, me: usize, peer: usize) -> usize {
+        let waiting = |fabric| self.sides.get(&Key { fabric, me, peer }).map_or(0, |side| side.waiting.len());
+        self.shared(me, peer).map(waiting).sum()
+    }
+
+    /// Whether a link from `me` to `peer` is still to open, or to fail to: what the application has
+    /// dedicated to it has to wait.
+    pub fn opening(&self, me: usize, peer: usize) -> bool {
+        let standing = |fabric| self.sides.get(&Key { fabric, me, peer }).map(|side| side.standing);
+        self.shared(me, peer).any(|fabric| standing(fabric) == Some(Standing::Opening))
+    }
+
+    /// Whether two hosts share a fabric that loses cargoes.
+    pub fn share_lossy(&self, a: usize, b: usize) -> bool {
+        self.shared(a, b).any(|fabric| self.fabrics[fabric].model.limits().lossy)
+    }
+
+    fn port(&mut self, fabric: usize, host: usize) -> &mut Port {
+        self.ports.get_mut(&(fabric, host)).expect("every rail of the scenario has a port")
+    }
+
+    fn arrive(&mut self, at: u64, fabric: usize, host: usize, what: Inbound) {
+        if self.doing[host].dead {
+            return;
+        }
+        self.port(fabric, host).inbox.push_back(what);
+        if self.doing[host].attentive {
+            self.wake(host, at);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The port of one host on one fabric: what has arrived there, and the landings that are open on it.
+
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{LandingId, Packet, PeerId};
+use nmad_engine::transfer::driver::Order;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a port holds for its driver to report.
+#[derive(Debug)]
+pub enum Inbound {
+    /// The link is open.
+    Up {
+        /// To whom.
+        peer: usize,
+        /// Number of the rail at the peer's side.
+        remote: u8,
+    },
+    /// A packet.
+    Packet {
+        /// Who sent it.
+        from: usize,
+        /// Header and frames.
+        bytes: Vec<u8>,
+    },
+    /// A chunk; its bytes are still here unless the interface wrote them to the landing itself.
+    Chunk {
+        /// Who sent it.
+        from: usize,
+        /// Everything but the bytes.
+        head: ChunkHead,
+        /// The bytes, until they are in the landing.
+        bytes: Vec<u8>,
+        /// They were written on arrival, and whether a landing took them.
+        written: Option<bool>,
+    },
+    /// An order has left.
+    Sent {
+        /// To whom.
+        to: usize,
+        /// Its number.
+        number: u32,
+        /// The packet, given back.
+        packet: Option<Packet>,
+    },
+    /// The link is gone.
+    Lost {
+        /// To whom.
+        peer: usize,
+        /// What a driver would say.
+        why: String,
+        /// Orders that had not left.
+        unsent: Vec<Order>,
+    },
+}
+
+/// What a chunk carries besides its bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkHead {
+    /// Number on the link.
+    pub number: u32,
+    /// Acknowledgement of the other direction.
+    pub ack: u32,
+    /// The receiver's landing.
+    pub landing: LandingId,
+    /// Its key on this rail.
+    pub key: u64,
+    /// Where in the landing.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+#[derive(Debug)]
+struct Landing {
+    key: u64,
+    from: usize,
+    into: Segments,
+}
+
+#[derive(Debug)]
+pub(super) struct Port {
+    /// Number of this rail on its host.
+    pub(super) number: u8,
+    pub(super) inbox: VecDeque<Inbound>,
+    /// When the sending and the receiving half are free.
+    pub(super) tx_free: u64,
+    pub(super) rx_free: u64,
+    /// Orders posted and not yet reported as sent, over all links.
+    pub(super) outstanding: usize,
+    landings: BTreeMap<LandingId, Landing>,
+}
+
+impl Port {
+    pub(super) fn new(number: u8) -> Port {
+        Port {
+            number,
+            inbox: VecDeque::new(),
+            tx_free: 0,
+            rx_free: 0,
+            outstanding: 0,
+            landings: BTreeMap::new(),
+        }
+    }
+}
+
+impl super::Network {
+    /// Makes memory reachable on a port; `None` if that landing is already open there.
+    pub fn open(
+        &mut self,
+        (fabric, host): (usize, usize),
+        landing: LandingId,
+        from: PeerId,
+        into: Segments,
+    ) -> Option<u64> {
+        let key = self.next_key;
+        self.next_key += 1;
+        let entry = Landing { key, from: from.0 as usize, into };
+        self.port(fabric, host).landings.insert(landing, entry).is_none().then_some(key)
+    }
+
+    /// Forgets a landing; says whether it was open.
+    pub fn close(&mut self, fabric: usize, host: usize, landing: LandingId) -> bool {
+        self.port(fabric, host).landings.remove(&landing).is_some()
+    }
+
+    /// Landings that are open anywhere on living hosts: fabric, host, landing.
+    pub fn open_landings(&self) -> impl Iterator<Item = (usize, usize, LandingId)> + '_ {
+        let living = self.ports.iter().filter(|((_, host), _)| !self.doing[*host].dead);
+        living.flat_map(|(&(fabric, host), port)| port.landings.keys().map(move |&id| (fabric, host, id)))
+    }
+
+    /// The next thing that a port has to report. Bytes of chunks are in their landing afterwards.
+    pub fn next_inbound(&mut self, fabric: usize, host: usize) -> Option<Inbound> {
+        let mut next = self.port(fabric, host).inbox.pop_front()?;
+        if let Inbound::Chunk { from, head, bytes, written } = &mut next
+            && written.is_none()
+        {
+            *written = Some(self.write_chunk(fabric, host, *from, head, bytes));
+        }
+        Some(next)
+    }
+
+    /// Things that a port has to report.
+    pub fn inbound(&mut self, fabric: usize, host: usize) -> usize {
+        self.port(fabric, host).inbox.len()
+    }
+
+    pub(super) fn write_chunk(
+        &mut self,
+        fabric: usize,
+        host: usize,
+        from: usize,
+        head: &ChunkHead,
+        bytes: &[u8],
+    ) -> bool {
+        let Some(landing) = self.port(fabric, host).landings.get(&head.landing) else { return false };
+        if landing.key != head.key || landing.from != from {
+            let text = format!(
+                "chunk of h{from} for landing {:#x} of h{host} has key {}, the landing is h{}'s with key {}",
+                head.landing.0, head.key, landing.from, landing.key
+            );
+            self.oracle.object(text);
+            return false;
+        }
+        let room = landing.into.len();
+        if landing.into.write(head.offset, bytes) < bytes.len() {
+            let text = format!(
+                "chunk of {} B at {} of h{from} reaches beyond landing {:#x} of h{host} ({room} B)",
+                bytes.len(),
+                head.offset,
+                head.landing.0
+            );
+            self.oracle.object(text);
+        }
+        true
+    }
+}

@@ -1,0 +1,141 @@
+//! The driver of simulated rails: the engine's interface on one side, a port of the network on the other.
+
+use crate::model::Model;
+use crate::network::{Inbound, Key, Shared, Standing, lock};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key as LandingKey, LandingId, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use std::sync::Arc;
+
+/// One simulated interface.
+#[derive(Debug)]
+pub struct SimRail {
+    network: Shared,
+    model: Arc<dyn Model>,
+    name: String,
+    fabric: usize,
+    host: usize,
+    posted: Vec<Order>,
+}
+
+/// Time of the core for looking at an interface that has nothing, and for opening a landing.
+const LOOK_NS: u64 = 20;
+
+impl SimRail {
+    /// The port of `host` on `fabric`.
+    pub fn new(network: &Shared, fabric: usize, host: usize) -> SimRail {
+        let model = lock(network).model(fabric);
+        let name = format!("{}/net{fabric}", model.name());
+        SimRail { network: network.clone(), model, name, fabric, host, posted: Vec::new() }
+    }
+
+    fn key(&self, peer: PeerId) -> Key {
+        Key { fabric: self.fabric, me: self.host, peer: peer.0 as usize }
+    }
+}
+
+impl Driver for SimRail {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn limits(&self) -> Limits {
+        self.model.limits()
+    }
+
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> LandingKey {
+        let mut network = lock(&self.network);
+        network.work(self.host, LOOK_NS);
+        let key = network.open((self.fabric, self.host), landing, from, into);
+        if key.is_none() {
+            let text = format!("h{} opened landing {:#x} twice on net{}", self.host, landing.0, self.fabric);
+            network.oracle.object(text);
+        }
+        LandingKey(key.unwrap_or(0))
+    }
+
+    fn close(&mut self, landing: LandingId) {
+        lock(&self.network).close(self.fabric, self.host, landing);
+    }
+
+    fn room(&self) -> usize {
+        lock(&self.network).room(self.fabric, self.host).saturating_sub(self.posted.len())
+    }
+
+    fn post(&mut self, order: Order) {
+        match order {
+            Order::Connect { to } => lock(&self.network).connect(self.key(to)),
+            Order::Close { to } => {
+                self.flush();
+                lock(&self.network).close_link(self.key(to));
+            }
+            order => self.posted.push(order),
+        }
+    }
+
+    fn flush(&mut self) {
+        for order in std::mem::take(&mut self.posted) {
+            if let Order::Packet { to, .. } | Order::Chunk { to, .. } = order {
+                lock(&self.network).send(self.key(to), order);
+            }
+        }
+    }
+
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let count = {
+            let mut network = lock(&self.network);
+            network.work(self.host, LOOK_NS);
+            network.inbound(self.fabric, self.host)
+        };
+        for _ in 0..count {
+            // The lock is not held while the engine handles the event: it may ask for the time.
+            let next = lock(&self.network).next_inbound(self.fabric, self.host);
+            if let Some(inbound) = next {
+                self.report(inbound, report);
+            }
+        }
+    }
+}
+
+impl SimRail {
+    fn report(&self, inbound: Inbound, report: &mut dyn FnMut(Event<'_>)) {
+        match inbound {
+            Inbound::Up { peer, remote } => {
+                self.tell(peer, Standing::Up);
+                report(Event::Up { peer: PeerId(peer as u32), remote });
+            }
+            Inbound::Packet { from, bytes } => {
+                self.work(self.model.poll_ns(bytes.len() as u64));
+                report(Event::Arrived { from: PeerId(from as u32), packet: &bytes });
+            }
+            Inbound::Chunk { from, head, written, .. } => {
+                let by_core = if self.model.remote_write() { 0 } else { head.len };
+                self.work(self.model.poll_ns(by_core));
+                report(Event::Landed {
+                    from: PeerId(from as u32),
+                    number: head.number,
+                    ack: head.ack,
+                    landing: head.landing,
+                    offset: head.offset,
+                    len: head.len,
+                    kept: written.unwrap_or(false),
+                });
+            }
+            Inbound::Sent { to, number, packet } => {
+                report(Event::Sent { to: PeerId(to as u32), number, packet });
+            }
+            Inbound::Lost { peer, why, unsent } => {
+                self.tell(peer, Standing::Gone);
+                report(Event::Lost { peer: PeerId(peer as u32), why, unsent });
+            }
+        }
+    }
+
+    fn work(&self, ns: u64) {
+        lock(&self.network).work(self.host, ns);
+    }
+
+    fn tell(&self, peer: usize, standing: Standing) {
+        lock(&self.network).tell(self.key(PeerId(peer as u32)), standing);
+    }
+}

@@ -1,0 +1,84 @@
+//! One run from a seed, and what came of it.
+
+use crate::network::{Traffic, lock};
+use crate::scenario::{Options, Scenario};
+use crate::trace::Time;
+use crate::workload::Plan;
+use crate::world::World;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Something that must not happen has happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// When, in nanoseconds of virtual time.
+    pub at: u64,
+    /// What.
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {}: {}", Time(self.at).to_string().trim_start(), self.text)
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// A hash of every event: equal for equal runs.
+    pub hash: u64,
+    /// Events that were noted.
+    pub events: u64,
+    /// Messages submitted.
+    pub messages: u64,
+    /// Bytes of those messages.
+    pub bytes: u64,
+    /// What was on the wires.
+    pub traffic: Traffic,
+    /// Virtual time at the end, in nanoseconds.
+    pub virtual_ns: u64,
+    /// The first violation.
+    pub violation: Option<Violation>,
+    /// The stage and each event as a line, with [`Options::explain`].
+    pub lines: Vec<String>,
+}
+
+/// Runs one seed to its end, or to the first violation. A panic of the engine is a violation.
+pub fn run_seed(seed: u64, options: &Options) -> Report {
+    let scenario = Scenario::draw(seed, options);
+    let plan = Plan::draw(&scenario);
+    let mut lines: Vec<String> = Vec::new();
+    if options.explain {
+        lines.extend(scenario.to_string().lines().map(String::from));
+    }
+    let mut world = World::new(scenario, plan, options.explain);
+    let result = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let text = match result {
+        Ok(Ok(())) => None,
+        Ok(Err(objection)) => Some(objection),
+        Err(panic) => Some(format!("panic: {}", panic_text(panic.as_ref()))),
+    };
+    let (messages, bytes) = world.messages();
+    let network = world.network();
+    let mut network = lock(&network);
+    lines.extend(network.trace.take_lines());
+    Report {
+        seed,
+        hash: network.trace.hash(),
+        events: network.trace.events(),
+        messages,
+        bytes,
+        traffic: network.traffic,
+        virtual_ns: world.now(),
+        violation: text.map(|text| Violation { at: world.now(), text }),
+        lines,
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+}

@@ -1,0 +1,156 @@
+//! The stage of a run, drawn from its seed: hosts, networks, rails, how each engine is configured, and what
+//! will go wrong.
+
+use crate::canary::Canary;
+use crate::faults::{Broken, Faults, Strike};
+use crate::model::{KINDS, LOSSY, Line, Model};
+use crate::rng::Rng;
+use nmad_engine::packet::PeerId;
+use nmad_engine::{Config, Feed, Registry};
+use std::fmt;
+
+/// Longest message of any workload, in bytes.
+pub const LEN_MAX: u64 = 4 << 20;
+
+/// What a user may fix instead of leaving it to the seed.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Number of hosts, at least two; none: drawn.
+    pub hosts: Option<usize>,
+    /// Nothing goes wrong.
+    pub no_faults: bool,
+    /// All hosts use this broken strategy, for tests of the oracles.
+    pub canary: Option<Canary>,
+    /// All hosts use this strategy; none: drawn for each.
+    pub strategy: Option<String>,
+    /// Keep a line of text for each event.
+    pub explain: bool,
+}
+
+/// The stage of a run.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Where chance comes from.
+    pub seed: u64,
+    /// The networks, and how unreliable each is.
+    pub fabrics: Vec<(Line, Faults)>,
+    /// For each host the networks that its rails are on, in the order of its own numbers.
+    pub rails: Vec<Vec<usize>>,
+    /// How the engine of each host is configured.
+    pub configs: Vec<Config>,
+    /// What breaks.
+    pub strikes: Vec<Strike>,
+    /// The wires change bytes, see [`Canary::Corrupts`].
+    pub corrupts: bool,
+}
+
+impl Scenario {
+    /// Draws the stage for `seed`.
+    pub fn draw(seed: u64, options: &Options) -> Scenario {
+        let mut rng = Rng::of(seed, 1);
+        let hosts = options.hosts.unwrap_or_else(|| *rng.pick(&[2, 2, 2, 3, 3, 4, 5]));
+        let count = *rng.pick(&[1, 2, 2, 2, 3, 3, 4]);
+        let fabrics: Vec<(Line, Faults)> = (0..count)
+            .map(|_| {
+                let model = if rng.percent(15) { LOSSY } else { rng.pick(&KINDS).clone() };
+                let faults = Faults::draw(model.limits().lossy, &mut rng);
+                (model, if options.no_faults { Faults::default() } else { faults })
+            })
+            .collect();
+        let rails = (0..hosts).map(|_| draw_rails(count, &mut rng)).collect();
+        let configs = (0..hosts).map(|host| draw_config(host, options, &mut rng)).collect();
+        let corrupts = options.canary == Some(Canary::Corrupts);
+        let mut scenario = Scenario { seed, fabrics, rails, configs, strikes: Vec::new(), corrupts };
+        let strikes = Strike::draw(hosts, count, &mut rng);
+        if !options.no_faults {
+            scenario.strikes = strikes;
+            scenario.postpone_severing();
+        }
+        scenario
+    }
+
+    /// Hosts of the scenario.
+    pub fn hosts(&self) -> usize {
+        self.rails.len()
+    }
+
+    /// Whether its faults may leave two hosts without a way to each other.
+    pub fn may_sever(&self) -> bool {
+        let pairs = (0..self.hosts()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        pairs.into_iter().any(|(a, b)| {
+            let shared = |f: &usize| self.rails[a].contains(f) && self.rails[b].contains(f);
+            (0..self.fabrics.len()).filter(shared).all(|f| self.strikes.iter().any(|s| s.what.hits(f, a, b)))
+        })
+    }
+
+    /// An engine that never had a link to a peer cannot know that it is gone (finding that out is the
+    /// launcher's business), so peers part only after everybody has met.
+    fn postpone_severing(&mut self) {
+        if self.may_sever() {
+            for strike in &mut self.strikes {
+                strike.at += 5_000_000;
+            }
+        }
+    }
+}
+
+impl Broken {
+    /// Whether this breaks the link between two hosts on a fabric.
+    fn hits(&self, on: usize, x: usize, y: usize) -> bool {
+        match *self {
+            Broken::Link { fabric, a, b } | Broken::Direction { fabric, a, b } => {
+                fabric == on && (a.min(b), a.max(b)) == (x.min(y), x.max(y))
+            }
+            Broken::Port { fabric, host } => fabric == on && (host == x || host == y),
+            Broken::Host(host) => host == x || host == y,
+        }
+    }
+}
+
+/// Rails in an order of the host's own. Everybody is on the first fabric, so all pairs can talk.
+fn draw_rails(fabrics: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut rails: Vec<usize> = (0..fabrics).filter(|&fabric| fabric == 0 || rng.percent(88)).collect();
+    rng.shuffle(&mut rails);
+    rails
+}
+
+fn draw_config(host: usize, options: &Options, rng: &mut Rng) -> Config {
+    let mut registry = Registry::default();
+    let names: Vec<String> = registry.names().map(String::from).collect();
+    let mut strategy = rng.pick(&names).clone();
+    if let Some(name) = &options.strategy {
+        strategy.clone_from(name);
+    }
+    if let Some((canary, maker)) = options.canary.and_then(|canary| Some((canary, canary.maker()?))) {
+        registry.add(maker);
+        strategy = canary.name().into();
+    }
+    let feed = *rng.pick(&[Feed::Accumulate, Feed::Accumulate, Feed::Prepare, Feed::Backlog(8 << 10)]);
+    let mut config = Config { me: PeerId(host as u32), strategy, registry, feed, ..Config::default() };
+    if rng.percent(60) {
+        config.eager_max = rng.len(64 << 10) as usize;
+        config.in_place_min = rng.len(16 << 10) as usize;
+        config.credit = rng.range(4 << 10, 2 << 20);
+        config.chunk = rng.range(2 << 10, 2 << 20);
+    }
+    config
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {} hosts, {} networks", self.seed, self.hosts(), self.fabrics.len())?;
+        for (number, (model, faults)) in self.fabrics.iter().enumerate() {
+            let kind = if model.lossy { "datagrams" } else { "reliable" };
+            let (us, mb) = (model.latency_ns / 1000, model.bandwidth / 1_000_000);
+            writeln!(f, "  net{number} {:<9} {us:>3} us {mb:>6} MB/s {kind}; {faults}", model.name)?;
+        }
+        for (host, (rails, config)) in self.rails.iter().zip(&self.configs).enumerate() {
+            let rails: Vec<String> =
+                rails.iter().enumerate().map(|(r, net)| format!("{r}:net{net}")).collect();
+            write!(f, "  h{host} rails {:<24} {} feed {:?}", rails.join(" "), config.strategy, config.feed)?;
+            let Config { eager_max, in_place_min, credit, chunk, .. } = config;
+            writeln!(f, " eager {eager_max} in place {in_place_min} credit {credit} chunk {chunk}")?;
+        }
+        self.strikes.iter().try_for_each(|strike| writeln!(f, "  {strike}"))
+    }
+}

@@ -1,0 +1,218 @@
+//! The author of plans: acts follow each other, each with a pattern of its own.
+
+use super::{Ask, Op, Plan, Step, What};
+use crate::rng::Rng;
+use crate::scenario::{LEN_MAX, Scenario};
+use nmad_engine::Hints;
+use nmad_engine::packet::RailId;
+
+/// Bytes that all messages of a run together may have, so that two hundred runs take seconds.
+const BYTES_MAX: u64 = 16 << 20;
+/// Contexts of ordinary flows; acts with wildcards take fresh ones beyond.
+const FLOWS: u64 = 3;
+
+pub(super) struct Author {
+    pub(super) plan: Plan,
+    pub(super) rng: Rng,
+    pub(super) hosts: usize,
+    pub(super) may_sever: bool,
+    rails: Vec<usize>,
+    len_max: u64,
+    bytes: u64,
+    next_context: u32,
+    next_tag: u64,
+    messages: usize,
+    /// What each host still has to wait for at the end of the act.
+    open: Vec<Vec<Op>>,
+}
+
+/// Who sends what to whom.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Letter {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) context: u32,
+    pub(super) tag: u64,
+    pub(super) len: u64,
+    pub(super) hints: Hints,
+}
+
+impl Author {
+    pub(super) fn new(scenario: &Scenario, mut rng: Rng) -> Author {
+        let hosts = scenario.hosts();
+        let plan = Plan { asks: Vec::new(), scripts: vec![Vec::new(); hosts] };
+        Author {
+            plan,
+            hosts,
+            may_sever: scenario.may_sever(),
+            rails: scenario.rails.iter().map(Vec::len).collect(),
+            len_max: *rng.pick(&[200, 4 << 10, 64 << 10, 512 << 10, LEN_MAX]),
+            rng,
+            bytes: 0,
+            next_context: FLOWS as u32,
+            next_tag: 1 << 40,
+            messages: 0,
+            open: vec![Vec::new(); hosts],
+        }
+    }
+
+    pub(super) fn write(mut self) -> Plan {
+        if self.may_sever {
+            self.meet();
+            self.end_act();
+        }
+        for _ in 0..self.rng.range(2, 9) {
+            self.act();
+            self.end_act();
+        }
+        self.plan
+    }
+
+    fn act(&mut self) {
+        match self.rng.below(11) {
+            0 | 1 => self.mix(),
+            2 => self.ping_pong(),
+            3 => self.stream(),
+            4 => self.shuffled(),
+            5 => self.burst(),
+            6 => self.probing(),
+            7 => self.cancelling(),
+            // A receive from anybody does not end when one of them dies, so these need everybody alive.
+            8 if !self.may_sever => self.many_to_one(),
+            9 if !self.may_sever => self.named_from_anybody(),
+            10 => self.packed(),
+            _ => self.unordered(),
+        }
+    }
+
+    /// Everybody waits for what is still open.
+    fn end_act(&mut self) {
+        for host in 0..self.hosts {
+            let mut ops = std::mem::take(&mut self.open[host]);
+            self.rng.shuffle(&mut ops);
+            // In parts, so that some requests end long before they are waited for.
+            let part = self.rng.range(1, ops.len().max(1) as u64) as usize;
+            for some in ops.chunks(part) {
+                self.plan.scripts[host].push(Step::Wait(some.to_vec()));
+            }
+        }
+    }
+
+    pub(super) fn step(&mut self, host: usize, step: Step) {
+        self.plan.scripts[host].push(step);
+    }
+
+    /// A context that nobody has used.
+    pub(super) fn fresh_context(&mut self) -> u32 {
+        self.next_context += 1;
+        self.next_context
+    }
+
+    /// The number of an incremental message.
+    pub(super) fn fresh_message(&mut self) -> usize {
+        self.messages += 1;
+        self.messages
+    }
+
+    /// A tag that nobody has used.
+    pub(super) fn fresh_tag(&mut self) -> u64 {
+        self.next_tag += 1 + self.rng.below(3);
+        self.next_tag ^ (self.rng.below(2) << 63)
+    }
+
+    pub(super) fn two_hosts(&mut self) -> (usize, usize) {
+        let a = self.rng.index(self.hosts);
+        (a, (a + 1 + self.rng.index(self.hosts - 1)) % self.hosts)
+    }
+
+    /// A message of drawn length and hints between two hosts, on an ordinary flow with one of few tags.
+    pub(super) fn letter(&mut self, from: usize, to: usize) -> Letter {
+        let context = self.rng.below(FLOWS) as u32;
+        let tag = self.rng.below(3);
+        let len = self.len();
+        let hints = self.hints(from);
+        Letter { from, to, context, tag, len, hints }
+    }
+
+    pub(super) fn len(&mut self) -> u64 {
+        let left = BYTES_MAX.saturating_sub(self.bytes);
+        let len = self.rng.len(self.len_max).min(left);
+        self.bytes += len;
+        len
+    }
+
+    fn hints(&mut self, from: usize) -> Hints {
+        let mut hints = Hints::default();
+        if self.rng.percent(10) {
+            hints.priority = self.rng.range(0, 8) as i8 - 4;
+        }
+        if self.rng.percent(10) {
+            hints.rail = Some(RailId(self.rng.index(self.rails[from]) as u8));
+        }
+        hints.synchronous = self.rng.percent(8);
+        hints
+    }
+
+    /// The send of a letter.
+    pub(super) fn send(&mut self, letter: &Letter) -> Op {
+        let Letter { to, context, tag, hints, .. } = *letter;
+        self.ask(letter.from, What::Send { to, context, tag, hints }, letter.len)
+    }
+
+    /// A receive with room for `room` bytes.
+    pub(super) fn recv(
+        &mut self,
+        host: usize,
+        from: Option<usize>,
+        context: u32,
+        tag: Option<u64>,
+        room: u64,
+    ) -> Op {
+        self.ask(host, What::Recv { from, context, tag }, room)
+    }
+
+    /// The receive of a letter: usually with room enough, sometimes more, seldom less than it needs.
+    pub(super) fn recv_of(&mut self, letter: &Letter, tag: Option<u64>) -> Op {
+        let room = match self.rng.below(20) {
+            0 => self.rng.below(letter.len + 1),
+            1..=4 => letter.len + self.rng.below(5_000),
+            _ => letter.len,
+        };
+        self.recv(letter.to, Some(letter.from), letter.context, tag, room)
+    }
+
+    fn ask(&mut self, host: usize, what: What, len: u64) -> Op {
+        let mut pieces = Vec::new();
+        let mut left = len;
+        if self.rng.percent(20) {
+            for _ in 0..self.rng.range(1, 12) {
+                let piece = self.rng.below(left + 1);
+                pieces.push(piece as usize);
+                left -= piece;
+            }
+        }
+        pieces.push(left as usize);
+        self.plan.asks.push(Ask { host, what, pieces, part: None });
+        self.plan.asks.len() - 1
+    }
+
+    /// Posts a request; it is waited for at the end of the act.
+    pub(super) fn post(&mut self, op: Op) {
+        let host = self.plan.asks[op].host;
+        self.step(host, Step::Post(op));
+        self.open[host].push(op);
+    }
+
+    /// Waits for a request now instead of at the end of the act.
+    pub(super) fn wait(&mut self, op: Op) {
+        let host = self.plan.asks[op].host;
+        self.open[host].retain(|&other| other != op);
+        self.step(host, Step::Wait(vec![op]));
+    }
+
+    /// The host computes for a while, seldom for long.
+    pub(super) fn compute(&mut self, host: usize) {
+        let ns = self.rng.len(2_000_000);
+        self.step(host, Step::Compute(ns));
+    }
+}

@@ -1,0 +1,108 @@
+//! Workloads: what the applications of a run do, drawn from its seed, free of deadlock by construction.
+//!
+//! All requests of a run have one common order. Every host goes through it in that order and posts its own,
+//! and it blocks only on requests that it has posted. Take the earliest request on which anybody blocks:
+//! its partner blocks on nothing earlier, so it has posted or will post its side, and the request ends. Two
+//! patterns need more care and get it where they are made: senders to wildcard receives, and receives posted
+//! in another order than the sends, are waited for at the end of their act only.
+
+mod act;
+mod many;
+mod packed;
+mod pairs;
+
+use crate::rng::Rng;
+use crate::scenario::Scenario;
+use nmad_engine::Hints;
+
+/// A request by its place in the plan.
+pub type Op = usize;
+
+/// What one request asks for.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// Which host asks.
+    pub host: usize,
+    /// Send or receive.
+    pub what: What,
+    /// Lengths of the pieces of memory.
+    pub pieces: Vec<usize>,
+    /// It is part of an incremental message.
+    pub part: Option<Part>,
+}
+
+/// Part of an incremental message (packed on one side, unpacked on the other).
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Which message, counted over the run.
+    pub message: usize,
+    /// Its place in its flow.
+    pub first: u32,
+    /// Which part, from zero.
+    pub index: u32,
+    /// The last one.
+    pub last: bool,
+}
+
+/// Send or receive.
+#[derive(Debug, Clone, Copy)]
+pub enum What {
+    /// A message.
+    Send {
+        /// To which host.
+        to: usize,
+        /// Context.
+        context: u32,
+        /// Tag.
+        tag: u64,
+        /// What the scheduler may know.
+        hints: Hints,
+    },
+    /// A receive.
+    Recv {
+        /// From which host; none: from any.
+        from: Option<usize>,
+        /// Context.
+        context: u32,
+        /// Tag; none: any.
+        tag: Option<u64>,
+    },
+}
+
+/// One step of an application.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Submits a request.
+    Post(Op),
+    /// Waits until all of these have ended.
+    Wait(Vec<Op>),
+    /// Computes for so many nanoseconds, without a call into the library.
+    Compute(u64),
+    /// Probes until there is a message that this receive, not yet posted, would take.
+    Probe(Op),
+    /// Tries to cancel a receive.
+    Cancel(Op),
+    /// If the first receive ended cancelled, posts the second; else forgets it.
+    Again(Op, Op),
+}
+
+/// What the applications of a run do.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// All requests.
+    pub asks: Vec<Ask>,
+    /// The steps of each host.
+    pub scripts: Vec<Vec<Step>>,
+}
+
+impl Plan {
+    /// Draws what happens on a stage.
+    pub fn draw(scenario: &Scenario) -> Plan {
+        act::Author::new(scenario, Rng::of(scenario.seed, 2)).write()
+    }
+
+    /// Bytes of memory of a request.
+    pub fn len(&self, op: Op) -> u64 {
+        self.asks[op].pieces.iter().map(|&len| len as u64).sum()
+    }
+}

@@ -1,0 +1,241 @@
+//! The world: hosts, the network between them, the agenda in virtual time, and the oracles that watch.
+
+use crate::faults::Broken;
+use crate::host::Host;
+use crate::network::{Fabric, Happening, Key, Network, Shared, lock};
+use crate::oracle::Objection;
+use crate::oracle::delivery::{DeliveryOracle, Fates};
+use crate::oracle::liveness::{self, LivenessOracle};
+use crate::oracle::order;
+use crate::rail::SimRail;
+use crate::scenario::Scenario;
+use crate::workload::Plan;
+use nmad_engine::Engine;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::Driver;
+use std::sync::{Arc, Mutex};
+
+/// A run must be over by then, in virtual time.
+const TIME_MAX_NS: u64 = 60_000_000_000;
+/// A run must be over after so many entries of the agenda.
+const EVENTS_MAX: u64 = 20_000_000;
+/// How long after the last application has ended everything must be settled.
+const SETTLE_NS: u64 = 3_000_000_000;
+/// What every peer assumes that it may send before it was told (see the engine's credits), in bytes.
+const INITIAL_CREDIT: u64 = 256 << 10;
+
+/// Hosts, network and oracles of one run.
+pub struct World {
+    hosts: Vec<Host>,
+    network: Shared,
+    scenario: Scenario,
+    plan: Plan,
+    delivery: DeliveryOracle,
+    liveness: LivenessOracle,
+    now: u64,
+    done_at: Option<u64>,
+}
+
+impl Fates for Network {
+    fn severed(&self, a: usize, b: usize) -> bool {
+        Network::severed(self, a, b)
+    }
+
+    fn dead(&self, host: usize) -> bool {
+        self.doing[host].dead
+    }
+}
+
+impl World {
+    /// Sets the stage.
+    pub fn new(scenario: Scenario, plan: Plan, explain: bool) -> World {
+        let fabrics = scenario.fabrics.iter();
+        let fabrics =
+            fabrics.map(|(line, faults)| Fabric { model: Arc::new(line.clone()), faults: *faults }).collect();
+        let mut network = Network::new(fabrics, &scenario.rails, scenario.seed, explain);
+        let budgets = scenario.configs.iter().map(|config| config.credit.max(INITIAL_CREDIT)).collect();
+        network.oracle.set_budgets(budgets);
+        network.corrupts = scenario.corrupts;
+        for (number, strike) in scenario.strikes.iter().enumerate() {
+            network.agenda.enter(strike.at, Happening::Strike(number));
+        }
+        let network = Arc::new(Mutex::new(network));
+        let hosts: Vec<Host> = (0..scenario.hosts()).map(|id| host(&scenario, id, &network)).collect();
+        for id in 0..hosts.len() {
+            lock(&network).wake(id, id as u64 * 100);
+        }
+        let (delivery, liveness) = (DeliveryOracle::default(), LivenessOracle::default());
+        World { hosts, network, scenario, plan, delivery, liveness, now: 0, done_at: None }
+    }
+
+    /// The network, for what it has counted and recorded.
+    pub fn network(&self) -> Shared {
+        self.network.clone()
+    }
+
+    /// Virtual time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Messages submitted, and their bytes.
+    pub fn messages(&self) -> (u64, u64) {
+        self.delivery.messages()
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// What the first oracle objected to.
+    pub fn run(&mut self) -> Result<(), Objection> {
+        for _ in 0..EVENTS_MAX {
+            let next = lock(&self.network).agenda.take_next();
+            let Some((at, what)) = next else { return Err("nothing will ever happen again".into()) };
+            self.now = at;
+            self.happen(what)?;
+            if let Some(objection) = lock(&self.network).oracle.objection() {
+                return Err(objection);
+            }
+            if at > TIME_MAX_NS {
+                return Err(format!("not over after {} s: {}", TIME_MAX_NS / 1_000_000_000, self.open()));
+            }
+            if self.is_over()? {
+                return self.finish();
+            }
+        }
+        Err(format!("not over after {EVENTS_MAX} events: {}", self.open()))
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), Objection> {
+        let now = self.now;
+        let mut network = lock(&self.network);
+        match what {
+            Happening::Wake(host) => {
+                drop(network);
+                return self.wake(host);
+            }
+            Happening::Depart(id) => network.depart(now, id),
+            Happening::Reach(transit) => network.reach(now, transit),
+            Happening::Deliver(transit) => network.deliver(now, transit),
+            Happening::Open(key) => network.opened(now, key),
+            Happening::Notice(key) => network.noticed(now, key),
+            Happening::Strike(number) => {
+                let strike = self.scenario.strikes[number];
+                match strike.what {
+                    Broken::Link { fabric, a, b } => {
+                        network.kill_link(Key { fabric, me: a, peer: b }, now, strike.notice_ns);
+                    }
+                    Broken::Direction { fabric, a, b } => {
+                        network.kill_direction(Key { fabric, me: a, peer: b }, now, strike.notice_ns);
+                    }
+                    Broken::Port { fabric, host } => network.kill_port(fabric, host, now, strike.notice_ns),
+                    Broken::Host(host) => network.kill_host(host, now, strike.notice_ns[1]),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self, id: usize) -> Result<(), Objection> {
+        let now = self.now;
+        {
+            let mut network = lock(&self.network);
+            let doing = &mut network.doing[id];
+            if doing.dead || doing.wake_at != Some(now) {
+                return Ok(());
+            }
+            doing.wake_at = None;
+            if doing.local_ns > now {
+                let at = doing.local_ns;
+                network.wake(id, at);
+                return Ok(());
+            }
+        }
+        let host = &mut self.hosts[id];
+        host.run(now, &self.plan, &mut self.delivery)?;
+        let network = lock(&self.network);
+        self.liveness.look(network.local_ns(id), id, &host.engine, &network, &self.delivery.ledger)
+    }
+
+    /// Whether every application has ended and everything is settled.
+    fn is_over(&mut self) -> Result<bool, Objection> {
+        let network = lock(&self.network);
+        let mut living = self.hosts.iter().filter(|host| !network.doing[host.id].dead);
+        if !living.clone().all(Host::is_done) {
+            return Ok(false);
+        }
+        let done_at = *self.done_at.get_or_insert(self.now);
+        let settled = living.all(|host| liveness::is_settled(host.id, &host.engine, &network));
+        if settled && network.is_idle() && network.open_landings().next().is_none() {
+            return Ok(true);
+        }
+        if self.now < done_at + SETTLE_NS {
+            return Ok(false);
+        }
+        Err(format!(
+            "not settled {} s after the last application ended: {}",
+            SETTLE_NS / 1_000_000_000,
+            self.left(&network)
+        ))
+    }
+
+    /// What is left over, for a message.
+    fn left(&self, network: &Network) -> String {
+        let mut texts: Vec<String> = Vec::new();
+        for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {
+            for peer in 0..self.hosts.len() {
+                let Some(view) = host.engine.peer_view(PeerId(peer as u32)) else { continue };
+                texts.push(format!("h{}->h{peer} {view:?}", host.id));
+            }
+        }
+        texts.extend(
+            network
+                .open_landings()
+                .map(|(fabric, host, id)| format!("net{fabric} h{host} landing {:#x}", id.0)),
+        );
+        texts.join("; ")
+    }
+
+    fn finish(&mut self) -> Result<(), Objection> {
+        let network = lock(&self.network);
+        self.delivery.finish(&*network)?;
+        order::check(&self.delivery.ledger)?;
+        for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {
+            let whole = (0..self.hosts.len()).all(|peer| peer == host.id || !network.severed(host.id, peer));
+            let left = host.engine.unexpected();
+            if whole && left > 0 {
+                return Err(format!("h{} still keeps {left} unexpected messages", host.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> String {
+        let network = lock(&self.network);
+        let open = self.delivery.ledger.open().filter(|entry| !network.doing[entry.host].dead);
+        let mut texts: Vec<String> = open.map(ToString::to_string).collect();
+        let more = texts.len().saturating_sub(6);
+        texts.truncate(6);
+        if more > 0 {
+            texts.push(format!("and {more} more"));
+        }
+        if texts.is_empty() { "no request is open".into() } else { texts.join("; ") }
+    }
+}
+
+fn host(scenario: &Scenario, id: usize, network: &Shared) -> Host {
+    let config = scenario.configs[id].clone();
+    let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
+    let mut rails: Vec<Box<dyn Driver>> = Vec::new();
+    for &fabric in &scenario.rails[id] {
+        let rail = SimRail::new(network, fabric, id);
+        let number = engine.add_rail(rail.limits());
+        rails.push(Box::new(rail));
+        for peer in (0..scenario.hosts()).filter(|&peer| peer != id) {
+            if scenario.rails[peer].contains(&fabric) {
+                engine.add_link(PeerId(peer as u32), number);
+            }
+        }
+    }
+    Host::new(id, engine, rails, network.clone())
+}

@@ -1,0 +1,40 @@
+//! The oracles see: each way of being broken on purpose is caught within a few seeds, by the oracle whose
+//! business it is.
+
+use nmad_sim::{Canary, Options, run_seed};
+
+/// What the oracle says, of the first seed of forty that it objects to.
+fn caught(canary: Canary) -> String {
+    let options = Options { canary: Some(canary), no_faults: true, ..Options::default() };
+    let violation = (1..=40).find_map(|seed| run_seed(seed, &options).violation);
+    violation.unwrap_or_else(|| panic!("nobody caught {}", canary.name())).text
+}
+
+#[test]
+fn a_lost_message_is_caught() {
+    caught(Canary::Loses);
+}
+
+#[test]
+fn a_starving_rail_is_caught() {
+    let text = caught(Canary::Starves);
+    assert!(text.contains("rails idle"), "{text}");
+}
+
+#[test]
+fn an_overfull_packet_is_caught() {
+    let text = caught(Canary::Overfills);
+    assert!(text.contains("the rail takes"), "{text}");
+}
+
+#[test]
+fn a_neglected_message_is_caught() {
+    let text = caught(Canary::Neglects);
+    assert!(text.contains("rails idle"), "{text}");
+}
+
+#[test]
+fn a_changed_byte_is_caught() {
+    let text = caught(Canary::Corrupts);
+    assert!(text.contains("there is 0x"), "{text}");
+}

@@ -1,0 +1,34 @@
+//! Runs over many seeds are without violation: with nothing going wrong, and with everything.
+
+use nmad_sim::{Options, run_seed};
+
+fn clean(seeds: std::ops::RangeInclusive<u64>, options: &Options, flags: &str) {
+    for seed in seeds {
+        if let Some(violation) = run_seed(seed, options).violation {
+            panic!("seed {seed}: {violation}\nreplay: nmad sim --seed {seed} --explain {flags}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_wrong_when_nothing_goes_wrong() {
+    clean(1..=40, &Options { no_faults: true, ..Options::default() }, "--no-faults");
+}
+
+#[test]
+fn nothing_is_wrong_when_everything_goes_wrong() {
+    clean(1..=60, &Options::default(), "");
+}
+
+#[test]
+fn many_hosts_reach_each_other() {
+    clean(1..=3, &Options { hosts: Some(16), ..Options::default() }, "--hosts 16");
+}
+
+#[test]
+fn each_strategy_alone_is_without_violation() {
+    for name in nmad_engine::Registry::default().names() {
+        let options = Options { strategy: Some(name.into()), ..Options::default() };
+        clean(101..=110, &options, &format!("--strategy {name}"));
+    }
+}

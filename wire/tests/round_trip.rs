@@ -1,0 +1,94 @@
+//! What is encoded decodes to the same, and what decodes was encoded in just that way.
+
+mod common;
+
+use nmad_wire::{ChunkHeader, Control, Frame, Header, Hello, Kind, MAX_LEN, Refusal, RefusalCode, frames};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![Just(Kind::Packet), Just(Kind::Chunk), Just(Kind::Control), Just(Kind::Notice)]
+}
+
+proptest! {
+    #[test]
+    fn a_header_comes_back(kind in kind(), len in Header::LEN as u32..=MAX_LEN, number: u32, ack: u32) {
+        let header = Header { kind, len, number, ack };
+        prop_assert_eq!(Header::decode(&header.encode()), Ok(header));
+    }
+
+    #[test]
+    fn a_chunk_header_comes_back(
+        (number, ack, landing, key) in any::<(u32, u32, u64, u64)>(),
+        len in 0..=MAX_LEN - ChunkHeader::LEN as u32,
+        offset: u64,
+    ) {
+        let offset = offset.min(u64::MAX - u64::from(len));
+        let chunk = ChunkHeader { number, ack, landing, key, offset, len };
+        let bytes = chunk.encode();
+        let header = Header::decode(&bytes).unwrap();
+        prop_assert_eq!((header.kind, header.len), (Kind::Chunk, len + ChunkHeader::LEN as u32));
+        prop_assert_eq!(ChunkHeader::decode(header, &bytes), Ok(chunk));
+    }
+
+    #[test]
+    fn frames_come_back_in_their_order(list in vec(common::frame(), 0..12)) {
+        let bytes: Vec<u8> = list.iter().flat_map(|frame| frame.bytes()).collect();
+        let back: Vec<Frame<'_>> = frames(&bytes).map(|frame| frame.unwrap()).collect();
+        prop_assert_eq!(back, list.iter().map(|frame| frame.frame()).collect::<Vec<_>>());
+    }
+
+    /// Two ways to write one frame would be two packets that look alike in a trace and differ for a peer.
+    #[test]
+    fn changed_bytes_are_refused_or_are_another_frame(
+        frame in common::frame(),
+        at: prop::sample::Index,
+        byte: u8,
+    ) {
+        let mut bytes = frame.bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let mut again = Vec::new();
+        let mut whole = true;
+        for frame in frames(&bytes) {
+            match frame {
+                Ok(frame) => frame.encode(&mut again),
+                Err(_) => whole = false,
+            }
+        }
+        prop_assert!(bytes.starts_with(&again));
+        prop_assert!(!whole || again == bytes);
+    }
+
+    #[test]
+    fn a_hello_comes_back((from, to, rail, nonce) in any::<(u32, u32, u8, [u8; 32])>()) {
+        let hello = Control::Hello(Hello { from, to, rail, nonce });
+        let bytes = hello.encode();
+        prop_assert_eq!(Control::decode(&bytes), Ok(hello));
+    }
+
+    #[test]
+    fn a_refusal_comes_back_cut_at_a_character(text in "\\PC{0,300}") {
+        let packet = Control::Refuse(Refusal { code: RefusalCode::Rank, text: &text }).encode();
+        let Ok(Control::Refuse(back)) = Control::decode(&packet) else { panic!() };
+        prop_assert!(text.starts_with(back.text));
+        prop_assert!(back.text.len() <= 512);
+        prop_assert!(back.text.len() == text.len() || back.text.len() > 508);
+    }
+}
+
+#[test]
+fn every_control_message_comes_back() {
+    for control in common::controls() {
+        let bytes = control.encode();
+        let header = Header::decode(&bytes).unwrap();
+        assert_eq!((header.kind, header.len as usize), (Kind::Control, bytes.len()));
+        assert_eq!(Control::decode(&bytes), Ok(control));
+    }
+}
+
+#[test]
+fn the_number_of_a_frame_is_part_of_the_format() {
+    let first: Vec<u8> = common::one_of_each().iter().map(|frame| frame.bytes()[0]).collect();
+    assert_eq!(first, [1, 1, 8, 2, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12]);
+}

@@ -1,9 +1,9 @@
 //! A strategy of one's own: small messages never wait behind large ones.
 //!
-//! `express` keeps the rail with the lowest latency for small messages, as far as it can: they go first there,
-//! several in a packet, while large bodies are shared out among the other rails. It is registered beside
-//! the strategies that come with the engine, and both it and `fifo` carry the same messages between two
-//! engines over three rails in memory:
+//! `express` keeps the rail with the lowest latency for small messages, as far as it can: they go first
+//! there, several in a packet, while large bodies are shared out among the other rails. It is registered
+//! beside the strategies that come with the engine, and both it and `fifo` carry the same messages between
+//! two engines over three rails in memory:
 //!
 //! ```text
 //! cargo run -p nmad-engine --example strategy

@@ -153,6 +153,26 @@ fn messages_of_one_flow_keep_their_order_and_their_pieces() {
 }
 
 #[test]
+fn pieces_of_messages_that_are_built_at_once_do_not_mix() {
+    let mut net = Net::pair(2, Config::default());
+    let mut packings = [0, 1].map(|_| begin(&mut net, 0, 1, 1));
+    // The second message gets its further pieces before the first one does.
+    for (message, piece) in [(0, 0), (1, 0), (1, 1), (1, 2), (0, 1), (0, 2)] {
+        pack(&mut net, 0, &mut packings[message], &pieces(message as u64)[piece]);
+        net.settle();
+    }
+    for message in 0..2 {
+        let mut unpacking = begin_unpacking(&mut net, 1, ANY);
+        for piece in &pieces(message)[..3] {
+            let recv = unpack(&mut net, 1, &mut unpacking, piece.len());
+            net.settle();
+            assert!(net.got(1, recv, piece), "message {message}");
+        }
+        net.hosts[1].engine.end_unpacking(unpacking);
+    }
+}
+
+#[test]
 fn a_first_piece_is_an_ordinary_message_to_an_ordinary_receive() {
     let mut net = Net::pair(1, Config::default());
     message(&mut net, 0, 1, 1, &[vec![1; 10]]);

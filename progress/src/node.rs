@@ -258,7 +258,7 @@ impl Shared {
         };
         let fed = pump::push(engine, rails, found_at, &mut clock, urgent);
         // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
-        if !fed && engine.has_orders() && engine.has_idle_rail(*now) {
+        if !fed && engine.is_stuck(*now) {
             pump::turn(engine, rails, found_at, &mut || self.clock.now(), urgent);
         }
         self.collect(core);

@@ -270,10 +270,15 @@ impl Engine {
             .is_some_and(|peer| !peer.only_waits() && peer.link(rail).is_some_and(|l| l.accepts(depth)))
     }
 
-    /// Whether some rail's clock says that it is idle.
+    /// Whether something waits for a rail whose clock says that it is idle, but which takes no more before
+    /// it has reported what it sent.
     #[inline]
-    pub fn has_idle_rail(&self, now: Instant) -> bool {
-        self.rails.iter().any(|rail| rail.idle_at <= now)
+    pub fn is_stuck(&self, now: Instant) -> bool {
+        let stuck = |link: &Link| {
+            let rail = &self.rails[link.rail.index()];
+            link.is_up() && rail.idle_at <= now && !link.accepts(rail.limits.depth)
+        };
+        self.ready.iter().any(|&peer| self.peer(peer).is_some_and(|peer| peer.links.iter().any(stuck)))
     }
 
     /// Whether a landing or a link waits to be opened or closed.

@@ -65,6 +65,8 @@ struct Doomed {
     inside: usize,
     /// Orders kept back once the link is to be lost.
     unsent: Vec<Order>,
+    /// Why it was given up, until the rail has answered.
+    killed: Option<String>,
 }
 
 impl Fault {
@@ -92,7 +94,7 @@ impl Fault {
 
     fn link(&mut self, peer: PeerId) -> &mut Doomed {
         let place = self.links.iter().position(|link| link.peer == peer).unwrap_or_else(|| {
-            self.links.push(Doomed { peer, posted: 0, inside: 0, unsent: Vec::new() });
+            self.links.push(Doomed { peer, posted: 0, inside: 0, unsent: Vec::new(), killed: None });
             self.links.len() - 1
         });
         &mut self.links[place]
@@ -134,7 +136,9 @@ impl Fault {
             Event::Landed { .. } if lossy && self.happens(self.faults.drop) => return,
             Event::Sent { to, .. } => self.link(to).inside = self.link(to).inside.saturating_sub(1),
             Event::Lost { peer, why, mut unsent } => {
-                unsent.append(&mut self.link(peer).unsent);
+                let link = self.link(peer);
+                unsent.append(&mut link.unsent);
+                let why = link.killed.take().unwrap_or(why);
                 self.forget(peer);
                 return report(Event::Lost { peer, why, unsent });
             }
@@ -149,15 +153,14 @@ impl Fault {
     }
 
     /// Ends the links that have carried enough, once the rail has sent what it has of them.
-    fn kill(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
+    fn kill(&mut self, rail: &mut impl Driver) {
         let Some(limit) = self.faults.kill_after else { return };
-        let ripe = |link: &Doomed| link.posted > limit && link.inside == 0;
-        while let Some(place) = self.links.iter().position(ripe) {
-            let Doomed { peer, unsent, .. } = self.links.swap_remove(place);
-            rail.post(Order::Close { to: peer });
-            self.forget(peer);
-            let why = format!("rail {}: peer {} killed after {limit} B, as told", rail.name(), peer.0);
-            report(Event::Lost { peer, why, unsent });
+        let name = rail.name().to_string();
+        let ripe = |link: &&mut Doomed| link.posted > limit && link.inside == 0 && link.killed.is_none();
+        for link in self.links.iter_mut().filter(ripe) {
+            // The rail answers with the loss of the link, and so do we, with this reason.
+            link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as told", link.peer.0));
+            rail.post(Order::Close { to: link.peer });
         }
     }
 }
@@ -171,8 +174,7 @@ impl Layer for Fault {
     fn post(&mut self, rail: &mut impl Driver, order: Order) {
         let (to, len, limit) = (addressee(&order), len(&order), self.faults.kill_after);
         match order {
-            Order::Connect { .. } => {}
-            Order::Close { .. } => self.forget(to),
+            Order::Connect { .. } | Order::Close { .. } => {}
             Order::Packet { .. } | Order::Chunk { .. } => {
                 let link = self.link(to);
                 link.posted += len;
@@ -192,6 +194,6 @@ impl Layer for Fault {
         while let Some(place) = self.delayed.iter().position(|(due, _)| *due <= self.polls) {
             self.delayed.swap_remove(place).1.report(report);
         }
-        self.kill(rail, report);
+        self.kill(rail);
     }
 }

@@ -71,12 +71,7 @@ impl Layer for Throttle {
                 let leaves_at = self.pour(len(&order));
                 self.posted.push_back((*to, *number, leaves_at));
             }
-            Order::Close { to } => {
-                self.posted.retain(|(peer, ..)| peer != to);
-                self.sent.retain(|(_, held)| held.peer() != *to);
-                self.arriving.retain(|(_, held)| held.peer() != *to);
-            }
-            Order::Connect { .. } => {}
+            Order::Connect { .. } | Order::Close { .. } => {}
         }
         rail.post(order);
     }

@@ -74,7 +74,9 @@ pub(super) fn closes(world: &mut World) {
     let to = world.id(B);
     world.post(A, Order::Close { to });
     world.until("the other side finds out", |w| w.lost(B));
-    assert!(world.seen(A).is_empty(), "nothing more is reported: {:?}", world.seen(A));
+    world.until("the order is answered", |w| w.lost(A));
+    let numbers = world.sent(A) + world.given_back(A);
+    assert_eq!(numbers, 1, "the packet is either sent or given back: {:?}", world.seen(A));
     world.forget();
     world.connect();
     world.post_packet(A, 0, 100);

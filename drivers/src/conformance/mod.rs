@@ -67,7 +67,7 @@ pub const CASES: &[Case] = &[
     two("both sides may connect at once", links::crossed),
     two("traffic flows in both directions at once", chunks::both_ways),
     two("a peer that ends is lost within 5 s and gives back what was not sent", links::peer_ends),
-    two("a closed link reports nothing more and may be opened again", links::closes),
+    two("a link that is given up is answered with what was not sent, and may be opened again", links::closes),
     Case { name: "what arrives is intact", run: lossy::intact, two_sides: true, lossy: true },
 ];
 

@@ -176,6 +176,12 @@ impl World {
         self.seen(side).iter().any(|seen| matches!(seen, Seen::Lost(..)))
     }
 
+    /// Orders that were given back with the loss of a link.
+    pub fn given_back(&self, side: usize) -> usize {
+        let unsent = |seen: &Seen| if let Seen::Lost(_, unsent) = seen { unsent.len() } else { 0 };
+        self.seen(side).iter().map(unsent).sum()
+    }
+
     /// Posts a packet of the pattern of its number.
     pub fn post_packet(&mut self, side: usize, number: u32, len: usize) {
         let to = self.id(1 - side.min(1));

@@ -61,7 +61,7 @@ impl TcpRail {
         }
     }
 
-    /// Ends a link in silence: nothing is reported for the peer any more.
+    /// Ends a link that the engine gave up.
     fn leave(&mut self, to: PeerId) {
         self.opening.forget(to);
         if let Some(link) = self.traffic.leave(to) {

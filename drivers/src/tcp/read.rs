@@ -14,7 +14,7 @@ use rustix::net::{self, RecvFlags};
 use std::io;
 
 /// Bytes read into the scratch buffer while a landing is open: little of a chunk shall arrive there.
-const SHORT: usize = 4 << 10;
+const SHORT: usize = 1 << 10;
 
 /// What one read has brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

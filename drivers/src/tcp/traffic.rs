@@ -24,6 +24,9 @@ const SCRATCH: usize = 128 << 10;
 const READS: usize = 32;
 /// While some link is hot, the others are looked at once in so many polls.
 const LOOK_EVERY: u32 = 32;
+/// Polls from one read to the next on a link whose output waits: reading takes the socket's lock, for which
+/// the acknowledgements that make room then have to wait.
+const READ_EVERY: u32 = 4;
 /// Reads with success after which a hot link is not watched any more.
 const TRUSTED_AFTER: u32 = 16;
 /// Polls in vain after which everything is watched, though nobody asked for the descriptor.
@@ -131,11 +134,20 @@ impl Traffic {
         self.vain = self.vain.saturating_add(1);
         for place in (0..self.hot.count()).rev() {
             let Some(index) = self.hot.at(place) else { continue };
+            if !self.polls.is_multiple_of(READ_EVERY) && self.is_blocked(index) {
+                continue;
+            }
             let cold = if self.read(index, report) { self.hot.heat(index) } else { self.hot.cool(place) };
             self.attend(cold);
         }
         self.polls += 1;
         self.polls >= self.look_every || self.hot.count() == 0
+    }
+
+    /// Whether output to a peer waits for room in the kernel.
+    #[inline]
+    fn is_blocked(&self, index: usize) -> bool {
+        !self.lists.blocked.is_empty() && self.peers[index].link.as_ref().is_some_and(|l| l.lists.blocked)
     }
 
     /// Looks at the links that are not hot. True: something happened on a socket that is no open link.
@@ -220,13 +232,12 @@ impl Traffic {
         }
     }
 
-    /// Takes a link away, if there is one, and nothing is reported for it.
+    /// Takes a link away, because the engine gave it up; what was not sent is given back.
     pub fn leave(&mut self, peer: PeerId) -> Option<Box<Link>> {
-        self.sent.retain(
-            |order| !matches!(order, Order::Packet { to, .. } | Order::Chunk { to, .. } if *to == peer),
-        );
-        self.news.retain(|event| !matches!(event, Event::Lost { peer: lost, .. } if *lost == peer));
-        self.remove(peer)
+        let mut link = self.remove(peer);
+        let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
+        self.lost(peer, "was given up", unsent);
+        link
     }
 
     fn remove(&mut self, peer: PeerId) -> Option<Box<Link>> {

@@ -185,7 +185,7 @@ fn a_slow_stranger_is_dropped_and_many_leave_room_for_the_right_one() {
     let mut a = open(TcpConfig { bound, ..config(0) });
     let begun = Instant::now();
     assert_eq!(strange(&mut a, &hello(1, 0)[..40], false), b"");
-    assert!(begun.elapsed() >= bound, "not before the bound");
+    assert!(begun.elapsed() >= bound / 2, "not at once: the right one may be slow too");
     let crowd: Vec<_> = (0..200).map(|_| TcpStream::connect(socket(&a)).expect("the rail listens")).collect();
     let mut b = open(config(1));
     connect((&mut a, 0), (&mut b, 1));

@@ -63,7 +63,7 @@ impl Way for Bare {
         let len = if len > 20000 { len + 128 } else { len };
         let mut done = 0;
         while done < len {
-            match net::recv(&self.fd, &mut self.into[done..len], RecvFlags::empty()) {
+            match { let end = if done < 1024 && len > 20000 { 1024 } else { len }; net::recv(&self.fd, &mut self.into[done..end], RecvFlags::empty()) } {
                 Ok((_, 0)) => panic!("the other side has ended"),
                 Ok((_, got)) => done += got,
                 Err(Errno::AGAIN) => {}

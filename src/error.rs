@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// Why a call failed.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The job cannot be joined.
@@ -22,7 +22,8 @@ pub enum SessionError {
     },
     /// The message was longer than the buffer. The beginning is there, nothing else is lost.
     #[error(
-        "message of {len} B from rank {from} (tag {tag:#x}) does not fit into the buffer of {capacity} B; the rest of it is lost"
+        "message of {len} B from rank {from} (tag {tag:#x}) does not fit into the buffer of {capacity} B; \
+         the rest of it is lost"
     )]
     Truncated {
         /// Sender.
@@ -64,4 +65,11 @@ pub enum SessionError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// The words for the user, so that a `main` that returns the error says what is wrong.
+impl std::fmt::Debug for SessionError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
 }

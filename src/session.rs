@@ -9,7 +9,7 @@ use crate::rails::{self, OpenRail};
 use crate::scope::Scope;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{Context, Driver, Engine, Error, PeerId, RailId, RequestId};
+use nmad_engine::{Context, Driver, Engine, Error, Notice, PeerId, RailId, RequestId};
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
 use std::path::PathBuf;
@@ -52,12 +52,16 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_with(options: &Options) -> Result<Session, SessionError> {
+        // A wrong setting is told before anybody waits for us.
+        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
+        if let Some(name) = &options.strategy {
+            nmad_engine::Registry::default().make(name).map_err(unknown)?;
+        }
         let mut job = bootstrap()?;
         let opened = rails::open(options, job.as_ref())?;
         let bandwidths = opened.iter().map(|rail| rail.bandwidth).collect();
         let mut config = options.engine(bandwidths);
         config.me = PeerId(job.rank());
-        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         let engine = Engine::new(config).map_err(unknown)?;
         let cards = exchange(job.as_mut(), &opened)?;
         Session::assemble(job, engine, opened, &cards, options.trace.clone())
@@ -89,7 +93,7 @@ impl Session {
             drivers.push(driver);
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
-        let node = Node::new(engine, drivers, patience(job.as_ref())).map_err(no_thread)?;
+        let node = Node::new(engine, drivers, patience(job.as_ref()), tell).map_err(no_thread)?;
         let (rank, size) = (job.rank(), job.size());
         let session = Session { node, rank, size, job: Mutex::new(Some(job)), rails, trace };
         session.check_reach()?;
@@ -101,7 +105,8 @@ impl Session {
         let missing = |&rank: &u32| self.node.with(|engine| engine.peer_view(PeerId(rank)).is_none());
         let Some(rank) = (0..self.size).find(missing) else { return Ok(()) };
         Err(SessionError::Rail(format!(
-            "no rail of rank {} shares a subnet with one of rank {rank} (rails: {}); choose interfaces with NMAD_RAILS",
+            "no rail of rank {} shares a subnet with one of rank {rank} (rails: {}); \
+             choose interfaces with NMAD_RAILS",
             self.rank,
             self.rails().iter().map(|r| format!("{} {}", r.name, r.address)).collect::<Vec<_>>().join(", ")
         )))
@@ -266,9 +271,6 @@ impl Session {
         let Some(job) = job else { return Ok(()) };
         self.node.submit(|engine| engine.leave());
         self.node.wait_for(DRAIN_BOUND, |engine| engine.is_drained());
-        for notice in self.node.notices() {
-            log::warn!("{}", notice.text);
-        }
         self.write_trace()?;
         job.finish().map_err(SessionError::from)
     }
@@ -319,6 +321,15 @@ fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
     text.as_deref().and_then(Card::decode).ok_or_else(|| {
         SessionError::Rail(format!("rank {rank} did not tell its addresses (does it run the same version?)"))
     })
+}
+
+/// To the program's log if it has one, else to the terminal: a lost rail or peer is never kept secret.
+fn tell(notice: &Notice) {
+    if log::log_enabled!(log::Level::Warn) {
+        log::warn!("{}", notice.text);
+    } else {
+        eprintln!("nmad: {}", notice.text);
+    }
 }
 
 /// Spinning pays only for who has a core.

@@ -1,9 +1,10 @@
 //! Benchmarks of NewMadeleine, and what stands beside them.
 //!
 //! A figure says little alone: each benchmark prints, from the same run, what plain sockets reach on the same
-//! rails ([`plain`]). [`pattern`] has what two ranks measure, [`stats`] condenses samples to a median and a spread, [`table`] prints them on a
-//! terminal, [`plot`] draws them as SVG. This crate stands above the library and is used by the command line
-//! only; [`plain`] knows nothing of NewMadeleine, so that the yardstick cannot inherit its faults.
+//! rails ([`plain`]). [`pattern`] has what two ranks measure, [`stats`] condenses samples to a median and a
+//! spread, [`table`] prints them on a terminal, [`plot`] draws them as SVG. This crate stands above the
+//! library and is used by the command line only; [`plain`] knows nothing of NewMadeleine, so that the
+//! yardstick cannot inherit its faults.
 #![deny(unsafe_code)]
 
 pub mod budget;

@@ -7,11 +7,13 @@ use comfy_table::{CellAlignment, ContentArrangement, presets};
 
 /// A table that is filled row by row and then displayed.
 ///
-/// The first column is aligned to the left (it names the row), all others to the right (they are figures).
+/// The first column is aligned to the left (it names the row), all others to the right (they are figures)
+/// unless [`Table::words`] says that they are not.
 #[derive(Clone, Debug)]
 pub struct Table {
     title: String,
     columns: usize,
+    words: Vec<usize>,
     inner: comfy_table::Table,
 }
 
@@ -22,7 +24,13 @@ impl Table {
         inner.load_style(presets::NOTHING);
         inner.set_content_arrangement(ContentArrangement::Disabled);
         inner.set_header(header);
-        Table { title: title.into(), columns: header.len(), inner }
+        Table { title: title.into(), columns: header.len(), words: vec![0], inner }
+    }
+
+    /// Aligns these columns to the left: they hold words, not figures.
+    pub fn words(mut self, columns: impl IntoIterator<Item = usize>) -> Table {
+        self.words.extend(columns);
+        self
     }
 
     /// Adds a row. Missing cells are left empty, cells beyond the header are left out.
@@ -39,7 +47,11 @@ impl fmt::Display for Table {
         let mut inner = self.inner.clone();
         for (index, column) in inner.column_iter_mut().enumerate() {
             column.set_padding((0, 2));
-            column.set_cell_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
+            column.set_cell_alignment(if self.words.contains(&index) {
+                CellAlignment::Left
+            } else {
+                CellAlignment::Right
+            });
         }
         if !self.title.is_empty() {
             writeln!(f, "{}", self.title)?;
@@ -60,6 +72,13 @@ mod tests {
         let mut table = Table::new("rails", &["rail", "MB/s"]);
         table.row(["r0", "500"]).row(["r1 slow", "35"]);
         assert_eq!(table.to_string(), "rails\nrail     MB/s\nr0        500\nr1 slow    35\n");
+    }
+
+    #[test]
+    fn words_are_aligned_to_the_left() {
+        let mut table = Table::new("", &["a", "name", "n"]).words([1]);
+        table.row(["x", "y", "1"]).row(["x", "longer", "22"]);
+        assert_eq!(table.to_string(), "a  name     n\nx  y        1\nx  longer  22\n");
     }
 
     #[test]

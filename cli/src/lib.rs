@@ -8,6 +8,7 @@
 mod bench;
 mod command;
 mod demo;
+mod info;
 mod output;
 mod size;
 mod stage;

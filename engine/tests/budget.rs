@@ -1,60 +1,34 @@
 //! What things cost in memory, counted by the allocator: limits that are promised, with room to spare.
 
+#[path = "common/heap.rs"]
+mod heap;
 #[path = "common/lone.rs"]
 mod lone;
+#[path = "common/memory.rs"]
+mod memory;
 
 use lone::Lone;
 use nmad_engine::{Config, PeerId};
 use nmad_wire::Frame;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    static LIVE: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count(change: impl Fn(usize) -> usize) {
-    let _ = LIVE.try_with(|live| live.set(change(live.get())));
-}
-
-// SAFETY: every call is passed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(|live| live.wrapping_add(layout.size()));
-        // SAFETY: the caller's promise, passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        count(|live| live.wrapping_sub(layout.size()));
-        // SAFETY: the caller's promise, passed on.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
-#[global_allocator]
-static HEAP: Counting = Counting;
 
 /// Bytes that stay on the heap after `what`.
-fn cost<T>(what: impl FnOnce() -> T) -> (T, usize) {
-    let before = LIVE.with(Cell::get);
-    let result = what();
-    (result, LIVE.with(Cell::get).wrapping_sub(before))
+fn cost(what: impl FnOnce()) -> usize {
+    let before = heap::live();
+    what();
+    usize::try_from(heap::live() - before).unwrap_or(0)
 }
 
 #[test]
 fn an_idle_peer_costs_less_than_4_kib() {
     let mut lone = Lone::new(0..1, Config::default());
-    let ((), bytes) = cost(|| (1..=1_000).for_each(|peer| lone.engine.add_link(PeerId(peer), lone::RAIL)));
+    let bytes = cost(|| (1..=1_000).for_each(|peer| lone.engine.add_link(PeerId(peer), lone::RAIL)));
     assert!(bytes / 1_000 < 4 << 10, "{} B", bytes / 1_000);
 }
 
 #[test]
 fn a_peer_that_was_heard_once_costs_less_than_4_kib() {
     let mut lone = Lone::new(0..0, Config::default());
-    let ((), bytes) = cost(|| {
+    let bytes = cost(|| {
         lone = Lone::new(1..1_001, Config::default());
         (1..1_001).for_each(|peer| lone.message(peer, 0, 0, &[1; 8]));
         lone.sent();
@@ -66,7 +40,7 @@ fn a_peer_that_was_heard_once_costs_less_than_4_kib() {
 fn unexpected(count: u64, tag: impl Fn(u64) -> u64) -> usize {
     let mut lone = Lone::new(1..2, Config { credit: 1 << 30, ..Config::default() });
     lone.arrive(1, &[]);
-    let ((), bytes) = cost(|| (0..count).for_each(|i| lone.message(1, 0, tag(i), &[1; 8])));
+    let bytes = cost(|| (0..count).for_each(|i| lone.message(1, 0, tag(i), &[1; 8])));
     assert_eq!(lone.engine.unexpected() as u64, count);
     bytes / count as usize
 }
@@ -92,7 +66,7 @@ fn what_was_received_costs_nothing() {
         lone.sent();
     };
     (0..10).for_each(|_| round());
-    let ((), bytes) = cost(|| (0..100).for_each(|_| round()));
+    let bytes = cost(|| (0..100).for_each(|_| round()));
     assert_eq!(bytes, 0);
 }
 
@@ -101,7 +75,7 @@ fn eager_data_of_a_peer_is_bounded_by_its_credit() {
     let credit = 1 << 20;
     let mut lone = Lone::new(1..2, Config { credit, ..Config::default() });
     lone.arrive(1, &[]);
-    let ((), bytes) = cost(|| {
+    let bytes = cost(|| {
         while lone.engine.failure(PeerId(1)).is_none() {
             let head = lone.head(1, 0, 0, 1_000);
             lone.arrive(1, &[Frame::Eager(head, &[1; 1_000])]);

@@ -6,8 +6,9 @@ mod lone;
 mod net;
 
 use lone::{Lone, encoded, packet};
+use net::memory;
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Context, Event, Hints, Instant, LandingId, PeerId, RailId, Segments, Tag};
+use nmad_engine::{Config, Context, Event, Hints, Instant, LandingId, PeerId, RailId, Tag};
 use nmad_wire::{
     Control, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, MAX_LEN, Replay, Rts, Withdrawn, flags,
     frames,
@@ -182,9 +183,7 @@ fn more_eager_data_than_was_granted_closes_its_peer() {
 #[test]
 fn an_answer_to_a_request_of_somebody_else_closes_its_peer() {
     let mut lone = victim();
-    let memory: &'static [u8] = Box::leak(vec![7; 100_000].into_boxed_slice());
-    // SAFETY: leaked memory that is only read.
-    let data = unsafe { Segments::from_raw(memory.as_ptr().cast_mut(), memory.len()) };
+    let (_, data) = lone.memory.lend(&[7; 100_000], 0);
     let large = lone.engine.send(PeerId(FRIEND), Context(0), Tag(0), data, Hints::default());
     let cts = |len| Frame::Cts(Cts { request: large.0, landing: 1, len, keys: Keys::default() });
     lone.arrive(STRANGER, &[cts(10)]);

@@ -3,6 +3,8 @@
 
 #[path = "common/lone.rs"]
 mod lone;
+#[path = "common/memory.rs"]
+mod memory;
 
 use lone::Lone;
 use nmad_engine::{Completion, Config, Context, PeerId, RequestId, Segments, Source, Tag, TagMatch};
@@ -194,8 +196,8 @@ proptest! {
         let mut pairs = BTreeMap::new();
         while let Some(Completion { request, result }) = lone.engine.next_completion() {
             let receive = receives.iter().position(|(other, _)| *other == request).expect("a receive");
-            // SAFETY: leaked by the test; the receive has ended.
-            let data = unsafe { &*receives[receive].1 };
+            lone.memory.end(receives[receive].1, false);
+            let data = lone.memory.content(receives[receive].1);
             if result.is_ok() {
                 pairs.insert(receive, u64::from_le_bytes(data.try_into().unwrap()));
             }

@@ -1,15 +1,11 @@
-//! Each test was a bug once; its name says what must hold.
+//! Faults of messages, promises and memory that were there once; each name says what must hold.
 
 #[path = "common/net.rs"]
 mod net;
 
-use net::rail::Faults;
-use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{
-    Config, Context, Error, Event, Feed, Hints, Instant, Limits, PacketBuilder, PeerId, RailId, RailView,
-    Shares, Source, Strategy, TagMatch, Window,
-};
-use nmad_wire::{Fin, Frame, Header, Kind, Withdrawn};
+use net::{Net, exact, from, pattern};
+use nmad_engine::{Config, Context, Error, Event, Hints, Instant, PeerId, RailId, Source, TagMatch};
+use nmad_wire::{Cts, Fin, Frame, Header, Keys, Kind, Withdrawn};
 
 const LONG: usize = 100_000;
 
@@ -100,41 +96,6 @@ fn an_unordered_message_does_not_get_into_the_landing_of_another() {
 }
 
 #[test]
-fn what_waited_for_an_acknowledgement_when_the_other_rail_died_is_forgotten() {
-    let mut net = Net::pair(2, Config::default());
-    for _ in 0..10 {
-        net.send(0, 1, 0, 5, &[1; 100]);
-        net.settle();
-    }
-    net.kill(1, 0, 1);
-    for _ in 0..200 {
-        net.send(0, 1, 0, 5, &[1; 100]);
-        net.settle();
-    }
-    let kept = net.hosts[0].engine.peer_view(PeerId(1)).unwrap().in_flight;
-    assert!(kept < 100, "{kept} packets are kept though one reliable rail is left");
-}
-
-#[test]
-fn a_message_for_a_rail_that_is_gone_or_never_was_takes_another() {
-    for rail in [0, 7] {
-        for len in [8, LONG] {
-            let mut net = Net::pair(2, Config::default());
-            net.send(0, 1, 0, 0, &[0]);
-            net.settle();
-            net.kill(0, 0, 1);
-            net.settle();
-            let recv = net.recv(1, from(0), 0, exact(5), len);
-            let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
-            let sent = net.send_with(0, 1, 0, 5, &pattern(len, 3), hints);
-            net.settle();
-            assert!(net.got(1, recv, &pattern(len, 3)), "rail {rail}, {len} B");
-            assert!(matches!(net.result(0, sent), Some(Ok(_))));
-        }
-    }
-}
-
-#[test]
 fn when_the_first_piece_is_cancelled_the_others_end_too() {
     let mut net = Net::pair(1, Config::default());
     let engine = &mut net.hosts[1].engine;
@@ -194,81 +155,6 @@ fn a_small_message_of_a_peer_that_is_gone_is_received_and_nothing_stays() {
     assert_eq!(net.hosts[1].engine.next_deadline(), None);
 }
 
-/// One slow rail that is busy for a millisecond, or more; fed one packet ahead.
-fn slow() -> Limits {
-    Limits { bandwidth: 1_000_000, ..limits() }
-}
-
-fn prepared(rails: usize) -> Net {
-    let config = Config { feed: Feed::Prepare, ..Config::default() };
-    let mut net = Net::new(2, &vec![slow(); rails], &config, 1);
-    net.send(0, 1, 0, 0, &[0; 1000]);
-    net.settle();
-    net.send(0, 1, 0, 1, &[1; 1000]);
-    net.turn(0, true);
-    net
-}
-
-#[test]
-fn a_prepared_packet_leaves_when_its_rail_is_idle_though_nothing_else_happens() {
-    let mut net = prepared(1);
-    let sent = net.send(0, 1, 0, 2, &[2; 1000]);
-    net.turn(0, false);
-    assert_eq!(net.result(0, sent), None);
-    assert!(!net.hosts[0].engine.is_drained());
-    let deadline = net.hosts[0].engine.next_deadline().expect("the prepared packet is due");
-    net.now = deadline.as_ns();
-    net.turn(0, false);
-    assert!(matches!(net.result(0, sent), Some(Ok(_))));
-    net.settle();
-    assert_eq!(net.hosts[1].engine.unexpected(), 3);
-}
-
-#[test]
-fn a_prepared_packet_survives_its_rail() {
-    let mut net = prepared(2);
-    let sent = net.send(0, 1, 0, 2, &[2; 1000]);
-    net.turn(0, false);
-    net.kill(0, 0, 1);
-    net.settle();
-    assert!(matches!(net.result(0, sent), Some(Ok(_))));
-    assert_eq!(net.hosts[1].engine.unexpected(), 3);
-    assert_eq!(net.pending(), 0);
-}
-
-#[test]
-fn full_packets_of_a_dead_rail_are_replayed_whatever_the_strategy() {
-    for strategy in ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split"] {
-        // 8 * (1998 + 24) + 16 is all that a packet may hold.
-        for len in [100, 1_998, 16_000] {
-            let mut net = Net::pair(2, Config { strategy: strategy.into(), ..Config::default() });
-            net.send(0, 1, 0, 0, &[]);
-            net.settle();
-            for _ in 0..200 {
-                net.send(0, 1, 0, 1, &pattern(len, 1));
-            }
-            net.turn(0, true);
-            net.turn(0, true);
-            net.kill(0, 0, 1);
-            net.settle();
-            assert_eq!(net.hosts[1].engine.unexpected(), 201, "{strategy} {len}");
-        }
-    }
-}
-
-#[test]
-fn rails_with_very_short_packets_carry_everything() {
-    for packet in [Limits::PACKET_MIN, 600, 1000] {
-        let mut net = Net::new(2, &[Limits { packet, ..limits() }; 2], &Config::default(), 1);
-        for len in [0, 1, 100, LONG] {
-            let recv = net.recv(1, from(0), 0, exact(1), len);
-            net.send(0, 1, 0, 1, &pattern(len, 1));
-            net.settle();
-            assert!(net.got(1, recv, &pattern(len, 1)), "{packet} {len}");
-        }
-    }
-}
-
 #[test]
 fn a_synchronous_message_in_place_ends_only_when_the_rail_has_let_go() {
     let mut net = Net::pair(1, Config::default());
@@ -304,6 +190,28 @@ fn a_fin_for_a_message_that_waits_for_none_closes_the_peer() {
     assert_eq!(net.result(0, sent), Some(Err(Error::PeerLost(PeerId(1)))));
 }
 
+#[test]
+fn a_grant_that_no_rail_can_use_closes_the_peer() {
+    // Keys for no rail at all, or only for one that dies.
+    for keyed in [false, true] {
+        let mut net = Net::pair(2, Config::default());
+        let sent = net.send(0, 1, 0, 1, &pattern(LONG, 1));
+        net.settle();
+        net.stall(0, 0, true);
+        let mut keys = Keys::default();
+        if keyed {
+            keys.push(0, 1);
+        }
+        let cts = notice(&Frame::Cts(Cts { request: sent.0, landing: 1, len: LONG as u64, keys }));
+        let event = Event::Arrived { from: PeerId(1), packet: &cts };
+        net.hosts[0].engine.handle(Instant::from_ns(net.now), RailId(0), event);
+        net.turn(0, true);
+        net.kill(0, 0, 1);
+        net.settle();
+        assert_eq!(net.result(0, sent), Some(Err(Error::PeerLost(PeerId(1)))), "keyed: {keyed}");
+    }
+}
+
 /// A packet without a number of its own that holds just this frame.
 fn notice(frame: &Frame<'_>) -> Vec<u8> {
     let mut bytes = vec![0; Header::LEN];
@@ -311,22 +219,6 @@ fn notice(frame: &Frame<'_>) -> Vec<u8> {
     let header = Header { kind: Kind::Notice, len: bytes.len() as u32, number: 0, ack: 0 };
     bytes[..Header::LEN].copy_from_slice(&header.encode());
     bytes
-}
-
-#[test]
-fn a_chunk_is_not_sent_again_from_memory_that_is_free() {
-    for seed in 0..40 {
-        // Fins come over the first rail, acknowledgements of chunks over the second.
-        let rails = [limits(), Limits { lossy: true, ..limits() }];
-        let config = Config { strategy: "iso_split".into(), chunk: 10_000, ..Config::default() };
-        let mut net = Net::new(2, &rails, &config, seed);
-        net.set_faults(Faults { drop: 100, ..Faults::default() });
-        let recv = net.recv(1, from(0), 0, exact(1), LONG);
-        net.send(0, 1, 0, 1, &pattern(LONG, seed));
-        // The memory checks that no rail reads from a request that has ended.
-        net.settle();
-        assert!(net.got(1, recv, &pattern(LONG, seed)));
-    }
 }
 
 #[test]
@@ -353,45 +245,6 @@ fn a_receive_that_nobody_cancelled_is_not_cancelled_by_its_peer() {
 }
 
 #[test]
-fn shares_of_rails_that_are_not_there_are_carried_by_others() {
-    struct Careless;
-    impl Strategy for Careless {
-        fn name(&self) -> &'static str {
-            "careless"
-        }
-        fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-            if let Some(entry) = window.take_first(rail.scope(true), |_| true) {
-                packet.push(entry);
-            }
-        }
-        fn split(&mut self, _: Instant, len: u64, _: &[RailView]) -> Shares {
-            Shares::Fixed(vec![(RailId(9), len / 2), (RailId(0), len * 3)])
-        }
-    }
-    let mut config = Config { strategy: "careless".into(), ..Config::default() };
-    config.registry.add(|| Box::new(Careless));
-    let mut net = Net::pair(2, config);
-    let recv = net.recv(1, from(0), 0, exact(1), LONG);
-    net.send(0, 1, 0, 1, &pattern(LONG, 1));
-    net.settle();
-    assert!(net.got(1, recv, &pattern(LONG, 1)));
-}
-
-#[test]
-fn a_link_given_up_for_silence_is_told_to_the_peer() {
-    let rails = [Limits { lossy: true, ..limits() }, limits()];
-    let mut net = Net::new(2, &rails, &Config::default(), 1);
-    net.send(0, 1, 0, 0, &[]);
-    net.settle();
-    net.set_faults(Faults { drop: 255, ..Default::default() });
-    net.carried();
-    net.send_with(0, 1, 0, 1, &[1], Hints { rail: Some(RailId(0)), ..Hints::default() });
-    net.settle();
-    assert_eq!(net.hosts[1].engine.unexpected(), 2);
-    assert!(net.said(0).iter().any(|(rail, text)| *rail == 1 && text.contains("rail 0 down")));
-}
-
-#[test]
 fn unlimited_credit_is_no_overflow() {
     let mut net = Net::pair(1, Config { credit: u64::MAX, ..Config::default() });
     for _ in 0..10 {
@@ -399,26 +252,5 @@ fn unlimited_credit_is_no_overflow() {
         let recv = net.recv(1, from(0), 0, exact(1), 10_000);
         net.settle();
         assert!(net.got(1, recv, &[1; 10_000]));
-    }
-}
-
-#[test]
-fn nothing_is_due_while_a_rail_takes_no_more() {
-    for lossy in [false, true] {
-        let mut net = Net::new(2, &[Limits { lossy, chunk: 500, ..limits() }], &Config::default(), 1);
-        net.recv(1, from(0), 0, exact(1), LONG);
-        net.send(0, 1, 0, 1, &pattern(LONG, 1));
-        for turn in 0..14 {
-            net.turn(turn % 2, true);
-            net.now += 1_000;
-        }
-        // From now on host 1 is silent, and a reliable rail reports nothing.
-        net.stall(0, 0, !lossy);
-        for _ in 0..100 {
-            net.turn(0, true);
-        }
-        assert!(net.hosts[0].engine.peer_view(PeerId(1)).unwrap().body_backlog > 0);
-        let due = net.hosts[0].engine.next_deadline();
-        assert!(due.is_none_or(|due| due.as_ns() > net.now), "lossy {lossy}: due {due:?} at {}", net.now);
     }
 }

@@ -47,8 +47,8 @@ pub enum LaunchError {
     },
     /// The launcher did not answer in time.
     #[error(
-        "the launcher did not answer within {limit_s} s while this rank {doing}; is it stopped or overloaded? \
-         (NMAD_LAUNCH_TIMEOUT=SECONDS changes the limit)"
+        "the launcher did not answer within {limit_s} s while this rank {doing}; \
+         is it stopped or overloaded? (NMAD_LAUNCH_TIMEOUT=SECONDS changes the limit)"
     )]
     Timeout {
         /// What the rank was doing.

@@ -14,4 +14,4 @@ mod results;
 mod tick;
 
 pub use idle::Idle;
-pub use node::{Node, Outcome};
+pub use node::{Node, Outcome, Tell};

@@ -11,6 +11,9 @@ use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+/// Tells the user something.
+pub type Tell = fn(&Notice);
+
 /// How a request ended.
 pub type Outcome = Result<Envelope, Error>;
 
@@ -41,7 +44,7 @@ pub(crate) struct Core {
     pub(crate) engine: Engine,
     pub(crate) rails: Vec<Box<dyn Driver>>,
     results: Results,
-    notices: Vec<Notice>,
+    tell: Tell,
     /// The time, as of one of the last turns.
     now: Instant,
     turns: u32,
@@ -49,16 +52,17 @@ pub(crate) struct Core {
 }
 
 impl Node {
-    /// Takes over an engine and its rails, in the order in which they were added to it.
+    /// Takes over an engine and its rails, in the order in which they were added to it. `tell` is called with
+    /// what the user should know, by whichever thread finds it.
     ///
     /// # Errors
     /// The system has no descriptor or thread left.
-    pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle) -> std::io::Result<Node> {
+    pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle, tell: Tell) -> std::io::Result<Node> {
         let core = Core {
             engine,
             rails,
             results: Results::default(),
-            notices: Vec::new(),
+            tell,
             now: Instant::default(),
             turns: 0,
             bursts: Bursts::default(),
@@ -103,11 +107,6 @@ impl Node {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
         self.shared.turn(&mut core, true)
-    }
-
-    /// What the user should know, once each.
-    pub fn notices(&self) -> Vec<Notice> {
-        std::mem::take(&mut self.shared.lock().notices)
     }
 
     /// How the request ended, if it has; turns the pump if not. A result is given once.
@@ -295,7 +294,7 @@ impl Shared {
             ended = true;
         }
         while let Some(notice) = core.engine.next_notice() {
-            core.notices.push(notice);
+            (core.tell)(&notice);
         }
         if ended && self.sleepers.load(Ordering::Relaxed) > 0 {
             let _ = rustix::io::write(&self.alarm, &1u64.to_ne_bytes());

@@ -35,7 +35,11 @@ fn check_all() -> ExitCode {
         };
         let each = (many - few) / (MANY - FEW);
         let verdict = if each <= case.budget() { "ok" } else { "EXCEEDED" };
-        println!("{:<44} {each:>5} instructions a message, budget {:>5}: {verdict}", case.describe(), case.budget());
+        println!(
+            "{:<44} {each:>5} instructions a message, budget {:>5}: {verdict}",
+            case.describe(),
+            case.budget()
+        );
         exceeded |= each > case.budget();
     }
     ExitCode::from(u8::from(exceeded))

@@ -104,9 +104,9 @@ pub fn run(case: Case, count: u64) {
         if case != Case::Unexpected {
             post(receiver, case, &mut memory);
         }
-        for place in 0..case.window() {
+        for (place, word) in memory.iter_mut().take(case.window()).enumerate() {
             // SAFETY: `memory` outlives both engines' requests, which end within this round.
-            let data = unsafe { Segments::from_raw((&raw mut memory[place]).cast(), 8) };
+            let data = unsafe { Segments::from_raw((&raw mut *word).cast(), 8) };
             sender.engine.send(PeerId(1), Context(0), Tag(place as u64), data, Hints::default());
         }
         sender.turn();

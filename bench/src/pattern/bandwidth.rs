@@ -118,7 +118,7 @@ fn yardsticks<'a>(
     let all: Vec<usize> = (0..yard.count()).collect();
     if all.len() > 1 {
         let sockets = yard.open(pair, &all, &Policy::default())?;
-        return Ok(vec![at_once("plain, all rails one way", pair, sockets, len)]);
+        return Ok(vec![at_once("plain, all rails one way", pair, sockets, (len, count(len)))]);
     }
     let one = |(name, policy): &(&str, Policy)| {
         Ok(single(name, pair, yard.open_one(pair, 0, policy)?, plan_of_turn(len, way)))
@@ -145,11 +145,16 @@ pub fn single<'a>(name: &str, pair: Pair<'a>, mut socket: Socket, plan: plain::P
     })
 }
 
-/// A socket on each rail, which share each message.
-pub fn at_once<'a>(name: &str, pair: Pair<'a>, mut sockets: Vec<Socket>, len: usize) -> Contestant<'a> {
+/// A socket on each rail, which share each of `count` messages of `len` bytes.
+pub fn at_once<'a>(
+    name: &str,
+    pair: Pair<'a>,
+    mut sockets: Vec<Socket>,
+    (len, count): (usize, usize),
+) -> Contestant<'a> {
     // Pieces small enough for all rails to end together.
     let piece = (len / (4 * sockets.len().max(1))).clamp(16 << 10, 256 << 10);
-    let plan = rails::Plan { len, piece, batches: count(len).min(8), limit: LIMIT };
+    let plan = rails::Plan { len, piece, batches: count, limit: LIMIT };
     Contestant::new(name, Kind::Yardstick, move || {
         let fail = BenchError::socket("transfer over all rails");
         match pair.is_active() {

@@ -80,11 +80,7 @@ impl Row {
 ///
 /// # Errors
 /// That of the first contestant that fails.
-pub fn interleave(
-    len: usize,
-    repeat: usize,
-    contestants: &mut [Contestant<'_>],
-) -> Result<Row, BenchError> {
+pub fn interleave(len: usize, repeat: usize, contestants: &mut [Contestant<'_>]) -> Result<Row, BenchError> {
     let entry = |c: &Contestant<'_>| Entry { name: c.name.clone(), kind: c.kind, samples: Vec::new() };
     let mut entries: Vec<Entry> = contestants.iter().map(entry).collect();
     for _ in 0..repeat {
@@ -122,12 +118,10 @@ mod tests {
 
     #[test]
     fn the_best_yardstick_is_the_one_to_beat() {
-        let entry = |name: &str, value| Entry {
-            name: name.into(),
-            kind: Kind::Yardstick,
-            samples: vec![value],
-        };
-        let row = Row { len: 1, entries: vec![entry("slow", 1.0), entry("fast", 3.0), entry("middling", 2.0)] };
+        let entry =
+            |name: &str, value| Entry { name: name.into(), kind: Kind::Yardstick, samples: vec![value] };
+        let row =
+            Row { len: 1, entries: vec![entry("slow", 1.0), entry("fast", 3.0), entry("middling", 2.0)] };
         assert_eq!(row.yardstick(|a, b| a > b).unwrap().name, "fast");
         assert_eq!(row.yardstick(|a, b| a < b).unwrap().name, "slow");
     }

@@ -55,9 +55,9 @@ impl Yard {
         let lanes: Vec<Lane> =
             chosen.iter().filter_map(|&number| mine.get(number)).map(|(_, lane)| lane.clone()).collect();
         match lanes.is_empty() {
-            true => {
-                Err(BenchError::Job("the two ranks have no rail with an address in common to compare with".into()))
-            }
+            true => Err(BenchError::Job(
+                "the two ranks have no rail with an address in common to compare with".into(),
+            )),
             false => Ok(Yard { lanes }),
         }
     }
@@ -117,8 +117,7 @@ impl Lane {
 
     fn listen(&self, policy: &Policy) -> Result<(Listener, SocketAddr), BenchError> {
         let fail = || BenchError::socket(format!("listen at {}", self.ours));
-        let listener =
-            Listener::open(SocketAddr::new(self.ours, 0), &self.policy(policy)).map_err(fail())?;
+        let listener = Listener::open(SocketAddr::new(self.ours, 0), &self.policy(policy)).map_err(fail())?;
         let at = listener.addr().map_err(fail())?;
         Ok((listener, at))
     }

@@ -189,8 +189,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Fills `into` without ever sleeping. The clock is looked at every thousandth time only: reading it costs
-    /// a fifth of an empty receive, and would blur what is measured.
+    /// Fills `into` without ever sleeping. The clock is looked at every thousandth time only: reading it
+    /// costs a fifth of an empty receive, and would blur what is measured.
     pub(super) fn recv_spinning(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<()> {
         let mut at = 0;
         let mut empty = 0u32;

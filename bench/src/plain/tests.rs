@@ -10,11 +10,14 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Two connected sockets: the active one and the passive one.
 fn pair() -> (Socket, Socket) {
-    let policy = Policy::default();
-    let listener = Listener::open((Ipv4Addr::LOCALHOST, 0).into(), &policy).expect("loopback listens");
+    pair_under(&Policy::default())
+}
+
+fn pair_under(policy: &Policy) -> (Socket, Socket) {
+    let listener = Listener::open((Ipv4Addr::LOCALHOST, 0).into(), policy).expect("loopback listens");
     let to = listener.addr().expect("bound");
     let active =
-        Socket::connect(Some(Ipv4Addr::LOCALHOST.into()), to, &policy, LIMIT).expect("loopback connects");
+        Socket::connect(Some(Ipv4Addr::LOCALHOST.into()), to, policy, LIMIT).expect("loopback connects");
     (active, listener.accept(LIMIT).expect("connected before"))
 }
 
@@ -27,6 +30,36 @@ fn latency_gives_one_sample_per_batch() {
     other.join().expect("no panic").expect("both sides run");
     assert_eq!(samples.len(), 5);
     assert!(samples.iter().all(|us| *us > 0.1 && *us < 1e6), "{samples:?}");
+}
+
+#[test]
+fn rate_counts_windows_of_messages() {
+    let (mut active, mut passive) = pair();
+    let plan = rate::Plan { len: 8, window: 16, batches: 4, rounds: 10, limit: LIMIT };
+    let other = thread::spawn(move || rate::answer(&mut passive, &plan));
+    let samples = rate::measure(&mut active, &plan).expect("both sides run");
+    other.join().expect("no panic").expect("both sides run");
+    assert_eq!(samples.len(), 4);
+    assert!(samples.iter().all(|rate| *rate > 1e-5 && *rate < 1e3), "{samples:?}");
+}
+
+#[test]
+fn a_paced_socket_is_held_back_alone_and_among_others() {
+    let (mut active, mut passive) = pair_under(&Policy { pace: Some(100_000_000), ..Policy::default() });
+    let plan =
+        bandwidth::Plan { len: 2 << 20, way: bandwidth::Way::OneWay, batches: 2, messages: 2, limit: LIMIT };
+    let other = thread::spawn(move || bandwidth::answer(&mut passive, &plan));
+    let samples = bandwidth::measure(&mut active, &plan).expect("both sides run");
+    other.join().expect("no panic").expect("both sides run");
+    // 100 MB/s, and the burst that goes at once.
+    assert!(samples.iter().all(|rate| *rate < 105.0), "{samples:?}");
+    let slow = Policy { pace: Some(50_000_000), ..Policy::default() };
+    let (mut active, mut passive): (Vec<_>, Vec<_>) = (0..2).map(|_| pair_under(&slow)).unzip();
+    let plan = rails::Plan { len: 4 << 20, piece: 64 << 10, batches: 2, limit: LIMIT };
+    let other = thread::spawn(move || rails::answer(&mut passive, &plan));
+    let samples = rails::measure(&mut active, &plan).expect("both sides run");
+    other.join().expect("no panic").expect("every byte in its place");
+    assert!(samples.iter().all(|sample| sample.total < 110.0), "{samples:?}");
 }
 
 #[test]

@@ -43,15 +43,14 @@ impl Bare {
 
 impl Way for Bare {
     fn prepare(&mut self, len: usize) {
-        self.out.resize(len.max(48) + 400, 1);
-        self.into.resize(len.max(48) + 400, 1);
+        self.out.resize(len.max(48), 1);
+        self.into.resize(len.max(48), 1);
     }
 
     fn send(&mut self, len: usize) {
-        let len = if len > 20000 { len + 128 } else { len };
         let mut done = 0;
         while done < len {
-            match { if done < 128 && len > 20000 { let h=[1u8;128]; net::sendmsg(&self.fd, &[std::io::IoSlice::new(&h[done..]), std::io::IoSlice::new(&self.out[..len-128])], &mut Default::default(), SendFlags::NOSIGNAL) } else { let o = if len>20000 {128} else {0}; net::send(&self.fd, &self.out[done-o..len-o], SendFlags::NOSIGNAL) } } {
+            match net::send(&self.fd, &self.out[done..len], SendFlags::NOSIGNAL) {
                 Ok(sent) => done += sent,
                 Err(Errno::AGAIN) => {}
                 Err(e) => panic!("send: {e}"),
@@ -60,10 +59,9 @@ impl Way for Bare {
     }
 
     fn recv(&mut self, len: usize) {
-        let len = if len > 20000 { len + 128 } else { len };
         let mut done = 0;
         while done < len {
-            match { let end = if done < 1024 && len > 20000 { 1024 } else { len }; net::recv(&self.fd, &mut self.into[done..end], RecvFlags::empty()) } {
+            match net::recv(&self.fd, &mut self.into[done..len], RecvFlags::empty()) {
                 Ok((_, 0)) => panic!("the other side has ended"),
                 Ok((_, got)) => done += got,
                 Err(Errno::AGAIN) => {}

@@ -23,6 +23,10 @@ pub trait Layer: Send {
     fn room(&self, rail: &impl Driver) -> usize {
         rail.room()
     }
+    /// What a sleeper waits for.
+    fn descriptor(&self, rail: &impl Driver) -> Option<i32> {
+        rail.descriptor()
+    }
     /// Takes an order.
     fn post(&mut self, rail: &mut impl Driver, order: Order) {
         rail.post(order);
@@ -86,7 +90,7 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
     }
 
     fn descriptor(&self) -> Option<i32> {
-        self.rail.descriptor()
+        self.layer.descriptor(&self.rail)
     }
 
     fn address(&self) -> String {

@@ -61,6 +61,11 @@ impl Layer for Throttle {
         Limits { bandwidth: self.bytes_per_second as u64, latency_ns, ..limits }
     }
 
+    /// None: what is held back comes by time, which no descriptor tells.
+    fn descriptor(&self, _: &impl Driver) -> Option<i32> {
+        None
+    }
+
     fn room(&self, rail: &impl Driver) -> usize {
         if self.empty_at > Instant::now() + AHEAD { 0 } else { rail.room() }
     }

@@ -156,7 +156,8 @@ impl TraceHandle {
             let (rail, what, text) = (quote(&self.rail), r.what, quote(&r.text));
             let _ = writeln!(
                 out,
-                "{{\"at_ns\":{},\"rail\":{rail},\"what\":\"{what:?}\",\"peer\":{},\"number\":{},\"len\":{},\"text\":{text}}}",
+                "{{\"at_ns\":{},\"rail\":{rail},\"what\":\"{what:?}\",\"peer\":{},\"number\":{},\
+                 \"len\":{},\"text\":{text}}}",
                 r.at_ns, r.peer, r.number, r.len
             );
         }

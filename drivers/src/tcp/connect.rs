@@ -163,7 +163,7 @@ impl Attempt {
                 return Step::On;
             }
             Heard::Message(Control::Refuse(refusal)) => {
-                return Step::Failed(format!("it refused the link: {}", refusal.text));
+                return Step::Failed(format!("refused the link: {}", refusal.text));
             }
             Heard::Message(_) => return Step::Failed("it answered a hello out of turn".into()),
             Heard::Ended => return self.again(&to, Errno::CONNRESET, around),
@@ -177,7 +177,7 @@ impl Attempt {
             let text = format!("rank {} has another secret (is it of the same job?)", hello.from);
             talk.refuse(RefusalCode::Secret, &text);
             socket::hush(talk.as_fd());
-            return Step::Failed("it has another secret (is it of the same job?)".into());
+            return Step::Failed("has another secret (is it of the same job?)".into());
         };
         self.prove(talk, ends, around)
     }
@@ -225,6 +225,7 @@ impl Attempt {
 /// A mixed start, in words for the user.
 pub fn mixed(one: &str, version: u8, other: &str, another: u8) -> String {
     format!(
-        "{one} speaks version {version} of the format, {other} version {another} (start one release everywhere)"
+        "{one} speaks version {version} of the format, {other} version {another} \
+         (start one release everywhere)"
     )
 }

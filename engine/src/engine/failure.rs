@@ -197,6 +197,7 @@ impl Engine {
         if peer.is_gone() {
             return;
         }
+        let leaving = peer.standing == Standing::Leaving;
         peer.standing = Standing::Gone(Arc::from(why));
         peer.window.clear();
         peer.bodies.clear();
@@ -212,7 +213,9 @@ impl Engine {
         for rail in &mut self.rails {
             rail.prepared.take_if(|prepared| prepared.to == id);
         }
-        self.notices.push_back(Notice { peer: id, text: String::from(why) });
+        if !leaving {
+            self.notices.push_back(Notice { peer: id, text: String::from(why) });
+        }
         // What only announced itself cannot come any more; what is here stays deliverable.
         self.matching.forget_requests(id);
         for request in self.requests_of(id) {

@@ -63,7 +63,7 @@ impl Default for Config {
             registry: Registry::default(),
             feed: Feed::default(),
             eager_max: 32 << 10,
-            in_place_min: 4 << 10,
+            in_place_min: 16 << 10,
             credit: 1 << 20,
             chunk: 1 << 20,
             bandwidths: Vec::new(),
@@ -262,8 +262,8 @@ impl Engine {
         timers.chain(idle).chain(held).min()
     }
 
-    /// Whether a rail that is idle would get something for this peer. A rail that takes no more says so itself
-    /// when it has sent something.
+    /// Whether a rail that is idle would get something for this peer. A rail that takes no more says so
+    /// itself when it has sent something.
     fn takes(&self, peer: PeerId, rail: RailId) -> bool {
         let depth = self.rails[rail.index()].limits.depth;
         self.peer(peer)

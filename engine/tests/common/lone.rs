@@ -1,6 +1,7 @@
 //! One engine whose peers are the test itself: it writes the packets that arrive.
 #![allow(dead_code)]
 
+use super::memory::{BufferId, Memory};
 use nmad_engine::{
     Config, Context, Engine, Event, Instant, Limits, PeerId, RailId, RequestId, Segments, Source, Tag,
     TagMatch,
@@ -13,6 +14,7 @@ const NOW: Instant = Instant::from_ns(1);
 
 pub struct Lone {
     pub engine: Engine,
+    pub memory: Memory,
     /// Next packet of each peer, and next message of each peer and context.
     numbers: BTreeMap<u32, u32>,
     seqs: BTreeMap<(u32, u32), u32>,
@@ -48,7 +50,7 @@ impl Lone {
             engine.add_link(PeerId(peer), RAIL);
             engine.handle(NOW, RAIL, Event::Up { peer: PeerId(peer), remote: 0 });
         }
-        Lone { engine, numbers: BTreeMap::new(), seqs: BTreeMap::new() }
+        Lone { engine, memory: Memory::default(), numbers: BTreeMap::new(), seqs: BTreeMap::new() }
     }
 
     /// Bytes arrive as a packet.
@@ -77,18 +79,16 @@ impl Lone {
         self.arrive(from, &[Frame::Eager(head, data)]);
     }
 
-    /// Receives into memory that the test leaks, so that it outlives every request.
+    /// Receives into a buffer that lives as long as this.
     pub fn recv(
         &mut self,
         from: Option<u32>,
         context: u32,
         tag: Option<u64>,
         len: usize,
-    ) -> (RequestId, *const [u8]) {
-        let memory: *mut [u8] = Box::leak(vec![0; len].into_boxed_slice());
-        // SAFETY: leaked memory that only this receive writes.
-        let into = unsafe { Segments::from_raw(memory.cast(), len) };
-        (self.recv_into(from, context, tag, into), memory)
+    ) -> (RequestId, BufferId) {
+        let (buffer, into) = self.memory.lend_blank(len, 0);
+        (self.recv_into(from, context, tag, into), buffer)
     }
 
     pub fn recv_into(

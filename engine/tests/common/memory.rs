@@ -1,7 +1,7 @@
 //! User memory that notices misuse: who touches it outside of its request is caught.
 //!
-//! Buffers live as long as this table. A buffer is *lent* while a request uses it; afterwards its contents are
-//! remembered (a receive) or spoiled (a send), so that a late write, or a late read, shows.
+//! Buffers live as long as this table. A buffer is *lent* while a request uses it; afterwards its contents
+//! are remembered (a receive) or spoiled (a send), so that a late write, or a late read, shows.
 #![allow(dead_code)]
 
 use nmad_engine::{Segment, Segments};

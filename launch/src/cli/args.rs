@@ -14,7 +14,7 @@ Examples:
   nmad run -n 4 ./hello                   four ranks on this machine; rank 0 reads the keyboard
   nmad run -n 4 -l ./hello                the same, each line tagged with the rank that wrote it
   nmad run -n 2 --timeout 30 ./test       ended after 30 s if need be, with exit code 124
-  nmad run -n 2 --env NMAD_LOG=debug ./prog -v
+  nmad run -n 2 --env NMAD_STRATEGY=iso_split ./prog -v
                                           options of the launcher go before the program
   mpiexec -np 4 -genv NAME VALUE ./hello  the usual spellings of mpiexec work as well
 

@@ -24,8 +24,8 @@ impl<'a> Outgoing<'a> {
         Outgoing { head, body, done: 0 }
     }
 
-    /// Offers what remains to the kernel, at most `allowed` bytes of the body. Returns the bytes of the body it
-    /// took, `None` if nothing.
+    /// Offers what remains to the kernel, at most `allowed` bytes of the body. Returns the bytes of the body
+    /// it took, `None` if nothing.
     pub fn push(&mut self, mut stream: &TcpStream, allowed: usize) -> io::Result<Option<usize>> {
         if allowed == 0 {
             return Ok(None);
@@ -33,8 +33,7 @@ impl<'a> Outgoing<'a> {
         let head = &self.head[self.done.min(HEAD)..];
         let before = self.done.saturating_sub(HEAD);
         let body = &self.body[before..self.body.len().min(before.saturating_add(allowed))];
-        let Some(len) = moved(stream.write_vectored(&[IoSlice::new(head), IoSlice::new(body)]))?
-        else {
+        let Some(len) = moved(stream.write_vectored(&[IoSlice::new(head), IoSlice::new(body)]))? else {
             return Ok(None);
         };
         self.done += len;

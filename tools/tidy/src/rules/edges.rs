@@ -24,7 +24,8 @@ const EDGES: &[(&str, &[&str])] = &[
     // Layer 2, what an idle rail carries: it sees the window and the view of a rail, never a driver.
     ("schedule", &["collect", "profile"]),
     // Layer 3, what rails are told and report: it sees orders, never the window.
-    ("transfer", &[]),
+    // It names messages in landings, and keeps a packet that is ready beside the rail it waits for.
+    ("transfer", &["collect::request", "schedule::builder"]),
 ];
 
 /// Rule `edge`.

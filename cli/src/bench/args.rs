@@ -1,0 +1,130 @@
+//! The options of `nmad bench`, and the help that explains them.
+
+use clap::{Args, Subcommand};
+use nmad_testbed::Rate;
+
+use crate::size;
+
+const EXAMPLES: &str = "\
+Examples:
+  nmad bench latency                         two hosts of a testbed, one rail as fast as it gets
+  nmad bench bandwidth --rails 4gbit,2.8gbit --one-way
+                                             two unequal rails, data one way
+  nmad bench latency --here                  two ranks on this host
+  nmad bench rate --strategy fifo,aggregate  two strategies in one run
+  nmad run -n 2 nmad bench rate              in a job that was started by any launcher
+  nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
+
+Started without a job it starts itself as two ranks, each on a core of its own. Contestants take
+turns (A B A B ...), so that what disturbs the machine disturbs all; figures are medians with their
+quartiles, differences and ratios are taken turn by turn.";
+
+/// Measure NewMadeleine beside plain sockets, in the same run between the same ranks
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) pattern: Pattern,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pattern {
+    /// Half round trip of short messages in microseconds, and the difference to plain sockets
+    Latency(Sizes),
+    /// Bulk data in MB/s, and the ratio to the best plain sockets
+    Bandwidth(Bandwidth),
+    /// Messages per second in windows, beside sockets with a system call for each
+    Rate(Rates),
+    /// Several messages on as many contexts, against one message of the same total length
+    Multiseg(Multiseg),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sizes {
+    /// Message sizes: 8,64KiB,4M
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size::parse)]
+    pub(crate) size: Option<Vec<usize>>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bandwidth {
+    /// Data one way only, with an empty answer at the end of a sample; otherwise there and back
+    #[arg(long)]
+    pub(crate) one_way: bool,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rates {
+    /// Messages in flight before the empty answer
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = at_least_one)]
+    pub(crate) window: usize,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Multiseg {
+    /// Numbers of messages [default: 2,4,8,16]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_one)]
+    pub(crate) count: Option<Vec<usize>>,
+    /// Length of each message
+    #[arg(long, value_name = "SIZE", default_value = "64", value_parser = size::parse)]
+    pub(crate) size: usize,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// What all patterns have in common.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Common {
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Measure plain sockets too (this is the default)
+    #[arg(long, overrides_with = "no_plain")]
+    plain: bool,
+    /// Leave plain sockets out
+    #[arg(long)]
+    no_plain: bool,
+    /// Strategies to try, each in turn; otherwise the one that is configured (see `nmad info`)
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) strategy: Vec<String>,
+    /// Samples of each contestant
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) repeat: Option<usize>,
+    /// Rails of the testbed that is built if there is no job: 4gbit, 500mbit, max (no limit)
+    #[arg(long, value_name = "RATE,...", value_delimiter = ',', default_value = "max")]
+    pub(crate) rails: Vec<Rate>,
+    /// Both ranks on this host, without a testbed
+    #[arg(long)]
+    pub(crate) here: bool,
+}
+
+impl Common {
+    pub(crate) fn with_plain(&self) -> bool {
+        self.plain || !self.no_plain
+    }
+}
+
+impl Pattern {
+    pub(crate) fn common(&self) -> &Common {
+        match self {
+            Pattern::Latency(args) => &args.common,
+            Pattern::Bandwidth(args) => &args.sizes.common,
+            Pattern::Rate(args) => &args.sizes.common,
+            Pattern::Multiseg(args) => &args.common,
+        }
+    }
+}
+
+/// Windows and numbers of contexts have an upper bound only to catch slips of the finger.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=10_000) => Ok(number),
+        _ => Err("it should be a number from 1 to 10000".into()),
+    }
+}

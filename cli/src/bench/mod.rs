@@ -1,0 +1,108 @@
+//! `nmad bench`: parses, finds two ranks to run in, and prints what `nmad_bench::pattern` measures.
+
+mod args;
+mod report;
+
+use newmadeleine::engine::Registry;
+use newmadeleine::{Options, Session};
+use nmad_bench::pattern::{BenchError, Pair, Row, Yard, bandwidth, latency, multiseg, rate};
+use nmad_bench::plain::bandwidth::Way;
+use std::process::ExitCode;
+
+pub(crate) use args::BenchArgs;
+use args::{Common, Pattern};
+use report::{Better, Report};
+
+use crate::output::{USAGE, complain};
+use crate::stage::{Stage, is_in_job};
+
+/// Runs the benchmark, here if this is a rank of a job, else as two ranks that it starts itself.
+pub(crate) fn main(args: &BenchArgs) -> ExitCode {
+    let common = args.pattern.common();
+    let registry = Registry::default();
+    if let Some(error) = common.strategy.iter().find_map(|name| registry.make(name).err()) {
+        return complain("bench", &error, USAGE);
+    }
+    if !is_in_job() {
+        let words: Vec<_> = std::env::args_os().skip(1).collect();
+        return stage(common).run(&words, &[]);
+    }
+    match measure(&args.pattern) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain("bench", &error, 1),
+    }
+}
+
+fn stage(common: &Common) -> Stage {
+    if common.here {
+        return Stage::here(&common.rails);
+    }
+    Stage::given().unwrap_or_else(|| Stage::build(&common.rails))
+}
+
+fn measure(pattern: &Pattern) -> Result<(), BenchError> {
+    let options = Options::load()?;
+    let session = Session::open_with(&options)?;
+    let pair = Pair::of(&session)?;
+    let common = pattern.common();
+    let yard = match common.with_plain() && !matches!(pattern, Pattern::Multiseg(_)) {
+        true => Some(Yard::survey(pair, &options.throttle)?),
+        false => None,
+    };
+    let mut report = report(pattern, &options, &session);
+    run(pattern, pair, yard.as_ref(), &mut |row| report.row(row))?;
+    if pair.is_active() {
+        report.end();
+    }
+    session.close()?;
+    Ok(())
+}
+
+fn run(
+    pattern: &Pattern,
+    pair: Pair<'_>,
+    yard: Option<&Yard>,
+    each: &mut dyn FnMut(&Row),
+) -> Result<(), BenchError> {
+    match pattern {
+        Pattern::Latency(args) => {
+            let Common { strategy, repeat, .. } = args.common.clone();
+            let lens = args.size.clone().unwrap_or_else(|| latency::Plan::LENS.to_vec());
+            latency::run(pair, &latency::Plan::of(lens, repeat.unwrap_or(21), strategy), yard, each)
+        }
+        Pattern::Bandwidth(args) => {
+            let Common { strategy, repeat, .. } = args.sizes.common.clone();
+            let lens = args.sizes.size.clone().unwrap_or_else(|| bandwidth::Plan::LENS.to_vec());
+            let way = if args.one_way { Way::OneWay } else { Way::PingPong };
+            let plan = bandwidth::Plan { lens, repeat: repeat.unwrap_or(11), way, strategies: strategy };
+            bandwidth::run(pair, &plan, yard, each)
+        }
+        Pattern::Rate(args) => {
+            let Common { strategy, repeat, .. } = args.sizes.common.clone();
+            let lens = args.sizes.size.clone().unwrap_or_else(|| vec![8]);
+            let plan = rate::Plan::of(lens, repeat.unwrap_or(21), strategy);
+            rate::run(pair, &rate::Plan { window: args.window, ..plan }, yard, each)
+        }
+        Pattern::Multiseg(args) => {
+            let Common { strategy, repeat, .. } = args.common.clone();
+            let plan = multiseg::Plan::of(repeat.unwrap_or(21), strategy);
+            let counts = args.count.clone().unwrap_or_else(|| plan.counts.clone());
+            multiseg::run(pair, &multiseg::Plan { counts, len: args.size, ..plan }, each)
+        }
+    }
+}
+
+fn report(pattern: &Pattern, options: &Options, session: &Session) -> Report {
+    let strategy = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
+    let rails = session.rails().into_iter().filter(|rail| !rail.address.is_empty() && rail.peers > 0);
+    let report = Report::new(pattern.common().json, strategy, rails.map(|rail| rail.name).collect());
+    match pattern {
+        Pattern::Latency(_) => report.of("latency", "half round trip", "us", Better::Less),
+        Pattern::Bandwidth(args) if args.one_way => report.of("bandwidth", "one way", "MB/s", Better::More),
+        Pattern::Bandwidth(_) => report.of("bandwidth", "there and back", "MB/s", Better::More),
+        Pattern::Rate(_) => report.of("rate", "message rate", "M/s", Better::More),
+        Pattern::Multiseg(_) => {
+            report.of("multiseg", "half round trip of several messages", "us", Better::Less)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The command line: which subcommands there are, and under which name the program was called.
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use nmad_launch::cli::{RunArgs, rewrite};
+use nmad_launch::{Host, LaunchError};
+use nmad_testbed::cli::{EnterArgs, TestbedArgs};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::bench::BenchArgs;
+use crate::demo::DemoArgs;
+use crate::info::InfoArgs;
+use crate::output::{USAGE, complain};
+use crate::trace::TraceArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  nmad demo                                 two unequal rails, every strategy, tables and pictures
+  nmad bench latency                        half round trips beside plain sockets
+  nmad run -n 4 ./program                   four ranks on this machine
+  nmad testbed --rails 4gbit,2.8gbit -- nmad run -n 2 ./program
+                                            two ranks on two hosts with two unequal rails
+  nmad info                                 rails, strategies and settings, and where they come from
+  nmad sim --seed 137 --explain             one run of the simulator, event by event
+
+Every subcommand explains itself with --help. Exit code: 2 for a command line that makes no sense.";
+
+/// NewMadeleine uses every network of a node at once: start, measure and look into it
+#[derive(Debug, Parser)]
+#[command(name = "nmad", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Two hosts, two unequal rails, every strategy: tables and pictures in half a minute
+    Demo(DemoArgs),
+    /// Start several ranks of a program on this machine
+    Run(RunArgs),
+    /// Run a program in one of several hosts joined by rails, all on this machine
+    Testbed(TestbedArgs),
+    /// Run a program in the host that a process keeps alive
+    #[command(hide = true)]
+    TestbedEnter(EnterArgs),
+    /// Measure NewMadeleine beside plain sockets, in the same run between the same ranks
+    Bench(BenchArgs),
+    /// Tell which rails, strategies and settings there are, and where they come from
+    Info(InfoArgs),
+    /// Show what the rails did, from the files that NMAD_TRACE asks for
+    Trace(TraceArgs),
+    /// Run the engine in a simulated world, with faults, under oracles
+    Sim(nmad_sim::cli::Sim),
+}
+
+/// Runs the command line `words`, the program's own name first, and returns the exit code.
+pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut words = words.into_iter();
+    let name = words.next().unwrap_or_else(|| "nmad".into());
+    match Path::new(&name).file_stem().and_then(|stem| stem.to_str()) {
+        Some("mpiexec") => mpiexec("mpiexec", words),
+        Some("mpirun") => mpiexec("mpirun", words),
+        _ => match parse(words) {
+            Ok(cli) => dispatch(cli.command),
+            Err(error) => error.exit(),
+        },
+    }
+}
+
+/// `nmad run` under the name `name`, on the words after it.
+pub fn mpiexec(name: &'static str, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match nmad_launch::cli::parse(name, words) {
+        Ok(args) => run(args),
+        Err(error) => error.exit(),
+    }
+}
+
+fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let mut words: Vec<OsString> = words.collect();
+    if words.first().is_some_and(|word| word == "run") {
+        let rest = rewrite(words.split_off(1)).map_err(|error| {
+            command.build();
+            let run = command.find_subcommand_mut("run").expect("it is declared above");
+            error.format(run)
+        })?;
+        words.extend(rest);
+    }
+    let matches = command.try_get_matches_from_mut(std::iter::once("nmad".into()).chain(words))?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+fn dispatch(command: Command) -> ExitCode {
+    match command {
+        Command::Run(args) => run(args),
+        Command::Testbed(args) => nmad_testbed::cli::main(&args),
+        Command::TestbedEnter(args) => nmad_testbed::cli::enter_main(&args),
+        Command::Demo(args) => crate::demo::main(&args),
+        Command::Bench(args) => crate::bench::main(&args),
+        Command::Info(args) => crate::info::main(&args),
+        Command::Trace(args) => crate::trace::main(&args),
+        Command::Sim(sim) => sim.run(),
+    }
+}
+
+fn run(args: RunArgs) -> ExitCode {
+    match Host::from_env() {
+        Ok(hosts) => nmad_launch::cli::main(args, hosts),
+        Err(error) => complain("run", &error, usage_or_failure(&error)),
+    }
+}
+
+fn usage_or_failure(error: &LaunchError) -> u8 {
+    match error {
+        LaunchError::Job(_) => USAGE,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn run_understands_the_spellings_of_mpiexec() {
+        let words = ["run", "-np", "3", "-genv", "A", "1", "prog", "-np", "9"].map(OsString::from);
+        let Command::Run(args) = parse(words.into_iter()).unwrap().command else { panic!("it is run") };
+        assert_eq!((args.count, args.command.len(), args.env.len()), (3, 3, 1));
+    }
+}

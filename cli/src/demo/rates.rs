@@ -1,0 +1,123 @@
+//! What the ranks of the demonstration measure: plain sockets, each rail alone, and each strategy, in turns.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use newmadeleine::engine::RailId;
+use newmadeleine::{Hints, Options, Session};
+use nmad_bench::pattern::bandwidth::{at_once, single};
+use nmad_bench::pattern::flow::{Flow, sample};
+use nmad_bench::pattern::{BenchError, Contestant, Kind, Pair, Yard, interleave};
+use nmad_bench::plain::Policy;
+use nmad_bench::plain::bandwidth::{Plan, Way};
+use std::cell::RefCell;
+use std::time::Duration;
+
+use super::args::DemoArgs;
+use super::report::{Case, Figures, PLAIN};
+
+const LENS: [usize; 6] = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
+const QUICK: [usize; 3] = [256 << 10, 4 << 20, 16 << 20];
+/// Bytes of one sample: bursts of the shaper must not count.
+const SAMPLE: usize = 16 << 20;
+const STRATEGIES: [&str; 6] =
+    ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split"];
+/// Plain sockets do not spin here: rails of this speed leave time to sleep, and on a busy machine who spins
+/// is pushed off its core for milliseconds, so that the sum, with which all is compared, would be too low.
+const SPIN: Duration = Duration::ZERO;
+/// They give each message to one rail.
+const BALANCING: [&str; 2] = ["greedy", "aggregate_fastest"];
+
+/// Measures, and at rank 0 prints and draws.
+pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
+    let options = Options::load()?;
+    let session = Session::open_with(&options)?;
+    let pair = Pair::of(&session)?;
+    let yard = Yard::survey(pair, &options.throttle)?;
+    if yard.count() != args.rails.len() {
+        let (found, asked) = (yard.names().collect::<Vec<_>>().join(", "), args.rail_names().join(", "));
+        return Err(BenchError::Job(format!(
+            "the ranks share the rails {found}, but {asked} were asked for"
+        )));
+    }
+    let lens: &[usize] = if args.quick { &QUICK } else { &LENS };
+    let cases = cases(args);
+    let progress = progress(pair.is_active(), lens.len() as u64);
+    let mut figures = Figures::new(args);
+    let memory = RefCell::new(Vec::new());
+    for &len in lens {
+        let contestants = cases.iter().map(|case| contestant(pair, &yard, (case, len), &memory));
+        let mut contestants = contestants.collect::<Result<Vec<_>, _>>()?;
+        figures.row(&cases, &interleave(len, repeat(args, len), &mut contestants)?);
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    if pair.is_active() {
+        figures.show().map_err(BenchError::Job)?;
+    }
+    session.close()?;
+    Ok(())
+}
+
+fn progress(is_shown: bool, steps: u64) -> ProgressBar {
+    if !is_shown {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("measuring [{wide_bar}] {pos} of {len}");
+    let bar = ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// Few samples of what takes long.
+fn repeat(args: &DemoArgs, len: usize) -> usize {
+    if args.quick || len >= SAMPLE { 3 } else { 5 }
+}
+
+/// Everything that is measured.
+fn cases(args: &DemoArgs) -> Vec<Case> {
+    let rails = || (0..args.rails.len()).map(Some);
+    let plain = rails().chain([None]).map(|rail| Case { rail, ..Case::of(PLAIN) });
+    let alone = rails().map(|rail| Case { rail, ..Case::of("fifo") });
+    let strategies = STRATEGIES.iter().map(|name| Case::of(name));
+    let several = BALANCING.iter().map(|name| Case { in_flight: args.rails.len().max(2), ..Case::of(name) });
+    plain.chain(alone).chain(strategies).chain(several).collect()
+}
+
+fn contestant<'a>(
+    pair: Pair<'a>,
+    yard: &Yard,
+    (case, len): (&'a Case, usize),
+    memory: &'a RefCell<Vec<u8>>,
+) -> Result<Contestant<'a>, BenchError> {
+    let count = (SAMPLE / len).max(1);
+    if case.strategy == PLAIN {
+        return plain(pair, yard, case.rail, (len, count));
+    }
+    let rail = case.rail.map(|rail| RailId(rail as u8));
+    let hints = Hints { rail, ..Hints::default() };
+    // Enough messages for all rails to have several, where they get whole ones.
+    let least = if case.in_flight == 1 { 1 } else { 2 * case.in_flight };
+    let flow = Flow { len, count: count.max(least), in_flight: case.in_flight, hints };
+    Ok(Contestant::new(case.strategy, Kind::Ours, move || {
+        let memory = &mut *memory.borrow_mut();
+        pair.session.set_strategy(None, case.strategy)?;
+        // Not measured: congestion windows shrink while others take their turns.
+        sample(pair, Flow { len: len.min(1 << 20), count: 2, in_flight: 1, hints }, memory)?;
+        sample(pair, flow, memory)
+    }))
+}
+
+/// Plain sockets on one rail, or on all at once.
+fn plain<'a>(
+    pair: Pair<'a>,
+    yard: &Yard,
+    rail: Option<usize>,
+    (len, count): (usize, usize),
+) -> Result<Contestant<'a>, BenchError> {
+    let policy = Policy { spin: SPIN, ..Policy::default() };
+    if let Some(rail) = rail {
+        let plan = Plan { batches: 1, messages: count, ..Plan::of(len, Way::OneWay) };
+        return Ok(single(PLAIN, pair, yard.open_one(pair, rail, &policy)?, plan));
+    }
+    let all: Vec<usize> = (0..yard.count()).collect();
+    Ok(at_once(PLAIN, pair, yard.open(pair, &all, &policy)?, (len, count)))
+}

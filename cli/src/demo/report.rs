@@ -1,0 +1,169 @@
+//! What the demonstration shows of its figures: a table or JSON, and a picture.
+
+use nmad_bench::pattern::Row;
+use nmad_bench::plot::{Series, bandwidth_svg};
+use nmad_bench::stats::{bytes, number};
+use nmad_bench::table::Table;
+use serde::Serialize;
+
+use super::args::DemoArgs;
+use crate::output::{say_json, say_line};
+
+/// What stands for the strategy where there is none.
+pub(super) const PLAIN: &str = "plain";
+
+/// How data is moved in one line of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) strategy: &'static str,
+    /// The only rail that is used; none: all of them.
+    pub(super) rail: Option<usize>,
+    /// Messages on the way at once.
+    pub(super) in_flight: usize,
+}
+
+impl Case {
+    /// A strategy over all rails, one message at a time.
+    pub(super) fn of(strategy: &'static str) -> Case {
+        Case { strategy, rail: None, in_flight: 1 }
+    }
+}
+
+/// One line of the table: medians over the message size.
+struct Curve {
+    label: String,
+    rails: Vec<String>,
+    strategy: &'static str,
+    in_flight: usize,
+    points: Vec<(usize, f64)>,
+}
+
+/// An object of `--json`. The names of the fields are relied upon.
+#[derive(Serialize)]
+struct Line<'a> {
+    rails: &'a [String],
+    strategy: &'a str,
+    bytes: usize,
+    mb_per_s: f64,
+    share_of_sum: f64,
+    in_flight: usize,
+}
+
+/// All figures of a run.
+pub(super) struct Figures<'a> {
+    args: &'a DemoArgs,
+    curves: Vec<Curve>,
+    /// What plain sockets reach over all rails at once, at their best size, in MB/s.
+    sum: f64,
+}
+
+impl<'a> Figures<'a> {
+    pub(super) fn new(args: &'a DemoArgs) -> Figures<'a> {
+        Figures { args, curves: Vec::new(), sum: 0.0 }
+    }
+
+    /// Takes what was reached with one size in each case.
+    pub(super) fn row(&mut self, cases: &[Case], row: &Row) {
+        for (case, entry) in cases.iter().zip(&row.entries) {
+            let median = entry.summary().median;
+            if case.strategy == PLAIN && case.rail.is_none() {
+                self.sum = self.sum.max(median);
+            }
+            let label = self.label(case);
+            match self.curves.iter_mut().find(|curve| curve.label == label) {
+                Some(curve) => curve.points.push((row.len, median)),
+                None => {
+                    let (rails, &Case { strategy, in_flight, .. }) = (self.rails(case), case);
+                    let points = vec![(row.len, median)];
+                    self.curves.push(Curve { label, rails, strategy, in_flight, points });
+                }
+            }
+        }
+    }
+
+    fn rails(&self, case: &Case) -> Vec<String> {
+        let names = self.args.rail_names();
+        case.rail.map_or_else(|| names.clone(), |rail| vec![names[rail].clone()])
+    }
+
+    fn label(&self, case: &Case) -> String {
+        let rails = self.rails(case).join(" + ");
+        match case {
+            Case { strategy: PLAIN, .. } => format!("plain sockets, {rails}"),
+            Case { rail: Some(_), .. } => format!("{rails} alone"),
+            Case { in_flight: 1, strategy, .. } => (*strategy).to_string(),
+            Case { in_flight, strategy, .. } => format!("{strategy}, {in_flight} in flight"),
+        }
+    }
+
+    /// Prints everything and writes the picture.
+    pub(super) fn show(&self) -> Result<(), String> {
+        if self.args.json {
+            self.curves.iter().for_each(|curve| self.lines(curve));
+        } else {
+            self.tables();
+        }
+        let path = self.args.out.join("bandwidth.svg");
+        let title = format!("One way over {}", self.args.rail_names().join(" + "));
+        let svg = bandwidth_svg(&title, &self.series()).map_err(|error| error.to_string())?;
+        std::fs::write(&path, svg).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        if !self.args.json {
+            say_line(format_args!("bandwidth over message size: {}", path.display()));
+        }
+        Ok(())
+    }
+
+    fn share(&self, mb_per_s: f64) -> f64 {
+        if self.sum > 0.0 { mb_per_s / self.sum } else { 0.0 }
+    }
+
+    fn lines(&self, curve: &Curve) {
+        for &(bytes, mb_per_s) in &curve.points {
+            let share_of_sum = self.share(mb_per_s);
+            let Curve { rails, strategy, in_flight, .. } = curve;
+            say_json(&Line { rails, strategy, bytes, mb_per_s, share_of_sum, in_flight: *in_flight });
+        }
+    }
+
+    fn tables(&self) {
+        let sizes: Vec<String> = self
+            .curves
+            .first()
+            .map_or_else(Vec::new, |c| c.points.iter().map(|p| bytes(p.0 as u64)).collect());
+        let mut header = vec![""];
+        header.extend(sizes.iter().map(String::as_str));
+        let mut rates = Table::new("one way, MB/s (medians)", &header);
+        let title =
+            format!("share of the sum ({} MB/s: plain sockets on all rails at once)", number(self.sum));
+        let mut shares = Table::new(title, &header);
+        for curve in &self.curves {
+            let cells = |figure: &dyn Fn(f64) -> String| {
+                let figures = curve.points.iter().map(|(_, rate)| figure(*rate));
+                std::iter::once(curve.label.clone()).chain(figures).collect::<Vec<_>>()
+            };
+            rates.row(cells(&number));
+            shares.row(cells(&|rate| format!("{:.2}", self.share(rate))));
+        }
+        say_line(rates);
+        say_line(shares);
+        say_line(
+            "greedy and aggregate_fastest balance whole messages: a message alone on its way uses one rail\n",
+        );
+    }
+
+    /// Curves that lie on top of others (one message on one rail) are left out of the picture.
+    fn series(&self) -> Vec<Series> {
+        let is_drawn = |curve: &&Curve| match curve.strategy {
+            PLAIN => curve.rails.len() > 1,
+            "aggregate" => false,
+            "greedy" | "aggregate_fastest" => curve.in_flight > 1,
+            "fifo" => curve.rails.len() == 1,
+            _ => true,
+        };
+        let series = |curve: &Curve| Series {
+            label: curve.label.clone(),
+            points: curve.points.iter().map(|(len, rate)| (*len as u64, *rate)).collect(),
+        };
+        self.curves.iter().filter(is_drawn).map(series).collect()
+    }
+}

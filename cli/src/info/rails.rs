@@ -1,0 +1,116 @@
+//! Rails: of a session inside a job, else the interfaces that could become rails.
+
+use newmadeleine::{Session, SessionError, Source};
+use nmad_bench::stats::bytes;
+use nmad_bench::table::Table;
+use nmad_drivers::tcp::interfaces;
+use serde::Serialize;
+
+use super::settings::rate;
+
+/// Rank 0 collects host names with this tag.
+const TAG: u64 = 1;
+
+/// A rail, or an interface that could become one.
+#[derive(Debug, Serialize)]
+pub(super) struct Rail {
+    name: String,
+    address: String,
+    /// Nominal or configured speed in bytes per second; none: unknown.
+    bandwidth: Option<u64>,
+    /// Longest packet in bytes; none outside of a job, where nothing is opened.
+    packet: Option<usize>,
+    /// Pieces of user memory that a packet may leave in place.
+    gather: Option<usize>,
+    /// Whether packets may be lost on the way.
+    lossy: Option<bool>,
+    /// Ranks that can be reached over it.
+    peers: Option<u32>,
+}
+
+/// A rank of the job.
+#[derive(Debug, Serialize)]
+pub(super) struct Peer {
+    rank: u32,
+    host: String,
+}
+
+/// The interfaces of this machine that are up.
+pub(super) fn of_machine() -> Result<Vec<Rail>, SessionError> {
+    let system = |source| SessionError::System { what: "list the network interfaces", source };
+    let rail = |interface: nmad_drivers::tcp::Interface| Rail {
+        name: format!("tcp/{}", interface.name),
+        address: format!("{}/{}", interface.address, interface.prefix),
+        bandwidth: Some(interface.bandwidth).filter(|bandwidth| *bandwidth > 0),
+        packet: None,
+        gather: None,
+        lossy: None,
+        peers: None,
+    };
+    Ok(interfaces().map_err(system)?.into_iter().map(rail).collect())
+}
+
+/// The rails that a session has opened.
+pub(super) fn of_session(session: &Session) -> Vec<Rail> {
+    let rail = |rail: newmadeleine::RailInfo| Rail {
+        name: rail.name,
+        address: rail.address,
+        bandwidth: Some(rail.limits.bandwidth).filter(|bandwidth| *bandwidth > 0),
+        packet: Some(rail.limits.packet),
+        gather: Some(rail.limits.gather),
+        lossy: Some(rail.limits.lossy),
+        peers: Some(rail.peers),
+    };
+    session.rails().into_iter().map(rail).collect()
+}
+
+/// Who is there: at rank 0 all ranks, elsewhere nobody.
+pub(super) fn peers(session: &Session) -> Result<Vec<Peer>, SessionError> {
+    let host = host_name();
+    if session.rank() > 0 {
+        session.send(0, TAG, host.as_bytes())?;
+        return Ok(Vec::new());
+    }
+    let mut peers = vec![Peer { rank: 0, host }];
+    let mut buffer = [0; 256];
+    for _ in 1..session.size() {
+        let message = session.recv(Source::Any, TAG, &mut buffer)?;
+        let host = String::from_utf8_lossy(&buffer[..message.len]).into_owned();
+        peers.push(Peer { rank: message.from, host });
+    }
+    peers.sort_by_key(|peer| peer.rank);
+    Ok(peers)
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().chars().take(64).collect()
+}
+
+pub(super) fn table(rails: &[Rail]) -> Table {
+    let is_open = rails.iter().any(|rail| rail.packet.is_some());
+    let title = if is_open { "rails" } else { "interfaces that can become rails" };
+    let mut header = vec!["name", "address", "speed"];
+    if is_open {
+        header.extend(["longest packet", "gather", "loss", "ranks"]);
+    }
+    let mut table = Table::new(title, &header).words([1]);
+    for rail in rails {
+        let address = if rail.address.is_empty() { "-".to_string() } else { rail.address.clone() };
+        let mut cells = vec![rail.name.clone(), address, rail.bandwidth.map_or("unknown".into(), rate)];
+        cells.extend(rail.packet.map(|len| bytes(len as u64)));
+        cells.extend(rail.gather.map(|count| count.to_string()));
+        cells.extend(rail.lossy.map(|lossy| if lossy { "possible" } else { "none" }.to_string()));
+        cells.extend(rail.peers.map(|count| count.to_string()));
+        table.row(cells);
+    }
+    table
+}
+
+pub(super) fn peer_table(peers: &[Peer]) -> Table {
+    let mut table = Table::new("ranks", &["rank", "host"]).words([1]);
+    for Peer { rank, host } in peers {
+        table.row([rank.to_string(), host.clone()]);
+    }
+    table
+}

@@ -1,0 +1,115 @@
+//! The settings in force, each with its variable and its origin.
+
+use newmadeleine::engine::Config;
+use newmadeleine::{Feed, Options};
+use nmad_bench::table::Table;
+use serde::Serialize;
+
+/// One setting.
+#[derive(Debug, Serialize)]
+pub(super) struct Setting {
+    /// Key of the configuration file; its variable is `NMAD_` and the same in capitals.
+    key: &'static str,
+    variable: String,
+    value: String,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Origin {
+    Default,
+    ConfigurationFile,
+    Environment,
+}
+
+impl Origin {
+    fn name(self) -> &'static str {
+        match self {
+            Origin::Default => "default",
+            Origin::ConfigurationFile => "configuration file",
+            Origin::Environment => "environment",
+        }
+    }
+}
+
+/// All settings; see the documentation of [`Options`] for what they mean.
+pub(super) fn of(options: &Options) -> Vec<Setting> {
+    let defaults = Config::default();
+    let bytes = |set: Option<u64>, default: u64| (set.map(|n| n.to_string()), default.to_string());
+    let rails = options.rails.as_ref().map(|rails| {
+        let rails = rails.iter().map(|rail| match rail.bandwidth {
+            0 => rail.interface.clone(),
+            bandwidth => format!("{}={}", rail.interface, rate(bandwidth)),
+        });
+        rails.collect::<Vec<_>>().join(",")
+    });
+    let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
+    let values: [(&'static str, (Option<String>, String)); 9] = [
+        ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
+        ("rails", (rails, "all interfaces that lead to a peer".into())),
+        ("throttle", ((!throttle.is_empty()).then(|| throttle.join(",")), "none".into())),
+        ("feed", (options.feed.map(feed), feed(defaults.feed))),
+        ("eager_max", bytes(options.eager_max.map(|n| n as u64), defaults.eager_max as u64)),
+        ("in_place_min", bytes(options.in_place_min.map(|n| n as u64), defaults.in_place_min as u64)),
+        ("credit", bytes(options.credit, defaults.credit)),
+        ("chunk", bytes(options.chunk, defaults.chunk)),
+        ("trace", (options.trace.as_ref().map(|path| path.display().to_string()), "none".into())),
+    ];
+    values.into_iter().map(|(key, (set, default))| setting(key, set, default)).collect()
+}
+
+fn setting(key: &'static str, set: Option<String>, default: String) -> Setting {
+    let variable = format!("NMAD_{}", key.to_uppercase());
+    // The environment wins over the file, so whatever is set and not from there is from the file.
+    let is_in_environment = std::env::var(&variable).is_ok_and(|value| !value.is_empty());
+    let origin = match &set {
+        _ if is_in_environment => Origin::Environment,
+        Some(_) => Origin::ConfigurationFile,
+        None => Origin::Default,
+    };
+    Setting { key, variable, value: set.unwrap_or(default), origin }
+}
+
+fn feed(feed: Feed) -> String {
+    match feed {
+        Feed::Accumulate => "accumulate".into(),
+        Feed::Prepare => "prepare".into(),
+        Feed::Backlog(bytes) => format!("backlog:{bytes}"),
+    }
+}
+
+/// Bytes per second as network people write them.
+pub(super) fn rate(bandwidth: u64) -> String {
+    match bandwidth as f64 * 8.0 {
+        bits if bits >= 1e9 => format!("{}gbit", bits / 1e9),
+        bits => format!("{}mbit", bits / 1e6),
+    }
+}
+
+pub(super) fn table(settings: &[Setting]) -> Table {
+    let title = "settings (NMAD_CONFIG names another configuration file)";
+    let mut table = Table::new(title, &["key of the file", "variable", "value", "from"]).words([1, 2, 3]);
+    for Setting { key, variable, value, origin } in settings {
+        table.row([key.to_string(), variable.clone(), value.clone(), origin.name().to_string()]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_without_the_environment_is_from_the_file() {
+        let setting = |set: Option<&str>| setting("no_such_key", set.map(str::to_string), "7".into());
+        assert_eq!(setting(None).origin, Origin::Default);
+        assert_eq!((setting(None).value.as_str(), setting(Some("8")).value.as_str()), ("7", "8"));
+        assert_eq!(setting(Some("8")).origin, Origin::ConfigurationFile);
+    }
+
+    #[test]
+    fn rates_are_bits() {
+        assert_eq!((rate(350_000_000).as_str(), rate(62_500).as_str()), ("2.8gbit", "0.5mbit"));
+    }
+}

@@ -1,0 +1,155 @@
+//! What a rail carried from when to when: the posting of an order joined with its end.
+
+use nmad_bench::plot::{RailLane, Span};
+use std::collections::HashMap;
+
+use super::records::{Record, Records, What};
+
+/// Nothing takes longer on its way; what seems to was traced by another clock.
+const LONGEST_NS: u64 = 10_000_000_000;
+
+/// A packet or chunk on a rail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bar {
+    /// Number of the rail among [`Bars::rails`].
+    rail: usize,
+    start_ns: u64,
+    end_ns: u64,
+    len: u64,
+    is_chunk: bool,
+}
+
+/// All that one rank sent, in the order of posting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bars {
+    pub(crate) rails: Vec<String>,
+    list: Vec<Bar>,
+}
+
+/// Where and under which number something passed.
+type Key<'a> = (&'a str, u32, bool);
+
+/// What `sender` posted. An order ends when `receiver` had it, if its trace is there and tells, else when the
+/// rail said that it was sent, which for a socket is when the kernel had taken it. A rail carries one thing
+/// after the other: what is posted while it carries something begins when that ends.
+pub(crate) fn bars(sender: &Records, receiver: Option<&Records>) -> Bars {
+    let rails = sender.rails();
+    let sent = ends(&sender.list, |what| match what {
+        What::Sent => Some(true),
+        _ => None,
+    });
+    let arrived = ends(receiver.map_or(&[], |records| &records.list), |what| match what {
+        What::Landed => Some(true),
+        What::Arrived => Some(false),
+        _ => None,
+    });
+    let mut free_ns = vec![0; rails.len()];
+    let bar = |record: &Record| {
+        let is_chunk = match record.what {
+            What::PostChunk => true,
+            What::PostPacket => false,
+            _ => return None,
+        };
+        let rail = rails.binary_search(&record.rail).ok()?;
+        let arrival = first_after(&arrived, (&record.rail, record.number, is_chunk), record.at_ns);
+        let end_ns =
+            arrival.or_else(|| first_after(&sent, (&record.rail, record.number, true), record.at_ns))?;
+        let start_ns = record.at_ns.max(free_ns[rail]).min(end_ns);
+        free_ns[rail] = end_ns.max(free_ns[rail]);
+        Some(Bar { rail, start_ns, end_ns, len: record.len, is_chunk })
+    };
+    let list = sender.list.iter().filter_map(bar).collect();
+    Bars { rails, list }
+}
+
+/// Times of the records that `is_end` takes, which also says whether it is about a chunk.
+fn ends(list: &[Record], is_end: impl Fn(&What) -> Option<bool>) -> HashMap<Key<'_>, Vec<u64>> {
+    let mut ends: HashMap<Key<'_>, Vec<u64>> = HashMap::new();
+    for record in list {
+        if let Some(is_chunk) = is_end(&record.what) {
+            ends.entry((&record.rail, record.number, is_chunk)).or_default().push(record.at_ns);
+        }
+    }
+    ends
+}
+
+/// A number can come twice, when something was sent again.
+fn first_after(ends: &HashMap<Key<'_>, Vec<u64>>, key: Key<'_>, posted_ns: u64) -> Option<u64> {
+    let plausible = posted_ns..posted_ns.saturating_add(LONGEST_NS);
+    ends.get(&key)?.iter().copied().find(|at| plausible.contains(at))
+}
+
+impl Bars {
+    /// The chunks of each large message of `len` bytes, if messages came one after the other.
+    pub(crate) fn messages(&self, len: u64) -> Vec<Bars> {
+        let mut messages: Vec<Vec<Bar>> = Vec::new();
+        let mut missing = 0;
+        for bar in self.list.iter().filter(|bar| bar.is_chunk) {
+            if missing == 0 {
+                messages.push(Vec::new());
+                missing = len;
+            }
+            missing = missing.saturating_sub(bar.len);
+            messages.last_mut().expect("pushed above").push(*bar);
+        }
+        messages.into_iter().map(|list| Bars { rails: self.rails.clone(), list }).collect()
+    }
+
+    /// As lanes of a picture that begins with the first bar; `names` are added to those of the rails.
+    pub(crate) fn lanes(&self, names: &[String]) -> Vec<RailLane> {
+        let origin = self.list.iter().map(|bar| bar.start_ns).min().unwrap_or(0);
+        self.lanes_since(origin, names)
+    }
+
+    /// As lanes of a picture that begins at `origin_ns`.
+    pub(crate) fn lanes_since(&self, origin_ns: u64, names: &[String]) -> Vec<RailLane> {
+        let us = |at_ns: u64| at_ns.saturating_sub(origin_ns) as f64 / 1e3;
+        let span = |bar: &Bar| Span {
+            start_us: us(bar.start_ns),
+            end_us: us(bar.end_ns),
+            len: bar.len,
+            label: String::new(),
+        };
+        let lane = |(rail, name): (usize, &String)| RailLane {
+            label: names.get(rail).map_or_else(|| name.clone(), |more| format!("{name}, {more}")),
+            spans: self.list.iter().filter(|bar| bar.rail == rail).map(span).collect(),
+        };
+        self.rails.iter().enumerate().map(lane).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(at_us: u64, rail: &str, what: What, number: u32, len: u64) -> Record {
+        let (at_ns, rail) = (at_us * 1000, rail.to_string());
+        Record { at_ns, rail, what, peer: 1, number, len, text: String::new() }
+    }
+
+    fn records(list: Vec<Record>) -> Records {
+        Records { name: "t".into(), list }
+    }
+
+    #[test]
+    fn chunks_last_from_their_posting_to_their_landing() {
+        let sender = records(vec![
+            record(10, "a", What::PostChunk, 1, 60),
+            record(10, "b", What::PostChunk, 1, 40),
+            record(11, "a", What::PostChunk, 2, 100),
+            record(12, "a", What::Sent, 1, 0),
+            record(13, "b", What::Sent, 1, 0),
+            record(14, "a", What::Sent, 2, 0),
+        ]);
+        let receiver =
+            records(vec![record(20, "a", What::Landed, 1, 60), record(40, "a", What::Landed, 2, 100)]);
+        let bars = bars(&sender, Some(&receiver));
+        let messages = bars.messages(100);
+        assert_eq!(messages.len(), 2);
+        let lanes = messages[0].lanes(&["fast".into()]);
+        assert_eq!((lanes[0].label.as_str(), lanes[1].label.as_str()), ("a, fast", "b"));
+        assert_eq!((lanes[0].spans[0].end_us, lanes[1].spans[0].end_us), (10.0, 3.0));
+        // Posted while the rail carried the one before.
+        assert_eq!(messages[1].list[0].start_ns, 20_000);
+    }
+}

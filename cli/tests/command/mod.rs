@@ -1,0 +1,51 @@
+//! Runs the commands as a user does, for a bounded time.
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Nothing that is tested takes longer, on the slowest machine and without optimisation.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What a command left behind.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    /// The lines of standard output as JSON.
+    #[allow(dead_code)]
+    pub fn json(&self) -> Vec<serde_json::Value> {
+        let parse = |line: &str| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}\n{}", self.err))
+        };
+        self.out.lines().map(parse).collect()
+    }
+}
+
+/// Runs `nmad` with these words.
+pub fn nmad(words: &[&str]) -> Ended {
+    run(Command::new(env!("CARGO_BIN_EXE_nmad")).args(words))
+}
+
+/// Runs a command to its end; fails if it takes too long.
+pub fn run(command: &mut Command) -> Ended {
+    // What the tests themselves run under must not change what they see.
+    for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE", "NMAD_TESTBED", "NMAD_STRATEGY", "NMAD_RAILS"] {
+        command.env_remove(name);
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the program is there");
+    let pid = child.id();
+    let (tell, ended) = channel();
+    std::thread::spawn(move || tell.send(child.wait_with_output()));
+    let output = ended.recv_timeout(LIMIT).unwrap_or_else(|_| {
+        let _ = Command::new("kill").arg(pid.to_string()).status();
+        panic!("{command:?} takes longer than {LIMIT:?}")
+    });
+    let output = output.expect("its output can be read");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}

@@ -1,0 +1,123 @@
+//! What runs as several ranks: benchmarks, the demonstration, programs in a testbed.
+
+mod command;
+
+use command::{Ended, nmad};
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_nmad");
+
+/// Whether namespaces are allowed here; if not, says why the test is skipped.
+fn allowed() -> bool {
+    nmad_testbed::available().map_err(|refused| eprintln!("skipped: {refused}")).is_ok()
+}
+
+/// Runs a benchmark as two ranks on this host.
+fn bench(words: &[&str]) -> Ended {
+    let launch = ["run", "-n", "2", "--timeout", "60", PROGRAM, "bench"];
+    nmad(&[&launch[..], words].concat())
+}
+
+fn positive(value: &Value) -> bool {
+    value.as_f64().is_some_and(|figure| figure > 0.0)
+}
+
+#[test]
+fn latency_prints_an_object_for_each_size() {
+    let ended = bench(&["latency", "--size", "8,1KiB", "--repeat", "2", "--json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines = ended.json();
+    assert_eq!(lines.iter().map(|line| line["bytes"].as_u64()).collect::<Vec<_>>(), [Some(8), Some(1024)]);
+    for line in lines {
+        assert_eq!(
+            (&line["bench"], &line["unit"], &line["samples"]),
+            (&"latency".into(), &"us".into(), &2.into())
+        );
+        assert!(positive(&line["median"]) && positive(&line["beside"]["median"]), "{line}");
+    }
+}
+
+#[test]
+fn each_strategy_has_its_line_beside_the_same_plain_sockets() {
+    let words = ["rate", "--repeat", "2", "--json", "--strategy", "fifo,aggregate"];
+    let ended = bench(&words);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines = ended.json();
+    let strategies: Vec<_> = lines.iter().map(|line| line["strategy"].as_str()).collect();
+    assert_eq!(strategies, [Some("fifo"), Some("aggregate")]);
+    assert_eq!(
+        lines[0]["beside"],
+        serde_json::json!({ "difference": lines[0]["beside"]["difference"],
+        "ratio": lines[0]["beside"]["ratio"], "name": "plain", "median": lines[1]["beside"]["median"],
+        "lower": lines[1]["beside"]["lower"], "upper": lines[1]["beside"]["upper"] })
+    );
+}
+
+#[test]
+fn bandwidth_and_multiseg_print_tables() {
+    let ended = bench(&["bandwidth", "--size", "1MiB", "--repeat", "2", "--one-way"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(
+        ended.out.contains("one way over tcp/lo, MB/s") && ended.out.contains("\n1 MiB"),
+        "{}",
+        ended.out
+    );
+    let ended = bench(&["multiseg", "--count", "3", "--repeat", "2"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.out.contains("3 messages") && ended.out.contains("one message"), "{}", ended.out);
+}
+
+#[test]
+fn a_job_that_is_no_pair_is_told_what_to_do() {
+    let ended = nmad(&["run", "-n", "3", "--timeout", "60", PROGRAM, "bench", "latency"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("wants 2 ranks, and the job has 3"), "{}", ended.err);
+}
+
+#[test]
+fn without_a_job_it_starts_itself() {
+    for more in [&["--here"][..], &["--rails", "1gbit"]] {
+        let words = ["bench", "latency", "--size", "8", "--repeat", "2", "--json"];
+        let ended = nmad(&[&words[..], more].concat());
+        assert_eq!(ended.code, Some(0), "{more:?}: {}", ended.err);
+        assert_eq!(ended.json().len(), 1, "{more:?}");
+    }
+}
+
+#[test]
+fn a_testbed_gives_back_the_exit_code_of_the_job_in_it() {
+    if !allowed() {
+        return;
+    }
+    let job = ["run", "-n", "2", "--timeout", "60", "sh", "-c", "test $PMI_RANK = 0 || exit 7"];
+    let ended = nmad(&[&["testbed", "--", PROGRAM][..], &job].concat());
+    assert_eq!(ended.code, Some(7), "{}", ended.err);
+    let names = ["testbed", "--", PROGRAM, "run", "-n", "2", "-l", "hostname"];
+    let ended = nmad(&names);
+    let mut lines: Vec<&str> = ended.out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] host0", "[1] host1"], "{}", ended.err);
+}
+
+#[test]
+fn the_demonstration_tells_shares_and_draws() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("pictures");
+    let ended = nmad(&["demo", "--quick", "--json", "--out", out.to_str().expect("text")]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines = ended.json();
+    for line in &lines {
+        assert!(positive(&line["mb_per_s"]) && positive(&line["share_of_sum"]), "{line}");
+        assert!(line["rails"].is_array() && line["bytes"].is_u64() && line["strategy"].is_string(), "{line}");
+    }
+    let split = |line: &&Value| line["strategy"] == "ratio_split" && line["bytes"].as_u64() >= Some(4 << 20);
+    let split: Vec<&Value> = lines.iter().filter(split).collect();
+    assert_eq!(split[0]["rails"], serde_json::json!(["4gbit", "2.8gbit"]));
+    // Far less than it reaches: a machine under load must not fail here, a rail left alone must.
+    assert!(split.iter().all(|line| line["share_of_sum"].as_f64() > Some(0.5)), "{split:?}");
+    for name in ["bandwidth.svg", "timeline.svg"] {
+        let svg = std::fs::read_to_string(out.join(name)).expect(name);
+        let picture = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(picture.root_element().tag_name().name(), "svg", "{name}");
+    }
+}

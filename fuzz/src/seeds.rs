@@ -1,0 +1,121 @@
+//! The first files of the corpora, which are committed; `--write-seeds` writes them.
+
+use crate::rng::Rng;
+use nmad_wire::{
+    Ack, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, Promise,
+    Proof, Refusal, RefusalCode, Replay, Rts, Welcome, Withdraw, Withdrawn, flags,
+};
+
+/// The first name that a table gives.
+const NAME: u64 = 1 << 32;
+
+fn packet(kind: Kind, frames: &[Frame<'_>]) -> Vec<u8> {
+    let mut bytes = vec![0; Header::LEN];
+    frames.iter().for_each(|frame| frame.encode(&mut bytes));
+    let header = Header { kind, len: bytes.len() as u32, number: 4, ack: 0 };
+    bytes[..Header::LEN].copy_from_slice(&header.encode());
+    bytes
+}
+
+fn eager(seq: u32, flags: u8) -> Eager {
+    Eager { flags, context: 1, tag: 10, seq, len: 8, request: NAME }
+}
+
+fn rts(seq: u32, flags: u8, len: u64) -> Rts {
+    Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, landing: NAME }
+}
+
+fn keys(rails: u8) -> Keys {
+    let mut keys = Keys::default();
+    (0..rails).for_each(|rail| keys.push(rail, u64::from(rail) + 1));
+    keys
+}
+
+/// One file for each kind of frame and packet, and some that are meant to hurt.
+pub fn packets() -> Vec<(String, Vec<u8>)> {
+    let mut files = good_packets();
+    files.extend(bad_packets());
+    files.into_iter().map(|(name, bytes)| (name.to_string(), bytes)).collect()
+}
+
+fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
+    let promise = Promise { context: 3, tag: 30, seq: 1, landing: NAME | 1, len: 50_000, keys: keys(2) };
+    let cts = Cts { request: NAME | 1, landing: NAME, len: 50_000, keys: keys(2) };
+    let one = |frame: Frame<'_>| packet(Kind::Packet, &[frame]);
+    let chunk = ChunkHeader { number: 4, ack: 0, landing: NAME | 1, key: 1, offset: 0, len: 100 };
+    let mut chunk = chunk.encode().to_vec();
+    chunk.resize(ChunkHeader::LEN + 100, 7);
+    vec![
+        ("eager", one(Frame::Eager(eager(2, 0), &[7; 8]))),
+        ("eager-synchronous", one(Frame::Eager(eager(2, flags::FIN), &[7; 8]))),
+        ("eager-unordered", one(Frame::Eager(eager(0, flags::UNORDERED), &[7; 8]))),
+        ("rts", one(Frame::Rts(rts(2, flags::FIN, 50_000)))),
+        ("rts-promised", one(Frame::Rts(rts(2, flags::PROMISED, 50_000)))),
+        ("cts", one(Frame::Cts(cts))),
+        ("promise", one(Frame::Promise(promise))),
+        ("fin", one(Frame::Fin(Fin { request: NAME | 1 }))),
+        ("ack", packet(Kind::Notice, &[Frame::Ack(Ack { beyond: 5 })])),
+        ("credit", one(Frame::Credit(Credit { limit: 1 << 20 }))),
+        ("replay", one(Frame::Replay(Replay { rail: 1, number: 9, frames: &[12, 0] }))),
+        ("link-down", one(Frame::LinkDown(LinkDown { rail: 1 }))),
+        ("withdraw", one(Frame::Withdraw(Withdraw { landing: NAME }))),
+        ("withdrawn", one(Frame::Withdrawn(Withdrawn { landing: NAME, used: false }))),
+        ("bye", one(Frame::Bye)),
+        ("chunk", chunk),
+        ("hello", Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [1; 32] }).encode()),
+        ("welcome", Control::Welcome(Welcome { rail: 0, nonce: [2; 32], mac: [3; 32] }).encode()),
+        ("proof", Control::Proof(Proof { mac: [4; 32] }).encode()),
+        ("refuse", Control::Refuse(Refusal { code: RefusalCode::Secret, text: "another job" }).encode()),
+        ("nothing", packet(Kind::Packet, &[])),
+    ]
+}
+
+fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
+    let one = |frame: Frame<'_>| packet(Kind::Packet, &[frame]);
+    let mut nested = vec![12, 0];
+    for number in 0..40 {
+        let mut outer = Vec::new();
+        Frame::Replay(Replay { rail: 5, number, frames: &nested }).encode(&mut outer);
+        nested = outer;
+    }
+    let mut deep = Header { kind: Kind::Packet, len: 0, number: 4, ack: 0 };
+    deep.len = (Header::LEN + nested.len()) as u32;
+    let mut longest = one(Frame::Bye);
+    longest[..4].copy_from_slice(&nmad_wire::MAX_LEN.to_le_bytes());
+    let mut long_data = one(Frame::Eager(eager(2, 0), &[7; 8]));
+    long_data[Header::LEN + 20..Header::LEN + 24].copy_from_slice(&u32::MAX.to_le_bytes());
+    let outside = ChunkHeader { number: 4, ack: 0, landing: NAME, key: 1, offset: u64::MAX - 100, len: 100 };
+    let early: Vec<Frame<'_>> = (0..200).map(|i| Frame::Rts(rts(3 + i * 1_000, 0, u64::MAX))).collect();
+    let promises: Vec<Frame<'_>> = (0..60)
+        .map(|context| Promise { context, tag: 0, seq: 0, landing: 1, len: 0, keys: keys(0) })
+        .map(Frame::Promise)
+        .collect();
+    let empty = Cts { request: NAME | 1, landing: NAME, len: 0, keys: keys(0) };
+    let lines = Refusal { code: RefusalCode::Rank, text: "one\ntwo\u{1b}[2J" };
+    vec![
+        ("bad-nested", [deep.encode().to_vec(), nested].concat()),
+        ("bad-longest", longest),
+        ("bad-data-length", long_data),
+        ("bad-chunk-outside", [outside.encode().to_vec(), vec![0; 100]].concat()),
+        ("bad-early", packet(Kind::Packet, &early)),
+        ("bad-promises", packet(Kind::Packet, &promises)),
+        ("bad-cts-empty", one(Frame::Cts(empty))),
+        ("bad-seq-twice", packet(Kind::Packet, &[Frame::Rts(rts(9, 0, 1)), Frame::Rts(rts(9, 0, 1))])),
+        ("bad-seq-past", one(Frame::Rts(rts(0, 0, 1)))),
+        ("bad-credit", one(Frame::Credit(Credit { limit: u64::MAX }))),
+        ("bad-refuse", Control::Refuse(lines).encode()),
+        ("bad-fins", packet(Kind::Notice, &[Frame::Fin(Fin { request: NAME }), Frame::Bye])),
+        ("bad-zeros", vec![0; 64]),
+        ("bad-ones", vec![0xff; 64]),
+    ]
+}
+
+/// Scripts of several lengths; what they do is random, and the same every time.
+pub fn scripts() -> Vec<(String, Vec<u8>)> {
+    let script = |number: u64| {
+        let mut rng = Rng::new(number, 0);
+        let len = 60 + 90 * number as usize;
+        (format!("script-{number:02}"), (0..len).map(|_| rng.next() as u8).collect())
+    };
+    (0..20).map(script).collect()
+}

@@ -1,0 +1,300 @@
+//! The cases: what ranks do, and how their jobs end.
+
+use crate::Case;
+use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
+use nmad_testbed::{Rate, What};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const UNEQUAL: &[Rate] = &[Rate::Limited(4_000_000_000), Rate::Limited(2_800_000_000)];
+const ONE: &[Rate] = &[Rate::Unlimited];
+const KILLED: i32 = 128 + 9;
+
+/// A case on this host that ends well.
+const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
+    Case { name, ranks, rails: &[], env: &[], rank, code: 0 }
+}
+
+/// A case of two ranks on two hosts that ends well.
+const fn apart(name: &'static str, rails: &'static [Rate], rank: fn()) -> Case {
+    Case { name, ranks: 2, rails, env: &[], rank, code: 0 }
+}
+
+/// Every case.
+pub const ALL: &[Case] = &[
+    here("everybody says hello to rank 0", 5, hello),
+    here("a rank talks to itself", 1, myself),
+    here("more ranks than cores all talk to all", 8, all_to_all),
+    here("pieces of a message are unpacked one after the other", 2, pieces),
+    here("a message that is too long is an error and loses nothing else", 2, truncated),
+    apart("messages leave while their sender computes", ONE, computes),
+    apart("a process that ends after its last send has sent it", ONE, ends_at_once),
+    apart("a loop of sends without a wait arrives in order", ONE, no_wait),
+    apart("two unequal rails carry one message", UNEQUAL, both_rails),
+    apart("a rail that goes down in the middle loses nothing", UNEQUAL, rail_down),
+    Case { rails: ONE, code: KILLED, ..here("a killed peer is an error within 5 s", 2, peer_killed) },
+    Case { rails: ONE, ..here("a wrong secret is refused on both sides", 2, wrong_secret) },
+    Case {
+        env: &[("NMAD_STRATEGY", "nosuch")],
+        ..here("an unknown strategy is named with the known ones", 1, unknown)
+    },
+    Case { rails: UNEQUAL, env: &[("NMAD_FEED", "prepare")], ..here("prepared packets leave", 2, no_wait) },
+    Case {
+        rails: UNEQUAL,
+        env: &[("NMAD_FEED", "backlog:4096")],
+        ..here("a backlog is released", 2, no_wait)
+    },
+];
+
+fn open() -> Session {
+    Session::open().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()
+}
+
+fn hello() {
+    let session = open();
+    let mut buffer = [0; 16];
+    if session.rank() > 0 {
+        session.send(0, 7, &session.rank().to_le_bytes()).unwrap();
+    } else {
+        let mut seen: Vec<u32> = Vec::new();
+        for _ in 1..session.size() {
+            let message = session.recv(Source::Any, 7, &mut buffer).unwrap();
+            assert_eq!(buffer[..message.len], message.from.to_le_bytes());
+            seen.push(message.from);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2, 3, 4]);
+    }
+    session.close().unwrap();
+}
+
+fn myself() {
+    let session = open();
+    let (small, large) = (pattern(8, 1), pattern(1 << 20, 2));
+    let (mut first, mut second) = (vec![0; 8], vec![0; 1 << 20]);
+    session
+        .scope(|scope| {
+            scope.send(0, 1, &large)?;
+            scope.send(0, 0, &small)?;
+            scope.recv(0, 0, &mut first)?;
+            scope.recv(0, TagMatch::Any, &mut second)?;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((first, second), (small, large));
+}
+
+fn all_to_all() {
+    let session = open();
+    for (round, len) in [8, 5_000, 200_000].into_iter().enumerate() {
+        let out = pattern(len, session.rank() as usize);
+        let mut into = vec![vec![0; len]; session.size() as usize];
+        session
+            .scope(|scope| {
+                for (rank, buffer) in into.iter_mut().enumerate() {
+                    scope.recv(rank as u32, round as u64, buffer)?;
+                    scope.send(rank as u32, round as u64, &out)?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        assert!(into.iter().enumerate().all(|(rank, buffer)| *buffer == pattern(len, rank)));
+    }
+    session.close().unwrap();
+}
+
+fn pieces() {
+    let session = open();
+    let channel = session.channel(3).unwrap();
+    let body = pattern(300_000, 5);
+    if session.rank() == 0 {
+        let service = 42u32.to_le_bytes();
+        let sent = channel.scope(|scope| {
+            let mut message = scope.begin_packing(1, 9)?;
+            let first = scope.pack(&mut message, &service, Hints { priority: 1, ..Hints::default() });
+            let second = scope.pack(&mut message, &body, Hints::default());
+            scope.end(message, &[first, second])
+        });
+        sent.unwrap();
+    } else {
+        let (mut service, mut into) = ([0; 4], vec![0; 300_000]);
+        let taken = channel.scope(|scope| {
+            let mut message = scope.begin_unpacking(Source::Any, 9)?;
+            let first = scope.unpack(&mut message, &mut service);
+            assert_eq!(scope.wait(first)?.len, 4);
+            let second = scope.unpack(&mut message, &mut into);
+            scope.end(message, &[second])
+        });
+        taken.unwrap();
+        assert_eq!((u32::from_le_bytes(service), into), (42, body));
+    }
+    session.close().unwrap();
+}
+
+fn truncated() {
+    let session = open();
+    for len in [100, 300_000] {
+        if session.rank() == 0 {
+            session.send(1, 1, &pattern(len, 1)).unwrap();
+            session.send(1, 1, &pattern(10, 2)).unwrap();
+        } else {
+            let mut buffer = [0; 50];
+            let error = session.recv(0, 1, &mut buffer).unwrap_err();
+            assert!(matches!(error, SessionError::Truncated { from: 0, capacity: 50, .. }), "{error}");
+            assert_eq!(buffer[..], pattern(len, 1)[..50]);
+            assert_eq!(session.recv(0, 1, &mut buffer).unwrap().len, 10);
+        }
+    }
+    session.close().unwrap();
+}
+
+/// The sender makes no call for a second after two sends; both must be there long before it ends.
+fn computes() {
+    let session = open();
+    if session.rank() == 0 {
+        let data = pattern(8, 1);
+        session.recv(1, 0, &mut []).unwrap();
+        session
+            .scope(|scope| {
+                scope.send(1, 1, &data)?;
+                scope.send(1, 2, &data)?;
+                let until = Instant::now() + Duration::from_secs(1);
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+                Ok(())
+            })
+            .unwrap();
+        session.send(1, 3, &[]).unwrap();
+    } else {
+        session.send(0, 0, &[]).unwrap();
+        let mut buffer = [0; 8];
+        for tag in [1, 2] {
+            session.recv(0, tag, &mut buffer).unwrap();
+        }
+        assert!(session.probe(0, 3).is_none(), "both are here while the sender still computes");
+        session.recv(0, 3, &mut []).unwrap();
+    }
+    session.close().unwrap();
+}
+
+fn ends_at_once() {
+    let session = open();
+    if session.rank() == 0 {
+        session.recv(1, 0, &mut []).unwrap();
+        (0..100).for_each(|i| session.send(1, i, &pattern(1000, i as usize)).unwrap());
+        // Dropped, not closed.
+    } else {
+        session.send(0, 0, &[]).unwrap();
+        let mut buffer = vec![0; 1000];
+        for tag in 0..100 {
+            session.recv(0, tag, &mut buffer).unwrap();
+            assert_eq!(buffer, pattern(1000, tag as usize));
+        }
+        session.close().unwrap();
+    }
+}
+
+fn no_wait() {
+    let session = open();
+    let count = 20_000;
+    if session.rank() == 0 {
+        let data: Vec<[u8; 4]> = (0..count as u32).map(u32::to_le_bytes).collect();
+        let sent = session.scope(|scope| data.iter().try_for_each(|word| scope.send(1, 1, word).map(drop)));
+        sent.unwrap();
+    } else {
+        let mut word = [0; 4];
+        for expected in 0..count as u32 {
+            session.recv(0, 1, &mut word).unwrap();
+            assert_eq!(u32::from_le_bytes(word), expected);
+        }
+    }
+    session.close().unwrap();
+}
+
+fn both_rails() {
+    let session = open();
+    session.set_strategy(None, "iso_split").unwrap();
+    let data = pattern(8 << 20, 3);
+    if session.rank() == 0 {
+        session.recv(1, 0, &mut []).unwrap();
+        session.send(1, 1, &data).unwrap();
+        let carried: Vec<u64> =
+            session.rails().iter().take(2).map(|rail| rail.counters.chunk_bytes).collect();
+        assert_eq!(carried, [4 << 20, 4 << 20]);
+    } else {
+        // A small message first, so that both links are open.
+        session.send(0, 0, &[]).unwrap();
+        let mut buffer = vec![0; 8 << 20];
+        session.recv(0, 1, &mut buffer).unwrap();
+        assert!(buffer == data);
+    }
+    session.close().unwrap();
+}
+
+fn rail_down() {
+    let session = open();
+    let (count, len) = (60, 2 << 20);
+    for message in 0..count {
+        if session.rank() == 0 {
+            if message == 20 {
+                nmad_testbed::set(None, 1, What::Down).unwrap_or_else(|e| panic!("{e}"));
+            }
+            session.send(1, 1, &pattern(len, message)).unwrap_or_else(|e| panic!("{e}"));
+        } else {
+            let mut buffer = vec![0; len];
+            session.recv(0, 1, &mut buffer).unwrap_or_else(|e| panic!("{e}"));
+            assert!(buffer == pattern(len, message), "message {message} is whole");
+        }
+    }
+    session.close().unwrap();
+}
+
+fn peer_killed() {
+    let session = open();
+    if session.rank() == 1 {
+        session.send(0, 1, b"here").unwrap();
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+    }
+    ignore_termination();
+    session.recv(1, 1, &mut [0; 4]).unwrap();
+    let begun = Instant::now();
+    let error = session.recv(1, 2, &mut [0; 4]).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let error = session.send(1, 2, &[]).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
+}
+
+/// The launcher ends the rest of a job when a rank dies; this rank wants to see it first.
+fn ignore_termination() {
+    let set = signal_hook::flag::register(signal_hook::consts::SIGTERM, Default::default());
+    set.expect("the signal may be caught");
+}
+
+/// Rank 1 joins with another secret than the job's: neither side talks to the other, and both say why.
+fn wrong_secret() {
+    const AGAIN: &str = "NMAD_TEST_AGAIN";
+    if std::env::var_os("PMI_RANK").is_some_and(|rank| rank == "1") && std::env::var_os(AGAIN).is_none() {
+        let own = std::env::current_exe().expect("this program has a path");
+        let error = Command::new(own).env(AGAIN, "1").env("NMAD_SECRET", "5a".repeat(32)).exec();
+        panic!("{error}");
+    }
+    let session = open();
+    let other = 1 - session.rank();
+    let error = session.send(other, 1, b"anybody there?").unwrap_err();
+    let SessionError::PeerLost { rank, why } = error else { panic!("{error}") };
+    assert!(rank == other && why.contains("secret"), "{why}");
+    // The other side shall hear it too.
+    session.node().wait_for(Duration::from_secs(2), |_| false);
+}
+
+fn unknown() {
+    let error = Session::open_with(&Options::load().unwrap()).err().expect("no such strategy").to_string();
+    assert!(error.contains("nosuch") && error.contains("iso_split"), "{error}");
+}

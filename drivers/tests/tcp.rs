@@ -224,7 +224,7 @@ fn without_an_address_the_link_is_lost_at_once() {
     assert!(!a.know(PeerId(1), 0, "10.1.2.3/24:77"), "another subnet");
     assert!(!a.know(PeerId(1), 0, "nonsense"));
     a.post(Order::Connect { to: PeerId(1) });
-    assert!(until(&mut [&mut a], "lost").contains("none of its addresses"));
+    assert!(until(&mut [&mut a], "lost").contains("has no address on the subnet"));
     a.post(Order::Connect { to: PeerId(0) });
     assert!(until(&mut [&mut a], "lost").contains("itself"));
 }

@@ -106,7 +106,7 @@ impl Attempt {
     fn reach(&mut self, around: &Around<'_>) -> Step {
         let count = around.known.len();
         if count == 0 {
-            return Step::Failed("none of its addresses is on the subnet of this rail".into());
+            return Step::Failed("has no address on the subnet of this rail".into());
         }
         let to = around.known[self.tries % count];
         let config = around.config;
@@ -159,18 +159,23 @@ impl Attempt {
             Heard::Message(Control::Welcome(welcome)) => welcome,
             Heard::Message(Control::Refuse(refusal)) if refusal.code == RefusalCode::Crossed => {
                 self.stage = Stage::Resting { until_ms: around.now_ms + CROSSED_MS };
-                self.last = Some("it is connecting to us itself".into());
+                self.last = Some("it was connecting to us itself".into());
                 return Step::On;
             }
             Heard::Message(Control::Refuse(refusal)) => {
                 return Step::Failed(format!("refused the link: {}", refusal.text));
             }
-            Heard::Message(_) => return Step::Failed("it answered a hello out of turn".into()),
+            Heard::Message(_) => return Step::Failed("answered a hello out of turn".into()),
             Heard::Ended => return self.again(&to, Errno::CONNRESET, around),
             Heard::Failed(e) => return self.again(&to, e, around),
-            Heard::OtherVersion(theirs) => return Step::Failed(mixed("it", theirs, "this side", VERSION)),
+            Heard::OtherVersion(theirs) => {
+                return Step::Failed(mixed("", theirs, "this side", VERSION).trim_start().into());
+            }
             Heard::Foreign(e) => {
-                return Step::Failed(format!("{} is not a process of this job: {e}", to.address.socket));
+                return Step::Failed(format!(
+                    "is not at {}, where something else answers: {e}",
+                    to.address.socket
+                ));
             }
         };
         let Some(ends) = Ends::from_welcome(hello, &welcome, secret) else {
@@ -197,8 +202,8 @@ impl Attempt {
     fn again(&mut self, to: &Known, e: Errno, around: &Around<'_>) -> Step {
         let at = to.address.socket;
         let why = match e {
-            Errno::CONNREFUSED => format!("nobody listens at {at} (has it died?)"),
-            e => format!("{at} cannot be reached from {}: {e}", around.config.address()),
+            Errno::CONNREFUSED => format!("is gone: nobody listens at {at} (has it died?)"),
+            e => format!("cannot be reached at {at} from {}: {e}", around.config.address()),
         };
         if self.tries >= TRIES * around.known.len() {
             return Step::Failed(why);
@@ -216,7 +221,7 @@ impl Attempt {
         let there = around.known.first().map_or("it".into(), |known| known.address.socket.ip().to_string());
         let hint = format!("did not answer within {bound:?} (is {there} reachable from {here}?)");
         match &self.last {
-            Some(last) => format!("{hint}; {last}"),
+            Some(last) => format!("{hint}; before: {last}"),
             None => hint,
         }
     }

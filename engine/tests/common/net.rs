@@ -125,7 +125,7 @@ impl Net {
             if quiet > 4 && next.is_none() {
                 return;
             }
-            assert!(quiet < 3_000, "something is due, but never happens");
+            assert!(quiet < 3_000, "something is due, but never happens: {}", self.views());
             // What is due although nothing comes of it is waited for in longer and longer steps.
             let step = 1_000 << (quiet / 4).min(14);
             self.now = match next {
@@ -134,6 +134,18 @@ impl Net {
             };
         }
         panic!("the network does not come to rest");
+    }
+
+    /// What can be seen of every host, for messages of failures.
+    pub fn views(&self) -> String {
+        let mut text = format!("now {}", self.now);
+        for (at, host) in self.hosts.iter().enumerate() {
+            text += &format!("\nhost {at}: due {:?}", host.engine.next_deadline().map(Instant::as_ns));
+            let peers = (0..self.hosts.len() as u32).map(PeerId);
+            let views = peers.filter_map(|peer| Some((peer.0, host.engine.peer_view(peer)?)));
+            views.for_each(|(peer, view)| text += &format!("\n    to {peer}: {view:?}"));
+        }
+        text
     }
 
     /// When something arrives or is due.

@@ -246,7 +246,12 @@ impl MemoryRail {
         let now = wires.now;
         let mut found = Vec::new();
         for (&(rail, from, to), queue) in &mut wires.under_way {
-            if (rail, to) == (self.number, self.me) && self.up.contains(&from) && !self.lost.contains(&from) {
+            if (rail, to) != (self.number, self.me) {
+                continue;
+            }
+            if self.lost.contains(&from) {
+                queue.clear();
+            } else if self.up.contains(&from) {
                 let later = queue.split_off(&(now + 1, 0));
                 found.extend(std::mem::replace(queue, later).into_values().map(|item| (from, item)));
             }

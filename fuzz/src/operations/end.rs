@@ -3,7 +3,7 @@
 use super::ledger::Receive;
 use super::world::World;
 use crate::runner::say;
-use nmad_engine::{Context, Error, PeerId, Source, TagMatch};
+use nmad_engine::{Context, Error, Source, TagMatch};
 
 impl World {
     pub(super) fn settle(&mut self) {
@@ -49,11 +49,8 @@ impl World {
         self.take_back();
         self.receive_the_rest();
         self.settle();
+        say(format_args!("{}", self.net.views()));
         for (index, host) in self.net.hosts.iter().enumerate() {
-            for peer in (0..self.hosts).map(PeerId) {
-                let (view, due) = (host.engine.peer_view(peer), host.engine.next_deadline());
-                say(format_args!("{index}: {peer:?} {view:?}, due {due:?} at {}", self.net.now));
-            }
             host.notices.iter().for_each(|notice| say(format_args!("{index}: {notice:?}")));
             assert_eq!(host.engine.unexpected(), 0, "host {index}");
             assert_eq!(host.engine.pending(), 0, "requests of host {index} that never end");

@@ -19,7 +19,7 @@ const BYTES_MAX: usize = 4 << 20;
 
 pub struct World {
     pub(super) net: Net,
-    pub(super) hosts: u32,
+    hosts: u32,
     rails: usize,
     pub(super) ledger: Ledger,
     /// Host, place of the first receive, next piece.

@@ -120,6 +120,10 @@ impl Engine {
         self.rails[rail.index()].counters.packets_in += 1;
         match header.kind {
             Kind::Packet => {
+                let link = self.peer(from).and_then(|peer| peer.link(rail));
+                if link.is_some_and(|link| link.rx.is_impossible(header.number)) {
+                    return Err("number impossibly far ahead");
+                }
                 if !self.on_number(now, rail, from, header.number, header.ack) {
                     return Ok(());
                 }
@@ -146,7 +150,7 @@ impl Engine {
                 Frame::Eager(eager, data) => self.on_eager(from, eager, data)?,
                 Frame::Rts(rts) => self.on_rts(from, rts)?,
                 Frame::Cts(cts) => self.on_cts(from, cts)?,
-                Frame::Promise(promise) => self.on_promise(from, promise),
+                Frame::Promise(promise) => self.on_promise(from, promise)?,
                 Frame::Fin(fin) => self.on_fin(from, fin)?,
                 // An acknowledgement in a replay is about a link that is dead.
                 Frame::Ack(_) if depth > 0 => {}

@@ -4,6 +4,7 @@
 use super::arrive::is_notice;
 use super::dispatch::frames_of;
 use super::peer::Standing;
+use super::rendezvous::NO_KEY;
 use super::{Engine, Notice};
 use crate::collect::request::{Error, Request, Source};
 use crate::collect::window::Entry;
@@ -118,6 +119,9 @@ impl Engine {
             self.notices.push_back(Notice { peer: id, text });
         }
         self.move_over(rail, id, lost);
+        if self.has_useless_grant(id) {
+            return self.violate(id, NO_KEY);
+        }
         self.meet(id);
         self.make_ready(id);
     }
@@ -162,6 +166,15 @@ impl Engine {
                 self.tell_keys(landing);
             }
         }
+    }
+
+    /// Whether a body waits for a rail that the peer has given no key for, and no other is left.
+    fn has_useless_grant(&self, id: PeerId) -> bool {
+        let Some(peer) = self.peer(id) else { return false };
+        peer.bodies.iter().any(|body| match self.requests.get(body.request.0) {
+            Some(Request::Large(outgoing)) => outgoing.grant.is_some_and(|grant| !peer.can_use(&grant.keys)),
+            _ => false,
+        })
     }
 
     fn resubmit(&mut self, id: PeerId, frames: Vec<u8>) {

@@ -133,6 +133,13 @@ impl Peer {
         }
     }
 
+    /// Whether some rail that is left, or still to open, may carry chunks to a landing with these keys.
+    pub(super) fn can_use(&self, keys: &nmad_wire::Keys) -> bool {
+        let usable = |link: &Link| link.remote.is_none_or(|remote| keys.get(remote).is_some());
+        self.links.iter().any(|link| link.state != State::Dead && usable(link))
+            && keys.iter().next().is_some()
+    }
+
     /// The rail as a strategy sees it.
     #[inline]
     pub(super) fn view(&self, id: RailId, rail: &Rail) -> RailView {

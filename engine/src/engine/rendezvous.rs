@@ -14,6 +14,8 @@ use crate::transfer::rail::Opening;
 use alloc::vec::Vec;
 use nmad_wire::{Cts, Fin, Frame, Promise, Rts, Withdraw, Withdrawn, flags};
 
+/// A grant that nobody can use.
+pub(super) const NO_KEY: &str = "landing without a key for any rail that is left";
 /// Promises that one peer may have here; more are not kept, and cost no more than a handshake.
 const PROMISES_MAX: usize = 1024;
 
@@ -124,6 +126,9 @@ impl Engine {
             return Ok(());
         }
         let grant = Grant { landing: LandingId(cts.landing), len: cts.len, keys: cts.keys };
+        if !self.peer(from).is_some_and(|peer| peer.can_use(&grant.keys)) {
+            return Err(NO_KEY);
+        }
         self.grant(RequestId(cts.request), grant);
         Ok(())
     }
@@ -302,7 +307,16 @@ impl Engine {
 
     /// The peer has a landing open for a message that we have perhaps not sent yet. A promise is of use if
     /// nothing of the flow went since it was made, or just the request that it answers.
-    pub(super) fn on_promise(&mut self, from: PeerId, promise: Promise) {
+    pub(super) fn on_promise(&mut self, from: PeerId, promise: Promise) -> Result<(), &'static str> {
+        let Some(peer) = self.peer_mut(from) else { return Ok(()) };
+        if !peer.can_use(&promise.keys) {
+            return Err(NO_KEY);
+        }
+        self.keep_promise(from, promise);
+        Ok(())
+    }
+
+    fn keep_promise(&mut self, from: PeerId, promise: Promise) {
         let Some(peer) = self.peer_mut(from) else { return };
         let flow = peer.flows.of(promise.context);
         if flow.relaxed {

@@ -38,6 +38,8 @@ pub(super) fn proportional(
     rails: &[RailView],
     weight: impl Fn(&RailView) -> u64,
 ) -> Vec<(RailId, u64)> {
+    // No network is that fast; the product below stays within 128 bits.
+    let weight = |rail: &RailView| weight(rail).min(1 << 56);
     let sum: u128 = rails.iter().map(|rail| u128::from(weight(rail))).sum();
     let (mut before, mut given) = (0u128, 0);
     let share = |rail: &RailView| {

@@ -159,6 +159,12 @@ impl Arrivals {
         }
     }
 
+    /// Whether no sender can have come to this number yet.
+    pub(crate) fn is_impossible(&self, number: u32) -> bool {
+        let ahead = number.wrapping_sub(self.below);
+        (FAR_MAX..1 << 31).contains(&ahead)
+    }
+
     fn accept_ahead(&mut self, number: u32, ahead: u32) -> bool {
         if ahead >= FAR_MAX {
             return false;

@@ -138,7 +138,7 @@ impl Net {
 
     /// What can be seen of every host, for messages of failures.
     pub fn views(&self) -> String {
-        let mut text = format!("now {}", self.now);
+        let mut text = format!("now {}, waiting {:?}", self.now, self.lent.keys());
         for (at, host) in self.hosts.iter().enumerate() {
             text += &format!("\nhost {at}: due {:?}", host.engine.next_deadline().map(Instant::as_ns));
             let peers = (0..self.hosts.len() as u32).map(PeerId);

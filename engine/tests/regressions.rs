@@ -130,6 +130,23 @@ fn a_promise_used_by_a_message_that_has_to_wait_for_an_earlier_one_is_not_withdr
 }
 
 #[test]
+fn a_receive_that_is_cancelled_before_its_promise_left_promises_nothing() {
+    let mut net = Net::pair(1, Config::default());
+    net.recv(1, from(0), 0, exact(2), LONG);
+    net.send(0, 1, 0, 2, &pattern(LONG, 1));
+    net.settle();
+    let (promised, _) = net.recv(1, from(0), 0, exact(2), LONG);
+    assert!(net.cancel(1, promised));
+    net.settle();
+    assert_eq!(net.result(1, promised), Some(Err(Error::Cancelled)));
+    net.send(0, 1, 0, 2, &pattern(LONG, 2));
+    net.settle();
+    let recv = net.recv(1, from(0), 0, exact(2), LONG);
+    net.settle();
+    assert!(net.got(1, recv, &pattern(LONG, 2)));
+}
+
+#[test]
 fn when_the_first_piece_is_cancelled_the_others_end_too() {
     let mut net = Net::pair(1, Config::default());
     let engine = &mut net.hosts[1].engine;

@@ -16,6 +16,7 @@ fn allowed() -> bool {
 
 fn nmad(words: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
+    command.env_remove("NMAD_TESTBED");
     command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

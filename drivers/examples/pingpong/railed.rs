@@ -61,6 +61,7 @@ impl Railed {
         while !done(&self.seen) {
             let seen = &mut self.seen;
             self.rail.poll(&mut |event| match event {
+                Event::Moved { .. } => {}
                 Event::Up { .. } => seen.up += 1,
                 Event::Sent { packet, .. } => {
                     seen.sent += 1;

@@ -114,7 +114,7 @@ impl World {
         let place = self.place(side);
         let Side { rail, seen, .. } = &mut self.sides[place];
         if let Some(rail) = rail {
-            rail.poll(&mut |event| seen.push(note(event)));
+            rail.poll(&mut |event| seen.extend(note(event)));
         }
     }
 
@@ -219,8 +219,9 @@ pub fn packet(number: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
-fn note(event: Event<'_>) -> Seen {
-    match event {
+fn note(event: Event<'_>) -> Option<Seen> {
+    Some(match event {
+        Event::Moved { .. } => return None,
         Event::Up { peer, remote } => Seen::Up(peer, remote),
         Event::Arrived { from, packet } => Seen::Arrived(from, packet.to_vec()),
         Event::Landed { number, ack, landing, offset, len, kept, .. } => {
@@ -229,7 +230,7 @@ fn note(event: Event<'_>) -> Seen {
         }
         Event::Sent { number, packet, .. } => Seen::Sent(number, packet.is_some()),
         Event::Lost { why, unsent, .. } => Seen::Lost(why, unsent.iter().map(number).collect()),
-    }
+    })
 }
 
 fn number(order: &Order) -> u32 {

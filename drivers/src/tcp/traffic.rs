@@ -9,7 +9,7 @@ use super::hot::Hot;
 use super::link::{Link, Watched};
 use super::peers::Peers;
 use super::read::{Brought, Ended, read};
-use super::stream::{Broken, Place};
+use super::stream::{Broken, Place, Stream};
 use super::watch::{Token, Watch};
 use super::{PACKET, now_ms};
 use crate::landings::Landings;
@@ -265,6 +265,7 @@ impl Traffic {
     fn write(&mut self, index: usize) {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return };
+        let before = link.out.written();
         let written = link.out.write(link.socket.as_fd(), &mut self.staging, &mut self.sent);
         if !link.lists.unproven {
             link.lists.unproven = true;
@@ -279,6 +280,9 @@ impl Traffic {
             self.lists.blocked.push(index);
         }
         link.lists.blocked = blocked;
+        if blocked && link.out.written() != before {
+            self.news.push(Event::Moved { peer: peer.id });
+        }
     }
 
     #[inline(never)]
@@ -311,6 +315,9 @@ impl Traffic {
                     return true;
                 }
             }
+        }
+        if !matches!(link.stream, Stream::Between) {
+            report(Event::Moved { peer: id });
         }
         self.vain = 0;
         link.reads += 1;

@@ -71,6 +71,11 @@ impl Outbox {
         self.queue.is_empty()
     }
 
+    /// How much of the first order and how many orders are left: changes whenever something was written.
+    pub fn written(&self) -> (usize, u64) {
+        (self.queue.len(), self.written)
+    }
+
     /// Gives the kernel as much as it takes; orders that it has taken as a whole go to `sent`.
     #[inline]
     pub fn write(

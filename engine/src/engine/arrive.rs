@@ -35,6 +35,7 @@ impl Engine {
                     self.violate(from, why);
                 }
             }
+            Event::Moved { .. } => {}
             Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
             Event::Lost { peer, why, unsent } => self.on_lost(rail, peer, &why, unsent),
         }

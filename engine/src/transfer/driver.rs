@@ -121,6 +121,12 @@ pub enum Event<'a> {
         /// The packet, given back; none for a chunk.
         packet: Option<Packet>,
     },
+    /// Bytes went to or came from a peer without anything being complete. Tells who waits that it is worth
+    /// looking again at once; nothing else depends on it.
+    Moved {
+        /// The peer.
+        peer: PeerId,
+    },
     /// The link to a peer is gone, or could not be opened within the rail's bound.
     Lost {
         /// The peer.

@@ -121,6 +121,10 @@ impl<'a> Control<'a> {
     /// # Errors
     /// Wrong magic, unknown message, missing or surplus bytes, a refusal that is not UTF-8.
     pub fn decode(packet: &'a [u8]) -> Result<Control<'a>, Malformed> {
+        let header = Header::decode(packet)?;
+        if header.kind != Kind::Control || header.len as usize != packet.len() {
+            return Err(Malformed("not a whole control message"));
+        }
         let mut c = Cursor::new(packet);
         c.take(Header::LEN, "control message cut short")?;
         if c.array::<4>("control message cut short")? != MAGIC {
@@ -145,7 +149,7 @@ impl<'a> Control<'a> {
                 nonce: c.array("welcome cut short")?,
                 mac: c.array("welcome cut short")?,
             }),
-            3 => Control::Proof(Proof { mac: c.array("proof cut short")? }),
+            3 if detail == 0 => Control::Proof(Proof { mac: c.array("proof cut short")? }),
             4 => return refusal(detail, c.rest()).map(Control::Refuse),
             _ => return Err(Malformed("unknown control message")),
         };

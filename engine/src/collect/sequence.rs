@@ -66,6 +66,11 @@ impl Flow {
         !self.early.is_empty()
     }
 
+    /// Whether a message that waits for earlier ones uses this promised landing.
+    pub(crate) fn uses(&self, landing: u64) -> bool {
+        self.early.values().any(|early| early.landing == landing)
+    }
+
     /// The next message in order, if it is already there.
     #[inline]
     pub(crate) fn next_early(&mut self) -> Option<Early> {

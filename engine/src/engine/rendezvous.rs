@@ -275,6 +275,10 @@ impl Engine {
             None => {
                 let Some(Request::Recv(recv)) = self.requests.get(landing.request.0) else { return };
                 let (Context(context), TagMatch::Exact(tag)) = (recv.context, recv.tag) else { return };
+                // Cancelled before anybody was told: the peer answers that it knows nothing of it.
+                if recv.withdrawn {
+                    return;
+                }
                 let Some(peer) = self.peer_mut(from) else { return };
                 let seq = peer.flows.of(context).recv_next;
                 Frame::Promise(Promise { context, tag: tag.0, seq, landing: id.0, len, keys })
@@ -372,7 +376,11 @@ impl Engine {
         let Some(landing) = self.landings.get(answer.landing).filter(|l| l.from == from) else { return };
         let request = landing.request;
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
-        if let (Some(place), true, false) = (recv.posted, recv.withdrawn, answer.used) {
+        let (posted, withdrawn, context) = (recv.posted, recv.withdrawn, recv.context.0);
+        let Some(peer) = self.peer_mut(from) else { return };
+        // The message may be here already, behind an earlier one of its flow; its sender knows it no more.
+        let used = answer.used || peer.flows.of(context).uses(answer.landing);
+        if let (Some(place), true, false) = (posted, withdrawn, used) {
             self.matching.retract(place);
             self.close_landing(LandingId(answer.landing));
             self.fail_request(request, Error::Cancelled);

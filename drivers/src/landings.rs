@@ -37,6 +37,11 @@ impl Landings {
         self.open.remove(&landing).map(|landing| landing.from)
     }
 
+    /// The key of a landing, if it is open for this peer.
+    pub fn key(&self, from: PeerId, landing: LandingId) -> Option<Key> {
+        self.open.get(&landing).filter(|landing| landing.from == from).map(|landing| landing.key)
+    }
+
     /// Whether none is open.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()

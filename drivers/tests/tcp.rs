@@ -27,6 +27,7 @@ fn poll(rail: &mut TcpRail) -> Vec<String> {
             Event::Up { peer, .. } => format!("up {}", peer.0),
             Event::Lost { why, .. } => format!("lost: {why}"),
             Event::Arrived { packet, .. } => format!("arrived {}", packet.len()),
+            Event::Pushed { len, .. } => format!("pushed {len}"),
             Event::Sent { number, .. } => format!("sent {number}"),
             Event::Landed { number, .. } => format!("landed {number}"),
         });

@@ -111,7 +111,16 @@ impl Driver for ChannelRail {
     }
     fn limits(&self) -> Limits {
         let (packet, chunk) = (16 << 10, 1 << 30);
-        Limits { packet, chunk, gather: 4, depth: DEPTH, lossy: false, bandwidth: 0, latency_ns: 0 }
+        Limits {
+            packet,
+            chunk,
+            gather: 4,
+            depth: DEPTH,
+            lossy: false,
+            pushes: false,
+            bandwidth: 0,
+            latency_ns: 0,
+        }
     }
     fn open(&mut self, landing: LandingId, _: PeerId, into: Segments) -> Key {
         // Each key once, so that late chunks never fall into a landing that came after theirs.

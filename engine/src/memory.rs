@@ -4,8 +4,11 @@
 //! lifetime can express for an MPI or C caller. So the promise is made once, where segments are made
 //! ([`Segments::from_raw`], [`Segments::from_list`]), and everything else in the engine is safe code.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::UnsafeCell;
 
 /// A contiguous piece of user memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +170,30 @@ impl Segments {
         // SAFETY: valid for reading by the promise of the maker, for as long as the request runs; the
         // request holds these segments.
         self.iter().map(|p| unsafe { core::slice::from_raw_parts(p.start, p.len) })
+    }
+}
+
+/// Memory of the engine's own, for data that arrives before anybody has asked for it.
+///
+/// Whoever makes segments of it keeps the buffer until no rail uses them.
+#[derive(Debug)]
+pub struct Buffer(Box<[UnsafeCell<u8>]>);
+
+// SAFETY: as for segments, which are the only way to its bytes.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    pub(crate) fn new(len: usize) -> Buffer {
+        let zeros: Box<[u8]> = vec![0; len].into();
+        // SAFETY: a cell has the layout of what is in it; the box is rebuilt from its own pointer.
+        Buffer(unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [UnsafeCell<u8>]) })
+    }
+
+    pub(crate) fn segments(&self) -> Segments {
+        let start = UnsafeCell::raw_get(self.0.as_ptr());
+        // SAFETY: valid as long as the buffer, which its landing keeps until the rails have closed it; the
+        // cells may be written through a shared reference.
+        unsafe { Segments::from_raw(start, self.0.len()) }
     }
 }
 

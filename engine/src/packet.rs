@@ -27,9 +27,20 @@ pub struct LandingId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(pub u64);
 
+impl Key {
+    /// The key of a pushed chunk: its sender knows no landing yet and names its own request instead. No
+    /// driver gives this key out.
+    pub const PUSH: Key = Key(u64::MAX);
+}
+
 /// A request, until its completion was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
+
+impl RequestId {
+    /// No request has this name.
+    pub const NONE: RequestId = RequestId(0);
+}
 
 /// Header and frames of one packet, with large data left where it lies.
 #[derive(Debug, Default)]

@@ -86,7 +86,11 @@ fn errands(engine: &mut Engine, rails: &mut [Box<dyn Driver>]) {
                     let key = rail.open(landing, from, into);
                     engine.opened(id, landing, key);
                 }
-                Opening::Close(landing) => rail.close(landing),
+                Opening::Accept(from, landing) => rail.accept(from, landing),
+                Opening::Close(landing, memory) => {
+                    rail.close(landing);
+                    drop(memory);
+                }
             }
         }
         let mut posted = false;

@@ -149,7 +149,7 @@ fn eager(seq: u32, len: u32) -> Eager {
 }
 
 fn rts(seq: u32) -> Rts {
-    Rts { flags: 0, context: 0, tag: 9, seq, len: 1, request: 1, landing: 0 }
+    Rts { flags: 0, context: 0, tag: 9, seq, len: 1, request: 1, landing: 0, pushed: 0 }
 }
 
 #[test]

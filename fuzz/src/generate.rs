@@ -124,9 +124,11 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             return Frame::Eager(eager, &data).encode(out);
         }
         2 | 3 => {
-            let (flags, len) = (rng.below(8) as u8, rng.of(&[0, 1, 50_000, 60_000, u64::MAX]));
+            let (flags, len) = (rng.below(16) as u8, rng.of(&[0, 1, 50_000, 60_000, u64::MAX]));
+            let pushed = rng.of(&[0, 1, len / 2, len, u64::MAX]);
             let (context, tag, seq) = (context(rng), tag(rng), seq(rng));
-            Frame::Rts(Rts { flags, context, tag, seq, len, request: field(rng), landing: field(rng) })
+            let (request, landing) = (field(rng), field(rng));
+            Frame::Rts(Rts { flags, context, tag, seq, len, request, landing, pushed })
         }
         4 | 5 => Frame::Cts(Cts {
             request: field(rng),

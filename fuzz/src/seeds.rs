@@ -22,7 +22,7 @@ fn eager(seq: u32, flags: u8) -> Eager {
 }
 
 fn rts(seq: u32, flags: u8, len: u64) -> Rts {
-    Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, landing: NAME }
+    Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, landing: NAME, pushed: len.min(1) }
 }
 
 fn keys(rails: u8) -> Keys {

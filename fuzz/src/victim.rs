@@ -7,12 +7,13 @@
 use crate::heap;
 use crate::net::memory::BufferId;
 use crate::net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Event, Hints, Instant, LandingId, PeerId, RailId, RequestId, Source, TagMatch};
+use nmad_engine::{Config, Event, Hints, Instant, Key, LandingId, PeerId, RailId, RequestId, Source, TagMatch};
 use nmad_wire::{ChunkHeader, Header, Kind};
 
 const LARGE: usize = 50_000;
-/// Heap that strange bytes may cost: so much at once, and so much for each of them.
-const COST: isize = 96 << 10;
+/// Heap that strange bytes may cost: so much at once (most of it is what a peer may push here without a
+/// receive, its credit of 1 MiB), and so much for each of them.
+const COST: isize = (1 << 20) + (96 << 10);
 const COST_OF_BYTE: isize = 24;
 
 pub struct Victim {
@@ -61,6 +62,9 @@ impl Victim {
             .filter(|header| header.kind == Kind::Chunk)
             .and_then(|header| ChunkHeader::decode(header, packet).ok());
         match chunk {
+            Some(ChunkHeader { landing: request, key, len, .. }) if key == Key::PUSH.0 => {
+                engine.handle(now, rail, Event::Pushed { from, request, len: u64::from(len) });
+            }
             Some(ChunkHeader { number, ack, landing, offset, len, .. }) => {
                 let (landing, len) = (LandingId(landing), u64::from(len));
                 engine.handle(

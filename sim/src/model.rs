@@ -99,6 +99,8 @@ impl Model for Line {
             gather: self.gather,
             depth: self.depth,
             lossy: self.lossy,
+            // An interface that writes remotely has no stream that could stand still.
+            pushes: !self.lossy && !self.remote_write,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
         }

@@ -5,6 +5,7 @@ use crate::network::{Inbound, Key, Shared, Standing, lock};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key as LandingKey, LandingId, PeerId};
 use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// One simulated interface.
@@ -16,6 +17,8 @@ pub struct SimRail {
     fabric: usize,
     host: usize,
     posted: Vec<Order>,
+    /// By sender: a pushed chunk whose landing is not known, and what has arrived behind it.
+    held: BTreeMap<usize, VecDeque<Inbound>>,
 }
 
 /// Time of the core for looking at an interface that has nothing, and for opening a landing.
@@ -26,7 +29,8 @@ impl SimRail {
     pub fn new(network: &Shared, fabric: usize, host: usize) -> SimRail {
         let model = lock(network).model(fabric);
         let name = format!("{}/net{fabric}", model.name());
-        SimRail { network: network.clone(), model, name, fabric, host, posted: Vec::new() }
+        let (posted, held) = (Vec::new(), BTreeMap::new());
+        SimRail { network: network.clone(), model, name, fabric, host, posted, held }
     }
 
     fn key(&self, peer: PeerId) -> Key {
@@ -56,6 +60,12 @@ impl Driver for SimRail {
 
     fn close(&mut self, landing: LandingId) {
         lock(&self.network).close(self.fabric, self.host, landing);
+    }
+
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        if let Some(held) = self.held.remove(&(from.0 as usize)) {
+            lock(&self.network).release(self.fabric, self.host, landing, held);
+        }
     }
 
     fn room(&self) -> usize {
@@ -90,7 +100,7 @@ impl Driver for SimRail {
         for _ in 0..count {
             // The lock is not held while the engine handles the event: it may ask for the time.
             let next = lock(&self.network).next_inbound(self.fabric, self.host);
-            if let Some(inbound) = next {
+            if let Some(inbound) = next.and_then(|inbound| self.hold(inbound, report)) {
                 self.report(inbound, report);
             }
         }
@@ -98,6 +108,31 @@ impl Driver for SimRail {
 }
 
 impl SimRail {
+    /// Keeps back a pushed chunk and all that its sender has sent behind it.
+    fn hold(&mut self, inbound: Inbound, report: &mut dyn FnMut(Event<'_>)) -> Option<Inbound> {
+        let from = match &inbound {
+            Inbound::Packet { from, .. } | Inbound::Chunk { from, .. } => *from,
+            Inbound::Lost { peer, .. } => {
+                self.held.remove(peer);
+                return Some(inbound);
+            }
+            Inbound::Up { .. } | Inbound::Sent { .. } => return Some(inbound),
+        };
+        if let Some(held) = self.held.get_mut(&from) {
+            held.push_back(inbound);
+            return None;
+        }
+        match &inbound {
+            Inbound::Chunk { head, .. } if head.key == LandingKey::PUSH.0 => {
+                let (request, len) = (head.landing.0, head.len);
+                report(Event::Pushed { from: PeerId(from as u32), request, len });
+                self.held.insert(from, VecDeque::from([inbound]));
+                None
+            }
+            _ => Some(inbound),
+        }
+    }
+
     fn report(&self, inbound: Inbound, report: &mut dyn FnMut(Event<'_>)) {
         match inbound {
             Inbound::Up { peer, remote } => {

@@ -67,6 +67,8 @@ impl fmt::Display for Frame<'_> {
                 order(f, r.flags, r.seq)?;
                 if r.flags & flags::PROMISED != 0 {
                     write!(f, " to promised landing {:#x}", r.landing)
+                } else if r.flags & flags::PUSHED != 0 {
+                    write!(f, " of which {} B are pushed", r.pushed)
                 } else {
                     Ok(())
                 }

@@ -15,6 +15,9 @@ pub mod flags {
     pub const UNORDERED: u8 = 2;
     /// A rendezvous request that uses a promised landing; the landing's number follows.
     pub const PROMISED: u8 = 4;
+    /// A rendezvous request whose first bytes follow on the same link without having been asked for; their
+    /// number follows.
+    pub const PUSHED: u8 = 8;
 
     /// The byte with these bits.
     #[inline]
@@ -57,6 +60,8 @@ pub struct Rts {
     pub request: u64,
     /// The promised landing with [`flags::PROMISED`]; not on the wire otherwise.
     pub landing: u64,
+    /// How many bytes of the message are pushed, with [`flags::PUSHED`]; not on the wire otherwise.
+    pub pushed: u64,
 }
 
 /// Keys of one landing, at most one for each of the receiver's rails.
@@ -319,6 +324,9 @@ impl Rts {
         if self.flags & flags::PROMISED != 0 {
             out.extend_from_slice(&self.landing.to_le_bytes());
         }
+        if self.flags & flags::PUSHED != 0 {
+            out.extend_from_slice(&self.pushed.to_le_bytes());
+        }
     }
 }
 
@@ -426,13 +434,20 @@ fn rail(number: u8) -> Result<u8, Malformed> {
 
 fn rts(c: &mut Cursor<'_>, bits: u8) -> Result<Rts, Malformed> {
     const SHORT: &str = "Rts cut short";
-    if bits & !(flags::FIN | flags::UNORDERED | flags::PROMISED) != 0 {
+    if bits & !(flags::FIN | flags::UNORDERED | flags::PROMISED | flags::PUSHED) != 0 {
         return Err(Malformed("unknown flags of an Rts"));
+    }
+    if bits & flags::PROMISED != 0 && bits & flags::PUSHED != 0 {
+        return Err(Malformed("an Rts that is both promised and pushed"));
     }
     let (context, seq) = (c.u32(SHORT)?, c.u32(SHORT)?);
     let (tag, len, request) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
     let landing = if bits & flags::PROMISED != 0 { c.u64(SHORT)? } else { 0 };
-    Ok(Rts { flags: bits, context, tag, seq, len, request, landing })
+    let pushed = if bits & flags::PUSHED != 0 { c.u64(SHORT)? } else { 0 };
+    if pushed > len {
+        return Err(Malformed("an Rts that pushes more than its message"));
+    }
+    Ok(Rts { flags: bits, context, tag, seq, len, request, landing, pushed })
 }
 
 fn promise(c: &mut Cursor<'_>) -> Result<Promise, Malformed> {

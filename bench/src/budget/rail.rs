@@ -59,6 +59,7 @@ impl Driver for FreeRail {
             gather: 0,
             depth: 8,
             lossy: false,
+            pushes: false,
             bandwidth: 0,
             latency_ns: 0,
         }

@@ -21,6 +21,7 @@ impl Held {
             Event::Landed { from, number, ack, landing, offset, len, kept } => {
                 Event::Landed { from, number, ack, landing, offset, len, kept }
             }
+            Event::Pushed { from, request, len } => Event::Pushed { from, request, len },
             Event::Moved { peer } => Event::Moved { peer },
             Event::Sent { to, number, packet } => Event::Sent { to, number, packet },
             Event::Lost { peer, why, unsent } => Event::Lost { peer, why, unsent },
@@ -42,6 +43,7 @@ impl Held {
             | Held::Other(
                 Event::Arrived { from: peer, .. }
                 | Event::Up { peer, .. }
+                | Event::Pushed { from: peer, .. }
                 | Event::Moved { peer }
                 | Event::Landed { from: peer, .. }
                 | Event::Sent { to: peer, .. }

@@ -73,6 +73,10 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.rail.close(landing);
     }
 
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        self.rail.accept(from, landing);
+    }
+
     fn room(&self) -> usize {
         self.layer.room(&self.rail)
     }

@@ -11,6 +11,7 @@ mod lossy;
 #[allow(unsafe_code)]
 pub mod memory;
 mod packets;
+mod pushes;
 mod world;
 
 pub use world::{Seen, World};
@@ -49,6 +50,8 @@ pub struct Case {
     pub two_sides: bool,
     /// For rails that lose packets; the other cases are for those that do not.
     pub lossy: bool,
+    /// For rails that can hold a pushed chunk.
+    pub pushes: bool,
 }
 
 /// Every case.
@@ -64,19 +67,26 @@ pub const CASES: &[Case] = &[
     reliable("a chunk to a landing that is not open is discarded and counted", chunks::not_open),
     reliable("a key is good for one landing only", chunks::stale_key),
     reliable("closing in the middle of a chunk leaves the memory alone", chunks::closed_in_the_middle),
+    pushing("a pushed chunk holds the link until its landing is known", pushes::held),
+    pushing("pushed chunks follow each other", pushes::many),
+    pushing("a pushed chunk whose landing is gone is discarded and counted", pushes::discarded),
     two("both sides may connect at once", links::crossed),
     two("traffic flows in both directions at once", chunks::both_ways),
     two("a peer that ends is lost within 5 s and gives back what was not sent", links::peer_ends),
     two("a link that is given up is answered with what was not sent, and may be opened again", links::closes),
-    Case { name: "what arrives is intact", run: lossy::intact, two_sides: true, lossy: true },
+    Case { name: "what arrives is intact", run: lossy::intact, two_sides: true, lossy: true, pushes: false },
 ];
 
 const fn reliable(name: &'static str, run: fn(&mut World)) -> Case {
-    Case { name, run, two_sides: false, lossy: false }
+    Case { name, run, two_sides: false, lossy: false, pushes: false }
 }
 
 const fn two(name: &'static str, run: fn(&mut World)) -> Case {
-    Case { name, run, two_sides: true, lossy: false }
+    Case { name, run, two_sides: true, lossy: false, pushes: false }
+}
+
+const fn pushing(name: &'static str, run: fn(&mut World)) -> Case {
+    Case { name, run, two_sides: true, lossy: false, pushes: true }
 }
 
 /// Runs every case that suits the subject, each with a fresh pair.
@@ -86,7 +96,10 @@ const fn two(name: &'static str, run: fn(&mut World)) -> Case {
 pub fn check(subject: &str, mut make: impl FnMut() -> Pair) {
     for case in CASES {
         let mut world = World::new(make());
-        if (case.two_sides && world.is_alone()) || case.lossy != world.is_lossy() {
+        let suits = case.lossy == world.is_lossy()
+            && !(case.two_sides && world.is_alone())
+            && (!case.pushes || world.limits().pushes);
+        if !suits {
             continue;
         }
         eprintln!("{subject}: {}", case.name);

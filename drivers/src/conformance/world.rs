@@ -17,6 +17,8 @@ pub enum Seen {
     Up(PeerId, u8),
     /// See [`Event::Arrived`].
     Arrived(PeerId, Vec<u8>),
+    /// See [`Event::Pushed`]: request, length.
+    Pushed(u64, u64),
     /// See [`Event::Landed`]: number, landing, offset, length, kept.
     Landed(u32, LandingId, u64, u64, bool),
     /// See [`Event::Sent`]: number, and whether the packet was given back.
@@ -222,6 +224,7 @@ pub fn packet(number: u32, len: usize) -> Vec<u8> {
 fn note(event: Event<'_>) -> Option<Seen> {
     Some(match event {
         Event::Moved { .. } => return None,
+        Event::Pushed { request, len, .. } => Seen::Pushed(request, len),
         Event::Up { peer, remote } => Seen::Up(peer, remote),
         Event::Arrived { from, packet } => Seen::Arrived(from, packet.to_vec()),
         Event::Landed { number, ack, landing, offset, len, kept, .. } => {

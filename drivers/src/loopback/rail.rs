@@ -95,6 +95,7 @@ impl Driver for LoopbackRail {
             gather: 16,
             depth: DEPTH,
             lossy: false,
+            pushes: false,
             bandwidth: 10_000_000_000,
             latency_ns: 100,
         }

@@ -22,6 +22,8 @@ pub struct Link {
     pub health: Health,
     /// Which of the rail's lists the link is in.
     pub lists: Lists,
+    /// So many of the next reads take little, since a pushed chunk may come.
+    pub short_reads: u32,
     /// Reads with success since the socket was last watched.
     pub reads: u32,
     watched: Cell<Watched>,
@@ -59,6 +61,7 @@ impl Link {
             stream: Stream::default(),
             health: Health::default(),
             lists: Lists::default(),
+            short_reads: 0,
             reads: 0,
             watched: Cell::new(Watched::Input),
         }

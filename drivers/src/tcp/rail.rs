@@ -107,6 +107,7 @@ impl Driver for TcpRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: false,
+            pushes: true,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }
@@ -123,6 +124,10 @@ impl Driver for TcpRail {
         if let Some(index) = landings.close(landing).and_then(|from| peers.find(from)) {
             peers[index].landings -= 1;
         }
+    }
+
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        self.traffic.accept(from, landing);
     }
 
     fn room(&self) -> usize {

@@ -50,7 +50,7 @@ impl From<Malformed> for Ended {
     }
 }
 
-/// Reads once and reports what is complete. `expecting`: a landing is open for this peer.
+/// Reads once and reports what is complete. `expecting`: a chunk will probably come.
 #[inline]
 pub fn read(
     fd: BorrowedFd<'_>,
@@ -67,6 +67,7 @@ pub fn read(
         }
         Stream::Partial(_) => read_partial(fd, stream, &mut scratch[..SHORT], place, report),
         Stream::Chunk(..) => read_chunk(fd, stream, scratch, place, report),
+        Stream::Held(_) => Ok(if stream.resume(place, report)? { Brought::Full } else { Brought::Nothing }),
     }
 }
 

@@ -20,6 +20,16 @@ pub enum Stream {
     Partial(Vec<u8>),
     /// A chunk of which so many bytes have arrived, never all of them.
     Chunk(ChunkHeader, u32),
+    /// A pushed chunk whose landing is not known yet.
+    Held(Held),
+}
+
+/// A pushed chunk, and what has arrived behind its header.
+#[derive(Debug)]
+pub struct Held {
+    header: ChunkHeader,
+    bytes: Vec<u8>,
+    accepted: bool,
 }
 
 /// What a stream needs from its rail.
@@ -63,9 +73,36 @@ impl Stream {
                 Stream::Between => self.begin(bytes, place, report)?,
                 Stream::Partial(_) => self.complete(bytes, place, report)?,
                 Stream::Chunk(..) => self.fill(bytes, place, report)?,
+                Stream::Held(held) => {
+                    held.bytes.extend_from_slice(bytes);
+                    &[]
+                }
             };
         }
         Ok(())
+    }
+
+    /// The pushed chunk that is held goes there.
+    pub fn accept(&mut self, landing: LandingId, key: Key) {
+        if let Stream::Held(held) = self {
+            (held.header.landing, held.header.key, held.accepted) = (landing.0, key.0, true);
+        }
+    }
+
+    /// Goes on with a pushed chunk that was accepted. False: it is still held, and nothing shall be read.
+    pub fn resume(
+        &mut self,
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<bool, Broken> {
+        match std::mem::take(self) {
+            Stream::Held(Held { header, bytes, accepted: true }) => {
+                self.land(header, place, report)?;
+                self.feed(&bytes, place, report)?;
+            }
+            other => *self = other,
+        }
+        Ok(!matches!(self, Stream::Held(_)))
     }
 
     /// The memory where the rest of the chunk in progress belongs; none if there is none, or its landing
@@ -174,6 +211,19 @@ impl Stream {
         Ok(tail)
     }
 
+    /// The header of a chunk is there, and its landing is known.
+    fn land(
+        &mut self,
+        chunk: ChunkHeader,
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Malformed> {
+        rest(&chunk, 0, place)?;
+        *self = Stream::Chunk(chunk, 0);
+        self.filled(0, place, report);
+        Ok(())
+    }
+
     /// A whole packet, or all that precedes a chunk's data.
     #[inline]
     fn take(
@@ -187,9 +237,13 @@ impl Stream {
             Kind::Packet | Kind::Notice => report(Event::Arrived { from: place.peer, packet }),
             Kind::Chunk => {
                 let chunk = ChunkHeader::decode(header, packet)?;
-                rest(&chunk, 0, place)?;
-                *self = Stream::Chunk(chunk, 0);
-                self.filled(0, place, report);
+                if chunk.key == Key::PUSH.0 {
+                    *self = Stream::Held(Held { header: chunk, bytes: Vec::new(), accepted: false });
+                    let (request, len) = (chunk.landing, u64::from(chunk.len));
+                    report(Event::Pushed { from: place.peer, request, len });
+                } else {
+                    self.land(chunk, place, report)?;
+                }
             }
             Kind::Control => match Control::decode(packet)? {
                 Control::Refuse(refusal) => return Err(Broken::Refused(refusal.text.into())),

@@ -13,7 +13,7 @@ use super::stream::{Broken, Place, Stream};
 use super::watch::{Token, Watch};
 use super::{PACKET, now_ms};
 use crate::landings::Landings;
-use nmad_engine::packet::PeerId;
+use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -29,6 +29,9 @@ const LOOK_EVERY: u32 = 32;
 const READ_EVERY: u32 = 4;
 /// Reads with success after which a hot link is not watched any more.
 const TRUSTED_AFTER: u32 = 16;
+/// Reads behind a pushed chunk that expect another one: little of that shall arrive where it has to be
+/// copied from.
+const PUSHED_LATELY: u32 = 8;
 /// Polls in vain after which everything is watched, though nobody asked for the descriptor.
 const WATCH_AFTER: u32 = 1024;
 
@@ -66,6 +69,8 @@ struct Lists {
     touched: Vec<usize>,
     blocked: Vec<usize>,
     unproven: Vec<usize>,
+    /// Pushed chunks that may go on.
+    accepted: Vec<usize>,
 }
 
 impl Traffic {
@@ -110,6 +115,17 @@ impl Traffic {
         }
     }
 
+    /// The pushed chunk that a link holds goes to this landing.
+    pub fn accept(&mut self, from: PeerId, landing: LandingId) {
+        let Some(index) = self.peers.find(from) else { return };
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return };
+        // A key that no landing has: the bytes are discarded.
+        let key = self.landings.key(from, landing).unwrap_or(Key(0));
+        link.stream.accept(landing, key);
+        link.short_reads = PUSHED_LATELY;
+        self.lists.accepted.push(index);
+    }
+
     /// Gives the kernel what was posted.
     #[inline]
     pub fn flush(&mut self) {
@@ -130,6 +146,10 @@ impl Traffic {
         }
         if !self.lists.blocked.is_empty() {
             self.write_blocked();
+        }
+        while let Some(index) = self.lists.accepted.pop() {
+            let cold = if self.read(index, report) { self.hot.heat(index) } else { None };
+            self.attend(cold);
         }
         self.vain = self.vain.saturating_add(1);
         for place in (0..self.hot.count()).rev() {
@@ -244,7 +264,8 @@ impl Traffic {
         let gone = self.peers.find(peer)?;
         let link = self.peers[gone].link.take()?;
         self.hot.forget(gone);
-        for list in [&mut self.lists.touched, &mut self.lists.blocked, &mut self.lists.unproven] {
+        let Lists { touched, blocked, unproven, accepted } = &mut self.lists;
+        for list in [touched, blocked, unproven, accepted] {
             list.retain(|index| *index != gone);
         }
         Some(link)
@@ -301,7 +322,7 @@ impl Traffic {
     fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return false };
-        let expecting = peer.landings > 0;
+        let expecting = peer.landings > 0 || link.short_reads > 0;
         let (id, landings, pool) = (peer.id, &self.landings, &mut self.pool);
         let mut place = Place { peer: id, landings, pool, longest: PACKET };
         let fd = link.socket.as_fd();
@@ -320,6 +341,7 @@ impl Traffic {
             report(Event::Moved { peer: id });
         }
         self.vain = 0;
+        link.short_reads = link.short_reads.saturating_sub(1);
         link.reads += 1;
         if link.reads == TRUSTED_AFTER {
             link.watch(&self.watch, index, Watched::Not);

@@ -5,7 +5,7 @@
 
 use super::lists::{ListKey, Listed, Lists, Neighbours};
 use super::request::{Context, Envelope, Source, TagMatch};
-use crate::packet::{PeerId, RequestId};
+use crate::packet::{LandingId, PeerId, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -19,8 +19,21 @@ pub(crate) enum Arrived {
     Inline([u8; INLINE], u8),
     /// The data of a larger eager message, stored at its own size.
     Stored(Box<[u8]>),
-    /// Only the request to send, and whether its sender waits for a Fin.
-    Rts { fin: bool },
+    /// Only the request to send, whether its sender waits for a Fin, and how the body comes.
+    Rts { fin: bool, body: Comes },
+}
+
+/// How the body of a large message comes to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comes {
+    /// Its sender waits for a landing.
+    Asked,
+    /// It goes to this landing, which was promised.
+    Promised(LandingId),
+    /// So many bytes of it are on their way.
+    Pushed(u64),
+    /// So many bytes of it are on their way or here, in a landing of our own.
+    Stored(LandingId),
 }
 
 impl Arrived {
@@ -106,13 +119,17 @@ impl Matching {
     }
 
     /// Forgets the messages of a peer that have only announced themselves, and what follows them in their
-    /// flow: a receive for such a message must not get a later one.
-    pub(crate) fn forget_requests(&mut self, peer: PeerId) {
+    /// flow: a receive for such a message must not get a later one. `here` says of a large message and its
+    /// landing whether all of it is here.
+    pub(crate) fn forget_requests(&mut self, peer: PeerId, here: impl Fn(&Envelope, LandingId) -> bool) {
         let of_peer = || self.unexpected.iter().filter(|(_, m)| m.envelope.peer == peer);
-        let announced: Vec<Envelope> = of_peer()
-            .filter(|(_, m)| matches!(m.body, Arrived::Rts { .. }))
-            .map(|(_, m)| m.envelope)
-            .collect();
+        let is_here = |m: &Unexpected| match m.body {
+            Arrived::Rts { body: Comes::Stored(landing), .. } => here(&m.envelope, landing),
+            Arrived::Rts { .. } => false,
+            Arrived::Inline(..) | Arrived::Stored(_) => true,
+        };
+        let announced: Vec<Envelope> =
+            of_peer().filter(|(_, m)| !is_here(m)).map(|(_, m)| m.envelope).collect();
         let follows = |e: &Envelope| {
             announced
                 .iter()
@@ -122,6 +139,13 @@ impl Matching {
         for place in places {
             self.unexpected.remove(place);
         }
+    }
+
+    /// Whether a message waits that lies in this landing of our own.
+    pub(crate) fn keeps(&self, stored: LandingId) -> bool {
+        let lies_there =
+            |m: &Unexpected| matches!(m.body, Arrived::Rts { body: Comes::Stored(l), .. } if l == stored);
+        self.unexpected.iter().any(|(_, message)| lies_there(message))
     }
 
     pub(crate) fn unexpected_count(&self) -> usize {

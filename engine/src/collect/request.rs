@@ -150,6 +150,8 @@ pub(crate) struct Outgoing {
     pub(crate) at_rails: u32,
     /// Bytes that rails reported as sent.
     pub(crate) sent: u64,
+    /// Bytes that go ahead of any answer, zero for none.
+    pub(crate) pushed: u64,
 }
 
 /// The receiver's permission to send the body.

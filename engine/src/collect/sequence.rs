@@ -1,8 +1,9 @@
 //! Order within a flow: the messages of one peer and context match in the order of their submission,
 //! whatever rails they took.
 
-use super::matching::Arrived;
+use super::matching::{Arrived, Comes};
 use super::request::Envelope;
+use crate::packet::LandingId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -13,8 +14,6 @@ pub(crate) struct Early {
     pub(crate) body: Arrived,
     /// The sender's request if it waits for an answer, zero if not.
     pub(crate) request: u64,
-    /// The promised landing that the message uses, zero for none.
-    pub(crate) landing: u64,
 }
 
 /// One direction each of one peer and context.
@@ -67,8 +66,9 @@ impl Flow {
     }
 
     /// Whether a message that waits for earlier ones uses this promised landing.
-    pub(crate) fn uses(&self, landing: u64) -> bool {
-        self.early.values().any(|early| early.landing == landing)
+    pub(crate) fn uses(&self, landing: LandingId) -> bool {
+        let promised = Comes::Promised(landing);
+        self.early.values().any(|early| matches!(early.body, Arrived::Rts { body, .. } if body == promised))
     }
 
     /// The next message in order, if it is already there.

@@ -41,9 +41,9 @@ impl Entry {
         Entry { head: Head::Frame(frame), data: Segments::empty(), request: None, priority: 1 }
     }
 
-    /// A request to send; it keeps its place among the messages.
-    pub(crate) fn rts(frame: Box<[u8]>, priority: i8) -> Self {
-        Entry { head: Head::Frame(frame), data: Segments::empty(), request: None, priority }
+    /// A request to send; it keeps its place among the messages. `request`: something follows it at once.
+    pub(crate) fn rts(frame: Box<[u8]>, request: Option<RequestId>, priority: i8) -> Self {
+        Entry { head: Head::Frame(frame), data: Segments::empty(), request, priority }
     }
 
     /// Bytes in a packet.

@@ -3,10 +3,10 @@
 use super::Engine;
 use super::peer::Standing;
 use crate::clock::Instant;
-use crate::collect::matching::Arrived;
+use crate::collect::matching::{Arrived, Comes};
 use crate::collect::request::{Context, Envelope, Request, Tag};
 use crate::collect::sequence::{Early, Place};
-use crate::packet::{PeerId, RailId, RequestId};
+use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::transfer::driver::{Event, Order};
 use crate::transfer::link::State;
 use crate::transfer::retention::Released;
@@ -32,6 +32,11 @@ impl Engine {
                 self.on_number(now, rail, from, number, ack);
                 self.rails[rail.index()].counters.chunks_in += 1;
                 if kept && let Err(why) = self.on_landed(from, landing, offset, len) {
+                    self.violate(from, why);
+                }
+            }
+            Event::Pushed { from, request, len } => {
+                if let Err(why) = self.on_pushed(rail, from, request, len) {
                     self.violate(from, why);
                 }
             }
@@ -208,7 +213,7 @@ impl Engine {
                 Place::Past => return Err("sequence number of an earlier message"),
                 Place::Early => {
                     let body = Arrived::copy(data);
-                    let early = Early { envelope, body, request: eager.request, landing: 0 };
+                    let early = Early { envelope, body, request: eager.request };
                     return if flow.park(early) { Ok(()) } else { Err("sequence number used twice") };
                 }
             }
@@ -226,20 +231,30 @@ impl Engine {
     fn on_rts(&mut self, from: PeerId, rts: Rts) -> Result<(), &'static str> {
         let (context, tag) = (Context(rts.context), Tag(rts.tag));
         let envelope = Envelope { peer: from, context, tag, len: rts.len, seq: rts.seq };
-        let body = Arrived::Rts { fin: rts.flags & flags::FIN != 0 };
-        let early = Early { envelope, body, request: rts.request, landing: rts.landing };
+        let mut body = match rts {
+            Rts { pushed: 1.., .. } => Comes::Pushed(rts.pushed),
+            Rts { flags, .. } if flags & flags::PROMISED != 0 => Comes::Promised(LandingId(rts.landing)),
+            _ => Comes::Asked,
+        };
+        let fin = rts.flags & flags::FIN != 0;
         let Some(peer) = self.peer_mut(from) else { return Ok(()) };
+        if rts.pushed > 0 && !peer.credit.received(rts.pushed) {
+            return Err("more pushed than it was granted");
+        }
         if rts.flags & flags::UNORDERED == 0 {
             let flow = peer.flows.of(rts.context);
             match flow.place(rts.seq) {
                 Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
                 Place::Past => return Err("sequence number of an earlier message"),
                 Place::Early => {
-                    return if flow.park(early) { Ok(()) } else { Err("sequence number used twice") };
+                    if rts.pushed > 0 {
+                        body = Comes::Stored(self.store_push(from, rts.request, rts.pushed));
+                    }
+                    return self.park_request(envelope, Arrived::Rts { fin, body }, rts.request);
                 }
             }
         }
-        self.match_parked(early);
+        self.match_parked(Early { envelope, body: Arrived::Rts { fin, body }, request: rts.request });
         self.continue_flow(from, rts.context);
         Ok(())
     }
@@ -257,14 +272,33 @@ impl Engine {
     }
 
     fn match_parked(&mut self, early: Early) {
-        let Early { envelope, body, request: theirs, landing } = early;
+        let Early { envelope, body, request: theirs } = early;
         let Some(request) = self.matching.arrive(&envelope) else {
+            let body = self.without_receive(envelope.peer, body, theirs);
             return self.matching.keep(envelope, body, theirs);
         };
         match body {
             Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(len)], theirs),
             Arrived::Stored(data) => self.deliver(request, envelope, &data, theirs),
-            Arrived::Rts { fin } => self.grant_landing(request, envelope, theirs, fin, landing),
+            Arrived::Rts { fin, body } => self.grant_landing(request, envelope, theirs, fin, body),
+        }
+    }
+
+    fn park_request(&mut self, envelope: Envelope, body: Arrived, request: u64) -> Result<(), &'static str> {
+        let Some(peer) = self.peer_mut(envelope.peer) else { return Ok(()) };
+        let parked = peer.flows.of(envelope.context.0).park(Early { envelope, body, request });
+        if parked { Ok(()) } else { Err("sequence number used twice") }
+    }
+
+    /// What becomes of a message's body when no receive takes it yet.
+    fn without_receive(&mut self, from: PeerId, body: Arrived, theirs: u64) -> Arrived {
+        match body {
+            Arrived::Rts { fin, body: Comes::Pushed(len) } => {
+                Arrived::Rts { fin, body: Comes::Stored(self.store_push(from, theirs, len)) }
+            }
+            // Promised to a receive that is gone: the sender is told of another landing.
+            Arrived::Rts { fin, body: Comes::Promised(_) } => Arrived::Rts { fin, body: Comes::Asked },
+            other => other,
         }
     }
 
@@ -290,11 +324,14 @@ impl Engine {
         self.end_recv(request, envelope);
     }
 
-    /// Tells the peer its new limit when it is worth it. Also asked for when a receive consumes a message.
+    /// Tells the peer its new limit when it is worth a packet of its own; otherwise the next packet carries
+    /// it. Also asked for when a receive consumes a message.
     #[inline]
     pub(super) fn consider_credit(&mut self, id: PeerId) {
         let Some(peer) = self.peer_mut(id) else { return };
-        if let Some(limit) = peer.credit.next_limit() {
+        if peer.credit.is_short()
+            && let Some(limit) = peer.credit.next_limit()
+        {
             peer.control(&Frame::Credit(Credit { limit }));
             self.make_ready(id);
         }
@@ -319,7 +356,7 @@ impl Engine {
         }
         self.recycle(packet);
         for request in in_place {
-            self.eager_left(request);
+            self.entry_left(request);
         }
         if let Some((request, landing, len)) = chunk {
             self.on_chunk_sent(request, landing, len);
@@ -329,7 +366,8 @@ impl Engine {
     fn on_chunk_sent(&mut self, request: RequestId, landing: crate::packet::LandingId, len: u64) {
         if let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) {
             outgoing.at_rails -= 1;
-            if outgoing.grant.is_some_and(|grant| grant.landing == landing) {
+            let pushed = outgoing.pushed > 0 && landing.0 == request.0;
+            if pushed || outgoing.grant.is_some_and(|grant| grant.landing == landing) {
                 outgoing.sent += len;
             }
             self.consider_sent(request);

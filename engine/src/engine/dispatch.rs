@@ -5,7 +5,7 @@ use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::memory::Segments;
-use crate::packet::{Key, Packet, PeerId, RailId, RequestId};
+use crate::packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
 use crate::schedule::strategy::{RailView, Shares};
@@ -15,7 +15,10 @@ use crate::transfer::rail::{Prepared, Rail};
 use crate::transfer::retention::{Cargo, ChunkCargo};
 use alloc::vec;
 use alloc::vec::Vec;
-use nmad_wire::{Ack, ChunkHeader, Frame, Kind};
+use nmad_wire::{Ack, ChunkHeader, Credit, Frame, Kind};
+
+/// Bytes of a [`Credit`] frame.
+const CREDIT_LEN: usize = 10;
 
 impl Engine {
     /// What `rail` shall carry next; none if it is busy or nothing waits for it. `urgent`: the caller
@@ -138,6 +141,11 @@ impl Engine {
         self.staged = staged;
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a packet was built for it");
         let limit = peer.packet_max + nmad_wire::MAX_RAILS;
+        if packet.len() + CREDIT_LEN <= peer.packet_max
+            && let Some(limit) = peer.credit.next_limit()
+        {
+            Frame::Credit(Credit { limit }).encode(&mut packet.bytes);
+        }
         let link = peer.link_mut(rail).expect("a packet was built for it");
         if link.rx.beyond() != 0 && packet.len() < limit {
             Frame::Ack(Ack { beyond: link.rx.beyond() }).encode(&mut packet.bytes);
@@ -159,7 +167,7 @@ impl Engine {
     #[inline]
     pub(super) fn end_staged(&mut self, staged: &[RequestId]) {
         for &request in staged {
-            self.eager_left(request);
+            self.entry_left(request);
         }
     }
 
@@ -194,13 +202,13 @@ impl Engine {
         for index in 0..peer.bodies.len() {
             let body = &mut peer.bodies[index];
             let Some(Request::Large(outgoing)) = self.requests.get_mut(body.request.0) else { continue };
-            let Some((grant, key)) = outgoing.grant.and_then(|g| Some((g, Key(g.keys.get(remote)?)))) else {
-                continue;
-            };
+            let granted = outgoing.grant.and_then(|g| Some((g.landing, Key(g.keys.get(remote)?))));
+            let ahead = body.push.then_some((LandingId(body.request.0), Key::PUSH));
+            let Some((landing, key)) = ahead.or(granted) else { continue };
             let Some((offset, len)) = body.next_chunk(rail, max) else { continue };
             let from = outgoing.data.slice(offset, len);
             outgoing.at_rails += 1;
-            let cargo = ChunkCargo { request: body.request, landing: grant.landing, key, offset, from };
+            let cargo = ChunkCargo { request: body.request, landing, key, offset, from };
             if body.is_empty() {
                 peer.bodies.remove(index);
             }

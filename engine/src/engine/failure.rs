@@ -217,6 +217,7 @@ impl Engine {
         peer.promises.clear();
         peer.held.clear();
         peer.requested.clear();
+        peer.pushes.clear();
         for link in peer.links.iter_mut().filter(|link| link.state != State::Dead) {
             let _ = link.tx.take_all().count();
             link.state = State::Dead;
@@ -230,10 +231,16 @@ impl Engine {
             self.notices.push_back(Notice { peer: id, text: String::from(why) });
         }
         // What only announced itself cannot come any more; what is here stays deliverable.
-        self.matching.forget_requests(id);
+        let landings = &self.landings;
+        self.matching.forget_requests(id, |message, stored| {
+            landings
+                .get(stored.0)
+                .is_some_and(|landing| landing.is_full() && landing.into.len() == message.len)
+        });
         for request in self.requests_of(id) {
             self.end_with_peer(request, id);
         }
+        self.forget_stored(id);
     }
 
     /// Requests that cannot end without this peer, oldest places first.

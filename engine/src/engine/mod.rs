@@ -2,13 +2,14 @@
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
 //! `submit` (application to window), `dispatch` (window to rail), `arrive` (rail to application),
-//! `rendezvous` (large messages both ways), `failure` (links and peers that are gone), `peer` (what the
-//! layers keep for one peer).
+//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and
+//! peers that are gone), `peer` (what the layers keep for one peer).
 
 mod arrive;
 mod dispatch;
 mod failure;
 mod peer;
+mod push;
 mod rendezvous;
 mod submit;
 

@@ -45,6 +45,15 @@ pub(super) enum Patience {
     Since(Instant),
 }
 
+/// A chunk that goes ahead of any answer, before it has begun to arrive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Push {
+    /// The sender's request.
+    pub(super) request: u64,
+    pub(super) landing: LandingId,
+    pub(super) len: u64,
+}
+
 pub(super) struct Peer {
     pub(super) id: PeerId,
     pub(super) standing: Standing,
@@ -63,8 +72,12 @@ pub(super) struct Peer {
     pub(super) requested: Vec<(u32, u32, u64)>,
     /// What is known of the peer's rails whose links have not opened on this side.
     pub(super) orphans: Vec<Orphan>,
+    /// What the peer has announced to push and has not begun to.
+    pub(super) pushes: Vec<Push>,
     /// Large sends that wait a little for a promise, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
+    /// Longest chunk that may go ahead of any answer: one reliable rail is left, whose driver can hold it.
+    pub(super) may_push: Option<u64>,
     /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
     pub(super) keeps: bool,
     pub(super) primary: RailId,
@@ -90,6 +103,8 @@ impl Peer {
             promises: Vec::new(),
             requested: Vec::new(),
             orphans: Vec::new(),
+            pushes: Vec::new(),
+            may_push: None,
             held: Vec::new(),
             keeps: false,
             primary: RailId(0),
@@ -119,6 +134,8 @@ impl Peer {
         let limits = |link: &Link| rails[link.rail.index()].limits;
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);
         self.keeps = alive().count() > 1 || alive().any(|link| link.lossy);
+        let only = alive().next().filter(|link| !self.keeps && limits(link).pushes);
+        self.may_push = only.map(|link| limits(link).chunk);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         let shortest = alive().map(|link| limits(link).packet).min().unwrap_or(0);
         self.packet_max = shortest.saturating_sub(overhead).max(Header::LEN);

@@ -4,6 +4,7 @@
 use super::Engine;
 use super::peer::{PATIENCE, Patience};
 use crate::clock::Instant;
+use crate::collect::matching::Comes;
 use crate::collect::request::{Context, Envelope, Error, Grant, Hints, Request, Source, TagMatch};
 use crate::collect::window::Entry;
 use crate::packet::{Key, LandingId, PeerId, RailId, RequestId};
@@ -74,21 +75,25 @@ impl Engine {
     pub(super) fn request_to_send(&mut self, request: RequestId, promise: Option<Promise>) {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
         let (envelope, hints) = (outgoing.envelope, outgoing.hints);
+        let pushed = outgoing.pushed;
+        let push = if pushed > 0 { flags::PUSHED } else { 0 };
         let rts = Rts {
-            flags: flags::of(outgoing.wants_fin, hints.unordered, promise.is_some()),
+            flags: flags::of(outgoing.wants_fin, hints.unordered, promise.is_some()) | push,
             context: envelope.context.0,
             tag: envelope.tag.0,
             seq: envelope.seq,
             len: envelope.len,
             request: request.0,
             landing: promise.map_or(0, |p| p.landing),
+            pushed,
         };
         let mut frame = Vec::new();
         Frame::Rts(rts).encode(&mut frame);
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         let rail = peer.wished(hints.rail);
-        peer.window.submit(rail, Entry::rts(frame.into_boxed_slice(), hints.priority));
-        if !hints.unordered && promise.is_none() {
+        let follows = (pushed > 0).then_some(request);
+        peer.window.submit(rail, Entry::rts(frame.into_boxed_slice(), follows, hints.priority));
+        if !hints.unordered && promise.is_none() && pushed == 0 {
             peer.requested.push((envelope.context.0, envelope.seq, request.0));
         }
         self.make_ready(envelope.peer);
@@ -102,17 +107,18 @@ impl Engine {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
         let Hints { priority, rail, .. } = outgoing.hints;
         let to = outgoing.envelope.peer;
+        let pushed = outgoing.pushed;
         outgoing.grant = Some(grant);
-        outgoing.sent = 0;
+        outgoing.sent = outgoing.sent.min(pushed);
         let Some(peer) = self.peer_mut(to) else { return };
         peer.requested.retain(|&(_, _, other)| other != request.0);
-        peer.bodies.retain(|body| body.request != request);
-        if grant.len == 0 {
+        peer.bodies.retain(|body| body.request != request || body.push);
+        if grant.len <= pushed {
             return self.consider_sent(request);
         }
         let rail = peer.wished(rail);
         let at = peer.bodies.partition_point(|body| body.priority >= priority);
-        peer.bodies.insert(at, Body::new(request, priority, grant.len, rail));
+        peer.bodies.insert(at, Body::new(request, priority, pushed, grant.len - pushed, rail));
         self.make_ready(to);
     }
 
@@ -146,7 +152,7 @@ impl Engine {
             Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
                 outgoing.has_fin = true;
                 if let Some(peer) = self.peer_mut(from) {
-                    peer.bodies.retain(|body| body.request != request);
+                    peer.bodies.retain(|body| body.request != request || body.push);
                     peer.requested.retain(|&(_, _, other)| other != request.0);
                 }
                 self.consider_sent(request);
@@ -156,12 +162,16 @@ impl Engine {
         Ok(())
     }
 
-    /// A small message has left its sender's memory.
+    /// A small message has left its sender's memory, or the request to send a large one is on its way.
     #[inline]
-    pub(super) fn eager_left(&mut self, request: RequestId) {
-        if let Some(Request::Eager(eager)) = self.requests.get_mut(request.0) {
-            eager.left = true;
-            self.consider_eager(request);
+    pub(super) fn entry_left(&mut self, request: RequestId) {
+        match self.requests.get_mut(request.0) {
+            Some(Request::Eager(eager)) => {
+                eager.left = true;
+                self.consider_eager(request);
+            }
+            Some(Request::Large(_)) => self.push_body(request),
+            _ => {}
         }
     }
 
@@ -181,8 +191,10 @@ impl Engine {
     /// has to be kept, has left.
     pub(super) fn consider_sent(&mut self, request: RequestId) {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
-        let gone = outgoing.grant.is_some_and(|grant| outgoing.sent >= grant.len);
-        let done = outgoing.has_fin || (!outgoing.wants_fin && gone);
+        let all = outgoing.grant.map_or(outgoing.envelope.len, |grant| grant.len.max(outgoing.pushed));
+        // What was announced to be pushed is sent, whatever becomes of it.
+        let enough = if outgoing.has_fin { outgoing.pushed } else { all };
+        let done = (outgoing.has_fin || !outgoing.wants_fin) && outgoing.sent >= enough;
         if done && outgoing.at_rails == 0 {
             let envelope = outgoing.envelope;
             self.requests.remove(request.0);
@@ -190,15 +202,14 @@ impl Engine {
         }
     }
 
-    /// A receive has matched a large message: its memory becomes a landing. `used` is the promised landing
-    /// that the sender says it uses, zero for none.
+    /// A receive has matched a large message: its memory becomes a landing.
     pub(super) fn grant_landing(
         &mut self,
         request: RequestId,
         envelope: Envelope,
         theirs: u64,
         fin: bool,
-        used: u64,
+        body: Comes,
     ) {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
         recv.posted = None;
@@ -208,6 +219,16 @@ impl Engine {
         }
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.flows.of(envelope.context.0).large = true;
+        let pushed = match body {
+            Comes::Stored(stored) => return self.claim_stored(request, envelope, theirs, fin, stored),
+            // The link takes it all, so it needs memory for it all.
+            Comes::Pushed(len) if len > into.len() => {
+                let stored = self.store_push(envelope.peer, theirs, len);
+                return self.claim_stored(request, envelope, theirs, fin, stored);
+            }
+            Comes::Pushed(len) => len,
+            Comes::Asked | Comes::Promised(_) => 0,
+        };
         if into.is_empty() || envelope.len == 0 {
             peer.control(&Frame::Fin(Fin { request: theirs }));
             self.make_ready(envelope.peer);
@@ -218,14 +239,21 @@ impl Engine {
         }
         let id = promised.unwrap_or_else(|| self.new_landing(request, envelope.peer));
         let Some(landing) = self.landings.get_mut(id.0) else { return };
-        landing.announced = Some(Announced { envelope, request: theirs, fin, knows_keys: used == id.0 });
-        if landing.is_ready() && used != id.0 {
+        let whole = pushed > 0 && pushed == envelope.len.min(into.len());
+        let knows_keys = whole || body == Comes::Promised(id);
+        // A sender that has more to send than is wanted would wait for the keys.
+        let fin = fin || (whole && pushed < envelope.len);
+        landing.announced = Some(Announced { envelope, request: theirs, fin, knows_keys });
+        if landing.is_ready() && !knows_keys {
             self.tell_keys(id);
+        }
+        if pushed > 0 {
+            return self.await_push(envelope.peer, theirs, id, pushed);
         }
         self.consider_landed(id);
     }
 
-    fn new_landing(&mut self, request: RequestId, from: PeerId) -> LandingId {
+    pub(super) fn new_landing(&mut self, request: RequestId, from: PeerId) -> LandingId {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return LandingId(0) };
         let into = recv.into.clone();
         let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
@@ -241,7 +269,7 @@ impl Engine {
     }
 
     /// Rails that may carry chunks now or later: also those whose link is still to open.
-    fn living_rails(peer: &super::peer::Peer) -> Vec<RailId> {
+    pub(super) fn living_rails(peer: &super::peer::Peer) -> Vec<RailId> {
         peer.links.iter().filter(|link| link.state != State::Dead).map(|link: &Link| link.rail).collect()
     }
 
@@ -259,7 +287,7 @@ impl Engine {
                 }
             }
             // It was closed, or the rail lost its link, while the rail was still to be asked.
-            None => self.open_on(rail, Opening::Close(landing)),
+            None => self.open_on(rail, Opening::Close(landing, None)),
         }
     }
 
@@ -303,7 +331,8 @@ impl Engine {
             return;
         }
         let Some(peer) = self.peer_mut(from) else { return };
-        let pays = peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
+        let pays =
+            peer.may_push.is_none() && peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
         if pays && self.matching.is_first(place) {
             self.new_landing(request, from);
         }
@@ -379,7 +408,7 @@ impl Engine {
         let (posted, withdrawn, context) = (recv.posted, recv.withdrawn, recv.context.0);
         let Some(peer) = self.peer_mut(from) else { return };
         // The message may be here already, behind an earlier one of its flow; its sender knows it no more.
-        let used = answer.used || peer.flows.of(context).uses(answer.landing);
+        let used = answer.used || peer.flows.of(context).uses(LandingId(answer.landing));
         if let (Some(place), true, false) = (posted, withdrawn, used) {
             self.matching.retract(place);
             self.close_landing(LandingId(answer.landing));
@@ -399,11 +428,15 @@ impl Engine {
         if landing.from != from || !landing.landed(offset, len) {
             return Err("chunk outside of its landing");
         }
+        if landing.buffer.is_some() {
+            self.consider_stored(id);
+            return Ok(());
+        }
         self.consider_landed(id);
         Ok(())
     }
 
-    fn consider_landed(&mut self, id: LandingId) {
+    pub(super) fn consider_landed(&mut self, id: LandingId) {
         let Some(landing) = self.landings.get(id.0).filter(|landing| landing.is_complete()) else { return };
         let (request, announced) = (landing.request, landing.announced);
         self.close_landing(id);
@@ -425,9 +458,10 @@ impl Engine {
     }
 
     pub(super) fn close_landing(&mut self, id: LandingId) {
-        let Some(landing) = self.landings.remove(id.0) else { return };
+        let Some(mut landing) = self.landings.remove(id.0) else { return };
+        let mut memory = landing.buffer.take();
         for rail in landing.rails() {
-            self.open_on(rail, Opening::Close(id));
+            self.open_on(rail, Opening::Close(id, memory.take()));
         }
     }
 }

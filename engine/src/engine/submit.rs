@@ -74,11 +74,23 @@ impl Engine {
         hints: Hints,
         promise: Option<nmad_wire::Promise>,
     ) -> RequestId {
-        let wants_fin = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
-        let outgoing =
-            Outgoing { envelope, data, hints, grant: None, wants_fin, has_fin: false, at_rails: 0, sent: 0 };
+        let pushed = if promise.is_some() { 0 } else { self.spend_push(&envelope) };
+        let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
+        // What goes ahead says nothing about the receiver.
+        let wants_fin = keeps || (pushed > 0 && hints.synchronous);
+        let outgoing = Outgoing {
+            envelope,
+            data,
+            hints,
+            grant: None,
+            wants_fin,
+            has_fin: false,
+            at_rails: 0,
+            sent: 0,
+            pushed,
+        };
         let request = RequestId(self.requests.insert(Request::Large(Box::new(outgoing))));
-        if promise.is_some() || !self.expects_promise(request) {
+        if promise.is_some() || pushed > 0 || !self.expects_promise(request) {
             self.request_to_send(request, promise);
         }
         request
@@ -145,7 +157,7 @@ impl Engine {
         match &body {
             Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(*len)], theirs),
             Arrived::Stored(data) => self.deliver(request, envelope, data, theirs),
-            Arrived::Rts { fin } => self.grant_landing(request, envelope, theirs, *fin, 0),
+            &Arrived::Rts { fin, body } => self.grant_landing(request, envelope, theirs, fin, body),
         }
         self.consider_credit(envelope.peer);
     }

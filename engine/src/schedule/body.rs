@@ -30,20 +30,31 @@ pub(crate) struct Body {
     pub(crate) priority: i8,
     /// The application's wish; the strategy is not asked then.
     rail: Option<RailId>,
-    /// Bytes that are not shared out yet.
+    /// It goes ahead of any answer, on the link that carried its request to send.
+    pub(crate) push: bool,
+    /// Where what is not shared out yet begins, and how many bytes that are.
+    begin: u64,
     undecided: u64,
     parts: Vec<Part>,
 }
 
 impl Body {
-    /// A body of `len` bytes that is yet to be shared out.
-    pub(crate) fn new(request: RequestId, priority: i8, len: u64, rail: Option<RailId>) -> Body {
-        Body { request, priority, rail, undecided: len, parts: Vec::new() }
+    /// A body of `len` bytes from `begin` on that is yet to be shared out.
+    pub(crate) fn new(request: RequestId, priority: i8, begin: u64, len: u64, rail: Option<RailId>) -> Body {
+        Body { request, priority, rail, push: false, begin, undecided: len, parts: Vec::new() }
+    }
+
+    /// The first `len` bytes, which go ahead.
+    pub(crate) fn pushed(request: RequestId, priority: i8, len: u64) -> Body {
+        let mut body = Body::rest(request, priority);
+        body.push = true;
+        body.put_back(0, len);
+        body
     }
 
     /// A body of which only lost chunks are left, to be put back one by one.
     pub(crate) fn rest(request: RequestId, priority: i8) -> Body {
-        Body::new(request, priority, 0, None)
+        Body::new(request, priority, 0, 0, None)
     }
 
     /// Whether it is shared out.
@@ -59,19 +70,19 @@ impl Body {
     /// Shares it out as the strategy decided. Shares of rails that cannot carry them, or that do not add up,
     /// are cut or completed: a mistake of a strategy must not lose bytes.
     pub(crate) fn decide(&mut self, shares: &Shares, is_open: impl Fn(RailId) -> bool) {
-        let len = core::mem::take(&mut self.undecided);
-        let mut start = 0;
+        let mut start = self.begin;
+        let last = start + core::mem::take(&mut self.undecided);
         if let Shares::Fixed(shares) = shares {
             for &(rail, share) in shares.iter().filter(|(rail, _)| is_open(*rail)) {
-                let end = start + share.min(len - start);
+                let end = start + share.min(last - start);
                 if end > start {
                     self.parts.push(Part { carrier: Carrier::Rail(rail), start, end });
                 }
                 start = end;
             }
         }
-        if start < len {
-            self.parts.push(Part { carrier: Carrier::First, start, end: len });
+        if start < last {
+            self.parts.push(Part { carrier: Carrier::First, start, end: last });
         }
     }
 

@@ -11,7 +11,8 @@ pub(crate) const INITIAL: u64 = 256 << 10;
 
 /// Charge of an eager message of `len` bytes.
 pub(crate) fn charge(len: u64) -> u64 {
-    len + OVERHEAD
+    // What a peer says that it pushes may be any number.
+    len.saturating_add(OVERHEAD)
 }
 
 /// Both directions of one peer.
@@ -43,6 +44,15 @@ impl Credit {
         enough
     }
 
+    /// Spends for the part of a large message of `len` bytes that goes ahead of any answer, and returns how
+    /// many bytes that is: all of it or, if that is more than `most` or than half of what is left, `part` of
+    /// it; nothing if even that is too much. The other half is left to small messages.
+    pub(crate) fn spend_push(&mut self, len: u64, part: u64, most: u64) -> u64 {
+        let most = most.min((self.limit.saturating_sub(self.spent) / 2).saturating_sub(OVERHEAD));
+        let bytes = [len, part.min(len)].into_iter().find(|bytes| *bytes <= most).unwrap_or(0);
+        if bytes > 0 && self.spend(bytes) { bytes } else { 0 }
+    }
+
     /// The peer has room up to `limit`.
     pub(crate) fn granted(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
@@ -51,7 +61,7 @@ impl Credit {
     /// An eager message has arrived; false if the peer was not granted that much.
     #[inline]
     pub(crate) fn received(&mut self, len: u64) -> bool {
-        self.received += charge(len);
+        self.received = self.received.saturating_add(charge(len));
         self.received <= self.told
     }
 
@@ -59,6 +69,12 @@ impl Credit {
     #[inline]
     pub(crate) fn consume(&mut self, len: u64) {
         self.consumed += charge(len);
+    }
+
+    /// Whether the peer may soon have to stop: then a new limit does not wait for a packet to ride on.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        self.told.saturating_sub(self.received) < self.budget.max(INITIAL) / 2
     }
 
     /// The new limit, when it is worth telling: enough was consumed since the last time, or the budget is

@@ -21,6 +21,9 @@ pub struct Limits {
     pub depth: usize,
     /// Packets may be lost, repeated or reordered; the engine then acknowledges eagerly and sends again.
     pub lossy: bool,
+    /// A chunk with [`Key::PUSH`] is held back until [`Driver::accept`] says where it goes, and so is all
+    /// that follows it on the link. Only for rails that are not lossy.
+    pub pushes: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
@@ -59,9 +62,9 @@ pub enum Order {
         number: u32,
         /// Acknowledgement of the other direction to carry along.
         ack: u32,
-        /// The receiver's landing.
+        /// The receiver's landing; with [`Key::PUSH`] the sender's request.
         landing: LandingId,
-        /// The key that the receiver's rail gave for it.
+        /// The key that the receiver's rail gave for it, or [`Key::PUSH`].
         key: Key,
         /// Where in the landing.
         offset: u64,
@@ -93,6 +96,16 @@ pub enum Event<'a> {
         from: PeerId,
         /// Header and frames.
         packet: &'a [u8],
+    },
+    /// A chunk with [`Key::PUSH`] has begun to arrive; the link stands still until [`Driver::accept`].
+    /// Its arrival is reported as [`Event::Landed`] like that of any other.
+    Pushed {
+        /// Who sent it.
+        from: PeerId,
+        /// The sender's request, from the place of the landing.
+        request: u64,
+        /// Bytes.
+        len: u64,
     },
     /// A chunk lies in its landing. Also reported, with `len` as sent, for a chunk whose landing is not
     /// open (any more): its bytes are discarded, its number counts.
@@ -148,6 +161,11 @@ pub trait Driver: Send {
     fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key;
     /// Forgets a landing. Its memory is not touched after this call; chunks for it are discarded.
     fn close(&mut self, landing: LandingId);
+    /// The pushed chunk that `from` has announced goes to the beginning of this landing, which is open; the
+    /// link goes on. If the landing has been closed meanwhile, its bytes are discarded.
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        let _ = (from, landing);
+    }
     /// Orders that it takes now; zero: busy.
     fn room(&self) -> usize;
     /// Takes an order. What it costs may be put off until [`Driver::flush`].

@@ -2,7 +2,7 @@
 
 use super::ranges::Ranges;
 use crate::collect::request::Envelope;
-use crate::memory::Segments;
+use crate::memory::{Buffer, Segments};
 use crate::packet::{Key, PeerId, RailId, RequestId};
 use nmad_wire::Keys;
 
@@ -20,6 +20,7 @@ pub(crate) struct Announced {
 
 #[derive(Debug)]
 pub(crate) struct Landing {
+    /// The receive; [`RequestId::NONE`] while what lands has found none.
     pub(crate) request: RequestId,
     pub(crate) from: PeerId,
     pub(crate) into: Segments,
@@ -29,6 +30,8 @@ pub(crate) struct Landing {
     /// Rails that have it open, as bits.
     open: u16,
     pub(crate) announced: Option<Announced>,
+    /// Memory of our own, for what was pushed and nobody had asked for.
+    pub(crate) buffer: Option<Buffer>,
     ranges: Ranges,
 }
 
@@ -41,7 +44,15 @@ impl Landing {
     ) -> Self {
         let awaited = rails.fold(0, |bits, rail| bits | 1 << rail.0);
         let keys = Keys::default();
-        Landing { request, from, into, keys, awaited, open: 0, announced: None, ranges: Ranges::default() }
+        let ranges = Ranges::default();
+        Landing { request, from, into, keys, awaited, open: 0, announced: None, buffer: None, ranges }
+    }
+
+    /// A landing of our own for `len` bytes that `from` pushes.
+    pub(crate) fn stored(from: PeerId, len: u64, rails: impl Iterator<Item = RailId>) -> Self {
+        let buffer = Buffer::new(len as usize);
+        let landing = Landing::new(RequestId::NONE, from, buffer.segments(), rails);
+        Landing { buffer: Some(buffer), ..landing }
     }
 
     /// Whether the rail was asked to open it and has not answered.
@@ -88,6 +99,11 @@ impl Landing {
             }
             _ => false,
         }
+    }
+
+    /// Whether all of its memory is filled.
+    pub(crate) fn is_full(&self) -> bool {
+        self.ranges.cover(self.into.len())
     }
 
     /// Whether the message is announced and all of it is there.

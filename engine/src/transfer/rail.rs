@@ -2,7 +2,7 @@
 
 use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
-use crate::memory::Segments;
+use crate::memory::{Buffer, Segments};
 use crate::packet::{LandingId, PeerId};
 use crate::schedule::builder::Built;
 use alloc::collections::VecDeque;
@@ -35,8 +35,10 @@ pub struct RailCounters {
 pub enum Opening {
     /// Make the memory reachable for chunks from this peer; answer with [`crate::Engine::opened`].
     Open(LandingId, PeerId, Segments),
-    /// Forget it.
-    Close(LandingId),
+    /// The chunk that this peer pushes goes there.
+    Accept(PeerId, LandingId),
+    /// Forget it. Memory of the engine's own that belonged to it goes when that is done.
+    Close(LandingId, Option<Buffer>),
 }
 
 #[derive(Debug)]

@@ -42,6 +42,7 @@ impl Lone {
             gather: 8,
             depth: 64,
             lossy: false,
+            pushes: false,
             bandwidth: 0,
             latency_ns: 0,
         };

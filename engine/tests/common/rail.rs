@@ -7,7 +7,7 @@
 
 use super::memory::Memory;
 use nmad_engine::{Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 /// What happens to what a rail carries. Probabilities are out of 256.
@@ -52,6 +52,8 @@ pub struct Wires {
     open: BTreeSet<Lane>,
     dead: BTreeSet<Lane>,
     pub memory: Memory,
+    /// Landings in memory of the engines' own: rail, host, landing.
+    pub own: BTreeSet<(usize, u32, u64)>,
     /// What left, if it is recorded.
     pub carried: Option<Vec<Carried>>,
     /// Rails (and their hosts) that hold what they are given.
@@ -126,6 +128,9 @@ pub struct MemoryRail {
     unreported: Vec<(PeerId, u32, Option<Packet>, Vec<Segments>)>,
     up: BTreeSet<u32>,
     landings: BTreeMap<u64, (PeerId, Segments)>,
+    accepted: Vec<(u32, Item)>,
+    /// By sender: a pushed chunk whose landing is not known yet, and what came behind it.
+    pushed: BTreeMap<u32, VecDeque<Item>>,
     /// Closed by the engine, to be answered; and finished.
     closed: BTreeSet<u32>,
     lost: BTreeSet<u32>,
@@ -154,6 +159,8 @@ impl MemoryRail {
             unreported: Vec::new(),
             up: BTreeSet::new(),
             landings: BTreeMap::new(),
+            accepted: Vec::new(),
+            pushed: BTreeMap::new(),
             closed: BTreeSet::new(),
             lost: BTreeSet::new(),
         }
@@ -169,6 +176,7 @@ impl MemoryRail {
         };
         let gone: Vec<u32> = self.closed.iter().chain(&dead).copied().collect();
         for peer in gone {
+            self.pushed.remove(&peer);
             if self.lost.insert(peer) {
                 let unsent = self.give_back(peer);
                 report(Event::Lost { peer: PeerId(peer), why: "the link was cut".into(), unsent });
@@ -246,7 +254,7 @@ impl MemoryRail {
         let now = wires.now;
         let mut found = Vec::new();
         for (&(rail, from, to), queue) in &mut wires.under_way {
-            if (rail, to) != (self.number, self.me) {
+            if (rail, to) != (self.number, self.me) || self.pushed.contains_key(&from) {
                 continue;
             }
             if self.lost.contains(&from) {
@@ -267,7 +275,10 @@ impl MemoryRail {
             owner.0 == from && key == key_of(landing) && inside
         });
         if let Some((_, into)) = place {
-            self.wires.lock().unwrap().memory.check_lent(&into.slice(offset, len));
+            let wires = self.wires.lock().unwrap();
+            if !wires.own.contains(&(self.number, self.me, landing.0)) {
+                wires.memory.check_lent(&into.slice(offset, len));
+            }
             into.write(offset, &bytes);
         }
         Some(Event::Landed { from: PeerId(from), number, ack, landing, offset, len, kept: place.is_some() })
@@ -282,11 +293,23 @@ impl Driver for MemoryRail {
         self.limits
     }
     fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        let mut wires = self.wires.lock().unwrap();
+        if !wires.memory.is_lent(&into) {
+            wires.own.insert((self.number, self.me, landing.0));
+        }
         self.landings.insert(landing.0, (from, into));
         key_of(landing)
     }
     fn close(&mut self, landing: LandingId) {
+        self.wires.lock().unwrap().own.remove(&(self.number, self.me, landing.0));
         self.landings.remove(&landing.0);
+    }
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        let mut held = self.pushed.remove(&from.0).expect("a pushed chunk is held");
+        if let Some(Item::Chunk { landing: place, key, .. }) = held.front_mut() {
+            (*place, *key) = (landing, key_of(landing));
+        }
+        self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
     }
     fn room(&self) -> usize {
         16 - self.held.len().min(16)
@@ -315,9 +338,19 @@ impl Driver for MemoryRail {
         self.report_links(report);
         self.transmit();
         self.report_sent(report);
-        for (from, item) in self.arrivals() {
+        let mut arrived: VecDeque<_> = std::mem::take(&mut self.accepted).into();
+        arrived.extend(self.arrivals());
+        for (from, item) in arrived {
             match item {
+                item if self.pushed.contains_key(&from) => {
+                    self.pushed.entry(from).or_default().push_back(item);
+                }
                 Item::Packet(bytes) => report(Event::Arrived { from: PeerId(from), packet: &bytes }),
+                Item::Chunk { landing, key: Key::PUSH, ref bytes, .. } => {
+                    let (request, len) = (landing.0, bytes.len() as u64);
+                    self.pushed.insert(from, VecDeque::from([item]));
+                    report(Event::Pushed { from: PeerId(from), request, len });
+                }
                 chunk => self.land(from, chunk).into_iter().for_each(&mut *report),
             }
         }

@@ -46,12 +46,14 @@ fn feed(script: &mut Unstructured<'_>) -> Result<Feed> {
 }
 
 fn limits(script: &mut Unstructured<'_>) -> Result<Limits> {
+    let lossy = script.ratio(1, 3)?;
     Ok(Limits {
         packet: *script.choose(&[16 << 10, 1_400, 512, 64 << 10])?,
         chunk: *script.choose(&[1 << 20, 1_400, 50_000, 7_777])?,
         gather: *script.choose(&[8, 0, 1, 64])?,
         depth: *script.choose(&[4, 1, 2, 16])?,
-        lossy: script.ratio(1, 3)?,
+        lossy,
+        pushes: !lossy,
         bandwidth: *script.choose(&[0, 1_000_000_000, 100_000_000, 10_000_000_000])?,
         latency_ns: *script.choose(&[0, 1_000, 2_000, 50_000])?,
     })

@@ -1,7 +1,7 @@
 //! The port of one host on one fabric: what has arrived there, and the landings that are open on it.
 
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{LandingId, Packet, PeerId};
+use nmad_engine::packet::{Key as PushKey, LandingId, Packet, PeerId};
 use nmad_engine::transfer::driver::Order;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -134,10 +134,24 @@ impl super::Network {
         let mut next = self.port(fabric, host).inbox.pop_front()?;
         if let Inbound::Chunk { from, head, bytes, written } = &mut next
             && written.is_none()
+            && head.key != PushKey::PUSH.0
         {
             *written = Some(self.write_chunk(fabric, host, *from, head, bytes));
         }
         Some(next)
+    }
+
+    /// A pushed chunk goes to this landing, and all that was held behind it follows.
+    pub fn release(&mut self, fabric: usize, host: usize, landing: LandingId, mut held: VecDeque<Inbound>) {
+        let key = self.port(fabric, host).landings.get(&landing).map_or(0, |landing| landing.key);
+        if let Some(Inbound::Chunk { head, .. }) = held.front_mut() {
+            (head.landing, head.key) = (landing, key);
+        }
+        let inbox = &mut self.port(fabric, host).inbox;
+        held.append(inbox);
+        *inbox = held;
+        let now = self.local_ns(host);
+        self.wake(host, now);
     }
 
     /// Things that a port has to report.

@@ -62,10 +62,11 @@ fn eager() -> impl Strategy<Value = Owned> {
 }
 
 fn rts() -> impl Strategy<Value = Owned> {
-    let fields = (0..8u8, narrow(), wide(), narrow(), wide(), wide(), wide());
-    fields.prop_map(|(flags, context, tag, seq, len, request, landing)| {
-        let landing = if flags & flags::PROMISED != 0 { landing } else { 0 };
-        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, landing }))
+    let fields = (0..12u8, narrow(), wide(), narrow(), wide(), wide(), wide());
+    fields.prop_map(|(flags, context, tag, seq, len, request, detail)| {
+        let landing = if flags & flags::PROMISED != 0 { detail } else { 0 };
+        let pushed = if flags & flags::PUSHED != 0 { detail.min(len) } else { 0 };
+        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, landing, pushed }))
     })
 }
 
@@ -112,8 +113,9 @@ pub fn one_of_each() -> Vec<Owned> {
     (0..3).for_each(|rail| keys.push(rail, 100 + u64::from(rail)));
     let eager = Eager { flags: 0, context: 1, tag: 2, seq: 3, len: 5, request: 0 };
     let data = vec![9; 5];
-    let rts = Rts { flags: 0, context: 1, tag: 2, seq: 3, len: 4, request: 5, landing: 0 };
+    let rts = Rts { flags: 0, context: 1, tag: 2, seq: 3, len: 4, request: 5, landing: 0, pushed: 0 };
     let promised = Rts { flags: flags::PROMISED | flags::FIN, landing: 6, ..rts };
+    let pushed = Rts { flags: flags::PUSHED | flags::UNORDERED, pushed: 4, ..rts };
     let synchronous = Eager { flags: flags::FIN, request: 7, ..eager };
     let mut list = vec![
         Owned { frame: Frame::Eager(eager, &[]), data: data.clone() },
@@ -123,6 +125,7 @@ pub fn one_of_each() -> Vec<Owned> {
     let others = [
         Frame::Rts(rts),
         Frame::Rts(promised),
+        Frame::Rts(pushed),
         Frame::Cts(Cts { request: 1, landing: 2, len: 3, keys }),
         Frame::Promise(Promise { context: 1, tag: 2, seq: 3, landing: 4, len: 5, keys }),
         Frame::Fin(Fin { request: 1 }),

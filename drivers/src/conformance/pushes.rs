@@ -1,0 +1,97 @@
+//! Cases about pushed chunks, for rails that say that they can hold them.
+
+use super::memory::Memory;
+use super::world::{A, B, Seen, World};
+use nmad_engine::packet::{Key, LandingId};
+
+const LANDING: LandingId = LandingId(0xABCD_0000_0002);
+const REQUEST: LandingId = LandingId(0x77_0000_0001);
+
+fn pushed(world: &World) -> usize {
+    world.seen(B).iter().filter(|seen| matches!(seen, Seen::Pushed(..))).count()
+}
+
+/// Polls often enough that what is not held would be there.
+fn wait(world: &mut World) {
+    for _ in 0..200 {
+        world.poll(A);
+        world.poll(B);
+    }
+}
+
+pub(super) fn held(world: &mut World) {
+    world.connect();
+    for len in [1, 100, 5_000, 300_000, 1 << 20] {
+        world.forget();
+        let source = Memory::pattern(len, 1);
+        let target = Memory::zeroed(len + 10);
+        world.post_packet(A, 0, 40);
+        world.post_chunk(1, REQUEST, Key::PUSH, 0, &source);
+        world.post_packet(A, 2, 200);
+        world.until("the chunk is announced", |w| pushed(w) == 1);
+        wait(world);
+        let told = (REQUEST.0, len as u64);
+        assert!(
+            matches!(world.seen(B), [Seen::Arrived(..), Seen::Pushed(r, l)] if (*r, *l) == told),
+            "nothing passes a chunk of {len} B that is held"
+        );
+        let from = world.id(A);
+        world.rail(B).open(LANDING, from, target.segments());
+        world.rail(B).accept(from, LANDING);
+        world.until("the rest", |w| w.landed(B) == 1 && w.arrived(B) == 2 && w.sent(A) == 3);
+        assert!(matches!(world.seen(B)[2], Seen::Landed(1, LANDING, 0, l, true) if l == len as u64));
+        assert!(target.bytes()[..len] == *source.bytes(), "the bytes of {len} are the same");
+        assert!(target.bytes()[len..].iter().all(|byte| *byte == 0), "nothing behind them");
+        world.check_arrived(B, &[(0, 40), (2, 200)]);
+        world.rail(B).close(LANDING);
+        world.kept.extend([source, target]);
+    }
+}
+
+pub(super) fn many(world: &mut World) {
+    world.connect();
+    let depth = world.limits().depth;
+    let source = Memory::pattern(40_000, 2);
+    let targets: Vec<Memory> = (0..30).map(|_| Memory::zeroed(40_000)).collect();
+    let mut posted = 0;
+    // Each is accepted while the next ones wait behind it.
+    while world.landed(B) < targets.len() {
+        if posted < targets.len() && posted < world.sent(A) + depth {
+            let request = LandingId(REQUEST.0 + posted as u64);
+            world.post_chunk(posted as u32, request, Key::PUSH, 0, &source);
+            posted += 1;
+        } else {
+            world.until("the next one is announced", |w| pushed(w) > w.landed(B));
+            accept(world, &targets);
+        }
+    }
+    assert!(targets.iter().all(|target| target.bytes() == source.bytes()), "the bytes are the same");
+    world.kept.push(source);
+    world.kept.extend(targets);
+}
+
+/// Accepts the chunk that is held and waits until it has landed.
+fn accept(world: &mut World, targets: &[Memory]) {
+    let landed = world.landed(B);
+    let from = world.id(A);
+    let landing = LandingId(LANDING.0 + landed as u64);
+    world.rail(B).open(landing, from, targets[landed].segments());
+    world.rail(B).accept(from, landing);
+    world.until("it lands", |w| w.landed(B) == landed + 1);
+    world.rail(B).close(landing);
+}
+
+pub(super) fn discarded(world: &mut World) {
+    world.connect();
+    let source = Memory::pattern(200_000, 3);
+    world.post_chunk(0, REQUEST, Key::PUSH, 0, &source);
+    world.post_packet(A, 1, 64);
+    world.until("the chunk is announced", |w| pushed(w) == 1);
+    let from = world.id(A);
+    world.rail(B).accept(from, LANDING);
+    world.until("both", |w| w.landed(B) == 1 && w.arrived(B) == 1 && w.sent(A) == 2);
+    let landed = world.seen(B).iter().find(|seen| matches!(seen, Seen::Landed(..)));
+    assert!(matches!(landed, Some(Seen::Landed(0, LANDING, 0, 200_000, false))), "{landed:?}");
+    world.check_arrived(B, &[(1, 64)]);
+    world.kept.push(source);
+}

@@ -1,0 +1,155 @@
+//! Pushed bodies: on a single reliable rail the first part of a large message follows its request to send
+//! without waiting for an answer, as a chunk on the same link.
+//!
+//! The receiver's rail holds the link at the chunk until the engine has said where it goes: to the receive
+//! if one was posted, so nothing is copied, or else to a buffer of our own. Both sides charge it like
+//! eager data, so that what nobody has asked for stays within the credit. What the sender could not push
+//! goes the usual way, while the pushed part keeps the wire busy.
+
+use super::Engine;
+use super::peer::Push;
+use crate::collect::request::{Envelope, Request};
+use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::schedule::body::Body;
+use crate::transfer::landing::{Announced, Landing};
+use crate::transfer::rail::Opening;
+use nmad_wire::{Fin, Frame};
+
+/// What is pushed of a message that cannot be pushed whole: the answer is there before that is over, and
+/// not long before.
+const AHEAD: u64 = 256 << 10;
+
+impl Engine {
+    /// How many bytes of a large message go ahead; they are charged.
+    pub(super) fn spend_push(&mut self, envelope: &Envelope) -> u64 {
+        let chunk = self.config.chunk;
+        let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
+        let Some(longest) = peer.may_push else { return 0 };
+        let most = longest.min(chunk);
+        peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
+    }
+
+    /// The request to send is on its way, and what goes ahead follows it.
+    #[cold]
+    pub(super) fn push_body(&mut self, request: RequestId) {
+        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
+        let (to, priority, len) = (outgoing.envelope.peer, outgoing.hints.priority, outgoing.pushed);
+        let Some(peer) = self.peer_mut(to) else { return };
+        let at = peer.bodies.partition_point(|body| body.priority >= priority);
+        peer.bodies.insert(at, Body::pushed(request, priority, len));
+        self.make_ready(to);
+    }
+
+    /// A chunk of `len` bytes will come from the peer, for this landing.
+    pub(super) fn await_push(&mut self, from: PeerId, theirs: u64, landing: LandingId, len: u64) {
+        let stored = self.landings.get(landing.0).is_some_and(|landing| landing.buffer.is_some());
+        let Some(peer) = self.peer_mut(from) else { return };
+        peer.pushes.push(Push { request: theirs, landing, len });
+        if !stored {
+            peer.credit.consume(len);
+        }
+    }
+
+    /// Memory of our own for a chunk that nobody has asked for yet.
+    pub(super) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> LandingId {
+        let rails = self.peer(from).map(Self::living_rails).unwrap_or_default();
+        let landing = Landing::stored(from, len, rails.iter().copied());
+        let into = landing.into.clone();
+        let id = LandingId(self.landings.insert(landing));
+        for rail in rails {
+            self.open_on(rail, Opening::Open(id, from, into.clone()));
+        }
+        self.await_push(from, theirs, id, len);
+        id
+    }
+
+    /// A pushed chunk has begun to arrive: its link goes on when it knows the landing.
+    pub(super) fn on_pushed(
+        &mut self,
+        rail: RailId,
+        from: PeerId,
+        request: u64,
+        len: u64,
+    ) -> Result<(), &'static str> {
+        let Some(peer) = self.peer_mut(from).filter(|peer| !peer.is_gone()) else { return Ok(()) };
+        let place = peer.pushes.iter().position(|push| push.request == request);
+        let push = place.map(|place| peer.pushes.swap_remove(place)).filter(|push| push.len == len);
+        let Some(Push { landing, .. }) = push else {
+            return Err("pushed chunk that was not announced");
+        };
+        self.open_on(rail, Opening::Accept(from, landing));
+        Ok(())
+    }
+
+    /// A receive has matched a message whose beginning is stored here, or about to be.
+    pub(super) fn claim_stored(
+        &mut self,
+        request: RequestId,
+        envelope: Envelope,
+        theirs: u64,
+        fin: bool,
+        stored: LandingId,
+    ) {
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
+        if let Some(promised) = recv.landing.replace(stored) {
+            self.close_landing(promised);
+        }
+        let Some(landing) = self.landings.get_mut(stored.0) else { return };
+        landing.request = request;
+        landing.announced = Some(Announced { envelope, request: theirs, fin, knows_keys: true });
+        self.consider_stored(stored);
+    }
+
+    /// All that was pushed is stored and a receive has matched it: the receive gets it and, if there is
+    /// more, asks for the rest.
+    pub(super) fn consider_stored(&mut self, stored: LandingId) {
+        let Some(landing) = self.landings.get(stored.0).filter(|landing| landing.is_full()) else { return };
+        let (request, pushed) = (landing.request, landing.into.len());
+        let Some(Announced { envelope, request: theirs, fin, .. }) = landing.announced else { return };
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
+        recv.into.copy_from(&landing.into);
+        recv.landing = None;
+        let wanted = envelope.len.min(recv.into.len());
+        self.close_landing(stored);
+        if let Some(peer) = self.peer_mut(envelope.peer) {
+            peer.credit.consume(pushed);
+        }
+        self.consider_credit(envelope.peer);
+        if wanted > pushed {
+            return self.ask_for_rest(
+                request,
+                pushed,
+                Announced { envelope, request: theirs, fin, knows_keys: false },
+            );
+        }
+        if (fin || pushed < envelope.len)
+            && let Some(peer) = self.peer_mut(envelope.peer)
+        {
+            peer.control(&Frame::Fin(Fin { request: theirs }));
+            self.make_ready(envelope.peer);
+        }
+        self.end_recv(request, envelope);
+    }
+
+    fn ask_for_rest(&mut self, request: RequestId, pushed: u64, announced: Announced) {
+        let id = self.new_landing(request, announced.envelope.peer);
+        let Some(landing) = self.landings.get_mut(id.0) else { return };
+        landing.announced = Some(announced);
+        landing.landed(0, pushed);
+        if landing.is_ready() {
+            self.tell_keys(id);
+        }
+    }
+
+    /// The peer is gone: what of its messages is incomplete, or can match no more, is dropped.
+    pub(super) fn forget_stored(&mut self, from: PeerId) {
+        let of_peer = |landing: &Landing| landing.from == from && landing.buffer.is_some();
+        let stored = self.landings.iter().filter(|(_, landing)| of_peer(landing));
+        let stored: alloc::vec::Vec<_> = stored.map(|(name, _)| LandingId(name)).collect();
+        for id in stored {
+            if !self.matching.keeps(id) {
+                self.close_landing(id);
+            }
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //!
 //! - [`collect`]: what the application asked: requests, matching, order, the window.
 //! - [`schedule`]: what an idle rail carries: strategies and the packet builder.
+//! - [`profile`]: what rails were measured to do, and how long something will take.
 //! - [`transfer`]: what rails are told and report: drivers, links, landings, credits.
 //!
 //! [`Engine`] joins them; [`pump`] is the only loop. The core asks nobody, it is asked: it reads no clock,
@@ -18,6 +19,7 @@ mod engine;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod packet;
+pub mod profile;
 pub mod pump;
 pub mod schedule;
 mod slab;

@@ -1,0 +1,210 @@
+//! A curve: how long a number of bytes takes, and how many bytes fit into a time.
+//!
+//! Straight lines between knots (P3 section III-C: the closest samples and linear interpolation), the last
+//! line going on for ever. Noisy samples are first made monotone, so that more bytes never take less time
+//! and the inverse exists: neighbours that contradict each other are replaced by their mean (pool adjacent
+//! violators, the closest monotone curve in the sense of least squares).
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// Most knots; their numbers fit into a byte.
+const KNOTS_MAX: usize = 250;
+/// Lengths and times are found by their number of bits, zero to 64.
+const CLASSES: usize = 65;
+
+/// A point of the curve and the line that begins there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Knot {
+    len: u64,
+    ns: u64,
+    ns_per_byte: f64,
+    bytes_per_ns: f64,
+}
+
+/// Monotone times over sizes. Both questions cost a table look-up and a multiplication.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    knots: Box<[Knot]>,
+    /// For each number of bits: the last knot that is surely not beyond.
+    by_len: [u8; CLASSES],
+    by_ns: [u8; CLASSES],
+}
+
+impl Curve {
+    /// The curve through points (bytes, nanoseconds) in ascending order of bytes; none without any point.
+    /// Times below one nanosecond count as one.
+    pub fn through(points: impl IntoIterator<Item = (u64, u64)>) -> Option<Curve> {
+        let mut points = pooled(points);
+        let &(len, ns) = points.first()?;
+        if len > 0 {
+            let start = match points.get(1) {
+                // Down to nothing on the first line, but not below half of the first time.
+                Some(&(next, later)) => {
+                    let slope = (later - ns) as f64 / (next - len) as f64;
+                    ((ns as f64 - slope * len as f64) as u64).clamp(ns / 2, ns - 1).max(1)
+                }
+                // One point says nothing of a start: all of the time is its bytes'.
+                None => 1,
+            };
+            match start < ns {
+                true => points.insert(0, (0, start)),
+                false => points[0].0 = 0,
+            }
+        }
+        points.truncate(KNOTS_MAX);
+        Some(Curve::of(&points))
+    }
+
+    /// A latency in nanoseconds and a bandwidth in bytes per second.
+    pub fn line(latency_ns: u64, bandwidth: u64) -> Curve {
+        let ns_per_byte = 1e9 / bandwidth.max(1) as f64;
+        let knot = Knot { len: 0, ns: latency_ns.max(1), ns_per_byte, bytes_per_ns: 1.0 / ns_per_byte };
+        Curve { knots: Box::new([knot]), by_len: [0; CLASSES], by_ns: [0; CLASSES] }
+    }
+
+    /// `points` ascend strictly in both.
+    fn of(points: &[(u64, u64)]) -> Curve {
+        let line = |from: (u64, u64), to: (u64, u64)| {
+            let (len, ns) = ((to.0 - from.0) as f64, (to.1 - from.1) as f64);
+            Knot { len: from.0, ns: from.1, ns_per_byte: ns / len, bytes_per_ns: len / ns }
+        };
+        let mut knots: Vec<Knot> = points.windows(2).map(|pair| line(pair[0], pair[1])).collect();
+        if let Some(&last) = points.last() {
+            // The last line is taken from at least a doubling of the size, so that noise of two close samples
+            // does not decide about everything beyond.
+            let from = points.iter().rev().find(|point| point.0 <= last.0 / 2).copied().unwrap_or((0, 0));
+            knots.push(if from.0 < last.0 && from.1 < last.1 {
+                Knot { len: last.0, ns: last.1, ..line(from, last) }
+            } else {
+                let ns_per_byte = last.1 as f64 / last.0.max(1) as f64;
+                Knot { len: last.0, ns: last.1, ns_per_byte, bytes_per_ns: 1.0 / ns_per_byte }
+            });
+        }
+        let table = |value: fn(&Knot) -> u64| {
+            core::array::from_fn(|bits| {
+                let least = if bits == 0 { 0 } else { 1u64 << (bits - 1) };
+                knots.iter().rposition(|knot| value(knot) <= least).unwrap_or(0) as u8
+            })
+        };
+        let (by_len, by_ns) = (table(|knot| knot.len), table(|knot| knot.ns));
+        Curve { knots: knots.into_boxed_slice(), by_len, by_ns }
+    }
+
+    /// Nanoseconds that `len` bytes take.
+    #[inline]
+    pub fn ns(&self, len: u64) -> u64 {
+        let mut index = usize::from(self.by_len[bits(len)]);
+        while let Some(next) = self.knots.get(index + 1)
+            && next.len <= len
+        {
+            index += 1;
+        }
+        let knot = &self.knots[index];
+        let ns = knot.ns.saturating_add(((len - knot.len) as f64 * knot.ns_per_byte) as u64);
+        self.knots.get(index + 1).map_or(ns, |next| ns.min(next.ns))
+    }
+
+    /// Most bytes that take no longer than `ns` nanoseconds; zero also if nothing does.
+    #[inline]
+    pub fn bytes(&self, ns: u64) -> u64 {
+        self.bytes_and_rate(ns).0
+    }
+
+    /// The same, and how many more bytes a further nanosecond brings.
+    #[inline]
+    pub(crate) fn bytes_and_rate(&self, ns: u64) -> (u64, f64) {
+        let mut index = usize::from(self.by_ns[bits(ns)]);
+        while let Some(next) = self.knots.get(index + 1)
+            && next.ns <= ns
+        {
+            index += 1;
+        }
+        let knot = &self.knots[index];
+        let Some(beyond) = ns.checked_sub(knot.ns) else { return (0, 0.0) };
+        let len = knot.len.saturating_add((beyond as f64 * knot.bytes_per_ns) as u64);
+        (self.knots.get(index + 1).map_or(len, |next| len.min(next.len)), knot.bytes_per_ns)
+    }
+
+    /// Bytes per second where the curve ends: the asymptotic bandwidth.
+    pub fn bandwidth(&self) -> u64 {
+        self.knots.last().map_or(0, |knot| (knot.bytes_per_ns * 1e9) as u64)
+    }
+
+    /// Nanoseconds of the shortest transfer.
+    #[inline]
+    pub fn start_ns(&self) -> u64 {
+        self.knots[0].ns
+    }
+
+    /// The points through which it goes: bytes and nanoseconds.
+    pub fn knots(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.knots.iter().map(|knot| (knot.len, knot.ns))
+    }
+}
+
+#[inline]
+fn bits(value: u64) -> usize {
+    (u64::BITS - value.leading_zeros()) as usize
+}
+
+/// Points that ascend strictly in both: neighbours that do not are replaced by their mean.
+fn pooled(points: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    /// Sum of lengths, sum of times, how many.
+    struct Block(u128, u128, u128);
+    impl Block {
+        fn mean(&self) -> (u64, u64) {
+            ((self.0 / self.2) as u64, (self.1 / self.2) as u64)
+        }
+    }
+    let mut blocks: Vec<Block> = Vec::new();
+    for (len, ns) in points {
+        let mut block = Block(u128::from(len), u128::from(ns.max(1)), 1);
+        while let Some(last) = blocks.last()
+            && (last.mean().1 >= block.mean().1 || last.mean().0 >= block.mean().0)
+        {
+            block = Block(last.0 + block.0, last.1 + block.1, last.2 + block.2);
+            blocks.pop();
+        }
+        blocks.push(block);
+    }
+    blocks.iter().map(Block::mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_through_its_points_and_straight_between_them() {
+        let curve = Curve::through([(1, 100), (1_000, 1_099), (11_000, 3_099)]).unwrap();
+        assert_eq!([1, 500, 1_000, 6_000, 11_000].map(|len| curve.ns(len)), [100, 599, 1_099, 2_099, 3_099]);
+        assert_eq!(curve.ns(21_000), 5_099, "the last line goes on");
+        assert_eq!(curve.ns(0), 99);
+        assert_eq!([98, 99, 1_099, 2_099, 5_099].map(|ns| curve.bytes(ns)), [0, 0, 1_000, 6_000, 21_000]);
+        assert_eq!(curve.bandwidth(), 5_000_000_000);
+    }
+
+    #[test]
+    fn noise_is_averaged_away() {
+        let curve = Curve::through([(100, 50), (200, 90), (300, 70), (400, 200)]).unwrap();
+        let knots: Vec<_> = curve.knots().collect();
+        assert_eq!(knots[1..], [(100, 50), (250, 80), (400, 200)]);
+        assert!((0..1_000).all(|len| curve.ns(len) <= curve.ns(len + 1)));
+    }
+
+    #[test]
+    fn a_single_point_is_a_bandwidth() {
+        let curve = Curve::through([(1_000, 2_000)]).unwrap();
+        assert_eq!(curve.ns(2_000), 3_999);
+        assert_eq!(Curve::through([]), None);
+    }
+
+    #[test]
+    fn a_line_has_its_latency_and_bandwidth() {
+        let line = Curve::line(1_000, 500_000_000);
+        assert_eq!((line.ns(0), line.ns(500)), (1_000, 2_000));
+        assert_eq!((line.bytes(999), line.bytes(1_000), line.bytes(2_000)), (0, 0, 500));
+        assert_eq!(Curve::line(0, 0).bytes(u64::MAX), 18_446_744_073, "no bandwidth is a byte a second");
+    }
+}

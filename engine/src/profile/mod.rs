@@ -1,0 +1,17 @@
+//! What rails were measured to do, and what follows from it.
+//!
+//! - [`sample`]: what a probe found: method, size, time and its spread.
+//! - [`curve`]: times at all sizes from samples at some, and the inverse.
+//! - [`threshold`]: from which size on one method beats another (P4 section III-B).
+//! - [`profile`]: samples, what was derived from them, and where they came from.
+//! - [`text`]: profiles as versioned text.
+//!
+//! This folder knows numbers only. It never sees a rail, a window or a packet; the schedule asks it how long
+//! something takes, and how much can be done within a time. No clock, no file: who measures hands times in,
+//! who stores takes text out.
+
+pub mod curve;
+pub mod profile;
+pub mod sample;
+pub mod text;
+pub mod threshold;

@@ -1,0 +1,172 @@
+//! A profile: what one rail between two kinds of host was measured to do, and what follows from it.
+
+use super::curve::Curve;
+use super::sample::{Method, Sample};
+use super::threshold::{self, Thresholds};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Where a profile comes from; one line of text each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// Of which hardware it is; a profile is used for rails with the same key only.
+    pub key: String,
+    /// When it was measured.
+    pub when: String,
+    /// On which hosts.
+    pub place: String,
+    /// By what, with which effort.
+    pub how: String,
+}
+
+/// Samples by method, what was derived from them, and where they come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    provenance: Provenance,
+    samples: [Vec<Sample>; Method::ALL.len()],
+    thresholds: Option<Thresholds>,
+    eager: Curve,
+    body: Curve,
+    memcpy: Option<Curve>,
+}
+
+impl Profile {
+    /// Derives curves and thresholds from samples. Several samples of one method and size: the last counts.
+    ///
+    /// # Errors
+    /// Neither messages by copy or in place nor by rendezvous were measured at two sizes, so nothing can be
+    /// predicted.
+    pub fn new(
+        provenance: Provenance,
+        samples: impl IntoIterator<Item = (Method, Sample)>,
+    ) -> Result<Profile, TooFew> {
+        let mut by_method = [const { Vec::new() }; Method::ALL.len()];
+        for (method, sample) in samples {
+            let list: &mut Vec<Sample> = &mut by_method[method.index()];
+            match list.binary_search_by_key(&sample.len, |other| other.len) {
+                Ok(place) => list[place] = sample,
+                Err(place) => list.insert(place, sample),
+            }
+        }
+        let of = |method: Method| &by_method[method.index()][..];
+        let copy_or_in_place = threshold::crossing(
+            &threshold::points(of(Method::Copy)),
+            &threshold::points(of(Method::InPlace)),
+        );
+        let in_place_min = copy_or_in_place.unwrap_or(u64::MAX);
+        let eager = threshold::best_eager(of(Method::Copy), of(Method::InPlace), in_place_min);
+        let rendezvous = threshold::points(of(Method::Rendezvous));
+        let body = body(&eager, &rendezvous);
+        if body.len() < 2 {
+            return Err(TooFew);
+        }
+        let memcpy = Curve::through(threshold::points(of(Method::Memcpy)));
+        let eager_curve = if eager.len() < 2 { &body } else { &eager };
+        let eager_curve = Curve::through(eager_curve.iter().copied()).ok_or(TooFew)?;
+        let body = Curve::through(body).ok_or(TooFew)?;
+        let thresholds = Thresholds {
+            in_place_min,
+            rendezvous_min: threshold::rendezvous_min(&eager, &rendezvous, memcpy.as_ref()),
+            aggregate_max: threshold::crossing(
+                &threshold::points(of(Method::Aggregate)),
+                &threshold::points(of(Method::Pair)),
+            )
+            .unwrap_or(u64::MAX),
+            block_min: threshold::block_min(
+                of(Method::Copy),
+                of(Method::InPlace),
+                memcpy.as_ref(),
+                in_place_min,
+            ),
+            chunk_min: threshold::chunk_min(&body),
+        };
+        let thresholds = Some(thresholds);
+        Ok(Profile { provenance, samples: by_method, thresholds, eager: eager_curve, body, memcpy })
+    }
+
+    /// What can be said of a rail that nobody has measured: a straight line through its nominal latency (in
+    /// nanoseconds) and bandwidth (in bytes per second). It has no samples and no thresholds.
+    pub fn nominal(latency_ns: u64, bandwidth: u64) -> Profile {
+        let line = Curve::line(latency_ns, bandwidth);
+        Profile {
+            provenance: Provenance { how: String::from("nominal figures"), ..Provenance::default() },
+            samples: [const { Vec::new() }; Method::ALL.len()],
+            thresholds: None,
+            eager: line.clone(),
+            body: line,
+            memcpy: None,
+        }
+    }
+
+    /// Where it comes from.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// What was measured of a method, by ascending size.
+    pub fn samples(&self, method: Method) -> &[Sample] {
+        &self.samples[method.index()]
+    }
+
+    /// Sizes at which methods change; none if nothing was measured.
+    pub fn thresholds(&self) -> Option<&Thresholds> {
+        self.thresholds.as_ref()
+    }
+
+    /// Shortest share of a large message that this rail should carry, in bytes.
+    pub fn chunk_min(&self) -> u64 {
+        self.thresholds.map_or_else(|| threshold::chunk_min(&self.body), |thresholds| thresholds.chunk_min)
+    }
+
+    /// A message in a packet, copied or in place, whichever is better: from the call that sends it to the
+    /// end of its receive.
+    pub fn eager(&self) -> &Curve {
+        &self.eager
+    }
+
+    /// The body of a large message whose landing is known: from the first chunk's post to the arrival of the
+    /// last one. The measured rendezvous without its handshake.
+    pub fn body(&self) -> &Curve {
+        &self.body
+    }
+
+    /// A message that is announced first, up to the end of its receive, in nanoseconds: two short messages,
+    /// Rts and Cts, and its body.
+    pub fn rendezvous_ns(&self, len: u64) -> u64 {
+        self.body.ns(len).saturating_add(2 * self.eager.start_ns())
+    }
+
+    /// Copying in memory; none if it was not measured.
+    pub fn memcpy(&self) -> Option<&Curve> {
+        self.memcpy.as_ref()
+    }
+
+    /// Handing a task to another core that spins, in nanoseconds; none if it was not measured.
+    pub fn hand_off_ns(&self) -> Option<u64> {
+        self.samples(Method::HandOff).first().map(|sample| sample.ns)
+    }
+}
+
+/// The times of bodies: rendezvous without what the handshake costs, which the shortest rendezvous shows in
+/// comparison with an eager message of that size. Below that, and without rendezvous, the eager times.
+fn body(eager: &[(u64, u64)], rendezvous: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let Some(&(shortest, whole)) = rendezvous.first() else { return eager.to_vec() };
+    let bare = Curve::through(eager.iter().copied()).map_or(whole, |curve| curve.ns(shortest));
+    let handshake = whole.saturating_sub(bare);
+    let short = eager.iter().copied().filter(|&(len, _)| len < shortest);
+    let long = rendezvous.iter().map(|&(len, ns)| (len, ns.saturating_sub(handshake).max(1)));
+    short.chain(long).collect()
+}
+
+/// Samples from which nothing can be predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooFew;
+
+impl fmt::Display for TooFew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a profile needs eager or rendezvous messages at two sizes at least")
+    }
+}
+
+impl core::error::Error for TooFew {}

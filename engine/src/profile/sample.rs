@@ -1,0 +1,115 @@
+//! What a probe found.
+
+/// A way to carry or move bytes that is measured on its own (P4 section III-A, DESIGN section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// A message in a packet, its data copied behind the header: half a round trip.
+    Copy,
+    /// A message in a packet, its data left where it is (an iovec): half a round trip.
+    InPlace,
+    /// A message announced by an Rts and granted by a Cts: half a round trip.
+    Rendezvous,
+    /// Two messages of this size in two packets: half a round trip of both.
+    Pair,
+    /// Two messages of this size in one packet: half a round trip of both.
+    Aggregate,
+    /// Copying from memory to memory, neither of them in a near cache; belongs to the host, not to the rail.
+    Memcpy,
+    /// Handing a task of this many bytes of description to a core that spins; the size is always zero.
+    HandOff,
+}
+
+impl Method {
+    /// All methods, in the order of their names in files.
+    pub const ALL: [Method; 7] = [
+        Method::Copy,
+        Method::InPlace,
+        Method::Rendezvous,
+        Method::Pair,
+        Method::Aggregate,
+        Method::Memcpy,
+        Method::HandOff,
+    ];
+
+    /// The name in profile files and for the user.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Copy => "copy",
+            Method::InPlace => "in-place",
+            Method::Rendezvous => "rendezvous",
+            Method::Pair => "pair",
+            Method::Aggregate => "aggregate",
+            Method::Memcpy => "memcpy",
+            Method::HandOff => "hand-off",
+        }
+    }
+
+    /// By its name.
+    pub fn named(name: &str) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    pub(super) const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// The time of one method at one size, from several repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Bytes of data (of each message, where there are two).
+    pub len: u64,
+    /// Median in nanoseconds.
+    pub ns: u64,
+    /// First quartile in nanoseconds.
+    pub low_ns: u64,
+    /// Third quartile in nanoseconds.
+    pub high_ns: u64,
+    /// Repetitions it comes from.
+    pub count: u32,
+}
+
+impl Sample {
+    /// Longest size that is measured, in bytes.
+    pub const LEN_MAX: u64 = 1 << 40;
+    /// Longest time that a sample may have, in nanoseconds: no transfer takes a quarter of an hour.
+    pub const NS_MAX: u64 = 1 << 40;
+
+    /// The sample of these repetitions, which are sorted on the way; none without any.
+    pub fn of(len: u64, times_ns: &mut [u64]) -> Option<Sample> {
+        times_ns.sort_unstable();
+        let at = |quarter: usize| times_ns.get((times_ns.len().checked_sub(1)?) * quarter / 4).copied();
+        let bound = |ns: u64| ns.clamp(1, Self::NS_MAX);
+        let count = u32::try_from(times_ns.len()).unwrap_or(u32::MAX);
+        Some(Sample { len, ns: bound(at(2)?), low_ns: bound(at(1)?), high_ns: bound(at(3)?), count })
+    }
+
+    /// Half of the middle half's width, relative to the median: 0.02 says that half of the repetitions lay
+    /// within about 2 percent.
+    pub fn spread(&self) -> f64 {
+        (self.high_ns - self.low_ns) as f64 / 2.0 / self.ns as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_the_median_between_its_quartiles() {
+        let sample = Sample::of(8, &mut [50, 10, 40, 20, 30]).unwrap();
+        assert_eq!(sample, Sample { len: 8, ns: 30, low_ns: 20, high_ns: 40, count: 5 });
+        assert!((sample.spread() - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(Sample::of(8, &mut []), None);
+        assert_eq!(Sample::of(0, &mut [0]).unwrap().ns, 1, "no time is zero");
+    }
+
+    #[test]
+    fn methods_go_by_their_names() {
+        for method in Method::ALL {
+            assert_eq!(Method::named(method.name()), Some(method));
+            assert_eq!(Method::ALL[method.index()], method);
+        }
+        assert_eq!(Method::named("eager"), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Profiles as text: what is stored in files, version 1.
+//!
+//! ```text
+//! nmad profile 1
+//! key tcp r0 4000 Mbit/s
+//! when 2026-03-01 12:00
+//! place h0 h1
+//! how nmad sample, quick
+//! copy 8 3400 3350 3480 200
+//! rendezvous 65536 48000 47100 49900 30
+//! # in place from 16384 B, rendezvous from 32768 B
+//! check 6c62272e07bb0142
+//! ```
+//!
+//! A sample is its method, bytes, median, quartiles (nanoseconds), repetitions. Samples of a method ascend
+//! in size. Lines that begin with `#` are for people: thresholds are derived anew from the samples. `check`
+//! is the FNV-1a hash of everything before its line, so that a file that was cut or damaged is not believed.
+
+use super::profile::{Profile, Provenance};
+use super::sample::{Method, Sample};
+use super::threshold::Thresholds;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+
+const FIRST: &str = "nmad profile ";
+const VERSION: &str = "1";
+/// More lines than this are no profile.
+const LINES_MAX: usize = 10_000;
+
+/// Why a text is no profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    /// Line, counted from one.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {} (measure again with nmad sample)", self.line, self.why)
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+impl Profile {
+    /// The profile as text.
+    pub fn print(&self) -> String {
+        let mut text = format!("{FIRST}{VERSION}\n");
+        let Provenance { key, when, place, how } = self.provenance();
+        for (name, value) in [("key", key), ("when", when), ("place", place), ("how", how)] {
+            let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            text += &format!("{name} {}\n", value.trim());
+        }
+        for method in Method::ALL {
+            for Sample { len, ns, low_ns, high_ns, count } in self.samples(method) {
+                let _ = writeln!(text, "{} {len} {ns} {low_ns} {high_ns} {count}", method.name());
+            }
+        }
+        if let Some(thresholds) = self.thresholds() {
+            text += &remark(thresholds);
+        }
+        let check = hash(text.as_bytes());
+        let _ = writeln!(text, "check {check:016x}");
+        text
+    }
+
+    /// Reads what [`Profile::print`] wrote.
+    ///
+    /// # Errors
+    /// The text is not whole, was changed, is of another version or is no profile at all.
+    pub fn parse(text: &str) -> Result<Profile, ParseError> {
+        let wrong = |line: usize, why: &str| Err(ParseError { line, why: String::from(why) });
+        let first = text.lines().next().unwrap_or_default();
+        match first.strip_prefix(FIRST) {
+            Some(VERSION) => {}
+            Some(other) => return wrong(1, &format!("version {other} of profiles; {VERSION} is understood")),
+            None => return wrong(1, "not a profile"),
+        }
+        let body = checked(text)?;
+        let mut provenance = Provenance::default();
+        let mut samples: Vec<(Method, Sample)> = Vec::new();
+        for (index, line) in body.lines().enumerate().skip(1) {
+            let number = index + 1;
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            match word {
+                _ if number > LINES_MAX => return wrong(number, "too many lines"),
+                "key" => provenance.key = String::from(rest),
+                "when" => provenance.when = String::from(rest),
+                "place" => provenance.place = String::from(rest),
+                "how" => provenance.how = String::from(rest),
+                _ if word.starts_with('#') => {}
+                _ => {
+                    let sample = sample(word, rest).map_err(|why| ParseError { line: number, why })?;
+                    let last = samples.iter().rev().find(|(method, _)| *method == sample.0);
+                    if last.is_some_and(|(_, last)| last.len >= sample.1.len) {
+                        return wrong(number, "sizes of a method do not ascend");
+                    }
+                    samples.push(sample);
+                }
+            }
+        }
+        let end = body.lines().count();
+        Profile::new(provenance, samples).map_err(|e| ParseError { line: end, why: format!("{e}") })
+    }
+}
+
+/// For people who read the file.
+fn remark(thresholds: &Thresholds) -> String {
+    let Thresholds { in_place_min, rendezvous_min, aggregate_max, block_min, chunk_min } = thresholds;
+    let bytes = |value: &u64| if *value == u64::MAX { String::from("-") } else { format!("{value} B") };
+    format!(
+        "# in place from {}, rendezvous from {}, together up to {}, blocks in place from {}, chunks from {}\n",
+        bytes(in_place_min),
+        bytes(rendezvous_min),
+        bytes(aggregate_max),
+        bytes(block_min),
+        bytes(chunk_min)
+    )
+}
+
+/// What comes before the line with the hash, if that is right and the last one.
+fn checked(text: &str) -> Result<&str, ParseError> {
+    let line = text.lines().count();
+    let error = |why: &str| ParseError { line, why: String::from(why) };
+    let Some(start) = text.trim_end_matches('\n').rfind('\n').map(|at| at + 1) else {
+        return Err(error("the file is cut off"));
+    };
+    let (body, last) = text.split_at(start);
+    let Some(digits) = last.trim_end_matches('\n').strip_prefix("check ") else {
+        return Err(error("the file is cut off: its last line is not a check"));
+    };
+    let right = digits.len() == 16 && u64::from_str_radix(digits, 16) == Ok(hash(body.as_bytes()));
+    if right { Ok(body) } else { Err(error("the file was changed or damaged: its check does not match")) }
+}
+
+fn sample(word: &str, rest: &str) -> Result<(Method, Sample), String> {
+    let Some(method) = Method::named(word) else { return Err(format!("'{word}' is no method")) };
+    let numbers: Option<Vec<u64>> = rest.split(' ').map(|number| number.parse().ok()).collect();
+    let Some(&[len, ns, low_ns, high_ns, count]) = numbers.as_deref() else {
+        return Err(format!("'{rest}' is not bytes, median, quartiles and repetitions"));
+    };
+    let ordered = (1..=ns).contains(&low_ns) && (ns..=Sample::NS_MAX).contains(&high_ns);
+    let count = u32::try_from(count).unwrap_or(0);
+    if !ordered || count == 0 || len > Sample::LEN_MAX {
+        return Err(format!("'{rest}' cannot have been measured"));
+    }
+    Ok((method, Sample { len, ns, low_ns, high_ns, count }))
+}
+
+/// FNV-1a, 64 bits.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

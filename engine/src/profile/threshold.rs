@@ -1,0 +1,157 @@
+//! From which size on one method beats another: the interpolated crossings of P4 section III-B.
+//!
+//! Measured curves cross more than once where they lie close together. The crossing taken is the one that
+//! loses least: for each place at which one could change over, the time lost at all measured sizes, relative
+//! to the better method, is summed up, and the place with the smallest sum wins. The threshold itself is the
+//! linear interpolation between the two sizes around that place.
+
+use super::curve::Curve;
+use super::sample::Sample;
+use alloc::vec::Vec;
+
+/// Longest message that may come unexpected, in bytes, unless configured (P4 section III-B).
+pub const UNEXPECTED_MAX: u64 = 64 << 10;
+
+/// Sizes, in bytes, at which another way of doing it becomes the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Data of at least this many bytes stays in place instead of being copied into its packet (P4's iovec
+    /// threshold); [`u64::MAX`]: copying is never worse.
+    pub in_place_min: u64,
+    /// Messages of at least this many bytes are announced before they are sent (P4's rendezvous threshold).
+    /// At most [`UNEXPECTED_MAX`] + 1.
+    pub rendezvous_min: u64,
+    /// Two pieces of data share a packet if the smaller one has at most this many bytes (P4's aggregation
+    /// threshold); [`u64::MAX`]: always.
+    pub aggregate_max: u64,
+    /// Blocks of non-contiguous data of at least this many bytes stay in place, shorter ones are packed
+    /// (P1 section 5.3).
+    pub block_min: u64,
+    /// A share of a large message on this rail is at least this long: where the bytes take as long as the
+    /// start (P2 section 3.4, P3 figure 2).
+    pub chunk_min: u64,
+}
+
+/// From which size on `second` is better than `first`: zero if it always is, [`u64::MAX`] if it never is
+/// where both were measured; none if they have no size in common.
+pub fn crossing(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<u64> {
+    let both: Vec<(u64, f64, f64)> = first
+        .iter()
+        .filter_map(|&(len, a)| {
+            let b = second.iter().find(|other| other.0 == len)?.1;
+            Some((len, a as f64, b as f64))
+        })
+        .collect();
+    let loss = |chosen: f64, other: f64| if chosen > other { chosen / other.max(1.0) - 1.0 } else { 0.0 };
+    // Changing over before the first size: all of them are done the second way.
+    let mut sum: f64 = both.iter().map(|&(_, a, b)| loss(b, a)).sum();
+    let mut best = (sum, 0);
+    for (index, &(_, a, b)) in both.iter().enumerate() {
+        sum += loss(a, b) - loss(b, a);
+        // Rounding of the running sum decides nothing.
+        if sum < best.0 - 1e-9 {
+            best = (sum, index + 1);
+        }
+    }
+    match best.1 {
+        _ if both.is_empty() => None,
+        0 => Some(0),
+        index if index == both.len() => Some(u64::MAX),
+        index => Some(between(both[index - 1], both[index])),
+    }
+}
+
+/// Where the lines between two sizes cross; the second size if they do not.
+fn between(below: (u64, f64, f64), above: (u64, f64, f64)) -> u64 {
+    let (before, after) = (below.2 - below.1, above.1 - above.2);
+    if before <= 0.0 || after <= 0.0 {
+        return above.0;
+    }
+    below.0 + ((above.0 - below.0) as f64 * before / (before + after)) as u64
+}
+
+/// Sizes and times of samples.
+pub(super) fn points(samples: &[Sample]) -> Vec<(u64, u64)> {
+    samples.iter().map(|sample| (sample.len, sample.ns)).collect()
+}
+
+/// The better of copying and leaving in place, as the threshold between them says, for all sizes that were
+/// measured that way.
+pub(super) fn best_eager(copy: &[Sample], in_place: &[Sample], in_place_min: u64) -> Vec<(u64, u64)> {
+    let copied = copy.iter().filter(|s| s.len < in_place_min || !in_place.iter().any(|o| o.len == s.len));
+    let left = in_place.iter().filter(|s| s.len >= in_place_min);
+    let mut best: Vec<(u64, u64)> = copied.chain(left).map(|sample| (sample.len, sample.ns)).collect();
+    best.sort_unstable();
+    best
+}
+
+/// The rendezvous threshold: the best eager method and the copy of an unexpected message on the receiver's
+/// side, against a rendezvous; never more than what may come unexpected.
+pub(super) fn rendezvous_min(eager: &[(u64, u64)], rendezvous: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
+    let copied = |&(len, ns): &(u64, u64)| (len, ns + memcpy.map_or(0, |curve| curve.ns(len)));
+    let unexpected: Vec<(u64, u64)> = eager.iter().map(copied).collect();
+    crossing(&unexpected, rendezvous).unwrap_or(u64::MAX).clamp(1, UNEXPECTED_MAX + 1)
+}
+
+/// The length whose bytes take as long as the start.
+pub(super) fn chunk_min(body: &Curve) -> u64 {
+    body.bytes(body.start_ns().saturating_mul(2)).max(1)
+}
+
+/// A block is packed while copying it on both sides costs no more than a piece that stays in place does
+/// before its first byte: the shortest message in place compared with the same one copied.
+pub(super) fn block_min(
+    copy: &[Sample],
+    in_place: &[Sample],
+    memcpy: Option<&Curve>,
+    in_place_min: u64,
+) -> u64 {
+    let shortest = in_place.iter().find_map(|b| Some((copy.iter().find(|a| a.len == b.len)?.ns, b.ns)));
+    match (shortest, memcpy) {
+        (Some((copied, left)), Some(memcpy)) => memcpy.bytes(left.saturating_sub(copied) / 2),
+        _ => in_place_min,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(start: u64, per_byte: f64) -> Vec<(u64, u64)> {
+        (0..16).map(|k| (1 << k, start + ((1u64 << k) as f64 * per_byte) as u64)).collect()
+    }
+
+    #[test]
+    fn the_crossing_is_interpolated_between_its_neighbours() {
+        // Equal at 600 bytes.
+        let at = crossing(&line(1_000, 2.0), &line(1_600, 1.0)).unwrap();
+        assert!((595..605).contains(&at), "{at}");
+        assert_eq!(crossing(&line(1_000, 2.0), &line(900, 1.0)), Some(0), "always");
+        assert_eq!(crossing(&line(900, 1.0), &line(1_000, 2.0)), Some(u64::MAX), "never");
+        assert_eq!(crossing(&line(900, 1.0), &[]), None);
+    }
+
+    #[test]
+    fn one_bad_sample_moves_no_crossing() {
+        let mut second = line(1_600, 1.0);
+        // At 8 bytes the second way seems better by far, at 16 KiB worse.
+        second[3].1 = 900;
+        second[14].1 = 40_000;
+        let at = crossing(&line(1_000, 2.0), &second).unwrap();
+        assert!((595..605).contains(&at), "{at}");
+    }
+
+    #[test]
+    fn the_rendezvous_threshold_counts_the_copy_of_the_unexpected() {
+        let memcpy = Curve::line(1, 1_000_000_000);
+        let (eager, rendezvous) = (line(1_000, 1.0), line(9_000, 1.0));
+        let at = rendezvous_min(&eager, &rendezvous, Some(&memcpy));
+        assert!((7_990..8_010).contains(&at), "{at}: a copy of 8000 B costs what the handshake does");
+        assert_eq!(rendezvous_min(&eager, &rendezvous, None), UNEXPECTED_MAX + 1);
+    }
+
+    #[test]
+    fn a_chunk_is_worth_its_start() {
+        assert_eq!(chunk_min(&Curve::line(2_000, 500_000_000)), 1_000);
+    }
+}

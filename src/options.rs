@@ -149,8 +149,8 @@ impl Options {
         Config {
             strategy: self.strategy.clone().unwrap_or_else(|| Self::DEFAULT_STRATEGY.into()),
             feed: self.feed.unwrap_or_default(),
-            eager_max: self.eager_max.unwrap_or(defaults.eager_max),
-            in_place_min: self.in_place_min.unwrap_or(defaults.in_place_min),
+            eager_max: self.eager_max,
+            in_place_min: self.in_place_min,
             credit: self.credit.unwrap_or(defaults.credit),
             chunk: self.chunk.unwrap_or(defaults.chunk),
             bandwidths,

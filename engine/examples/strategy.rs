@@ -56,7 +56,7 @@ impl Strategy for Express {
             (rail.rail, share as u64)
         };
         // What rounding, or a lack of other rails, leaves over goes to whichever rail is idle.
-        Shares::Fixed(others.iter().map(share).collect())
+        Shares::of(others.iter().map(share))
     }
 }
 

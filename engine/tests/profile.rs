@@ -1,7 +1,7 @@
 //! Profiles: curves and their inverses, what is derived from samples, and text that is refused unless whole.
 
 use nmad_engine::profile::curve::Curve;
-use nmad_engine::profile::profile::{Profile, Provenance, TooFew};
+use nmad_engine::profile::measured::{Profile, Provenance, TooFew};
 use nmad_engine::profile::sample::{Method, Sample};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -208,7 +208,7 @@ fn a_small_message_of_a_peer_that_is_gone_is_received_and_nothing_stays() {
 
 #[test]
 fn a_synchronous_message_in_place_ends_only_when_the_rail_has_let_go() {
-    let mut net = Net::pair(1, Config { in_place_min: 4_000, ..Config::default() });
+    let mut net = Net::pair(1, Config { in_place_min: Some(4_000), ..Config::default() });
     net.send(0, 1, 0, 0, &[]);
     net.settle();
     net.recv(1, from(0), 0, exact(1), 8_000);

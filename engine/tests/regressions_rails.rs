@@ -150,7 +150,7 @@ fn shares_of_rails_that_are_not_there_are_carried_by_others() {
             }
         }
         fn split(&mut self, _: Instant, len: u64, _: &[RailView]) -> Shares {
-            Shares::Fixed(vec![(RailId(9), len / 2), (RailId(0), len * 3)])
+            Shares::of([(RailId(9), len / 2), (RailId(0), len * 3)])
         }
     }
     let mut config = Config { strategy: "careless".into(), ..Config::default() };

@@ -5,7 +5,7 @@ mod net;
 
 use net::rail::Faults;
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Instant, Limits, RailId, RailView, Registry, Shares};
+use nmad_engine::{Config, Forecast, Instant, Limits, RailId, RailView, Registry, Shares};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -22,23 +22,36 @@ fn bandwidth() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 1_000_000..100_000_000_000u64]
 }
 
-fn views() -> impl Strategy<Value = Vec<RailView>> {
-    let fields = (bandwidth(), 0..100_000u64, 0..1_000_000u64);
-    (vec(fields, 1..6), any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_map(
-        |(rails, primary, fastest)| {
-            let (primary, fastest) = (primary.index(rails.len()), fastest.index(rails.len()));
-            let view = |(index, (bandwidth, latency_ns, idle_at)): (usize, (u64, u64, u64))| RailView {
-                // Numbers with gaps: some rails do not lead to this peer.
-                rail: RailId(index as u8 * 2 + 1),
-                idle_at: Instant::from_ns(idle_at),
-                bandwidth,
-                latency_ns,
-                primary: index == primary,
-                fastest: index == fastest,
-            };
-            rails.into_iter().enumerate().map(view).collect()
-        },
-    )
+/// What is drawn for the view of a rail: bandwidth, latency, when it is idle.
+type Drawn = (u64, u64, u64);
+
+fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
+    vec((bandwidth(), 0..100_000u64, 0..1_000_000u64), 1..6)
+}
+
+fn forecasts(drawn: &[Drawn]) -> Vec<Forecast> {
+    drawn.iter().map(|&(bandwidth, latency_ns, _)| Forecast::nominal(latency_ns, bandwidth, 1)).collect()
+}
+
+fn views<'a>(
+    drawn: &[Drawn],
+    forecasts: &'a [Forecast],
+    primary: usize,
+    fastest: usize,
+) -> Vec<RailView<'a>> {
+    let view = |(index, (&(bandwidth, latency_ns, idle_at), forecast)): (usize, (&Drawn, &'a Forecast))| {
+        RailView {
+            // Numbers with gaps: some rails do not lead to this peer.
+            rail: RailId(index as u8 * 2 + 1),
+            idle_at: Instant::from_ns(idle_at),
+            bandwidth,
+            latency_ns,
+            primary: index == primary,
+            fastest: index == fastest,
+            forecast,
+        }
+    };
+    drawn.iter().zip(forecasts).enumerate().map(view).collect()
 }
 
 proptest! {
@@ -47,14 +60,18 @@ proptest! {
     #[test]
     fn shares_are_of_rails_that_are_there_and_add_up(
         name in strategy(),
-        views in views(),
+        drawn in drawn(),
+        primary: prop::sample::Index,
+        fastest: prop::sample::Index,
         len in prop_oneof![1..100u64, 1..1u64 << 40, Just(1u64 << 60)],
         now in 0..2_000_000u64,
     ) {
+        let forecasts = forecasts(&drawn);
+        let views = views(&drawn, &forecasts, primary.index(drawn.len()), fastest.index(drawn.len()));
         let mut strategy = Registry::default().make(&name).unwrap();
         if let Shares::Fixed(shares) = strategy.split(Instant::from_ns(now), len, &views) {
             let mut seen = Vec::new();
-            for (rail, _) in &shares {
+            for (rail, _) in shares.iter() {
                 prop_assert!(views.iter().any(|view| view.rail == *rail), "{:?} is not there", rail);
                 prop_assert!(!seen.contains(rail), "{:?} twice", rail);
                 seen.push(*rail);

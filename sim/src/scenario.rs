@@ -128,8 +128,8 @@ fn draw_config(host: usize, options: &Options, rng: &mut Rng) -> Config {
     let feed = *rng.pick(&[Feed::Accumulate, Feed::Accumulate, Feed::Prepare, Feed::Backlog(8 << 10)]);
     let mut config = Config { me: PeerId(host as u32), strategy, registry, feed, ..Config::default() };
     if rng.percent(60) {
-        config.eager_max = rng.len(64 << 10) as usize;
-        config.in_place_min = rng.len(16 << 10) as usize;
+        config.eager_max = Some(rng.len(64 << 10) as usize);
+        config.in_place_min = Some(rng.len(16 << 10) as usize);
         config.credit = rng.range(4 << 10, 2 << 20);
         config.chunk = rng.range(2 << 10, 2 << 20);
     }
@@ -149,6 +149,8 @@ impl fmt::Display for Scenario {
                 rails.iter().enumerate().map(|(r, net)| format!("{r}:net{net}")).collect();
             write!(f, "  h{host} rails {:<24} {} feed {:?}", rails.join(" "), config.strategy, config.feed)?;
             let Config { eager_max, in_place_min, credit, chunk, .. } = config;
+            let set = |value: &Option<usize>| value.map_or(String::from("-"), |bytes| bytes.to_string());
+            let (eager_max, in_place_min) = (set(eager_max), set(in_place_min));
             writeln!(f, " eager {eager_max} in place {in_place_min} credit {credit} chunk {chunk}")?;
         }
         self.strikes.iter().try_for_each(|strike| writeln!(f, "  {strike}"))

@@ -37,6 +37,9 @@ impl Origin {
 pub(super) fn of(options: &Options) -> Vec<Setting> {
     let defaults = Config::default();
     let bytes = |set: Option<u64>, default: u64| (set.map(|n| n.to_string()), default.to_string());
+    let measured = |set: Option<usize>, otherwise: usize| {
+        (set.map(|n| n.to_string()), format!("as measured, {otherwise} without a profile"))
+    };
     let rails = options.rails.as_ref().map(|rails| {
         let rails = rails.iter().map(|rail| match rail.bandwidth {
             0 => rail.interface.clone(),
@@ -50,8 +53,8 @@ pub(super) fn of(options: &Options) -> Vec<Setting> {
         ("rails", (rails, "all interfaces that lead to a peer".into())),
         ("throttle", ((!throttle.is_empty()).then(|| throttle.join(",")), "none".into())),
         ("feed", (options.feed.map(feed), feed(defaults.feed))),
-        ("eager_max", bytes(options.eager_max.map(|n| n as u64), defaults.eager_max as u64)),
-        ("in_place_min", bytes(options.in_place_min.map(|n| n as u64), defaults.in_place_min as u64)),
+        ("eager_max", measured(options.eager_max, Config::EAGER_MAX)),
+        ("in_place_min", measured(options.in_place_min, Config::IN_PLACE_MIN)),
         ("credit", bytes(options.credit, defaults.credit)),
         ("chunk", bytes(options.chunk, defaults.chunk)),
         ("trace", (options.trace.as_ref().map(|path| path.display().to_string()), "none".into())),

@@ -1,19 +1,18 @@
 //! Window to rail: what an idle rail asks for.
 
 use super::Engine;
-use super::peer::Peer;
+use super::peer::{Peer, view};
 use crate::clock::Instant;
 use crate::collect::request::Request;
-use crate::memory::Segments;
 use crate::packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
-use crate::schedule::strategy::{RailView, Shares};
+use crate::schedule::strategy::Shares;
 use crate::slab::Slab;
 use crate::transfer::driver::Order;
+use crate::transfer::link::Link;
 use crate::transfer::rail::{Prepared, Rail};
 use crate::transfer::retention::{Cargo, ChunkCargo};
-use alloc::vec;
 use alloc::vec::Vec;
 use nmad_wire::{Ack, ChunkHeader, Credit, Frame, Kind};
 
@@ -118,11 +117,15 @@ impl Engine {
             return None;
         }
         let gather = if peer.keeps || !may_gather { 0 } else { state.limits.gather };
-        let bounds = Bounds { len: peer.packet_max, in_place_min: self.config.in_place_min, gather };
+        let link = peer.link(rail)?;
+        let (in_place_min, aggregate_max) = (link.in_place_min, link.aggregate_max);
+        let bounds = Bounds { len: peer.packet_max, in_place_min, aggregate_max, gather };
         let buffer = self.buffers.pop().unwrap_or_default();
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
-        let view = peer.view(rail, state);
-        peer.strategy.fill(now, &view, &mut peer.window, &mut builder);
+        let Peer { strategy, window, links, primary, fastest, .. } = peer;
+        let link = links.iter().find(|link| link.rail == rail)?;
+        let view = view(link, state, *primary, *fastest);
+        strategy.fill(now, &view, window, &mut builder);
         let built = builder.finish();
         if built.entries == 0 {
             self.buffers.push(built.packet);
@@ -156,10 +159,10 @@ impl Engine {
         link.tx.push(now, Cargo::Packet(None), in_place);
         let state = &mut self.rails[rail.index()];
         let len = packet.len() as u64;
+        state.given_ns += link.forecast.busy_ns(len);
         state.counters.packets += 1;
         state.counters.entries += u64::from(entries);
         state.counters.packet_bytes += len;
-        state.given += len;
         Order::Packet { to: id, number, packet }
     }
 
@@ -228,22 +231,18 @@ impl Engine {
         let ChunkCargo { landing, key, offset, .. } = cargo;
         let from = cargo.from.clone();
         link.tx.push(now, Cargo::Chunk(cargo), Vec::new());
-        self.count_chunk(rail, &from);
-        Order::Chunk { to: id, number, ack, landing, key, offset, from }
-    }
-
-    fn count_chunk(&mut self, rail: RailId, from: &Segments) {
         let state = &mut self.rails[rail.index()];
         state.counters.chunks += 1;
         state.counters.chunk_bytes += from.len();
-        state.given += from.len() + ChunkHeader::LEN as u64;
+        state.given_ns += link.forecast.busy_ns(from.len() + ChunkHeader::LEN as u64);
+        Order::Chunk { to: id, number, ack, landing, key, offset, from }
     }
 
     /// A packet that only acknowledges.
     fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
         let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
-        let bounds = Bounds { len: usize::MAX, in_place_min: 0, gather: 0 };
+        let bounds = Bounds { len: usize::MAX, in_place_min: 0, aggregate_max: 0, gather: 0 };
         let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
         if link.rx.beyond() != 0 {
             Frame::Ack(Ack { beyond: link.rx.beyond() }).encode(&mut packet.bytes);
@@ -305,13 +304,14 @@ impl Engine {
                 }
             }
         };
-        let state = &mut self.rails[rail.index()];
-        state.counters.resent += 1;
-        state.given += match &order {
+        let len = match &order {
             Order::Packet { packet, .. } => packet.len() as u64,
             Order::Chunk { from, .. } => from.len(),
             Order::Connect { .. } | Order::Close { .. } => 0,
         };
+        let state = &mut self.rails[rail.index()];
+        state.counters.resent += 1;
+        state.given_ns += link.forecast.busy_ns(len);
         Some(order)
     }
 }
@@ -319,25 +319,25 @@ impl Engine {
 /// Lets the strategy share out the bodies that are new, now that a rail asks, among the open rails for which
 /// the receiver has given a key.
 fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) {
-    if peer.bodies.iter().all(|body| body.is_decided()) {
-        return;
-    }
-    let all = peer.views(rails);
-    let remotes: Vec<(RailId, Option<u8>)> = peer.links.iter().map(|link| (link.rail, link.remote)).collect();
-    for body in peer.bodies.iter_mut().filter(|body| !body.is_decided()) {
+    let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
+    for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
         let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
-        let has_key = |rail: RailId| {
-            let remote = remotes.iter().find(|(other, _)| *other == rail).and_then(|(_, remote)| *remote);
-            remote.is_some_and(|remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some()))
+        let has_key = |link: &&Link| {
+            let key = |remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some());
+            link.is_up() && link.remote.is_some_and(key)
         };
-        let views: Vec<RailView> = all.iter().filter(|view| has_key(view.rail)).copied().collect();
-        if views.is_empty() {
-            continue;
-        }
+        let mut usable = links.iter().filter(has_key).map(|link| {
+            let rail = &rails[link.rail.index()];
+            view(link, rail, *primary, *fastest)
+        });
+        let Some(first) = usable.next() else { continue };
+        let mut views = [first; nmad_wire::MAX_RAILS];
+        let more = views[1..].iter_mut().zip(usable).map(|(place, view)| *place = view).count();
+        let views = &views[..=more];
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
-            Some(rail) => Shares::Fixed(vec![(rail, body.remaining())]),
-            None => peer.strategy.split(now, body.remaining(), &views),
+            Some(rail) => Shares::of([(rail, body.remaining())]),
+            None => strategy.split(now, body.remaining(), views),
         };
         body.decide(&shares, is_open);
     }

@@ -3,11 +3,12 @@
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
 //! `submit` (application to window), `dispatch` (window to rail), `arrive` (rail to application),
 //! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and
-//! peers that are gone), `peer` (what the layers keep for one peer).
+//! peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it).
 
 mod arrive;
 mod dispatch;
 mod failure;
+mod forecast;
 mod peer;
 mod push;
 mod rendezvous;
@@ -30,6 +31,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use forecast::Fixed;
 use peer::{Peer, Standing};
 
 /// How an engine behaves. Every field has a default that is right without knowing the network.
@@ -43,10 +45,15 @@ pub struct Config {
     pub registry: Registry,
     /// When rails are fed.
     pub feed: Feed,
-    /// Longest message that is sent without asking, in bytes of data; cut to what packets hold.
-    pub eager_max: usize,
-    /// Data of at least this many bytes stays in place instead of being copied into the packet.
-    pub in_place_min: usize,
+    /// Longest message that is sent without asking, in bytes of data; cut to what packets hold. None: as the
+    /// profile says, [`Config::EAGER_MAX`] without one.
+    pub eager_max: Option<usize>,
+    /// Data of at least this many bytes stays in place instead of being copied into the packet. None: as the
+    /// profile says, [`Config::IN_PLACE_MIN`] without one.
+    pub in_place_min: Option<usize>,
+    /// Two things share a packet if the smaller has at most this many bytes. None: as the profile says,
+    /// without one whenever both fit.
+    pub aggregate_max: Option<usize>,
     /// Eager data that one peer may have here without a receive, in bytes.
     pub credit: u64,
     /// Longest chunk of a large message, in bytes; what is handed out to a rail at once.
@@ -63,13 +70,21 @@ impl Default for Config {
             strategy: String::from("aggregate"),
             registry: Registry::default(),
             feed: Feed::default(),
-            eager_max: 32 << 10,
-            in_place_min: 16 << 10,
+            eager_max: None,
+            in_place_min: None,
+            aggregate_max: None,
             credit: 1 << 20,
             chunk: 1 << 20,
             bandwidths: Vec::new(),
         }
     }
+}
+
+impl Config {
+    /// Longest message that is sent without asking when neither a setting nor a profile says it, in bytes.
+    pub const EAGER_MAX: usize = 32 << 10;
+    /// From how many bytes on data stays in place when neither a setting nor a profile says it.
+    pub const IN_PLACE_MIN: usize = 16 << 10;
 }
 
 /// Something that the user should know although no request failed because of it.
@@ -171,7 +186,8 @@ impl Engine {
         let limits = self.rails[rail.index()].limits;
         if self.peers[index].is_none() {
             let strategy = self.config.registry.make(&self.config.strategy).expect("checked in Engine::new");
-            self.peers[index] = Some(Box::new(Peer::new(peer, strategy, self.config.credit)));
+            let fixed = Fixed::of(&self.config);
+            self.peers[index] = Some(Box::new(Peer::new(peer, strategy, self.config.credit, fixed)));
         }
         let peer = self.peers[index].as_mut().expect("just made");
         if peer.link(rail).is_none() {

@@ -1,5 +1,6 @@
 //! What the three layers keep for one peer.
 
+use super::forecast::Fixed;
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
@@ -32,6 +33,9 @@ pub(super) struct Orphan {
     pub(super) rx: Arrivals,
     pub(super) down: bool,
 }
+
+/// Bytes of a short message, by which latencies are compared.
+const SHORT: u64 = 64;
 
 /// How long a request to send waits for a promise that usually comes. One that comes later has cost a
 /// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
@@ -84,13 +88,17 @@ pub(super) struct Peer {
     pub(super) fastest: RailId,
     /// Longest packet that every rail to this peer carries, with room for what a replay adds.
     pub(super) packet_max: usize,
+    /// Thresholds that the user has set; they overrule the measured ones.
+    pub(super) fixed: Fixed,
+    /// Longest message that is sent without asking.
+    pub(super) eager_max: usize,
     pub(super) is_ready: bool,
     /// Its links were asked for.
     pub(super) is_met: bool,
 }
 
 impl Peer {
-    pub(super) fn new(id: PeerId, strategy: Box<dyn Strategy>, credit: u64) -> Self {
+    pub(super) fn new(id: PeerId, strategy: Box<dyn Strategy>, credit: u64, fixed: Fixed) -> Self {
         Peer {
             id,
             standing: Standing::Here,
@@ -110,6 +118,8 @@ impl Peer {
             primary: RailId(0),
             fastest: RailId(0),
             packet_max: 0,
+            fixed,
+            eager_max: 0,
             is_ready: false,
             is_met: false,
         }
@@ -137,17 +147,21 @@ impl Peer {
         let only = alive().next().filter(|link| !self.keeps && limits(link).pushes);
         self.may_push = only.map(|link| limits(link).chunk);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
+        self.forecast_anew(rails);
+        let alive = || self.links.iter().filter(|link| link.state != State::Dead);
         let shortest = alive().map(|link| limits(link).packet).min().unwrap_or(0);
         self.packet_max = shortest.saturating_sub(overhead).max(Header::LEN);
         let up = || alive().filter(|link| link.state == State::Up);
         if let Some(first) = up().next() {
             self.primary = first.rail;
             let latency = |link: &&Link| match limits(link).latency_ns {
+                _ if link.forecast.is_measured() => link.forecast.eager_ns(SHORT),
                 0 => u64::MAX,
                 known => known,
             };
             self.fastest = up().min_by_key(latency).map_or(first.rail, |link| link.rail);
         }
+        self.derive_thresholds();
     }
 
     /// Whether some rail that is left, or still to open, may carry chunks to a landing with these keys.
@@ -155,25 +169,6 @@ impl Peer {
         let usable = |link: &Link| link.remote.is_none_or(|remote| keys.get(remote).is_some());
         self.links.iter().any(|link| link.state != State::Dead && usable(link))
             && keys.iter().next().is_some()
-    }
-
-    /// The rail as a strategy sees it.
-    #[inline]
-    pub(super) fn view(&self, id: RailId, rail: &Rail) -> RailView {
-        RailView {
-            rail: id,
-            idle_at: rail.idle_at,
-            bandwidth: rail.limits.bandwidth,
-            latency_ns: rail.limits.latency_ns,
-            primary: id == self.primary,
-            fastest: id == self.fastest,
-        }
-    }
-
-    /// All open rails as strategies see them.
-    pub(super) fn views(&self, rails: &[Rail]) -> Vec<RailView> {
-        let up = self.links.iter().filter(|link| link.is_up());
-        up.map(|link| self.view(link.rail, &rails[link.rail.index()])).collect()
     }
 
     /// Submits control frames to the common list.
@@ -232,6 +227,20 @@ impl Peer {
     /// Whether no rail would get anything.
     pub(super) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
+    }
+}
+
+/// A rail to this peer as a strategy sees it.
+#[inline]
+pub(super) fn view<'a>(link: &'a Link, rail: &Rail, primary: RailId, fastest: RailId) -> RailView<'a> {
+    RailView {
+        rail: link.rail,
+        idle_at: rail.idle_at,
+        bandwidth: rail.limits.bandwidth,
+        latency_ns: rail.limits.latency_ns,
+        primary: link.rail == primary,
+        fastest: link.rail == fastest,
+        forecast: &link.forecast,
     }
 }
 

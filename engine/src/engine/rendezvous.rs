@@ -327,10 +327,10 @@ impl Engine {
             return;
         };
         let (context, room) = (recv.context.0, recv.into.len());
-        if room as usize <= self.config.eager_max || context >= Context::LIMIT {
+        let Some(peer) = self.peer_mut(from) else { return };
+        if room as usize <= peer.eager_max || context >= Context::LIMIT {
             return;
         }
-        let Some(peer) = self.peer_mut(from) else { return };
         let pays =
             peer.may_push.is_none() && peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
         if pays && self.matching.is_first(place) {

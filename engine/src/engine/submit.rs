@@ -28,7 +28,6 @@ impl Engine {
     ) -> RequestId {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
-        let eager_max = self.config.eager_max;
         let Some(peer) = self.peer_mut(to).filter(|peer| !peer.is_gone()) else {
             return self.refuse(envelope);
         };
@@ -46,7 +45,7 @@ impl Engine {
         } else {
             peer.take_promise(context.0, tag.0)
         };
-        let fits = len as usize <= eager_max && len as usize + Eager::MAX_LEN + 16 <= peer.packet_max;
+        let fits = len as usize <= peer.eager_max && len as usize + Eager::MAX_LEN + 16 <= peer.packet_max;
         if !fits || !peer.credit.spend(len) {
             return self.send_large(envelope, data, hints, promise);
         }

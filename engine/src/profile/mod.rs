@@ -3,7 +3,8 @@
 //! - [`sample`]: what a probe found: method, size, time and its spread.
 //! - [`curve`]: times at all sizes from samples at some, and the inverse.
 //! - [`threshold`]: from which size on one method beats another (P4 section III-B).
-//! - [`profile`]: samples, what was derived from them, and where they came from.
+//! - [`measured`]: a profile: samples, what was derived from them, and where they came from.
+//! - [`forecast`]: what a rail to one peer will take, now.
 //! - [`text`]: profiles as versioned text.
 //!
 //! This folder knows numbers only. It never sees a rail, a window or a packet; the schedule asks it how long
@@ -11,7 +12,8 @@
 //! who stores takes text out.
 
 pub mod curve;
-pub mod profile;
+pub mod forecast;
+pub mod measured;
 pub mod sample;
 pub mod text;
 pub mod threshold;

@@ -16,7 +16,7 @@
 //! in size. Lines that begin with `#` are for people: thresholds are derived anew from the samples. `check`
 //! is the FNV-1a hash of everything before its line, so that a file that was cut or damaged is not believed.
 
-use super::profile::{Profile, Provenance};
+use super::measured::{Profile, Provenance};
 use super::sample::{Method, Sample};
 use super::threshold::Thresholds;
 use alloc::format;
@@ -113,7 +113,8 @@ fn remark(thresholds: &Thresholds) -> String {
     let Thresholds { in_place_min, rendezvous_min, aggregate_max, block_min, chunk_min } = thresholds;
     let bytes = |value: &u64| if *value == u64::MAX { String::from("-") } else { format!("{value} B") };
     format!(
-        "# in place from {}, rendezvous from {}, together up to {}, blocks in place from {}, chunks from {}\n",
+        "# in place from {}, rendezvous from {}, together up to {}, blocks in place from {}, \
+         chunks from {}\n",
         bytes(in_place_min),
         bytes(rendezvous_min),
         bytes(aggregate_max),

@@ -13,6 +13,9 @@ pub struct Bounds {
     pub len: usize,
     /// Data of at least this many bytes stays in place instead of being copied (the iovec threshold of P4).
     pub in_place_min: usize,
+    /// Of two things that share a packet, the smaller has at most this many bytes (the aggregation threshold
+    /// of P4).
+    pub aggregate_max: usize,
     /// Pieces of user memory that may stay in place; zero when the packet has to be kept for replay.
     pub gather: usize,
 }
@@ -60,10 +63,13 @@ impl PacketBuilder {
         self.len == Header::LEN
     }
 
-    /// Whether the entry fits into what is left. One alone always does: rails take what they must.
+    /// Whether the entry fits into what is left, and is better off in this packet than in one of its own. One
+    /// alone always is: rails take what they must.
     #[inline]
     pub fn fits(&self, entry: &Entry) -> bool {
-        self.is_empty() || self.len + entry.len() <= self.bounds.len
+        let len = entry.len();
+        self.is_empty()
+            || (self.len + len <= self.bounds.len && self.len.min(len) <= self.bounds.aggregate_max)
     }
 
     /// Puts an entry in. Whether it fits is the strategy's business for all but the first entry, which

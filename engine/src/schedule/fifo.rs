@@ -4,7 +4,6 @@ use super::builder::PacketBuilder;
 use super::strategy::{RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
-use alloc::vec;
 
 pub(super) struct Fifo;
 
@@ -21,7 +20,7 @@ impl Strategy for Fifo {
 
     fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {
         match rails.iter().find(|rail| rail.primary) {
-            Some(primary) => Shares::Fixed(vec![(primary.rail, len)]),
+            Some(primary) => Shares::of([(primary.rail, len)]),
             None => Shares::FirstIdle,
         }
     }

@@ -4,11 +4,9 @@
 
 use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
-use super::strategy::{RailView, Shares, Strategy};
+use super::strategy::{RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
-use crate::packet::RailId;
-use alloc::vec::Vec;
 
 pub(super) struct RatioSplit;
 
@@ -33,11 +31,7 @@ impl Strategy for RatioSplit {
 }
 
 /// Shares of `len` in proportion to the weights; they add up to `len`.
-pub(super) fn proportional(
-    len: u64,
-    rails: &[RailView],
-    weight: impl Fn(&RailView) -> u64,
-) -> Vec<(RailId, u64)> {
+pub(super) fn proportional(len: u64, rails: &[RailView], weight: impl Fn(&RailView) -> u64) -> ShareList {
     // No network is that fast; the product below stays within 128 bits.
     let weight = |rail: &RailView| weight(rail).min(1 << 56);
     let sum: u128 = rails.iter().map(|rail| u128::from(weight(rail))).sum();

@@ -5,14 +5,16 @@ use super::{aggregate, aggregate_fastest, fifo, greedy, iso_split, ratio_split};
 use crate::clock::Instant;
 use crate::collect::window::{Scope, Window};
 use crate::packet::RailId;
+use crate::profile::forecast::Forecast;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::Deref;
 
 /// What a strategy knows about a rail to the peer at hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RailView {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RailView<'a> {
     /// Which rail.
     pub rail: RailId,
     /// When it will have carried what was given to it.
@@ -25,9 +27,11 @@ pub struct RailView {
     pub primary: bool,
     /// The open rail with the lowest latency to this peer; the primary one if latencies are unknown.
     pub fastest: bool,
+    /// How long bytes will take on it, from its profile; without one from the two figures above.
+    pub forecast: &'a Forecast,
 }
 
-impl RailView {
+impl RailView<'_> {
     /// The rail's own list, and the common list if `common`.
     pub fn scope(&self, common: bool) -> Scope {
         Scope { rail: self.rail, common }
@@ -36,11 +40,75 @@ impl RailView {
 
 /// How a large body is shared out among rails.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// Shares live on the stack for the time of a decision; a box would be an allocation on the way.
+#[allow(clippy::large_enum_variant)]
 pub enum Shares {
     /// All of it goes to whichever rail is idle first.
     FirstIdle,
     /// Bytes for each rail, in the order of the body. What they leave over goes to whichever is idle.
-    Fixed(Vec<(RailId, u64)>),
+    Fixed(ShareList),
+}
+
+impl Shares {
+    /// Bytes for each rail, in the order of the body.
+    pub fn of(shares: impl IntoIterator<Item = (RailId, u64)>) -> Shares {
+        Shares::Fixed(shares.into_iter().collect())
+    }
+}
+
+/// Rails and their bytes; at most [`nmad_wire::MAX_RAILS`], further ones are dropped.
+#[derive(Clone, Copy)]
+pub struct ShareList {
+    list: [(RailId, u64); nmad_wire::MAX_RAILS],
+    count: usize,
+}
+
+impl ShareList {
+    /// Gives a rail bytes.
+    #[inline]
+    pub fn push(&mut self, rail: RailId, len: u64) {
+        if let Some(place) = self.list.get_mut(self.count) {
+            *place = (rail, len);
+            self.count += 1;
+        }
+    }
+}
+
+impl Default for ShareList {
+    fn default() -> Self {
+        ShareList { list: [(RailId(0), 0); nmad_wire::MAX_RAILS], count: 0 }
+    }
+}
+
+impl Deref for ShareList {
+    type Target = [(RailId, u64)];
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.list[..self.count]
+    }
+}
+
+impl FromIterator<(RailId, u64)> for ShareList {
+    fn from_iter<I: IntoIterator<Item = (RailId, u64)>>(shares: I) -> Self {
+        let mut list = ShareList::default();
+        shares.into_iter().for_each(|(rail, len)| list.push(rail, len));
+        list
+    }
+}
+
+impl PartialEq for ShareList {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for ShareList {}
+
+impl fmt::Debug for ShareList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 /// A way to decide what each rail carries. `docs/strategy.md` shows how to write one.

@@ -4,6 +4,7 @@ use super::retention::Retention;
 use super::rtt::Rtt;
 use crate::clock::{Duration, Instant};
 use crate::packet::RailId;
+use crate::profile::forecast::Forecast;
 use alloc::collections::BTreeSet;
 
 /// On a reliable link, acknowledge after this many packets and chunks if no other traffic does it.
@@ -40,6 +41,12 @@ pub(crate) struct Link {
     pub(crate) tx: Retention,
     pub(crate) rx: Arrivals,
     pub(crate) rtt: Rtt,
+    /// What it will take.
+    pub(crate) forecast: Forecast,
+    /// Data of at least this many bytes is cheaper left in place than copied.
+    pub(crate) in_place_min: usize,
+    /// Of two things that share a packet, the smaller has at most this many bytes.
+    pub(crate) aggregate_max: usize,
     /// When the peer last acknowledged something new, or the link became busy.
     pub(crate) progress_at: Instant,
     /// Unnumbered packets that the rail holds.
@@ -60,6 +67,9 @@ impl Link {
             tx: Retention::default(),
             rx: Arrivals::default(),
             rtt: Rtt::default(),
+            forecast: Forecast::nominal(0, 0, 1),
+            in_place_min: usize::MAX,
+            aggregate_max: usize::MAX,
             progress_at: Instant::default(),
             notices: 0,
             told: false,

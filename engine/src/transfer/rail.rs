@@ -4,8 +4,10 @@ use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
 use crate::packet::{LandingId, PeerId};
+use crate::profile::measured::Profile;
 use crate::schedule::builder::Built;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 
 /// What one rail has carried since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,12 +51,14 @@ pub(crate) struct Rail {
     pub(crate) openings: VecDeque<Opening>,
     /// Connects and closes; they go first and do not wait.
     pub(crate) errands: VecDeque<Order>,
-    /// Bytes given since the last report of a post; the wire's part of the clock.
-    pub(crate) given: u64,
+    /// What the wire takes, in nanoseconds, for what was given since the last report of a post.
+    pub(crate) given_ns: u64,
     /// What posting took of the core, the last time that it was measured.
     post_cost: Duration,
     /// A packet that waits for the rail to be idle.
     pub(crate) prepared: Option<Prepared>,
+    /// For links that are added later.
+    pub(crate) profile: Option<Arc<Profile>>,
 }
 
 /// A packet made ahead of time, for one peer.
@@ -72,9 +76,10 @@ impl Rail {
             counters: RailCounters::default(),
             openings: VecDeque::new(),
             errands: VecDeque::new(),
-            given: 0,
+            given_ns: 0,
             post_cost: Duration::ZERO,
             prepared: None,
+            profile: None,
         }
     }
 
@@ -86,14 +91,7 @@ impl Rail {
         let from = from.unwrap_or(until - self.post_cost);
         self.post_cost = until.since(from);
         let core = until + self.post_cost;
-        let wire = from.max(self.idle_at) + self.wire_time(self.given);
-        self.given = 0;
+        let wire = from.max(self.idle_at) + Duration::from_ns(core::mem::take(&mut self.given_ns));
         self.idle_at = self.idle_at.max(core).max(wire);
-    }
-
-    fn wire_time(&self, len: u64) -> Duration {
-        let ns = u128::from(len) * 1_000_000_000;
-        ns.checked_div(u128::from(self.limits.bandwidth))
-            .map_or(Duration::ZERO, |ns| Duration::from_ns(ns as u64))
     }
 }

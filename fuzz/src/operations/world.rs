@@ -33,8 +33,8 @@ fn config(script: &mut Unstructured<'_>) -> Result<Config> {
     Ok(Config {
         strategy: (*script.choose(&STRATEGIES)?).into(),
         feed: feed(script)?,
-        eager_max: *script.choose(&[32 << 10, 0, 100, 5_000])?,
-        in_place_min: *script.choose(&[4 << 10, 0, 64, usize::MAX])?,
+        eager_max: Some(*script.choose(&[32 << 10, 0, 100, 5_000])?),
+        in_place_min: Some(*script.choose(&[4 << 10, 0, 64, usize::MAX])?),
         credit: *script.choose(&[1 << 20, 0, 1 << 18])?,
         chunk: *script.choose(&[1 << 20, 1_000, 10_000, 64 << 10])?,
         ..Config::default()

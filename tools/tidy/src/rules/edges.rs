@@ -25,7 +25,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("schedule", &["collect", "profile"]),
     // Layer 3, what rails are told and report: it sees orders, never the window.
     // It names messages in landings, and keeps a packet that is ready beside the rail it waits for.
-    ("transfer", &["collect::request", "schedule::builder"]),
+    // What a rail takes, and until when it is busy, follows from its profile.
+    ("transfer", &["collect::request", "schedule::builder", "profile"]),
 ];
 
 /// Rule `edge`.

@@ -1,0 +1,98 @@
+//! A forecast: what a rail to one peer will take, from its profile and from how it fares now.
+
+use super::curve::Curve;
+use super::measured::Profile;
+use alloc::sync::Arc;
+
+/// A latency that is unknown, in nanoseconds.
+const LATENCY_GUESS_NS: u64 = 10_000;
+
+/// Predictions for one peer over one rail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    profile: Arc<Profile>,
+    /// What everything takes now, relative to the profile; one on a quiet rail.
+    load: f64,
+    /// Its inverse, since decisions multiply.
+    pace: f64,
+    /// Whether the bandwidth is more than a guess, so that the rail's clock may count on it.
+    is_known: bool,
+}
+
+impl Forecast {
+    /// As the profile says.
+    pub fn new(profile: Arc<Profile>) -> Forecast {
+        Forecast { profile, load: 1.0, pace: 1.0, is_known: true }
+    }
+
+    /// A straight line through nominal figures (see [`Profile::nominal`]), zero for an unknown one. An
+    /// unknown bandwidth counts as `guess` where rails are compared, and leaves the rail idle.
+    pub fn nominal(latency_ns: u64, bandwidth: u64, guess: u64) -> Forecast {
+        let latency_ns = if latency_ns > 0 { latency_ns } else { LATENCY_GUESS_NS };
+        let is_known = bandwidth > 0;
+        let profile = Profile::nominal(latency_ns, if is_known { bandwidth } else { guess });
+        Forecast { is_known, ..Forecast::new(Arc::new(profile)) }
+    }
+
+    /// Whether it comes from measurements.
+    pub fn is_measured(&self) -> bool {
+        self.profile.thresholds().is_some()
+    }
+
+    /// What it is based on.
+    pub fn profile(&self) -> &Arc<Profile> {
+        &self.profile
+    }
+
+    /// Nanoseconds for a message of `len` bytes in a packet, copied or in place, whichever is better.
+    #[inline]
+    pub fn eager_ns(&self, len: u64) -> u64 {
+        self.loaded(self.profile.eager().ns(len))
+    }
+
+    /// Nanoseconds for a part of `len` bytes of a large message, from its post to its arrival.
+    #[inline]
+    pub fn body_ns(&self, len: u64) -> u64 {
+        self.loaded(self.profile.body().ns(len))
+    }
+
+    /// Most bytes of a large message that arrive within `ns` nanoseconds after they are posted.
+    #[inline]
+    pub fn body_bytes(&self, ns: u64) -> u64 {
+        self.body_bytes_and_rate(ns).0
+    }
+
+    /// The same, and how many more a further nanosecond brings.
+    #[inline]
+    pub(crate) fn body_bytes_and_rate(&self, ns: u64) -> (u64, f64) {
+        let (bytes, rate) = self.profile.body().bytes_and_rate((ns as f64 * self.pace) as u64);
+        (bytes, rate * self.pace)
+    }
+
+    /// Nanoseconds for which the rail is busy with `len` bytes: what they add to the shortest transfer. The
+    /// rest is latency, during which the next bytes may already go. Zero if the bandwidth is unknown.
+    #[inline]
+    pub fn busy_ns(&self, len: u64) -> u64 {
+        if !self.is_known {
+            return 0;
+        }
+        let curve: &Curve = self.profile.body();
+        self.loaded(curve.ns(len) - curve.start_ns())
+    }
+
+    /// Shortest share of a large message that this rail should carry, in bytes.
+    #[inline]
+    pub fn chunk_min(&self) -> u64 {
+        self.profile.chunk_min()
+    }
+
+    /// What everything takes now, relative to the profile.
+    pub fn load(&self) -> f64 {
+        self.load
+    }
+
+    #[inline]
+    fn loaded(&self, ns: u64) -> u64 {
+        (ns as f64 * self.load) as u64
+    }
+}

@@ -62,7 +62,7 @@ pub(crate) fn block_on(descriptors: &[i32], alarm: &OwnedFd, bound: Duration) {
 }
 
 #[allow(unsafe_code)]
-fn borrow<'a>(fd: i32) -> BorrowedFd<'a> {
+pub(crate) fn borrow<'a>(fd: i32) -> BorrowedFd<'a> {
     // SAFETY: the descriptor belongs to a rail of the node, which lives as long as anybody waits on it.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }

@@ -6,12 +6,16 @@
 //! layer knows rails only as drivers to be polled; it must never know which networks they belong to.
 #![deny(unsafe_code)]
 
+mod bounded;
 mod burst;
 pub mod clock;
 pub mod idle;
 mod node;
 mod results;
 mod tick;
+mod watch;
 
+pub use bounded::UnknownRequest;
 pub use idle::Idle;
 pub use node::{Node, Outcome, Tell};
+pub use watch::Armed;

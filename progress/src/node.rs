@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::idle::{self, Idle, Stage};
 use crate::results::Results;
 use crate::tick::Ticker;
+use crate::watch::Watch;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Notice, RequestId, pump};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -24,9 +25,12 @@ const CLOCK_EVERY: u32 = 8;
 /// And no longer than this when a rail cannot say when it has something.
 const SLEEP_BLIND: Duration = Duration::from_us(200);
 
+/// Why a wait without a bound always has an answer.
+const ENDLESS: &str = "it waits until there is one";
+
 /// An engine, its rails, and the threads that move it.
 pub struct Node {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     ticker: Ticker,
     idle: Idle,
 }
@@ -43,12 +47,14 @@ pub(crate) struct Shared {
 pub(crate) struct Core {
     pub(crate) engine: Engine,
     pub(crate) rails: Vec<Box<dyn Driver>>,
-    results: Results,
+    pub(crate) results: Results,
     tell: Tell,
     /// The time, as of one of the last turns.
     now: Instant,
     turns: u32,
     bursts: Bursts,
+    /// For an application with a loop of its own; none until it asks.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Node {
@@ -66,6 +72,7 @@ impl Node {
             now: Instant::default(),
             turns: 0,
             bursts: Bursts::default(),
+            watch: None,
         };
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let shared =
@@ -123,7 +130,7 @@ impl Node {
     /// Waits until the request ends.
     #[inline]
     pub fn wait(&self, request: RequestId) -> Outcome {
-        self.wait_until(|core| core.results.take(request))
+        self.wait_until(None, |core| core.results.take(request)).expect(ENDLESS)
     }
 
     /// Submits a request and waits for it, without letting go of the lock in between.
@@ -143,10 +150,10 @@ impl Node {
         if requests.is_empty() {
             return None;
         }
-        Some(self.wait_until(|core| {
+        self.wait_until(None, |core| {
             let index = requests.iter().position(|&request| core.results.has(request))?;
             Some((index, core.results.take(requests[index])?))
-        }))
+        })
     }
 
     /// One of the requests that has ended, if any has; turns the pump if none has.
@@ -172,15 +179,23 @@ impl Node {
         }
     }
 
-    /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says.
+    /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says. None: it did not
+    /// answer before the time `until`.
     #[inline]
-    pub(crate) fn wait_until<R>(&self, mut ready: impl FnMut(&mut Core) -> Option<R>) -> R {
+    pub(crate) fn wait_until<R>(
+        &self,
+        until: Option<Instant>,
+        mut ready: impl FnMut(&mut Core) -> Option<R>,
+    ) -> Option<R> {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
         let mut active = None;
         loop {
             if let Some(answer) = ready(&mut core) {
-                return answer;
+                return Some(answer);
+            }
+            if until.is_some_and(|until| core.now >= until) {
+                return None;
             }
             let happened = self.shared.turn(&mut core, true);
             let active = active.get_or_insert(core.now);
@@ -196,18 +211,15 @@ impl Node {
                     std::thread::yield_now();
                     core = self.shared.lock();
                 }
-                Stage::Block => core = self.shared.sleep(core),
+                Stage::Block => core = self.shared.sleep(core, until),
             }
         }
     }
 
     /// Waits until `ready` says so, or for at most `bound`; false: it did not.
     pub fn wait_for(&self, bound: std::time::Duration, mut ready: impl FnMut(&mut Engine) -> bool) -> bool {
-        let end = std::time::Instant::now() + bound;
-        self.wait_until(|core| match ready(&mut core.engine) {
-            true => Some(true),
-            false => (std::time::Instant::now() >= end).then_some(false),
-        })
+        let until = self.now() + Duration::from_ns(bound.as_nanos().try_into().unwrap_or(u64::MAX));
+        self.wait_until(Some(until), |core| ready(&mut core.engine).then_some(())).is_some()
     }
 }
 
@@ -287,7 +299,7 @@ impl Shared {
     }
 
     #[inline]
-    fn collect(&self, core: &mut Core) {
+    pub(crate) fn collect(&self, core: &mut Core) {
         let mut ended = false;
         while let Some(completion) = core.engine.next_completion() {
             core.results.put(completion);
@@ -299,26 +311,39 @@ impl Shared {
         if ended && self.sleepers.load(Ordering::Relaxed) > 0 {
             let _ = rustix::io::write(&self.alarm, &1u64.to_ne_bytes());
         }
+        if ended && let Some(watch) = &mut core.watch {
+            watch.ended();
+        }
     }
 
     /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
-    /// engine's next deadline.
+    /// engine's next deadline, or the time `until`.
     #[cold]
-    fn sleep<'a>(&'a self, core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
-        let blind = core.rails.iter().any(|rail| rail.descriptor().is_none());
-        let descriptors: Vec<i32> =
-            core.rails.iter().filter_map(|r| r.descriptor()).filter(|&fd| fd >= 0).collect();
-        let mut bound = if blind { SLEEP_BLIND } else { SLEEP_MAX };
-        if let Some(deadline) = core.engine.next_deadline() {
-            bound = bound.min(deadline.since(core.now).max(Duration::from_us(1)));
+    fn sleep<'a>(&'a self, core: MutexGuard<'a, Core>, until: Option<Instant>) -> MutexGuard<'a, Core> {
+        let (descriptors, mut bound) = core.prepare_sleep();
+        if let Some(until) = until {
+            bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
         }
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         drop(core);
         idle::block_on(&descriptors, &self.alarm, bound);
-        let core = self.lock();
+        let mut core = self.lock();
         if self.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
             let _ = rustix::io::read(&self.alarm, &mut [0u8; 8]);
         }
+        core.now = self.clock.now();
         core
+    }
+}
+
+impl Core {
+    /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.
+    pub(crate) fn prepare_sleep(&self) -> (Vec<i32>, Duration) {
+        let told: Vec<Option<i32>> = self.rails.iter().map(|rail| rail.descriptor()).collect();
+        let mut bound = if told.contains(&None) { SLEEP_BLIND } else { SLEEP_MAX };
+        if let Some(deadline) = self.engine.next_deadline() {
+            bound = bound.min(deadline.since(self.now).max(Duration::from_us(1)));
+        }
+        (told.into_iter().flatten().filter(|&fd| fd >= 0).collect(), bound)
     }
 }

@@ -235,6 +235,11 @@ impl Engine {
         self.requests.len()
     }
 
+    /// Whether this request has not ended. False as well for a name that was never a request.
+    pub fn is_running(&self, request: RequestId) -> bool {
+        self.requests.get(request.0).is_some()
+    }
+
     /// Messages that wait for a receive.
     pub fn unexpected(&self) -> usize {
         self.matching.unexpected_count()

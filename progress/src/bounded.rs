@@ -1,0 +1,118 @@
+//! Waiting for a bounded time, for requests whose names may be wrong: what callers need whose language cannot
+//! promise that a request is waited for once.
+
+use crate::node::{Core, Node, Outcome, Shared};
+use nmad_engine::{Duration, RequestId};
+
+/// A request that there is not: it never was, or its end was told already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownRequest {
+    /// Its place in the list that was given.
+    pub index: usize,
+}
+
+impl Node {
+    /// Waits for one of the requests, for at most `bound` (without one: until it ends): its place in the
+    /// list, and how it ended. `Duration::ZERO` looks once at the rails. `Ok(None)`: none has ended, or the list is
+    /// empty. If one is unknown, none that comes later in the list is told.
+    ///
+    /// # Errors
+    /// One of the requests is unknown, or becomes so because another thread is told its end.
+    #[inline]
+    pub fn wait_any_within(
+        &self,
+        requests: &[RequestId],
+        bound: Option<Duration>,
+    ) -> Result<Option<(usize, Outcome)>, UnknownRequest> {
+        if requests.is_empty() {
+            return Ok(None);
+        }
+        self.within(bound, |shared, core| shared.first_ended(core, requests).transpose()).transpose()
+    }
+
+    /// Waits for all of the requests, for at most `bound`: how each ended. `Ok(None)`: not all have; nothing
+    /// was told then, and all can still be waited for.
+    ///
+    /// # Errors
+    /// One of the requests is unknown, or there twice. Those before it in the list are told and lost if it is
+    /// there twice.
+    pub fn wait_all_within(
+        &self,
+        requests: &[RequestId],
+        bound: Option<Duration>,
+    ) -> Result<Option<Vec<Outcome>>, UnknownRequest> {
+        // Those before this one have ended.
+        let mut next = 0;
+        self.within(bound, |shared, core| {
+            while let Some(&request) = requests.get(next) {
+                match shared.has_ended(core, request) {
+                    Some(true) => next += 1,
+                    Some(false) => return None,
+                    None => return Some(Err(UnknownRequest { index: next })),
+                }
+            }
+            let take = |(index, &request)| core.results.take(request).ok_or(UnknownRequest { index });
+            Some(requests.iter().enumerate().map(take).collect())
+        })
+        .transpose()
+    }
+
+    /// Whether the request has ended, and nobody was told yet. Does not turn the pump.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub fn has_ended(&self, request: RequestId) -> Result<bool, UnknownRequest> {
+        let mut core = self.shared.lock();
+        self.shared.has_ended(&mut core, request).ok_or(UnknownRequest { index: 0 })
+    }
+
+    #[inline]
+    fn within<R>(
+        &self,
+        bound: Option<Duration>,
+        mut ready: impl FnMut(&Shared, &mut Core) -> Option<R>,
+    ) -> Option<R> {
+        if bound != Some(Duration::ZERO) {
+            let until = bound.map(|bound| self.now() + bound);
+            return self.wait_until(until, |core| ready(&self.shared, core));
+        }
+        let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
+        ready(&self.shared, &mut core).or_else(|| {
+            self.shared.turn(&mut core, true);
+            ready(&self.shared, &mut core)
+        })
+    }
+}
+
+impl Shared {
+    #[inline]
+    fn first_ended(
+        &self,
+        core: &mut Core,
+        requests: &[RequestId],
+    ) -> Result<Option<(usize, Outcome)>, UnknownRequest> {
+        for (index, &request) in requests.iter().enumerate() {
+            match self.has_ended(core, request) {
+                Some(true) => return Ok(core.results.take(request).map(|outcome| (index, outcome))),
+                Some(false) => {}
+                None => return Err(UnknownRequest { index }),
+            }
+        }
+        Ok(None)
+    }
+
+    /// None: there is no such request.
+    #[inline]
+    fn has_ended(&self, core: &mut Core, request: RequestId) -> Option<bool> {
+        if core.results.has(request) {
+            return Some(true);
+        }
+        if core.engine.is_running(request) {
+            return Some(false);
+        }
+        // Its end may still be with the engine.
+        self.collect(core);
+        core.results.has(request).then_some(true)
+    }
+}

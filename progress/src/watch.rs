@@ -1,0 +1,105 @@
+//! A descriptor for applications that have a loop of their own, in which messages are one thing among others.
+//!
+//! The descriptor is readable when it is worth turning the pump: a rail has something, or another thread (the
+//! ticking one, say) has ended requests. It says so only while it is *armed*, since ringing a bell costs a
+//! system call for each request that ends.
+
+use crate::idle::borrow;
+use crate::node::Node;
+use nmad_engine::Duration;
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use std::io;
+
+/// What arming says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Armed {
+    /// Something has happened: look at your requests, then arm again.
+    Busy,
+    /// Sleep on the descriptor, for at most this long, then turn the pump.
+    Sleep(Duration),
+}
+
+/// What stands behind the descriptor.
+pub(crate) struct Watch {
+    /// The descriptor: a set of the rails' descriptors and the bell.
+    set: OwnedFd,
+    /// Rings when requests have ended.
+    bell: OwnedFd,
+    /// The rails' descriptors in the set.
+    rails: Vec<i32>,
+    armed: bool,
+    /// Requests have ended since it was armed the last time.
+    has_ended: bool,
+}
+
+impl Watch {
+    fn new() -> io::Result<Watch> {
+        let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        epoll::add(&set, &bell, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        Ok(Watch { set, bell, rails: Vec::new(), armed: false, has_ended: false })
+    }
+
+    /// Requests have ended.
+    pub(crate) fn ended(&mut self) {
+        self.has_ended = true;
+        if std::mem::take(&mut self.armed) {
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    fn arm(&mut self, rails: Vec<i32>) -> io::Result<()> {
+        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        if rails != self.rails {
+            for &fd in &self.rails {
+                // One that is closed has left the set by itself.
+                let _ = epoll::delete(&self.set, borrow(fd));
+            }
+            self.rails.clear();
+            for fd in rails {
+                let nothing = epoll::EventData::new_u64(0);
+                epoll::add(&self.set, borrow(fd), nothing, epoll::EventFlags::IN)?;
+                self.rails.push(fd);
+            }
+        }
+        self.armed = true;
+        Ok(())
+    }
+}
+
+impl Node {
+    /// A descriptor to wait on with `poll(2)` and its kin; it stays the same and belongs to the node. It
+    /// tells something only after [`Node::arm`].
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn descriptor(&self) -> io::Result<RawFd> {
+        let mut core = self.shared.lock();
+        if core.watch.is_none() {
+            core.watch = Some(Watch::new()?);
+        }
+        let watch = core.watch.as_ref().expect("made above");
+        Ok(watch.set.as_raw_fd())
+    }
+
+    /// Prepares the descriptor for one sleep; turns the pump first. Whoever has looked at all of their
+    /// requests before this call and is told to sleep misses no end of any of them.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn arm(&self) -> io::Result<Armed> {
+        self.descriptor()?;
+        let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
+        let happened = self.shared.turn(&mut core, true);
+        self.shared.collect(&mut core);
+        let (rails, bound) = core.prepare_sleep();
+        let watch = core.watch.as_mut().expect("made above");
+        if std::mem::take(&mut watch.has_ended) || happened {
+            return Ok(Armed::Busy);
+        }
+        watch.arm(rails)?;
+        Ok(Armed::Sleep(bound))
+    }
+}

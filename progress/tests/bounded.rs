@@ -1,0 +1,78 @@
+//! Bounded waits, names that are wrong, and the descriptor for somebody else's loop. No rails: a receive ends
+//! when it is cancelled.
+
+use nmad_engine::{Config, Context, Duration, Engine, Error, RequestId, Segments, Source, TagMatch};
+use nmad_progress::{Armed, Idle, Node, UnknownRequest};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::BorrowedFd;
+use std::time::Instant;
+
+const SHORT: Option<Duration> = Some(Duration::from_ms(5));
+
+fn node() -> Node {
+    let engine = Engine::new(Config::default()).expect("the default strategy exists");
+    Node::new(engine, Vec::new(), Idle::DEDICATED, |_| {}).expect("a thread")
+}
+
+fn recv(node: &Node) -> RequestId {
+    node.submit(|engine| engine.recv(Source::Any, Context(0), TagMatch::Any, Segments::empty()))
+}
+
+fn cancel(node: &Node, request: RequestId) {
+    assert!(node.submit(|engine| engine.cancel(request)));
+}
+
+#[test]
+fn a_wait_ends_with_its_bound_and_the_request_goes_on() {
+    let node = node();
+    let request = recv(&node);
+    let begun = Instant::now();
+    assert_eq!(node.wait_any_within(&[request], SHORT), Ok(None));
+    assert!(begun.elapsed().as_millis() >= 5);
+    assert_eq!(node.wait_all_within(&[request], Some(Duration::ZERO)), Ok(None));
+    assert_eq!(node.has_ended(request), Ok(false));
+    cancel(&node, request);
+    assert_eq!(node.has_ended(request), Ok(true));
+    assert_eq!(node.wait_any_within(&[request], None), Ok(Some((0, Err(Error::Cancelled)))));
+}
+
+#[test]
+fn an_end_is_told_once() {
+    let node = node();
+    let (first, second) = (recv(&node), recv(&node));
+    cancel(&node, first);
+    assert_eq!(node.wait_any_within(&[second, first], None), Ok(Some((1, Err(Error::Cancelled)))));
+    assert_eq!(node.wait_any_within(&[second, first], None), Err(UnknownRequest { index: 1 }));
+    assert_eq!(node.wait_all_within(&[first, second], None), Err(UnknownRequest { index: 0 }));
+    cancel(&node, second);
+    assert_eq!(node.wait_all_within(&[second, second], None), Err(UnknownRequest { index: 1 }));
+    assert_eq!(node.has_ended(RequestId(0)), Err(UnknownRequest { index: 0 }));
+}
+
+/// Whether the node's descriptor is readable within `ms` milliseconds.
+fn rings(node: &Node, ms: i64) -> bool {
+    let fd = node.descriptor().expect("a descriptor");
+    // SAFETY: the node owns the descriptor, and outlives this function.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    let bound = Timespec { tv_sec: 0, tv_nsec: ms * 1_000_000 };
+    poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&bound)).expect("it can be polled") > 0
+}
+
+fn sleeps(node: &Node) -> bool {
+    matches!(node.arm(), Ok(Armed::Sleep(_)))
+}
+
+#[test]
+fn the_descriptor_rings_once_it_is_armed() {
+    let node = node();
+    let requests = [recv(&node), recv(&node)];
+    assert!(sleeps(&node) && !rings(&node, 1));
+    std::thread::scope(|scope| {
+        scope.spawn(|| cancel(&node, requests[0]));
+        assert!(rings(&node, 900), "a request that ends in another thread");
+    });
+    assert_eq!(node.arm().ok(), Some(Armed::Busy), "an end that was perhaps not seen yet");
+    assert!(sleeps(&node) && !rings(&node, 1), "the bell is quiet again");
+    cancel(&node, requests[1]);
+    assert!(rings(&node, 900));
+}

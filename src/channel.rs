@@ -6,6 +6,7 @@ use crate::scope::Scope;
 use crate::session::Session;
 use crate::{Source, TagMatch};
 use nmad_engine::{Context, Hints, RequestId, Segments};
+use nmad_progress::Outcome;
 
 /// A communication context in use. Cheap; make one wherever it is needed.
 #[derive(Clone, Copy)]
@@ -28,10 +29,7 @@ impl<'s> Channel<'s> {
     /// # Errors
     /// As [`Channel::send`].
     pub fn send_with(&self, to: u32, tag: u64, data: &[u8], hints: Hints) -> Result<(), SessionError> {
-        let data = crate::scope::readable(data);
-        self.session
-            .call(to, |engine, to| engine.send(to, self.context, nmad_engine::Tag(tag), data, hints))
-            .map(drop)
+        self.send_segments(to, tag, crate::scope::readable(data), hints)
     }
 
     /// Waits for a message that matches and puts it into `buffer`.
@@ -44,10 +42,7 @@ impl<'s> Channel<'s> {
         tag: impl Into<TagMatch>,
         buffer: &mut [u8],
     ) -> Result<Message, SessionError> {
-        let (from, tag, into) = (from.into(), tag.into(), crate::scope::writable(buffer));
-        self.session.check_source(from)?;
-        let outcome =
-            self.session.node().call(|engine| engine.recv(from.into(), self.context, tag.into(), into));
+        let outcome = self.recv_segments(from, tag, crate::scope::writable(buffer))?;
         self.session.outcome(outcome)
     }
 
@@ -71,6 +66,35 @@ impl<'s> Channel<'s> {
         work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
     ) -> Result<R, SessionError> {
         Scope::run(*self, work)
+    }
+
+    /// [`Channel::send_with`] of memory that the caller answers for (see [`Segments::from_raw`]): for
+    /// bindings.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    #[inline]
+    pub fn send_segments(&self, to: u32, tag: u64, data: Segments, hints: Hints) -> Result<(), SessionError> {
+        self.session
+            .call(to, |engine, to| engine.send(to, self.context, nmad_engine::Tag(tag), data, hints))
+            .map(drop)
+    }
+
+    /// [`Channel::recv`] into memory that the caller answers for: for bindings.
+    ///
+    /// # Errors
+    /// The rank does not exist. How the receive ended is inside, since a truncated message still has an
+    /// envelope; [`Session::outcome`] has the words for it.
+    #[inline]
+    pub fn recv_segments(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        into: Segments,
+    ) -> Result<Outcome, SessionError> {
+        let (from, tag) = (from.into(), tag.into());
+        self.session.check_source(from)?;
+        Ok(self.session.node().call(|engine| engine.recv(from.into(), self.context, tag.into(), into)))
     }
 
     /// Submits a send whose memory the caller answers for (see [`Segments::from_raw`]): for bindings.

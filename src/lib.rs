@@ -37,6 +37,7 @@ pub use channel::Channel;
 pub use error::SessionError;
 pub use info::{Message, RailInfo};
 pub use nmad_engine as engine;
+pub use nmad_progress as progress;
 pub use options::{Options, RailChoice, parse_rate};
 pub use scope::{Piece, Request, Scope};
 pub use session::Session;

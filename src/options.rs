@@ -70,6 +70,10 @@ impl Options {
     /// The strategy when nothing is said.
     pub const DEFAULT_STRATEGY: &str = "ratio_split";
 
+    /// The keys of all settings.
+    pub const KEYS: [&str; 9] =
+        ["strategy", "rails", "throttle", "feed", "eager_max", "in_place_min", "credit", "chunk", "trace"];
+
     /// Reads the configuration file, if there is one, and the environment.
     ///
     /// # Errors
@@ -79,17 +83,26 @@ impl Options {
         if let Some((path, text)) = configuration_file()? {
             options.read_file(&path, &text)?;
         }
-        for name in
-            ["STRATEGY", "RAILS", "THROTTLE", "FEED", "EAGER_MAX", "IN_PLACE_MIN", "CREDIT", "CHUNK", "TRACE"]
-        {
-            let variable = format!("NMAD_{name}");
+        for key in Options::KEYS {
+            let variable = format!("NMAD_{}", key.to_uppercase());
             if let Ok(value) = std::env::var(&variable)
                 && !value.is_empty()
             {
-                options.set(&variable, &name.to_lowercase(), &value)?;
+                options.apply(&variable, key, &value)?;
             }
         }
         Ok(options)
+    }
+
+    /// Sets one setting from text, as the configuration file would: for bindings and command lines.
+    ///
+    /// # Errors
+    /// [`SessionError::Setting`]: there is no such key, or the value makes no sense.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
+        if !Options::KEYS.contains(&key) {
+            return Err(setting(key, format!("no such setting (there are: {})", Options::KEYS.join(", "))));
+        }
+        self.apply(key, key, value)
     }
 
     /// The configuration file: the one that `NMAD_CONFIG` names, or the user's, which need not exist.
@@ -119,14 +132,14 @@ impl Options {
         ];
         for (key, value) in entries {
             if let Some(value) = value {
-                self.set(&format!("{}: {key}", path.display()), key, &value)?;
+                self.apply(&format!("{}: {key}", path.display()), key, &value)?;
             }
         }
         Ok(())
     }
 
     /// Sets one setting by its key; `name` is what the user knows it by.
-    fn set(&mut self, name: &str, key: &str, value: &str) -> Result<(), SessionError> {
+    fn apply(&mut self, name: &str, key: &str, value: &str) -> Result<(), SessionError> {
         match key {
             "strategy" => self.strategy = Some(value.into()),
             "rails" => self.rails = Some(rails(name, value)?),
@@ -239,6 +252,17 @@ mod tests {
         {
             let error = options.read_file(Path::new("f"), text).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn settings_have_keys_for_programs() {
+        let mut options = Options::default();
+        options.set("chunk", "4096").unwrap();
+        assert_eq!(options.chunk, Some(4096));
+        for (key, value, word) in [("chunks", "1", "in_place_min"), ("chunk", "x", "number of bytes")] {
+            let error = options.set(key, value).unwrap_err().to_string();
+            assert!(error.contains(key) && error.contains(word), "{error}");
         }
     }
 

@@ -16,6 +16,11 @@ pub struct Channel<'s> {
 }
 
 impl<'s> Channel<'s> {
+    /// Its number, as the engine names it: for bindings.
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
     /// Sends a message and waits until `data` may be reused.
     ///
     /// # Errors

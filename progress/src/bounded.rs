@@ -13,8 +13,8 @@ pub struct UnknownRequest {
 
 impl Node {
     /// Waits for one of the requests, for at most `bound` (without one: until it ends): its place in the
-    /// list, and how it ended. `Duration::ZERO` looks once at the rails. `Ok(None)`: none has ended, or the list is
-    /// empty. If one is unknown, none that comes later in the list is told.
+    /// list, and how it ended. `Duration::ZERO` looks once at the rails. `Ok(None)`: none has ended, or the
+    /// list is empty. If one is unknown, none that comes later in the list is told.
     ///
     /// # Errors
     /// One of the requests is unknown, or becomes so because another thread is told its end.

@@ -1,0 +1,84 @@
+//! A session as C sees it: open, close, who am I.
+
+use crate::code::{Answer, Failure, OK};
+use crate::live::{self, SessionPointer};
+use crate::pieces::Table;
+use crate::raw::{In, Out, Text};
+use newmadeleine::engine::{Packing, RequestId, Unpacking};
+use newmadeleine::progress::Node;
+use newmadeleine::{Channel, Options, Session};
+use std::ffi::c_int;
+
+/// What stands behind `nmad_session_t`.
+pub struct Handle {
+    pub session: Session,
+    /// Rails that it has; their number does not change.
+    pub rails: u32,
+    pub packings: Table<Packing>,
+    pub unpackings: Table<Unpacking>,
+}
+
+impl Handle {
+    pub fn node(&self) -> &Node {
+        self.session.node()
+    }
+
+    pub fn channel(&self, context: u32) -> Result<Channel<'_>, Failure> {
+        Ok(self.session.channel(context)?)
+    }
+
+    /// Waits for a request that only this call knows.
+    pub fn end_of(&self, request: RequestId) -> Result<(), Failure> {
+        Ok(self.session.outcome(self.node().wait(request)).map(drop)?)
+    }
+}
+
+/// `nmad_option_t`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Setting {
+    key: Text,
+    value: Text,
+}
+
+pub fn open(options: In<Setting>, count: usize, session: Out<SessionPointer>) -> Answer {
+    let session = session.required("session")?;
+    let mut settings = Options::load()?;
+    for option in options.list("options", count)? {
+        settings
+            .set(&option.key.required("key of an option")?, &option.value.required("value of an option")?)?;
+    }
+    let opened = Session::open_with(&settings)?;
+    let rails = opened.rails().len() as u32;
+    let handle = Handle { session: opened, rails, packings: Table::default(), unpackings: Table::default() };
+    live::keep(handle, session)?;
+    Ok(OK)
+}
+
+pub fn close(session: SessionPointer) -> Answer {
+    session.take()?.session.close()?;
+    Ok(OK)
+}
+
+pub fn abort(session: SessionPointer, code: c_int, why: Text) -> Answer {
+    let handle = session.get()?;
+    handle.session.abort(code, &why.get().unwrap_or_default())
+}
+
+pub fn rank(session: SessionPointer, rank: Out<u32>) -> Answer {
+    rank.required("rank")?.set(session.get()?.session.rank());
+    Ok(OK)
+}
+
+pub fn size(session: SessionPointer, size: Out<u32>) -> Answer {
+    size.required("size")?.set(session.get()?.session.size());
+    Ok(OK)
+}
+
+pub fn version(major: Out<c_int>, minor: Out<c_int>, patch: Out<c_int>) -> Answer {
+    let number = |text: &str| text.parse().unwrap_or_default();
+    major.set(number(env!("CARGO_PKG_VERSION_MAJOR")));
+    minor.set(number(env!("CARGO_PKG_VERSION_MINOR")));
+    patch.set(number(env!("CARGO_PKG_VERSION_PATCH")));
+    Ok(OK)
+}

@@ -1,0 +1,55 @@
+//! Programs in C, as jobs of several ranks.
+
+use crate::library::{compile, output, source};
+use nmad_launch::{ExitReport, Job, Stdin};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// A launcher catches signals: one at a time in a process.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Runs a program that must end well within a minute.
+fn run(folder: &str, name: &str, ranks: u32) {
+    let program = compile("c99", &source(folder).join(format!("{name}.c")));
+    let mut job = Job::new(program, [] as [&str; 0], ranks);
+    job.timeout = Some(Duration::from_secs(60));
+    job.stdin = Stdin::None;
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    match nmad_launch::run(job) {
+        Ok(ExitReport { code, .. }) => assert_eq!(code, 0, "{name}"),
+        Err(why) => panic!("{name}: {why}"),
+    }
+}
+
+#[test]
+fn messages_go_every_way_that_there_is() {
+    run("tests/native", "messages", 2);
+}
+
+#[test]
+fn what_a_caller_gets_wrong_is_a_code_and_a_text() {
+    // Without a launcher, which lets a process join its job once.
+    output(&mut Command::new(compile("c99", &source("tests/native/errors.c"))));
+}
+
+#[test]
+fn threads_share_a_session() {
+    run("tests/native", "threads", 2);
+}
+
+#[test]
+fn the_examples_run() {
+    for (name, ranks) in [("hello", 4), ("pieces", 2), ("service", 3), ("loop", 3)] {
+        run("examples", name, ranks);
+    }
+}
+
+#[test]
+fn every_example_is_run() {
+    let count = std::fs::read_dir(source("examples")).expect("examples").filter(|entry| {
+        entry.as_ref().is_ok_and(|entry| Path::new(&entry.file_name()).extension().is_some_and(|e| e == "c"))
+    });
+    assert_eq!(count.count(), 4);
+}

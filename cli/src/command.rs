@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use crate::bench::BenchArgs;
 use crate::demo::DemoArgs;
 use crate::info::InfoArgs;
+use crate::install::{InstallArgs, UninstallArgs};
 use crate::output::{USAGE, complain};
 use crate::trace::TraceArgs;
 
@@ -22,6 +23,7 @@ Examples:
   nmad testbed --rails 4gbit,2.8gbit -- nmad run -n 2 ./program
                                             two ranks on two hosts with two unequal rails
   nmad info                                 rails, strategies and settings, and where they come from
+  nmad install --prefix ~/.local            command and C library, for programs built with pkg-config or CMake
   nmad sim --seed 137 --explain             one run of the simulator, event by event
 
 Every subcommand explains itself with --help. Exit code: 2 for a command line that makes no sense.";
@@ -49,6 +51,10 @@ enum Command {
     Bench(BenchArgs),
     /// Tell which rails, strategies and settings there are, and where they come from
     Info(InfoArgs),
+    /// Install the command, the C library, its header and what build systems need
+    Install(InstallArgs),
+    /// Remove what nmad install has put into a folder
+    Uninstall(UninstallArgs),
     /// Show what the rails did, from the files that NMAD_TRACE asks for
     Trace(TraceArgs),
     /// Run the engine in a simulated world, with faults, under oracles
@@ -100,6 +106,8 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Demo(args) => crate::demo::main(&args),
         Command::Bench(args) => crate::bench::main(&args),
         Command::Info(args) => crate::info::main(&args),
+        Command::Install(args) => crate::install::main(&args),
+        Command::Uninstall(args) => crate::install::uninstall(&args),
         Command::Trace(args) => crate::trace::main(&args),
         Command::Sim(sim) => sim.run(),
     }

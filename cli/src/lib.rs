@@ -9,6 +9,7 @@ mod bench;
 mod command;
 mod demo;
 mod info;
+mod install;
 mod output;
 mod size;
 mod stage;

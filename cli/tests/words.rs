@@ -6,7 +6,8 @@ use command::{nmad, run};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-const SUBCOMMANDS: [&str; 7] = ["demo", "run", "testbed", "bench", "info", "trace", "sim"];
+const SUBCOMMANDS: [&str; 9] =
+    ["demo", "run", "testbed", "bench", "info", "install", "uninstall", "trace", "sim"];
 
 #[test]
 fn every_subcommand_explains_itself_with_examples() {
@@ -59,6 +60,7 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&["demo", "--rails", "max"], "needs a rate"),
         (&["demo", "--part", "rates"], "ranks"),
         (&["trace"], "FILE"),
+        (&["install"], "--prefix"),
         (&["sim", "--seed", "x"], "1..200"),
         (&["testbed", "--json"], "--show"),
     ];

@@ -1,0 +1,108 @@
+//! What an installation consists of: the one list, which the Python wheel takes over.
+
+/// One file or link, by its path below the prefix.
+pub(super) struct Item {
+    pub(super) path: String,
+    pub(super) what: What,
+}
+
+/// Where it comes from.
+pub(super) enum What {
+    /// This very program.
+    Program,
+    /// Another name of the program `nmad` beside it.
+    Name,
+    /// A shared library that cargo leaves beside this program under its `stem` (`libnmad`).
+    Library {
+        /// Without `.so`.
+        stem: &'static str,
+    },
+    /// Another name of the file `of` beside it, the library that programs load.
+    Link {
+        /// Its name.
+        of: String,
+    },
+    /// Text.
+    Text(String),
+}
+
+/// Part of the name of the library that changes when programs must be linked anew.
+pub(super) fn abi() -> String {
+    let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+    if major == "0" { format!("0.{minor}") } else { major.to_string() }
+}
+
+/// Everything. What comes later (compilers' wrappers, libraries and header of an MPI) is added here alone.
+pub(super) fn items() -> Vec<Item> {
+    let item = |path: &str, what: What| Item { path: path.into(), what };
+    let text = |path: &str, text: &str| item(path, What::Text(text.into()));
+    let mut items = vec![
+        item("bin/nmad", What::Program),
+        item("bin/mpiexec", What::Name),
+        item("bin/mpirun", What::Name),
+        text("include/nmad.h", include_str!("../../../capi/include/nmad.h")),
+    ];
+    items.extend(library("libnmad", &abi(), env!("CARGO_PKG_VERSION")));
+    let templates = [
+        ("lib/pkgconfig/nmad.pc", include_str!("../../../capi/nmad.pc.in")),
+        ("lib/cmake/nmad/nmad-config.cmake", include_str!("../../../capi/nmad-config.cmake.in")),
+        (
+            "lib/cmake/nmad/nmad-config-version.cmake",
+            include_str!("../../../capi/nmad-config-version.cmake.in"),
+        ),
+    ];
+    items.extend(templates.map(|(path, template)| item(path, What::Text(fill(template)))));
+    items.extend(DOCUMENTS.iter().map(|(name, words)| text(&format!("share/doc/nmad/{name}"), words)));
+    items
+}
+
+/// A library under the name that programs load (`.so.ABI`), that of its version, and that of the linker.
+fn library(stem: &'static str, abi: &str, version: &str) -> [Item; 3] {
+    let loaded = format!("{stem}.so.{abi}");
+    [
+        Item { path: format!("lib/{stem}.so.{version}"), what: What::Library { stem } },
+        Item { path: format!("lib/{loaded}"), what: What::Link { of: format!("{stem}.so.{version}") } },
+        Item { path: format!("lib/{stem}.so"), what: What::Link { of: loaded } },
+    ]
+}
+
+fn fill(template: &str) -> String {
+    template.replace("@VERSION@", env!("CARGO_PKG_VERSION")).replace("@ABI@", &abi())
+}
+
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("LICENSE-APACHE", include_str!("../../../LICENSE-APACHE")),
+    ("LICENSE-MIT", include_str!("../../../LICENSE-MIT")),
+    ("c.md", include_str!("../../../docs/c.md")),
+    ("install.md", include_str!("../../../docs/install.md")),
+    ("run.md", include_str!("../../../docs/run.md")),
+    ("testbed.md", include_str!("../../../docs/testbed.md")),
+    ("trace.md", include_str!("../../../docs/trace.md")),
+    ("tune.md", include_str!("../../../docs/tune.md")),
+    ("examples/CMakeLists.txt", include_str!("../../../capi/examples/CMakeLists.txt")),
+    ("examples/hello.c", include_str!("../../../capi/examples/hello.c")),
+    ("examples/loop.c", include_str!("../../../capi/examples/loop.c")),
+    ("examples/pieces.c", include_str!("../../../capi/examples/pieces.c")),
+    ("examples/service.c", include_str!("../../../capi/examples/service.c")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_is_there_twice_and_all_stay_below_the_prefix() {
+        let paths: Vec<String> = items().into_iter().map(|item| item.path).collect();
+        let distinct: std::collections::BTreeSet<&String> = paths.iter().collect();
+        assert_eq!(distinct.len(), paths.len());
+        assert!(paths.iter().all(|path| !path.starts_with('/') && !path.contains("..")), "{paths:?}");
+    }
+
+    #[test]
+    fn templates_are_filled() {
+        for item in items() {
+            let What::Text(text) = item.what else { continue };
+            assert!(!text.contains("@VERSION@") && !text.contains("@ABI@"), "{}", item.path);
+        }
+    }
+}

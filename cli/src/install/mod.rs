@@ -1,0 +1,128 @@
+//! `nmad install`: the command, the libraries, the headers and what a build system wants to know.
+//!
+//! `content` has the one list of what that is; `origin` finds the files, `place` writes them, `removal` takes
+//! them away. Everything is relative to the prefix, so that it can be moved as a whole.
+
+mod content;
+mod origin;
+mod place;
+mod removal;
+
+use clap::Args;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::output::{complain, say_line};
+use place::Placed;
+pub(crate) use removal::{UninstallArgs, main as uninstall};
+
+/// Where an installation writes down what belongs to it.
+const MANIFEST: &str = "share/nmad/manifest.txt";
+
+const EXAMPLES: &str = "\
+Examples:
+  nmad install --prefix ~/.local           command, C library and documents for this user
+  nmad install --prefix /usr --destdir pkg for a package: below pkg/usr, to be moved to /usr
+  cargo run --release -- install --prefix ~/.local
+                                           straight from the source; builds what is missing
+
+What it puts there: bin/nmad with its other names mpiexec and mpirun, lib/libnmad.so, include/nmad.h, files
+for pkg-config and CMake, documents and examples. Programs are then built with
+  PKG_CONFIG_PATH=~/.local/lib/pkgconfig cc hello.c $(pkg-config --cflags --libs nmad)
+The whole prefix may be moved. `nmad uninstall --prefix DIR` removes it again.";
+
+/// Install the command, the C library, its header and what build systems need
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct InstallArgs {
+    #[command(flatten)]
+    place: Place,
+    /// Overwrite files that another program has put there, such as the mpiexec of another MPI
+    #[arg(long)]
+    force: bool,
+    /// Write no symbolic links, for archives that have none, such as Python wheels
+    #[arg(long)]
+    no_links: bool,
+}
+
+/// Below which folder.
+#[derive(Debug, Args)]
+struct Place {
+    /// Folder that gets bin, lib, include and share
+    #[arg(long, value_name = "DIR")]
+    prefix: PathBuf,
+    /// Folder that stands for / while a package is made; otherwise the environment's DESTDIR
+    #[arg(long, value_name = "DIR")]
+    destdir: Option<PathBuf>,
+}
+
+impl Place {
+    /// The folder to write to.
+    fn root(&self) -> Result<PathBuf, String> {
+        let destdir = self.destdir.clone().or_else(|| std::env::var_os("DESTDIR").map(PathBuf::from));
+        let path = match destdir.filter(|folder| !folder.as_os_str().is_empty()) {
+            Some(folder) => {
+                let prefix = std::path::absolute(&self.prefix).map_err(|error| self.unclear(&error))?;
+                folder.join(prefix.strip_prefix("/").unwrap_or(&prefix))
+            }
+            None => self.prefix.clone(),
+        };
+        std::path::absolute(path).map_err(|error| self.unclear(&error))
+    }
+
+    fn unclear(&self, error: &std::io::Error) -> String {
+        format!("--prefix {}: {error}", self.prefix.display())
+    }
+}
+
+/// Installs and tells what.
+pub(crate) fn main(args: &InstallArgs) -> ExitCode {
+    match args.place.root().and_then(|root| install(&root, args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain("install", &error, 1),
+    }
+}
+
+fn install(root: &Path, args: &InstallArgs) -> Result<(), String> {
+    let mut files = place::prepare(content::items(), !args.no_links)?;
+    let mut paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    paths.insert(MANIFEST);
+    let ours = removal::installed(root).unwrap_or_default();
+    let is_foreign =
+        |path: &&str| root.join(path).symlink_metadata().is_ok() && !ours.contains(Path::new(path));
+    if let Some(path) = paths.iter().copied().find(is_foreign).filter(|_| !args.force) {
+        let path = root.join(path);
+        return Err(format!(
+            "{} is there already and was not installed by nmad; choose another prefix, or --force to \
+             overwrite it",
+            path.display()
+        ));
+    }
+    let mut lines: Vec<&str> = paths.into_iter().collect();
+    lines.sort_unstable();
+    // The list goes first: if a later file cannot be written, what is there can be removed.
+    files.insert(0, Placed::list(MANIFEST, lines.join("\n") + "\n"));
+    files.iter().try_for_each(|file| file.put(root))?;
+    // What an older version has left.
+    let is_gone = |path: &&PathBuf| !files.iter().any(|file| Path::new(&file.path) == path.as_path());
+    ours.iter().filter(is_gone).for_each(|path| drop(std::fs::remove_file(root.join(path))));
+    tell(root, &files);
+    Ok(())
+}
+
+fn tell(root: &Path, files: &[Placed]) {
+    say_line(format_args!("installed in {}:", root.display()));
+    for file in files {
+        say_line(format_args!("  {}", file.path));
+    }
+    say_line(format_args!(
+        "programs are built with PKG_CONFIG_PATH={}/lib/pkgconfig pkg-config --cflags --libs nmad",
+        root.display()
+    ));
+    if cfg!(debug_assertions) {
+        eprintln!(
+            "nmad install: this is a build for debugging; the fast one is that of `cargo build --release`"
+        );
+    }
+}

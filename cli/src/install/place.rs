@@ -1,0 +1,100 @@
+//! Putting files in place. Each is written under another name first and then renamed, so that programs that
+//! run keep what they have, and nothing is ever half there.
+
+use std::fmt::Display;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::content::{Item, What};
+use super::origin;
+
+const PLAIN: u32 = 0o644;
+const EXECUTABLE: u32 = 0o755;
+
+/// What another name of a program looks like where there are no links.
+const LAUNCHER: &str = "#!/bin/sh\nexec \"${0%/*}/nmad\" run \"$@\"\n";
+
+/// Files with the bytes that will be in them.
+pub(super) struct Placed {
+    pub(super) path: String,
+    body: Body,
+}
+
+enum Body {
+    Copy(PathBuf),
+    Link(String),
+    Bytes(Vec<u8>, u32),
+}
+
+/// Finds out what each item is made of; nothing is written yet. Without `links` other names of programs are
+/// scripts, a library has the name that programs load only, and the linker gets a script that names it.
+pub(super) fn prepare(items: Vec<Item>, links: bool) -> Result<Vec<Placed>, String> {
+    let loaded = |stem: &str| format!("{stem}.so.{}", super::content::abi());
+    let mut placed = Vec::new();
+    for Item { path, what } in items {
+        let body = match what {
+            What::Program => Body::Copy(origin::program()?),
+            What::Name if links => Body::Link("nmad".into()),
+            What::Name => Body::Bytes(LAUNCHER.into(), EXECUTABLE),
+            What::Library { stem } => {
+                let body = Body::Copy(origin::library(stem, &loaded(stem))?);
+                let path = if links { path } else { format!("lib/{}", loaded(stem)) };
+                placed.push(Placed { path, body });
+                continue;
+            }
+            What::Link { of } if links => Body::Link(of),
+            What::Link { .. } if !path.ends_with(".so") => continue,
+            What::Link { of } => Body::Bytes(format!("INPUT({of})\n").into(), PLAIN),
+            What::Text(text) => Body::Bytes(text.into(), PLAIN),
+        };
+        placed.push(Placed { path, body });
+    }
+    Ok(placed)
+}
+
+impl Placed {
+    /// A list of what is installed.
+    pub(super) fn list(path: &str, lines: String) -> Placed {
+        Placed { path: path.into(), body: Body::Bytes(lines.into(), PLAIN) }
+    }
+
+    /// Puts it below `root`.
+    pub(super) fn put(&self, root: &Path) -> Result<(), String> {
+        let target = root.join(&self.path);
+        let folder = target.parent().unwrap_or(root);
+        fs::create_dir_all(folder).map_err(|error| refused("make the folder", folder, &error))?;
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let new = folder.join(format!(".{name}.{}", std::process::id()));
+        let done = self.write(&new).and_then(|()| fs::rename(&new, &target));
+        done.map_err(|error| {
+            let _ = fs::remove_file(&new);
+            refused("write", &target, &error)
+        })
+    }
+
+    fn write(&self, new: &Path) -> io::Result<()> {
+        let mode = match &self.body {
+            Body::Link(of) => return symlink(of, new),
+            Body::Copy(from) => {
+                fs::copy(from, new)?;
+                EXECUTABLE
+            }
+            Body::Bytes(bytes, mode) => {
+                fs::write(new, bytes)?;
+                *mode
+            }
+        };
+        fs::set_permissions(new, fs::Permissions::from_mode(mode))
+    }
+}
+
+/// The system's words, and what to do about it.
+pub(super) fn refused(what: &str, path: &Path, error: &dyn Display) -> String {
+    format!(
+        "cannot {what} {}: {error}; choose a prefix that you may write to (--prefix ~/.local), or ask \
+         somebody who may",
+        path.display()
+    )
+}

@@ -1,0 +1,171 @@
+//! What is installed serves: programs are built against it with pkg-config and CMake and run under it.
+
+mod command;
+
+use command::{Ended, nmad, run};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// A prefix with everything in it, moved after it was installed, since it may be.
+fn prefix() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let install = || {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ended = nmad(&["install", "--prefix", text(&folder.path().join("first"))]);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        for line in ["bin/mpiexec", "lib/libnmad.so", "include/nmad.h", "share/doc/nmad/examples/hello.c"] {
+            assert!(ended.out.contains(&format!("\n  {line}\n")), "{}", ended.out);
+        }
+        fs::rename(folder.path().join("first"), folder.path().join("moved")).expect("it can be moved");
+        folder
+    };
+    static MOVED: OnceLock<PathBuf> = OnceLock::new();
+    MOVED.get_or_init(|| FOLDER.get_or_init(install).path().join("moved"))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in text")
+}
+
+/// Whether this tool is there; if not, says that the test is skipped.
+fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|ended| ended.status.success());
+    if !found {
+        eprintln!("skipped: there is no {tool} here");
+    }
+    found
+}
+
+/// Runs a program under the installed launcher.
+fn job(ranks: &str, program: &Path) -> Ended {
+    let mut command = Command::new(prefix().join("bin/mpiexec"));
+    run(command.args(["-n", ranks, "--timeout", "60"]).arg(program).env_remove("LD_LIBRARY_PATH"))
+}
+
+fn says_hello(program: &Path) {
+    let ended = job("2", program);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!(ended.out, "rank 1 says hello over every rail\n2 ranks\n");
+}
+
+#[test]
+fn a_program_is_built_with_pkg_config() {
+    if !has("pkg-config") {
+        return;
+    }
+    let mut flags = Command::new("pkg-config");
+    flags.args(["--cflags", "--libs", "nmad"]).env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    let flags = run(&mut flags);
+    assert_eq!(flags.code, Some(0), "{}", flags.err);
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("hello");
+    let mut compiler = Command::new("cc");
+    compiler.arg(prefix().join("share/doc/nmad/examples/hello.c")).args(flags.out.split_whitespace());
+    let compiled = run(compiler.arg("-o").arg(&program));
+    assert_eq!(compiled.code, Some(0), "{}", compiled.err);
+    says_hello(&program);
+}
+
+#[test]
+fn the_examples_are_built_with_cmake() {
+    if !has("cmake") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut cmake = Command::new("cmake");
+    cmake.arg("-S").arg(prefix().join("share/doc/nmad/examples")).arg("-B").arg(folder.path());
+    let ended = run(cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())));
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let ended = run(Command::new("cmake").arg("--build").arg(folder.path()));
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    says_hello(&folder.path().join("hello"));
+    let ended = job("3", &folder.path().join("service"));
+    assert_eq!((ended.code, ended.out.lines().count()), (Some(0), 2), "{}", ended.err);
+}
+
+#[test]
+fn an_installed_command_installs_itself_and_everything_is_removed_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let destdir = text(folder.path());
+    let installed = prefix().join("bin/nmad");
+    let mut command = Command::new(&installed);
+    for name in ["CARGO", "CARGO_PKG_NAME", "CARGO_MANIFEST_DIR"] {
+        command.env_remove(name);
+    }
+    let ended = run(command.args(["install", "--prefix", "/opt/nmad", "--destdir", destdir]));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let library = folder.path().join("opt/nmad/lib/libnmad.so");
+    assert_eq!(fs::read(&library).expect("it is there"), fs::read(prefix().join("lib/libnmad.so")).unwrap());
+    let ours = folder.path().join("opt/nmad/share/users-own.txt");
+    fs::write(&ours, "mine").expect("it can be written");
+    let mut command = Command::new(&installed);
+    let ended = run(command.args(["uninstall", "--prefix", "/opt/nmad"]).env("DESTDIR", destdir));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let left: Vec<_> = fs::read_dir(folder.path().join("opt/nmad")).expect("the prefix stays").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(ours.is_file());
+}
+
+#[test]
+fn what_others_have_installed_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("bin")).expect("a folder");
+    let other = folder.path().join("bin/mpiexec");
+    fs::write(&other, "of another MPI").expect("it can be written");
+    let words = ["install", "--prefix", text(folder.path())];
+    let ended = nmad(&words);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("bin/mpiexec") && ended.err.contains("--force"), "{}", ended.err);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is there");
+    for _ in 0..2 {
+        let ended = nmad(&[&words[..], &["--force"]].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+    }
+    let ended = nmad(&words);
+    assert_eq!(ended.code, Some(0), "over one's own files: {}", ended.err);
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("it can be written");
+    let ended = nmad(&["install", "--prefix", text(&file)]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("cannot make the folder") && ended.err.contains("--prefix"), "{}", ended.err);
+    let ended = nmad(&["uninstall", "--prefix", text(folder.path())]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("nothing was installed"), "{}", ended.err);
+    // A program that has lost its library.
+    let lonely = folder.path().join("nmad");
+    fs::copy(prefix().join("bin/nmad"), &lonely).expect("it can be copied");
+    let mut command = Command::new(&lonely);
+    command.env_remove("CARGO").args(["install", "--prefix", text(&folder.path().join("new"))]);
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("cargo build --release"), "{}", ended.err);
+}
+
+#[test]
+fn without_links_every_name_is_a_file_that_serves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ended = nmad(&["install", "--no-links", "--prefix", text(folder.path())]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let launcher = folder.path().join("bin/mpiexec");
+    assert!(launcher.symlink_metadata().expect("it is there").is_file());
+    assert_eq!(launcher.metadata().expect("it is there").permissions().mode() & 0o777, 0o755);
+    let ended = run(Command::new(&launcher).args(["-n", "2", "sh", "-c", "exit $((3 + PMI_SIZE))"]));
+    assert_eq!(ended.code, Some(5), "{}", ended.err);
+    let program = folder.path().join("hello");
+    let mut compiler = Command::new("cc");
+    compiler.arg(folder.path().join("share/doc/nmad/examples/hello.c"));
+    compiler.arg("-I").arg(folder.path().join("include")).arg("-L").arg(folder.path().join("lib"));
+    compiler.arg("-lnmad").arg(format!("-Wl,-rpath,{}/lib", folder.path().display()));
+    let ended = run(compiler.arg("-o").arg(&program));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    says_hello(&program);
+}

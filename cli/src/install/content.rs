@@ -81,6 +81,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("tune.md", include_str!("../../../docs/tune.md")),
     ("examples/CMakeLists.txt", include_str!("../../../capi/examples/CMakeLists.txt")),
     ("examples/hello.c", include_str!("../../../capi/examples/hello.c")),
+    ("examples/hello.py", include_str!("../../../capi/examples/hello.py")),
     ("examples/loop.c", include_str!("../../../capi/examples/loop.c")),
     ("examples/pieces.c", include_str!("../../../capi/examples/pieces.c")),
     ("examples/service.c", include_str!("../../../capi/examples/service.c")),

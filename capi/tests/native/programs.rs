@@ -12,13 +12,20 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Runs a program that must end well within a minute.
 fn run(folder: &str, name: &str, ranks: u32) {
+    run_to(folder, name, &[], ranks, 0);
+}
+
+/// Runs a program that must end with this code.
+fn run_to(folder: &str, name: &str, words: &[&str], ranks: u32, expected: i32) {
     let program = compile("c99", &source(folder).join(format!("{name}.c")));
-    let mut job = Job::new(program, [] as [&str; 0], ranks);
+    let mut job = Job::new(program, words.iter().copied(), ranks);
     job.timeout = Some(Duration::from_secs(60));
     job.stdin = Stdin::None;
+    // A rank that looks at the death of another must live a little longer than it.
+    job.grace = Duration::from_secs(8);
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match nmad_launch::run(job) {
-        Ok(ExitReport { code, .. }) => assert_eq!(code, 0, "{name}"),
+        Ok(ExitReport { code, .. }) => assert_eq!(code, expected, "{name} {words:?}"),
         Err(why) => panic!("{name}: {why}"),
     }
 }
@@ -37,6 +44,12 @@ fn what_a_caller_gets_wrong_is_a_code_and_a_text() {
 #[test]
 fn threads_share_a_session() {
     run("tests/native", "threads", 2);
+}
+
+#[test]
+fn a_peer_that_dies_is_a_code() {
+    run_to("tests/native", "death", &["kill"], 2, 128 + 9);
+    run_to("tests/native", "death", &["abort"], 2, 7);
 }
 
 #[test]

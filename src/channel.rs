@@ -80,9 +80,9 @@ impl<'s> Channel<'s> {
     /// As [`Channel::send`].
     #[inline]
     pub fn send_segments(&self, to: u32, tag: u64, data: Segments, hints: Hints) -> Result<(), SessionError> {
-        self.session
-            .call(to, |engine, to| engine.send(to, self.context, nmad_engine::Tag(tag), data, hints))
-            .map(drop)
+        let to = self.session.peer(to)?;
+        let outcome = self.session.node().send((to, self.context, nmad_engine::Tag(tag)), data, hints);
+        self.session.outcome(outcome).map(drop)
     }
 
     /// [`Channel::recv`] into memory that the caller answers for: for bindings.

@@ -9,7 +9,7 @@ use crate::rails::{self, OpenRail};
 use crate::scope::Scope;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{Context, Driver, Engine, Error, Notice, PeerId, RailId, RequestId};
+use nmad_engine::{Context, Driver, Engine, Error, Notice, PeerId, RailId};
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
 use std::path::PathBuf;
@@ -204,17 +204,6 @@ impl Session {
     /// The node behind the session, for bindings and benchmarks.
     pub fn node(&self) -> &Node {
         &self.node
-    }
-
-    /// Submits something that is about a peer, and waits for it.
-    pub(crate) fn call(
-        &self,
-        rank: u32,
-        submission: impl FnOnce(&mut Engine, PeerId) -> RequestId,
-    ) -> Result<Message, SessionError> {
-        let peer = self.peer(rank)?;
-        let outcome = self.node.call(|engine| submission(engine, peer));
-        self.outcome(outcome)
     }
 
     pub(crate) fn peer(&self, rank: u32) -> Result<PeerId, SessionError> {

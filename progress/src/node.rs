@@ -6,7 +6,10 @@ use crate::idle::{self, Idle, Stage};
 use crate::results::Results;
 use crate::tick::Ticker;
 use crate::watch::Watch;
-use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Notice, RequestId, pump};
+use nmad_engine::{
+    Context, Driver, Duration, Engine, Envelope, Error, Hints, Instant, Notice, PeerId, RailId, RequestId,
+    Segments, Tag, pump,
+};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,12 +136,30 @@ impl Node {
         self.wait_until(None, |core| core.results.take(request)).expect(ENDLESS)
     }
 
+    /// Sends a message and waits until its memory may be reused.
+    #[inline]
+    pub fn send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> Outcome {
+        let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
+        if let Some(envelope) = self.shared.send_directly(&mut core, to, &data, hints) {
+            return Ok(envelope);
+        }
+        let (peer, context, tag) = to;
+        let request = core.engine.send(peer, context, tag, data, hints);
+        self.finish(core, request)
+    }
+
     /// Submits a request and waits for it, without letting go of the lock in between.
     #[inline]
     pub fn call(&self, submission: impl FnOnce(&mut Engine) -> RequestId) -> Outcome {
         let mut core = self.shared.lock();
         let request = submission(&mut core.engine);
         self.shared.waits(&mut core);
+        self.finish(core, request)
+    }
+
+    #[inline]
+    fn finish(&self, mut core: MutexGuard<'_, Core>, request: RequestId) -> Outcome {
         self.shared.push(&mut core, true);
         let ended = core.results.take(request);
         drop(core);
@@ -256,6 +277,26 @@ impl Shared {
         if core.bursts.is_open() {
             core.bursts.ended(self.clock.now());
         }
+    }
+
+    /// Sends past the window, if there is nothing in it.
+    #[inline]
+    fn send_directly(
+        &self,
+        core: &mut Core,
+        to: (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+    ) -> Option<Envelope> {
+        let Core { engine, rails, now, .. } = core;
+        let has_room = |rail: RailId| rails[rail.index()].room() > 0;
+        let (rail, order, envelope) = engine.send_directly(to, data, hints, *now, has_room)?;
+        let driver = &mut rails[rail.index()];
+        driver.post(order);
+        driver.flush();
+        *now = self.clock.now();
+        engine.posted(rail, None, *now);
+        Some(envelope)
     }
 
     /// Feeds the rails without looking at them.

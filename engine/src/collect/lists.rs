@@ -117,11 +117,24 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
     /// Appends an entry to the lists of all its classes.
     #[inline]
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
-        let place = self.place(entry);
+        let place = self.insert_loose(entry);
+        self.link(place);
+        place
+    }
+
+    /// Appends an entry that has a place to the lists of all its classes.
+    pub(crate) fn link(&mut self, place: u32) {
         for class in 0..N {
             self.append(place, class);
         }
-        place
+    }
+
+    /// Takes out an entry that is in no list.
+    #[inline]
+    pub(crate) fn remove_loose(&mut self, place: u32) -> Option<T> {
+        let entry = self.places.get_mut(place as usize)?.take()?;
+        self.free.push(place);
+        Some(entry)
     }
 
     /// Takes an entry out of all its lists.
@@ -131,11 +144,12 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         for class in 0..N {
             self.unlink(place, class);
         }
-        self.free.push(place);
-        self.places[place as usize].take()
+        self.remove_loose(place)
     }
 
-    fn place(&mut self, entry: T) -> u32 {
+    /// Gives an entry a place, in no list yet.
+    #[inline]
+    pub(crate) fn insert_loose(&mut self, entry: T) -> u32 {
         if let Some(place) = self.free.pop() {
             self.places[place as usize] = Some(entry);
             return place;

@@ -94,6 +94,8 @@ impl Listed<1> for Posted {
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     posted: Lists<Posted, 1>,
+    /// The only posted receive, if it has no wildcard: found by one comparison, and in no list.
+    lone: Option<u32>,
     unexpected: Lists<Unexpected, 4>,
     turn: u64,
     /// Posted receives with a wildcard; while there is none, one lookup decides.
@@ -158,7 +160,25 @@ impl Matching {
         let key = key(from, context, tag);
         self.wild += usize::from(key.is_wild());
         self.turn += 1;
-        self.posted.insert(Posted { request, key, turn: self.turn, neighbours: Default::default() })
+        let posted = Posted { request, key, turn: self.turn, neighbours: Default::default() };
+        if self.posted.len() == 0 && !key.is_wild() {
+            let place = self.posted.insert_loose(posted);
+            self.lone = Some(place);
+            return place;
+        }
+        if let Some(lone) = self.lone.take() {
+            self.posted.link(lone);
+        }
+        self.posted.insert(posted)
+    }
+
+    #[inline]
+    fn remove(&mut self, place: u32) -> Option<Posted> {
+        if self.lone == Some(place) {
+            self.lone = None;
+            return self.posted.remove_loose(place);
+        }
+        self.posted.remove(place)
     }
 
     /// Whether a message with this exact key would go to the receive at `place`.
@@ -169,7 +189,7 @@ impl Matching {
 
     /// Takes back a receive that is not matched yet.
     pub(crate) fn retract(&mut self, place: u32) {
-        if let Some(posted) = self.posted.remove(place) {
+        if let Some(posted) = self.remove(place) {
             self.wild -= usize::from(posted.key.is_wild());
         }
     }
@@ -181,7 +201,7 @@ impl Matching {
             return None;
         }
         let exact = ListKey::exact(envelope.context.0, envelope.peer.0, envelope.tag.0);
-        let posted = self.posted.remove(self.first(exact)?)?;
+        let posted = self.remove(self.first(exact)?)?;
         self.wild -= usize::from(posted.key.is_wild());
         Some(posted.request)
     }
@@ -193,6 +213,9 @@ impl Matching {
 
     #[inline]
     fn first(&self, exact: ListKey) -> Option<u32> {
+        if let Some(lone) = self.lone {
+            return self.posted.get(lone).is_some_and(|posted| posted.key == exact).then_some(lone);
+        }
         let named = self.posted.first(&exact);
         if self.wild == 0 {
             return named;

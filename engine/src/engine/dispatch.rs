@@ -138,10 +138,23 @@ impl Engine {
     /// Numbers a packet and gives it to the rail.
     #[inline]
     fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
-        let Built { mut packet, mut staged, in_place, entries } = built;
+        let Built { packet, mut staged, in_place, entries } = built;
         self.end_staged(&staged);
         staged.clear();
         self.staged = staged;
+        self.depart(now, rail, id, packet, in_place, entries)
+    }
+
+    #[inline]
+    pub(super) fn depart(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        id: PeerId,
+        mut packet: Packet,
+        in_place: Vec<RequestId>,
+        entries: u32,
+    ) -> Order {
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a packet was built for it");
         let limit = peer.packet_max + nmad_wire::MAX_RAILS;
         if packet.len() + CREDIT_LEN <= peer.packet_max

@@ -1,11 +1,13 @@
 //! Where the three layers meet, and the only place where they do.
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
-//! `submit` (application to window), `dispatch` (window to rail), `arrive` (rail to application),
+//! `submit` (application to window), `direct` (past an empty window), `dispatch` (window to rail),
+//! `arrive` (rail to application),
 //! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and
 //! peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it).
 
 mod arrive;
+mod direct;
 mod dispatch;
 mod failure;
 mod forecast;
@@ -210,6 +212,7 @@ impl Engine {
         }
         for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
             other.strategy = self.config.registry.make(name)?;
+            other.topology_changed(&self.rails);
         }
         Ok(())
     }

@@ -80,6 +80,8 @@ pub(super) struct Peer {
     pub(super) pushes: Vec<Push>,
     /// Large sends that wait a little for a promise, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
+    /// The only rail that is left, if it is reliable and the strategy passes what is alone.
+    pub(super) alone: Option<RailId>,
     /// Longest chunk that may go ahead of any answer: one reliable rail is left, whose driver can hold it.
     pub(super) may_push: Option<u64>,
     /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
@@ -112,6 +114,7 @@ impl Peer {
             requested: Vec::new(),
             orphans: Vec::new(),
             pushes: Vec::new(),
+            alone: None,
             may_push: None,
             held: Vec::new(),
             keeps: false,
@@ -144,8 +147,9 @@ impl Peer {
         let limits = |link: &Link| rails[link.rail.index()].limits;
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);
         self.keeps = alive().count() > 1 || alive().any(|link| link.lossy);
-        let only = alive().next().filter(|link| !self.keeps && limits(link).pushes);
-        self.may_push = only.map(|link| limits(link).chunk);
+        let only = || alive().next().filter(|_| !self.keeps);
+        self.may_push = only().filter(|link| limits(link).pushes).map(|link| limits(link).chunk);
+        self.alone = only().filter(|_| self.strategy.passes()).map(|link| link.rail);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);

@@ -13,6 +13,10 @@ impl Strategy for Aggregate {
         "aggregate"
     }
 
+    fn passes(&self) -> bool {
+        true
+    }
+
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         coalesce(rail.scope(rail.primary), window, packet);
     }

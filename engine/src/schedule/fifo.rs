@@ -12,6 +12,10 @@ impl Strategy for Fifo {
         "fifo"
     }
 
+    fn passes(&self) -> bool {
+        true
+    }
+
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         if let Some(entry) = window.take_first(rail.scope(rail.primary), |_| true) {
             packet.push(entry);

@@ -12,6 +12,10 @@ impl Strategy for Greedy {
         "greedy"
     }
 
+    fn passes(&self) -> bool {
+        true
+    }
+
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         if let Some(entry) = window.take_first(rail.scope(true), |_| true) {
             packet.push(entry);

@@ -120,6 +120,12 @@ pub trait Strategy: Send {
     /// leaves the packet empty if this rail shall carry none of them now.
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder);
 
+    /// Whether a small message that is alone in its window always leaves at once, whole and alone, over the
+    /// only rail there is. The engine then does not ask for it.
+    fn passes(&self) -> bool {
+        false
+    }
+
     /// Shares out a body of `len` bytes among `rails`, the open rails to the peer (at least one).
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares;
 }

@@ -68,7 +68,8 @@ impl<T: Copy> InOut<T> {
     /// Turns NULL away, unless there is nothing in the list.
     #[inline]
     pub fn list(self, name: &str, count: usize) -> Result<Self, Failure> {
-        if self.0.is_null() && count > 0 { Err(null(name)) } else { Ok(self) }
+        check_list(self.0, name, count)?;
+        Ok(self)
     }
 
     #[inline]
@@ -100,9 +101,7 @@ impl<T: Copy> In<T> {
     }
 
     pub fn list(self, name: &str, count: usize) -> Result<Vec<T>, Failure> {
-        if self.0.is_null() && count > 0 {
-            return Err(null(name));
-        }
+        check_list(self.0, name, count)?;
         // SAFETY: not NULL if it is looked at, and valid for reading, see above.
         Ok((0..count).map(|index| unsafe { self.0.wrapping_add(index).read() }).collect())
     }
@@ -206,6 +205,17 @@ pub fn take_back<T>(pointer: *mut T) -> T {
 #[cfg(test)]
 pub fn text_of(text: *const c_char) -> String {
     Text(text).get().unwrap_or_default()
+}
+
+#[inline]
+fn check_list<T>(list: *const T, name: &str, count: usize) -> Result<(), Failure> {
+    if list.is_null() && count > 0 {
+        return Err(null(name));
+    }
+    if count > isize::MAX as usize / size_of::<T>() {
+        return Err(Failure::new(ARGUMENT, format!("{name}: {count} entries are more than memory holds")));
+    }
+    Ok(())
 }
 
 fn check_len(len: u64) -> Result<(), Failure> {

@@ -55,6 +55,7 @@ static void arguments(void) {
     FAILS(nmad_sendv(session, 0, 0, 0, NULL, 1, NULL), NMAD_ERR_ARGUMENT, "NULL");
     FAILS(nmad_sendv(session, 0, 0, 0, &place, 1, NULL), NMAD_ERR_ARGUMENT, "place 0");
     FAILS(nmad_sendv(session, 0, 0, 0, huge, 2, NULL), NMAD_ERR_ARGUMENT, "2^63");
+    FAILS(nmad_sendv(session, 0, 0, 0, huge, SIZE_MAX, NULL), NMAD_ERR_ARGUMENT, "more than memory");
     FAILS(nmad_send(session, 0, 0, 0, &byte, SIZE_MAX, NULL), NMAD_ERR_ARGUMENT, "2^63");
     FAILS(nmad_isend(session, 0, 0, 0, &byte, 1, NULL, NULL), NMAD_ERR_ARGUMENT, "request");
     FAILS(nmad_send(session, 0, 0, 0, &byte, 1, &hints), NMAD_ERR_ARGUMENT, "priority 128");

@@ -47,17 +47,36 @@ static void *work(void *number) {
     return NULL;
 }
 
-/* One thread waits for a request that another one ends. */
-static void *wait_for_it(void *request) {
-    EXPECT(nmad_wait(session, request, NULL) == NMAD_ERR_CANCELLED);
+/* How a request of both threads has ended for this one. */
+struct end {
+    nmad_request_t request;
+    int code;
+};
+
+static void *wait_for_it(void *end) {
+    struct end *own = end;
+    own->code = nmad_wait(session, &own->request, NULL);
     return NULL;
+}
+
+/* Two threads wait for a request that a third one cancels: one is told its end, the other that it is over. */
+static void shared_request(void) {
+    pthread_t threads[2];
+    struct end ends[2];
+    char byte;
+    OK(nmad_irecv(session, 1 - rank, 90, 0, 0, &byte, 1, &ends[0].request));
+    nmad_request_t request = ends[1].request = ends[0].request;
+    for (int i = 0; i < 2; i++) EXPECT(pthread_create(&threads[i], NULL, wait_for_it, &ends[i]) == 0);
+    OK(nmad_cancel(session, request, NULL));
+    for (int i = 0; i < 2; i++) EXPECT(pthread_join(threads[i], NULL) == 0);
+    int first = ends[0].code == NMAD_ERR_CANCELLED ? 0 : 1;
+    EXPECT(ends[first].code == NMAD_ERR_CANCELLED && ends[first].request == NMAD_REQUEST_NULL);
+    EXPECT(ends[1 - first].code == NMAD_ERR_REQUEST);
 }
 
 int main(void) {
     pthread_t threads[THREADS];
     uint32_t numbers[THREADS];
-    nmad_request_t request, copy;
-    char byte;
 
     OK(nmad_open(&session));
     OK(nmad_rank(session, &rank));
@@ -68,11 +87,7 @@ int main(void) {
     }
     for (int i = 0; i < THREADS; i++) EXPECT(pthread_join(threads[i], NULL) == 0);
 
-    OK(nmad_irecv(session, 1 - rank, 90, 0, 0, &byte, 1, &request));
-    copy = request;
-    EXPECT(pthread_create(&threads[0], NULL, wait_for_it, &request) == 0);
-    OK(nmad_cancel(session, copy, NULL));
-    EXPECT(pthread_join(threads[0], NULL) == 0);
+    for (int i = 0; i < 20; i++) shared_request();
     OK(nmad_close(session));
     return 0;
 }

@@ -79,6 +79,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("testbed.md", include_str!("../../../docs/testbed.md")),
     ("trace.md", include_str!("../../../docs/trace.md")),
     ("tune.md", include_str!("../../../docs/tune.md")),
+    ("wire.md", include_str!("../../../docs/wire.md")),
     ("examples/CMakeLists.txt", include_str!("../../../capi/examples/CMakeLists.txt")),
     ("examples/hello.c", include_str!("../../../capi/examples/hello.c")),
     ("examples/hello.py", include_str!("../../../capi/examples/hello.py")),
@@ -97,6 +98,16 @@ mod tests {
         let distinct: std::collections::BTreeSet<&String> = paths.iter().collect();
         assert_eq!(distinct.len(), paths.len());
         assert!(paths.iter().all(|path| !path.starts_with('/') && !path.contains("..")), "{paths:?}");
+    }
+
+    #[test]
+    fn links_of_documents_lead_to_documents() {
+        for (name, text) in DOCUMENTS.iter().filter(|(name, _)| name.ends_with(".md")) {
+            let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+            for target in targets.filter(|target| target.ends_with(".md")) {
+                assert!(DOCUMENTS.iter().any(|(other, _)| other == &target), "{name}: {target}");
+            }
+        }
     }
 
     #[test]

@@ -29,7 +29,8 @@ Examples:
 
 What it puts there: bin/nmad with its other names mpiexec and mpirun, lib/libnmad.so, include/nmad.h, files
 for pkg-config and CMake, documents and examples. Programs are then built with
-  PKG_CONFIG_PATH=~/.local/lib/pkgconfig cc hello.c $(pkg-config --cflags --libs nmad)
+  export PKG_CONFIG_PATH=~/.local/lib/pkgconfig
+  cc hello.c $(pkg-config --cflags --libs nmad) -o hello
 The whole prefix may be moved. `nmad uninstall --prefix DIR` removes it again.";
 
 /// Install the command, the C library, its header and what build systems need

@@ -76,3 +76,23 @@ fn the_descriptor_rings_once_it_is_armed() {
     cancel(&node, requests[1]);
     assert!(rings(&node, 900));
 }
+
+#[test]
+fn no_end_is_missed_between_looking_and_sleeping() {
+    let node = node();
+    let (hand, take) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let node = &node;
+        scope.spawn(move || take.iter().for_each(|request| cancel(node, request)));
+        for _ in 0..2000 {
+            let request = recv(node);
+            hand.send(request).expect("the other thread waits for it");
+            while node.wait_any_within(&[request], Some(Duration::ZERO)) == Ok(None) {
+                if sleeps(node) {
+                    assert!(rings(node, 900), "it has ended, or will");
+                }
+            }
+        }
+        drop(hand);
+    });
+}

@@ -38,7 +38,8 @@ impl Watch {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         epoll::add(&set, &bell, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
-        Ok(Watch { set, bell, rails: Vec::new(), armed: false, has_ended: false })
+        // Nobody has kept count so far: something may have ended since the requests were looked at.
+        Ok(Watch { set, bell, rails: Vec::new(), armed: false, has_ended: true })
     }
 
     /// Requests have ended.

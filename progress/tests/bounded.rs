@@ -66,6 +66,7 @@ fn sleeps(node: &Node) -> bool {
 fn the_descriptor_rings_once_it_is_armed() {
     let node = node();
     let requests = [recv(&node), recv(&node)];
+    assert_eq!(node.arm().ok(), Some(Armed::Busy), "nobody has kept count before");
     assert!(sleeps(&node) && !rings(&node, 1));
     std::thread::scope(|scope| {
         scope.spawn(|| cancel(&node, requests[0]));
@@ -84,10 +85,12 @@ fn no_end_is_missed_between_looking_and_sleeping() {
     std::thread::scope(|scope| {
         let node = &node;
         scope.spawn(move || take.iter().for_each(|request| cancel(node, request)));
-        for _ in 0..2000 {
+        for _ in 0..20_000 {
             let request = recv(node);
             hand.send(request).expect("the other thread waits for it");
             while node.wait_any_within(&[request], Some(Duration::ZERO)) == Ok(None) {
+                // The moment in which the other thread shall end it.
+                std::thread::yield_now();
                 if sleeps(node) {
                     assert!(rings(node, 900), "it has ended, or will");
                 }

@@ -49,6 +49,7 @@ fn views<'a>(
             primary: index == primary,
             fastest: index == fastest,
             forecast,
+            rivals: &[],
         }
     };
     drawn.iter().zip(forecasts).enumerate().map(view).collect()

@@ -120,6 +120,12 @@ impl Window {
         self.bytes
     }
 
+    /// Bytes in a packet of the first entry that any rail may take.
+    #[inline]
+    pub fn first_len(&self) -> Option<usize> {
+        self.common.front().map(Entry::len)
+    }
+
     /// Takes the first entry for which `fits` says yes; looks at no more than a bounded number.
     #[inline]
     pub fn take_first(&mut self, scope: Scope, mut fits: impl FnMut(&Entry) -> bool) -> Option<Entry> {

@@ -4,17 +4,16 @@ use super::Engine;
 use super::peer::{Peer, view};
 use crate::clock::Instant;
 use crate::collect::request::Request;
-use crate::packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
+use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
-use crate::schedule::strategy::Shares;
-use crate::slab::Slab;
+use crate::schedule::strategy::RailView;
 use crate::transfer::driver::Order;
 use crate::transfer::link::Link;
-use crate::transfer::rail::{Prepared, Rail};
+use crate::transfer::rail::Prepared;
 use crate::transfer::retention::{Cargo, ChunkCargo};
 use alloc::vec::Vec;
-use nmad_wire::{Ack, ChunkHeader, Credit, Frame, Kind};
+use nmad_wire::{Ack, Credit, Frame, Kind};
 
 /// Bytes of a [`Credit`] frame.
 const CREDIT_LEN: usize = 10;
@@ -124,8 +123,18 @@ impl Engine {
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
         let Peer { strategy, window, links, primary, fastest, .. } = peer;
         let link = links.iter().find(|link| link.rail == rail)?;
-        let view = view(link, state, *primary, *fastest);
-        strategy.fill(now, &view, window, &mut builder);
+        let mine = view(link, state, *primary, *fastest);
+        if links.len() == 1 {
+            strategy.fill(now, &mine, window, &mut builder);
+        } else {
+            let mut rivals = [mine; nmad_wire::MAX_RAILS];
+            let takes = |link: &&Link| link.accepts(self.rails[link.rail.index()].limits.depth);
+            let others = links.iter().filter(|link| link.rail != rail).filter(takes);
+            let others = others.map(|link| view(link, &self.rails[link.rail.index()], *primary, *fastest));
+            let count = rivals.iter_mut().zip(others).map(|(place, rival)| *place = rival).count();
+            let mine = RailView { rivals: &rivals[..count], ..mine };
+            strategy.fill(now, &mine, window, &mut builder);
+        }
         let built = builder.finish();
         if built.entries == 0 {
             self.buffers.push(built.packet);
@@ -207,50 +216,6 @@ impl Engine {
         Some(self.launch(now, rail, to, built))
     }
 
-    fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
-        let peer = self.peers[id.0 as usize].as_deref_mut()?;
-        if peer.bodies.is_empty() {
-            return None;
-        }
-        decide(now, peer, &self.rails, &self.requests);
-        let max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
-        let remote = peer.link(rail)?.remote?;
-        for index in 0..peer.bodies.len() {
-            let body = &mut peer.bodies[index];
-            let Some(Request::Large(outgoing)) = self.requests.get_mut(body.request.0) else { continue };
-            let granted = outgoing.grant.and_then(|g| Some((g.landing, Key(g.keys.get(remote)?))));
-            let ahead = body.push.then_some((LandingId(body.request.0), Key::PUSH));
-            let Some((landing, key)) = ahead.or(granted) else { continue };
-            let Some((offset, len)) = body.next_chunk(rail, max) else { continue };
-            let from = outgoing.data.slice(offset, len);
-            outgoing.at_rails += 1;
-            let cargo = ChunkCargo { request: body.request, landing, key, offset, from };
-            if body.is_empty() {
-                peer.bodies.remove(index);
-            }
-            return Some(self.launch_chunk(now, rail, id, cargo));
-        }
-        None
-    }
-
-    fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
-        let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
-        let link = peer.link_mut(rail).expect("a chunk was cut for it");
-        let number = link.tx.next_number();
-        let ack = link.rx.below();
-        if link.rx.beyond() == 0 {
-            link.rx.acknowledged();
-        }
-        let ChunkCargo { landing, key, offset, .. } = cargo;
-        let from = cargo.from.clone();
-        link.tx.push(now, Cargo::Chunk(cargo), Vec::new());
-        let state = &mut self.rails[rail.index()];
-        state.counters.chunks += 1;
-        state.counters.chunk_bytes += from.len();
-        state.given_ns += link.forecast.busy_ns(from.len() + ChunkHeader::LEN as u64);
-        Order::Chunk { to: id, number, ack, landing, key, offset, from }
-    }
-
     /// A packet that only acknowledges.
     fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
@@ -326,33 +291,6 @@ impl Engine {
         state.counters.resent += 1;
         state.given_ns += link.forecast.busy_ns(len);
         Some(order)
-    }
-}
-
-/// Lets the strategy share out the bodies that are new, now that a rail asks, among the open rails for which
-/// the receiver has given a key.
-fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) {
-    let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
-    for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
-        let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
-        let has_key = |link: &&Link| {
-            let key = |remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some());
-            link.is_up() && link.remote.is_some_and(key)
-        };
-        let mut usable = links.iter().filter(has_key).map(|link| {
-            let rail = &rails[link.rail.index()];
-            view(link, rail, *primary, *fastest)
-        });
-        let Some(first) = usable.next() else { continue };
-        let mut views = [first; nmad_wire::MAX_RAILS];
-        let more = views[1..].iter_mut().zip(usable).map(|(place, view)| *place = view).count();
-        let views = &views[..=more];
-        let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
-        let shares = match body.wish().filter(|&rail| is_open(rail)) {
-            Some(rail) => Shares::of([(rail, body.remaining())]),
-            None => strategy.split(now, body.remaining(), views),
-        };
-        body.decide(&shares, is_open);
     }
 }
 

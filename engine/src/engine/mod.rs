@@ -1,12 +1,13 @@
 //! Where the three layers meet, and the only place where they do.
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
-//! `submit` (application to window), `direct` (past an empty window), `dispatch` (window to rail),
-//! `arrive` (rail to application),
-//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and
-//! peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it).
+//! `submit` (application to window), `direct` (past an empty window), `dispatch` (window to rail), `chunks`
+//! (bodies to rails), `arrive` (rail to application), `rendezvous` (large messages both ways), `push` (their
+//! beginnings that do not wait), `failure` (links and peers that are gone), `peer` (what the layers keep for
+//! one peer), `forecast` (what profiles say for it).
 
 mod arrive;
+mod chunks;
 mod direct;
 mod dispatch;
 mod failure;
@@ -291,19 +292,22 @@ impl Engine {
     /// itself when it has sent something.
     fn takes(&self, peer: PeerId, rail: RailId) -> bool {
         let depth = self.rails[rail.index()].limits.depth;
+        let takes = |peer: &Peer, link: &Link| link.accepts(depth) && !peer.holds_back(link);
         self.peer(peer)
-            .is_some_and(|peer| !peer.only_waits() && peer.link(rail).is_some_and(|l| l.accepts(depth)))
+            .is_some_and(|peer| !peer.only_waits() && peer.link(rail).is_some_and(|l| takes(peer, l)))
     }
 
     /// Whether something waits for a rail whose clock says that it is idle, but which takes no more before
     /// it has reported what it sent.
     #[inline]
     pub fn is_stuck(&self, now: Instant) -> bool {
-        let stuck = |link: &Link| {
+        let stuck = |peer: &Peer, link: &Link| {
             let rail = &self.rails[link.rail.index()];
-            link.is_up() && rail.idle_at <= now && !link.accepts(rail.limits.depth)
+            let takes = link.accepts(rail.limits.depth) && !peer.holds_back(link);
+            link.is_up() && rail.idle_at <= now && !takes
         };
-        self.ready.iter().any(|&peer| self.peer(peer).is_some_and(|peer| peer.links.iter().any(stuck)))
+        let any = |peer: &Peer| peer.links.iter().any(|link| stuck(peer, link));
+        self.ready.iter().any(|&peer| self.peer(peer).is_some_and(any))
     }
 
     /// Whether a landing or a link waits to be opened or closed.

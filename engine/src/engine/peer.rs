@@ -37,6 +37,10 @@ pub(super) struct Orphan {
 /// Bytes of a short message, by which latencies are compared.
 const SHORT: u64 = 64;
 
+/// Orders that a rail holds at most of a body whose shares may be revised: one under way, one waiting, so
+/// that the rail never starves and the rest can still go elsewhere.
+pub(super) const AHEAD: usize = 2;
+
 /// How long a request to send waits for a promise that usually comes. One that comes later has cost a
 /// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
 pub(super) const PATIENCE: Duration = Duration::from_us(5);
@@ -228,6 +232,16 @@ impl Peer {
         until.min().flatten()
     }
 
+    /// Whether shares of bodies may be revised, so that a rail gets no more than it needs to be busy.
+    pub(super) fn revises(&self) -> bool {
+        self.links.len() > 1 && self.strategy.revises()
+    }
+
+    /// Whether a rail has enough of bodies, and there is nothing else for it.
+    pub(super) fn holds_back(&self, link: &Link) -> bool {
+        link.at_rail() >= AHEAD && self.window.is_empty() && self.revises()
+    }
+
     /// Whether no rail would get anything.
     pub(super) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
@@ -245,6 +259,7 @@ pub(super) fn view<'a>(link: &'a Link, rail: &Rail, primary: RailId, fastest: Ra
         primary: link.rail == primary,
         fastest: link.rail == fastest,
         forecast: &link.forecast,
+        rivals: &[],
     }
 }
 

@@ -80,6 +80,11 @@ impl Forecast {
         self.loaded(curve.ns(len) - curve.start_ns())
     }
 
+    /// Bytes that a further nanosecond brings when it carries much: the asymptotic bandwidth.
+    pub fn bandwidth(&self) -> f64 {
+        self.profile.body().bandwidth() as f64 / 1e9 * self.pace
+    }
+
     /// Shortest share of a large message that this rail should carry, in bytes.
     #[inline]
     pub fn chunk_min(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! The body of a large message while it is handed out to rails in chunks.
 
 use super::strategy::Shares;
+use crate::clock::{Duration, Instant};
 use crate::packet::RailId;
 use crate::packet::RequestId;
 use alloc::vec::Vec;
@@ -8,6 +9,8 @@ use alloc::vec::Vec;
 /// Who carries a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Carrier {
+    /// Not shared out yet.
+    Nobody,
     /// Whoever is idle first carries all of it.
     First,
     /// Whoever is idle carries the next chunk of it.
@@ -30,18 +33,21 @@ pub(crate) struct Body {
     pub(crate) priority: i8,
     /// The application's wish; the strategy is not asked then.
     rail: Option<RailId>,
-    /// It goes ahead of any answer, on the link that carried its request to send.
+    /// It goes ahead of any answer, whole, on the link that carried its request to send.
     pub(crate) push: bool,
-    /// Where what is not shared out yet begins, and how many bytes that are.
-    begin: u64,
-    undecided: u64,
     parts: Vec<Part>,
+    /// When it was last considered whether to share it out anew.
+    considered: Instant,
 }
 
 impl Body {
     /// A body of `len` bytes from `begin` on that is yet to be shared out.
     pub(crate) fn new(request: RequestId, priority: i8, begin: u64, len: u64, rail: Option<RailId>) -> Body {
-        Body { request, priority, rail, push: false, begin, undecided: len, parts: Vec::new() }
+        let mut parts = Vec::new();
+        if len > 0 {
+            parts.push(Part { carrier: Carrier::Nobody, start: begin, end: begin + len });
+        }
+        Body { request, priority, rail, push: false, parts, considered: Instant::default() }
     }
 
     /// The first `len` bytes, which go ahead.
@@ -59,7 +65,7 @@ impl Body {
 
     /// Whether it is shared out.
     pub(crate) fn is_decided(&self) -> bool {
-        self.undecided == 0
+        self.parts.iter().all(|part| part.carrier != Carrier::Nobody)
     }
 
     /// The rail that the application wishes.
@@ -70,20 +76,53 @@ impl Body {
     /// Shares it out as the strategy decided. Shares of rails that cannot carry them, or that do not add up,
     /// are cut or completed: a mistake of a strategy must not lose bytes.
     pub(crate) fn decide(&mut self, shares: &Shares, is_open: impl Fn(RailId) -> bool) {
-        let mut start = self.begin;
-        let last = start + core::mem::take(&mut self.undecided);
-        if let Shares::Fixed(shares) = shares {
-            for &(rail, share) in shares.iter().filter(|(rail, _)| is_open(*rail)) {
-                let end = start + share.min(last - start);
-                if end > start {
-                    self.parts.push(Part { carrier: Carrier::Rail(rail), start, end });
+        let shares: &[(RailId, u64)] = if let Shares::Fixed(list) = shares { list } else { &[] };
+        let mut shares = shares.iter().filter(|(rail, _)| is_open(*rail)).copied();
+        let mut share = shares.next();
+        for mut part in core::mem::take(&mut self.parts) {
+            if part.carrier != Carrier::Nobody {
+                self.parts.push(part);
+                continue;
+            }
+            while let Some((rail, left)) = &mut share
+                && part.start < part.end
+            {
+                let end = part.start + (*left).min(part.end - part.start);
+                if end > part.start {
+                    self.parts.push(Part { carrier: Carrier::Rail(*rail), end, ..part });
                 }
-                start = end;
+                *left -= end - part.start;
+                part.start = end;
+                if *left == 0 {
+                    share = shares.next();
+                }
+            }
+            if part.start < part.end {
+                self.parts.push(Part { carrier: Carrier::First, ..part });
             }
         }
-        if start < last {
-            self.parts.push(Part { carrier: Carrier::First, start, end: last });
+    }
+
+    /// Takes all that is meant for certain rails back, to be shared out anew.
+    pub(crate) fn recall(&mut self) {
+        for part in self.parts.iter_mut().filter(|part| matches!(part.carrier, Carrier::Rail(_))) {
+            part.carrier = Carrier::Nobody;
         }
+    }
+
+    /// Bytes that are meant for a rail and not yet on it.
+    pub(crate) fn meant_for(&self, rail: RailId) -> u64 {
+        let mine = self.parts.iter().filter(|part| part.carrier == Carrier::Rail(rail));
+        mine.map(|part| part.end - part.start).sum()
+    }
+
+    /// Whether it is worth thinking about other shares: not if that was done less than `pause` ago.
+    pub(crate) fn consider(&mut self, now: Instant, pause: Duration) -> bool {
+        let due = now.since(self.considered) >= pause;
+        if due {
+            self.considered = now;
+        }
+        due
     }
 
     /// The next chunk for `rail`: offset and length, at most `max` bytes.
@@ -91,6 +130,7 @@ impl Body {
         let index = self.parts.iter().position(|part| match part.carrier {
             Carrier::Rail(r) => r == rail,
             Carrier::First | Carrier::Any => true,
+            Carrier::Nobody => false,
         })?;
         let part = &mut self.parts[index];
         if part.carrier == Carrier::First {
@@ -106,7 +146,7 @@ impl Body {
 
     /// Whether everything is on rails.
     pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty() && self.undecided == 0
+        self.parts.is_empty()
     }
 
     /// What was meant for a rail that is gone may go anywhere.
@@ -123,6 +163,6 @@ impl Body {
 
     /// Bytes not yet on a rail.
     pub(crate) fn remaining(&self) -> u64 {
-        self.undecided + self.parts.iter().map(|part| part.end - part.start).sum::<u64>()
+        self.parts.iter().map(|part| part.end - part.start).sum::<u64>()
     }
 }

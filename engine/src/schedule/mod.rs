@@ -6,11 +6,15 @@
 
 mod aggregate;
 mod aggregate_fastest;
+mod auto;
 pub(crate) mod body;
 pub mod builder;
+mod dichotomy;
 pub mod feed;
 mod fifo;
 mod greedy;
 mod iso_split;
 mod ratio_split;
+pub(crate) mod split;
 pub mod strategy;
+mod weighted;

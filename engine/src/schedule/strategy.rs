@@ -1,7 +1,8 @@
 //! The interface of a strategy, and the registry from which one is chosen by name.
 
 use super::builder::PacketBuilder;
-use super::{aggregate, aggregate_fastest, fifo, greedy, iso_split, ratio_split};
+use super::{aggregate, aggregate_fastest, auto, dichotomy, fifo, greedy};
+use super::{iso_split, ratio_split, split, weighted};
 use crate::clock::Instant;
 use crate::collect::window::{Scope, Window};
 use crate::packet::RailId;
@@ -29,6 +30,9 @@ pub struct RailView<'a> {
     pub fastest: bool,
     /// How long bytes will take on it, from its profile; without one from the two figures above.
     pub forecast: &'a Forecast,
+    /// The other open rails to this peer that take something now; none where shares are decided, since all
+    /// rails are told there.
+    pub rivals: &'a [RailView<'a>],
 }
 
 impl RailView<'_> {
@@ -128,6 +132,12 @@ pub trait Strategy: Send {
 
     /// Shares out a body of `len` bytes among `rails`, the open rails to the peer (at least one).
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares;
+
+    /// Whether what is not yet on a rail shall be shared out anew when a rail with nothing left to do would
+    /// finish it earlier. Such a strategy's shares are handed out in chunks that leave something to revise.
+    fn revises(&self) -> bool {
+        false
+    }
 }
 
 /// Makes a fresh strategy; each peer has its own.
@@ -139,13 +149,17 @@ pub struct Registry(Vec<(String, Maker)>);
 
 impl Default for Registry {
     fn default() -> Self {
-        let makers: [Maker; 6] = [
+        let makers: [Maker; 10] = [
             || Box::new(fifo::Fifo),
             || Box::new(aggregate::Aggregate),
             || Box::new(greedy::Greedy),
             || Box::new(aggregate_fastest::AggregateFastest),
             || Box::new(iso_split::IsoSplit),
             || Box::new(ratio_split::RatioSplit),
+            || Box::new(dichotomy::Dichotomy),
+            || Box::new(weighted::Weighted),
+            || Box::new(split::Split),
+            || Box::new(auto::Auto),
         ];
         Registry(makers.into_iter().map(|make| (make().name().to_string(), make)).collect())
     }

@@ -1,0 +1,160 @@
+//! Bodies of large messages to rails: shares, chunks, and new shares when reality departs from the plan.
+
+use super::Engine;
+use super::peer::{AHEAD, Peer, view};
+use crate::clock::{Duration, Instant};
+use crate::collect::request::{Outgoing, Request};
+use crate::packet::{Key, LandingId, PeerId, RailId};
+use crate::schedule::body::Body;
+use crate::schedule::strategy::{RailView, Shares};
+use crate::slab::Slab;
+use crate::transfer::driver::Order;
+use crate::transfer::link::Link;
+use crate::transfer::rail::Rail;
+use crate::transfer::retention::{Cargo, ChunkCargo};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use nmad_wire::ChunkHeader;
+
+/// A chunk of such a body is what the rail carries in this time, and no shorter than the next figure: long
+/// enough that its header and system call do not count, short enough to be an answer to a change.
+const CHUNK_TIME: Duration = Duration::from_us(250);
+const CHUNK_FLOOR: u64 = 64 << 10;
+/// How long a decision about the rest of a body stands.
+const PAUSE: Duration = Duration::from_us(20);
+
+impl Engine {
+    pub(super) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
+        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        if peer.bodies.is_empty() {
+            return None;
+        }
+        decide(now, peer, &self.rails, &self.requests);
+        let link = peer.link(rail)?;
+        let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
+        let revises = peer.revises();
+        if revises {
+            if link.at_rail() >= AHEAD {
+                return None;
+            }
+            let brisk = (link.forecast.bandwidth() * CHUNK_TIME.as_ns() as f64) as u64;
+            max = max.min(brisk.max(CHUNK_FLOOR));
+        }
+        let remote = link.remote?;
+        let chunk = cut(&mut peer.bodies, &mut self.requests, rail, remote, max);
+        if chunk.is_none() && revises && revise(now, peer, &self.rails, &self.requests) {
+            return self.chunk_for(now, rail, id);
+        }
+        let cargo = chunk?;
+        Some(self.launch_chunk(now, rail, id, cargo))
+    }
+
+    fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
+        let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
+        let link = peer.link_mut(rail).expect("a chunk was cut for it");
+        let number = link.tx.next_number();
+        let ack = link.rx.below();
+        if link.rx.beyond() == 0 {
+            link.rx.acknowledged();
+        }
+        let ChunkCargo { landing, key, offset, .. } = cargo;
+        let from = cargo.from.clone();
+        link.tx.push(now, Cargo::Chunk(cargo), Vec::new());
+        let state = &mut self.rails[rail.index()];
+        state.counters.chunks += 1;
+        state.counters.chunk_bytes += from.len();
+        state.given_ns += link.forecast.busy_ns(from.len() + ChunkHeader::LEN as u64);
+        Order::Chunk { to: id, number, ack, landing, key, offset, from }
+    }
+}
+
+/// The next chunk for a rail, of the first body that has one.
+fn cut(
+    bodies: &mut VecDeque<Body>,
+    requests: &mut Slab<Request>,
+    rail: RailId,
+    remote: u8,
+    max: u64,
+) -> Option<ChunkCargo> {
+    for index in 0..bodies.len() {
+        let body = &mut bodies[index];
+        let Some(Request::Large(outgoing)) = requests.get_mut(body.request.0) else { continue };
+        let granted = outgoing.grant.and_then(|g| Some((g.landing, Key(g.keys.get(remote)?))));
+        let ahead = body.push.then_some((LandingId(body.request.0), Key::PUSH));
+        let Some((landing, key)) = ahead.or(granted) else { continue };
+        let max = if body.push { u64::MAX } else { max };
+        let Some((offset, len)) = body.next_chunk(rail, max) else { continue };
+        let from = outgoing.data.slice(offset, len);
+        outgoing.at_rails += 1;
+        let cargo = ChunkCargo { request: body.request, landing, key, offset, from };
+        if body.is_empty() {
+            bodies.remove(index);
+        }
+        return Some(cargo);
+    }
+    None
+}
+
+/// The open rails for which the receiver has given a key, and how many there are.
+fn usable<'a>(
+    links: &'a [Link],
+    rails: &[Rail],
+    (primary, fastest): (RailId, RailId),
+    outgoing: &Outgoing,
+) -> Option<([RailView<'a>; nmad_wire::MAX_RAILS], usize)> {
+    let has_key = |link: &&Link| {
+        let key = |remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some());
+        link.is_up() && link.remote.is_some_and(key)
+    };
+    let mut usable =
+        links.iter().filter(has_key).map(|link| view(link, &rails[link.rail.index()], primary, fastest));
+    let mut views = [usable.next()?; nmad_wire::MAX_RAILS];
+    let more = views[1..].iter_mut().zip(usable).map(|(place, view)| *place = view).count();
+    Some((views, more + 1))
+}
+
+/// Lets the strategy share out the bodies that are new, now that a rail asks.
+fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) {
+    let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
+    for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
+        let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
+        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing) else { continue };
+        let views = &views[..count];
+        let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
+        let shares = match body.wish().filter(|&rail| is_open(rail)) {
+            Some(rail) => Shares::of([(rail, body.remaining())]),
+            None => strategy.split(now, body.remaining(), views),
+        };
+        body.decide(&shares, is_open);
+    }
+}
+
+/// Shares out anew what is not yet on a rail, if a body would then be finished clearly earlier; true if
+/// something was. Called when a rail finds that nothing is left for it.
+#[cold]
+fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) -> bool {
+    let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
+    let mut revised = false;
+    for body in bodies.iter_mut().filter(|body| body.wish().is_none()) {
+        if !body.consider(now, PAUSE) {
+            continue;
+        }
+        let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
+        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing) else { continue };
+        let views = &views[..count];
+        let finish_ns = |view: &RailView, len| match len {
+            0 => 0,
+            len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),
+        };
+        let planned_ns = views.iter().map(|view| finish_ns(view, body.meant_for(view.rail))).max();
+        let Shares::Fixed(shares) = strategy.split(now, body.remaining(), views) else { continue };
+        let share = |view: &RailView| shares.iter().filter(|s| s.0 == view.rail).map(|s| s.1).sum();
+        let possible_ns = views.iter().map(|view| finish_ns(view, share(view))).max();
+        if possible_ns < planned_ns.map(|ns| ns - ns / 16) {
+            body.recall();
+            body.decide(&Shares::Fixed(shares), |rail| views.iter().any(|view| view.rail == rail));
+            revised = true;
+        }
+    }
+    revised
+}

@@ -1,0 +1,44 @@
+//! `auto`, the default: right at every size, from what the rails were measured to do.
+//!
+//! A small message goes over the rail that is predicted to deliver it first, its busy time included, so it
+//! may wait for a fast rail that is busy rather than take an idle slow one; whatever else waits joins it
+//! while sharing a packet pays (P2 section 3.3 and P4 section III-B). Which messages are small is the
+//! threshold of the peer. Large bodies are shared out with equal finish time, as `split` does.
+
+use super::aggregate::coalesce;
+use super::builder::PacketBuilder;
+use super::split::equal_finish;
+use super::strategy::{RailView, Shares, Strategy};
+use crate::clock::Instant;
+use crate::collect::window::Window;
+
+pub(super) struct Auto;
+
+impl Strategy for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    #[inline]
+    fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        let first = if rail.rivals.is_empty() { None } else { window.first_len() };
+        let common = first.is_none_or(|len| delivers_first(now, len as u64, rail));
+        coalesce(rail.scope(common), window, packet);
+    }
+
+    fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
+        Shares::Fixed(equal_finish(now, len, rails).0)
+    }
+
+    fn revises(&self) -> bool {
+        true
+    }
+}
+
+/// Whether no other rail is predicted to deliver a message of `len` bytes earlier. Of equal ones it is the
+/// first, so that there always is one.
+fn delivers_first(now: Instant, len: u64, rail: &RailView) -> bool {
+    let finish_ns = |view: &RailView| view.idle_at.since(now).as_ns() + view.forecast.eager_ns(len);
+    let mine = (finish_ns(rail), rail.rail);
+    rail.rivals.iter().all(|other| mine <= (finish_ns(other), other.rail))
+}

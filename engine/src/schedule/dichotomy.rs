@@ -1,0 +1,52 @@
+//! `dichotomy`: large bodies over two rails, the ratio found by halving (P3 section II-B, P4 section III-C).
+//!
+//! Rails that would become idle only after another one has carried everything are moved aside (figure 2 of
+//! P3). Of what is left the two that would finish alone first share the body: it begins with equal parts,
+//! and each step moves half as much as the last one towards the rail that is predicted to finish first.
+//! More than two rails are the business of `weighted` and `split`. Small messages are coalesced on the rail
+//! with the lowest latency.
+
+use super::aggregate::coalesce;
+use super::builder::PacketBuilder;
+use super::strategy::{RailView, Shares, Strategy};
+use crate::clock::Instant;
+use crate::collect::window::Window;
+
+pub(super) struct Dichotomy;
+
+impl Strategy for Dichotomy {
+    fn name(&self) -> &'static str {
+        "dichotomy"
+    }
+
+    fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        coalesce(rail.scope(rail.fastest), window, packet);
+    }
+
+    fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
+        let busy_ns = |rail: &RailView| rail.idle_at.since(now).as_ns();
+        let finish_ns = |rail: &RailView, len| busy_ns(rail).saturating_add(rail.forecast.body_ns(len));
+        let Some(first) = rails.iter().min_by_key(|rail| finish_ns(rail, len)) else {
+            return Shares::FirstIdle;
+        };
+        let end_ns = finish_ns(first, len);
+        let others = rails.iter().filter(|rail| rail.rail != first.rail && busy_ns(rail) < end_ns);
+        let Some(second) = others.min_by_key(|rail| finish_ns(rail, len)) else {
+            return Shares::of([(first.rail, len)]);
+        };
+        let (mut share, mut step) = (len / 2, len / 4);
+        while step > 0 {
+            match finish_ns(first, share).cmp(&finish_ns(second, len - share)) {
+                core::cmp::Ordering::Less => share += step,
+                core::cmp::Ordering::Equal => break,
+                core::cmp::Ordering::Greater => share -= step,
+            }
+            step /= 2;
+        }
+        // A part that helps nobody: alone, the first rail finishes earlier.
+        if finish_ns(second, len - share).max(finish_ns(first, share)) >= end_ns {
+            share = len;
+        }
+        Shares::of([(first.rail, share), (second.rail, len - share)].into_iter().filter(|(_, len)| *len > 0))
+    }
+}

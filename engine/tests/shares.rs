@@ -119,7 +119,8 @@ proptest! {
     ) {
         let shares = split(name, &rails, len);
         let (together, alone) = (finish_ns(&rails, &shares), alone_ns(&rails, len));
-        prop_assert!(together <= alone + alone / 2_000 + BYTES_NS, "{name}: {together} > {alone}: {:?}", shares);
+        let bound = alone + alone / 2_000 + BYTES_NS;
+        prop_assert!(together <= bound, "{name}: {together} > {alone}: {:?}", shares);
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Curve {
             index += 1;
         }
         let knot = &self.knots[index];
-        let ns = knot.ns.saturating_add(((len - knot.len) as f64 * knot.ns_per_byte) as u64);
+        let ns = knot.ns.saturating_add(scaled(len - knot.len, knot.ns_per_byte));
         self.knots.get(index + 1).map_or(ns, |next| ns.min(next.ns))
     }
 
@@ -122,7 +122,7 @@ impl Curve {
         }
         let knot = &self.knots[index];
         let Some(beyond) = ns.checked_sub(knot.ns) else { return (0, 0.0) };
-        let len = knot.len.saturating_add((beyond as f64 * knot.bytes_per_ns) as u64);
+        let len = knot.len.saturating_add(scaled(beyond, knot.bytes_per_ns));
         (self.knots.get(index + 1).map_or(len, |next| len.min(next.len)), knot.bytes_per_ns)
     }
 
@@ -141,6 +141,13 @@ impl Curve {
     pub fn knots(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.knots.iter().map(|knot| (knot.len, knot.ns))
     }
+}
+
+/// A product, rounded down. By way of signed numbers, which processors convert in one instruction; what
+/// exceeds them is longer than any transfer.
+#[inline]
+pub(super) fn scaled(value: u64, factor: f64) -> u64 {
+    (value.min(i64::MAX as u64) as i64 as f64 * factor) as i64 as u64
 }
 
 #[inline]

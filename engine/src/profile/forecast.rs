@@ -1,6 +1,6 @@
 //! A forecast: what a rail to one peer will take, from its profile and from how it fares now.
 
-use super::curve::Curve;
+use super::curve::{Curve, scaled};
 use super::measured::Profile;
 use alloc::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Forecast {
     /// The same, and how many more a further nanosecond brings.
     #[inline]
     pub(crate) fn body_bytes_and_rate(&self, ns: u64) -> (u64, f64) {
-        let (bytes, rate) = self.profile.body().bytes_and_rate((ns as f64 * self.pace) as u64);
+        let (bytes, rate) = self.profile.body().bytes_and_rate(scaled(ns, self.pace));
         (bytes, rate * self.pace)
     }
 
@@ -91,6 +91,12 @@ impl Forecast {
         self.profile.chunk_min()
     }
 
+    /// Nanoseconds that such a share takes.
+    #[inline]
+    pub(crate) fn chunk_ns(&self) -> u64 {
+        self.loaded(self.profile.chunk_ns())
+    }
+
     /// What everything takes now, relative to the profile.
     pub fn load(&self) -> f64 {
         self.load
@@ -98,6 +104,6 @@ impl Forecast {
 
     #[inline]
     fn loaded(&self, ns: u64) -> u64 {
-        (ns as f64 * self.load) as u64
+        scaled(ns, self.load)
     }
 }

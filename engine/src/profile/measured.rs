@@ -29,6 +29,8 @@ pub struct Profile {
     eager: Curve,
     body: Curve,
     memcpy: Option<Curve>,
+    /// Shortest useful share of a body: bytes and nanoseconds.
+    chunk: (u64, u64),
 }
 
 impl Profile {
@@ -81,21 +83,24 @@ impl Profile {
             ),
             chunk_min: threshold::chunk_min(&body),
         };
-        let thresholds = Some(thresholds);
-        Ok(Profile { provenance, samples: by_method, thresholds, eager: eager_curve, body, memcpy })
+        let chunk = (thresholds.chunk_min, body.ns(thresholds.chunk_min));
+        let (thresholds, samples, eager) = (Some(thresholds), by_method, eager_curve);
+        Ok(Profile { provenance, samples, thresholds, eager, body, memcpy, chunk })
     }
 
     /// What can be said of a rail that nobody has measured: a straight line through its nominal latency (in
     /// nanoseconds) and bandwidth (in bytes per second). It has no samples and no thresholds.
     pub fn nominal(latency_ns: u64, bandwidth: u64) -> Profile {
         let line = Curve::line(latency_ns, bandwidth);
+        let chunk_min = threshold::chunk_min(&line);
         Profile {
             provenance: Provenance { how: String::from("nominal figures"), ..Provenance::default() },
             samples: [const { Vec::new() }; Method::ALL.len()],
             thresholds: None,
             eager: line.clone(),
-            body: line,
             memcpy: None,
+            chunk: (chunk_min, line.ns(chunk_min)),
+            body: line,
         }
     }
 
@@ -115,8 +120,15 @@ impl Profile {
     }
 
     /// Shortest share of a large message that this rail should carry, in bytes.
+    #[inline]
     pub fn chunk_min(&self) -> u64 {
-        self.thresholds.map_or_else(|| threshold::chunk_min(&self.body), |thresholds| thresholds.chunk_min)
+        self.chunk.0
+    }
+
+    /// Nanoseconds that it takes.
+    #[inline]
+    pub(super) fn chunk_ns(&self) -> u64 {
+        self.chunk.1
     }
 
     /// A message in a packet, copied or in place, whichever is better: from the call that sends it to the

@@ -78,6 +78,29 @@ impl ShareList {
     }
 }
 
+impl ShareList {
+    /// Corrects the longest shares until all add up to `len`, and drops empty ones.
+    pub(super) fn add_up_to(&mut self, len: u64) {
+        let list = &mut self.list[..self.count];
+        let mut sum: u128 = list.iter().map(|share| u128::from(share.1)).sum();
+        while sum != u128::from(len)
+            && let Some((_, most)) = list.iter_mut().max_by_key(|share| share.1)
+        {
+            let others = sum - u128::from(*most);
+            *most = u128::from(len).saturating_sub(others) as u64;
+            sum = others + u128::from(*most);
+        }
+        let mut kept = 0;
+        for index in 0..self.count {
+            if self.list[index].1 > 0 {
+                self.list.swap(index, kept);
+                kept += 1;
+            }
+        }
+        self.count = kept;
+    }
+}
+
 impl Default for ShareList {
     fn default() -> Self {
         ShareList { list: [(RailId(0), 0); nmad_wire::MAX_RAILS], count: 0 }

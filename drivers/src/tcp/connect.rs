@@ -1,11 +1,11 @@
 //! Connecting to a peer: its addresses one after the other, within a bound.
 
 use super::config::TcpConfig;
-use super::conversation::{Conversation, Heard};
 use super::peers::Known;
 use super::socket::{self, Exit};
-use super::watch::{Token, Watch};
+use crate::conversation::{Conversation, Heard};
 use crate::handshake::{self, Ends};
+use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, RefusalCode, VERSION};
 use rustix::fd::{AsFd, OwnedFd};

@@ -2,8 +2,8 @@
 
 use super::health::Health;
 use super::stream::Stream;
-use super::watch::{Token, Watch};
 use super::write::Outbox;
+use crate::watch::{Token, Watch};
 use rustix::fd::OwnedFd;
 use std::cell::Cell;
 

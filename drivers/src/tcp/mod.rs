@@ -7,7 +7,6 @@
 mod address;
 mod config;
 mod connect;
-mod conversation;
 mod health;
 mod hot;
 mod interfaces;
@@ -24,7 +23,6 @@ mod stream;
 #[allow(unsafe_code)]
 mod sys;
 mod traffic;
-mod watch;
 mod write;
 
 pub use config::TcpConfig;

@@ -10,7 +10,7 @@ use super::leave::Leaving;
 use super::peers::Peers;
 use super::socket::{self, Exit};
 use super::strangers::{PATIENCE_MS, Progress, Stranger};
-use super::watch::{Token, Watch};
+use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Hello, RefusalCode};
 use rustix::fd::{AsFd, OwnedFd};

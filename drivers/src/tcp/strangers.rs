@@ -1,7 +1,7 @@
 //! Connections that were accepted and whose other side has not proved who it is.
 
 use super::connect::mixed;
-use super::conversation::{Conversation, Heard};
+use crate::conversation::{Conversation, Heard};
 use crate::handshake::{self, Ends};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION};

@@ -9,6 +9,9 @@ use std::mem::MaybeUninit;
 /// Sockets looked at per call.
 const AT_ONCE: usize = 64;
 
+/// The number of [`Token::Bell`]; no link has it.
+const BELL: u64 = u64::MAX;
+
 /// What a socket belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
@@ -16,6 +19,8 @@ pub enum Token {
     Opening,
     /// The link to the peer with this index.
     Link(usize),
+    /// A descriptor by which others wake this rail.
+    Bell,
 }
 
 /// The sockets of one rail.
@@ -60,6 +65,7 @@ impl Watch {
         for event in events {
             let token = match event.data.u64() {
                 0 => Token::Opening,
+                BELL => Token::Bell,
                 n => Token::Link(n as usize - 1),
             };
             let flags = event.flags;
@@ -72,6 +78,7 @@ fn data(token: Token) -> EventData {
     EventData::new_u64(match token {
         Token::Opening => 0,
         Token::Link(index) => index as u64 + 1,
+        Token::Bell => BELL,
     })
 }
 

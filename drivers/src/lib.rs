@@ -9,8 +9,11 @@
 
 pub mod around;
 pub mod conformance;
+mod conversation;
 pub mod error;
 pub mod handshake;
 pub mod landings;
 pub mod loopback;
+pub mod shm;
 pub mod tcp;
+mod watch;

@@ -6,6 +6,7 @@ use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::Trace;
 use nmad_drivers::conformance::{Pair, check};
 use nmad_drivers::loopback::LoopbackRail;
+use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_engine::packet::PeerId;
 use std::net::{IpAddr, Ipv6Addr};
@@ -52,6 +53,52 @@ fn tcp_v6() {
         let (first, second) = tcp_pair(&v6());
         Pair::introduce(first, second)
     });
+}
+
+fn shm(rank: u32, cross_memory: bool) -> ShmRail {
+    let config = ShmConfig { cross_memory, ..ShmConfig::new(PeerId(rank), 0, [5; 32]) };
+    ShmRail::open(config).expect("a rail opens in shared memory")
+}
+
+#[test]
+fn shm_across() {
+    check("shm", || Pair::introduce(shm(0, true), shm(1, true)));
+}
+
+#[test]
+fn shm_through_the_area() {
+    check("shm without cross-memory access", || Pair::introduce(shm(0, false), shm(1, false)));
+}
+
+#[test]
+fn shm_pushed_only() {
+    check("shm, the sender copies", || Pair::introduce(shm(0, true), shm(1, false)));
+}
+
+#[test]
+fn shm_pulled_only() {
+    check("shm, the receiver copies", || Pair::introduce(shm(0, false), shm(1, true)));
+}
+
+#[test]
+fn shm_with_layers() {
+    check("trace around shm", || {
+        let around = |rail| Around::new(rail, Trace::new("shm", 1000, true));
+        Pair::introduce(around(shm(0, true)), around(shm(1, true)))
+    });
+    check("throttle around shm", || {
+        let around = |rail| Around::new(rail, Throttle::new(1_000_000_000, Duration::from_micros(200)));
+        Pair::introduce(around(shm(0, true)), around(shm(1, true)))
+    });
+    for faults in [
+        Faults::none(1),
+        Faults { pretend_lossy: true, drop: 0.1, duplicate: 0.1, delay: 0.2, ..Faults::none(7) },
+    ] {
+        check("faults around shm", || {
+            let around = |rail| Around::new(rail, Fault::new(faults.clone()));
+            Pair::introduce(around(shm(0, true)), around(shm(1, true)))
+        });
+    }
 }
 
 #[test]

@@ -1,0 +1,63 @@
+//! How peers reach a rail: the name of its door, and where that name means something.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The door of a rail: an abstract socket, whose name is gone with the process that has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The running system and the network namespace in which the name is known.
+    pub place: String,
+    /// The name of the socket.
+    pub name: String,
+}
+
+impl Address {
+    /// A door of this process with a name that nobody can guess or take in advance.
+    pub fn fresh(nonce: &[u8; 32]) -> Address {
+        let hex: String = nonce[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        Address { place: here(), name: format!("nmad-{hex}") }
+    }
+}
+
+/// Processes that answer the same here find each other's names.
+fn here() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot: String = boot.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
+    let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    let namespace: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    format!("{boot}.{namespace}")
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}/{}", self.place, self.name)
+    }
+}
+
+impl FromStr for Address {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Address, ()> {
+        let (place, name) = text.strip_prefix('@').and_then(|rest| rest.split_once('/')).ok_or(())?;
+        if !name.starts_with("nmad-") || name.len() > 64 {
+            return Err(());
+        }
+        Ok(Address { place: place.into(), name: name.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_survives_the_trip_and_others_are_refused() {
+        let address = Address::fresh(&[7; 32]);
+        assert_eq!(address.to_string().parse(), Ok(address.clone()));
+        assert!(!address.to_string().contains([' ', ';', '=']));
+        for wrong in ["", "10.0.0.1/24:5000", "@a", "@a/b"] {
+            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+        }
+    }
+}

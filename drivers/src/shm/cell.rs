@@ -1,0 +1,96 @@
+//! What the cells of a ring are, and what they contain.
+
+use super::ring::CONTENT;
+use nmad_engine::packet::{Key, LandingId};
+
+/// A packet; the value is its length, the content its bytes.
+pub const PACKET: u8 = 1;
+/// A packet in the area; the value is its length, the content where it begins.
+pub const FAR_PACKET: u8 = 2;
+/// A chunk that the two sides copy; the value is [`Place`], the content [`Chunk`].
+pub const CHUNK: u8 = 3;
+/// A chunk whose bytes follow in pieces; the content is [`Chunk`].
+pub const STREAM: u8 = 4;
+/// Bytes of a chunk in the area; the value is their number, the content where they begin.
+pub const PIECE: u8 = 5;
+
+/// Part of a large message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its number on the link.
+    pub number: u32,
+    /// Acknowledgement that it carries.
+    pub ack: u32,
+    /// The receiver's landing.
+    pub landing: LandingId,
+    /// And the key for it.
+    pub key: Key,
+    /// Where in it.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Where they are in the sender's memory: the bytes, or if there are several pieces a list of them.
+    pub address: u64,
+    /// Pieces.
+    pub pieces: u64,
+}
+
+impl Chunk {
+    /// As content.
+    pub fn encode(&self) -> [u8; CONTENT] {
+        let mut content = [0; CONTENT];
+        let numbers = u64::from(self.number) | u64::from(self.ack) << 32;
+        let words = [numbers, self.landing.0, self.key.0, self.offset, self.len, self.address, self.pieces];
+        for (place, word) in content.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        content
+    }
+
+    /// From content. None: it reaches past the end of 64 bits.
+    pub fn decode(content: &[u8; CONTENT]) -> Option<Chunk> {
+        let mut words = [0; 7];
+        for (word, place) in words.iter_mut().zip(content.chunks_exact(8)) {
+            *word = u64::from_le_bytes(place.try_into().unwrap_or_default());
+        }
+        let [numbers, landing, key, offset, len, address, pieces] = words;
+        offset.checked_add(len)?;
+        Some(Chunk {
+            number: numbers as u32,
+            ack: (numbers >> 32) as u32,
+            landing: LandingId(landing),
+            key: Key(key),
+            offset,
+            len,
+            address,
+            pieces,
+        })
+    }
+}
+
+/// Where a range of the area begins, as content.
+pub fn start_of(content: &[u8; CONTENT]) -> u32 {
+    let [a, b, c, d, ..] = *content;
+    u32::from_le_bytes([a, b, c, d])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_survives_the_trip() {
+        let chunk = Chunk {
+            number: 1,
+            ack: 2,
+            landing: LandingId(3),
+            key: Key(4),
+            offset: 5,
+            len: 6,
+            address: 7,
+            pieces: 8,
+        };
+        assert_eq!(Chunk::decode(&chunk.encode()), Some(chunk));
+        assert_eq!(Chunk::decode(&Chunk { offset: u64::MAX, ..chunk }.encode()), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! What a rail in shared memory is opened with.
+
+use nmad_engine::packet::PeerId;
+use std::time::Duration;
+
+/// How the rail is opened.
+#[derive(Clone)]
+pub struct ShmConfig {
+    /// Rank of this process.
+    pub rank: PeerId,
+    /// Number of this rail in this process.
+    pub rail: u8,
+    /// Secret of the job; whoever does not know it is refused.
+    pub secret: [u8; 32],
+    /// Copy large data straight from process to process where the system permits that; otherwise, and where
+    /// it does not, through the shared memory.
+    pub cross_memory: bool,
+    /// Longest time for a link to open, from the order to the end of the handshake.
+    pub bound: Duration,
+}
+
+impl ShmConfig {
+    /// The configuration that suits most machines.
+    pub fn new(rank: PeerId, rail: u8, secret: [u8; 32]) -> Self {
+        ShmConfig { rank, rail, secret, cross_memory: true, bound: Duration::from_secs(5) }
+    }
+}
+
+impl std::fmt::Debug for ShmConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the secret: configurations end up in logs.
+        f.debug_struct("ShmConfig")
+            .field("rank", &self.rank)
+            .field("rail", &self.rail)
+            .field("cross_memory", &self.cross_memory)
+            .finish_non_exhaustive()
+    }
+}

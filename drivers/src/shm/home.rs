@@ -1,0 +1,130 @@
+//! What a rail has before it has any link: its door, its bell, and a secret place in its memory by which
+//! peers find out whether they can read it.
+
+use super::address::Address;
+use super::layout::{End, LEN, MAGIC};
+use super::link::Opened;
+use super::segment::Segment;
+use super::shared::Shared;
+use super::sys;
+use crate::error::DriverError;
+use crate::handshake::nonce;
+use crate::watch::{Token, Watch};
+use nmad_engine::packet::PeerId;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::sync::atomic::Ordering;
+
+/// Connections that the system keeps for us until we accept them: a whole node may come at once.
+const BACKLOG: i32 = 1024;
+
+/// The part of a rail that is there before its links.
+#[derive(Debug)]
+pub struct Home {
+    /// How peers reach it.
+    pub address: Address,
+    /// Where they knock.
+    pub door: OwnedFd,
+    /// How they wake us.
+    pub bell: OwnedFd,
+    /// Whether large data may be copied from process to process.
+    cross_memory: bool,
+    /// Peers that can read this from our memory can read all of it.
+    mark: Box<[u64; 2]>,
+}
+
+impl Home {
+    /// Opens the door.
+    pub fn open(name: &str, cross_memory: bool, watch: &Watch) -> Result<Home, DriverError> {
+        let failed = |what: &str, e: Errno| {
+            DriverError::new(name, format!("{what} (NMAD_RAILS=lo does without shared memory)"), e)
+        };
+        let address = Address::fresh(&nonce());
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let door = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(|e| failed("cannot make a socket", e))?;
+        let at = SocketAddrUnix::new_abstract_name(address.name.as_bytes())
+            .map_err(|e| failed("cannot name a socket", e))?;
+        net::bind(&door, &at).map_err(|e| failed("cannot name a socket", e))?;
+        net::listen(&door, BACKLOG).map_err(|e| failed("cannot listen", e))?;
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
+            .map_err(|e| failed("cannot make an eventfd", e))?;
+        watch.add(&door, Token::Opening, false).map_err(|e| failed("cannot watch a socket", e))?;
+        watch.add(&bell, Token::Bell, false).map_err(|e| failed("cannot watch an eventfd", e))?;
+        if cross_memory {
+            sys::permit_access();
+        }
+        let mark = nonce();
+        let words = [0, 8].map(|at| mark[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
+        Ok(Home { address, door, bell, cross_memory, mark: Box::new(words) })
+    }
+
+    /// A connection to the door of a peer.
+    pub fn knock(&self, at: &Address) -> Result<OwnedFd, Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        net::connect(&fd, &SocketAddrUnix::new_abstract_name(at.name.as_bytes())?)?;
+        Ok(fd)
+    }
+
+    /// Who knocks.
+    pub fn accept(&self) -> Option<OwnedFd> {
+        net::accept_with(&self.door, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).ok()
+    }
+
+    /// The memory for a link that this side opens, and its descriptor.
+    pub fn segment(&self) -> std::io::Result<(Segment, OwnedFd)> {
+        let (segment, fd) = Segment::create(LEN)?;
+        segment.word(End::magic()).store(MAGIC, Ordering::Relaxed);
+        self.sign(&segment, End::OPENED);
+        Ok((segment, fd))
+    }
+
+    /// The memory for a link that the peer opens.
+    pub fn adopt(&self, fd: BorrowedFd<'_>) -> Result<Segment, String> {
+        let segment = Segment::adopt(fd, LEN).map_err(|e| e.to_string())?;
+        if segment.word(End::magic()).load(Ordering::Relaxed) != MAGIC {
+            return Err("its shared memory is of another release (start one release everywhere)".into());
+        }
+        self.sign(&segment, End::ANSWERED);
+        Ok(segment)
+    }
+
+    /// Says where our mark is and what is there.
+    fn sign(&self, segment: &Segment, end: End) {
+        let [first, second] = *self.mark;
+        let words = [(&raw const *self.mark) as u64, first, second];
+        for (at, word) in words.into_iter().enumerate() {
+            segment.word(end.probe() + at * 8).store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// The link of which everything is there. Tries whether the peer's memory can be accessed.
+    pub fn open_link(
+        &self,
+        peer: PeerId,
+        remote: u8,
+        (segment, end): (Segment, End),
+        socket: OwnedFd,
+        bell: OwnedFd,
+    ) -> Opened {
+        let pid = sys::peer_of(socket.as_fd()).filter(|pid| *pid > 0);
+        let process = pid.and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let pid = pid.filter(|pid| self.cross_memory && can_access(*pid, &segment, end.other()));
+        let can = if pid.is_some() { 1 } else { 2 };
+        segment.word(end.can()).store(can, Ordering::Release);
+        Opened { peer, remote, shared: Shared { segment, end, pid }, socket, bell, process }
+    }
+}
+
+/// Whether the mark of `end` is where it says in the memory of this process: only trying tells, since user
+/// namespaces, capabilities and security modules all have a say.
+fn can_access(pid: i32, segment: &Segment, end: End) -> bool {
+    let [address, first, second] =
+        [0, 8, 16].map(|word| segment.word(end.probe() + word).load(Ordering::Relaxed));
+    let mut found = [0; 2];
+    sys::peek(pid, address, &mut found).is_ok() && found == [first, second]
+}

@@ -1,0 +1,153 @@
+//! Where everything of a link lies in its segment.
+//!
+//! The two sides are numbered: 0 opened the link and made the segment, 1 answered. Whatever one side writes
+//! and the other polls has a cache line of its own.
+
+use super::ring::{CONTENT, Cells};
+use super::segment::Segment;
+use std::sync::atomic::AtomicU64;
+
+/// Cells of each ring.
+pub const CELLS: u64 = 256;
+/// Bytes of each area for what does not fit into a cell.
+pub const AREA: u32 = 256 << 10;
+/// Chunks that are under way in one direction at once.
+pub const CHUNKS: usize = 8;
+/// Landings of one side that the other can write into.
+pub const LANDINGS: usize = 64;
+
+/// Says that this is a segment, and of which version.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm1");
+
+const LINE: usize = 64;
+const SIDES: usize = 512;
+const SIDE: usize = 512;
+const CLAIMS: usize = 4096;
+const CLAIM: usize = 2 * LINE;
+const BOARDS: usize = 8192;
+const BOARD: usize = LANDINGS * LINE;
+const RINGS: usize = BOARDS + 2 * BOARD;
+const RING: usize = CELLS as usize * LINE;
+const AREAS: usize = RINGS + 2 * RING;
+
+/// Bytes of a segment.
+pub const LEN: usize = AREAS + 2 * AREA as usize;
+
+/// One side of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End(usize);
+
+impl End {
+    /// The side that opened the link.
+    pub const OPENED: End = End(0);
+    /// The side that answered.
+    pub const ANSWERED: End = End(1);
+
+    /// The other one.
+    pub fn other(self) -> End {
+        End(1 - self.0)
+    }
+
+    fn side(self, line: usize) -> usize {
+        SIDES + self.0 * SIDE + line * LINE
+    }
+
+    /// Where [`MAGIC`] is.
+    pub const fn magic() -> usize {
+        0
+    }
+
+    /// Three words: the address of private memory of this side, and what is there.
+    pub fn probe(self) -> usize {
+        self.side(0)
+    }
+
+    /// Whether this side can access the other's memory: 1 yes, 2 no, 0 not known yet.
+    pub fn can(self) -> usize {
+        self.side(1)
+    }
+
+    /// Whether this side sleeps.
+    pub fn asleep(self) -> usize {
+        self.side(2)
+    }
+
+    /// How many cells of the other side's ring this side has taken.
+    pub fn taken(self) -> usize {
+        self.side(3)
+    }
+
+    /// Who copies what of this side's chunk number `place`.
+    pub fn claim(self, place: usize) -> usize {
+        CLAIMS + (self.0 * CHUNKS + place) * CLAIM
+    }
+
+    /// A landing of this side: key, address, pieces, bytes.
+    pub fn landing(self, place: usize) -> usize {
+        BOARDS + self.0 * BOARD + place * LINE
+    }
+
+    /// A range of this side's area.
+    pub fn area(self, start: u32) -> usize {
+        AREAS + self.0 * AREA as usize + start as usize
+    }
+
+    fn cell(self, cell: u64) -> usize {
+        RINGS + self.0 * RING + cell as usize * LINE
+    }
+}
+
+/// The ring that a side writes.
+#[derive(Debug, Clone, Copy)]
+pub struct RingOf<'a>(pub &'a Segment, pub End);
+
+impl Cells for RingOf<'_> {
+    type Word = AtomicU64;
+
+    #[inline]
+    fn count(&self) -> u64 {
+        CELLS
+    }
+
+    #[inline]
+    fn word(&self, cell: u64) -> &AtomicU64 {
+        self.0.word(self.1.cell(cell))
+    }
+
+    #[inline]
+    fn put(&self, cell: u64, content: &[u8]) {
+        self.0.put(self.1.cell(cell) + 8, &content[..content.len().min(CONTENT)]);
+    }
+
+    #[inline]
+    fn get(&self, cell: u64, content: &mut [u8; CONTENT]) {
+        self.0.get(self.1.cell(cell) + 8, content);
+    }
+
+    #[inline]
+    fn taken(&self) -> &AtomicU64 {
+        self.0.word(self.1.other().taken())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_overlaps() {
+        let mut ranges = vec![(End::magic(), LINE)];
+        for end in [End::OPENED, End::ANSWERED] {
+            ranges.extend([end.probe(), end.can(), end.asleep(), end.taken()].map(|at| (at, LINE)));
+            ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
+            ranges.extend((0..LANDINGS).map(|place| (end.landing(place), LINE)));
+            ranges.extend((0..CELLS).map(|cell| (end.cell(cell), LINE)));
+            ranges.push((end.area(0), AREA as usize));
+        }
+        ranges.sort_unstable();
+        assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+        assert!(ranges.iter().all(|(at, _)| at % LINE == 0), "each begins on a line");
+        let &(at, len) = ranges.last().expect("some");
+        assert_eq!(at + len, LEN);
+    }
+}

@@ -1,0 +1,171 @@
+//! One peer over this rail: the shared memory, and what is under way in it in both directions.
+
+use super::area::Area;
+use super::bell;
+use super::board;
+use super::copy::{Pulling, Pushing, wait_for_pushes};
+use super::layout::AREA;
+use super::read::Stream;
+use super::ring::{Consumer, Producer};
+use super::shared::Shared;
+use nmad_engine::packet::{Key, PeerId};
+use nmad_engine::transfer::driver::Order;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags};
+use std::collections::VecDeque;
+
+/// What the handshake leaves behind.
+#[derive(Debug)]
+pub struct Opened {
+    /// Who is there.
+    pub peer: PeerId,
+    /// Number of the peer's rail.
+    pub remote: u8,
+    /// The memory between the two.
+    pub shared: Shared,
+    /// The connection over which it came; its end is the end of the link.
+    pub socket: OwnedFd,
+    /// Wakes the peer.
+    pub bell: OwnedFd,
+    /// The peer's process as a descriptor, where the system has one.
+    pub process: Option<OwnedFd>,
+}
+
+/// An open link.
+#[derive(Debug)]
+pub struct Link {
+    /// Number of the peer's rail.
+    pub remote: u8,
+    pub(super) shared: Shared,
+    /// The connection over which the link was opened.
+    pub socket: OwnedFd,
+    bell: OwnedFd,
+    process: Option<OwnedFd>,
+    /// Orders that the ring has not taken yet.
+    pub(super) queue: VecDeque<Order>,
+    /// Bytes of the chunk at the front of the queue that have left.
+    pub(super) streamed: u64,
+    pub(super) producer: Producer,
+    pub(super) area: Area,
+    pub(super) consumer: Consumer,
+    /// Bytes of the peer's area that were read since it was told.
+    pub(super) untold_bytes: u64,
+    pub(super) pushing: Pushing,
+    pub(super) pulling: Pulling,
+    pub(super) stream: Option<Stream>,
+    /// Something was left for the peer, who may sleep.
+    pub(super) left: bool,
+    /// The peer has ended; what it left is still read.
+    pub(super) ended: Option<String>,
+}
+
+impl Link {
+    /// A link that has just been opened.
+    pub fn new(opened: Opened) -> Link {
+        let Opened { remote, shared, socket, bell, process, .. } = opened;
+        Link {
+            remote,
+            shared,
+            socket,
+            bell,
+            process,
+            queue: VecDeque::new(),
+            streamed: 0,
+            producer: Producer::default(),
+            area: Area::new(AREA),
+            consumer: Consumer::default(),
+            untold_bytes: 0,
+            pushing: Pushing::default(),
+            pulling: Pulling::default(),
+            stream: None,
+            left: false,
+            ended: None,
+        }
+    }
+
+    /// The peer's process as a descriptor.
+    pub fn process(&self) -> Option<&OwnedFd> {
+        self.process.as_ref()
+    }
+
+    /// Shows a landing to the peer, so that it may push; false: there is no place for it.
+    pub fn show(&self, key: Key, described: (u64, u64), len: u64) -> bool {
+        board::show(&self.shared.segment, self.shared.end, key, described, len)
+    }
+
+    /// Hides a landing; the peer does not write there after this.
+    pub fn hide(&self, key: Key) {
+        board::hide(&self.shared.segment, self.shared.end, key);
+        wait_for_pushes(&self.shared, Some(key), || self.is_there());
+    }
+
+    /// Wakes the peer if something was left for it and it sleeps.
+    #[inline]
+    pub fn wake(&mut self) {
+        if self.left {
+            self.left = false;
+            if bell::is_asleep(self.shared.segment.word(self.shared.end.other().asleep())) {
+                ring_bell(&self.bell);
+            }
+        }
+    }
+
+    /// Says that this side is about to sleep; true: there is something to do after all.
+    pub fn doze(&self) -> bool {
+        bell::raise(self.shared.segment.word(self.shared.end.asleep()));
+        let b = &self.shared;
+        self.has_cells()
+            || self.pushing.has_work(b)
+            || self.pulling.has_work(b)
+            || (!self.queue.is_empty() && self.may_write())
+    }
+
+    /// This side is awake again.
+    pub fn rise(&self) {
+        bell::lower(self.shared.segment.word(self.shared.end.asleep()));
+    }
+
+    /// Whether the peer still has its end of the connection, asked of the system.
+    fn is_there(&self) -> bool {
+        let watched = [Some(&self.socket), self.process.as_ref()].into_iter().flatten();
+        let mut polled: Vec<PollFd<'_>> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+    }
+
+    /// What the system says about the connection, if it has ended.
+    pub fn check(&self) -> Option<String> {
+        match net::recv(&self.socket, &mut [0u8; 1], RecvFlags::empty()) {
+            Ok((_, 0)) => Some("closed the link (has it ended?)".into()),
+            Ok(_) => Some("broke the protocol: bytes where none belong".into()),
+            Err(Errno::AGAIN | Errno::INTR) if self.is_there() => None,
+            Err(Errno::AGAIN | Errno::INTR) => Some("has died".into()),
+            Err(e) => Some(format!("failed: {e} (has it died?)")),
+        }
+    }
+
+    /// Ends the link: nobody touches the memory of its orders or landings after this. The orders that were not
+    /// sent.
+    pub fn give_up(&mut self) -> Vec<Order> {
+        board::hide_all(&self.shared.segment, self.shared.end);
+        wait_for_pushes(&self.shared, None, || self.is_there());
+        let mut pushing = std::mem::take(&mut self.pushing);
+        let mut unsent = pushing.give_up(&self.shared, || self.is_there());
+        unsent.extend(self.queue.drain(..));
+        unsent
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.give_up();
+        self.left = true;
+        self.wake();
+    }
+}
+
+/// Wakes whoever waits for this descriptor.
+pub fn ring_bell(bell: &OwnedFd) {
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+}

@@ -1,0 +1,57 @@
+//! Shared memory inside one node: a driver of the room below the engine.
+//!
+//! Two processes share a segment that has no name. In it each writes a ring of cache lines that the other
+//! reads ([`ring`]): a small packet moves one line. A longer packet lies in an area beside the ring.
+//!
+//! Large data is copied straight from process to process by both cores at once: the sender *pushes* with
+//! process_vm_writev from the front of a chunk, the receiver *pulls* with process_vm_readv from its back, and
+//! each takes the next piece when it has nothing else to do ([`claim`]). So the split is decided piece by
+//! piece, as late as can be, and a side that computes leaves it all to the other. To the engine the two are
+//! one rail: two of them would have to be split in advance, would open each landing twice, and would make the
+//! engine keep what it sends, although they could only die together. Where the system does not let either
+//! process access the other's memory, which is tried when a link opens, the bytes go through the area in
+//! pieces, which both copy at once.
+//!
+//! It knows headers, never frames; it trusts nobody who does not know the secret of the job.
+
+mod address;
+mod area;
+mod bell;
+mod board;
+mod cell;
+mod claim;
+mod config;
+mod connect;
+mod copy;
+mod home;
+mod layout;
+mod link;
+#[cfg(test)]
+mod loom;
+mod offer;
+mod opening;
+mod peers;
+mod rail;
+mod read;
+mod ring;
+#[allow(unsafe_code)]
+mod segment;
+mod shared;
+#[allow(unsafe_code)]
+mod sys;
+mod word;
+mod write;
+
+pub use config::ShmConfig;
+pub use rail::ShmRail;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Longest packet in bytes: 32 KiB of data and its headers.
+const PACKET: usize = 36 << 10;
+
+/// Milliseconds of a clock that is cheap to read.
+fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicCoarse);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}

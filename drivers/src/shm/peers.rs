@@ -1,0 +1,76 @@
+//! The peers of a rail: where they are, and the link to each that has one.
+
+use super::address::Address;
+use super::link::Link;
+use nmad_engine::packet::PeerId;
+
+/// Every peer that this rail has heard of, by rank.
+#[derive(Debug, Default)]
+pub struct Peers {
+    list: Vec<Peer>,
+    /// Ranks of those that have a link.
+    open: Vec<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Peer {
+    address: Option<Address>,
+    link: Option<Box<Link>>,
+}
+
+impl Peers {
+    /// The link to a peer, if there is one.
+    #[inline]
+    pub fn link(&self, peer: PeerId) -> Option<&Link> {
+        self.list.get(peer.0 as usize)?.link.as_deref()
+    }
+
+    /// The link to a peer, to change it.
+    #[inline]
+    pub fn link_mut(&mut self, peer: PeerId) -> Option<&mut Link> {
+        self.list.get_mut(peer.0 as usize)?.link.as_deref_mut()
+    }
+
+    /// Ranks of the peers that have a link.
+    #[inline]
+    pub fn open(&self) -> &[usize] {
+        &self.open
+    }
+
+    /// The links.
+    pub fn links(&self) -> impl Iterator<Item = &Link> {
+        self.open.iter().filter_map(|rank| self.list[*rank].link.as_deref())
+    }
+
+    /// Gives a peer its link.
+    pub fn insert(&mut self, peer: PeerId, link: Box<Link>) {
+        let rank = peer.0 as usize;
+        self.of(peer).link = Some(link);
+        self.open.push(rank);
+    }
+
+    /// Takes the link of a peer away.
+    pub fn remove(&mut self, peer: PeerId) -> Option<Box<Link>> {
+        let link = self.list.get_mut(peer.0 as usize)?.link.take()?;
+        self.open.retain(|rank| *rank != peer.0 as usize);
+        Some(link)
+    }
+
+    /// Where a peer is.
+    pub fn address(&self, peer: PeerId) -> Option<&Address> {
+        self.list.get(peer.0 as usize)?.address.as_ref()
+    }
+
+    /// Learns where a peer is.
+    pub fn learn(&mut self, peer: PeerId, address: Address) {
+        self.of(peer).address = Some(address);
+    }
+
+    fn of(&mut self, peer: PeerId) -> &mut Peer {
+        let rank = peer.0 as usize;
+        if rank >= self.list.len() {
+            self.list.resize_with(rank + 1, Peer::default);
+        }
+        &mut self.list[rank]
+    }
+}

@@ -1,0 +1,356 @@
+//! The driver itself: links that open and close, and the traffic on those that are open.
+
+use super::board::{self, List};
+use super::config::ShmConfig;
+use super::home::Home;
+use super::link::{Link, ring_bell};
+use super::opening::{self, Opening, Outcome};
+use super::peers::Peers;
+use super::{PACKET, claim, now_ms};
+use crate::error::DriverError;
+use crate::landings::Landings;
+use crate::watch::{Token, Watch};
+use hashbrown::HashMap;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use std::cell::Cell;
+
+/// Orders taken at once; each link has its own, smaller depth.
+const ROOM: usize = 1024;
+/// Orders to one peer that are taken before the first is reported as sent.
+const DEPTH: usize = 8;
+/// Pieces that a packet may leave in place.
+const GATHER: usize = 16;
+/// Polls from one look at the sockets to the next: it costs a system call, and they only tell of links that
+/// open and end.
+const LOOK_EVERY: u32 = 256;
+/// The same while a link is being opened.
+const LOOK_OFTEN: u32 = 8;
+
+/// A rail in the memory that processes of one node share.
+#[derive(Debug)]
+pub struct ShmRail {
+    config: ShmConfig,
+    home: Home,
+    watch: Watch,
+    opening: Opening,
+    outcome: Vec<Outcome>,
+    peers: Peers,
+    landings: Landings,
+    /// Landings that peers may push into.
+    shown: HashMap<LandingId, (PeerId, Key, List)>,
+    /// Peers to whom something was posted since the last flush.
+    touched: Vec<PeerId>,
+    /// Given to the ring, or copied, and not yet reported.
+    sent: Vec<Order>,
+    /// To be reported at the next poll.
+    news: Vec<Event<'static>>,
+    polls: u32,
+    /// The peers were told that this side sleeps.
+    dozing: Cell<bool>,
+}
+
+impl ShmRail {
+    /// Name of the rail for the user.
+    pub const NAME: &str = "shm";
+
+    /// Opens a door for the peers.
+    ///
+    /// # Errors
+    /// The system gives no socket, eventfd or epoll.
+    pub fn open(config: ShmConfig) -> Result<ShmRail, DriverError> {
+        let watch = Watch::new().map_err(|e| DriverError::new(Self::NAME, "cannot make an epoll", e))?;
+        let home = Home::open(Self::NAME, config.cross_memory, &watch)?;
+        Ok(ShmRail {
+            config,
+            home,
+            watch,
+            opening: Opening::default(),
+            outcome: Vec::new(),
+            peers: Peers::default(),
+            landings: Landings::default(),
+            shown: HashMap::new(),
+            touched: Vec::new(),
+            sent: Vec::new(),
+            news: Vec::new(),
+            polls: 0,
+            dozing: Cell::new(false),
+        })
+    }
+
+    fn connect(&mut self, to: PeerId) {
+        match self.peers.link(to).map(|link| link.remote) {
+            Some(remote) => self.news.push(Event::Up { peer: to, remote }),
+            None if to == self.config.rank => {
+                self.lost(to, "is this process itself, which needs no other", Vec::new());
+            }
+            None => {
+                self.opening.connect(to, &self.config, now_ms());
+                self.polls = LOOK_EVERY;
+            }
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, to: PeerId, order: Order) {
+        let Some(link) = self.peers.link_mut(to) else {
+            return self.lost(to, "has no open link", vec![order]);
+        };
+        if link.post(order, &mut self.sent).is_err() {
+            return self.lose(to, "broke the protocol: took cells that were not there");
+        }
+        if self.touched.last() != Some(&to) {
+            self.touched.push(to);
+        }
+    }
+
+    /// Reads what a peer has left, writes what waits for it, copies.
+    #[inline]
+    fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
+        let peer = PeerId(rank as u32);
+        let Some(link) = self.peers.link_mut(peer) else { return };
+        match advance(link, peer, &self.landings, &mut self.sent, report) {
+            Ok(true) => {}
+            Ok(false) => {
+                if let Some(why) = link.ended.take() {
+                    self.lose(peer, &why);
+                }
+            }
+            Err(why) => self.lose(peer, &why),
+        }
+    }
+
+    /// Looks at the sockets: who wants a link, and whose link has ended.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let mut knock = false;
+        let mut ended = Vec::new();
+        self.watch.look(|token, _| match token {
+            Token::Opening => knock = true,
+            Token::Link(rank) => ended.push(PeerId(rank as u32)),
+            Token::Bell => {}
+        });
+        for peer in ended {
+            if let Some(link) = self.peers.link_mut(peer)
+                && let Some(why) = link.check()
+            {
+                // What it has left is read first.
+                link.ended = Some(why);
+                self.serve(peer.0 as usize, report);
+            }
+        }
+        if knock || !self.opening.is_idle() {
+            self.open_links(report);
+        }
+        self.polls = if self.opening.is_idle() { 0 } else { LOOK_EVERY - LOOK_OFTEN };
+    }
+
+    fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let ShmRail { config, home, watch, peers, opening, outcome, .. } = self;
+        let rail = opening::Rail { config, home, watch, peers, now_ms: now_ms() };
+        opening.step(&rail, outcome);
+        for outcome in std::mem::take(&mut self.outcome) {
+            let opened = match outcome {
+                Outcome::Open(opened) => opened,
+                Outcome::Failed(peer, why) => {
+                    self.lost(peer, &why, Vec::new());
+                    continue;
+                }
+            };
+            let (peer, remote) = (opened.peer, opened.remote);
+            self.lose(peer, "opened another link in its place");
+            self.report(report);
+            let link = opening::link(*opened);
+            let token = Token::Link(peer.0 as usize);
+            let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
+            if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {
+                self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
+                continue;
+            }
+            log::debug!("rail shm: link to peer {} is open", peer.0);
+            self.peers.insert(peer, link);
+            report(Event::Up { peer, remote });
+        }
+    }
+
+    /// Reports what was sent, and what was found out of turn.
+    #[inline]
+    fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for order in self.sent.drain(..) {
+            match order {
+                Order::Packet { to, number, packet } => {
+                    report(Event::Sent { to, number, packet: Some(packet) });
+                }
+                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
+                Order::Connect { .. } | Order::Close { .. } => {}
+            }
+        }
+        if !self.news.is_empty() {
+            self.news.drain(..).for_each(report);
+        }
+    }
+
+    /// Reports the end of a link or of the attempt to open one.
+    #[cold]
+    fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
+        let why = format!("rail shm: peer {} {why}", peer.0);
+        log::info!("{why}");
+        self.news.push(Event::Lost { peer, why, unsent });
+    }
+
+    /// Gives up a link, if there is one, and reports that.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, peer: PeerId, why: &str) {
+        if let Some(mut link) = self.peers.remove(peer) {
+            let unsent = link.give_up();
+            self.lost(peer, why, unsent);
+        }
+    }
+
+    /// Awake again after a sleep, or what should have been one.
+    #[cold]
+    #[inline(never)]
+    fn rise(&mut self) {
+        self.dozing.set(false);
+        self.peers.links().for_each(Link::rise);
+        let _ = rustix::io::read(&self.home.bell, &mut [0u8; 8]);
+        self.polls = LOOK_EVERY;
+    }
+}
+
+/// One pass over a link; whether anything moved.
+#[inline]
+fn advance(
+    link: &mut Link,
+    peer: PeerId,
+    landings: &Landings,
+    sent: &mut Vec<Order>,
+    report: &mut dyn FnMut(Event<'_>),
+) -> Result<bool, String> {
+    let mut moved = link.read(peer, PACKET, landings, report)?;
+    if !link.queue.is_empty() {
+        let before = link.producer.next();
+        link.write(sent).map_err(|_| "broke the protocol: took cells that were not there")?;
+        moved |= link.producer.next() != before;
+    }
+    if !link.pushing.is_empty() || !link.pulling.is_empty() {
+        let copied = link.copy(peer, landings, sent, report)?;
+        moved |= copied;
+        if copied {
+            report(Event::Moved { peer });
+        }
+    }
+    link.wake();
+    Ok(moved)
+}
+
+impl Driver for ShmRail {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: PACKET,
+            chunk: claim::LONGEST.min(1 << 30),
+            gather: GATHER,
+            depth: DEPTH,
+            lossy: false,
+            pushes: false,
+            bandwidth: 10_000_000_000,
+            latency_ns: 200,
+        }
+    }
+
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        let (address, pieces, list) = board::describe(&into);
+        let len = into.len();
+        let key = self.landings.open(landing, from, into);
+        if let Some(link) = self.peers.link(from).filter(|_| self.config.cross_memory)
+            && link.show(key, (address, pieces), len)
+        {
+            self.shown.insert(landing, (from, key, list));
+        }
+        key
+    }
+
+    fn close(&mut self, landing: LandingId) {
+        self.landings.close(landing);
+        if let Some((from, key, _list)) = self.shown.remove(&landing)
+            && let Some(link) = self.peers.link(from)
+        {
+            link.hide(key);
+        }
+    }
+
+    fn room(&self) -> usize {
+        ROOM
+    }
+
+    #[inline]
+    fn post(&mut self, order: Order) {
+        match order {
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => self.send(to, order),
+            Order::Connect { to } => self.connect(to),
+            Order::Close { to } => {
+                self.opening.forget(to);
+                let unsent = self.peers.remove(to).map(|mut link| link.give_up()).unwrap_or_default();
+                self.lost(to, "was given up", unsent);
+            }
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        while let Some(peer) = self.touched.pop() {
+            if let Some(link) = self.peers.link_mut(peer) {
+                link.wake();
+            }
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if self.dozing.get() {
+            self.rise();
+        }
+        for place in (0..self.peers.open().len()).rev() {
+            if let Some(&rank) = self.peers.open().get(place) {
+                self.serve(rank, report);
+            }
+        }
+        self.polls += 1;
+        if self.polls > LOOK_EVERY {
+            self.look(report);
+        }
+        if !self.sent.is_empty() || !self.news.is_empty() {
+            self.report(report);
+        }
+    }
+
+    /// To be asked for before each sleep: asking tells the peers to ring.
+    fn descriptor(&self) -> Option<i32> {
+        self.dozing.set(true);
+        let busy = self.peers.links().filter(|link| link.doze()).count() > 0;
+        if busy || !self.sent.is_empty() || !self.news.is_empty() {
+            ring_bell(&self.home.bell);
+        }
+        Some(self.watch.descriptor())
+    }
+
+    fn address(&self) -> String {
+        self.home.address.to_string()
+    }
+
+    fn know(&mut self, peer: PeerId, _rail: u8, address: &str) -> bool {
+        let Ok(address) = address.parse::<super::address::Address>() else { return false };
+        let here = address.place == self.home.address.place;
+        if here {
+            self.peers.learn(peer, address);
+        }
+        here
+    }
+}

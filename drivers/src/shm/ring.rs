@@ -1,0 +1,175 @@
+//! A ring of cells, each of one cache line, from one producer to one consumer.
+//!
+//! The first word of a cell tells that it is there (its tag says in which round of the ring it was written)
+//! and what it is; the rest is its content. So a small packet moves one line from core to core and nothing
+//! else: there is no index that both sides write. Every cell has its word at the same place and only there,
+//! so content can never be taken for a word, and nothing has to be cleared.
+//!
+//! What the consumer has taken travels back in the words of the other direction's cells, and, where there
+//! are none, in a word of its own ([`Consumer::tell`]). Only positions and words are here; memory is behind
+//! [`Cells`], so that loom can check the same code (`loom.rs`).
+
+use super::word::Word;
+use std::sync::atomic::Ordering;
+
+/// Bytes of content in one cell.
+pub const CONTENT: usize = 56;
+
+/// Where the cells of one ring lie.
+pub trait Cells {
+    /// The words.
+    type Word: Word;
+    /// How many there are: a power of two, at most 2^16.
+    fn count(&self) -> u64;
+    /// The word of a cell.
+    fn word(&self, cell: u64) -> &Self::Word;
+    /// Writes content; only the producer calls it, for a cell that the consumer does not read.
+    fn put(&self, cell: u64, content: &[u8]);
+    /// Reads content; only the consumer calls it, for a cell that the producer does not write.
+    fn get(&self, cell: u64, content: &mut [u8; CONTENT]);
+    /// The word in which the consumer tells how many cells it has taken.
+    fn taken(&self) -> &Self::Word;
+}
+
+/// What a cell's word says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// What the cell is; below 16.
+    pub kind: u8,
+    /// A number that goes with it, below 2^20.
+    pub value: u32,
+    /// Cells of the other direction's ring that the sender of this one has taken, modulo 2^24.
+    pub taken: u32,
+}
+
+const TAGS: u64 = 0xffff;
+const TAKEN_BITS: u32 = 24;
+/// Values of a head are below this.
+pub const VALUE_LIMIT: u32 = 1 << 20;
+
+impl Head {
+    fn encode(self, tag: u64) -> u64 {
+        debug_assert!(self.kind < 16 && self.value < VALUE_LIMIT);
+        tag | u64::from(self.kind) << 16 | u64::from(self.value) << 20 | u64::from(self.taken) << 40
+    }
+
+    fn decode(word: u64) -> Head {
+        let value = (word >> 20) as u32 & (VALUE_LIMIT - 1);
+        Head { kind: (word >> 16) as u8 & 15, value, taken: (word >> 40) as u32 }
+    }
+}
+
+/// The tag of the round in which position `at` lies; never zero, which fresh memory holds.
+fn tag(at: u64, count: u64) -> u64 {
+    (at / count) % TAGS + 1
+}
+
+/// The writing end.
+#[derive(Debug, Default)]
+pub struct Producer {
+    next: u64,
+    /// Cells that the consumer is known to have taken.
+    taken: u64,
+}
+
+impl Producer {
+    /// Cells that may be written now, as far as is known.
+    #[inline]
+    pub fn room(&self, cells: &impl Cells) -> u64 {
+        cells.count() - (self.next - self.taken)
+    }
+
+    /// The number of the cell that is written next.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Writes a cell. There must be room.
+    #[inline]
+    pub fn push<C: Cells>(&mut self, cells: &C, head: Head, content: &[u8]) {
+        debug_assert!(self.room(cells) > 0 && content.len() <= CONTENT);
+        let cell = self.next & (cells.count() - 1);
+        cells.put(cell, content);
+        cells.word(cell).store(head.encode(tag(self.next, cells.count())), Ordering::Release);
+        self.next += 1;
+    }
+
+    /// Learns from a head of the other direction how many cells were taken. False: an impossible number.
+    #[inline]
+    pub fn learn(&mut self, taken: u32) -> bool {
+        let news = taken.wrapping_sub(self.taken as u32) & ((1 << TAKEN_BITS) - 1);
+        // A head is older than what the word of its own has told meanwhile.
+        if news >= 1 << (TAKEN_BITS - 1) {
+            return true;
+        }
+        self.taken += u64::from(news);
+        self.taken <= self.next
+    }
+
+    /// Looks at the word in which the consumer tells what it took. False: an impossible number.
+    #[inline]
+    pub fn ask<C: Cells>(&mut self, cells: &C) -> bool {
+        self.learn(cells.taken().load(Ordering::Acquire) as u32 & ((1 << TAKEN_BITS) - 1))
+    }
+
+    /// Cells that the consumer is known to have taken.
+    #[inline]
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+}
+
+/// The reading end.
+#[derive(Debug, Default)]
+pub struct Consumer {
+    next: u64,
+    /// What the producer was told in the word for it.
+    told: u64,
+}
+
+impl Consumer {
+    /// What the next cell says, if it is there.
+    #[inline]
+    pub fn peek<C: Cells>(&self, cells: &C) -> Option<Head> {
+        let word = cells.word(self.next & (cells.count() - 1)).load(Ordering::Acquire);
+        (word & 0xffff == tag(self.next, cells.count())).then(|| Head::decode(word))
+    }
+
+    /// The content of the cell that was peeked at.
+    #[inline]
+    pub fn content<C: Cells>(&self, cells: &C, content: &mut [u8; CONTENT]) {
+        cells.get(self.next & (cells.count() - 1), content);
+    }
+
+    /// Takes the cell that was peeked at; the producer may write it again once it knows.
+    #[inline]
+    pub fn take(&mut self) {
+        self.next += 1;
+    }
+
+    /// What heads of the other direction tell.
+    #[inline]
+    pub fn taken(&self) -> u32 {
+        self.next as u32 & ((1 << TAKEN_BITS) - 1)
+    }
+
+    /// A head of the other direction that tells what was taken has left.
+    #[inline]
+    pub fn told(&mut self) {
+        self.told = self.next;
+    }
+
+    /// Cells taken of which the producer does not know.
+    #[inline]
+    pub fn untold(&self) -> u64 {
+        self.next - self.told
+    }
+
+    /// Tells the producer what was taken, in the word for it.
+    #[inline]
+    pub fn tell<C: Cells>(&mut self, cells: &C) {
+        cells.taken().store(self.next, Ordering::Release);
+        self.told = self.next;
+    }
+}

@@ -1,0 +1,123 @@
+//! The memory that two processes share for one link: made, sealed, mapped, and read and written.
+//!
+//! It has no name anywhere (memfd), so it is gone with the last process that has it, however that ends, no
+//! other user can reach it, and none of an older job can be found by mistake. Its size is sealed, so that no
+//! access ever faults because the other side has made it shorter. Pages come into being when they are first
+//! written. With [`super::sys`] the only `unsafe` of this driver.
+//!
+//! The other process writes here too. Words are atomic; what else is written belongs to one side at a time,
+//! as [`super::ring`] tells. Offsets are checked against the mapping at each access, so a peer that breaks
+//! the rules can spoil its own data, and nothing outside.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+/// Shared memory, mapped.
+#[derive(Debug)]
+pub struct Segment {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: plain memory, whose words are atomic and whose other bytes are accessed by the one thread that has
+// the segment.
+unsafe impl Send for Segment {}
+
+impl Segment {
+    /// Makes `len` bytes of zeroes, and the descriptor by which another process can map them.
+    pub fn create(len: usize) -> io::Result<(Segment, OwnedFd)> {
+        let fd = memfd_create("nmad-link", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&fd, len as u64)?;
+        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok((Segment::map(&fd, len)?, fd))
+    }
+
+    /// Maps what another process has made, if it is as long as agreed and stays so.
+    pub fn adopt(fd: impl AsFd, len: usize) -> io::Result<Segment> {
+        let seals = fcntl_get_seals(&fd)?;
+        if fstat(&fd)?.st_size != len as i64 || !seals.contains(SealFlags::SHRINK) {
+            return Err(io::Error::other("the shared memory has not the agreed length"));
+        }
+        Segment::map(fd, len)
+    }
+
+    fn map(fd: impl AsFd, len: usize) -> io::Result<Segment> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at a place that the system chooses.
+        let base = unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) }?;
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        Ok(Segment { base, len })
+    }
+
+    #[inline]
+    fn at(&self, offset: usize, len: usize) -> *mut u8 {
+        assert!(offset <= self.len && len <= self.len - offset, "inside the segment");
+        // SAFETY: the mapping has that many bytes, as was just checked.
+        unsafe { self.base.as_ptr().add(offset) }
+    }
+
+    /// The word at an offset, which is a multiple of eight.
+    #[inline]
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        let word = self.at(offset, 8).cast::<AtomicU64>();
+        assert!(offset.is_multiple_of(8), "a word is aligned");
+        // SAFETY: inside the mapping and aligned, since mappings begin on a page; atomic for both sides.
+        unsafe { &*word }
+    }
+
+    /// Writes bytes that belong to this side now.
+    #[inline]
+    pub fn put(&self, offset: usize, bytes: &[u8]) {
+        let place = self.at(offset, bytes.len());
+        // SAFETY: inside the mapping; `bytes` is memory of this process, not of the mapping.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
+    }
+
+    /// Reads bytes that belong to this side now.
+    #[inline]
+    pub fn get(&self, offset: usize, bytes: &mut [u8]) {
+        let place = self.at(offset, bytes.len());
+        // SAFETY: as above.
+        unsafe { std::ptr::copy_nonoverlapping(place, bytes.as_mut_ptr(), bytes.len()) };
+    }
+
+    /// Bytes that belong to this side now, to be read in place. A peer that writes them nevertheless, which
+    /// only one that knows the secret of the job could, changes what is read.
+    #[inline]
+    pub fn bytes(&self, offset: usize, len: usize) -> &[u8] {
+        // SAFETY: inside the mapping; the rules of the ring give them to this side.
+        unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: mapped with this length; nothing borrows from it any more.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn both_see_the_same_and_a_wrong_length_is_refused() {
+        let (ours, fd) = Segment::create(8192).expect("shared memory");
+        let theirs = Segment::adopt(&fd, 8192).expect("the same");
+        ours.word(4096).store(7, Ordering::Relaxed);
+        ours.put(100, b"hello");
+        assert_eq!(theirs.word(4096).load(Ordering::Relaxed), 7);
+        assert_eq!(theirs.bytes(100, 5), b"hello");
+        assert!(Segment::adopt(&fd, 4096).is_err());
+        assert!(ftruncate(&fd, 0).is_err(), "nobody can make it shorter");
+        let open = memfd_create("open", MemfdFlags::CLOEXEC).expect("shared memory");
+        ftruncate(&open, 8192).expect("a length");
+        assert!(Segment::adopt(&open, 8192).is_err(), "not sealed");
+    }
+}

@@ -1,0 +1,145 @@
+//! System calls that have no safe wrapper: memory of another process. With [`super::segment`] the only
+//! `unsafe` of this driver.
+
+use super::claim::Side;
+use nmad_engine::memory::Segments;
+use rustix::fd::{AsRawFd, BorrowedFd};
+use std::io;
+
+/// Pieces of either side in one system call.
+const PIECES: usize = 128;
+
+/// Memory of the peer's process, as it told: pieces, in order. Only the system ever follows these addresses.
+#[derive(Debug, Default)]
+pub struct Remote {
+    /// Where in the whole each piece begins, its address and its length.
+    pieces: Vec<(u64, u64, u64)>,
+    len: u64,
+}
+
+impl Remote {
+    /// Of these addresses and lengths. None: they add up to more than there can be.
+    pub fn new(pieces: impl IntoIterator<Item = (u64, u64)>) -> Option<Remote> {
+        let mut remote = Remote::default();
+        for (address, len) in pieces {
+            remote.pieces.push((remote.len, address, len));
+            remote.len = remote.len.checked_add(len)?;
+            address.checked_add(len)?;
+        }
+        Some(remote)
+    }
+
+    /// Bytes in all.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The pieces from `offset` on, at most `PIECES` of them and `len` bytes; returns how many pieces.
+    fn fill(&self, offset: u64, len: u64, list: &mut [libc::iovec; PIECES]) -> usize {
+        let first = self.pieces.partition_point(|(start, _, len)| start + len <= offset);
+        let (mut at, mut left, mut count) = (offset, len, 0);
+        for &(start, address, len) in &self.pieces[first..] {
+            if left == 0 || count == PIECES {
+                break;
+            }
+            let skip = at - start;
+            let len = (len - skip).min(left);
+            let base = (address + skip) as usize as *mut libc::c_void;
+            list[count] = libc::iovec { iov_base: base, iov_len: len as usize };
+            (at, left, count) = (at + len, left - len, count + usize::from(len > 0));
+        }
+        count
+    }
+}
+
+/// Copies all of `ours` from (pull) or to (push) the peer's memory at `offset` of `theirs`.
+///
+/// # Errors
+/// The system does not permit it, or some of the peer's memory is not there.
+pub fn copy(side: Side, pid: i32, ours: &Segments, theirs: &Remote, offset: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < ours.len() {
+        let rest = ours.slice(done, ours.len() - done);
+        let mut local = [EMPTY; PIECES];
+        let (mut count, mut len) = (0, 0);
+        for piece in rest.iter().take(PIECES) {
+            local[count] = libc::iovec { iov_base: piece.start.cast(), iov_len: piece.len };
+            (count, len) = (count + 1, len + piece.len as u64);
+        }
+        let mut remote = [EMPTY; PIECES];
+        let pieces = theirs.fill(offset + done, len, &mut remote);
+        done += call(side, pid, &local[..count], &remote[..pieces])?;
+    }
+    Ok(())
+}
+
+const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+
+/// Reads some words of another process.
+pub fn peek(pid: i32, address: u64, into: &mut [u64]) -> io::Result<()> {
+    let len = size_of_val(into);
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: len };
+    match call(Side::Pull, pid, &[local], &[remote])? {
+        done if done == len as u64 => Ok(()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
+    let system = match side {
+        Side::Pull => libc::process_vm_readv,
+        Side::Push => libc::process_vm_writev,
+    };
+    let (ours, theirs) = (local.len() as libc::c_ulong, remote.len() as libc::c_ulong);
+    // SAFETY: the local pieces are borrowed mutably, or come from segments of a landing or an order that this
+    // side holds, whose maker promised that they may be written or read; the remote ones mean nothing here.
+    let done = unsafe { system(pid, local.as_ptr(), ours, remote.as_ptr(), theirs, 0) };
+    match done {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        done if done < 0 => Err(io::Error::last_os_error()),
+        done => Ok(done as u64),
+    }
+}
+
+/// Lets processes of the same user access this one's memory where the system asks for that (yama). Elsewhere
+/// the system says that it does not know what is meant.
+pub fn permit_access() {
+    // SAFETY: changes who may access this process; no memory is involved.
+    let _ = unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+/// The process at the other end of a socket, by its number in our namespace.
+pub fn peer_of(fd: BorrowedFd<'_>) -> Option<i32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    let target = (&raw mut peer).cast();
+    // SAFETY: `target` has `len` bytes and the kernel writes no more than that.
+    let rc =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, target, &mut len) };
+    (rc == 0).then_some(peer.pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::memory::Memory;
+
+    #[test]
+    fn pieces_on_both_sides_are_copied_from_any_place() {
+        let source = Memory::pattern(100_000, 1);
+        let target = Memory::zeroed(100_000);
+        let cuts: Vec<_> = (0..1000).map(|i| i * 100..i * 100 + 1 + (i * 37) % 99).collect();
+        let (from, into) = (source.pieces(&cuts), target.pieces(&cuts));
+        let theirs = Remote::new(from.iter().map(|p| (p.start as u64, p.len as u64))).expect("a sum");
+        let me = std::process::id() as i32;
+        let (offset, len) = (1234, from.len() - 2000);
+        copy(Side::Pull, me, &into.slice(offset, len), &theirs, offset).expect("one's own memory");
+        let (mut sent, mut landed) = (Vec::new(), Vec::new());
+        from.slice(offset, len).append_to(&mut sent);
+        into.slice(offset, len).append_to(&mut landed);
+        assert!(sent == landed);
+        assert!(copy(Side::Pull, me, &into, &Remote::new([(4096, 100_000)]).expect("a sum"), 0).is_err());
+        assert!(Remote::new([(0, u64::MAX), (0, 2)]).is_none());
+    }
+}

@@ -47,6 +47,8 @@ pub fn run(
     yard: Option<&Yard>,
     each: &mut dyn FnMut(&Row),
 ) -> Result<(), BenchError> {
+    let mut memory = yard.map(|yard| yard.memory(pair)).transpose()?.flatten();
+    let yard = yard.filter(|_| memory.is_none());
     for &len in &plan.lens {
         let turn = |buffer: &mut Vec<u8>| {
             buffer.resize(len, 1);
@@ -58,6 +60,17 @@ pub fn run(
         let mut all = contestants(pair, &plan.strategies, &turn);
         if let Some(yard) = yard {
             all.extend(yardsticks(pair, plan.way, len, yard)?);
+        }
+        if let Some(memory) = memory.as_mut().filter(|_| plan.way == Way::PingPong) {
+            let mut buffer = vec![1; len];
+            all.push(Contestant::new("one process reads", Kind::Yardstick, move || {
+                let rounds = count(len) / 2;
+                let fail = |e| BenchError::socket("read the other's memory")(e);
+                memory.pull(&mut buffer, 1).map_err(fail)?;
+                let start = Instant::now();
+                memory.pull(&mut buffer, rounds).map_err(fail)?;
+                Ok(mb_per_s(2 * rounds * len, start))
+            }));
         }
         let row = interleave(len, plan.repeat, &mut all)?;
         if pair.is_active() {

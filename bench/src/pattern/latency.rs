@@ -31,7 +31,7 @@ impl Plan {
 }
 
 /// Measures half round trips in microseconds, beside a plain socket over the first rail of `yard` if there is
-/// one. `each` is told every row at the active rank.
+/// one, or bare shared memory. `each` is told every row at the active rank.
 ///
 /// # Errors
 /// A rank, a rail or a socket fails.
@@ -41,7 +41,9 @@ pub fn run(
     yard: Option<&Yard>,
     each: &mut dyn FnMut(&Row),
 ) -> Result<(), BenchError> {
-    let mut socket = yard.map(|yard| yard.open_one(pair, 0, &Policy::default())).transpose()?;
+    let mut memory = yard.map(|yard| yard.memory(pair)).transpose()?.flatten();
+    let beside = yard.filter(|_| memory.is_none());
+    let mut socket = beside.map(|yard| yard.open_one(pair, 0, &Policy::default())).transpose()?;
     for &len in &plan.lens {
         let turn = |buffer: &mut Vec<u8>| {
             buffer.resize(len, 1);
@@ -58,6 +60,13 @@ pub fn run(
                 }
             }));
         }
+        if let Some(memory) = &mut memory {
+            let mut buffer = vec![1; len];
+            all.push(Contestant::new("bare memory", Kind::Yardstick, move || {
+                let fail = BenchError::socket("ping-pong in memory");
+                half_of(plan.rounds, || memory.ping_pong(&mut buffer, plan.rounds)).map_err(fail)
+            }));
+        }
         let row = interleave(len, plan.repeat, &mut all)?;
         if pair.is_active() {
             each(&row);
@@ -68,9 +77,14 @@ pub fn run(
 
 /// Microseconds from the beginning of a send to the end of the receive at the other side, on average.
 fn half_round_trip(pair: Pair<'_>, buffer: &mut [u8], rounds: usize) -> Result<f64, BenchError> {
-    ping_pong(pair, buffer, rounds)?;
+    half_of(rounds, || ping_pong(pair, buffer, rounds))
+}
+
+/// Microseconds of half a round trip; `turn` does all of them. It is done once more before, uncounted.
+fn half_of<E>(rounds: usize, mut turn: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
+    turn()?;
     let start = Instant::now();
-    ping_pong(pair, buffer, rounds)?;
+    turn()?;
     Ok(start.elapsed().as_secs_f64() * 1e6 / (2 * rounds.max(1)) as f64)
 }
 

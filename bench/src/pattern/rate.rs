@@ -40,7 +40,9 @@ pub fn run(
     yard: Option<&Yard>,
     each: &mut dyn FnMut(&Row),
 ) -> Result<(), BenchError> {
-    let mut socket = yard.map(|yard| yard.open_one(pair, 0, &Policy::default())).transpose()?;
+    let mut memory = yard.map(|yard| yard.memory(pair)).transpose()?.flatten();
+    let beside = yard.filter(|_| memory.is_none());
+    let mut socket = beside.map(|yard| yard.open_one(pair, 0, &Policy::default())).transpose()?;
     let (window, rounds) = (plan.window.max(1), plan.rounds.max(1));
     for &len in &plan.lens {
         let turn = |buffer: &mut Vec<u8>| {
@@ -58,6 +60,17 @@ pub fn run(
                     true => plain::measure(socket, &batch).map(|samples| samples[0]).map_err(fail),
                     false => plain::answer(socket, &batch).map(|()| 0.0).map_err(fail),
                 }
+            }));
+        }
+        if let Some(memory) = memory.as_mut().filter(|_| len <= 56) {
+            let mut buffer = vec![1; len.max(1) * window];
+            all.push(Contestant::new("bare ring", Kind::Yardstick, move || {
+                let mut turn = || memory.windows(&mut buffer, len, rounds);
+                let fail = |e| BenchError::socket("windows in memory")(e);
+                turn().map_err(fail)?;
+                let start = Instant::now();
+                turn().map_err(fail)?;
+                Ok((rounds * window) as f64 / 1e6 / start.elapsed().as_secs_f64())
             }));
         }
         let row = interleave(len, plan.repeat, &mut all)?;

@@ -3,12 +3,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::{BenchError, Pair};
+use crate::plain::memory::Memory;
 use crate::plain::{Listener, Policy, Socket};
 
 /// Connecting and accepting must be over by then.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The rails that both ranks have in common, as plain sockets see them.
+/// The rails that both ranks have in common, as plain sockets see them; none inside a node, where bare shared
+/// memory stands beside the rails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Yard {
     lanes: Vec<Lane>,
@@ -38,7 +40,7 @@ impl Yard {
     /// ([`newmadeleine::Options::throttle`]).
     ///
     /// # Errors
-    /// The ranks have no rail in common that plain sockets could use, or the other rank is gone.
+    /// The ranks have no rail in common with which a yardstick could compare, or the other rank is gone.
     pub fn survey(pair: Pair<'_>, throttle: &[u64]) -> Result<Yard, BenchError> {
         let mine = lanes(pair, throttle);
         let told: Vec<String> = mine.iter().map(|(place, _)| place.to_text()).collect();
@@ -54,12 +56,35 @@ impl Yard {
         };
         let lanes: Vec<Lane> =
             chosen.iter().filter_map(|&number| mine.get(number)).map(|(_, lane)| lane.clone()).collect();
-        match lanes.is_empty() {
+        let in_memory = |rail: &newmadeleine::RailInfo| rail.name == "shm" && rail.peers > 0;
+        let inside = pair.session.rails().iter().any(in_memory);
+        match lanes.is_empty() && !inside {
             true => Err(BenchError::Job(
                 "the two ranks have no rail with an address in common to compare with".into(),
             )),
             false => Ok(Yard { lanes }),
         }
+    }
+
+    /// Memory that the two ranks share; none if there are rails with sockets to compare with.
+    ///
+    /// # Errors
+    /// The ranks do not reach each other's memory.
+    pub fn memory(&self, pair: Pair<'_>) -> Result<Option<Memory>, BenchError> {
+        if !self.lanes.is_empty() {
+            return Ok(None);
+        }
+        let fail = BenchError::socket("share memory");
+        if pair.is_active() {
+            let (memory, place) = Memory::offer().map_err(fail)?;
+            pair.tell(&place)?;
+            // The other rank has joined it before this one may let it go.
+            pair.hear()?;
+            return Ok(Some(memory));
+        }
+        let memory = Memory::join(&pair.hear()?).map_err(fail)?;
+        pair.tell("joined")?;
+        Ok(Some(memory))
     }
 
     /// Names of the rails, in order.

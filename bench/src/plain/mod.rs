@@ -11,11 +11,14 @@
 //! | rate of short messages | [`rate::measure`] | [`rate::answer`] |
 //! | bulk over several rails at once | [`rails::measure`] | [`rails::answer`] |
 //!
+//! Inside one node there are no sockets to compare with; [`memory`] has what bare shared memory reaches.
+//!
 //! "Plain" means what a careful programmer does with one thread, non-blocking sockets and user memory; which
 //! options that is was measured and is written down at [`Policy`]. Every call ends within the plan's limit,
 //! with `TimedOut` if the other side does not answer. This module knows nothing of NewMadeleine.
 pub mod bandwidth;
 pub mod latency;
+pub mod memory;
 mod pace;
 pub mod rails;
 pub mod rate;

@@ -4,13 +4,14 @@
 //! | key of the file | environment | meaning |
 //! |---|---|---|
 //! | `strategy` | `NMAD_STRATEGY` | what decides which rail carries what |
-//! | `rails` | `NMAD_RAILS` | interfaces to use, each with its bandwidth if wanted: `eth0,eth1=2.8gbit` |
+//! | `rails` | `NMAD_RAILS` | interfaces to use, each with its bandwidth if wanted: `eth0,eth1=2.8gbit`; `shm` is shared memory |
 //! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
 //! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
 //! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
 //! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
+//! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process of a node |
 //! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |
 //! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
 
@@ -47,6 +48,9 @@ pub struct Options {
     pub credit: Option<u64>,
     /// Longest chunk, in bytes.
     pub chunk: Option<u64>,
+    /// Whether large data is copied straight from process to process inside a node; none: where the system
+    /// permits it.
+    pub cross_memory: Option<bool>,
     /// Where to write a trace; the rank is appended.
     pub trace: Option<PathBuf>,
 }
@@ -63,6 +67,7 @@ struct File {
     in_place_min: Option<u64>,
     credit: Option<u64>,
     chunk: Option<u64>,
+    cross_memory: Option<String>,
     trace: Option<String>,
 }
 
@@ -71,8 +76,18 @@ impl Options {
     pub const DEFAULT_STRATEGY: &str = "ratio_split";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 9] =
-        ["strategy", "rails", "throttle", "feed", "eager_max", "in_place_min", "credit", "chunk", "trace"];
+    pub const KEYS: [&str; 10] = [
+        "strategy",
+        "rails",
+        "throttle",
+        "feed",
+        "eager_max",
+        "in_place_min",
+        "credit",
+        "chunk",
+        "cross_memory",
+        "trace",
+    ];
 
     /// Reads the configuration file, if there is one, and the environment.
     ///
@@ -128,6 +143,7 @@ impl Options {
             ("in_place_min", number(file.in_place_min)),
             ("credit", number(file.credit)),
             ("chunk", number(file.chunk)),
+            ("cross_memory", file.cross_memory),
             ("trace", file.trace),
         ];
         for (key, value) in entries {
@@ -151,6 +167,7 @@ impl Options {
             "in_place_min" => self.in_place_min = Some(number(name, value)? as usize),
             "credit" => self.credit = Some(number(name, value)?),
             "chunk" => self.chunk = Some(number(name, value)?),
+            "cross_memory" => self.cross_memory = Some(switch(name, value)?),
             _ => self.trace = Some(PathBuf::from(value)),
         }
         Ok(())
@@ -189,6 +206,14 @@ fn setting(setting: &str, why: String) -> SessionError {
 
 fn number(name: &str, value: &str) -> Result<u64, SessionError> {
     value.parse().map_err(|_| setting(name, format!("'{value}' is not a number of bytes")))
+}
+
+fn switch(name: &str, value: &str) -> Result<bool, SessionError> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(setting(name, format!("'{value}' is neither on nor off"))),
+    }
 }
 
 fn feed(name: &str, value: &str) -> Result<Feed, SessionError> {

@@ -1,7 +1,7 @@
 //! Which rails this process opens.
 //!
-//! By default every interface that is up and leads to another node, and the loopback interface if a rank
-//! of the same node is there. Whether a rail really reaches a peer is found out by its driver, by a timed
+//! By default every interface that is up and leads to another node, and shared memory if a rank of the same
+//! node is there. Whether a rail really reaches a peer is found out by its driver, by a timed
 //! handshake when they first talk, never by names.
 
 use crate::error::SessionError;
@@ -9,7 +9,9 @@ use crate::options::{Options, RailChoice};
 use nmad_drivers::around::Around;
 use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::{Trace, TraceHandle};
+use nmad_drivers::error::DriverError;
 use nmad_drivers::loopback::LoopbackRail;
+use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail, interfaces};
 use nmad_engine::{Driver, PeerId};
 use nmad_launch::Bootstrap;
@@ -41,6 +43,21 @@ pub(crate) enum Reach {
     Myself,
 }
 
+/// A rail to be opened.
+struct Wanted {
+    medium: Medium,
+    bandwidth: u64,
+    reach: Reach,
+}
+
+/// What carries it.
+enum Medium {
+    /// Memory that the processes of a node share.
+    Memory,
+    /// TCP over an interface.
+    Interface(Interface),
+}
+
 impl Reach {
     pub(crate) fn includes(self, job: &dyn Bootstrap, peer: u32) -> bool {
         let (me, nodes) = (job.rank(), job.nodes());
@@ -57,17 +74,31 @@ impl Reach {
 /// Opens the rails that the options or the machine say, and the one to oneself, which comes last.
 pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRail>, SessionError> {
     let mut rails = Vec::new();
-    for (interface, bandwidth, reach) in wanted(options, job)? {
+    for Wanted { medium, bandwidth, reach } in wanted(options, job)? {
         let number = rails.len() as u8;
-        let mut config = TcpConfig::new(PeerId(job.rank()), number, interface, job.secret());
-        config.interface.bandwidth = if bandwidth > 0 { bandwidth } else { config.interface.bandwidth };
-        let tcp = TcpRail::open(config).map_err(|e| SessionError::Rail(e.to_string()))?;
-        let (driver, trace) = around(options, number, tcp);
+        let (driver, trace) = match medium {
+            Medium::Memory => {
+                let mut config = ShmConfig::new(PeerId(job.rank()), number, job.secret());
+                config.cross_memory = options.cross_memory.unwrap_or(true);
+                around(options, number, ShmRail::open(config).map_err(failed)?)
+            }
+            Medium::Interface(interface) => {
+                let mut config = TcpConfig::new(PeerId(job.rank()), number, interface, job.secret());
+                if bandwidth > 0 {
+                    config.interface.bandwidth = bandwidth;
+                }
+                around(options, number, TcpRail::open(config).map_err(failed)?)
+            }
+        };
         rails.push(OpenRail { driver, bandwidth, reach, trace });
     }
     let myself = Box::new(LoopbackRail::new(PeerId(job.rank()), rails.len() as u8));
     rails.push(OpenRail { driver: myself, bandwidth: 0, reach: Reach::Myself, trace: None });
     Ok(rails)
+}
+
+fn failed(error: DriverError) -> SessionError {
+    SessionError::Rail(error.to_string())
 }
 
 /// Slows a rail down and writes down what passes, as the options say.
@@ -96,7 +127,7 @@ fn traced(
     (Box::new(Around::new(rail, trace)), Some(handle))
 }
 
-fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<(Interface, u64, Reach)>, SessionError> {
+fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<Wanted>, SessionError> {
     let system = |source| SessionError::System { what: "list the network interfaces", source };
     let found = interfaces().map_err(system)?;
     if let Some(choices) = &options.rails {
@@ -105,17 +136,23 @@ fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<(Interface, u64,
     let any = |reach: Reach| (0..job.size()).any(|peer| reach.includes(job, peer));
     let mut wanted = Vec::new();
     if any(Reach::Network) {
-        let one_each = one_address_each(&found).into_iter().map(|i| (i, 0, Reach::Network));
+        let network =
+            |interface| Wanted { medium: Medium::Interface(interface), bandwidth: 0, reach: Reach::Network };
+        let one_each = one_address_each(&found).into_iter().map(network);
         // The rails to the node and to oneself need places too.
         wanted.extend(one_each.take(nmad_engine::MAX_RAILS - 2));
     }
     if any(Reach::Node) {
-        wanted.push((Interface::loopback(), 0, Reach::Node));
+        wanted.push(Wanted { medium: Medium::Memory, bandwidth: 0, reach: Reach::Node });
     }
     Ok(wanted)
 }
 
-fn named(choice: &RailChoice, found: &[Interface]) -> Result<(Interface, u64, Reach), SessionError> {
+fn named(choice: &RailChoice, found: &[Interface]) -> Result<Wanted, SessionError> {
+    let bandwidth = choice.bandwidth;
+    if choice.interface == ShmRail::NAME {
+        return Ok(Wanted { medium: Medium::Memory, bandwidth, reach: Reach::Node });
+    }
     let loopback = || (choice.interface == "lo").then(Interface::loopback);
     let mut candidates = found.iter().filter(|i| i.name == choice.interface);
     let v4 = candidates.clone().find(|i| i.address.is_ipv4());
@@ -123,12 +160,12 @@ fn named(choice: &RailChoice, found: &[Interface]) -> Result<(Interface, u64, Re
         let mut names: Vec<&str> = found.iter().map(|i| i.name.as_str()).collect();
         names.dedup();
         SessionError::Rail(format!(
-            "interface '{}' is not up or has no address (there are: {}, lo)",
+            "interface '{}' is not up or has no address (there are: {}, lo, shm)",
             choice.interface,
             names.join(", ")
         ))
     })?;
-    Ok((interface, choice.bandwidth, Reach::Others))
+    Ok(Wanted { medium: Medium::Interface(interface), bandwidth, reach: Reach::Others })
 }
 
 /// An interface is one rail, however many addresses it has; IPv4 is preferred.

@@ -42,7 +42,8 @@ impl In<CHints> {
             return wrong(format!("there is no rail {rail}: there are {rails}, from 0 on"));
         }
         let (synchronous, unordered) = (flags & SYNCHRONOUS != 0, flags & UNORDERED != 0);
-        Ok(Hints { priority, rail: has_rail.then_some(RailId(rail as u8)), synchronous, unordered })
+        let rail = has_rail.then_some(RailId(rail as u8));
+        Ok(Hints { priority, rail, synchronous, unordered, ..Hints::default() })
     }
 }
 

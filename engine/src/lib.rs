@@ -37,6 +37,7 @@ pub use profile::curve::Curve;
 pub use profile::forecast::Forecast;
 pub use profile::measured::{Profile, Provenance};
 pub use profile::sample::{Method, Sample};
+pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::Thresholds;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;

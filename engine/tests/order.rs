@@ -25,6 +25,7 @@ fn hints() -> impl Strategy<Value = Hints> {
         priority,
         rail,
         synchronous,
+        probe: None,
         unordered: false,
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::memory::Segments;
 use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::profile::sample::Method;
 use alloc::boxed::Box;
 use core::fmt;
 
@@ -48,6 +49,9 @@ pub struct Hints {
     pub synchronous: bool,
     /// May overtake and be overtaken by other messages of its flow.
     pub unordered: bool,
+    /// Carried in this way whatever the thresholds say, for measurements: see [`crate::Sampler`]. A message
+    /// that fits into no packet is announced first nevertheless.
+    pub probe: Option<Method>,
 }
 
 /// What is known about a message.

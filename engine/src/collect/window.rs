@@ -4,9 +4,11 @@
 //! engine, for acknowledgements) dedicated something (P1 section 3.3). Each list is ordered by priority,
 //! then by submission.
 
+use super::request::Hints;
 use crate::memory::Segments;
 use crate::packet::RailId;
 use crate::packet::RequestId;
+use crate::profile::sample::Method;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -21,6 +23,8 @@ pub struct Entry {
     pub(crate) data: Segments,
     pub(crate) request: Option<RequestId>,
     priority: i8,
+    /// How it is carried whatever the thresholds say.
+    pub(crate) probe: Option<Method>,
 }
 
 /// The frame of an entry.
@@ -32,18 +36,19 @@ pub(crate) enum Head {
 }
 
 impl Entry {
-    pub(crate) fn eager(head: nmad_wire::Eager, data: Segments, request: RequestId, priority: i8) -> Self {
-        Entry { head: Head::Eager(head), data, request: Some(request), priority }
+    pub(crate) fn eager(head: nmad_wire::Eager, data: Segments, request: RequestId, hints: &Hints) -> Self {
+        let Hints { priority, probe, .. } = *hints;
+        Entry { head: Head::Eager(head), data, request: Some(request), priority, probe }
     }
 
     /// An entry of control frames; they go before data of usual priority.
     pub(crate) fn control(frame: Box<[u8]>) -> Self {
-        Entry { head: Head::Frame(frame), data: Segments::empty(), request: None, priority: 1 }
+        Entry { head: Head::Frame(frame), data: Segments::empty(), request: None, priority: 1, probe: None }
     }
 
     /// A request to send; it keeps its place among the messages. `request`: something follows it at once.
     pub(crate) fn rts(frame: Box<[u8]>, request: Option<RequestId>, priority: i8) -> Self {
-        Entry { head: Head::Frame(frame), data: Segments::empty(), request, priority }
+        Entry { head: Head::Frame(frame), data: Segments::empty(), request, priority, probe: None }
     }
 
     /// Bytes in a packet.

@@ -28,7 +28,8 @@ impl Engine {
         let state = self.rails.get(rail.index())?;
         let len = data.len() as usize;
         let link = peer.link(rail)?;
-        let plain = !hints.synchronous && !hints.unordered && hints.rail.is_none();
+        let Hints { synchronous, unordered, rail: wish, probe, .. } = hints;
+        let plain = !synchronous && !unordered && wish.is_none() && probe.is_none();
         let short = len < link.in_place_min && len <= peer.eager_max;
         let fits = Header::LEN + Eager::MAX_LEN + len <= peer.packet_max;
         let empty = peer.has_nothing() && peer.promises.is_empty() && state.prepared.is_none();

@@ -44,6 +44,16 @@ impl Engine {
         }
     }
 
+    /// Measures one rail to a peer: until it is called again with none, everything goes over this rail as if
+    /// it were the only one, so nothing is kept for another to send again. To be called by both sides when
+    /// nothing is under way between them. If the rail dies meanwhile, messages of the measurement are lost.
+    pub fn measure(&mut self, peer: PeerId, rail: Option<RailId>) {
+        if let Some(peer) = self.peers.get_mut(peer.0 as usize).and_then(|p| p.as_deref_mut()) {
+            peer.only = rail;
+            peer.topology_changed(&self.rails);
+        }
+    }
+
     /// What is expected of a rail to a peer; none if the rail does not lead there.
     pub fn forecast(&self, rail: RailId, peer: PeerId) -> Option<&Forecast> {
         Some(&self.peer(peer)?.link(rail)?.forecast)

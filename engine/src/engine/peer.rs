@@ -94,6 +94,8 @@ pub(super) struct Peer {
     pub(super) fastest: RailId,
     /// Longest packet that every rail to this peer carries, with room for what a replay adds.
     pub(super) packet_max: usize,
+    /// The rail that is measured: it carries everything.
+    pub(super) only: Option<RailId>,
     /// Thresholds that the user has set; they overrule the measured ones.
     pub(super) fixed: Fixed,
     /// Longest message that is sent without asking.
@@ -125,6 +127,7 @@ impl Peer {
             primary: RailId(0),
             fastest: RailId(0),
             packet_max: 0,
+            only: None,
             fixed,
             eager_max: 0,
             is_ready: false,
@@ -150,10 +153,11 @@ impl Peer {
     pub(super) fn topology_changed(&mut self, rails: &[Rail]) {
         let limits = |link: &Link| rails[link.rail.index()].limits;
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);
-        self.keeps = alive().count() > 1 || alive().any(|link| link.lossy);
-        let only = || alive().next().filter(|_| !self.keeps);
-        self.may_push = only().filter(|link| limits(link).pushes).map(|link| limits(link).chunk);
-        self.alone = only().filter(|_| self.strategy.passes()).map(|link| link.rail);
+        let used = || alive().filter(|link| self.only.is_none_or(|only| link.rail == only));
+        self.keeps = used().count() > 1 || used().any(|link| link.lossy);
+        let lone = || used().next().filter(|_| !self.keeps);
+        self.may_push = lone().filter(|link| limits(link).pushes).map(|link| limits(link).chunk);
+        self.alone = lone().filter(|_| self.strategy.passes()).map(|link| link.rail);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);
@@ -186,7 +190,8 @@ impl Peer {
         }
         let mut bytes = Vec::new();
         frame.encode(&mut bytes);
-        self.window.submit(None, Entry::control(bytes.into_boxed_slice()));
+        let rail = self.wished(None);
+        self.window.submit(rail, Entry::control(bytes.into_boxed_slice()));
     }
 
     /// Takes the promise for this context and tag, if there is one.
@@ -212,10 +217,10 @@ impl Peer {
         &mut self.orphans[index]
     }
 
-    /// The rail that the application wishes, if it may still carry something to this peer.
+    /// The rail that the application wishes, or the one that is measured, if it may still carry something to this peer.
     #[inline]
     pub(super) fn wished(&self, rail: Option<RailId>) -> Option<RailId> {
-        rail.filter(|&rail| self.link(rail).is_some_and(|link| link.state != State::Dead))
+        rail.or(self.only).filter(|&rail| self.link(rail).is_some_and(|link| link.state != State::Dead))
     }
 
     /// Whether there is nothing but large sends that wait for a promise, and for how long they will.

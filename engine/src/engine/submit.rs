@@ -9,6 +9,7 @@ use crate::collect::request::{
 use crate::collect::window::Entry;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RequestId};
+use crate::profile::sample::Method;
 use alloc::boxed::Box;
 use nmad_wire::{Eager, flags};
 
@@ -45,7 +46,11 @@ impl Engine {
         } else {
             peer.take_promise(context.0, tag.0)
         };
-        let fits = len as usize <= peer.eager_max && len as usize + Eager::MAX_LEN + 16 <= peer.packet_max;
+        let is_small = match hints.probe {
+            None => len as usize <= peer.eager_max,
+            Some(method) => method != Method::Rendezvous,
+        };
+        let fits = is_small && len as usize + Eager::MAX_LEN + 16 <= peer.packet_max;
         if !fits || !peer.credit.spend(len) {
             return self.send_large(envelope, data, hints, promise);
         }
@@ -61,7 +66,7 @@ impl Engine {
         };
         let peer = self.peers[to.0 as usize].as_deref_mut().expect("looked up above");
         let rail = peer.wished(hints.rail);
-        peer.window.submit(rail, Entry::eager(head, data, request, hints.priority));
+        peer.window.submit(rail, Entry::eager(head, data, request, &hints));
         self.make_ready(to);
         request
     }
@@ -73,7 +78,9 @@ impl Engine {
         hints: Hints,
         promise: Option<nmad_wire::Promise>,
     ) -> RequestId {
-        let pushed = if promise.is_some() { 0 } else { self.spend_push(&envelope) };
+        // Whoever measures what a handshake costs gets one.
+        let asks = promise.is_some() || hints.probe.is_some();
+        let pushed = if asks { 0 } else { self.spend_push(&envelope) };
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // What goes ahead says nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);

@@ -29,6 +29,7 @@ pub struct Curve {
     /// For each number of bits: the last knot that is surely not beyond.
     by_len: [u8; CLASSES],
     by_ns: [u8; CLASSES],
+    last_ns_per_byte: f64,
 }
 
 impl Curve {
@@ -60,7 +61,8 @@ impl Curve {
     pub fn line(latency_ns: u64, bandwidth: u64) -> Curve {
         let ns_per_byte = 1e9 / bandwidth.max(1) as f64;
         let knot = Knot { len: 0, ns: latency_ns.max(1), ns_per_byte, bytes_per_ns: 1.0 / ns_per_byte };
-        Curve { knots: Box::new([knot]), by_len: [0; CLASSES], by_ns: [0; CLASSES] }
+        let tables = [0; CLASSES];
+        Curve { knots: Box::new([knot]), by_len: tables, by_ns: tables, last_ns_per_byte: ns_per_byte }
     }
 
     /// `points` ascend strictly in both.
@@ -88,7 +90,8 @@ impl Curve {
             })
         };
         let (by_len, by_ns) = (table(|knot| knot.len), table(|knot| knot.ns));
-        Curve { knots: knots.into_boxed_slice(), by_len, by_ns }
+        let last_ns_per_byte = knots.last().map_or(0.0, |knot| knot.ns_per_byte);
+        Curve { knots: knots.into_boxed_slice(), by_len, by_ns, last_ns_per_byte }
     }
 
     /// Nanoseconds that `len` bytes take.
@@ -129,6 +132,12 @@ impl Curve {
     /// Bytes per second where the curve ends: the asymptotic bandwidth.
     pub fn bandwidth(&self) -> u64 {
         self.knots.last().map_or(0, |knot| (knot.bytes_per_ns * 1e9) as u64)
+    }
+
+    /// Nanoseconds that a further byte takes where the curve ends.
+    #[inline]
+    pub(super) fn last_ns_per_byte(&self) -> f64 {
+        self.last_ns_per_byte
     }
 
     /// Nanoseconds of the shortest transfer.
@@ -212,6 +221,7 @@ mod tests {
         let line = Curve::line(1_000, 500_000_000);
         assert_eq!((line.ns(0), line.ns(500)), (1_000, 2_000));
         assert_eq!((line.bytes(999), line.bytes(1_000), line.bytes(2_000)), (0, 0, 500));
-        assert_eq!(Curve::line(0, 0).bytes(u64::MAX), 18_446_744_073, "no bandwidth is a byte a second");
+        // Times are cut at 292 years, which signed numbers hold.
+        assert_eq!(Curve::line(0, 0).bytes(u64::MAX), 9_223_372_036, "no bandwidth is a byte a second");
     }
 }

@@ -1,6 +1,6 @@
 //! A forecast: what a rail to one peer will take, from its profile and from how it fares now.
 
-use super::curve::{Curve, scaled};
+use super::curve::scaled;
 use super::measured::Profile;
 use alloc::sync::Arc;
 
@@ -69,15 +69,15 @@ impl Forecast {
         (bytes, rate * self.pace)
     }
 
-    /// Nanoseconds for which the rail is busy with `len` bytes: what they add to the shortest transfer. The
-    /// rest is latency, during which the next bytes may already go. Zero if the bandwidth is unknown.
+    /// Nanoseconds for which the rail is busy with `len` bytes in a row of others: at its asymptotic
+    /// bandwidth. What a short transfer takes besides is latency, during which the next bytes may already go,
+    /// and a burst that a quiet rail may begin with is used up. Zero if the bandwidth is unknown.
     #[inline]
     pub fn busy_ns(&self, len: u64) -> u64 {
         if !self.is_known {
             return 0;
         }
-        let curve: &Curve = self.profile.body();
-        self.loaded(curve.ns(len) - curve.start_ns())
+        scaled(len, self.profile.body().last_ns_per_byte() * self.load)
     }
 
     /// Bytes that a further nanosecond brings when it carries much: the asymptotic bandwidth.

@@ -35,6 +35,24 @@ pub struct Thresholds {
 /// From which size on `second` is better than `first`: zero if it always is, [`u64::MAX`] if it never is
 /// where both were measured; none if they have no size in common.
 pub fn crossing(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<u64> {
+    let (both, index) = change_over(first, second);
+    match index {
+        _ if both.is_empty() => None,
+        0 => Some(0),
+        index if index == both.len() => Some(u64::MAX),
+        index => Some(between(both[index - 1], both[index])),
+    }
+}
+
+/// The measured sizes between which a crossing lies; none if it lies between no two.
+pub(super) fn changes_at(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<(u64, u64)> {
+    let (both, index) = change_over(first, second);
+    let above = both.get(index)?.0;
+    Some((both.get(index.checked_sub(1)?)?.0, above))
+}
+
+/// What both have measured, and the place from which on the second is the better choice.
+fn change_over(first: &[(u64, u64)], second: &[(u64, u64)]) -> (Vec<(u64, f64, f64)>, usize) {
     let both: Vec<(u64, f64, f64)> = first
         .iter()
         .filter_map(|&(len, a)| {
@@ -53,12 +71,7 @@ pub fn crossing(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<u64> {
             best = (sum, index + 1);
         }
     }
-    match best.1 {
-        _ if both.is_empty() => None,
-        0 => Some(0),
-        index if index == both.len() => Some(u64::MAX),
-        index => Some(between(both[index - 1], both[index])),
-    }
+    (both, best.1)
 }
 
 /// Where the lines between two sizes cross; the second size if they do not.

@@ -3,6 +3,7 @@
 use crate::collect::window::{Entry, Head};
 use crate::packet::Packet;
 use crate::packet::RequestId;
+use crate::profile::sample::Method;
 use alloc::vec::Vec;
 use nmad_wire::{Header, Kind};
 
@@ -69,7 +70,25 @@ impl PacketBuilder {
     pub fn fits(&self, entry: &Entry) -> bool {
         let len = entry.len();
         self.is_empty()
-            || (self.len + len <= self.bounds.len && self.len.min(len) <= self.bounds.aggregate_max)
+            || (self.len + len <= self.bounds.len && self.len.min(len) <= self.aggregate_max(entry.probe))
+    }
+
+    #[inline]
+    fn aggregate_max(&self, probe: Option<Method>) -> usize {
+        match probe {
+            Some(Method::Pair) => 0,
+            Some(Method::Aggregate) => usize::MAX,
+            _ => self.bounds.aggregate_max,
+        }
+    }
+
+    #[inline]
+    fn in_place_min(&self, probe: Option<Method>) -> usize {
+        match probe {
+            Some(Method::Copy) => usize::MAX,
+            Some(Method::InPlace) => 1,
+            _ => self.bounds.in_place_min.max(1),
+        }
     }
 
     /// Puts an entry in. Whether it fits is the strategy's business for all but the first entry, which
@@ -83,7 +102,7 @@ impl PacketBuilder {
             Head::Frame(frame) => self.packet.bytes.extend_from_slice(frame),
         }
         let request = entry.request;
-        if entry.data.len() as usize >= self.bounds.in_place_min.max(1) && self.gathers(&entry) {
+        if entry.data.len() as usize >= self.in_place_min(entry.probe) && self.gathers(&entry) {
             self.packet.in_place.push((self.packet.bytes.len(), entry.data));
             self.in_place.extend(request);
         } else {

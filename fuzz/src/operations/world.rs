@@ -7,7 +7,7 @@ use crate::net::{Net, pattern};
 use crate::runner::say;
 use arbitrary::{Result, Unstructured};
 use nmad_engine::{
-    Config, Context, Feed, Hints, Limits, PeerId, RailId, Segments, Source, Tag, TagMatch, Unpacking,
+    Config, Context, Feed, Hints, Limits, Method, PeerId, RailId, Segments, Source, Tag, TagMatch, Unpacking,
 };
 
 const STRATEGIES: [&str; 6] =
@@ -103,6 +103,7 @@ impl World {
             rail: rail.map(RailId),
             synchronous: script.ratio(1, 4)?,
             unordered: script.ratio(1, 6)?,
+            probe: *script.choose(&[None, None, None, Some(Method::Copy), Some(Method::Rendezvous)])?,
         })
     }
 

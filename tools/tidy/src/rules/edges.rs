@@ -18,7 +18,8 @@ const JOINTS: &[&str] = &["lib", "engine", "pump"];
 /// Folder, and the modules it may name: `schedule` allows all of it, `schedule::strategy` one module.
 const EDGES: &[(&str, &[&str])] = &[
     // Layer 1, what the application asked: it never sees a rail.
-    ("collect", &[]),
+    // A message may be a probe, which names its method.
+    ("collect", &["profile::sample"]),
     // What rails were measured to do.
     ("profile", &[]),
     // Layer 2, what an idle rail carries: it sees the window and the view of a rail, never a driver.

@@ -1,0 +1,314 @@
+//! The sampler: a plan of probes, without clock or I/O (P4 section III-A).
+//!
+//! ```text
+//! while let Some(probe) = sampler.next_probe() {
+//!     let times_ns = ...;                        // carry it out, a time for each repetition
+//!     sampler.measured(&probe, &mut times_ns);
+//! }
+//! let profile = sampler.finish(provenance)?;
+//! ```
+//!
+//! Two hosts run it for one rail: both call [`crate::Engine::measure`] with their number of that rail, so
+//! that nothing else carries anything; the one with the sampler tells the other each probe, then
+//! `probe.round_trips` times for each repetition sends one message of `probe.len` bytes (two, one after the
+//! other, for [`Method::Pair`] and [`Method::Aggregate`]) with [`crate::Hints::probe`] set to the method and
+//! waits for as much to come back. The time of a repetition is the elapsed time divided by twice the round
+//! trips. Receives take any tag: one that names its sender and tag might be promised to the sender, which
+//! would save the handshake that a rendezvous is measured for. [`Method::Memcpy`] and [`Method::HandOff`]
+//! concern the host alone; their time is that of one copy or hand-off.
+//!
+//! **Sizes** are spaced logarithmically, then refined around each crossing by halving the ratio of its
+//! neighbours. **Noise** on shared machines adds time, in bursts, so each point is visited in several rounds
+//! far apart, each visit gives the median of its repetitions, and the smallest of these medians counts:
+//! a disturbance has to hit every round to be believed. Points whose two best rounds disagree by more than the
+//! tolerance are visited again while the budget lasts. **Time** is bounded: repetitions and the longest size
+//! follow from what the shorter sizes took, and when the budget is spent the plan ends with what it has.
+
+use super::curve::Curve;
+use super::measured::{Profile, Provenance, TooFew};
+use super::sample::{Method, Sample};
+use super::threshold::{best_eager, changes_at, points};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+/// Shortest and longest message of the copy in memory.
+const MEMCPY: (u64, u64) = (256, 1 << 20);
+/// Shortest message that is announced: below it nobody would.
+const RENDEZVOUS_MIN: u64 = 1 << 10;
+/// A repetition takes at least this long, or it has several round trips.
+const REPETITION_NS: u64 = 4_000;
+
+/// What can be measured on a rail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// Longest message that fits into a packet, in bytes of data.
+    pub packet_max: u64,
+    /// Longest message at all, in bytes.
+    pub len_max: u64,
+    /// Packets can leave data in place.
+    pub gathers: bool,
+    /// Copying and hand-off are measured too: once for each host is enough.
+    pub host: bool,
+}
+
+/// How much trouble to take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Effort {
+    /// Time for all probes, in nanoseconds.
+    pub budget_ns: u64,
+    /// Ratio of one size to the next, before refinement.
+    pub ratio: u64,
+    /// Ratio of the sizes around a crossing, after refinement.
+    pub refined: f64,
+    /// Rounds in which each point is visited.
+    pub rounds: u32,
+    /// Fewest and most repetitions of a visit.
+    pub repetitions: (u32, u32),
+    /// The two best visits of a point shall not differ by more than this part.
+    pub tolerance: f64,
+}
+
+impl Effort {
+    /// At first use: about a third of a second for a rail.
+    pub const QUICK: Effort = Effort {
+        budget_ns: 300_000_000,
+        ratio: 4,
+        refined: 1.4,
+        rounds: 3,
+        repetitions: (3, 15),
+        tolerance: 0.05,
+    };
+    /// By hand.
+    pub const FULL: Effort = Effort {
+        budget_ns: 10_000_000_000,
+        ratio: 2,
+        refined: 1.1,
+        rounds: 5,
+        repetitions: (7, 60),
+        tolerance: 0.02,
+    };
+}
+
+/// Something to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// How it is carried.
+    pub method: Method,
+    /// Bytes of data of each message.
+    pub len: u64,
+    /// Times wanted.
+    pub repetitions: u32,
+    /// Round trips (copies, hand-offs) in each of them.
+    pub round_trips: u32,
+}
+
+type Point = (Method, u64);
+
+/// The plan.
+#[derive(Debug)]
+pub struct Sampler {
+    reach: Reach,
+    effort: Effort,
+    /// Visits of each point, best first.
+    found: BTreeMap<Point, Vec<Sample>>,
+    queue: VecDeque<Point>,
+    stage: Stage,
+    spent_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The grid of sizes, in this round.
+    Grid(u32),
+    /// Around crossings.
+    Refine,
+    /// What is still uncertain.
+    Settle,
+}
+
+impl Sampler {
+    /// A plan for one rail.
+    pub fn new(reach: Reach, effort: Effort) -> Sampler {
+        let (found, queue) = (BTreeMap::new(), VecDeque::new());
+        let mut sampler = Sampler { reach, effort, found, queue, stage: Stage::Grid(1), spent_ns: 0 };
+        sampler.queue = sampler.grid();
+        sampler
+    }
+
+    /// What to measure next; none when the plan is done or its time is over.
+    pub fn next_probe(&mut self) -> Option<Probe> {
+        loop {
+            if self.spent_ns >= self.effort.budget_ns {
+                return None;
+            }
+            while let Some((method, len)) = self.queue.pop_front() {
+                let expected_ns = self.expected_ns(method, len);
+                if !self.is_too_long(method, expected_ns) {
+                    return Some(self.probe(method, len, expected_ns));
+                }
+            }
+            self.advance()?;
+        }
+    }
+
+    /// Part of the budget that is spent, zero to one: for progress.
+    pub fn progress(&self) -> f64 {
+        (self.spent_ns as f64 / self.effort.budget_ns.max(1) as f64).min(1.0)
+    }
+
+    /// Takes the times of a probe, in nanoseconds; the order of `times_ns` changes.
+    pub fn measured(&mut self, probe: &Probe, times_ns: &mut [u64]) {
+        let ways = if is_local(probe.method) { 1 } else { 2 };
+        let sum: u64 = times_ns.iter().sum();
+        self.spent_ns += sum.max(1).saturating_mul(ways * u64::from(probe.round_trips));
+        let Some(sample) = Sample::of(probe.len, times_ns) else { return };
+        let visits = self.found.entry((probe.method, probe.len)).or_default();
+        visits.push(sample);
+        visits.sort_by_key(|visit| visit.ns);
+    }
+
+    /// The profile.
+    ///
+    /// # Errors
+    /// The times of too few probes were handed in.
+    pub fn finish(self, provenance: Provenance) -> Result<Profile, TooFew> {
+        let best = |(&(method, _), visits): (&Point, &Vec<Sample>)| {
+            let count = visits.iter().map(|visit| visit.count).sum();
+            visits.first().map(|best| (method, Sample { count, ..*best }))
+        };
+        Profile::new(provenance, self.found.iter().filter_map(best))
+    }
+
+    /// All points of one round, short sizes first, the methods of one size together: what they are compared
+    /// with was measured at the same time.
+    fn grid(&self) -> VecDeque<Point> {
+        let Reach { packet_max, len_max, gathers, host } = self.reach;
+        let mut points = VecDeque::new();
+        if host {
+            points.push_back((Method::HandOff, 0));
+        }
+        let mut len = 1;
+        while len <= len_max {
+            let two = 2 * len <= packet_max;
+            let ways = [
+                (Method::Copy, len <= packet_max),
+                (Method::InPlace, len <= packet_max && gathers),
+                (Method::Pair, two),
+                (Method::Aggregate, two),
+                (Method::Rendezvous, len >= RENDEZVOUS_MIN),
+                (Method::Memcpy, host && (MEMCPY.0..=MEMCPY.1).contains(&len)),
+            ];
+            points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
+            len *= self.effort.ratio;
+        }
+        points
+    }
+
+    /// Fills the queue with what comes after it; none: nothing does.
+    fn advance(&mut self) -> Option<()> {
+        self.stage = match self.stage {
+            Stage::Grid(round) if round < self.effort.rounds => {
+                self.queue = self.grid();
+                Stage::Grid(round + 1)
+            }
+            Stage::Grid(_) | Stage::Refine => {
+                self.refine();
+                if self.queue.is_empty() { self.settle() } else { Stage::Refine }
+            }
+            Stage::Settle => self.settle(),
+        };
+        if self.queue.is_empty() { None } else { Some(()) }
+    }
+
+    /// Between the neighbours of each crossing, until they are close.
+    fn refine(&mut self) {
+        let (copy, in_place) = (self.best(Method::Copy), self.best(Method::InPlace));
+        let memcpy = Curve::through(points(&self.best(Method::Memcpy)));
+        let iovec = changes_at(&points(&copy), &points(&in_place));
+        let in_place_min = iovec.map_or(u64::MAX, |(_, above)| above);
+        let copied = |(len, ns)| (len, ns + memcpy.as_ref().map_or(0, |curve| curve.ns(len)));
+        let eager: Vec<_> = best_eager(&copy, &in_place, in_place_min).into_iter().map(copied).collect();
+        let rendezvous = points(&self.best(Method::Rendezvous));
+        let together = (points(&self.best(Method::Aggregate)), points(&self.best(Method::Pair)));
+        let crossings: [(_, &[Method]); 3] = [
+            (iovec, &[Method::Copy, Method::InPlace]),
+            (changes_at(&eager, &rendezvous), &[Method::Copy, Method::InPlace, Method::Rendezvous]),
+            (changes_at(&together.0, &together.1), &[Method::Aggregate, Method::Pair]),
+        ];
+        for (crossing, methods) in crossings {
+            let Some((below, above)) = crossing else { continue };
+            if above as f64 <= below as f64 * self.effort.refined {
+                continue;
+            }
+            let middle = geometric_mean(below, above);
+            let missing = |method: &&Method| {
+                !self.found.contains_key(&(**method, middle))
+                    && (**method != Method::InPlace || self.reach.gathers)
+            };
+            // One visit shows where to go on; the others come later, when a disturbance is over.
+            let wanted = methods.iter().filter(missing).map(|&method| (method, middle));
+            self.queue.extend(wanted.collect::<Vec<_>>());
+        }
+    }
+
+    /// Once more what was visited in too few rounds, or was found twice, and differently.
+    fn settle(&mut self) -> Stage {
+        let tolerance = self.effort.tolerance;
+        let most = 3 * self.effort.rounds as usize;
+        let rounds = self.effort.rounds as usize;
+        let differs = |visits: &Vec<Sample>| match visits[..] {
+            _ if visits.len() < rounds => true,
+            [first, second, ..] => second.ns as f64 > first.ns as f64 * (1.0 + tolerance),
+            _ => true,
+        };
+        let uncertain = self.found.iter().filter(|(_, visits)| visits.len() < most && differs(visits));
+        self.queue = uncertain.map(|(point, _)| *point).collect();
+        Stage::Settle
+    }
+
+    /// The best visit of each point of a method.
+    fn best(&self, method: Method) -> Vec<Sample> {
+        let mine = self.found.range((method, 0)..=(method, u64::MAX));
+        mine.filter_map(|(_, visits)| visits.first().copied()).collect()
+    }
+
+    /// What a probe is expected to take, from the same point, or the next shorter one in proportion.
+    fn expected_ns(&self, method: Method, len: u64) -> Option<u64> {
+        let ((_, known), visits) = self.found.range((method, 0)..=(method, len)).next_back()?;
+        let ns = visits.first()?.ns;
+        Some(if *known == len { ns } else { (ns as f64 * len as f64 / (*known).max(1) as f64) as u64 })
+    }
+
+    /// A point of which a few visits would cost a large part of the budget is left out: the last line of the
+    /// curve goes on from the longest size that was measured. What is refined or repeated lies below that.
+    fn is_too_long(&self, method: Method, expected_ns: Option<u64>) -> bool {
+        let visits = u64::from(self.effort.repetitions.0) * u64::from(self.effort.rounds);
+        let ways = if is_local(method) { 1 } else { 2 };
+        let is_long = |ns: u64| ns.saturating_mul(ways * visits) > self.effort.budget_ns / 4;
+        // In proportion, short sizes look longer than they are.
+        let is_new = matches!(self.stage, Stage::Grid(_));
+        is_new && method == Method::Rendezvous && expected_ns.is_some_and(is_long)
+    }
+
+    fn probe(&self, method: Method, len: u64, expected_ns: Option<u64>) -> Probe {
+        let (least, most) = self.effort.repetitions;
+        let Some(expected_ns) = expected_ns.map(|ns| ns.max(1)) else {
+            return Probe { method, len, repetitions: least, round_trips: 1 };
+        };
+        // A point may take a five hundredth of the budget.
+        let share_ns = self.effort.budget_ns / 500;
+        let repetitions = (share_ns / (2 * expected_ns)).clamp(u64::from(least), u64::from(most)) as u32;
+        let round_trips = (REPETITION_NS / (2 * expected_ns)).clamp(1, 64) as u32;
+        Probe { method, len, repetitions, round_trips }
+    }
+}
+
+/// Whether the other host has no part in it.
+fn is_local(method: Method) -> bool {
+    matches!(method, Method::Memcpy | Method::HandOff)
+}
+
+/// The whole number closest to the middle in log size, between the two.
+fn geometric_mean(below: u64, above: u64) -> u64 {
+    (u128::from(below.max(1)) * u128::from(above)).isqrt() as u64
+}

@@ -118,6 +118,32 @@ fn large_messages_of_greedy_use_all_rails_together() {
     }
 }
 
+/// Rails that would take everything at once are not asked in vain which of them is idle first, although the
+/// caller waits: the second one carries three times as much in the same time.
+#[test]
+fn greedy_of_a_waiting_caller_follows_when_rails_are_idle() {
+    let rails = [1_000_000_000, 3_000_000_000].map(|bandwidth| Limits { bandwidth, depth: 64, ..limits() });
+    let config = Config { strategy: "greedy".into(), ..Config::default() };
+    let mut net = Net::new(2, &rails, &config, 1);
+    net.send(0, 1, 0, 0, &[]);
+    net.settle();
+    net.carried();
+    (1..9).for_each(|tag| {
+        net.send(0, 1, 0, tag, &[1; 4_000]);
+    });
+    net.turn(0, true);
+    let of = |net: &Net, rail| net.hosts[0].engine.counters(RailId(rail));
+    let before = [0, 1].map(|rail| of(&net, rail).packet_bytes / 4_000);
+    assert!(before[0] >= 1 && before[1] >= 2 * before[0], "{before:?}");
+    net.settle();
+    (11..13).for_each(|tag| {
+        net.recv(1, from(0), 0, exact(tag), LARGE);
+        net.send(0, 1, 0, tag, &pattern(LARGE, tag));
+    });
+    net.settle();
+    assert_eq!([0, 1].map(|rail| of(&net, rail).chunk_bytes), [LARGE as u64; 2]);
+}
+
 #[test]
 fn a_strategy_is_chosen_for_one_peer_or_for_all() {
     let mut net = Net::new(3, &[limits(); 2], &Config::default(), 1);

@@ -41,7 +41,8 @@ impl Engine {
             max = max.min(brisk.max(CHUNK_FLOOR));
         }
         let remote = link.remote?;
-        let chunk = cut(&mut peer.bodies, &mut self.requests, rail, remote, max);
+        let is_first = is_first(now, rail, &peer.links, &self.rails);
+        let chunk = cut(&mut peer.bodies, &mut self.requests, (rail, is_first), remote, max);
         if chunk.is_none() && revises && revise(now, peer, &self.rails, &self.requests) {
             return self.chunk_for(now, rail, id);
         }
@@ -68,11 +69,19 @@ impl Engine {
     }
 }
 
-/// The next chunk for a rail, of the first body that has one.
+/// Whether no other rail to the peer is idle before this one. Who waits has a rail asked also while it is
+/// busy, and it must not take then what another one can carry at once.
+fn is_first(now: Instant, rail: RailId, links: &[Link], rails: &[Rail]) -> bool {
+    let mine = rails[rail.index()].busy_until(now);
+    let accepts = |link: &&Link| link.accepts(rails[link.rail.index()].limits.depth);
+    mine <= now || links.iter().filter(accepts).all(|link| mine <= rails[link.rail.index()].busy_until(now))
+}
+
+/// The next chunk for a rail, of the first body that has one; what is meant for any rail if `is_first`.
 fn cut(
     bodies: &mut VecDeque<Body>,
     requests: &mut Slab<Request>,
-    rail: RailId,
+    (rail, is_first): (RailId, bool),
     remote: u8,
     max: u64,
 ) -> Option<ChunkCargo> {
@@ -83,7 +92,7 @@ fn cut(
         let ahead = body.push.then_some((LandingId(body.request.0), Key::PUSH));
         let Some((landing, key)) = ahead.or(granted) else { continue };
         let max = if body.push { u64::MAX } else { max };
-        let Some((offset, len)) = body.next_chunk(rail, max) else { continue };
+        let Some((offset, len)) = body.next_chunk(rail, is_first, max) else { continue };
         let from = outgoing.data.slice(offset, len);
         outgoing.at_rails += 1;
         let cargo = ChunkCargo { request: body.request, landing, key, offset, from };
@@ -101,13 +110,14 @@ fn usable<'a>(
     rails: &[Rail],
     (primary, fastest): (RailId, RailId),
     outgoing: &Outgoing,
+    now: Instant,
 ) -> Option<([RailView<'a>; nmad_wire::MAX_RAILS], usize)> {
     let has_key = |link: &&Link| {
         let key = |remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some());
         link.is_up() && link.remote.is_some_and(key)
     };
     let mut usable =
-        links.iter().filter(has_key).map(|link| view(link, &rails[link.rail.index()], primary, fastest));
+        links.iter().filter(has_key).map(|link| view(now, link, &rails[link.rail.index()], primary, fastest));
     let mut views = [usable.next()?; nmad_wire::MAX_RAILS];
     let more = views[1..].iter_mut().zip(usable).map(|(place, view)| *place = view).count();
     Some((views, more + 1))
@@ -118,7 +128,9 @@ fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
     let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
     for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
         let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
-        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing) else { continue };
+        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
+            continue;
+        };
         let views = &views[..count];
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
@@ -140,7 +152,9 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
             continue;
         }
         let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
-        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing) else { continue };
+        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
+            continue;
+        };
         let views = &views[..count];
         let finish_ns = |view: &RailView, len| match len {
             0 => 0,

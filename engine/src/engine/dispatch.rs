@@ -123,14 +123,15 @@ impl Engine {
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
         let Peer { strategy, window, links, primary, fastest, .. } = peer;
         let link = links.iter().find(|link| link.rail == rail)?;
-        let mine = view(link, state, *primary, *fastest);
+        let mine = view(now, link, state, *primary, *fastest);
         if links.len() == 1 {
             strategy.fill(now, &mine, window, &mut builder);
         } else {
             let mut rivals = [mine; nmad_wire::MAX_RAILS];
             let takes = |link: &&Link| link.accepts(self.rails[link.rail.index()].limits.depth);
             let others = links.iter().filter(|link| link.rail != rail).filter(takes);
-            let others = others.map(|link| view(link, &self.rails[link.rail.index()], *primary, *fastest));
+            let others =
+                others.map(|link| view(now, link, &self.rails[link.rail.index()], *primary, *fastest));
             let count = rivals.iter_mut().zip(others).map(|(place, rival)| *place = rival).count();
             let mine = RailView { rivals: &rivals[..count], ..mine };
             strategy.fill(now, &mine, window, &mut builder);

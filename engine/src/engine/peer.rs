@@ -255,10 +255,16 @@ impl Peer {
 
 /// A rail to this peer as a strategy sees it.
 #[inline]
-pub(super) fn view<'a>(link: &'a Link, rail: &Rail, primary: RailId, fastest: RailId) -> RailView<'a> {
+pub(super) fn view<'a>(
+    now: Instant,
+    link: &'a Link,
+    rail: &Rail,
+    primary: RailId,
+    fastest: RailId,
+) -> RailView<'a> {
     RailView {
         rail: link.rail,
-        idle_at: rail.idle_at,
+        idle_at: rail.busy_until(now),
         bandwidth: rail.limits.bandwidth,
         latency_ns: rail.limits.latency_ns,
         primary: link.rail == primary,

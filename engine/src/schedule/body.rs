@@ -125,11 +125,12 @@ impl Body {
         due
     }
 
-    /// The next chunk for `rail`: offset and length, at most `max` bytes.
-    pub(crate) fn next_chunk(&mut self, rail: RailId, max: u64) -> Option<(u64, u64)> {
+    /// The next chunk for `rail`: offset and length, at most `max` bytes. With `is_first`, also of what is
+    /// meant for whoever is idle first.
+    pub(crate) fn next_chunk(&mut self, rail: RailId, is_first: bool, max: u64) -> Option<(u64, u64)> {
         let index = self.parts.iter().position(|part| match part.carrier {
             Carrier::Rail(r) => r == rail,
-            Carrier::First | Carrier::Any => true,
+            Carrier::First | Carrier::Any => is_first,
             Carrier::Nobody => false,
         })?;
         let part = &mut self.parts[index];

@@ -83,6 +83,15 @@ impl Rail {
         }
     }
 
+    /// When it will have carried what was given to it, also what was given in this very pass.
+    #[inline]
+    pub(crate) fn busy_until(&self, now: Instant) -> Instant {
+        match self.given_ns {
+            0 => self.idle_at,
+            given_ns => self.idle_at.max(now) + Duration::from_ns(given_ns),
+        }
+    }
+
     /// Posting took the core from `from` to `until`. The rail is busy until the wire has carried what it
     /// was given, and for as long again as the posting took, whichever ends later: at most half of the
     /// core's time goes into posting (DESIGN section 3).

@@ -9,16 +9,18 @@
 mod rail;
 
 use nmad_engine::{
-    Config, Context, Driver, Engine, Hints, Instant, PeerId, Segments, Source, Tag, TagMatch, pump,
+    Config, Context, Driver, Engine, Hints, Instant, PeerId, RailId, Segments, Source, Tag, TagMatch, pump,
 };
 use rail::FreeRail;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
-    /// An 8 B message with its receive posted: send and receive together.
+    /// An 8 B message whose sender waits, with its receive posted: send and receive together.
+    Direct,
+    /// The same through the window.
     Eager,
-    /// The same while sixteen of them share each packet.
+    /// Sixteen of them, which share each packet.
     Window,
     /// An 8 B message that arrives before its receive.
     Unexpected,
@@ -26,7 +28,7 @@ pub enum Case {
 
 impl Case {
     /// All of them.
-    pub const ALL: [Case; 3] = [Case::Eager, Case::Window, Case::Unexpected];
+    pub const ALL: [Case; 4] = [Case::Direct, Case::Eager, Case::Window, Case::Unexpected];
 
     /// By its name on the command line.
     pub fn named(name: &str) -> Option<Case> {
@@ -36,6 +38,7 @@ impl Case {
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Case::Direct => "direct",
             Case::Eager => "eager",
             Case::Window => "window",
             Case::Unexpected => "unexpected",
@@ -45,6 +48,7 @@ impl Case {
     /// For the user.
     pub fn describe(self) -> &'static str {
         match self {
+            Case::Direct => "8 B eager, past the window, send and receive",
             Case::Eager => "8 B eager, send and receive",
             Case::Window => "8 B eager, 16 in a packet, send and receive",
             Case::Unexpected => "8 B eager, unexpected, send and receive",
@@ -54,6 +58,7 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
+            Case::Direct => 3200,
             Case::Eager => 4000,
             Case::Window => 1800,
             Case::Unexpected => 5300,
@@ -81,6 +86,20 @@ impl Host {
         }
         ended
     }
+
+    fn send(&mut self, case: Case, tag: Tag, data: Segments) {
+        let (to, hints, now) = ((PeerId(1), Context(0), tag), Hints::default(), Instant::from_ns(0));
+        if case != Case::Direct {
+            self.engine.send(to.0, to.1, to.2, data, hints);
+            return;
+        }
+        let room = |rail: RailId| self.rails[rail.index()].room() > 0;
+        let sent = self.engine.send_directly(to, &data, hints, now, room);
+        let (rail, order, _) = sent.expect("nothing waits, and there is one rail");
+        self.rails[rail.index()].post(order);
+        self.rails[rail.index()].flush();
+        self.engine.posted(rail, None, now);
+    }
 }
 
 /// Carries `count` messages from one engine to another.
@@ -107,7 +126,7 @@ pub fn run(case: Case, count: u64) {
         for (place, word) in memory.iter_mut().take(case.window()).enumerate() {
             // SAFETY: `memory` outlives both engines' requests, which end within this round.
             let data = unsafe { Segments::from_raw((&raw mut *word).cast(), 8) };
-            sender.engine.send(PeerId(1), Context(0), Tag(place as u64), data, Hints::default());
+            sender.send(case, Tag(place as u64), data);
         }
         sender.turn();
         if case == Case::Unexpected {

@@ -38,6 +38,11 @@ impl Area {
         Some(start)
     }
 
+    /// Gives back the range that was taken last.
+    pub fn give_back(&mut self) {
+        self.used.pop_back();
+    }
+
     /// Every cell numbered below `taken` was taken.
     #[inline]
     pub fn free(&mut self, taken: u64) {

@@ -1,7 +1,7 @@
 //! Where the sender finds the memory of a landing: a board of the receiver's side of the link.
 //!
-//! An entry says by which key a landing is open, and where it is in the receiver's memory: its address, or, if
-//! it consists of pieces, that of a list of them. A sender looks at the key again when it has claimed
+//! An entry says by which key a landing is open, and where it is in the receiver's memory: its address,
+//! or, if it consists of pieces, that of a list of them. A sender looks at the key again when it has claimed
 //! something to push, and the receiver, when it closes the landing, takes the key away and then waits for
 //! the end of a push that has begun. Each has a full fence in between, so after closing nobody writes
 //! there any more. A landing for which there is no place on the board is pulled.
@@ -108,6 +108,14 @@ pub fn find(segment: &Segment, end: End, pid: i32, key: Key) -> Option<Remote> {
     // What was read may be of the next landing in this place, or of freed memory.
     is_shown(segment, end, key).then_some(remote)
 }
+
+/// What went through the area of the chunk of `end` with the claim number `place`: bytes, and [`CUT`].
+pub fn streamed(segment: &Segment, end: End, place: usize) -> &AtomicU64 {
+    segment.word(end.claim(place % CHUNKS) + 16)
+}
+
+/// Nothing more of the chunk goes through the area.
+pub const CUT: u64 = 1 << 63;
 
 /// The key of the landing into which `end` pushes with the claim number `place`.
 pub fn aimed_at(segment: &Segment, end: End, place: usize) -> &AtomicU64 {

@@ -7,12 +7,10 @@ use nmad_engine::packet::{Key, LandingId};
 pub const PACKET: u8 = 1;
 /// A packet in the area; the value is its length, the content where it begins.
 pub const FAR_PACKET: u8 = 2;
-/// A chunk that the two sides copy; the value is [`Place`], the content [`Chunk`].
+/// A chunk that the two sides copy; the value is the place and round of its claim, the content [`Chunk`].
 pub const CHUNK: u8 = 3;
-/// A chunk whose bytes follow in pieces; the content is [`Chunk`].
-pub const STREAM: u8 = 4;
-/// Bytes of a chunk in the area; the value is their number, the content where they begin.
-pub const PIECE: u8 = 5;
+/// Bytes of a chunk in the area; the value is their number, the content [`Part`].
+pub const PART: u8 = 4;
 
 /// Part of a large message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +63,35 @@ impl Chunk {
             address,
             pieces,
         })
+    }
+}
+
+/// Bytes of a chunk that lie in the area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Where in the area they begin.
+    pub start: u32,
+    /// Place and round of the chunk's claim.
+    pub chunk: u32,
+    /// Where in the chunk they belong.
+    pub at: u64,
+}
+
+impl Part {
+    /// As content.
+    pub fn encode(&self) -> [u8; 16] {
+        let mut content = [0; 16];
+        content[..4].copy_from_slice(&self.start.to_le_bytes());
+        content[4..8].copy_from_slice(&self.chunk.to_le_bytes());
+        content[8..].copy_from_slice(&self.at.to_le_bytes());
+        content
+    }
+
+    /// From content.
+    pub fn decode(content: &[u8; CONTENT]) -> Part {
+        let [a, b, c, d, e, f, g, h, ..] = *content;
+        let at = content[8..16].try_into().map_or(0, u64::from_le_bytes);
+        Part { start: u32::from_le_bytes([a, b, c, d]), chunk: u32::from_le_bytes([e, f, g, h]), at }
     }
 }
 

@@ -79,6 +79,11 @@ pub fn claim(word: &impl Word, round: Round, side: Side) -> Option<(u64, u64)> {
     take(word, round, side, |left| (left / 3).clamp(LEAST, MOST).min(left))
 }
 
+/// Takes at most `most` bytes for `side`; as [`claim`].
+pub fn claim_at_most(word: &impl Word, round: Round, side: Side, most: u64) -> Option<(u64, u64)> {
+    take(word, round, side, |left| (most / UNIT).clamp(1, left))
+}
+
 /// The receiver takes all that is left and copies none of it.
 pub fn discard(word: &impl Word, round: Round) {
     if take(word, round, Side::Pull, |left| left).is_some() {
@@ -133,12 +138,20 @@ pub fn is_claimed(word: &impl Word, round: Round) -> bool {
     now >> ROUND_SHIFT != round.0 || now & END_MASK >= now >> END_BITS & END_MASK
 }
 
-/// Whether all of it was claimed and nobody copies any more. Once it is, the sender may begin another chunk
-/// with the word, of another round.
+/// Whether all of it was claimed and nobody copies any more, or the word serves another chunk already.
 pub fn is_complete(word: &impl Word, round: Round) -> bool {
+    is_over(word, round) || is_all_copied(word, round)
+}
+
+/// Whether the word serves another chunk already.
+pub fn is_over(word: &impl Word, round: Round) -> bool {
+    word.load(Ordering::Acquire) >> ROUND_SHIFT != round.0
+}
+
+fn is_all_copied(word: &impl Word, round: Round) -> bool {
     let now = word.load(Ordering::Acquire);
     let all = now & END_MASK >= now >> END_BITS & END_MASK;
-    now >> ROUND_SHIFT != round.0 || (all && now & (PUSHING | PULLING | ABANDONED) == 0)
+    now >> ROUND_SHIFT == round.0 && all && now & (PUSHING | PULLING | ABANDONED) == 0
 }
 
 /// Whether the sender copies just now, whatever the round.

@@ -37,7 +37,7 @@ enum Stage {
     /// Before the next try.
     Resting { until_ms: u64 },
     /// Waits for the welcome.
-    Greeted { talk: Conversation, hello: Hello },
+    Greeted { talk: Box<Conversation>, hello: Hello },
     /// The memory was handed over; waits for the peer's bell.
     Offered { socket: OwnedFd, segment: Segment, remote: u8 },
 }
@@ -124,14 +124,14 @@ impl Attempt {
         }
         let ShmConfig { rank, rail, .. } = *around.config;
         let hello = Hello { from: rank.0, to: self.peer.0, rail, nonce: handshake::nonce() };
-        let talk = Conversation::new(socket);
+        let talk = Box::new(Conversation::new(socket));
         match talk.say(&Control::Hello(hello)) {
             Ok(()) => self.listen(talk, hello, around),
             Err(e) => Step::Failed(format!("cannot be reached: {e}")),
         }
     }
 
-    fn listen(&mut self, mut talk: Conversation, hello: Hello, around: &Around<'_>) -> Step {
+    fn listen(&mut self, mut talk: Box<Conversation>, hello: Hello, around: &Around<'_>) -> Step {
         let secret = &around.config.secret;
         let welcome = match talk.hear() {
             Heard::Nothing => {
@@ -149,7 +149,8 @@ impl Attempt {
             Heard::Ended | Heard::Failed(_) => return self.again(around),
             Heard::OtherVersion(theirs) => {
                 return Step::Failed(format!(
-                    "speaks version {theirs} of the format, this side {VERSION} (start one release everywhere)"
+                    "speaks version {theirs} of the format, this side {VERSION} \
+                     (start one release everywhere)"
                 ));
             }
             Heard::Message(_) | Heard::Foreign(_) => {
@@ -164,7 +165,7 @@ impl Attempt {
         self.offer(talk, ends, around)
     }
 
-    fn offer(&mut self, talk: Conversation, ends: Ends, around: &Around<'_>) -> Step {
+    fn offer(&mut self, talk: Box<Conversation>, ends: Ends, around: &Around<'_>) -> Step {
         let (segment, memory) = match around.home.segment() {
             Ok(made) => made,
             Err(e) => return Step::Failed(format!("gets no link: cannot make shared memory: {e}")),

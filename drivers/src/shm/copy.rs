@@ -1,9 +1,11 @@
-//! Chunks that both sides copy, each for its part: pushed by the sender, pulled by the receiver.
+//! Chunks that are copied from process to process: pushed by the sender, pulled by the receiver, or
+//! handed over in parts through the area ([`super::stream`]).
 
-use super::board;
-use super::cell::Chunk;
+use super::board::{self, CUT};
+use super::cell::{Chunk, Part};
 use super::claim::{self, Round, Side};
 use super::layout::CHUNKS;
+use super::pace::{Pace, Way};
 use super::shared::Shared;
 use super::sys::{self, Remote};
 use crate::landings::Landings;
@@ -12,34 +14,81 @@ use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::{Event, Order};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long a side waits for the other, who would take or leave parts in the area, before it copies
+/// alone: the other does not look just now.
+const PATIENCE: Duration = Duration::from_micros(10);
+
+/// Since when nothing went through the area.
+#[derive(Debug, Default)]
+pub struct Quiet(Option<Instant>);
+
+impl Quiet {
+    /// Something did.
+    #[inline]
+    pub fn end(&mut self) {
+        self.0 = None;
+    }
+
+    /// Nothing did, again; whether that lasts too long.
+    fn is_long(&mut self) -> bool {
+        self.0.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+    }
+}
 
 /// A chunk that this side sends.
 #[derive(Debug)]
-struct Out {
+pub struct Out {
     order: Order,
-    place: usize,
-    round: Round,
+    /// Which claim.
+    pub place: usize,
+    /// And for which chunk it is.
+    pub round: Round,
     key: Key,
     offset: u64,
-    from: Segments,
+    /// The bytes.
+    pub from: Segments,
     /// The pieces of `from`, where the peer reads them.
     _list: board::List,
-    target: Target,
+    target: Option<Remote>,
+    /// Whether parts of it may still go through the area.
+    pub streams: bool,
+    /// Bytes that went there.
+    pub streamed: u64,
+    /// The way that it went all along, and since when.
+    way: Option<(Way, Instant)>,
 }
 
-/// Whether and where the memory of the landing is known.
-#[derive(Debug)]
-enum Target {
-    Unasked,
-    Unknown,
-    Known(Remote),
+impl Out {
+    /// Place and round as cells tell them.
+    pub fn value(&self) -> u32 {
+        self.place as u32 | (self.round.number() as u32) << 3
+    }
+
+    /// Nothing more of it goes through the area.
+    fn cut(&mut self, b: &Shared) {
+        self.streams = false;
+        board::streamed(&b.segment, b.end, self.place).store(self.streamed | CUT, Ordering::Release);
+    }
+
+    /// Whether some of it is left for whoever takes it.
+    pub fn has_rest(&self, b: &Shared) -> bool {
+        !claim::is_claimed(b.segment.word(b.end.claim(self.place)), self.round)
+    }
 }
 
 /// Chunks that this side sends and the peer has not got yet, in order.
 #[derive(Debug, Default)]
 pub struct Pushing {
-    chunks: VecDeque<Out>,
+    /// The chunks.
+    pub chunks: VecDeque<Out>,
     next: usize,
+    /// The last cell about each claim; it serves another chunk when the peer has taken that.
+    pub last: [u64; CHUNKS],
+    /// The peer takes nothing from the area.
+    pub quiet: Quiet,
+    pace: Pace,
 }
 
 impl Pushing {
@@ -49,43 +98,66 @@ impl Pushing {
         self.chunks.is_empty()
     }
 
-    /// Whether there is a place for another one.
-    pub fn has_room(&self) -> bool {
-        self.chunks.len() < CHUNKS
+    /// Whether another one may begin, if the peer has taken so many cells.
+    pub fn has_room(&self, taken: u64) -> bool {
+        let place = self.next % CHUNKS;
+        self.chunks.iter().all(|out| out.place != place) && (self.next < CHUNKS || taken > self.last[place])
     }
 
-    /// Takes a chunk; what its cell shall say: the value and the content.
-    pub fn add(&mut self, b: &Shared, order: Order) -> Option<(u32, Chunk)> {
+    /// Takes a chunk, whose cell gets this number; what it shall say: the value and the content.
+    pub fn add(&mut self, b: &Shared, order: Order, cell: u64) -> Option<(u32, Chunk)> {
         let Order::Chunk { number, ack, landing, key, offset, ref from, .. } = order else { return None };
         let (from, place, round) = (from.clone(), self.next % CHUNKS, Round::of((self.next / CHUNKS) as u64));
         self.next += 1;
+        self.last[place] = cell;
         let (address, pieces, list) = board::describe(&from);
         let chunk = Chunk { number, ack, landing, key, offset, len: from.len(), address, pieces };
+        let reaches = |r: &Remote| offset.checked_add(from.len()).is_some_and(|end| end <= r.len());
+        let target = b.pid.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
+        let across = target.is_some() || b.peer_can();
+        let way = if across { self.pace.choose(from.len()) } else { Way::Area };
         board::aimed_at(&b.segment, b.end, place).store(key.0, Ordering::Relaxed);
+        let cut = if way == Way::Across { CUT } else { 0 };
+        board::streamed(&b.segment, b.end, place).store(cut, Ordering::Relaxed);
         claim::begin(b.segment.word(b.end.claim(place)), round, from.len());
-        let target = if b.pid.is_some() { Target::Unasked } else { Target::Unknown };
-        self.chunks.push_back(Out { order, place, round, key, offset, from, _list: list, target });
-        Some((place as u32 | (round.number() as u32) << 3, chunk))
+        let streams = way == Way::Area;
+        let way = self.chunks.is_empty().then(|| (way, Instant::now()));
+        let _list = list;
+        let out = Out { order, place, round, key, offset, from, _list, target, streams, streamed: 0, way };
+        let value = out.value();
+        self.chunks.push_back(out);
+        Some((value, chunk))
     }
 
-    /// Copies one piece, if one is left. Returns the bytes.
+    /// Makes way for a packet behind the chunks: nothing more of them goes through the area. False: it
+    /// has to, so the packet waits.
+    pub fn make_way(&mut self, b: &Shared) -> bool {
+        for out in self.chunks.iter_mut().filter(|out| out.streams && out.has_rest(b)) {
+            if out.target.is_none() && !b.peer_can() {
+                return false;
+            }
+            out.way = None;
+            out.cut(b);
+        }
+        true
+    }
+
+    /// Copies one piece into the peer's memory, if one is left for that. Returns the bytes.
     ///
     /// # Errors
     /// What the system said.
     pub fn step(&mut self, b: &Shared) -> std::io::Result<u64> {
         let Some(pid) = b.pid else { return Ok(0) };
         for out in &mut self.chunks {
+            let Some(target) = &out.target else { continue };
             let word = b.segment.word(b.end.claim(out.place));
-            if claim::is_claimed(word, out.round) {
+            if claim::is_claimed(word, out.round) || (out.streams && !self.quiet.is_long()) {
                 continue;
             }
-            if let Target::Unasked = out.target {
-                let found = board::find(&b.segment, b.end.other(), pid, out.key);
-                let reaches = |r: &Remote| out.offset + out.from.len() <= r.len();
-                out.target = found.filter(reaches).map_or(Target::Unknown, Target::Known);
-            }
-            let Target::Known(target) = &out.target else { continue };
             let Some((from, to)) = claim::claim(word, out.round, Side::Push) else { continue };
+            if out.streams {
+                out.way = None;
+            }
             let part = out.from.slice(from, to - from);
             let copied = match board::is_shown(&b.segment, b.end.other(), out.key) {
                 true => sys::copy(Side::Push, pid, &part, target, out.offset + from),
@@ -98,25 +170,33 @@ impl Pushing {
         Ok(0)
     }
 
-    /// Takes away those that have arrived.
+    /// Takes away those whose memory nobody needs any more.
     pub fn collect(&mut self, b: &Shared, sent: &mut Vec<Order>) -> bool {
         let before = sent.len();
         while let Some(out) = self.chunks.front() {
             if !claim::is_complete(b.segment.word(b.end.claim(out.place)), out.round) {
                 break;
             }
-            sent.extend(self.chunks.pop_front().map(|out| out.order));
+            let Some(out) = self.chunks.pop_front() else { break };
+            if let Some((way, begun)) = out.way {
+                self.pace.learn(way, out.from.len(), begun);
+            }
+            sent.push(out.order);
         }
         sent.len() != before
     }
 
-    /// Whether something is left that this side could copy.
+    /// Whether something is left that this side could do.
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|out| {
             let word = b.segment.word(b.end.claim(out.place));
-            claim::is_complete(word, out.round)
-                || (!matches!(out.target, Target::Unknown) && !claim::is_claimed(word, out.round))
+            claim::is_complete(word, out.round) || (out.target.is_some() && out.has_rest(b))
         })
+    }
+
+    /// Whether some bytes are left for whoever takes them.
+    pub fn has_rest(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|out| out.has_rest(b))
     }
 
     /// Gives up: the peer does not read the memory of any chunk after this, if it lives. The orders.
@@ -134,16 +214,33 @@ impl Pushing {
 #[derive(Debug)]
 struct In {
     chunk: Chunk,
+    value: u32,
     place: usize,
     round: Round,
     /// Where its bytes are, once it was asked.
     source: Option<Remote>,
+    /// Bytes that came through the area.
+    streamed: u64,
+}
+
+impl In {
+    /// Whether all of it is here: copied, and what went through the area taken from there. When its claim
+    /// serves another chunk, the sender knows that.
+    fn is_complete(&self, b: &Shared) -> bool {
+        let (other, place) = (b.end.other(), self.place);
+        let word = b.segment.word(other.claim(place));
+        claim::is_complete(word, self.round)
+            && (claim::is_over(word, self.round)
+                || board::streamed(&b.segment, other, place).load(Ordering::Acquire) & !CUT == self.streamed)
+    }
 }
 
 /// Chunks that this side receives, in order.
 #[derive(Debug, Default)]
 pub struct Pulling {
     chunks: VecDeque<In>,
+    /// The peer leaves nothing in the area.
+    quiet: Quiet,
 }
 
 impl Pulling {
@@ -162,11 +259,40 @@ impl Pulling {
         if chunk.len > claim::LONGEST {
             return Err("broke the protocol: impossible chunk".into());
         }
-        self.chunks.push_back(In { chunk, place, round, source: None });
+        self.quiet.end();
+        self.chunks.push_back(In { chunk, value, place, round, source: None, streamed: 0 });
         Ok(())
     }
 
-    /// Copies one piece, if one is left. Returns the bytes.
+    /// Takes bytes of a chunk from the area.
+    ///
+    /// # Errors
+    /// The peer broke the rules.
+    pub fn take(
+        &mut self,
+        part: &Part,
+        bytes: &[u8],
+        from: PeerId,
+        landings: &Landings,
+    ) -> Result<(), String> {
+        let of = self.chunks.iter_mut().find(|incoming| incoming.value == part.chunk);
+        let len = bytes.len() as u64;
+        let fits = |incoming: &&mut In| {
+            part.at.checked_add(len).is_some_and(|end| end <= incoming.chunk.len)
+                && incoming.streamed + len <= incoming.chunk.len
+        };
+        let incoming = of.filter(fits).ok_or("broke the protocol: part of no chunk")?;
+        let Chunk { landing, key, offset, .. } = incoming.chunk;
+        let found = landings.find(from, landing, key, offset + part.at, len);
+        if let Some(into) = found.map_err(|_| PAST_END)? {
+            into.write(0, bytes);
+        }
+        incoming.streamed += len;
+        self.quiet.end();
+        Ok(())
+    }
+
+    /// Copies one piece, if one is left for that. Returns the bytes.
     ///
     /// # Errors
     /// The peer broke the rules, or what the system said.
@@ -181,6 +307,10 @@ impl Pulling {
                 continue;
             };
             let Some(pid) = b.pid else { continue };
+            let streamed = board::streamed(&b.segment, b.end.other(), incoming.place);
+            if streamed.load(Ordering::Relaxed) & CUT == 0 && !self.quiet.is_long() {
+                return Ok(0);
+            }
             if incoming.source.is_none() {
                 let Chunk { address, pieces, len, .. } = incoming.chunk;
                 let source = board::fetch(pid, address, pieces, len).map_err(|e| failed(&e))?;
@@ -211,12 +341,9 @@ impl Pulling {
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, String> {
         let mut any = false;
-        while let Some(In { chunk, place, round, .. }) = self.chunks.front() {
-            if !claim::is_complete(b.segment.word(b.end.other().claim(*place)), *round) {
-                break;
-            }
-            let kept = find(from, chunk, landings)?.is_some();
-            let Chunk { number, ack, landing, offset, len, .. } = *chunk;
+        while let Some(incoming) = self.chunks.front().filter(|incoming| incoming.is_complete(b)) {
+            let kept = find(from, &incoming.chunk, landings)?.is_some();
+            let Chunk { number, ack, landing, offset, len, .. } = incoming.chunk;
             self.chunks.pop_front();
             report(Event::Landed { from, number, ack, landing, offset, len, kept });
             any = true;
@@ -228,8 +355,7 @@ impl Pulling {
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|incoming| {
             let word = b.segment.word(b.end.other().claim(incoming.place));
-            claim::is_complete(word, incoming.round)
-                || (b.pid.is_some() && !claim::is_claimed(word, incoming.round))
+            incoming.is_complete(b) || (b.pid.is_some() && !claim::is_claimed(word, incoming.round))
         })
     }
 }
@@ -244,9 +370,11 @@ pub fn wait_for_pushes(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
     }
 }
 
+const PAST_END: &str = "broke the protocol: chunk past the end of its landing";
+
 fn find(from: PeerId, chunk: &Chunk, landings: &Landings) -> Result<Option<Segments>, String> {
     let found = landings.find(from, chunk.landing, chunk.key, chunk.offset, chunk.len);
-    found.map_err(|_| "broke the protocol: chunk past the end of its landing".into())
+    found.map_err(|_| PAST_END.into())
 }
 
 fn failed(e: &std::io::Error) -> String {

@@ -5,7 +5,6 @@ use super::bell;
 use super::board;
 use super::copy::{Pulling, Pushing, wait_for_pushes};
 use super::layout::AREA;
-use super::read::Stream;
 use super::ring::{Consumer, Producer};
 use super::shared::Shared;
 use nmad_engine::packet::{Key, PeerId};
@@ -45,8 +44,6 @@ pub struct Link {
     process: Option<OwnedFd>,
     /// Orders that the ring has not taken yet.
     pub(super) queue: VecDeque<Order>,
-    /// Bytes of the chunk at the front of the queue that have left.
-    pub(super) streamed: u64,
     pub(super) producer: Producer,
     pub(super) area: Area,
     pub(super) consumer: Consumer,
@@ -54,7 +51,6 @@ pub struct Link {
     pub(super) untold_bytes: u64,
     pub(super) pushing: Pushing,
     pub(super) pulling: Pulling,
-    pub(super) stream: Option<Stream>,
     /// Something was left for the peer, who may sleep.
     pub(super) left: bool,
     /// The peer has ended; what it left is still read.
@@ -72,14 +68,12 @@ impl Link {
             bell,
             process,
             queue: VecDeque::new(),
-            streamed: 0,
             producer: Producer::default(),
             area: Area::new(AREA),
             consumer: Consumer::default(),
             untold_bytes: 0,
             pushing: Pushing::default(),
             pulling: Pulling::default(),
-            stream: None,
             left: false,
             ended: None,
         }
@@ -119,7 +113,7 @@ impl Link {
         self.has_cells()
             || self.pushing.has_work(b)
             || self.pulling.has_work(b)
-            || (!self.queue.is_empty() && self.may_write())
+            || ((!self.queue.is_empty() || self.pushing.has_rest(b)) && self.may_write())
     }
 
     /// This side is awake again.
@@ -145,8 +139,8 @@ impl Link {
         }
     }
 
-    /// Ends the link: nobody touches the memory of its orders or landings after this. The orders that were not
-    /// sent.
+    /// Ends the link: nobody touches the memory of its orders or landings after this. The orders that
+    /// were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {
         board::hide_all(&self.shared.segment, self.shared.end);
         wait_for_pushes(&self.shared, None, || self.is_there());

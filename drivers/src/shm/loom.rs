@@ -195,7 +195,7 @@ fn nobody_pushes_into_a_landing_that_is_closed() {
     check(|| {
         let (round, key) = (Round::of(1), 7);
         let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(key), Memory::new()));
-        claim::begin(&shared.0, round, 30 * UNIT);
+        claim::begin(&shared.0, round, 100 * UNIT);
         let theirs = shared.clone();
         let sender = thread::spawn(move || {
             let (word, board, landing) = &*theirs;
@@ -224,7 +224,7 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
     check(|| {
         let round = Round::of(1);
         let shared = Arc::new((AtomicU64::new(0), Memory::new()));
-        claim::begin(&shared.0, round, 30 * UNIT);
+        claim::begin(&shared.0, round, 100 * UNIT);
         let theirs = shared.clone();
         let receiver = thread::spawn(move || {
             let (word, source) = &*theirs;

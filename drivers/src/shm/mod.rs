@@ -30,6 +30,7 @@ mod link;
 mod loom;
 mod offer;
 mod opening;
+mod pace;
 mod peers;
 mod rail;
 mod read;
@@ -37,8 +38,11 @@ mod ring;
 #[allow(unsafe_code)]
 mod segment;
 mod shared;
+mod stream;
 #[allow(unsafe_code)]
 mod sys;
+#[cfg(test)]
+mod tests;
 mod word;
 mod write;
 

@@ -39,7 +39,7 @@ struct Stranger {
 #[derive(Debug)]
 enum Stage {
     /// It has not said who it is, or not proved it.
-    Talking(Conversation, Option<Ends>),
+    Talking(Box<Conversation>, Option<Ends>),
     /// It has proved who it is and shall hand over the memory.
     Proved(OwnedFd, Ends),
 }
@@ -133,7 +133,7 @@ impl Opening {
             }
             let Some(fd) = rail.home.accept() else { return };
             if rail.watch.add(&fd, Token::Opening, false).is_ok() {
-                let stage = Stage::Talking(Conversation::new(fd), None);
+                let stage = Stage::Talking(Box::new(Conversation::new(fd)), None);
                 self.strangers.push(Stranger { stage, since_ms: rail.now_ms });
             }
         }
@@ -167,7 +167,7 @@ impl Opening {
         }
     }
 
-    fn listen(&mut self, mut talk: Conversation, ends: Option<Ends>, rail: &Rail<'_>) -> Progress {
+    fn listen(&mut self, mut talk: Box<Conversation>, ends: Option<Ends>, rail: &Rail<'_>) -> Progress {
         let secret = &rail.config.secret;
         match (talk.hear(), ends) {
             (Heard::Nothing, ends) => Progress::On(Stage::Talking(talk, ends)),

@@ -31,12 +31,12 @@ const LOOK_OFTEN: u32 = 8;
 /// A rail in the memory that processes of one node share.
 #[derive(Debug)]
 pub struct ShmRail {
-    config: ShmConfig,
+    pub(super) config: ShmConfig,
     home: Home,
     watch: Watch,
     opening: Opening,
     outcome: Vec<Outcome>,
-    peers: Peers,
+    pub(super) peers: Peers,
     landings: Landings,
     /// Landings that peers may push into.
     shown: HashMap<LandingId, (PeerId, Key, List)>,

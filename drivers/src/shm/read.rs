@@ -1,9 +1,10 @@
 //! What the ring brings.
 
-use super::cell::{self, Chunk};
+use super::cell::{self, Chunk, Part};
 use super::layout::{AREA, CELLS};
 use super::link::Link;
 use super::ring::{CONTENT, Head};
+use super::shared::Shared;
 use crate::landings::Landings;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Event;
@@ -12,13 +13,6 @@ use nmad_engine::transfer::driver::Event;
 const AT_ONCE: u32 = 128;
 /// Bytes of the area that may be taken before the producer is told.
 const TELL_BYTES: u64 = AREA as u64 / 4;
-
-/// A chunk whose bytes come through the area.
-#[derive(Debug)]
-pub struct Stream {
-    chunk: Chunk,
-    done: u64,
-}
 
 impl Link {
     /// Whether something is to be read.
@@ -42,7 +36,7 @@ impl Link {
         while count < AT_ONCE {
             let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
             // Packets stay behind the chunks that were posted before them.
-            if !self.pulling.is_empty() && head.kind != cell::CHUNK {
+            if !self.pulling.is_empty() && head.kind < cell::CHUNK {
                 break;
             }
             if !self.producer.learn(head.taken) {
@@ -50,11 +44,11 @@ impl Link {
             }
             self.take(head, from, longest, landings, report)?;
             count += 1;
-        }
-        if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {
-            self.consumer.tell(&self.shared.theirs());
-            self.untold_bytes = 0;
-            self.left = true;
+            if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {
+                self.consumer.tell(&self.shared.theirs());
+                self.untold_bytes = 0;
+                self.left = true;
+            }
         }
         Ok(count > 0)
     }
@@ -72,80 +66,28 @@ impl Link {
         self.consumer.content(&self.shared.theirs(), &mut content);
         let len = head.value as usize;
         match head.kind {
-            cell::PACKET if len <= CONTENT && self.stream.is_none() => {
+            cell::PACKET if len <= CONTENT => {
                 report(Event::Arrived { from, packet: &content[..len] });
             }
-            cell::FAR_PACKET if len <= longest && self.stream.is_none() => {
-                let packet = self.range_of(&content, len)?;
+            cell::FAR_PACKET if len <= longest => {
+                let packet = range_of(&self.shared, cell::start_of(&content), len)?;
                 report(Event::Arrived { from, packet });
                 self.untold_bytes += len as u64;
             }
-            cell::CHUNK if self.stream.is_none() => {
+            cell::CHUNK => {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
                 self.pulling.add(head.value, chunk)?;
             }
-            cell::STREAM if self.stream.is_none() => {
-                let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
-                self.stream = Some(Stream { chunk, done: 0 });
-                self.end_stream(from, landings, report)?;
-            }
-            cell::PIECE if self.stream.is_some() => {
-                self.piece(&content, len, from, landings)?;
+            cell::PART => {
+                let part = Part::decode(&content);
+                // Not by a method: the bytes are borrowed while the chunk takes them.
+                let bytes = range_of(&self.shared, part.start, len)?;
+                self.pulling.take(&part, bytes, from, landings)?;
                 self.untold_bytes += len as u64;
-                self.end_stream(from, landings, report)?;
             }
             kind => return Err(format!("broke the protocol: cell of kind {kind} with {len} out of place")),
         }
         self.consumer.take();
-        Ok(())
-    }
-
-    /// The range of the peer's area that a cell names.
-    fn range_of(&self, content: &[u8; CONTENT], len: usize) -> Result<&[u8], String> {
-        let start = cell::start_of(content);
-        if start > AREA || len > (AREA - start) as usize {
-            return Err("broke the protocol: range outside of its area".into());
-        }
-        let b = &self.shared;
-        Ok(b.segment.bytes(b.end.other().area(start), len))
-    }
-
-    fn piece(
-        &mut self,
-        content: &[u8; CONTENT],
-        len: usize,
-        from: PeerId,
-        landings: &Landings,
-    ) -> Result<(), String> {
-        let bytes = self.range_of(content, len)?;
-        let Some(Stream { chunk, done }) = &self.stream else { return Ok(()) };
-        if len == 0 || len as u64 > chunk.len - done {
-            return Err("broke the protocol: more bytes than the chunk has".into());
-        }
-        let found = landings.find(from, chunk.landing, chunk.key, chunk.offset + done, len as u64);
-        let into = found.map_err(|_| "broke the protocol: chunk past the end of its landing")?;
-        if let Some(into) = into {
-            into.write(0, bytes);
-        }
-        if let Some(stream) = &mut self.stream {
-            stream.done += len as u64;
-        }
-        Ok(())
-    }
-
-    fn end_stream(
-        &mut self,
-        from: PeerId,
-        landings: &Landings,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), String> {
-        let Some(Stream { chunk, .. }) = self.stream.take_if(|s| s.done == s.chunk.len) else {
-            return Ok(());
-        };
-        let Chunk { number, ack, landing, key, offset, len, .. } = chunk;
-        let found = landings.find(from, landing, key, offset, len);
-        let kept = found.map_err(|_| "broke the protocol: chunk past the end of its landing")?.is_some();
-        report(Event::Landed { from, number, ack, landing, offset, len, kept });
         Ok(())
     }
 
@@ -163,12 +105,26 @@ impl Link {
         sent: &mut Vec<nmad_engine::transfer::driver::Order>,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, String> {
+        let streamed = self.stream().map_err(|_| "broke the protocol: took cells that were not there")?;
         let b = &self.shared;
         let pulled = self.pulling.step(b, from, landings)?;
         let landed = self.pulling.collect(b, from, landings, report)?;
         let pushed = self.pushing.step(b).map_err(|e| format!("cannot be written to: {e} (has it died?)"))?;
         let left = self.pushing.collect(b, sent);
+        if landed {
+            // So that the sender may use the claim again.
+            self.consumer.tell(&self.shared.theirs());
+            self.untold_bytes = 0;
+        }
         self.left |= pulled > 0 || pushed > 0 || landed;
-        Ok(pulled > 0 || pushed > 0 || landed || left)
+        Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || left)
     }
+}
+
+/// A range of the peer's area, as a cell names it.
+fn range_of(shared: &Shared, start: u32, len: usize) -> Result<&[u8], String> {
+    if start > AREA || len > (AREA - start) as usize {
+        return Err("broke the protocol: range outside of its area".into());
+    }
+    Ok(shared.segment.bytes(shared.end.other().area(start), len))
 }

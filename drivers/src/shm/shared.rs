@@ -2,6 +2,7 @@
 
 use super::layout::{End, RingOf};
 use super::segment::Segment;
+use std::sync::atomic::Ordering;
 
 /// The memory between two processes, seen from one.
 #[derive(Debug)]
@@ -15,6 +16,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Whether the peer can access our memory, as far as it has told.
+    pub fn peer_can(&self) -> bool {
+        self.segment.word(self.end.other().can()).load(Ordering::Acquire) == 1
+    }
+
     /// The ring that this side writes.
     #[inline]
     pub fn ours(&self) -> RingOf<'_> {

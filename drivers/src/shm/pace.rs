@@ -1,0 +1,110 @@
+//! Which way of copying is the faster one between two processes: through the area, by both cores one
+//! after the other, or straight from memory to memory, by both cores at once.
+//!
+//! The first costs two copies, of which the second comes from the cache; the second costs one, and what the
+//! system asks for it page by page. Which is less depends on the cores (do they share a cache?), on the pages
+//! and on the system, and by a factor of two either way; so it is measured, on the chunks that pass.
+
+use std::time::Instant;
+
+/// Chunks in the beginning that take the two ways in turn.
+const TRIALS: u32 = 6;
+/// Then one chunk in so many takes the slower way, in case that it is not slower any more.
+const AGAIN: u32 = 128;
+/// Shorter chunks tell more of latency than of copying.
+const LEAST: u64 = 128 << 10;
+/// A sample so many times below what is known tells of a peer who came late.
+const LATE: f64 = 4.0;
+
+/// A way of copying.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Through the area.
+    Area,
+    /// From memory to memory.
+    Across,
+}
+
+/// What is known of both.
+#[derive(Debug, Default)]
+pub struct Pace {
+    count: u32,
+    /// Bytes per nanosecond through the area and across; zero: not known.
+    rates: [f64; 2],
+}
+
+impl Pace {
+    /// The way for a chunk of `len` bytes.
+    pub fn choose(&mut self, len: u64) -> Way {
+        let [area, across] = self.rates;
+        let better = if across > area { Way::Across } else { Way::Area };
+        if len < LEAST {
+            return better;
+        }
+        self.count = self.count.wrapping_add(1);
+        match self.count {
+            count if count < TRIALS => {
+                if count % 2 == 0 {
+                    Way::Across
+                } else {
+                    Way::Area
+                }
+            }
+            count if count % AGAIN == 0 => {
+                if better == Way::Area {
+                    Way::Across
+                } else {
+                    Way::Area
+                }
+            }
+            _ => better,
+        }
+    }
+
+    /// A chunk of `len` bytes went this way, from `begun` until now.
+    pub fn learn(&mut self, way: Way, len: u64, begun: Instant) {
+        self.note(way, len, begun.elapsed().as_nanos() as f64);
+    }
+
+    fn note(&mut self, way: Way, len: u64, ns: f64) {
+        let known = &mut self.rates[way as usize];
+        let rate = len as f64 / ns.max(1.0);
+        if len < LEAST || rate * LATE < *known {
+            return;
+        }
+        *known = if *known == 0.0 { rate } else { *known + (rate - *known) / 4.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ways of a hundred chunks, when each way has this rate.
+    fn ways(pace: &mut Pace, area: f64, across: f64) -> usize {
+        let len = 1 << 20;
+        let one = |_| {
+            let way = pace.choose(len);
+            let rate = if way == Way::Area { area } else { across };
+            pace.note(way, len, len as f64 / rate);
+            way
+        };
+        (0..1000).map(one).filter(|way| *way == Way::Across).count()
+    }
+
+    #[test]
+    fn the_faster_way_is_found_and_found_again_when_it_changes() {
+        let mut pace = Pace::default();
+        assert!(ways(&mut pace, 20.0, 10.0) < 20);
+        assert!(ways(&mut pace, 10.0, 20.0) > 500);
+        assert!(ways(&mut Pace::default(), 10.0, 20.0) > 980);
+    }
+
+    #[test]
+    fn a_peer_who_comes_late_says_nothing_about_the_way() {
+        let mut pace = Pace::default();
+        ways(&mut pace, 20.0, 10.0);
+        pace.note(Way::Area, 1 << 20, 1e9);
+        assert_eq!(pace.choose(1 << 20), Way::Area);
+    }
+}

@@ -1,0 +1,222 @@
+//! A peer that breaks the rules in the shared memory, and one that comes in other ways than it should.
+
+use super::cell::{self, Chunk, Part};
+use super::claim::{self, Round};
+use super::layout::AREA;
+use super::{ShmConfig, ShmRail};
+use crate::conformance::memory::Memory;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Order};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+fn rail(rank: u32, secret: [u8; 32]) -> ShmRail {
+    let bound = Duration::from_millis(300);
+    ShmRail::open(ShmConfig { bound, ..ShmConfig::new(PeerId(rank), 0, secret) }).expect("a rail opens")
+}
+
+/// Polls both until the first says something of this kind.
+fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'_>) -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        let mut found = None;
+        rails[0].poll(&mut |event| found = found.take().or_else(|| wanted(&event)));
+        if let Some(found) = found {
+            return found;
+        }
+        rails[1].poll(&mut |_| ());
+        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+    }
+}
+
+fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
+    let mut rails = [rail(0, secrets[0]), rail(1, secrets[1])];
+    let addresses = [rails[0].address(), rails[1].address()];
+    for (rank, rail) in rails.iter_mut().enumerate() {
+        assert!(rail.know(PeerId(1 - rank as u32), 0, &addresses[1 - rank]));
+    }
+    rails[0].post(Order::Connect { to: PeerId(1) });
+    rails
+}
+
+fn connected() -> [ShmRail; 2] {
+    let mut rails = introduced([[5; 32]; 2]);
+    until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
+    while rails[1].peers.link(PeerId(0)).is_none() {
+        rails[1].poll(&mut |_| ());
+    }
+    rails
+}
+
+fn lost(event: &Event<'_>) -> Option<String> {
+    match event {
+        Event::Lost { why, .. } => Some(why.clone()),
+        Event::Arrived { .. } | Event::Landed { .. } => panic!("taken: {event:?}"),
+        _ => None,
+    }
+}
+
+/// What rank 0 says when rank 1 writes this cell.
+fn after(kind: u8, value: u32, content: &[u8]) -> String {
+    let mut rails = connected();
+    let memory = Memory::zeroed(8192);
+    let key = rails[0].open(LandingId(7), PeerId(1), memory.segments());
+    assert_eq!(key, Key(1), "the first key");
+    rails[1].peers.link_mut(PeerId(0)).expect("a link").push(kind, value, content);
+    let why = until(&mut rails, lost);
+    assert!(memory.bytes().iter().all(|byte| *byte == 0), "the landing is untouched");
+    why
+}
+
+const CHUNK: Chunk = Chunk {
+    number: 0,
+    ack: 7,
+    landing: LandingId(7),
+    key: Key(1),
+    offset: 0,
+    len: 4096,
+    address: 0,
+    pieces: 1,
+};
+
+#[test]
+fn impossible_cells_end_the_link_and_touch_nothing() {
+    let outside = Part { start: AREA - 1, chunk: 0, at: 0 };
+    let cells: [(u8, u32, &[u8]); 9] = [
+        (0, 0, &[]),
+        (9, 0, &[]),
+        (cell::PACKET, 57, &[0; 56]),
+        (cell::FAR_PACKET, 100, &AREA.to_le_bytes()),
+        (cell::FAR_PACKET, super::PACKET as u32 + 1, &0u32.to_le_bytes()),
+        (cell::CHUNK, 0, &Chunk { offset: u64::MAX, ..CHUNK }.encode()),
+        (cell::CHUNK, 0, &Chunk { len: u64::MAX >> 1, ..CHUNK }.encode()),
+        (cell::PART, 100, &outside.encode()),
+        (cell::PART, 100, &Part { start: 0, ..outside }.encode()),
+    ];
+    for (kind, value, content) in cells {
+        let why = after(kind, value, content);
+        assert!(why.contains("peer 1 broke the protocol"), "{kind} {value}: {why}");
+    }
+}
+
+#[test]
+fn a_chunk_past_the_end_of_its_landing_ends_the_link() {
+    for chunk in [Chunk { offset: 8000, ..CHUNK }, Chunk { len: 8193, ..CHUNK }] {
+        let why = after(cell::CHUNK, 0, &chunk.encode());
+        assert!(why.contains("past the end of its landing"), "{why}");
+    }
+}
+
+#[test]
+fn a_chunk_at_addresses_that_are_not_there_ends_the_link() {
+    let mut rails = connected();
+    let memory = Memory::zeroed(8192);
+    rails[0].open(LandingId(7), PeerId(1), memory.segments());
+    let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
+    let (segment, end) = (&link.shared.segment, link.shared.end);
+    claim::begin(segment.word(end.claim(0)), Round::of(0), CHUNK.len);
+    link.push(cell::CHUNK, 0, &Chunk { address: 4096, ..CHUNK }.encode());
+    let why = until(&mut rails, lost);
+    assert!(why.contains("cannot be read from"), "{why}");
+}
+
+#[test]
+fn impossible_acknowledgements_end_the_link() {
+    let mut rails = connected();
+    let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
+    link.shared.segment.word(link.shared.end.taken()).store(1 << 20, Ordering::Release);
+    // So many that the other side has to ask what was taken.
+    for number in 0..300 {
+        let packet = nmad_engine::packet::Packet { bytes: vec![0; 20], in_place: Vec::new() };
+        rails[0].post(Order::Packet { to: PeerId(1), number, packet });
+    }
+    let why = until(&mut rails, lost);
+    assert!(why.contains("took cells that were not there"), "{why}");
+}
+
+#[test]
+fn another_secret_is_refused() {
+    let mut rails = introduced([[5; 32], [6; 32]]);
+    let why = until(&mut rails, lost);
+    assert!(why.contains("peer 1") && why.contains("secret"), "{why}");
+}
+
+#[test]
+fn a_peer_that_is_gone_is_told_as_such() {
+    let mut rails = introduced([[5; 32]; 2]);
+    rails[1] = rail(1, [5; 32]);
+    let why = until(&mut rails, lost);
+    assert!(why.contains("nobody listens") || why.contains("answer"), "{why}");
+}
+
+#[test]
+fn strangers_that_say_nothing_keep_nobody_out() {
+    let mut rails = [rail(0, [5; 32]), rail(1, [5; 32])];
+    let name = rails[0].address();
+    let name = name.rsplit('/').next().expect("a name").as_bytes().to_vec();
+    let knock = || {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        let fd = fd.expect("a socket");
+        let at = SocketAddrUnix::new_abstract_name(&name).expect("a name");
+        rustix::net::connect(&fd, &at).expect("the rail listens");
+        fd
+    };
+    let silent: Vec<_> = (0..300).map(|_| knock()).collect();
+    let rude: Vec<_> = (0..10).map(|_| knock()).collect();
+    for fd in &rude {
+        rustix::io::write(fd, b"GET / HTTP/1.0\r\n\r\n").expect("a few bytes");
+    }
+    let addresses = [rails[0].address(), rails[1].address()];
+    assert!(rails[0].know(PeerId(1), 0, &addresses[1]) && rails[1].know(PeerId(0), 0, &addresses[0]));
+    let begun = Instant::now();
+    rails[1].config.bound = Duration::from_secs(5);
+    rails[1].post(Order::Connect { to: PeerId(0) });
+    until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    drop(silent);
+}
+
+#[test]
+fn addresses_of_other_machines_are_not_reached() {
+    let mut rail = rail(0, [5; 32]);
+    for address in ["10.0.0.1/24:500", "@elsewhere.1/nmad-00", ""] {
+        assert!(!rail.know(PeerId(1), 0, address), "{address}");
+    }
+}
+
+/// A chunk of 4 MiB from rank 1 to a landing of rank 0, after which one of the two looks no more.
+fn alone(looks: usize) {
+    let mut rails = connected();
+    let (source, target) = (Memory::pattern(4 << 20, 3), Memory::zeroed(4 << 20));
+    let key = rails[0].open(LandingId(7), PeerId(1), target.segments());
+    let (to, landing, from) = (PeerId(0), LandingId(7), source.segments());
+    rails[1].post(Order::Chunk { to, number: 0, ack: 7, landing, key, offset: 0, from });
+    let begun = Instant::now();
+    let mut done = false;
+    while !done {
+        rails[looks].poll(&mut |event| match event {
+            Event::Landed { kept, .. } => done = kept,
+            Event::Sent { .. } => done = true,
+            Event::Lost { why, .. } => panic!("{why}"),
+            _ => {}
+        });
+        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+    }
+    if looks == 1 {
+        // What had gone into the area before is for the receiver to take.
+        until(&mut rails, |event| matches!(event, Event::Landed { .. }).then_some(()));
+    }
+    assert!(source.bytes() == target.bytes());
+}
+
+#[test]
+fn a_receiver_alone_takes_a_chunk() {
+    alone(0);
+}
+
+#[test]
+fn a_sender_alone_brings_a_chunk() {
+    alone(1);
+}

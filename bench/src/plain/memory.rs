@@ -1,5 +1,5 @@
-//! What bare shared memory reaches between two processes of a node: a line that goes back and forth, a ring of
-//! lines, and one process that reads the other's memory. The only `unsafe` of the yardsticks.
+//! What bare shared memory reaches between two processes of a node: a line that goes back and forth, a
+//! ring of lines, and one process that reads the other's memory. The only `unsafe` of the yardsticks.
 //!
 //! One side [`Memory::offer`]s memory and tells the other the text by which to [`Memory::join`] it. Both
 //! then call the same function with the same arguments; the one that offered is the active one.
@@ -64,8 +64,8 @@ impl Memory {
         Ok(Memory { base: map(&file)?, side: 1, count: [0; 2], _kept: None })
     }
 
-    /// Sends `buffer` back and forth `rounds` times. What fits travels in one line with the word that tells that
-    /// it is there; what is longer is copied in and out.
+    /// Sends `buffer` back and forth `rounds` times. What fits travels in one line with the word that
+    /// tells that it is there; what is longer is copied in and out.
     ///
     /// # Errors
     /// The other side does not answer within 20 s.
@@ -82,8 +82,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Sends `rounds` windows of as many messages as `buffer` has pieces of `len` bytes, at most 56, through a
-    /// ring of lines; an answer after each.
+    /// Sends `rounds` windows of as many messages as `buffer` has pieces of `len` bytes, at most 56,
+    /// through a ring of lines; an answer after each.
     ///
     /// # Errors
     /// The other side does not answer within 20 s.

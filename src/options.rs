@@ -4,14 +4,14 @@
 //! | key of the file | environment | meaning |
 //! |---|---|---|
 //! | `strategy` | `NMAD_STRATEGY` | what decides which rail carries what |
-//! | `rails` | `NMAD_RAILS` | interfaces to use, each with its bandwidth if wanted: `eth0,eth1=2.8gbit`; `shm` is shared memory |
+//! | `rails` | `NMAD_RAILS` | interfaces to use, with a bandwidth if wanted: `eth0,eth1=2.8gbit`, `shm` |
 //! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
 //! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
 //! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
 //! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
-//! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process of a node |
+//! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
 //! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |
 //! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
 

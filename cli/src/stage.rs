@@ -48,7 +48,7 @@ impl Stage {
         match Testbed::build(&Spec::new(2, rails.to_vec())) {
             Ok(testbed) => Stage { ground: Ground::Built(testbed), rails: rails.to_vec() },
             Err(error) => {
-                eprintln!("nmad: {error}; both ranks run on this host instead, over its loopback interface");
+                eprintln!("nmad: {error}; both ranks run on this host instead");
                 Stage::here(rails)
             }
         }

@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::Case;
+use crate::{Case, node};
 use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 const UNEQUAL: &[Rate] = &[Rate::Limited(4_000_000_000), Rate::Limited(2_800_000_000)];
 const ONE: &[Rate] = &[Rate::Unlimited];
 const KILLED: i32 = 128 + 9;
+
+/// Nobody copies straight from process to process.
+const DIRECTLY_NOT: &[(&str, &str)] = &[("NMAD_CROSS_MEMORY", "off")];
 
 /// A case on this host that ends well.
 const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
@@ -45,13 +48,35 @@ pub const ALL: &[Case] = &[
         env: &[("NMAD_FEED", "backlog:4096")],
         ..here("a backlog is released", 2, no_wait)
     },
+    Case { rails: ONE, ..here("shared memory inside hosts and tcp between them", 4, node::mixed) },
+    here("every size between two ranks of a node", 2, node::over_memory),
+    Case { env: DIRECTLY_NOT, ..here("every size without cross-memory access", 2, node::over_memory) },
+    here("every size across user namespaces", 2, node::other_namespace),
+    Case {
+        env: &[("NMAD_RAILS", "lo")],
+        ..here("every size over the loopback interface", 2, node::over_loopback_interface)
+    },
+    Case { env: DIRECTLY_NOT, ..here("more ranks than cores, without cross-memory access", 8, all_to_all) },
+    here("a receiver alone copies while the sender computes", 2, node::sender_computes),
+    here("a sender alone copies while the receiver computes", 2, node::receiver_computes),
+    Case { env: DIRECTLY_NOT, ..here("progress without either calling", 2, node::receiver_computes) },
+    Case { code: KILLED, ..here("a killed peer of the node is an error within 5 s", 2, peer_killed) },
+    Case {
+        code: KILLED,
+        ..here(
+            "a peer of the node killed in the middle is an error within 5 s",
+            2,
+            node::killed_in_the_middle,
+        )
+    },
+    here("a wrong secret is refused inside a node", 2, wrong_secret),
 ];
 
-fn open() -> Session {
+pub fn open() -> Session {
     Session::open().unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn pattern(len: usize, seed: usize) -> Vec<u8> {
+pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()
 }
 
@@ -272,7 +297,7 @@ fn peer_killed() {
 }
 
 /// The launcher ends the rest of a job when a rank dies; this rank wants to see it first.
-fn ignore_termination() {
+pub fn ignore_termination() {
     let set = signal_hook::flag::register(signal_hook::consts::SIGTERM, Default::default());
     set.expect("the signal may be caught");
 }

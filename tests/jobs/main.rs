@@ -5,6 +5,7 @@
 //! the job must end.
 
 mod cases;
+mod node;
 
 use nmad_launch::{ExitReport, Host, Job, Placement};
 use nmad_testbed::{Rate, Spec, Testbed};

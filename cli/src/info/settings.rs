@@ -48,7 +48,7 @@ pub(super) fn of(options: &Options) -> Vec<Setting> {
         rails.collect::<Vec<_>>().join(",")
     });
     let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
-    let values: [(&'static str, (Option<String>, String)); 9] = [
+    let values: [(&'static str, (Option<String>, String)); 10] = [
         ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
         ("rails", (rails, "all interfaces that lead to a peer".into())),
         ("throttle", ((!throttle.is_empty()).then(|| throttle.join(",")), "none".into())),
@@ -57,6 +57,7 @@ pub(super) fn of(options: &Options) -> Vec<Setting> {
         ("in_place_min", measured(options.in_place_min, Config::IN_PLACE_MIN)),
         ("credit", bytes(options.credit, defaults.credit)),
         ("chunk", bytes(options.chunk, defaults.chunk)),
+        ("cross_memory", (options.cross_memory.map(|on| if on { "on" } else { "off" }.into()), "on".into())),
         ("trace", (options.trace.as_ref().map(|path| path.display().to_string()), "none".into())),
     ];
     values.into_iter().map(|(key, (set, default))| setting(key, set, default)).collect()

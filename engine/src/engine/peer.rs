@@ -217,7 +217,8 @@ impl Peer {
         &mut self.orphans[index]
     }
 
-    /// The rail that the application wishes, or the one that is measured, if it may still carry something to this peer.
+    /// The rail that the application wishes, or the one that is measured, if it may still carry something to
+    /// this peer.
     #[inline]
     pub(super) fn wished(&self, rail: Option<RailId>) -> Option<RailId> {
         rail.or(self.only).filter(|&rail| self.link(rail).is_some_and(|link| link.state != State::Dead))

@@ -21,8 +21,8 @@
 //! neighbours. **Noise** on shared machines adds time, in bursts, so each point is visited in several rounds
 //! far apart, each visit gives the median of its repetitions, and the smallest of these medians counts:
 //! a disturbance has to hit every round to be believed. Points whose two best rounds disagree by more than
-//! the tolerance are visited again while the budget lasts. **Time** is bounded: repetitions and the longest size
-//! follow from what the shorter sizes took, and when the budget is spent the plan ends with what it has.
+//! the tolerance are visited again while the budget lasts. **Time** is bounded: repetitions and the longest
+//! size follow from what the shorter sizes took, and when the budget is spent the plan ends with what it has.
 
 use super::curve::Curve;
 use super::measured::{Profile, Provenance, TooFew};

@@ -90,6 +90,17 @@ fn thresholds_are_where_the_methods_cross() {
     assert_eq!(profile.hand_off_ns(), Some(180));
 }
 
+/// A card that needs 6 us before the first byte of a large transfer moves needs them for every body.
+#[test]
+fn what_a_rail_needs_to_start_a_large_transfer_is_no_handshake() {
+    let sample = |len, ns| Sample { len, ns, low_ns: ns, high_ns: ns, count: 1 };
+    let eager = [8, 4096].map(|len| (Method::Copy, sample(len, 1_000 + len)));
+    let large = [64, 1 << 20].map(|len| (Method::Rendezvous, sample(len, 2 * 1_000 + 7_000 + len)));
+    let profile = Profile::new(Provenance::default(), eager.into_iter().chain(large)).unwrap();
+    assert!(profile.body().ns(64).abs_diff(7_064) < 50, "{}", profile.body().ns(64));
+    assert!(profile.body().ns(1 << 20).abs_diff(7_000 + (1 << 20)) < 50);
+}
+
 #[test]
 fn a_body_is_a_rendezvous_without_its_handshake() {
     let profile = Profile::new(provenance(), samples()).unwrap();

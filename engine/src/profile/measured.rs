@@ -160,12 +160,16 @@ impl Profile {
     }
 }
 
-/// The times of bodies: rendezvous without what the handshake costs, which the shortest rendezvous shows in
-/// comparison with an eager message of that size. Below that, and without rendezvous, the eager times.
+/// The times of bodies: rendezvous without what the handshake costs. That is two short messages, or less if
+/// the shortest rendezvous takes less than that beyond an eager message of its size; what it takes more is
+/// the rail's own start of a large transfer (registration, a handshake inside the driver). Below the
+/// shortest rendezvous, and without any, the eager times.
 fn body(eager: &[(u64, u64)], rendezvous: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let Some(&(shortest, whole)) = rendezvous.first() else { return eager.to_vec() };
-    let bare = Curve::through(eager.iter().copied()).map_or(whole, |curve| curve.ns(shortest));
-    let handshake = whole.saturating_sub(bare);
+    let eager_curve = Curve::through(eager.iter().copied());
+    let bare = eager_curve.as_ref().map_or(whole, |curve| curve.ns(shortest));
+    let short = eager_curve.as_ref().map_or(u64::MAX, |curve| curve.start_ns());
+    let handshake = whole.saturating_sub(bare).min(short.saturating_mul(2));
     let short = eager.iter().copied().filter(|&(len, _)| len < shortest);
     let long = rendezvous.iter().map(|&(len, ns)| (len, ns.saturating_sub(handshake).max(1)));
     short.chain(long).collect()

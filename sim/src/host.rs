@@ -15,15 +15,10 @@ use nmad_engine::{
 };
 use std::collections::BTreeMap;
 
-/// What a call into the library costs the core besides what the rails charge.
-const CALL_NS: u64 = 60;
 /// The progress manager looks after an engine at least this often (DESIGN section 3).
 const TICK_NS: u64 = 1_000_000;
 /// Turns in a row after which other hosts get their chance.
 const TURNS_MAX: usize = 200;
-
-/// How old the time may be that the pump is told.
-const STALE_NS: u64 = 2_000;
 
 /// What the application is doing.
 #[derive(Debug)]
@@ -61,12 +56,20 @@ pub struct Host {
     spin_ns: u64,
     /// The time that the pump was told last.
     told_ns: u64,
+    /// See [`crate::Scenario::holds_back`].
+    holds_back: bool,
     scratch: Vec<u8>,
 }
 
 impl Host {
     /// A host whose application has not begun.
-    pub fn new(id: usize, engine: Engine, rails: Vec<Box<dyn Driver>>, network: Shared) -> Host {
+    pub fn new(
+        id: usize,
+        engine: Engine,
+        rails: Vec<Box<dyn Driver>>,
+        network: Shared,
+        holds_back: bool,
+    ) -> Host {
         Host {
             id,
             engine,
@@ -81,6 +84,7 @@ impl Host {
             unpackings: BTreeMap::new(),
             spin_ns: 1_000,
             told_ns: 0,
+            holds_back,
             scratch: Vec::new(),
         }
     }
@@ -131,8 +135,11 @@ impl Host {
 
     /// The time as the pump is told: on every other host a little old, as a real caller's may be.
     fn told_time(&mut self) -> Instant {
-        let local = lock(&self.network).local_ns(self.id);
-        let old = if self.id % 2 == 1 { STALE_NS } else { 0 };
+        let (local, stale_ns) = {
+            let network = lock(&self.network);
+            (network.local_ns(self.id), network.machine.stale_ns)
+        };
+        let old = if self.id % 2 == 1 { stale_ns } else { 0 };
         self.told_ns = self.told_ns.max(local.saturating_sub(old));
         Instant::from_ns(self.told_ns)
     }
@@ -207,7 +214,7 @@ impl Host {
         Ok(Mode::Ready)
     }
 
-    /// Submits a request and pushes, as the library does.
+    /// Submits a request and pushes, as the library does, unless it expects a waiting call at once.
     fn post(&mut self, op: Op, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
         let ask = &plan.asks[op];
         let len = plan.len(op);
@@ -222,12 +229,16 @@ impl Host {
         self.ops.insert(request, op);
         let submitted = {
             let mut network = lock(&self.network);
-            network.work(self.id, CALL_NS);
+            let call_ns = network.machine.call_ns;
+            network.work(self.id, call_ns);
             network.local_ns(self.id)
         };
         let entry = Entry { host: self.id, what, buffer, len, submitted, ended: None, partner: None };
         self.note(&[21, op as u64, len], || format!("op {op}: {entry}"));
         oracle.ledger.enter(request, entry)?;
+        if self.holds_back {
+            return Ok(());
+        }
         let (now, mut clock) = (self.told_time(), self.clock());
         pump::push(&mut self.engine, &mut self.rails, now, &mut clock, false);
         Ok(())

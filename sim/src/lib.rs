@@ -13,6 +13,7 @@ pub mod canary;
 pub mod cli;
 pub mod faults;
 pub mod host;
+pub mod machine;
 pub mod model;
 pub mod network;
 pub mod oracle;

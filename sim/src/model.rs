@@ -1,10 +1,44 @@
 //! What a network costs: models that stand in for hardware.
 //!
 //! A model answers for one kind of network how long the wire, the DMA engine and the caller's core take
-//! for a number of bytes. It knows nothing of hosts, links or packets.
+//! for a number of bytes. It knows nothing of links or packets, and of hosts only that they copy: how fast is
+//! the business of a [`crate::machine::Machine`].
 
 use nmad_engine::transfer::driver::Limits;
 use std::fmt::Debug;
+
+/// What is given to a rail at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Bytes, headers included.
+    pub len: u64,
+    /// Pieces of user memory that a packet leaves in place.
+    pub pieces: usize,
+    /// Part of a large message for a landing, not a packet.
+    pub chunk: bool,
+}
+
+/// What giving it costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Posting {
+    /// Time of the sender's core: the call, and with PIO every byte.
+    pub core_ns: u64,
+    /// Bytes that the sender's core copies for the interface, at the speed of its machine.
+    pub copied: u64,
+    /// The core itself writes the bytes to the interface: they are on their way while it does.
+    pub by_core: bool,
+    /// Time from the end of the core's part until the first byte moves: fetching, handshakes of the driver.
+    pub setup_ns: u64,
+}
+
+/// What taking from the rail costs the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taking {
+    /// Time of the receiver's core.
+    pub core_ns: u64,
+    /// Bytes that it copies for the interface, at the speed of its machine.
+    pub copied: u64,
+}
 
 /// The cost of one kind of network; all times in nanoseconds.
 pub trait Model: Debug + Send + Sync {
@@ -14,11 +48,27 @@ pub trait Model: Debug + Send + Sync {
     fn latency_ns(&self) -> u64;
     /// Time for which the wire is busy with `len` bytes.
     fn wire_ns(&self, len: u64) -> u64;
-    /// Time of the sender's core for giving `len` bytes to the rail: all of them below the PIO size, a
-    /// descriptor above it.
-    fn post_ns(&self, len: u64) -> u64;
-    /// Time of the receiver's core for taking `len` bytes from the rail.
-    fn poll_ns(&self, len: u64) -> u64;
+    /// What it costs to give this to the rail.
+    fn post(&self, load: &Load) -> Posting;
+    /// What it costs to take `len` bytes from the rail, which a packet or a chunk brought.
+    fn take(&self, len: u64, chunk: bool) -> Taking;
+    /// Time of the core for looking at an interface that has nothing.
+    fn look_ns(&self) -> u64 {
+        20
+    }
+    /// Time of the core for making memory of `len` bytes reachable.
+    fn open_ns(&self, len: u64) -> u64 {
+        let _ = len;
+        20
+    }
+    /// From the last byte leaving until the rail reports it as sent.
+    fn done_ns(&self) -> u64 {
+        0
+    }
+    /// Time of the interface between two things that it sends.
+    fn gap_ns(&self) -> u64 {
+        0
+    }
     /// What such a rail can do.
     fn limits(&self) -> Limits;
     /// Bytes that the rail swallows before they are on the wire and already reports as sent, as a kernel
@@ -67,7 +117,8 @@ pub struct Line {
     pub lossy: bool,
 }
 
-fn time(len: u64, bandwidth: u64) -> u64 {
+/// Nanoseconds for `len` bytes at so many bytes per second; none if the bandwidth is zero.
+pub fn time(len: u64, bandwidth: u64) -> u64 {
     (u128::from(len) * 1_000_000_000).checked_div(u128::from(bandwidth)).unwrap_or(0) as u64
 }
 
@@ -84,12 +135,14 @@ impl Model for Line {
         time(len, self.bandwidth)
     }
 
-    fn post_ns(&self, len: u64) -> u64 {
-        self.post_ns + if len <= self.pio_max { time(len, self.pio_bandwidth) } else { 0 }
+    fn post(&self, load: &Load) -> Posting {
+        let bytes_ns = if load.len <= self.pio_max { time(load.len, self.pio_bandwidth) } else { 0 };
+        Posting { core_ns: self.post_ns + bytes_ns, ..Posting::default() }
     }
 
-    fn poll_ns(&self, len: u64) -> u64 {
-        self.poll_ns + time(len, self.copy_bandwidth)
+    fn take(&self, len: u64, chunk: bool) -> Taking {
+        let by_core = if chunk && self.remote_write { 0 } else { len };
+        Taking { core_ns: self.poll_ns + time(by_core, self.copy_bandwidth), copied: 0 }
     }
 
     fn limits(&self) -> Limits {

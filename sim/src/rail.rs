@@ -21,9 +21,6 @@ pub struct SimRail {
     held: BTreeMap<usize, VecDeque<Inbound>>,
 }
 
-/// Time of the core for looking at an interface that has nothing, and for opening a landing.
-const LOOK_NS: u64 = 20;
-
 impl SimRail {
     /// The port of `host` on `fabric`.
     pub fn new(network: &Shared, fabric: usize, host: usize) -> SimRail {
@@ -49,7 +46,7 @@ impl Driver for SimRail {
 
     fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> LandingKey {
         let mut network = lock(&self.network);
-        network.work(self.host, LOOK_NS);
+        network.work(self.host, self.model.open_ns(into.len()));
         let key = network.open((self.fabric, self.host), landing, from, into);
         if key.is_none() {
             let text = format!("h{} opened landing {:#x} twice on net{}", self.host, landing.0, self.fabric);
@@ -94,7 +91,7 @@ impl Driver for SimRail {
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let count = {
             let mut network = lock(&self.network);
-            network.work(self.host, LOOK_NS);
+            network.work(self.host, self.model.look_ns());
             network.inbound(self.fabric, self.host)
         };
         for _ in 0..count {
@@ -140,12 +137,13 @@ impl SimRail {
                 report(Event::Up { peer: PeerId(peer as u32), remote });
             }
             Inbound::Packet { from, bytes } => {
-                self.work(self.model.poll_ns(bytes.len() as u64));
+                let taking = self.model.take(bytes.len() as u64, false);
+                lock(&self.network).take_packet(self.host, taking, &bytes);
                 report(Event::Arrived { from: PeerId(from as u32), packet: &bytes });
             }
             Inbound::Chunk { from, head, written, .. } => {
-                let by_core = if self.model.remote_write() { 0 } else { head.len };
-                self.work(self.model.poll_ns(by_core));
+                let taking = self.model.take(head.len, true);
+                lock(&self.network).take(self.host, taking);
                 report(Event::Landed {
                     from: PeerId(from as u32),
                     number: head.number,
@@ -164,10 +162,6 @@ impl SimRail {
                 report(Event::Lost { peer: PeerId(peer as u32), why, unsent });
             }
         }
-    }
-
-    fn work(&self, ns: u64) {
-        lock(&self.network).work(self.host, ns);
     }
 
     fn tell(&self, peer: usize, standing: Standing) {

@@ -3,11 +3,14 @@
 
 use crate::canary::Canary;
 use crate::faults::{Broken, Faults, Strike};
-use crate::model::{KINDS, LOSSY, Line, Model};
+use crate::machine::Machine;
+use crate::model::{KINDS, LOSSY, Model};
 use crate::rng::Rng;
 use nmad_engine::packet::PeerId;
+use nmad_engine::profile::measured::Profile;
 use nmad_engine::{Config, Feed, Registry};
 use std::fmt;
+use std::sync::Arc;
 
 /// Longest message of any workload, in bytes.
 pub const LEN_MAX: u64 = 4 << 20;
@@ -33,7 +36,14 @@ pub struct Scenario {
     /// Where chance comes from.
     pub seed: u64,
     /// The networks, and how unreliable each is.
-    pub fabrics: Vec<(Line, Faults)>,
+    pub fabrics: Vec<(Arc<dyn Model>, Faults)>,
+    /// What its hosts cost.
+    pub machine: Machine,
+    /// A burst of submissions waits for the call that waits, as in the library when the bursts before it each
+    /// ended with one (`progress/src/burst.rs`).
+    pub holds_back: bool,
+    /// What the rails on each network were measured to do; missing or none: only nominal figures are known.
+    pub profiles: Vec<Option<Arc<Profile>>>,
     /// For each host the networks that its rails are on, in the order of its own numbers.
     pub rails: Vec<Vec<usize>>,
     /// How the engine of each host is configured.
@@ -50,17 +60,31 @@ impl Scenario {
         let mut rng = Rng::of(seed, 1);
         let hosts = options.hosts.unwrap_or_else(|| *rng.pick(&[2, 2, 2, 3, 3, 4, 5]));
         let count = *rng.pick(&[1, 2, 2, 2, 3, 3, 4]);
-        let fabrics: Vec<(Line, Faults)> = (0..count)
+        let fabrics: Vec<(Arc<dyn Model>, Faults)> = (0..count)
             .map(|_| {
                 let model = if rng.percent(15) { LOSSY } else { rng.pick(&KINDS).clone() };
-                let faults = Faults::draw(model.limits().lossy, &mut rng);
+                let faults = Faults::draw(model.lossy, &mut rng);
+                let model: Arc<dyn Model> = Arc::new(model);
                 (model, if options.no_faults { Faults::default() } else { faults })
             })
             .collect();
         let rails = (0..hosts).map(|_| draw_rails(count, &mut rng)).collect();
         let configs = (0..hosts).map(|host| draw_config(host, options, &mut rng)).collect();
         let corrupts = options.canary == Some(Canary::Corrupts);
-        let mut scenario = Scenario { seed, fabrics, rails, configs, strikes: Vec::new(), corrupts };
+        // Chance of its own, so that what was drawn before these were known stays as it was.
+        let mut hosts_rng = Rng::of(seed, 3);
+        let bus = hosts_rng.percent(20).then(|| hosts_rng.range(100_000_000, 4_000_000_000));
+        let mut scenario = Scenario {
+            seed,
+            fabrics,
+            machine: Machine { bus, ..Machine::default() },
+            holds_back: hosts_rng.percent(10),
+            profiles: Vec::new(),
+            rails,
+            configs,
+            strikes: Vec::new(),
+            corrupts,
+        };
         let strikes = Strike::draw(hosts, count, &mut rng);
         if !options.no_faults {
             scenario.strikes = strikes;
@@ -140,9 +164,16 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}: {} hosts, {} networks", self.seed, self.hosts(), self.fabrics.len())?;
         for (number, (model, faults)) in self.fabrics.iter().enumerate() {
-            let kind = if model.lossy { "datagrams" } else { "reliable" };
-            let (us, mb) = (model.latency_ns / 1000, model.bandwidth / 1_000_000);
-            writeln!(f, "  net{number} {:<9} {us:>3} us {mb:>6} MB/s {kind}; {faults}", model.name)?;
+            let limits = model.limits();
+            let kind = if limits.lossy { "datagrams" } else { "reliable" };
+            let (us, mb) = (limits.latency_ns / 1000, limits.bandwidth / 1_000_000);
+            writeln!(f, "  net{number} {:<9} {us:>3} us {mb:>6} MB/s {kind}; {faults}", model.name())?;
+        }
+        if let Some(bus) = self.machine.bus {
+            writeln!(f, "  every host has an I/O bus of {} MB/s", bus / 1_000_000)?;
+        }
+        if self.holds_back {
+            writeln!(f, "  submissions wait for a call that waits")?;
         }
         for (host, (rails, config)) in self.rails.iter().zip(&self.configs).enumerate() {
             let rails: Vec<String> =

@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::network::{Fabric, Happening, Key, Network, Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::{DeliveryOracle, Fates};
+use crate::oracle::ledger::Ledger;
 use crate::oracle::liveness::{self, LivenessOracle};
 use crate::oracle::order;
 use crate::rail::SimRail;
@@ -51,8 +52,9 @@ impl World {
     pub fn new(scenario: Scenario, plan: Plan, explain: bool) -> World {
         let fabrics = scenario.fabrics.iter();
         let fabrics =
-            fabrics.map(|(line, faults)| Fabric { model: Arc::new(line.clone()), faults: *faults }).collect();
+            fabrics.map(|(model, faults)| Fabric { model: model.clone(), faults: *faults }).collect();
         let mut network = Network::new(fabrics, &scenario.rails, scenario.seed, explain);
+        network.machine = scenario.machine;
         let budgets = scenario.configs.iter().map(|config| config.credit.max(INITIAL_CREDIT)).collect();
         network.oracle.set_budgets(budgets);
         network.corrupts = scenario.corrupts;
@@ -81,6 +83,16 @@ impl World {
     /// Messages submitted, and their bytes.
     pub fn messages(&self) -> (u64, u64) {
         self.delivery.messages()
+    }
+
+    /// What was submitted, and when it ended.
+    pub fn ledger(&self) -> &Ledger {
+        &self.delivery.ledger
+    }
+
+    /// The engine of a host, for what it has counted.
+    pub fn engine(&self, host: usize) -> &Engine {
+        &self.hosts[host].engine
     }
 
     /// Runs to the end.
@@ -115,6 +127,9 @@ impl World {
                 return self.wake(host);
             }
             Happening::Depart(id) => network.depart(now, id),
+            Happening::Done(key, sent) => network.done(now, key, *sent),
+            Happening::Begin(fabric, host) => network.begin(now, fabric, host),
+            Happening::Drained(id) => network.drained(now, id),
             Happening::Reach(transit) => network.reach(now, transit),
             Happening::Deliver(transit) => network.deliver(now, transit),
             Happening::Open(key) => network.opened(now, key),
@@ -231,11 +246,14 @@ fn host(scenario: &Scenario, id: usize, network: &Shared) -> Host {
         let rail = SimRail::new(network, fabric, id);
         let number = engine.add_rail(rail.limits());
         rails.push(Box::new(rail));
+        if let Some(Some(profile)) = scenario.profiles.get(fabric) {
+            engine.set_profile(number, None, profile.clone());
+        }
         for peer in (0..scenario.hosts()).filter(|&peer| peer != id) {
             if scenario.rails[peer].contains(&fabric) {
                 engine.add_link(PeerId(peer as u32), number);
             }
         }
     }
-    Host::new(id, engine, rails, network.clone())
+    Host::new(id, engine, rails, network.clone(), scenario.holds_back)
 }

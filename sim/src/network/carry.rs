@@ -15,10 +15,15 @@ pub struct Flight {
     pub(super) key: Key,
     order: Order,
     /// When the last byte is on the wire.
-    end: u64,
+    pub(super) end: u64,
 }
 
 impl Flight {
+    /// Bytes.
+    pub(super) fn len(&self) -> u64 {
+        order_len(&self.order)
+    }
+
     pub(super) fn into_order(self) -> Order {
         self.order
     }
@@ -83,20 +88,25 @@ impl Network {
         let limits = model.limits();
         let waiting = self.side(key).waiting.len();
         self.oracle.posted(key, &order, &limits, waiting);
-        let len = order_len(&order);
-        self.work(key.me, model.post_ns(len));
+        let wire_ns = model.wire_ns(order_len(&order));
+        let ready = self.post(key.me, &*model, &order, wire_ns);
         if self.side(key).standing != Standing::Up {
             return self.refuse(key, order);
         }
         let local = self.local_ns(key.me);
+        let has_bus = self.machine.bus.is_some();
         let port = self.port(key.fabric, key.me);
-        let end = local.max(port.tx_free) + model.wire_ns(len);
-        port.tx_free = end;
         port.outstanding += 1;
+        // Whose bytes wait for a bus ends nobody knows when.
+        let end = if has_bus { u64::MAX } else { ready.max(port.tx_free) + wire_ns };
         let id = self.next_flight;
         self.next_flight += 1;
         self.flights.insert(id, Flight { key, order, end });
         self.side(key).waiting.push_back(id);
+        if has_bus {
+            return self.queue(key.fabric, key.me, id, ready);
+        }
+        self.port(key.fabric, key.me).tx_free = end + model.gap_ns();
         let sent_at = local.max(end.saturating_sub(model.wire_ns(model.swallows())));
         self.agenda.enter(sent_at, Happening::Depart(id));
     }
@@ -137,12 +147,24 @@ impl Network {
             bytes.last_mut().into_iter().for_each(|byte| *byte ^= 1);
         }
         self.departed(now, key, &cargo);
-        self.arrive(now, key.fabric, key.me, sent);
+        match model.done_ns() {
+            0 => self.arrive(now, key.fabric, key.me, sent),
+            done_ns => {
+                self.agenda.enter(now + done_ns, Happening::Done(key, Box::new(sent)));
+            }
+        }
         if dead {
             self.traffic.dropped += 1;
             return;
         }
         self.launch(end.max(now), key, cargo);
+    }
+
+    /// The interface says that an order has left, unless the link was lost meanwhile.
+    pub fn done(&mut self, now: u64, key: Key, sent: Inbound) {
+        if self.side(key).standing == Standing::Up {
+            self.arrive(now, key.fabric, key.me, sent);
+        }
     }
 
     fn departed(&mut self, now: u64, key: Key, cargo: &Cargo) {
@@ -239,6 +261,7 @@ impl Network {
         let inbound = match transit.cargo {
             Cargo::Packet(bytes) => Inbound::Packet { from, bytes },
             Cargo::Chunk(head, bytes) => {
+                self.port(key.fabric, key.peer).landed_at = now;
                 let remote = self.fabrics[key.fabric].model.remote_write();
                 let written = remote.then(|| self.write_chunk(key.fabric, key.peer, from, &head, &bytes));
                 Inbound::Chunk { from, head, bytes, written }
@@ -253,7 +276,7 @@ impl Network {
     }
 }
 
-fn order_len(order: &Order) -> u64 {
+pub(super) fn order_len(order: &Order) -> u64 {
     match order {
         Order::Packet { packet, .. } => packet.len() as u64,
         Order::Chunk { from, .. } => from.len() + nmad_wire::ChunkHeader::LEN as u64,

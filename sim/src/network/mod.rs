@@ -4,7 +4,9 @@
 //! the [`Faults`] of a scenario. It sees bytes and orders, as a driver does, and never a frame except to
 //! explain it. Times are nanoseconds of virtual time.
 
+mod bus;
 mod carry;
+mod expense;
 mod link;
 mod port;
 
@@ -13,10 +15,12 @@ pub use port::Inbound;
 
 use crate::agenda::Agenda;
 use crate::faults::Faults;
+use crate::machine::Machine;
 use crate::model::Model;
 use crate::oracle::wire::WireOracle;
 use crate::rng::Rng;
 use crate::trace::Trace;
+use bus::Buses;
 use carry::Flight;
 use link::Side;
 use port::Port;
@@ -38,6 +42,12 @@ pub enum Happening {
     Wake(usize),
     /// An order leaves the sender's rail.
     Depart(u64),
+    /// A port, by fabric and host, begins with what is first in its queue.
+    Begin(usize, usize),
+    /// The bytes of an order have gone over the bus, unless it was slowed down.
+    Drained(u64),
+    /// An interface reports an order as sent.
+    Done(Key, Box<Inbound>),
     /// A cargo reaches the port of its receiver.
     Reach(Box<carry::Transit>),
     /// A cargo is at the disposal of its receiver.
@@ -104,6 +114,9 @@ pub struct Network {
     pub oracle: WireOracle,
     /// The wires change bytes of chunks now and then.
     pub corrupts: bool,
+    /// What every host costs.
+    pub machine: Machine,
+    buses: Buses,
     fabrics: Vec<Fabric>,
     ports: BTreeMap<(usize, usize), Port>,
     sides: BTreeMap<Key, Side>,
@@ -132,6 +145,8 @@ impl Network {
             doing: vec![Doing::default(); rails.len()],
             oracle: WireOracle::default(),
             corrupts: false,
+            machine: Machine::default(),
+            buses: Buses::default(),
             fabrics,
             ports,
             sides: BTreeMap::new(),

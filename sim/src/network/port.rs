@@ -85,6 +85,10 @@ pub(super) struct Port {
     /// When the sending and the receiving half are free.
     pub(super) tx_free: u64,
     pub(super) rx_free: u64,
+    /// Where machines have a bus: flights that are to leave one after the other, and when each is ready.
+    pub(super) queue: VecDeque<(u64, u64)>,
+    /// When the last chunk was at the disposal of this host.
+    pub(super) landed_at: u64,
     /// Orders posted and not yet reported as sent, over all links.
     pub(super) outstanding: usize,
     landings: BTreeMap<LandingId, Landing>,
@@ -97,6 +101,8 @@ impl Port {
             inbox: VecDeque::new(),
             tx_free: 0,
             rx_free: 0,
+            landed_at: 0,
+            queue: VecDeque::new(),
             outstanding: 0,
             landings: BTreeMap::new(),
         }
@@ -121,6 +127,11 @@ impl super::Network {
     /// Forgets a landing; says whether it was open.
     pub fn close(&mut self, fabric: usize, host: usize, landing: LandingId) -> bool {
         self.port(fabric, host).landings.remove(&landing).is_some()
+    }
+
+    /// When the last chunk was at the disposal of a host.
+    pub fn landed_at(&mut self, fabric: usize, host: usize) -> u64 {
+        self.port(fabric, host).landed_at
     }
 
     /// Landings that are open anywhere on living hosts: fabric, host, landing.

@@ -1,6 +1,7 @@
 //! The command `nmad sim`.
 
 use crate::canary::Canary;
+use crate::golden::show;
 use crate::report::{Report, run_seed};
 use crate::scenario::Options;
 use clap::Args;
@@ -21,7 +22,8 @@ Examples:
   nmad sim --seed 1..200               two hundred runs; exits 1 at the first violation
   nmad sim --seed 137 --explain        the stage and every event of one run
   nmad sim --seed 137 --no-faults      the same, with nothing going wrong
-  nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object")]
+  nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
+  nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
 pub struct Sim {
     /// One seed, or a range A..B with both ends included
     #[arg(long, default_value = "1..200", value_name = "SEED|A..B", value_parser = seeds)]
@@ -44,6 +46,13 @@ pub struct Sim {
     /// Nothing goes wrong: no loss, no delays, no deaths
     #[arg(long)]
     no_faults: bool,
+    /// Instead of seeds: the papers' figures, ours beside theirs; FIGURE is one of `--golden list`
+    #[arg(long, value_name = "FIGURE", num_args = 0..=1, default_missing_value = "",
+        conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "hosts", "no_faults"])]
+    golden: Option<String>,
+    /// Write the figures to sim/golden instead of printing them
+    #[arg(long, requires = "golden")]
+    bless: bool,
 }
 
 fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
@@ -92,6 +101,9 @@ impl Sums {
 impl Sim {
     /// Runs the seeds; failure at the first violation.
     pub fn run(&self) -> ExitCode {
+        if let Some(figure) = &self.golden {
+            return show::run(Some(figure.as_str()).filter(|name| !name.is_empty()), self.bless);
+        }
         let hosts = self.hosts.map(usize::from);
         let (no_faults, canary, explain) = (self.no_faults, self.canary, self.explain);
         let options = Options { hosts, no_faults, canary, strategy: self.strategy.clone(), explain };

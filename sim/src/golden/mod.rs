@@ -1,0 +1,73 @@
+//! The papers' figures as text, made by the real engine and its strategies on models of the papers' hardware.
+//!
+//! Each figure is a function from nothing to text, in virtual time and without chance: the same commit gives
+//! the same text, so a committed text shows every change of behaviour as a difference. It stands on the world
+//! of the simulator like any workload; it knows cards and hosts, never frames.
+
+pub mod card;
+pub mod machines;
+pub mod networks;
+mod overview;
+mod p1;
+mod p2;
+mod p3;
+mod p4;
+pub mod ping_pong;
+pub mod sampling;
+pub mod show;
+pub mod table;
+
+/// One figure, or several that belong together.
+#[derive(Debug, Clone, Copy)]
+pub struct Figure {
+    /// By which it is called, also the name of its file: `p3-8`.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Makes its text.
+    pub make: fn() -> String,
+}
+
+impl Figure {
+    /// Name of its file.
+    pub fn file(&self) -> String {
+        format!("{}.txt", self.name)
+    }
+}
+
+const fn figure(name: &'static str, title: &'static str, make: fn() -> String) -> Figure {
+    Figure { name, title, make }
+}
+
+/// All figures, in the order of the papers.
+pub const FIGURES: &[Figure] = &[
+    figure("networks", "the models and where their numbers come from", overview::networks),
+    figure("p1-2", "overhead of the engine, single messages", p1::overhead),
+    figure("p1-3", "8 and 16 messages on communicators of their own", p1::aggregation),
+    figure("p1-4", "indexed datatype of 64 B and 256 KB blocks", p1::datatype),
+    figure("p2-2", "Myri-10G, one, two and four segments", p2::raw_mx),
+    figure("p2-3", "Quadrics, one, two and four segments", p2::raw_elan),
+    figure("p2-4", "greedy balancing, two segments", p2::greedy_two),
+    figure("p2-5", "greedy balancing, four segments", p2::greedy_four),
+    figure("p2-6", "small messages joined on the fastest card", p2::fastest),
+    figure("p2-7", "packet stripping by sampled ratios", p2::stripping),
+    figure("p3-3", "eager packets over one network or two", p3::eager_greedy),
+    figure("p3-4", "two eager packets, three ways", p3::offload_diagram),
+    figure("p3-8", "one large message split over two networks", p3::bandwidths),
+    figure("p3-9", "eager messages submitted from two cores", p3::offload),
+    figure("p4-4", "iovec thresholds (figures 4 to 8)", p4::iovec),
+    figure("p4-9", "rendezvous thresholds (figures 9 to 13)", p4::rendezvous),
+    figure("p4-14", "aggregation thresholds (figures 14 to 18)", p4::aggregation),
+    figure("p4-19", "two unequal networks on cluster joe (figures 19 and 20)", p4::joe),
+    figure("p4-21", "two very unequal networks on cluster jack", p4::jack),
+];
+
+/// Figures whose name is `name`, or begins with it and a dash: `p2` are all of P2. All without a name.
+pub fn named(name: Option<&str>) -> Vec<&'static Figure> {
+    let belongs = |figure: &&Figure| {
+        name.is_none_or(|name| {
+            figure.name.strip_prefix(name).is_some_and(|r| r.is_empty() || r.starts_with('-'))
+        })
+    };
+    FIGURES.iter().filter(belongs).collect()
+}

@@ -1,0 +1,299 @@
+//! P4, "sampling and auto-tuning" (2011): thresholds on four clusters, and splits from samples.
+
+use super::card::Card;
+use super::machines::{E5420, OPTERON, X5460, X5650};
+use super::networks::{IB_DDR, IB_GENEPI, IB_QDR, IB_SDR, MX_10G};
+use super::ping_pong::{Stage, bandwidth};
+use super::sampling::{Bench, EAGER_MAX, LARGE_MAX, spaced};
+use super::table::{Number, Table, rounded, size, us};
+use crate::machine::Machine;
+use nmad_engine::profile::measured::Profile;
+use nmad_engine::profile::sample::Method;
+use nmad_engine::profile::threshold::Thresholds;
+use std::sync::Arc;
+
+/// The paper leaves the hand-off to another core to future work; nothing here depends on it.
+const fn bench(machine: Machine, card: &'static Card) -> Bench {
+    Bench { machine, card, hand_off_ns: 1_000 }
+}
+
+/// The paper's clusters, by figure.
+const CLUSTERS: [(&str, Bench); 5] = [
+    ("jack, InfiniBand QDR", bench(X5650, &IB_QDR)),
+    ("genepi, InfiniBand DDR", bench(E5420, &IB_GENEPI)),
+    ("joe, InfiniBand DDR", bench(X5460, &IB_DDR)),
+    ("infini, InfiniBand SDR", bench(OPTERON, &IB_SDR)),
+    ("joe, Myri-10G", bench(X5460, &MX_10G)),
+];
+const MODEL: &str = "ib-qdr, ib-ddr, ib-ddr/g, ib-sdr, mx-10g on the hosts of the clusters";
+
+/// Profiles of all clusters, in the order of [`CLUSTERS`].
+fn profiles() -> Vec<Arc<Profile>> {
+    CLUSTERS.iter().map(|(_, bench)| bench.profile(EAGER_MAX)).collect()
+}
+
+fn thresholds(profile: &Profile) -> Thresholds {
+    *profile.thresholds().expect("measured")
+}
+
+/// Nanoseconds by a method at a size, interpolated between its samples.
+fn at(profile: &Profile, method: Method, len: u64) -> f64 {
+    let samples = profile.samples(method);
+    let above = samples.partition_point(|sample| sample.len < len).clamp(1, samples.len() - 1);
+    let (a, b) = (&samples[above - 1], &samples[above]);
+    let part = (len as f64 - a.len as f64) / (b.len - a.len) as f64;
+    a.ns as f64 + part * (b.ns as f64 - a.ns as f64)
+}
+
+/// The better eager method at a size, with the copy of what was not expected.
+fn eager(profile: &Profile, len: u64) -> f64 {
+    let method = if len < thresholds(profile).in_place_min { Method::Copy } else { Method::InPlace };
+    at(profile, method, len) + at(profile, Method::Memcpy, len)
+}
+
+fn two_methods(table: &mut Table, cluster: &str, profile: &Profile, methods: [Method; 2], text: &str) {
+    let [a, b] = methods.map(|method| profile.samples(method));
+    let sizes: Vec<u64> = a
+        .iter()
+        .map(|sample| sample.len)
+        .filter(|&len| len.is_power_of_two() && b.iter().any(|other| other.len == len))
+        .collect();
+    let column = |method| sizes.iter().map(|&len| rounded(at(profile, method, len) / 1e3)).collect();
+    table.note(&format!("{cluster}: {text}"));
+    let heads = methods.map(|method| format!("{} us", method.name()));
+    table.series(&[
+        ("bytes", sizes.iter().map(|&len| size(len as usize)).collect()),
+        (&heads[0], column(methods[0])),
+        (&heads[1], column(methods[1])),
+    ]);
+}
+
+/// A threshold for the reader.
+fn bytes(threshold: u64) -> String {
+    if threshold == u64::MAX { "never".into() } else { format!("{threshold} B") }
+}
+
+/// Figures 4 to 8: copy or iovec.
+pub fn iovec() -> String {
+    let mut table = Table::new("P4 figures 4 to 8: iovec threshold", MODEL);
+    table.note("Half a round trip, the data copied behind its header (copy) or left in place (in-place).");
+    let profiles = profiles();
+    for ((cluster, _), profile) in CLUSTERS.iter().zip(&profiles) {
+        let threshold = format!("threshold {}", bytes(thresholds(profile).in_place_min));
+        two_methods(&mut table, cluster, profile, [Method::Copy, Method::InPlace], &threshold);
+    }
+    let threshold = |index: usize| thresholds(&profiles[index]).in_place_min as f64;
+    let gain = at(&profiles[1], Method::Copy, 16 << 10) / at(&profiles[1], Method::InPlace, 16 << 10) - 1.0;
+    table.numbers(&[
+        Number { set: true, ..Number::new("threshold on jack", threshold(0), 8.0, "B") },
+        Number { set: true, ..Number::new("threshold on genepi", threshold(1), 4096.0, "B") },
+        Number { set: true, ..Number::new("threshold on joe, InfiniBand", threshold(2), 49.0, "B") },
+        Number::new("copy slower than iovec on genepi at 16 KB", gain * 100.0, 17.0, "%"),
+    ]);
+    let all = profiles.iter().map(|profile| thresholds(profile).in_place_min);
+    table.claim(
+        "On all platforms the best method is to copy very small messages and an iovec for medium-sized \
+         ones",
+        all.clone().all(|threshold| 1 < threshold && threshold < 16 << 10),
+        &all.map(bytes).collect::<Vec<_>>().join(", "),
+    );
+    table.note(
+        "The cost of a piece in place depends on NIC and driver and is printed nowhere, so three \
+         thresholds set it for three clusters; what the figures show of this engine is that the sampler \
+         finds the crossings.",
+    );
+    table.finish()
+}
+
+/// Figures 9 to 13: eager or rendezvous.
+pub fn rendezvous() -> String {
+    let mut table = Table::new("P4 figures 9 to 13: rendezvous threshold", MODEL);
+    table.note(
+        "eager: the better of copy and iovec, and a copy on the receiver's side, as of an unexpected \
+         message. rendezvous: half a round trip with its handshake, on a flow of which nothing is known.",
+    );
+    let profiles = profiles();
+    for ((cluster, _), profile) in CLUSTERS.iter().zip(&profiles) {
+        let from = profile.samples(Method::Rendezvous).first().map_or(0, |sample| sample.len);
+        let eager_max = profile.samples(Method::Copy).last().map_or(0, |sample| sample.len);
+        let sizes: Vec<u64> =
+            (0..17).map(|bits| 1 << bits).filter(|len| (from..=eager_max).contains(len)).collect();
+        table.note(&format!("{cluster}: threshold {}", bytes(thresholds(profile).rendezvous_min)));
+        table.series(&[
+            ("bytes", sizes.iter().map(|&len| size(len as usize)).collect()),
+            ("eager us", sizes.iter().map(|&len| rounded(eager(profile, len) / 1e3)).collect()),
+            (
+                "rendezvous us",
+                sizes.iter().map(|&len| rounded(at(profile, Method::Rendezvous, len) / 1e3)).collect(),
+            ),
+        ]);
+    }
+    let threshold = |index: usize| thresholds(&profiles[index]).rendezvous_min as f64;
+    let more = |index: usize, len: u64| {
+        (eager(&profiles[index], len) / at(&profiles[index], Method::Rendezvous, len) - 1.0) * 100.0
+    };
+    let less = |index: usize, len: u64| {
+        (at(&profiles[index], Method::Rendezvous, len) / eager(&profiles[index], len) - 1.0) * 100.0
+    };
+    table.numbers(&[
+        Number {
+            set: true,
+            ..Number::new("threshold on genepi (bounded by 64 KB)", threshold(1), 65536.0, "B")
+        },
+        Number { set: true, ..Number::new("threshold on infini", threshold(3), 17408.0, "B") },
+        Number::new("threshold on Myrinet", threshold(4), 16384.0, "B"),
+        Number::new("eager slower than rendezvous on joe at 32 KB", more(2, 32 << 10), 84.0, "%"),
+        Number::new("rendezvous slower than eager on genepi at 17 KB", less(1, 17 << 10), 21.0, "%"),
+    ]);
+    let of_ib: Vec<u64> = (0..4).map(|index| thresholds(&profiles[index]).rendezvous_min).collect();
+    let spread = of_ib.iter().max() > of_ib.iter().min().map(|&least| 2 * least).as_ref();
+    table.claim(
+        "No threshold fits all clusters, not even all with InfiniBand",
+        spread,
+        &of_ib.iter().map(|&threshold| bytes(threshold)).collect::<Vec<_>>().join(", "),
+    );
+    table.note(
+        "set: the cost of registration, printed nowhere, was set so that this threshold comes out on \
+         genepi and infini; everything else follows. On joe registration costs nothing that depends on \
+         the size (a cache), on Myri-10G the driver's own handshake counts.",
+    );
+    table.finish()
+}
+
+/// Figures 14 to 18: two packets or one.
+pub fn aggregation() -> String {
+    let mut table = Table::new("P4 figures 14 to 18: aggregation threshold", MODEL);
+    table.note(
+        "Half a round trip of two messages of that size, in two packets (pair) or in one (aggregate), \
+         each data copied or in place as the iovec threshold says.",
+    );
+    let profiles = profiles();
+    for ((cluster, _), profile) in CLUSTERS.iter().zip(&profiles) {
+        let threshold = format!("threshold {}", bytes(thresholds(profile).aggregate_max));
+        two_methods(&mut table, cluster, profile, [Method::Pair, Method::Aggregate], &threshold);
+    }
+    let threshold = |index: usize| thresholds(&profiles[index]).aggregate_max;
+    table.numbers(&[Number::new("threshold on infini", threshold(3) as f64, 26.0 * 1024.0, "B")]);
+    let (myrinet, others) = (threshold(4), (0..4).map(threshold).min().unwrap_or(0));
+    table.claim(
+        "The threshold is large on InfiniBand, several KB, and low on Myrinet",
+        others >= 2 << 10 && myrinet < others,
+        &format!("InfiniBand at least {}, Myrinet {}", bytes(others), bytes(myrinet)),
+    );
+    table.note(
+        "Two packets cost more than one as long as waiting until the card is done with the first \
+         outweighs copying: here the receiver copies the first out while the second is under way, so the \
+         threshold on infini is lower than the paper's 26 KB, whose pair takes longer than ours.",
+    );
+    table.finish()
+}
+
+/// Two rails of one cluster, alone and together, all from samples.
+struct Cluster {
+    single: [Stage; 2],
+    auto: Stage,
+    iso: Stage,
+}
+
+fn cluster(infiniband: usize) -> Cluster {
+    let (ib, mx) = (CLUSTERS[infiniband].1, Bench { card: &MX_10G, ..CLUSTERS[infiniband].1 });
+    let profiles = [ib.profile(LARGE_MAX), mx.profile(LARGE_MAX)];
+    let stage = |strategy: &str, rails: &[usize]| {
+        let cards: Vec<_> = rails.iter().map(|&rail| [ib, mx][rail].card).collect();
+        let mut stage = Stage::new(ib.machine, &cards, strategy);
+        (stage.config.eager_max, stage.config.in_place_min) = (None, None);
+        stage.profiles = rails.iter().map(|&rail| Some(profiles[rail].clone())).collect();
+        stage
+    };
+    Cluster {
+        single: [stage("auto", &[0]), stage("auto", &[1])],
+        auto: stage("auto", &[0, 1]),
+        iso: stage("iso_split", &[0, 1]),
+    }
+}
+
+/// Figures 19 and 20: cluster joe.
+pub fn joe() -> String {
+    let mut table = Table::new(
+        "P4 figures 19 and 20: InfiniBand DDR and Myri-10G on cluster joe",
+        "ib-ddr, mx-10g on Xeon X5460",
+    );
+    table.note("Strategy auto, thresholds and splits from profiles sampled on the simulated rails.");
+    let joe = cluster(2);
+    let sizes = spaced(4, 8 << 20);
+    let times = |stage: &Stage| -> Vec<u64> { sizes.iter().map(|&len| stage.half_ns(len)).collect() };
+    let [ib, mx] = joe.single.each_ref().map(times);
+    let both = times(&joe.auto);
+    series(&mut table, &sizes, &[("InfiniBand", &ib), ("Myri-10G", &mx), ("both", &both)]);
+    let wins = |index: usize| both[index] < ib[index].min(mx[index]);
+    let from = (0..sizes.len()).rev().take_while(|&index| wins(index)).last().unwrap_or(sizes.len() - 1);
+    let last = sizes.len() - 1;
+    let rate = |times: &[u64]| bandwidth(sizes[last] as u64, times[last]);
+    table.numbers(&[
+        Number::new("both networks are faster from", sizes[from] as f64 / 1024.0, 12.0, "KB"),
+        Number::new(
+            "share of the sum of both bandwidths",
+            rate(&both) / (rate(&ib) + rate(&mx)) * 100.0,
+            98.0,
+            "%",
+        ),
+    ]);
+    let longer = |index: usize| both[index] as f64 / ib[index].min(mx[index]) as f64 - 1.0;
+    let eager = (0..sizes.len()).filter(|&index| sizes[index] <= 4 << 10).map(longer).fold(0.0, f64::max);
+    let medium = (0..sizes.len()).map(longer).fold(0.0, f64::max);
+    table.note(&format!(
+        "Up to 4 KB both together take at most {} % longer than InfiniBand alone: looking at the other \
+         card, and a copy, since what might have to be repeated on another rail must not stay in place. \
+         Around the rendezvous threshold it is up to {} %: with several rails a large send ends only \
+         when its receiver says so, so in a ping-pong the answer's receive is posted, and its landing \
+         promised, later; and both cards make the landing reachable, one after the other. That is also \
+         why 12 KB are not reached.",
+        rounded(eager * 100.0),
+        rounded(medium * 100.0)
+    ));
+    table.finish()
+}
+
+/// Figure 21: cluster jack.
+pub fn jack() -> String {
+    let mut table = Table::new(
+        "P4 figure 21: InfiniBand QDR and Myri-10G on cluster jack",
+        "ib-qdr, mx-10g on Xeon X5650",
+    );
+    let jack = cluster(0);
+    let sizes = spaced(64 << 10, 8 << 20);
+    let times = |stage: &Stage| -> Vec<u64> { sizes.iter().map(|&len| stage.half_ns(len)).collect() };
+    let [ib, mx] = jack.single.each_ref().map(times);
+    let (both, iso) = (times(&jack.auto), times(&jack.iso));
+    series(
+        &mut table,
+        &sizes,
+        &[("InfiniBand", &ib), ("Myri-10G", &mx), ("equal halves", &iso), ("both", &both)],
+    );
+    let last = sizes.len() - 1;
+    let rate = |times: &[u64]| bandwidth(sizes[last] as u64, times[last]);
+    let [ib, mx, iso, both] = [&ib, &mx, &iso, &both].map(|times| rate(times));
+    table.numbers(&[
+        Number::new("equal halves, in bandwidths of Myri-10G", iso / mx, 2.0, "times"),
+        Number::new("split by samples, in sums of both bandwidths", both / (ib + mx), 1.0, "times"),
+    ]);
+    table.claim(
+        "Equal halves are slower than InfiniBand alone",
+        iso < ib,
+        &format!("{} against {} MB/s", rounded(iso), rounded(ib)),
+    );
+    table.finish()
+}
+
+fn series(table: &mut Table, sizes: &[usize], columns: &[(&str, &Vec<u64>)]) {
+    let shown: Vec<usize> = (0..sizes.len()).filter(|&index| sizes[index].is_power_of_two()).collect();
+    let heads: Vec<[String; 2]> =
+        columns.iter().map(|(name, _)| [format!("{name} us"), "MB/s".into()]).collect();
+    let mut all = vec![("bytes", shown.iter().map(|&index| size(sizes[index])).collect())];
+    for ((_, times), [in_us, in_mb]) in columns.iter().zip(&heads) {
+        all.push((in_us.as_str(), shown.iter().map(|&index| us(times[index])).collect()));
+        let rate = |&index: &usize| rounded(bandwidth(sizes[index] as u64, times[index]));
+        all.push((in_mb.as_str(), shown.iter().map(rate).collect()));
+    }
+    table.series(&all);
+}

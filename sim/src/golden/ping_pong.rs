@@ -1,0 +1,218 @@
+//! The experiment of every figure: a ping-pong between two hosts in virtual time, with the real engine.
+//!
+//! Each direction is a series of sends that are posted together and then waited for; the receives are posted
+//! together, too (P2 section 3.1). Oracles watch, so a time is that of messages that arrived intact.
+
+use super::card::Card;
+use crate::faults::Faults;
+use crate::machine::Machine;
+use crate::model::Model;
+use crate::network::lock;
+use crate::oracle::ledger::{Ledger, What as Booked};
+use crate::scenario::Scenario;
+use crate::workload::{Ask, Op, Plan, Step, What};
+use crate::world::World;
+use nmad_engine::packet::{PeerId, RailId};
+use nmad_engine::profile::measured::Profile;
+use nmad_engine::profile::sample::Method;
+use nmad_engine::{Config, Hints};
+use std::sync::Arc;
+
+/// Hosts, rails, and how the engine is configured.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Both hosts.
+    pub machine: Machine,
+    /// The rails, in the order in which they are polled.
+    pub cards: Vec<&'static Card>,
+    /// For both engines; who they are is filled in.
+    pub config: Config,
+    /// Several messages that are posted together wait for the call that waits for them, which the library
+    /// does once a program has shown that habit; else the first one leaves at once.
+    pub holds_back: bool,
+    /// The drivers take packets while earlier ones are under way, which the papers' library does not use.
+    pub pipelined: bool,
+    /// What the rails were measured to do; empty or none: only nominal figures are known.
+    pub profiles: Vec<Option<Arc<Profile>>>,
+}
+
+/// What goes there and back.
+#[derive(Debug, Clone, Default)]
+pub struct Exchange {
+    /// Bytes of each message.
+    pub messages: Vec<usize>,
+    /// Each message has a context (an MPI communicator) of its own.
+    pub apart: bool,
+    /// The messages are the sampler's, carried by this method; receives take any tag, so that no promise
+    /// saves a handshake.
+    pub probe: Option<Method>,
+    /// The application copies on each side, before it sends and after it has received, for so long.
+    pub copies_ns: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Half a round trip in nanoseconds, the application's copies included.
+    pub half_ns: u64,
+    /// For each rail: bytes of large messages that the first host gave it in the last round, and when the
+    /// last of them had landed, in nanoseconds since the send.
+    pub shares: Vec<(u64, u64)>,
+}
+
+impl Stage {
+    /// Two hosts with these rails and this strategy. The eager limit is that of the papers, 32 KiB; shares of
+    /// large messages are posted whole, as theirs are.
+    pub fn new(machine: Machine, cards: &[&'static Card], strategy: &str) -> Stage {
+        let config = Config {
+            strategy: strategy.into(),
+            eager_max: Some(32 << 10),
+            in_place_min: Some(16 << 10),
+            chunk: u64::MAX,
+            ..Config::default()
+        };
+        Stage {
+            machine,
+            cards: cards.to_vec(),
+            config,
+            holds_back: true,
+            pipelined: false,
+            profiles: Vec::new(),
+        }
+    }
+
+    /// Half a round trip of one message, in nanoseconds.
+    pub fn half_ns(&self, len: usize) -> u64 {
+        self.run(&Exchange::one(len)).half_ns
+    }
+
+    /// Bandwidth of one message, in MB/s of 2^20 bytes.
+    pub fn bandwidth(&self, len: usize) -> f64 {
+        bandwidth(len as u64, self.half_ns(len))
+    }
+
+    /// Goes there and back.
+    ///
+    /// # Panics
+    /// An oracle objects: then the engine is broken, and no time means anything.
+    pub fn run(&self, exchange: &Exchange) -> Outcome {
+        let len: usize = exchange.messages.iter().sum();
+        // The first rounds open links and settle credits and promises; the times of small messages vary a
+        // little with what control frames ride along.
+        let (warm, measured) = if len < 256 << 10 { (6, 5) } else { (2, 1) };
+        let (plan, rounds) = plan(exchange, warm + measured);
+        let mut world = World::new(self.scenario(exchange), plan, false);
+        world.run().unwrap_or_else(|objection| panic!("golden ping-pong of {len} B: {objection}"));
+        let mut halves: Vec<u64> =
+            rounds[warm..].iter().map(|round| round.half_ns(world.ledger(), exchange)).collect();
+        halves.sort_unstable();
+        let half_ns = halves[halves.len() / 2];
+        let start = rounds[warm + measured - 1].start(world.ledger());
+        let network = world.network();
+        let mut network = lock(&network);
+        let shares = (0..self.cards.len()).map(|fabric| {
+            let sent = world.engine(0).counters(RailId(fabric as u8)).chunk_bytes;
+            (sent / (warm + measured) as u64, network.landed_at(fabric, 1).saturating_sub(start))
+        });
+        Outcome { half_ns, shares: shares.collect() }
+    }
+
+    fn scenario(&self, exchange: &Exchange) -> Scenario {
+        let depth = |card: &Card| if self.pipelined { 64 } else { card.depth };
+        let card = |card: &&'static Card| Card { depth: depth(card), ..(*card).clone() };
+        let models = self.cards.iter().map(|each| Arc::new(card(each)) as Arc<dyn Model>);
+        let config = |me| Config { me: PeerId(me), ..self.config.clone() };
+        Scenario {
+            seed: 0,
+            fabrics: models.map(|model| (model, Faults::default())).collect(),
+            machine: self.machine,
+            // A single message is sent by a call that waits for it.
+            holds_back: self.holds_back && exchange.messages.len() > 1,
+            profiles: self.profiles.clone(),
+            rails: vec![(0..self.cards.len()).collect(); 2],
+            configs: vec![config(0), config(1)],
+            strikes: Vec::new(),
+            corrupts: false,
+        }
+    }
+}
+
+impl Exchange {
+    /// One message.
+    pub fn one(len: usize) -> Exchange {
+        Exchange { messages: vec![len], ..Exchange::default() }
+    }
+
+    /// So many messages of equal length, `len` bytes together.
+    pub fn segments(len: usize, count: usize) -> Exchange {
+        Exchange { messages: vec![len / count; count], ..Exchange::default() }
+    }
+}
+
+/// MB/s of 2^20 bytes.
+pub fn bandwidth(len: u64, ns: u64) -> f64 {
+    len as f64 / (1 << 20) as f64 / (ns as f64 / 1e9)
+}
+
+/// The requests of one round, in the order of submission on each side.
+struct Round {
+    pings: Vec<Op>,
+    pongs: Vec<Op>,
+}
+
+impl Round {
+    /// When the first ping was submitted.
+    fn start(&self, ledger: &Ledger) -> u64 {
+        times(ledger, &self.pings).map(|(submitted, _)| submitted).min().unwrap_or(0)
+    }
+
+    fn half_ns(&self, ledger: &Ledger, exchange: &Exchange) -> u64 {
+        let end = times(ledger, &self.pongs).map(|(_, received)| received).max().unwrap_or(0);
+        // The first host copies before its sends and after its receives; the other's copies lie between.
+        (end - self.start(ledger)) / 2 + exchange.copies_ns
+    }
+}
+
+/// When sends were submitted and when their receives ended.
+fn times<'a>(ledger: &'a Ledger, sends: &'a [Op]) -> impl Iterator<Item = (u64, u64)> + 'a {
+    ledger.entries.iter().filter_map(move |entry| {
+        let Booked::Send { payload, .. } = entry.what else { return None };
+        let received = ledger.entries.get(entry.partner?)?.ended.as_ref()?.0;
+        sends.contains(&(payload as Op)).then_some((entry.submitted, received))
+    })
+}
+
+fn plan(exchange: &Exchange, rounds: usize) -> (Plan, Vec<Round>) {
+    let mut plan = Plan { asks: Vec::new(), scripts: vec![Vec::new(); 2] };
+    let there_and_back = (0..rounds).map(|_| Round {
+        pings: one_way(&mut plan, exchange, 0, 1),
+        pongs: one_way(&mut plan, exchange, 1, 0),
+    });
+    let rounds = there_and_back.collect();
+    (plan, rounds)
+}
+
+/// All messages from one host to the other; returns the sends.
+fn one_way(plan: &mut Plan, exchange: &Exchange, from: usize, to: usize) -> Vec<Op> {
+    let (mut sends, mut receives) = (Vec::new(), Vec::new());
+    for (number, &len) in exchange.messages.iter().enumerate() {
+        let context = if exchange.apart { number as u32 } else { 0 };
+        let hints = Hints { probe: exchange.probe, ..Hints::default() };
+        let tag = if exchange.probe.is_some() { None } else { Some(0) };
+        let mut ask = |host, what| {
+            plan.asks.push(Ask { host, what, pieces: vec![len], part: None });
+            plan.asks.len() - 1
+        };
+        sends.push(ask(from, What::Send { to, context, tag: 0, hints }));
+        receives.push(ask(to, What::Recv { from: Some(from), context, tag }));
+    }
+    for (host, ops, copies_first) in [(from, &sends, true), (to, &receives, false)] {
+        let script = &mut plan.scripts[host];
+        let copies = (exchange.copies_ns > 0).then_some(Step::Compute(exchange.copies_ns));
+        script.extend(copies.clone().filter(|_| copies_first));
+        script.extend(ops.iter().map(|&op| Step::Post(op)));
+        script.push(Step::Wait(ops.clone()));
+        script.extend(copies.filter(|_| !copies_first));
+    }
+    sends
+}

@@ -1,0 +1,101 @@
+//! What a simulated rail is measured to do: the engine's own sampler, its probes carried out in virtual time.
+//!
+//! Decisions of the figures rest on these samples alone. The models never reach the strategies.
+
+use super::card::Card;
+use super::ping_pong::{Exchange, Stage};
+use crate::machine::Machine;
+use crate::model::Model;
+use nmad_engine::profile::measured::{Profile, Provenance};
+use nmad_engine::profile::sample::{Method, Sample};
+use nmad_engine::{Effort, Reach, Sampler};
+use std::sync::Arc;
+
+/// Longest eager message that is probed, in bytes: what a library may keep unexpected (P4 section III-B).
+pub const EAGER_MAX: usize = 64 << 10;
+/// Longest message that is probed where messages are to be split, in bytes.
+pub const LARGE_MAX: usize = 4 << 20;
+
+/// Virtual time has no noise: one visit of each point is enough, and takes as long as it takes.
+const EFFORT: Effort =
+    Effort { budget_ns: u64::MAX, ratio: 2, refined: 1.05, rounds: 1, repetitions: (1, 1), tolerance: 1.0 };
+
+/// One rail between two hosts, to be probed.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench {
+    /// Both hosts.
+    pub machine: Machine,
+    /// The rail.
+    pub card: &'static Card,
+    /// Handing a task to another core, in nanoseconds.
+    pub hand_off_ns: u64,
+}
+
+impl Bench {
+    /// A profile of messages up to a length. As of a rail that is sampled anew: what was found the first time
+    /// says which data of two messages stays in place (P4 section III-B).
+    pub fn profile(&self, len_max: usize) -> Arc<Profile> {
+        let first = self.sample(EAGER_MAX, None);
+        let in_place_min = first.thresholds().expect("it was measured").in_place_min;
+        Arc::new(self.sample(len_max, Some(in_place_min.min(1 << 40) as usize)))
+    }
+
+    fn sample(&self, len_max: usize, in_place_min: Option<usize>) -> Profile {
+        let packet_max = EAGER_MAX.min(self.card.eager_max()) as u64;
+        let gathers = self.card.limits().gather > 0;
+        let reach = Reach { packet_max, len_max: len_max as u64, gathers, host: true };
+        let mut sampler = Sampler::new(reach, EFFORT);
+        while let Some(probe) = sampler.next_probe() {
+            let ns = self.probe(probe.method, probe.len as usize, in_place_min);
+            sampler.measured(&probe, &mut [ns]);
+        }
+        sampler.finish(self.provenance()).expect("eager messages were probed at many sizes")
+    }
+
+    /// Half a round trip by one method, in nanoseconds.
+    fn probe(&self, method: Method, len: usize, in_place_min: Option<usize>) -> u64 {
+        let two = matches!(method, Method::Pair | Method::Aggregate);
+        match method {
+            Method::Memcpy => self.machine.copy_ns(len as u64),
+            Method::HandOff => self.hand_off_ns,
+            _ => {
+                let mut stage = Stage::new(self.machine, &[self.card], "aggregate");
+                (stage.config.eager_max, stage.config.in_place_min) = (None, in_place_min);
+                let messages = vec![len; if two { 2 } else { 1 }];
+                stage.run(&Exchange { messages, probe: Some(method), ..Exchange::default() }).half_ns
+            }
+        }
+    }
+
+    /// A profile of eager messages alone, copied into their packets.
+    pub fn eager_profile(&self, sizes: &[usize]) -> Arc<Profile> {
+        let sample = |&len: &usize| {
+            let ns = self.probe(Method::Copy, len, None);
+            (Method::Copy, Sample { len: len as u64, ns, low_ns: ns, high_ns: ns, count: 1 })
+        };
+        let profile = Profile::new(self.provenance(), sizes.iter().map(sample));
+        Arc::new(profile.expect("there are several sizes"))
+    }
+
+    fn provenance(&self) -> Provenance {
+        Provenance {
+            key: format!("sim/{} on {}", self.card.name, self.machine.name),
+            how: "the sampler on simulated rails".into(),
+            ..Provenance::default()
+        }
+    }
+}
+
+/// Sizes from one to another, two for each doubling.
+pub fn spaced(from: usize, to: usize) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    let mut len = from;
+    while len <= to {
+        sizes.push(len);
+        if len > 1 && len + len / 2 < to {
+            sizes.push(len + len / 2);
+        }
+        len *= 2;
+    }
+    sizes
+}

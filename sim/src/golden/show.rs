@@ -1,0 +1,57 @@
+//! `nmad sim --golden`: figures for a reader, and their files for a commit.
+
+use super::{FIGURES, Figure, named};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Where the texts lie, from the root of the repository.
+pub const FOLDER: &str = "sim/golden";
+
+/// Prints the figures with this name (see [`named`]), or with `list` their names; with `bless` writes their
+/// files instead. Failure with code 2 for an unknown name or outside of the repository.
+pub fn run(name: Option<&str>, bless: bool) -> ExitCode {
+    if name == Some("list") {
+        return print(FIGURES.iter().map(|figure| format!("{:<9} {}", figure.name, figure.title)));
+    }
+    let figures = named(name);
+    if figures.is_empty() {
+        let names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
+        eprintln!("nmad sim: no figure '{}' (known: {})", name.unwrap_or_default(), names.join(", "));
+        return ExitCode::from(2);
+    }
+    if bless { write_files(&figures) } else { print(figures.iter().map(|figure| (figure.make)())) }
+}
+
+/// Prints texts with an empty line between them; a reader that has seen enough is no failure.
+fn print(texts: impl Iterator<Item = String>) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    for (index, text) in texts.enumerate() {
+        let space = if index > 0 && text.ends_with('\n') { "\n" } else { "" };
+        if writeln!(out, "{space}{}", text.trim_end_matches('\n')).is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn write_files(figures: &[&Figure]) -> ExitCode {
+    let folder = Path::new(FOLDER);
+    if !folder.is_dir() {
+        eprintln!("nmad sim: there is no folder {FOLDER} here (run --bless in the root of the repository)");
+        return ExitCode::from(2);
+    }
+    for figure in figures {
+        let (path, text) = (folder.join(figure.file()), (figure.make)());
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        if before == text {
+            println!("{} unchanged", path.display());
+        } else if let Err(error) = std::fs::write(&path, text) {
+            eprintln!("nmad sim: {}: {error}", path.display());
+            return ExitCode::FAILURE;
+        } else {
+            println!("{} written", path.display());
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,165 @@
+//! The text of a figure: what was simulated, ours beside the paper's, and whether the paper's claims hold.
+
+use std::fmt::Write;
+
+/// A figure as text, built from top to bottom.
+#[derive(Debug)]
+pub struct Table {
+    text: String,
+}
+
+/// One column of a series.
+pub type Column<'a> = (&'a str, Vec<String>);
+
+impl Table {
+    /// Begins with a title and the model that serves it.
+    pub fn new(title: &str, model: &str) -> Table {
+        Table { text: format!("{title}\nmodel: {model}\n") }
+    }
+
+    /// Lines of prose.
+    pub fn note(&mut self, text: &str) {
+        self.text.push('\n');
+        for line in wrapped(text, 100) {
+            let _ = writeln!(self.text, "{line}");
+        }
+    }
+
+    /// Columns of equal length, each with its head, right-aligned.
+    pub fn series(&mut self, columns: &[Column<'_>]) {
+        let width = |(head, cells): &Column<'_>| {
+            cells.iter().map(|cell| cell.chars().count()).chain([head.chars().count()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = columns.iter().map(width).collect();
+        let rows = columns.first().map_or(0, |column| column.1.len());
+        self.text.push('\n');
+        let heads = columns.iter().map(|column| column.0);
+        self.row(heads, &widths);
+        for row in 0..rows {
+            self.row(columns.iter().map(|column| column.1[row].as_str()), &widths);
+        }
+    }
+
+    fn row<'a>(&mut self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) {
+        let cells: Vec<String> =
+            cells.zip(widths).map(|(cell, width)| format!("{cell:>w$}", w = *width)).collect();
+        let _ = writeln!(self.text, "{}", cells.join("  ").trim_end());
+    }
+
+    /// Begins the comparison with the paper's numbers.
+    pub fn numbers(&mut self, numbers: &[Number<'_>]) {
+        let cell = |value: f64, unit: &str| format!("{} {unit}", rounded(value));
+        let widest = numbers.iter().map(|n| n.what.chars().count()).max().unwrap_or(0);
+        let columns: [Column<'_>; 5] = [
+            ("", numbers.iter().map(|n| format!("{:<widest$}", n.what)).collect()),
+            ("ours", numbers.iter().map(|n| cell(n.ours, n.unit)).collect()),
+            ("paper", numbers.iter().map(|n| cell(n.paper, n.unit)).collect()),
+            ("deviation", numbers.iter().map(Number::deviation).collect()),
+            ("", numbers.iter().map(|n| if n.set { "set" } else { "" }.into()).collect()),
+        ];
+        self.series(&columns);
+    }
+
+    /// What the paper says in words, and whether it holds here.
+    pub fn claim(&mut self, claim: &str, holds: bool, evidence: &str) {
+        let verdict = if holds { "holds" } else { "DOES NOT HOLD" };
+        let _ = write!(self.text, "\nclaim: ");
+        let text = format!("{claim}\n{verdict}: {evidence}");
+        for (index, line) in text.lines().enumerate() {
+            for (part, line) in wrapped(line, 100).iter().enumerate() {
+                let indent = if index == 0 && part == 0 { "" } else { "       " };
+                let _ = writeln!(self.text, "{indent}{line}");
+            }
+        }
+    }
+
+    /// The whole text.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// A number that the paper prints, and ours.
+#[derive(Debug)]
+pub struct Number<'a> {
+    /// What it is.
+    pub what: &'a str,
+    /// Ours.
+    pub ours: f64,
+    /// The paper's.
+    pub paper: f64,
+    /// Of both.
+    pub unit: &'a str,
+    /// The model was set so that this number comes out.
+    pub set: bool,
+}
+
+impl<'a> Number<'a> {
+    /// A number that comes out by itself.
+    pub fn new(what: &'a str, ours: f64, paper: f64, unit: &'a str) -> Number<'a> {
+        Number { what, ours, paper, unit, set: false }
+    }
+
+    fn deviation(&self) -> String {
+        format!("{:+.1} %", (self.ours / self.paper - 1.0) * 100.0)
+    }
+}
+
+/// Three digits that matter.
+pub fn rounded(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v < 10.0 => 2,
+        v if v < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}")
+}
+
+/// Microseconds with three digits that matter.
+pub fn us(ns: u64) -> String {
+    rounded(ns as f64 / 1e3)
+}
+
+/// A length as the papers' axes write it.
+pub fn size(len: usize) -> String {
+    match len {
+        _ if len >= 1 << 20 && len.is_multiple_of(1 << 20) => format!("{}M", len >> 20),
+        _ if len >= 1 << 10 && len.is_multiple_of(1 << 10) => format!("{}K", len >> 10),
+        _ => len.to_string(),
+    }
+}
+
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        if !lines[last].is_empty() && lines[last].chars().count() + 1 + word.chars().count() > columns {
+            lines.push(word.into());
+        } else {
+            let line = &mut lines[last];
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_beside_the_papers() {
+        let mut table = Table::new("figure", "model");
+        table.numbers(&[Number::new("bandwidth", 1180.4, 1170.0, "MB/s")]);
+        assert!(table.finish().contains("1180 MB/s  1170 MB/s     +0.9 %"));
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!([size(4), size(16 << 10), size(1500), size(4 << 20)], ["4", "16K", "1500", "4M"]);
+    }
+}

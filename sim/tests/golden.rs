@@ -1,0 +1,62 @@
+//! The papers' figures are what is committed, byte for byte. After a change that is meant to change them:
+//! `cargo run --release -- sim --golden --bless`, and read the difference before committing it.
+
+use nmad_sim::golden::{FIGURES, named};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn check(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let figures = named(Some(name));
+    assert!(!figures.is_empty(), "no figure {name}");
+    for figure in figures {
+        let committed = std::fs::read_to_string(folder.join(figure.file())).unwrap_or_default();
+        let ours = (figure.make)();
+        let differs = committed.lines().zip(ours.lines()).position(|(a, b)| a != b);
+        let line = differs.unwrap_or(committed.lines().count().min(ours.lines().count()));
+        assert!(
+            committed == ours,
+            "{} is not as committed from line {} on:\n-{}\n+{}\nif that is meant: nmad sim --golden {} \
+             --bless",
+            figure.name,
+            line + 1,
+            committed.lines().nth(line).unwrap_or("(end)"),
+            ours.lines().nth(line).unwrap_or("(end)"),
+            figure.name
+        );
+    }
+}
+
+#[test]
+fn networks() {
+    check("networks");
+}
+
+#[test]
+fn p1() {
+    check("p1");
+}
+
+#[test]
+fn p2() {
+    check("p2");
+}
+
+#[test]
+fn p3() {
+    check("p3");
+}
+
+#[test]
+fn p4() {
+    check("p4");
+}
+
+#[test]
+fn every_figure_has_a_file_and_every_file_a_figure() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let there = std::fs::read_dir(folder).expect("sim/golden");
+    let files: BTreeSet<String> =
+        there.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+    assert_eq!(files, FIGURES.iter().map(|figure| figure.file()).collect());
+}

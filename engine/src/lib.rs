@@ -33,6 +33,7 @@ pub use engine::{Config, Engine, Notice, PeerView};
 pub use memory::{Segment, Segments};
 pub use nmad_wire::MAX_RAILS;
 pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
+pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
 pub use profile::forecast::Forecast;
 pub use profile::measured::{Profile, Provenance};

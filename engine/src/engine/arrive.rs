@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::peer::Standing;
-use crate::clock::Instant;
+use crate::clock::{Duration, Instant};
 use crate::collect::matching::{Arrived, Comes};
 use crate::collect::request::{Context, Envelope, Request, Tag};
 use crate::collect::sequence::{Early, Place};
@@ -29,6 +29,7 @@ impl Engine {
             }
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
             Event::Landed { from, number, ack, landing, offset, len, kept } => {
+                self.note_chunk(rail, from, len);
                 self.on_number(now, rail, from, number, ack);
                 self.rails[rail.index()].counters.chunks_in += 1;
                 if kept && let Err(why) = self.on_landed(from, landing, offset, len) {
@@ -43,6 +44,15 @@ impl Engine {
             Event::Moved { .. } => {}
             Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
             Event::Lost { peer, why, unsent } => self.on_lost(rail, peer, &why, unsent),
+        }
+    }
+
+    /// With several rails the sender wants to know how long each takes.
+    #[inline]
+    fn note_chunk(&mut self, rail: RailId, from: PeerId, len: u64) {
+        let Some(peer) = self.peer_mut(from).filter(|peer| peer.keeps) else { return };
+        if let Some(link) = peer.link_mut(rail) {
+            link.rx.note_chunk(len);
         }
     }
 
@@ -102,6 +112,11 @@ impl Engine {
         }
         if let Some(sent_at) = news.sample {
             link.rtt.measured(now.since(sent_at));
+        }
+        if let Some((len, sent_at)) = news.served {
+            link.served(now, len, sent_at);
+            let rest = link.forecast.busy_ns(link.tx.chunk_bytes());
+            self.rails[rail.index()].is_busy_until(now + Duration::from_ns(rest));
         }
         if full {
             self.make_ready(from);

@@ -126,6 +126,10 @@ fn usable<'a>(
 /// Lets the strategy share out the bodies that are new, now that a rail asks.
 fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) {
     let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
+    if bodies.iter().all(Body::is_decided) {
+        return;
+    }
+    links.iter_mut().for_each(|link| link.forecast.relax(now));
     for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
         let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
         let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {

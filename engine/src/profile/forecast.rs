@@ -1,7 +1,9 @@
 //! A forecast: what a rail to one peer will take, from its profile and from how it fares now.
 
+use super::correction::{Accuracy, Correction};
 use super::curve::scaled;
 use super::measured::Profile;
+use crate::clock::Instant;
 use alloc::sync::Arc;
 
 /// A latency that is unknown, in nanoseconds.
@@ -17,12 +19,13 @@ pub struct Forecast {
     pace: f64,
     /// Whether the bandwidth is more than a guess, so that the rail's clock may count on it.
     is_known: bool,
+    correction: Correction,
 }
 
 impl Forecast {
     /// As the profile says.
     pub fn new(profile: Arc<Profile>) -> Forecast {
-        Forecast { profile, load: 1.0, pace: 1.0, is_known: true }
+        Forecast { profile, load: 1.0, pace: 1.0, is_known: true, correction: Correction::default() }
     }
 
     /// A straight line through nominal figures (see [`Profile::nominal`]), zero for an unknown one. An
@@ -95,6 +98,36 @@ impl Forecast {
     #[inline]
     pub(crate) fn chunk_ns(&self) -> u64 {
         self.loaded(self.profile.chunk_ns())
+    }
+
+    /// `len` bytes of large messages were served in `observed_ns`: from the moment the rail was free for
+    /// them until their acknowledgement came; `idle` says that the rail had nothing to do before, so that
+    /// their latency and that of the acknowledgement count too.
+    pub(crate) fn observe(&mut self, now: Instant, len: u64, observed_ns: u64, idle: bool) {
+        let (body, eager) = (self.profile.body(), self.profile.eager());
+        let expected_ns = match idle {
+            true => body.ns(len).saturating_add(eager.start_ns()),
+            false => scaled(len, body.last_ns_per_byte()),
+        };
+        if self.is_known {
+            let load = self.correction.observe(now, observed_ns, expected_ns, self.load);
+            self.set_load(load);
+        }
+    }
+
+    /// Forgives a rail that was not observed for a while.
+    pub(crate) fn relax(&mut self, now: Instant) {
+        let load = self.correction.relaxed(now, self.load);
+        self.set_load(load);
+    }
+
+    fn set_load(&mut self, load: f64) {
+        (self.load, self.pace) = (load, 1.0 / load);
+    }
+
+    /// How well it predicts; none before the first observation.
+    pub fn accuracy(&self) -> Option<Accuracy> {
+        self.correction.accuracy(self.load)
     }
 
     /// What everything takes now, relative to the profile.

@@ -1,6 +1,7 @@
 //! What rails were measured to do, and what follows from it.
 //!
 //! - [`sample`]: what a probe found: method, size, time and its spread.
+//! - [`correction`]: how a rail fares now, from completed transfers.
 //! - [`curve`]: times at all sizes from samples at some, and the inverse.
 //! - [`threshold`]: from which size on one method beats another (P4 section III-B).
 //! - [`measured`]: a profile: samples, what was derived from them, and where they came from.
@@ -12,6 +13,7 @@
 //! something takes, and how much can be done within a time. No clock, no file: who measures hands times in,
 //! who stores takes text out.
 
+pub mod correction;
 pub mod curve;
 pub mod forecast;
 pub mod measured;

@@ -19,6 +19,8 @@ const OVERTAKEN_MIN: usize = 3;
 /// A lossy link is given up after this many timeouts in a row and this long without an acknowledgement.
 const HOPELESS_COUNT: u32 = 6;
 const HOPELESS_AFTER: Duration = Duration::from_ms(3000);
+/// Shorter chunks say nothing of a rail's service: their time is latency and the age of the clock.
+const SERVICE_MIN: u64 = 32 << 10;
 /// No number can be further ahead than this.
 const FAR_MAX: u32 = 1 << 20;
 
@@ -49,6 +51,8 @@ pub(crate) struct Link {
     pub(crate) aggregate_max: usize,
     /// When the peer last acknowledged something new, or the link became busy.
     pub(crate) progress_at: Instant,
+    /// When the peer was last known to have a chunk.
+    served_at: Instant,
     /// Unnumbered packets that the rail holds.
     pub(crate) notices: usize,
     /// The peer said that it gave it up.
@@ -71,6 +75,7 @@ impl Link {
             in_place_min: usize::MAX,
             aggregate_max: usize::MAX,
             progress_at: Instant::default(),
+            served_at: Instant::default(),
             notices: 0,
             told: false,
             closing: false,
@@ -102,7 +107,19 @@ impl Link {
         }
         match self.lossy {
             true => self.rx.due_at(EAGER_COUNT).is_some_and(|at| now >= at),
-            false => self.rx.unacknowledged >= LAZY_COUNT,
+            false => self.rx.unacknowledged >= LAZY_COUNT || self.rx.wanted,
+        }
+    }
+
+    /// The peer has bytes of chunks, of which the first had left at `sent_at`: corrects the forecast. A link
+    /// serves its chunks in their order, so the rail was free for them when they left, or when the chunks
+    /// before them had arrived, whichever was later.
+    pub(crate) fn served(&mut self, now: Instant, len: u64, sent_at: Instant) {
+        let idle = sent_at >= self.served_at;
+        let free_at = sent_at.max(self.served_at);
+        self.served_at = now;
+        if len >= SERVICE_MIN && !self.lossy {
+            self.forecast.observe(now, len, now.since(free_at).as_ns(), idle);
         }
     }
 
@@ -146,6 +163,8 @@ pub(crate) struct Arrivals {
     unacknowledged: u32,
     /// Something arrived twice or out of order: tell at once.
     hasty: bool,
+    /// The peer wants to know when this arrived.
+    wanted: bool,
     since: Instant,
 }
 
@@ -167,6 +186,12 @@ impl Arrivals {
                 self.accept_ahead(number, ahead)
             }
         }
+    }
+
+    /// A chunk of `len` bytes has arrived that shares its message with other rails: how long it took says
+    /// how the next one should be shared out, so it is acknowledged at once if it is long enough for that.
+    pub(crate) fn note_chunk(&mut self, len: u64) {
+        self.wanted |= len >= SERVICE_MIN;
     }
 
     /// Whether no sender can have come to this number yet.
@@ -221,6 +246,7 @@ impl Arrivals {
     pub(crate) fn acknowledged(&mut self) {
         self.unacknowledged = 0;
         self.hasty = false;
+        self.wanted = false;
     }
 
     fn due_at(&self, count: u32) -> Option<Instant> {

@@ -92,6 +92,11 @@ impl Rail {
         }
     }
 
+    /// What was given to it is known to keep it busy longer than predicted.
+    pub(crate) fn is_busy_until(&mut self, at: Instant) {
+        self.idle_at = self.idle_at.max(at);
+    }
+
     /// Posting took the core from `from` to `until`. The rail is busy until the wire has carried what it
     /// was given, and for as long again as the posting took, whichever ends later: at most half of the
     /// core's time goes into posting (DESIGN section 3).

@@ -56,6 +56,8 @@ pub(crate) struct News {
     pub(crate) any: bool,
     /// When the newest of it had left, if it was sent only once.
     pub(crate) sample: Option<Instant>,
+    /// Bytes of chunks that were sent only once, and when the first of them had left.
+    pub(crate) served: Option<(u64, Instant)>,
 }
 
 #[derive(Debug, Default)]
@@ -144,8 +146,13 @@ impl Retention {
                 entry.acked = true;
                 news.any = true;
                 news.sample = (entry.resent == 0).then_some(entry.sent_at).or(news.sample);
-                if let Cargo::Packet(packet) = &mut entry.cargo {
-                    packet.take().map(&mut *free);
+                match &mut entry.cargo {
+                    Cargo::Packet(packet) => drop(packet.take().map(&mut *free)),
+                    Cargo::Chunk(chunk) if entry.resent == 0 => {
+                        let (len, first) = news.served.unwrap_or((0, entry.sent_at));
+                        news.served = Some((len + chunk.from.len(), first));
+                    }
+                    Cargo::Chunk(_) => {}
                 }
             }
         }
@@ -188,6 +195,15 @@ impl Retention {
             }
         }
         None
+    }
+
+    /// Bytes of chunks that the peer is not known to have.
+    pub(crate) fn chunk_bytes(&self) -> u64 {
+        let len = |entry: &InFlight| match &entry.cargo {
+            Cargo::Chunk(chunk) if !entry.acked => chunk.from.len(),
+            _ => 0,
+        };
+        self.entries.iter().map(len).sum()
     }
 
     fn waiting(&self) -> impl Iterator<Item = &InFlight> {

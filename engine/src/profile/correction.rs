@@ -1,0 +1,120 @@
+//! Online correction: completed transfers say how a rail fares now (P4's future work, DESIGN section 5).
+//!
+//! What counts is *service* time: from the moment the rail was free for a transfer to the moment the peer is
+//! known to have it, never the time in a queue, or load would be counted twice. One number is corrected, the
+//! load: what everything takes now relative to the profile. It follows the median of the last few ratios of
+//! observed to expected time, so that a single outlier moves nothing; each observation moves it by a bounded
+//! step; and it stays within bounds. A rail that is not used for a while is forgiven bit by bit, so that
+//! it is tried again now and then: otherwise a rail that was slow once would never get the chance to show
+//! that it no longer is.
+
+use crate::clock::{Duration, Instant};
+
+/// Ratios of which the median counts.
+const RATIOS: usize = 5;
+/// Observations of which the error is published.
+const ERRORS: usize = 64;
+/// An observation moves the load by at most this factor.
+const STEP: f64 = 1.25;
+const LOAD_MIN: f64 = 0.25;
+const LOAD_MAX: f64 = 32.0;
+/// Half of what a load is off its profile is forgiven after this long without an observation.
+const FORGIVEN_AFTER: Duration = Duration::from_ms(100);
+
+/// How well a rail is predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Accuracy {
+    /// Transfers observed since the start.
+    pub count: u64,
+    /// Median of the relative errors of the last ones, 0.05 for 5 percent.
+    pub median: f64,
+    /// 95th percentile of the relative errors of the last ones.
+    pub p95: f64,
+    /// What everything takes now, relative to the profile.
+    pub load: f64,
+}
+
+/// What was observed of a rail to one peer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Correction {
+    ratios: [f64; RATIOS],
+    errors: [f32; ERRORS],
+    count: u64,
+    last: Instant,
+}
+
+impl Default for Correction {
+    fn default() -> Self {
+        Correction { ratios: [1.0; RATIOS], errors: [0.0; ERRORS], count: 0, last: Instant::default() }
+    }
+}
+
+impl Correction {
+    /// A transfer took `observed_ns`, on a quiet rail it would have taken `expected_ns`; the load after it.
+    pub(super) fn observe(&mut self, now: Instant, observed_ns: u64, expected_ns: u64, load: f64) -> f64 {
+        let ratio = observed_ns.max(1) as f64 / expected_ns.max(1) as f64;
+        let error = ratio / load - 1.0;
+        self.errors[self.count as usize % ERRORS] = if error < 0.0 { -error } else { error } as f32;
+        self.ratios[self.count as usize % RATIOS] = ratio;
+        self.count += 1;
+        self.last = now;
+        let mut sorted = self.ratios;
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted[RATIOS / 2].clamp(load / STEP, load * STEP).clamp(LOAD_MIN, LOAD_MAX)
+    }
+
+    /// The load after a time without observations.
+    pub(super) fn relaxed(&mut self, now: Instant, load: f64) -> f64 {
+        if load == 1.0 || now.since(self.last) < FORGIVEN_AFTER {
+            return load;
+        }
+        self.last = now;
+        let relaxed = 1.0 + (load - 1.0) / 2.0;
+        self.ratios = [relaxed; RATIOS];
+        if (0.98..1.02).contains(&relaxed) { 1.0 } else { relaxed }
+    }
+
+    pub(super) fn accuracy(&self, load: f64) -> Option<Accuracy> {
+        let known = (self.count as usize).min(ERRORS);
+        let mut errors = self.errors;
+        let errors = &mut errors[..known];
+        errors.sort_unstable_by(f32::total_cmp);
+        let at = |percent: usize| errors.get((known.checked_sub(1)?) * percent / 100).map(|e| f64::from(*e));
+        Some(Accuracy { count: self.count, median: at(50)?, p95: at(95)?, load })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_ns(ms * 1_000_000)
+    }
+
+    #[test]
+    fn the_load_follows_what_is_observed_within_a_few_transfers_and_an_outlier_moves_it_not() {
+        let (mut correction, mut load) = (Correction::default(), 1.0);
+        for ms in 0..8 {
+            load = correction.observe(at(ms), 2_000, 1_000, load);
+        }
+        assert!((load - 2.0).abs() < 0.01, "{load}");
+        load = correction.observe(at(9), 90_000, 1_000, load);
+        assert!((load - 2.0).abs() < 0.01, "{load}");
+        let accuracy = correction.accuracy(load).unwrap();
+        assert!(accuracy.count == 9 && accuracy.p95 >= 0.5 && accuracy.median < 0.6, "{accuracy:?}");
+    }
+
+    #[test]
+    fn an_unused_rail_is_forgiven() {
+        let (mut correction, mut load) = (Correction::default(), 1.0);
+        (0..20).for_each(|ms| load = correction.observe(at(ms), 8_000, 1_000, load));
+        assert!(load > 7.0);
+        assert_eq!(correction.relaxed(at(30), load), load, "not at once");
+        for ms in (200..2_000).step_by(110) {
+            load = correction.relaxed(at(ms), load);
+        }
+        assert_eq!(load, 1.0);
+        assert_eq!(Correction::default().accuracy(1.0), None, "nothing was observed");
+    }
+}

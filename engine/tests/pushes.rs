@@ -242,3 +242,21 @@ proptest! {
         net.memory(|memory| memory.check());
     }
 }
+
+#[test]
+fn a_receipt_tells_what_was_pushed_and_what_followed() {
+    for (len, chunks) in [(100 * KIB, 1), (3000 * KIB, 4)] {
+        let mut net = net(1 << 20);
+        net.hosts[0].engine.record_receipts(true);
+        let data = pattern(len, 14);
+        let recv = net.recv(1, from(0), 0, exact(5), len);
+        net.send(0, 1, 0, 5, &data);
+        net.settle();
+        assert!(net.got(1, recv, &data));
+        let receipt = net.hosts[0].engine.next_receipt().expect("one message was sent");
+        assert_eq!(receipt.carried, [(RailId(0), len as u64)]);
+        assert!(receipt.announced && receipt.actual_ns > 0, "{receipt:?}");
+        let sent = said(&mut net, 0).iter().filter(|text| text.starts_with("chunk")).count();
+        assert_eq!(sent, chunks);
+    }
+}

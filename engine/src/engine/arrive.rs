@@ -21,6 +21,9 @@ impl Engine {
     /// A rail reports something.
     #[inline]
     pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.now = now;
+        }
         match event {
             Event::Arrived { from, packet } => {
                 if let Err(why) = self.on_packet(now, rail, from, packet) {

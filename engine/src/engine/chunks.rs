@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::peer::{AHEAD, Peer, view};
+use super::receipt::Receipts;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Outgoing, Request};
 use crate::packet::{Key, LandingId, PeerId, RailId};
@@ -29,7 +30,7 @@ impl Engine {
         if peer.bodies.is_empty() {
             return None;
         }
-        decide(now, peer, &self.rails, &self.requests);
+        decide(now, peer, &self.rails, &self.requests, self.receipts.as_deref_mut());
         let link = peer.link(rail)?;
         let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
         let revises = peer.revises();
@@ -60,6 +61,9 @@ impl Engine {
         }
         let ChunkCargo { landing, key, offset, .. } = cargo;
         let from = cargo.from.clone();
+        if let Some(receipts) = &mut self.receipts {
+            receipts.carried(cargo.request, rail, from.len());
+        }
         link.tx.push(now, Cargo::Chunk(cargo), Vec::new());
         let state = &mut self.rails[rail.index()];
         state.counters.chunks += 1;
@@ -124,8 +128,14 @@ fn usable<'a>(
 }
 
 /// Lets the strategy share out the bodies that are new, now that a rail asks.
-fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) {
-    let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
+fn decide(
+    now: Instant,
+    peer: &mut Peer,
+    rails: &[Rail],
+    requests: &Slab<Request>,
+    mut receipts: Option<&mut Receipts>,
+) {
+    let Peer { bodies, links, strategy, primary, fastest, eager_max, .. } = peer;
     if bodies.iter().all(Body::is_decided) {
         return;
     }
@@ -141,6 +151,10 @@ fn decide(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
             Some(rail) => Shares::of([(rail, body.remaining())]),
             None => strategy.split(now, body.remaining(), views),
         };
+        if let Some(receipts) = &mut receipts {
+            receipts.now = now;
+            receipts.decided(body.request, outgoing.envelope, *eager_max, views, &shares);
+        }
         body.decide(&shares, is_open);
     }
 }

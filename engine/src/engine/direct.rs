@@ -33,6 +33,8 @@ impl Engine {
         let short = len < link.in_place_min && len <= peer.eager_max;
         let fits = Header::LEN + Eager::MAX_LEN + len <= peer.packet_max;
         let empty = peer.has_nothing() && peer.promises.is_empty() && state.prepared.is_none();
+        // A receipt needs a request to belong to.
+        let plain = plain && self.receipts.is_none();
         let goes = plain && short && fits && empty && link.accepts(state.limits.depth) && has_room(rail);
         if !goes || !peer.credit.spend(len as u64) {
             return None;

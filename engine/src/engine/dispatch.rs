@@ -149,6 +149,10 @@ impl Engine {
     #[inline]
     fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
         let Built { packet, mut staged, in_place, entries } = built;
+        if self.receipts.is_some() {
+            self.note_packet(now, rail, id, &staged);
+            self.note_packet(now, rail, id, &in_place);
+        }
         self.end_staged(&staged);
         staged.clear();
         self.staged = staged;

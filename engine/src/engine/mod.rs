@@ -4,7 +4,7 @@
 //! `submit` (application to window), `direct` (past an empty window), `dispatch` (window to rail), `chunks`
 //! (bodies to rails), `arrive` (rail to application), `rendezvous` (large messages both ways), `push` (their
 //! beginnings that do not wait), `failure` (links and peers that are gone), `peer` (what the layers keep for
-//! one peer), `forecast` (what profiles say for it).
+//! one peer), `forecast` (what profiles say for it), `receipt` (how messages went).
 
 mod arrive;
 mod chunks;
@@ -14,6 +14,7 @@ mod failure;
 mod forecast;
 mod peer;
 mod push;
+mod receipt;
 mod rendezvous;
 mod submit;
 
@@ -36,6 +37,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use forecast::Fixed;
 use peer::{Peer, Standing};
+use receipt::Receipts;
+pub use receipt::{Candidate, Receipt};
 
 /// How an engine behaves. Every field has a default that is right without knowing the network.
 #[derive(Debug, Clone)]
@@ -135,6 +138,8 @@ pub struct Engine {
     /// Reused by packet builders.
     staged: Vec<RequestId>,
     notices: VecDeque<Notice>,
+    /// How messages went, if somebody wants to know.
+    receipts: Option<Box<Receipts>>,
 }
 
 impl Engine {
@@ -159,6 +164,7 @@ impl Engine {
             buffers: Vec::new(),
             staged: Vec::new(),
             notices: VecDeque::new(),
+            receipts: None,
         })
     }
 
@@ -353,6 +359,9 @@ impl Engine {
 
     #[inline]
     fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.ended(request);
+        }
         self.completions.push_back(Completion { request, result });
     }
 }

@@ -1,0 +1,189 @@
+//! Receipts: how each message went and why, for those who ask. Nothing is recorded before
+//! [`Engine::record_receipts`] is called, and the paths then ask one pointer.
+
+use super::Engine;
+use crate::clock::Instant;
+use crate::collect::request::{Envelope, Request};
+use crate::packet::{PeerId, RailId, RequestId};
+use crate::schedule::strategy::{RailView, Shares};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// Receipts that wait to be fetched; the oldest go first.
+const KEPT: usize = 4_096;
+
+/// A rail that could have carried a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which rail.
+    pub rail: RailId,
+    /// Until it would have been idle, in nanoseconds.
+    pub busy_ns: u64,
+    /// When it alone would have delivered the message, in nanoseconds.
+    pub alone_ns: u64,
+}
+
+/// How a message that was sent went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The request of the send.
+    pub request: RequestId,
+    /// The message.
+    pub envelope: Envelope,
+    /// Announced before it was sent; otherwise it went in a packet.
+    pub announced: bool,
+    /// Longest message that is sent to this peer without asking, in bytes, when it was decided.
+    pub eager_max: u64,
+    /// The rails between which was decided.
+    pub candidates: Vec<Candidate>,
+    /// Rails and bytes, as they were carried: of a message in a packet its data, of an announced one its
+    /// chunks, those that were sent again or shared out anew included.
+    pub carried: Vec<(RailId, u64)>,
+    /// From the decision to the arrival, in nanoseconds, as predicted.
+    pub predicted_ns: u64,
+    /// From the decision to the end of the request, in nanoseconds. For announced messages over several rails
+    /// that is when the receiver said that it has everything; otherwise when the memory was free again.
+    pub actual_ns: u64,
+}
+
+/// What is recorded.
+#[derive(Debug, Default)]
+pub(super) struct Receipts {
+    pub(super) now: Instant,
+    open: Vec<(Receipt, Instant)>,
+    done: VecDeque<Receipt>,
+}
+
+impl Receipts {
+    fn open(&mut self, receipt: Receipt) {
+        match self.open.iter_mut().find(|(other, _)| other.request == receipt.request) {
+            // The rest of a message whose beginning was pushed.
+            Some((other, _)) => {
+                let carried = core::mem::take(&mut other.carried);
+                *other = Receipt { carried, ..receipt };
+            }
+            None => self.open.push((receipt, self.now)),
+        }
+    }
+
+    fn of(&mut self, request: RequestId) -> Option<&mut Receipt> {
+        self.open.iter_mut().map(|(receipt, _)| receipt).find(|receipt| receipt.request == request)
+    }
+
+    /// Shares of a body were decided.
+    pub(super) fn decided(
+        &mut self,
+        request: RequestId,
+        envelope: Envelope,
+        eager_max: usize,
+        views: &[RailView],
+        shares: &Shares,
+    ) {
+        let now = self.now;
+        let finish_ns =
+            |view: &RailView, len| view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len));
+        let alone = |view: &RailView| candidate(view, now, finish_ns(view, envelope.len));
+        let candidates: Vec<Candidate> = views.iter().map(alone).collect();
+        let predicted_ns = match shares {
+            Shares::FirstIdle => candidates.iter().map(|c| c.alone_ns).min(),
+            Shares::Fixed(shares) => {
+                let finish = |share: &(RailId, u64)| {
+                    views.iter().find(|view| view.rail == share.0).map(|view| finish_ns(view, share.1))
+                };
+                shares.iter().filter_map(finish).max()
+            }
+        };
+        self.open(Receipt {
+            request,
+            envelope,
+            announced: true,
+            eager_max: eager_max as u64,
+            candidates,
+            carried: Vec::new(),
+            predicted_ns: predicted_ns.unwrap_or(0),
+            actual_ns: 0,
+        });
+    }
+
+    /// A rail has got `len` bytes of a message.
+    pub(super) fn carried(&mut self, request: RequestId, rail: RailId, len: u64) {
+        let Some(receipt) = self.of(request) else { return };
+        match receipt.carried.iter_mut().find(|(other, _)| *other == rail) {
+            Some((_, sum)) => *sum += len,
+            None => receipt.carried.push((rail, len)),
+        }
+    }
+
+    /// A request has ended.
+    #[cold]
+    pub(super) fn ended(&mut self, request: RequestId) {
+        let Some(index) = self.open.iter().position(|(receipt, _)| receipt.request == request) else {
+            return;
+        };
+        let (mut receipt, since) = self.open.swap_remove(index);
+        receipt.actual_ns = self.now.since(since).as_ns();
+        if self.done.len() == KEPT {
+            self.done.pop_front();
+        }
+        self.done.push_back(receipt);
+    }
+}
+
+fn candidate(view: &RailView, now: Instant, alone_ns: u64) -> Candidate {
+    Candidate { rail: view.rail, busy_ns: view.idle_at.since(now).as_ns(), alone_ns }
+}
+
+impl Engine {
+    /// Begins or ends to record receipts of the messages that are sent. Those not fetched are dropped when
+    /// it ends, the oldest also when there are more than some thousands.
+    pub fn record_receipts(&mut self, on: bool) {
+        self.receipts = on.then(Box::default);
+    }
+
+    /// The next receipt of a message whose request has ended.
+    pub fn next_receipt(&mut self) -> Option<Receipt> {
+        self.receipts.as_mut()?.done.pop_front()
+    }
+
+    /// Messages leave in a packet.
+    #[cold]
+    pub(super) fn note_packet(&mut self, now: Instant, rail: RailId, id: PeerId, requests: &[RequestId]) {
+        let Some(peer) = self.peers.get(id.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(receipts) = &mut self.receipts else { return };
+        receipts.now = now;
+        for &request in requests {
+            let (envelope, carried) = match self.requests.get(request.0) {
+                Some(Request::Eager(eager)) => (eager.envelope, Vec::from([(rail, eager.envelope.len)])),
+                // What is pushed follows its request to send.
+                Some(Request::Large(outgoing)) => (outgoing.envelope, Vec::new()),
+                _ => continue,
+            };
+            let announced = carried.is_empty();
+            let views = peer.links.iter().filter(|link| link.is_up()).map(|link| {
+                super::peer::view(now, link, &self.rails[link.rail.index()], peer.primary, peer.fastest)
+            });
+            let alone = |view: RailView| {
+                let busy_ns = view.idle_at.since(now).as_ns();
+                let ns = if announced {
+                    view.forecast.body_ns(envelope.len)
+                } else {
+                    view.forecast.eager_ns(envelope.len)
+                };
+                candidate(&view, now, busy_ns.saturating_add(ns))
+            };
+            let candidates: Vec<Candidate> = views.map(alone).collect();
+            let predicted = candidates.iter().find(|candidate| candidate.rail == rail);
+            receipts.open(Receipt {
+                request,
+                envelope,
+                announced,
+                eager_max: peer.eager_max as u64,
+                predicted_ns: predicted.map_or(0, |candidate| candidate.alone_ns),
+                candidates,
+                carried,
+                actual_ns: 0,
+            });
+        }
+    }
+}

@@ -108,3 +108,19 @@ fn short_messages_go_over_the_rail_that_was_measured_to_be_faster() {
     late.settle();
     assert_eq!(late.said(0)[0].0, 1, "3064 ns are less than 4000 ns");
 }
+
+#[test]
+fn rails_that_share_a_message_are_worth_announcing_it_earlier() {
+    let max = |rails: usize, strategy: &str| {
+        let mut net = Net::pair(rails, Config { strategy: strategy.into(), ..Config::default() });
+        for rail in 0..rails {
+            net.hosts[0].engine.set_profile(RailId(rail as u8), None, profile());
+        }
+        net.send(0, 1, 9, 0, &[]);
+        net.settle();
+        net.hosts[0].engine.eager_max(PeerId(1)).unwrap()
+    };
+    let (one, two, alone) = (max(1, "auto"), max(2, "auto"), max(2, "fifo"));
+    assert!(two < one, "{two} and {one}");
+    assert!(two < alone, "{two} and {alone}: fifo shares nothing");
+}

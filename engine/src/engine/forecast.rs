@@ -1,13 +1,17 @@
 //! Profiles to links: what the measured thresholds are for each peer.
 
-use super::peer::Peer;
+use super::peer::{Peer, view};
 use super::{Config, Engine};
+use crate::clock::Instant;
 use crate::packet::{PeerId, RailId};
 use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
+use crate::profile::threshold::UNEXPECTED_MAX;
+use crate::schedule::strategy::{RailView, Shares};
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::Rail;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// A bandwidth of which nothing is known for any rail, in bytes per second: then all count the same.
 const BANDWIDTH_GUESS: u64 = 1_000_000_000;
@@ -81,7 +85,7 @@ impl Peer {
     }
 
     /// Derives what governs the paths: what the user has set, else what was measured, else a default.
-    pub(super) fn derive_thresholds(&mut self) {
+    pub(super) fn derive_thresholds(&mut self, rails: &[Rail]) {
         let Fixed { eager_max, in_place_min, aggregate_max } = self.fixed;
         let bytes = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         for link in &mut self.links {
@@ -91,10 +95,46 @@ impl Peer {
             link.in_place_min = in_place_min.unwrap_or(in_place);
             link.aggregate_max = aggregate_max.unwrap_or(aggregate);
         }
-        // Short messages go over the fastest rail, so its threshold counts.
-        let fastest = self.link(self.fastest).filter(|link| link.state != State::Dead);
-        let measured = fastest.and_then(|link| link.forecast.profile().thresholds());
-        let eager = measured.map_or(Config::EAGER_MAX, |t| bytes(t.rendezvous_min.saturating_sub(1)));
-        self.eager_max = eager_max.unwrap_or(eager);
+        self.eager_max = eager_max.or_else(|| self.measured_eager_max(rails)).unwrap_or(Config::EAGER_MAX);
+    }
+
+    /// The rendezvous threshold of P4 for all open rails together; none if one of them was not measured. One
+    /// rail has its own. Several may share what is announced but not what is not, and keep copies: the
+    /// shortest message for which the handshake and the shares of the strategy take less time than the best
+    /// rail and the copy of the unexpected.
+    fn measured_eager_max(&mut self, rails: &[Rail]) -> Option<usize> {
+        let Peer { links, strategy, primary, fastest, .. } = self;
+        let open = || links.iter().filter(|link| link.is_up());
+        if !open().all(|link| link.forecast.is_measured()) {
+            return None;
+        }
+        let first = open().next().or(links.iter().find(|link| link.state != State::Dead))?;
+        if open().count() <= 1 {
+            let rendezvous_min = first.forecast.profile().thresholds()?.rendezvous_min;
+            return Some(rendezvous_min.saturating_sub(1) as usize);
+        }
+        let quiet =
+            |link| RailView { idle_at: Instant::default(), ..view(link, &rails[0], *primary, *fastest) };
+        let views: Vec<RailView> = open().map(|link| RailView { rail: link.rail, ..quiet(link) }).collect();
+        let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
+        let handshake_ns = 2 * views.iter().map(|view| view.forecast.eager_ns(0)).min()?;
+        let mut announcing_pays = |len: u64| {
+            let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
+            let shares = strategy.split(Instant::default(), len, &views);
+            let body_ns = match shares {
+                Shares::FirstIdle => views.iter().map(|view| view.forecast.body_ns(len)).min(),
+                Shares::Fixed(shares) => {
+                    let of = |view: &RailView| shares.iter().find(|share| share.0 == view.rail);
+                    views.iter().filter_map(|view| Some(view.forecast.body_ns(of(view)?.1))).max()
+                }
+            };
+            handshake_ns + body_ns.unwrap_or(0) < eager_ns + memcpy.map_or(0, |curve| curve.ns(len))
+        };
+        let (mut below, mut above) = (0, UNEXPECTED_MAX + 1);
+        while above - below > 1 {
+            let middle = (below + above) / 2;
+            if announcing_pays(middle) { above = middle } else { below = middle }
+        }
+        Some(below as usize)
     }
 }

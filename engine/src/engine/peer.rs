@@ -173,7 +173,9 @@ impl Peer {
             };
             self.fastest = up().min_by_key(latency).map_or(first.rail, |link| link.rail);
         }
-        self.derive_thresholds();
+        let keeps = self.keeps;
+        self.links.iter_mut().for_each(|link| link.forecast.staged = keeps);
+        self.derive_thresholds(rails);
     }
 
     /// Whether some rail that is left, or still to open, may carry chunks to a landing with these keys.

@@ -102,7 +102,7 @@ mod tests {
         load = correction.observe(at(9), 90_000, 1_000, load);
         assert!((load - 2.0).abs() < 0.01, "{load}");
         let accuracy = correction.accuracy(load).unwrap();
-        assert!(accuracy.count == 9 && accuracy.p95 >= 0.5 && accuracy.median < 0.6, "{accuracy:?}");
+        assert!(accuracy.count == 9 && accuracy.p95 >= 0.5 && accuracy.median < 0.7, "{accuracy:?}");
     }
 
     #[test]

@@ -19,13 +19,22 @@ pub struct Forecast {
     pace: f64,
     /// Whether the bandwidth is more than a guess, so that the rail's clock may count on it.
     is_known: bool,
+    /// Nothing stays in place, since everything has to be kept.
+    pub(crate) staged: bool,
     correction: Correction,
 }
 
 impl Forecast {
     /// As the profile says.
     pub fn new(profile: Arc<Profile>) -> Forecast {
-        Forecast { profile, load: 1.0, pace: 1.0, is_known: true, correction: Correction::default() }
+        Forecast {
+            profile,
+            load: 1.0,
+            pace: 1.0,
+            is_known: true,
+            staged: false,
+            correction: Correction::default(),
+        }
     }
 
     /// A straight line through nominal figures (see [`Profile::nominal`]), zero for an unknown one. An
@@ -47,10 +56,12 @@ impl Forecast {
         &self.profile
     }
 
-    /// Nanoseconds for a message of `len` bytes in a packet, copied or in place, whichever is better.
+    /// Nanoseconds for a message of `len` bytes in a packet: copied or in place, whichever is better, but
+    /// copied where it has to be kept for another rail.
     #[inline]
     pub fn eager_ns(&self, len: u64) -> u64 {
-        self.loaded(self.profile.eager().ns(len))
+        let curve = if self.staged { self.profile.copied() } else { self.profile.eager() };
+        self.loaded(curve.ns(len))
     }
 
     /// Nanoseconds for a part of `len` bytes of a large message, from its post to its arrival.

@@ -27,6 +27,7 @@ pub struct Profile {
     samples: [Vec<Sample>; Method::ALL.len()],
     thresholds: Option<Thresholds>,
     eager: Curve,
+    copied: Curve,
     body: Curve,
     memcpy: Option<Curve>,
     /// Shortest useful share of a body: bytes and nanoseconds.
@@ -66,6 +67,9 @@ impl Profile {
         let memcpy = Curve::through(threshold::points(of(Method::Memcpy)));
         let eager_curve = if eager.len() < 2 { &body } else { &eager };
         let eager_curve = Curve::through(eager_curve.iter().copied()).ok_or(TooFew)?;
+        let copied = threshold::points(of(Method::Copy));
+        let copied = if copied.len() < 2 { None } else { Curve::through(copied) };
+        let copied = copied.unwrap_or_else(|| eager_curve.clone());
         let body = Curve::through(body).ok_or(TooFew)?;
         let thresholds = Thresholds {
             in_place_min,
@@ -85,7 +89,7 @@ impl Profile {
         };
         let chunk = (thresholds.chunk_min, body.ns(thresholds.chunk_min));
         let (thresholds, samples, eager) = (Some(thresholds), by_method, eager_curve);
-        Ok(Profile { provenance, samples, thresholds, eager, body, memcpy, chunk })
+        Ok(Profile { provenance, samples, thresholds, eager, copied, body, memcpy, chunk })
     }
 
     /// What can be said of a rail that nobody has measured: a straight line through its nominal latency (in
@@ -98,6 +102,7 @@ impl Profile {
             samples: [const { Vec::new() }; Method::ALL.len()],
             thresholds: None,
             eager: line.clone(),
+            copied: line.clone(),
             memcpy: None,
             chunk: (chunk_min, line.ns(chunk_min)),
             body: line,
@@ -135,6 +140,11 @@ impl Profile {
     /// end of its receive.
     pub fn eager(&self) -> &Curve {
         &self.eager
+    }
+
+    /// A message in a packet, copied: what has to be kept for sending again is.
+    pub fn copied(&self) -> &Curve {
+        &self.copied
     }
 
     /// The body of a large message whose landing is known: from the first chunk's post to the arrival of the

@@ -111,8 +111,8 @@ fn short_messages_go_over_the_rail_that_was_measured_to_be_faster() {
 
 #[test]
 fn rails_that_share_a_message_are_worth_announcing_it_earlier() {
-    let max = |rails: usize, strategy: &str| {
-        let mut net = Net::pair(rails, Config { strategy: strategy.into(), ..Config::default() });
+    let max = |rails: usize| {
+        let mut net = Net::pair(rails, Config { strategy: "auto".into(), ..Config::default() });
         for rail in 0..rails {
             net.hosts[0].engine.set_profile(RailId(rail as u8), None, profile());
         }
@@ -120,7 +120,7 @@ fn rails_that_share_a_message_are_worth_announcing_it_earlier() {
         net.settle();
         net.hosts[0].engine.eager_max(PeerId(1)).unwrap()
     };
-    let (one, two, alone) = (max(1, "auto"), max(2, "auto"), max(2, "fifo"));
-    assert!(two < one, "{two} and {one}");
-    assert!(two < alone, "{two} and {alone}: fifo shares nothing");
+    let (one, two) = (max(1), max(2));
+    // One rail leaves data in place, two copy it, because each may have to send for the other.
+    assert!((5_100..5_300).contains(&one) && (2_800..3_100).contains(&two), "{one} and {two}");
 }

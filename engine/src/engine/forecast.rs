@@ -9,12 +9,9 @@ use crate::profile::measured::Profile;
 use crate::profile::threshold::UNEXPECTED_MAX;
 use crate::schedule::strategy::{RailView, Shares};
 use crate::transfer::link::{Link, State};
-use crate::transfer::rail::Rail;
+use crate::transfer::rail::{BANDWIDTH_GUESS, Rail};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-
-/// A bandwidth of which nothing is known for any rail, in bytes per second: then all count the same.
-const BANDWIDTH_GUESS: u64 = 1_000_000_000;
 
 /// Thresholds that the user has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +76,10 @@ impl Peer {
             let limits = limits(link);
             link.forecast = match &rails[link.rail.index()].profile {
                 Some(profile) => Forecast::new(profile.clone()),
-                None => Forecast::nominal(limits.latency_ns, limits.bandwidth, guess),
+                None if limits.bandwidth > 0 || guess == BANDWIDTH_GUESS => {
+                    rails[link.rail.index()].nominal.fresh()
+                }
+                None => Forecast::nominal(limits.latency_ns, 0, guess),
             };
         }
     }
@@ -117,7 +117,7 @@ impl Peer {
             |link| RailView { idle_at: Instant::default(), ..view(link, &rails[0], *primary, *fastest) };
         let views: Vec<RailView> = open().map(|link| RailView { rail: link.rail, ..quiet(link) }).collect();
         let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
-        let handshake_ns = 2 * views.iter().map(|view| view.forecast.eager_ns(0)).min()?;
+        let handshake_ns = views.iter().map(|view| view.forecast.profile().handshake_ns()).min()?;
         let mut announcing_pays = |len: u64| {
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
             let shares = strategy.split(Instant::default(), len, &views);

@@ -200,7 +200,8 @@ impl Engine {
         }
         let peer = self.peers[index].as_mut().expect("just made");
         if peer.link(rail).is_none() {
-            peer.links.push(Link::new(rail, limits.lossy));
+            let forecast = self.rails[rail.index()].nominal.fresh();
+            peer.links.push(Link::new(rail, limits.lossy, forecast));
             peer.topology_changed(&self.rails);
             if limits.lossy {
                 self.timed.push((peer.id, rail));

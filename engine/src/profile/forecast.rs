@@ -4,6 +4,7 @@ use super::correction::{Accuracy, Correction};
 use super::curve::scaled;
 use super::measured::Profile;
 use crate::clock::Instant;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 /// A latency that is unknown, in nanoseconds.
@@ -21,20 +22,14 @@ pub struct Forecast {
     is_known: bool,
     /// Nothing stays in place, since everything has to be kept.
     pub(crate) staged: bool,
-    correction: Correction,
+    /// What was observed; none before the first time, so that peers that are never heard cost little.
+    correction: Option<Box<Correction>>,
 }
 
 impl Forecast {
     /// As the profile says.
     pub fn new(profile: Arc<Profile>) -> Forecast {
-        Forecast {
-            profile,
-            load: 1.0,
-            pace: 1.0,
-            is_known: true,
-            staged: false,
-            correction: Correction::default(),
-        }
+        Forecast { profile, load: 1.0, pace: 1.0, is_known: true, staged: false, correction: None }
     }
 
     /// A straight line through nominal figures (see [`Profile::nominal`]), zero for an unknown one. An
@@ -44,6 +39,11 @@ impl Forecast {
         let is_known = bandwidth > 0;
         let profile = Profile::nominal(latency_ns, if is_known { bandwidth } else { guess });
         Forecast { is_known, ..Forecast::new(Arc::new(profile)) }
+    }
+
+    /// The same with nothing observed yet.
+    pub(crate) fn fresh(&self) -> Forecast {
+        Forecast { is_known: self.is_known, ..Forecast::new(self.profile.clone()) }
     }
 
     /// Whether it comes from measurements.
@@ -121,15 +121,18 @@ impl Forecast {
             false => scaled(len, body.last_ns_per_byte()),
         };
         if self.is_known {
-            let load = self.correction.observe(now, observed_ns, expected_ns, self.load);
+            let correction = self.correction.get_or_insert_default();
+            let load = correction.observe(now, observed_ns, expected_ns, self.load);
             self.set_load(load);
         }
     }
 
     /// Forgives a rail that was not observed for a while.
     pub(crate) fn relax(&mut self, now: Instant) {
-        let load = self.correction.relaxed(now, self.load);
-        self.set_load(load);
+        if let Some(correction) = &mut self.correction {
+            let load = correction.relaxed(now, self.load);
+            self.set_load(load);
+        }
     }
 
     fn set_load(&mut self, load: f64) {
@@ -138,7 +141,7 @@ impl Forecast {
 
     /// How well it predicts; none before the first observation.
     pub fn accuracy(&self) -> Option<Accuracy> {
-        self.correction.accuracy(self.load)
+        self.correction.as_ref()?.accuracy(self.load)
     }
 
     /// What everything takes now, relative to the profile.

@@ -32,6 +32,8 @@ pub struct Profile {
     memcpy: Option<Curve>,
     /// Shortest useful share of a body: bytes and nanoseconds.
     chunk: (u64, u64),
+    /// What announcing costs before the body may go.
+    handshake_ns: u64,
 }
 
 impl Profile {
@@ -60,7 +62,7 @@ impl Profile {
         let in_place_min = copy_or_in_place.unwrap_or(u64::MAX);
         let eager = threshold::best_eager(of(Method::Copy), of(Method::InPlace), in_place_min);
         let rendezvous = threshold::points(of(Method::Rendezvous));
-        let body = body(&eager, &rendezvous);
+        let (body, handshake_ns) = body(&eager, &rendezvous);
         if body.len() < 2 {
             return Err(TooFew);
         }
@@ -88,8 +90,9 @@ impl Profile {
             chunk_min: threshold::chunk_min(&body),
         };
         let chunk = (thresholds.chunk_min, body.ns(thresholds.chunk_min));
+        let handshake_ns = handshake_ns.unwrap_or(2 * eager_curve.start_ns());
         let (thresholds, samples, eager) = (Some(thresholds), by_method, eager_curve);
-        Ok(Profile { provenance, samples, thresholds, eager, copied, body, memcpy, chunk })
+        Ok(Profile { provenance, samples, thresholds, eager, copied, body, memcpy, chunk, handshake_ns })
     }
 
     /// What can be said of a rail that nobody has measured: a straight line through its nominal latency (in
@@ -105,6 +108,7 @@ impl Profile {
             copied: line.clone(),
             memcpy: None,
             chunk: (chunk_min, line.ns(chunk_min)),
+            handshake_ns: 2 * line.start_ns(),
             body: line,
         }
     }
@@ -153,10 +157,14 @@ impl Profile {
         &self.body
     }
 
-    /// A message that is announced first, up to the end of its receive, in nanoseconds: two short messages,
-    /// Rts and Cts, and its body.
+    /// What announcing a message costs before its body may go, in nanoseconds: Rts and Cts.
+    pub fn handshake_ns(&self) -> u64 {
+        self.handshake_ns
+    }
+
+    /// A message that is announced first, up to the end of its receive, in nanoseconds.
     pub fn rendezvous_ns(&self, len: u64) -> u64 {
-        self.body.ns(len).saturating_add(2 * self.eager.start_ns())
+        self.body.ns(len).saturating_add(self.handshake_ns)
     }
 
     /// Copying in memory; none if it was not measured.
@@ -170,19 +178,19 @@ impl Profile {
     }
 }
 
-/// The times of bodies: rendezvous without what the handshake costs. That is two short messages, or less if
-/// the shortest rendezvous takes less than that beyond an eager message of its size; what it takes more is
-/// the rail's own start of a large transfer (registration, a handshake inside the driver). Below the
+/// The times of bodies: rendezvous without what the handshake costs, and that. It is two short messages, or
+/// less if the shortest rendezvous takes less than that beyond an eager message of its size; what it takes
+/// more is the rail's own start of a large transfer (registration, a handshake inside the driver). Below the
 /// shortest rendezvous, and without any, the eager times.
-fn body(eager: &[(u64, u64)], rendezvous: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let Some(&(shortest, whole)) = rendezvous.first() else { return eager.to_vec() };
+fn body(eager: &[(u64, u64)], rendezvous: &[(u64, u64)]) -> (Vec<(u64, u64)>, Option<u64>) {
+    let Some(&(shortest, whole)) = rendezvous.first() else { return (eager.to_vec(), None) };
     let eager_curve = Curve::through(eager.iter().copied());
     let bare = eager_curve.as_ref().map_or(whole, |curve| curve.ns(shortest));
     let short = eager_curve.as_ref().map_or(u64::MAX, |curve| curve.start_ns());
     let handshake = whole.saturating_sub(bare).min(short.saturating_mul(2));
     let short = eager.iter().copied().filter(|&(len, _)| len < shortest);
     let long = rendezvous.iter().map(|&(len, ns)| (len, ns.saturating_sub(handshake).max(1)));
-    short.chain(long).collect()
+    (short.chain(long).collect(), Some(handshake))
 }
 
 /// Samples from which nothing can be predicted.

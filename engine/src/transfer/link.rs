@@ -62,7 +62,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(rail: RailId, lossy: bool) -> Self {
+    pub(crate) fn new(rail: RailId, lossy: bool, forecast: Forecast) -> Self {
         Link {
             rail,
             remote: None,
@@ -71,7 +71,7 @@ impl Link {
             tx: Retention::default(),
             rx: Arrivals::default(),
             rtt: Rtt::default(),
-            forecast: Forecast::nominal(0, 0, 1),
+            forecast,
             in_place_min: usize::MAX,
             aggregate_max: usize::MAX,
             progress_at: Instant::default(),

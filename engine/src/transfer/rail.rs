@@ -4,10 +4,14 @@ use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
 use crate::packet::{LandingId, PeerId};
+use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
 use crate::schedule::builder::Built;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+
+/// A bandwidth of which nothing is known for any rail, in bytes per second: then all count the same.
+pub(crate) const BANDWIDTH_GUESS: u64 = 1_000_000_000;
 
 /// What one rail has carried since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,6 +63,8 @@ pub(crate) struct Rail {
     pub(crate) prepared: Option<Prepared>,
     /// For links that are added later.
     pub(crate) profile: Option<Arc<Profile>>,
+    /// By its nominal figures; all peers share it.
+    pub(crate) nominal: Forecast,
 }
 
 /// A packet made ahead of time, for one peer.
@@ -80,6 +86,7 @@ impl Rail {
             post_cost: Duration::ZERO,
             prepared: None,
             profile: None,
+            nominal: Forecast::nominal(limits.latency_ns, limits.bandwidth, BANDWIDTH_GUESS),
         }
     }
 

@@ -113,14 +113,16 @@ impl Peer {
             let rendezvous_min = first.forecast.profile().thresholds()?.rendezvous_min;
             return Some(rendezvous_min.saturating_sub(1) as usize);
         }
-        let quiet =
-            |link| RailView { idle_at: Instant::default(), ..view(link, &rails[0], *primary, *fastest) };
-        let views: Vec<RailView> = open().map(|link| RailView { rail: link.rail, ..quiet(link) }).collect();
+        let start = Instant::default();
+        let mut views: Vec<RailView> =
+            open().map(|link| view(start, link, &rails[link.rail.index()], *primary, *fastest)).collect();
+        // What thresholds say is about rails that have nothing else to do.
+        views.iter_mut().for_each(|view| view.idle_at = start);
         let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
         let handshake_ns = views.iter().map(|view| view.forecast.profile().handshake_ns()).min()?;
         let mut announcing_pays = |len: u64| {
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
-            let shares = strategy.split(Instant::default(), len, &views);
+            let shares = strategy.split(start, len, &views);
             let body_ns = match shares {
                 Shares::FirstIdle => views.iter().map(|view| view.forecast.body_ns(len)).min(),
                 Shares::Fixed(shares) => {

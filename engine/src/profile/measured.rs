@@ -178,17 +178,19 @@ impl Profile {
     }
 }
 
-/// The times of bodies: rendezvous without what the handshake costs, and that. It is two short messages, or
-/// less if the shortest rendezvous takes less than that beyond an eager message of its size; what it takes
-/// more is the rail's own start of a large transfer (registration, a handshake inside the driver). Below the
-/// shortest rendezvous, and without any, the eager times.
+/// The times of bodies, rendezvous without what the handshake costs; and that. The handshake is two short
+/// messages, or less if the shortest rendezvous takes less than that beyond an eager message of its size;
+/// what it takes more is the rail's own start of a large transfer (registration, a handshake inside the
+/// driver). Below the shortest rendezvous the eager times and that start, without any the eager times.
 fn body(eager: &[(u64, u64)], rendezvous: &[(u64, u64)]) -> (Vec<(u64, u64)>, Option<u64>) {
     let Some(&(shortest, whole)) = rendezvous.first() else { return (eager.to_vec(), None) };
     let eager_curve = Curve::through(eager.iter().copied());
     let bare = eager_curve.as_ref().map_or(whole, |curve| curve.ns(shortest));
     let short = eager_curve.as_ref().map_or(u64::MAX, |curve| curve.start_ns());
-    let handshake = whole.saturating_sub(bare).min(short.saturating_mul(2));
-    let short = eager.iter().copied().filter(|&(len, _)| len < shortest);
+    let extra = whole.saturating_sub(bare);
+    let handshake = extra.min(short.saturating_mul(2));
+    let own_start = extra - handshake;
+    let short = eager.iter().filter(|&&(len, _)| len < shortest).map(|&(len, ns)| (len, ns + own_start));
     let long = rendezvous.iter().map(|&(len, ns)| (len, ns.saturating_sub(handshake).max(1)));
     (short.chain(long).collect(), Some(handshake))
 }

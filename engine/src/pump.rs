@@ -28,10 +28,13 @@ pub fn turn(
             engine.handle(now, id, event);
         });
     }
+    // What was found may have taken a while, or was looked for at a time that is a little old.
+    let now = if urgent || !engine.has_orders() { now } else { clock() };
     push(engine, rails, now, clock, urgent) || happened
 }
 
-/// Feeds the rails without looking at them first: what a submission does. `now` may be a little old.
+/// Feeds the rails without looking at them first: what a submission does. With `urgent` `now` may be a little
+/// old.
 #[inline]
 pub fn push(
     engine: &mut Engine,
@@ -48,7 +51,7 @@ pub fn push(
     }
     let mut happened = false;
     // Who waits does not wait for the clock either; the cost of posting is known from other times.
-    let mut from = if urgent { None } else { Some(clock()) };
+    let mut from = (!urgent).then_some(now);
     for (index, rail) in rails.iter_mut().enumerate() {
         let id = RailId(index as u8);
         if feed(engine, rail.as_mut(), id, from.unwrap_or(now), urgent) {

@@ -265,6 +265,7 @@ impl Shared {
                 self.push(core, false);
             }
         } else if core.engine.has_errands() {
+            core.now = self.clock.now();
             self.push(core, false);
         } else {
             self.collect(core);

@@ -25,9 +25,18 @@ pub enum Way {
     Across,
 }
 
-/// What is known of both.
+/// Classes of length, each twice as long as the one before: short chunks may be faster the one way, long ones
+/// the other.
+const CLASSES: usize = 4;
+
+/// What is known of both, for each class of length.
 #[derive(Debug, Default)]
 pub struct Pace {
+    classes: [Class; CLASSES],
+}
+
+#[derive(Debug, Default)]
+struct Class {
     count: u32,
     /// Bytes per nanosecond through the area and across; zero: not known.
     rates: [f64; 2],
@@ -36,13 +45,15 @@ pub struct Pace {
 impl Pace {
     /// The way for a chunk of `len` bytes.
     pub fn choose(&mut self, len: u64) -> Way {
-        let [area, across] = self.rates;
-        let better = if across > area { Way::Across } else { Way::Area };
+        // Two copies of little data are all in the cache.
         if len < LEAST {
-            return better;
+            return Way::Area;
         }
-        self.count = self.count.wrapping_add(1);
-        match self.count {
+        let class = self.class(len);
+        let [area, across] = class.rates;
+        let better = if across > area { Way::Across } else { Way::Area };
+        class.count = class.count.wrapping_add(1);
+        match class.count {
             count if count < TRIALS => {
                 if count % 2 == 0 {
                     Way::Across
@@ -66,10 +77,17 @@ impl Pace {
         self.note(way, len, begun.elapsed().as_nanos() as f64);
     }
 
+    fn class(&mut self, len: u64) -> &mut Class {
+        &mut self.classes[((len / LEAST).max(1).ilog2() as usize).min(CLASSES - 1)]
+    }
+
     fn note(&mut self, way: Way, len: u64, ns: f64) {
-        let known = &mut self.rates[way as usize];
+        if len < LEAST {
+            return;
+        }
+        let known = &mut self.class(len).rates[way as usize];
         let rate = len as f64 / ns.max(1.0);
-        if len < LEAST || rate * LATE < *known {
+        if rate * LATE < *known {
             return;
         }
         *known = if *known == 0.0 { rate } else { *known + (rate - *known) / 4.0 };

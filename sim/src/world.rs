@@ -90,11 +90,6 @@ impl World {
         &self.delivery.ledger
     }
 
-    /// The engine of a host, for what it has counted.
-    pub fn engine(&self, host: usize) -> &Engine {
-        &self.hosts[host].engine
-    }
-
     /// Runs to the end.
     ///
     /// # Errors

@@ -239,10 +239,10 @@ pub fn joe() -> String {
         ),
     ]);
     let longer = |index: usize| both[index] as f64 / ib[index].min(mx[index]) as f64 - 1.0;
-    let eager = (0..sizes.len()).filter(|&index| sizes[index] <= 4 << 10).map(longer).fold(0.0, f64::max);
+    let eager = (0..sizes.len()).filter(|&index| sizes[index] <= 2 << 10).map(longer).fold(0.0, f64::max);
     let medium = (0..sizes.len()).map(longer).fold(0.0, f64::max);
     table.note(&format!(
-        "Up to 4 KB both together take at most {} % longer than InfiniBand alone: looking at the other \
+        "Up to 2 KB both together take at most {} % longer than InfiniBand alone: looking at the other \
          card, and a copy, since what might have to be repeated on another rail must not stay in place. \
          Around the rendezvous threshold it is up to {} %: with several rails a large send ends only \
          when its receiver says so, so in a ping-pong the answer's receive is posted, and its landing \

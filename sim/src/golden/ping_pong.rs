@@ -12,7 +12,7 @@ use crate::oracle::ledger::{Ledger, What as Booked};
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
 use crate::world::World;
-use nmad_engine::packet::{PeerId, RailId};
+use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
 use nmad_engine::profile::sample::Method;
 use nmad_engine::{Config, Hints};
@@ -111,8 +111,8 @@ impl Stage {
         let network = world.network();
         let mut network = lock(&network);
         let shares = (0..self.cards.len()).map(|fabric| {
-            let sent = world.engine(0).counters(RailId(fabric as u8)).chunk_bytes;
-            (sent / (warm + measured) as u64, network.landed_at(fabric, 1).saturating_sub(start))
+            let (bytes, last) = network.landed_since(fabric, 1, start);
+            (bytes, last - start)
         });
         Outcome { half_ns, shares: shares.collect() }
     }

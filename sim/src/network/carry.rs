@@ -261,7 +261,7 @@ impl Network {
         let inbound = match transit.cargo {
             Cargo::Packet(bytes) => Inbound::Packet { from, bytes },
             Cargo::Chunk(head, bytes) => {
-                self.port(key.fabric, key.peer).landed_at = now;
+                self.port(key.fabric, key.peer).landed.push((now, head.len));
                 let remote = self.fabrics[key.fabric].model.remote_write();
                 let written = remote.then(|| self.write_chunk(key.fabric, key.peer, from, &head, &bytes));
                 Inbound::Chunk { from, head, bytes, written }

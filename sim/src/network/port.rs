@@ -87,8 +87,8 @@ pub(super) struct Port {
     pub(super) rx_free: u64,
     /// Where machines have a bus: flights that are to leave one after the other, and when each is ready.
     pub(super) queue: VecDeque<(u64, u64)>,
-    /// When the last chunk was at the disposal of this host.
-    pub(super) landed_at: u64,
+    /// When each chunk was at the disposal of this host, and its bytes.
+    pub(super) landed: Vec<(u64, u64)>,
     /// Orders posted and not yet reported as sent, over all links.
     pub(super) outstanding: usize,
     landings: BTreeMap<LandingId, Landing>,
@@ -101,7 +101,7 @@ impl Port {
             inbox: VecDeque::new(),
             tx_free: 0,
             rx_free: 0,
-            landed_at: 0,
+            landed: Vec::new(),
             queue: VecDeque::new(),
             outstanding: 0,
             landings: BTreeMap::new(),
@@ -129,9 +129,10 @@ impl super::Network {
         self.port(fabric, host).landings.remove(&landing).is_some()
     }
 
-    /// When the last chunk was at the disposal of a host.
-    pub fn landed_at(&mut self, fabric: usize, host: usize) -> u64 {
-        self.port(fabric, host).landed_at
+    /// Bytes of chunks that landed at a host since `start`, and when the last of them had.
+    pub fn landed_since(&mut self, fabric: usize, host: usize, start: u64) -> (u64, u64) {
+        let since = self.port(fabric, host).landed.iter().filter(|(at, _)| *at >= start);
+        since.fold((0, start), |(bytes, last), &(at, len)| (bytes + len, last.max(at)))
     }
 
     /// Landings that are open anywhere on living hosts: fabric, host, landing.

@@ -4,24 +4,31 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) rails: Vec<(u8, String)>,
+    /// Names of the profiles that the rank lacks and would have measured.
+    pub(crate) lacks: Vec<u64>,
 }
 
+/// Stands where rails have their number.
+const LACKS: &str = "lacks";
+
 impl Card {
-    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001`
+    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142`
     pub(crate) fn encode(&self) -> String {
-        let entries: Vec<String> =
-            self.rails.iter().map(|(number, address)| format!("{number}={address}")).collect();
-        entries.join(";")
+        let rails = self.rails.iter().map(|(number, address)| format!("{number}={address}"));
+        let lacks = self.lacks.iter().map(|name| format!("{LACKS}={name:x}"));
+        rails.chain(lacks).collect::<Vec<_>>().join(";")
     }
 
     /// None if the text is not a card.
     pub(crate) fn decode(text: &str) -> Option<Card> {
-        let entry = |entry: &str| {
-            let (number, address) = entry.split_once('=')?;
-            Some((number.parse().ok()?, address.to_string()))
-        };
-        let rails = text.split(';').filter(|e| !e.is_empty()).map(entry).collect::<Option<_>>()?;
-        Some(Card { rails })
+        let mut card = Card::default();
+        for entry in text.split(';').filter(|entry| !entry.is_empty()) {
+            match entry.split_once('=')? {
+                (LACKS, name) => card.lacks.push(u64::from_str_radix(name, 16).ok()?),
+                (number, address) => card.rails.push((number.parse().ok()?, address.to_string())),
+            }
+        }
+        Some(card)
     }
 }
 
@@ -31,10 +38,12 @@ mod tests {
 
     #[test]
     fn a_card_survives_the_trip_and_garbage_is_refused() {
-        let card = Card { rails: vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())] };
+        let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
+        let card = Card { rails, lacks: vec![7, u64::MAX] };
         assert_eq!(Card::decode(&card.encode()), Some(card));
         assert_eq!(Card::decode(""), Some(Card::default()));
         assert_eq!(Card::decode("x=1"), None);
         assert_eq!(Card::decode("1"), None);
+        assert_eq!(Card::decode("lacks=x"), None);
     }
 }

@@ -30,6 +30,8 @@ mod error;
 mod info;
 mod options;
 mod rails;
+mod receipts;
+pub mod sampling;
 mod scope;
 mod session;
 
@@ -38,7 +40,7 @@ pub use error::SessionError;
 pub use info::{Message, RailInfo};
 pub use nmad_engine as engine;
 pub use nmad_progress as progress;
-pub use options::{Options, RailChoice, parse_rate};
+pub use options::{Explain, Options, RailChoice, parse_rate};
 pub use scope::{Piece, Request, Scope};
 pub use session::Session;
 

@@ -12,11 +12,15 @@
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
 //! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
+//! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails of which nothing is known; `off`; `force`: all anew |
+//! | `profile` | `NMAD_PROFILE` | a file of profiles, used instead of those that were measured here |
+//! | `explain` | `NMAD_EXPLAIN` | `1`: say of each message how it went and why; or write it to FILE.rank |
 //! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |
 //! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
 
 use crate::error::SessionError;
-use nmad_engine::{Config, Feed};
+use crate::sampling::Sampling;
+use nmad_engine::{Config, Effort, Feed};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +34,7 @@ pub struct RailChoice {
 }
 
 /// Settings of a session. Everything unset has a default that needs no tuning.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     /// Name of the strategy; none: [`Options::DEFAULT_STRATEGY`].
     pub strategy: Option<String>,
@@ -51,8 +55,30 @@ pub struct Options {
     /// Whether large data is copied straight from process to process inside a node; none: where the system
     /// permits it.
     pub cross_memory: Option<bool>,
+    /// Whether rails are measured when the session opens.
+    pub sample: Sampling,
+    /// Profiles to use instead of those that were measured here.
+    pub profile: Option<PathBuf>,
+    /// How much trouble measuring takes; none: [`Effort::QUICK`]. For programs only, it has no key.
+    pub effort: Option<Effort>,
+    /// The two ranks that measure; none: any that have the rail in common. For programs only.
+    pub pair: Option<(u32, u32)>,
+    /// Whether each message that is sent is explained when it has ended.
+    pub explain: Explain,
     /// Where to write a trace; the rank is appended.
     pub trace: Option<PathBuf>,
+}
+
+/// Where messages are explained.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// On standard error.
+    StandardError,
+    /// In this file; the rank is appended.
+    File(PathBuf),
 }
 
 /// The file, as it is written.
@@ -68,15 +94,18 @@ struct File {
     credit: Option<u64>,
     chunk: Option<u64>,
     cross_memory: Option<String>,
+    sample: Option<String>,
+    profile: Option<String>,
+    explain: Option<String>,
     trace: Option<String>,
 }
 
 impl Options {
     /// The strategy when nothing is said.
-    pub const DEFAULT_STRATEGY: &str = "ratio_split";
+    pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 10] = [
+    pub const KEYS: [&str; 13] = [
         "strategy",
         "rails",
         "throttle",
@@ -86,6 +115,9 @@ impl Options {
         "credit",
         "chunk",
         "cross_memory",
+        "sample",
+        "profile",
+        "explain",
         "trace",
     ];
 
@@ -144,6 +176,9 @@ impl Options {
             ("credit", number(file.credit)),
             ("chunk", number(file.chunk)),
             ("cross_memory", file.cross_memory),
+            ("sample", file.sample),
+            ("profile", file.profile),
+            ("explain", file.explain),
             ("trace", file.trace),
         ];
         for (key, value) in entries {
@@ -168,6 +203,9 @@ impl Options {
             "credit" => self.credit = Some(number(name, value)?),
             "chunk" => self.chunk = Some(number(name, value)?),
             "cross_memory" => self.cross_memory = Some(switch(name, value)?),
+            "sample" => self.sample = sampling(name, value)?,
+            "profile" => self.profile = Some(PathBuf::from(value)),
+            "explain" => self.explain = explain(value),
             _ => self.trace = Some(PathBuf::from(value)),
         }
         Ok(())
@@ -213,6 +251,18 @@ fn switch(name: &str, value: &str) -> Result<bool, SessionError> {
         "on" => Ok(true),
         "off" => Ok(false),
         _ => Err(setting(name, format!("'{value}' is neither on nor off"))),
+    }
+}
+
+fn sampling(name: &str, value: &str) -> Result<Sampling, SessionError> {
+    Sampling::named(value).ok_or_else(|| setting(name, format!("'{value}' is none of auto, off, force")))
+}
+
+fn explain(value: &str) -> Explain {
+    match value {
+        "0" | "off" => Explain::Off,
+        "1" | "on" => Explain::StandardError,
+        file => Explain::File(PathBuf::from(file)),
     }
 }
 

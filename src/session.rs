@@ -4,14 +4,17 @@ use crate::card::Card;
 use crate::channel::Channel;
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
-use crate::options::Options;
-use crate::rails::{self, OpenRail};
+use crate::options::{Explain, Options};
+use crate::rails::{self, OpenRail, Reach};
+use crate::receipts;
+use crate::sampling::{ProfileInfo, RailToSample, Stock};
 use crate::scope::Scope;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{Context, Driver, Engine, Error, Notice, PeerId, RailId};
+use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Notice, PeerId, RailId, Receipt};
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -27,13 +30,15 @@ pub struct Session {
     /// Taken when the session closes.
     job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
+    profiles: Vec<ProfileInfo>,
     /// Where the trace goes.
     trace: Option<PathBuf>,
 }
 
 /// What the session remembers of a rail.
 struct Rail {
-    peers: u32,
+    /// Ranks that it leads to.
+    peers: Vec<u32>,
     trace: Option<TraceHandle>,
 }
 
@@ -63,16 +68,27 @@ impl Session {
         let mut config = options.engine(bandwidths);
         config.me = PeerId(job.rank());
         let engine = Engine::new(config).map_err(unknown)?;
-        let cards = exchange(job.as_mut(), &opened)?;
-        Session::assemble(job, engine, opened, &cards, options.trace.clone())
+        let mut stock = Stock::look(options, job.as_ref(), &to_sample(options, job.as_ref(), &opened));
+        let cards = exchange(job.as_mut(), &opened, stock.lacks())?;
+        let mut session = Session::assemble(job.as_ref(), engine, opened, &cards)?;
+        session.trace = options.trace.clone();
+        session.check_reach()?;
+        session.sample(&mut stock, job.as_mut(), &cards)?;
+        // Not before the rails are measured: those messages are ours.
+        match &options.explain {
+            Explain::Off => {}
+            Explain::StandardError => receipts::write(&session.node, session.rank, None)?,
+            Explain::File(file) => receipts::write(&session.node, session.rank, Some(file))?,
+        }
+        session.job = Mutex::new(Some(job));
+        Ok(session)
     }
 
     fn assemble(
-        job: Box<dyn Bootstrap>,
+        job: &dyn Bootstrap,
         mut engine: Engine,
         opened: Vec<OpenRail>,
         cards: &[Card],
-        trace: Option<PathBuf>,
     ) -> Result<Session, SessionError> {
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
@@ -86,18 +102,34 @@ impl Session {
                     card.rails.iter().filter(|(number, address)| driver.know(peer, *number, address)).count();
                 known > 0 || peer.0 == job.rank()
             };
-            let candidates = (0..job.size()).filter(|&peer| reach.includes(job.as_ref(), peer));
+            let candidates = (0..job.size()).filter(|&peer| reach.includes(job, peer));
             let peers: Vec<u32> = candidates.filter(reached).collect();
             peers.iter().for_each(|&peer| engine.add_link(PeerId(peer), rail));
-            rails.push(Rail { peers: peers.len() as u32, trace });
+            rails.push(Rail { peers, trace });
             drivers.push(driver);
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
-        let node = Node::new(engine, drivers, patience(job.as_ref()), tell).map_err(no_thread)?;
+        let node = Node::new(engine, drivers, patience(job), tell).map_err(no_thread)?;
         let (rank, size) = (job.rank(), job.size());
-        let session = Session { node, rank, size, job: Mutex::new(Some(job)), rails, trace };
-        session.check_reach()?;
-        Ok(session)
+        let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
+        Ok(Session { node, rank, size, job, rails, profiles, trace })
+    }
+
+    /// Gives the engine the profiles of its rails; has measured first what any rank lacks.
+    fn sample(
+        &mut self,
+        stock: &mut Stock,
+        job: &mut dyn Bootstrap,
+        cards: &[Card],
+    ) -> Result<(), SessionError> {
+        let lacked: BTreeSet<u64> = cards.iter().flat_map(|card| card.lacks.iter().copied()).collect();
+        let peers: Vec<&[u32]> = self.rails.iter().map(|rail| &rail.peers[..]).collect();
+        if !lacked.is_empty() {
+            stock.complete(&self.node, job, &lacked, &peers)?;
+        }
+        stock.apply(&self.node, job, &peers);
+        self.profiles = stock.list();
+        Ok(())
     }
 
     /// Every rank must be reachable over some rail.
@@ -195,10 +227,33 @@ impl Session {
             name,
             address,
             limits,
-            peers: self.rails[index].peers,
+            peers: self.rails[index].peers.len() as u32,
             counters: counters(index),
         };
         told.into_iter().enumerate().map(info).collect()
+    }
+
+    /// What the rails were measured to do: an entry for each rail and each distance at which it has peers.
+    pub fn profiles(&self) -> &[ProfileInfo] {
+        &self.profiles
+    }
+
+    /// Begins or ends to keep a receipt of each message that is sent: candidates, rails and bytes, predicted
+    /// and actual time. Ends what `NMAD_EXPLAIN` asked for.
+    pub fn record_receipts(&self, on: bool) {
+        self.node.on_receipt(None);
+        self.node.with(|engine| engine.record_receipts(on));
+    }
+
+    /// The next receipt of a message whose request has ended; the oldest of several thousand are dropped.
+    pub fn next_receipt(&self) -> Option<Receipt> {
+        self.node.with(|engine| engine.next_receipt())
+    }
+
+    /// How well a rail to a rank was predicted so far; none if nothing was observed, or it does not lead
+    /// there.
+    pub fn accuracy(&self, rail: u8, rank: u32) -> Option<Accuracy> {
+        self.node.with(|engine| engine.forecast(RailId(rail), PeerId(rank))?.accuracy())
     }
 
     /// The node behind the session, for bindings and benchmarks.
@@ -293,13 +348,28 @@ fn setting(setting: &str, why: String) -> SessionError {
     SessionError::Setting { setting: setting.into(), why }
 }
 
+/// The rails to others, as sampling knows them. The one to oneself comes last and is not measured.
+fn to_sample(options: &Options, job: &dyn Bootstrap, opened: &[OpenRail]) -> Vec<RailToSample> {
+    let rail = |(number, rail): (usize, &OpenRail)| RailToSample {
+        name: rail.driver.name().into(),
+        throttle: options.throttle.get(number).copied(),
+        candidates: (0..job.size()).filter(|&peer| rail.reach.includes(job, peer)).collect(),
+    };
+    let others = opened.iter().take_while(|rail| rail.reach != Reach::Myself);
+    others.enumerate().map(rail).collect()
+}
+
 /// Tells our addresses and learns those of all others.
-fn exchange(job: &mut dyn Bootstrap, opened: &[OpenRail]) -> Result<Vec<Card>, SessionError> {
+fn exchange(
+    job: &mut dyn Bootstrap,
+    opened: &[OpenRail],
+    lacks: Vec<u64>,
+) -> Result<Vec<Card>, SessionError> {
     if job.size() == 1 {
         return Ok(vec![Card::default()]);
     }
     let told = opened.iter().enumerate().map(|(number, rail)| (number as u8, rail.driver.address()));
-    let card = Card { rails: told.filter(|(_, address)| !address.is_empty()).collect() };
+    let card = Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
     (0..job.size()).map(|rank| read_card(job, rank)).collect()

@@ -10,9 +10,11 @@ use std::process::ExitCode;
 
 use crate::bench::BenchArgs;
 use crate::demo::DemoArgs;
+use crate::explain::ExplainArgs;
 use crate::info::InfoArgs;
 use crate::install::{InstallArgs, UninstallArgs};
 use crate::output::{USAGE, complain};
+use crate::sample::SampleArgs;
 use crate::trace::TraceArgs;
 
 const EXAMPLES: &str = "\
@@ -22,6 +24,8 @@ Examples:
   nmad run -n 4 ./program                   four ranks on this machine
   nmad testbed --rails 4gbit,2.8gbit -- nmad run -n 2 ./program
                                             two ranks on two hosts with two unequal rails
+  nmad sample --rails 4gbit,2.8gbit         what two rails can do, and the thresholds that follow
+  nmad explain 4MiB --rails 4gbit,2.8gbit   what is done with a message, and why
   nmad info                                 rails, strategies and settings, and where they come from
   nmad install --prefix ~/.local            command and C library, for programs built with pkg-config or CMake
   nmad sim --seed 137 --explain             one run of the simulator, event by event
@@ -49,6 +53,10 @@ enum Command {
     TestbedEnter(EnterArgs),
     /// Measure NewMadeleine beside plain sockets, in the same run between the same ranks
     Bench(BenchArgs),
+    /// Measure what the rails can do, and show samples and thresholds
+    Sample(SampleArgs),
+    /// Tell what would be done with a message, and why
+    Explain(ExplainArgs),
     /// Tell which rails, strategies and settings there are, and where they come from
     Info(InfoArgs),
     /// Install the command, the C library, its header and what build systems need
@@ -105,6 +113,8 @@ fn dispatch(command: Command) -> ExitCode {
         Command::TestbedEnter(args) => nmad_testbed::cli::enter_main(&args),
         Command::Demo(args) => crate::demo::main(&args),
         Command::Bench(args) => crate::bench::main(&args),
+        Command::Sample(args) => crate::sample::main(&args),
+        Command::Explain(args) => crate::explain::main(&args),
         Command::Info(args) => crate::info::main(&args),
         Command::Install(args) => crate::install::main(&args),
         Command::Uninstall(args) => crate::install::uninstall(&args),

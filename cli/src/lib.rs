@@ -8,9 +8,12 @@
 mod bench;
 mod command;
 mod demo;
+mod explain;
 mod info;
 mod install;
 mod output;
+mod profiles;
+mod sample;
 mod size;
 mod stage;
 mod trace;

@@ -110,7 +110,7 @@ fn the_demonstration_tells_shares_and_draws() {
         assert!(positive(&line["mb_per_s"]) && positive(&line["share_of_sum"]), "{line}");
         assert!(line["rails"].is_array() && line["bytes"].is_u64() && line["strategy"].is_string(), "{line}");
     }
-    let split = |line: &&Value| line["strategy"] == "ratio_split" && line["bytes"].as_u64() >= Some(4 << 20);
+    let split = |line: &&Value| line["strategy"] == "auto" && line["bytes"].as_u64() >= Some(4 << 20);
     let split: Vec<&Value> = lines.iter().filter(split).collect();
     assert_eq!(split[0]["rails"], serde_json::json!(["4gbit", "2.8gbit"]));
     // Far less than it reaches: a machine under load must not fail here, a rail left alone must.

@@ -3,6 +3,7 @@
 use crate::burst::Bursts;
 use crate::clock::Clock;
 use crate::idle::{self, Idle, Stage};
+use crate::receipts::OnReceipt;
 use crate::results::Results;
 use crate::tick::Ticker;
 use crate::watch::Watch;
@@ -58,6 +59,7 @@ pub(crate) struct Core {
     bursts: Bursts,
     /// For an application with a loop of its own; none until it asks.
     pub(crate) watch: Option<Watch>,
+    pub(crate) on_receipt: Option<OnReceipt>,
 }
 
 impl Node {
@@ -76,6 +78,7 @@ impl Node {
             turns: 0,
             bursts: Bursts::default(),
             watch: None,
+            on_receipt: None,
         };
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let shared =
@@ -355,6 +358,9 @@ impl Shared {
         }
         if ended && let Some(watch) = &mut core.watch {
             watch.ended();
+        }
+        if ended && core.on_receipt.is_some() {
+            core.tell_receipts();
         }
     }
 

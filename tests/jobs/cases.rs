@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, node};
+use crate::{Case, node, profiles};
 use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
@@ -16,12 +16,12 @@ const DIRECTLY_NOT: &[(&str, &str)] = &[("NMAD_CROSS_MEMORY", "off")];
 
 /// A case on this host that ends well.
 const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
-    Case { name, ranks, rails: &[], env: &[], rank, code: 0 }
+    Case { name, ranks, rails: &[], env: &[], rank, code: 0, rounds: 1 }
 }
 
 /// A case of two ranks on two hosts that ends well.
 const fn apart(name: &'static str, rails: &'static [Rate], rank: fn()) -> Case {
-    Case { name, ranks: 2, rails, env: &[], rank, code: 0 }
+    Case { name, ranks: 2, rails, env: &[], rank, code: 0, rounds: 1 }
 }
 
 /// Every case.
@@ -70,7 +70,34 @@ pub const ALL: &[Case] = &[
         )
     },
     here("a wrong secret is refused inside a node", 2, wrong_secret),
+    Case { env: AUTO, rounds: 2, ..apart("rails are measured once", UNEQUAL, profiles::once) },
+    Case {
+        env: AUTO,
+        rounds: 2,
+        ..here("more ranks than two share what a pair measures", 4, profiles::once)
+    },
+    Case { env: AUTO, rounds: 2, ..here("a damaged profile is measured again", 2, profiles::damaged) },
+    Case {
+        env: &[("NMAD_SAMPLE", "force")],
+        rounds: 2,
+        ..here("what is known is measured anew if that is asked for", 2, profiles::measured)
+    },
+    here("nothing is measured if that is not wanted", 2, profiles::nothing),
+    Case {
+        env: &[("NMAD_SAMPLE", "auto"), ("XDG_CACHE_HOME", "/dev/null/no/folder")],
+        rounds: 2,
+        ..here("without a folder each job measures", 2, profiles::measured)
+    },
+    Case { env: AUTO, rounds: 3, ..here("a shipped profile is used", 2, profiles::shipped) },
+    Case {
+        env: AUTO,
+        code: KILLED,
+        ..apart("a peer killed while rails are measured is an error within 5 s", ONE, profiles::killed)
+    },
+    apart("each message has a receipt", UNEQUAL, profiles::receipts),
 ];
+
+const AUTO: &[(&str, &str)] = &[("NMAD_SAMPLE", "auto")];
 
 pub fn open() -> Session {
     Session::open().unwrap_or_else(|e| panic!("{e}"))

@@ -20,18 +20,37 @@ pub struct Series {
     pub points: Vec<(u64, f64)>,
 }
 
+/// A size that matters, as a line from top to bottom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The size in bytes; zero cannot be drawn and is left out.
+    pub len: u64,
+    /// What stands beside the line.
+    pub label: String,
+}
+
 /// Bandwidth in MB/s (linear) over the message size (logarithmic).
 pub fn bandwidth_svg(title: &str, series: &[Series]) -> Result<String, PlotError> {
+    bandwidth_svg_with(title, series, &[])
+}
+
+/// [`bandwidth_svg`] with marks.
+pub fn bandwidth_svg_with(title: &str, series: &[Series], marks: &[Mark]) -> Result<String, PlotError> {
     let highest = values(series).fold(0.0, f64::max);
-    curves(title, "MB/s", series, Axis::linear(highest, 6, (BOTTOM, TOP)))
+    curves(title, "MB/s", (series, marks), Axis::linear(highest, 6, (BOTTOM, TOP)))
 }
 
 /// Time in microseconds over the message size, both logarithmic.
 pub fn latency_svg(title: &str, series: &[Series]) -> Result<String, PlotError> {
+    latency_svg_with(title, series, &[])
+}
+
+/// [`latency_svg`] with marks.
+pub fn latency_svg_with(title: &str, series: &[Series], marks: &[Mark]) -> Result<String, PlotError> {
     let (low, high) =
         values(series).fold((f64::MAX, 0.0), |(low, high), v| (f64::min(low, v), f64::max(high, v)));
     let range = if high > 0.0 { low..=high } else { 1.0..=1000.0 };
-    curves(title, "us", series, Axis::log(range, 10.0, 8, (BOTTOM, TOP)))
+    curves(title, "us", (series, marks), Axis::log(range, 10.0, 8, (BOTTOM, TOP)))
 }
 
 /// The points that can be drawn, in order of size.
@@ -46,7 +65,12 @@ fn values(series: &[Series]) -> impl Iterator<Item = f64> {
     series.iter().flat_map(drawable).map(|(_, value)| value)
 }
 
-fn curves(title: &str, unit: &str, series: &[Series], y_axis: Axis) -> Result<String, PlotError> {
+fn curves(
+    title: &str,
+    unit: &str,
+    (series, marks): (&[Series], &[Mark]),
+    y_axis: Axis,
+) -> Result<String, PlotError> {
     let legend = series.iter().map(|s| text_width(&s.label, LEGEND_SIZE)).max().map_or(0, |width| width + 58);
     let right = (SIZE.0 as i32 - legend.max(30)).max(LEFT + 300);
     // A long label widens the picture, it never narrows the curves to nothing.
@@ -54,6 +78,7 @@ fn curves(title: &str, unit: &str, series: &[Series], y_axis: Axis) -> Result<St
     let x_axis = size_axis(series, (LEFT, right));
     Canvas::picture((width, SIZE.1), |canvas| {
         frame(canvas, title, unit, &x_axis, &y_axis, right)?;
+        marks.iter().filter(|mark| mark.len > 0).try_for_each(|mark| line_at(canvas, mark, &x_axis))?;
         for (index, one) in series.iter().enumerate() {
             curve(canvas, index, one, &x_axis, &y_axis)?;
             legend_entry(canvas, index, &one.label, right + 18)?;
@@ -113,6 +138,12 @@ fn curve(
         canvas.line(points.clone(), colour::series(index), 2)?;
     }
     points.into_iter().try_for_each(|point| canvas.mark(point, index))
+}
+
+fn line_at(canvas: &Canvas<'_>, mark: &Mark, x_axis: &Axis) -> Result<(), PlotError> {
+    let x = x_axis.pixel(mark.len as f64);
+    canvas.line([(x, TOP), (x, BOTTOM)], colour::FAINT_INK, 1)?;
+    canvas.text((x + 4, TOP + 8), Lettering::bold(12, colour::FAINT_INK, Align::Left), &mark.label)
 }
 
 fn legend_entry(canvas: &Canvas<'_>, index: usize, label: &str, x: i32) -> Result<(), PlotError> {

@@ -11,7 +11,7 @@ mod curve;
 mod timeline;
 
 pub use canvas::PlotError;
-pub use curve::{Series, bandwidth_svg, latency_svg};
+pub use curve::{Mark, Series, bandwidth_svg, bandwidth_svg_with, latency_svg, latency_svg_with};
 pub use timeline::{LaneGroup, RailLane, Span, timeline_svg};
 
 #[cfg(test)]

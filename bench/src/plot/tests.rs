@@ -87,3 +87,13 @@ fn very_long_labels_and_many_series_still_draw() {
     bandwidth_svg("many", &many).expect("drawn");
     latency_svg("many", &many).expect("drawn");
 }
+
+#[test]
+fn a_mark_stands_at_its_size() {
+    let curve = series("copy", &[(1024, 1.0), (1 << 20, 100.0)]);
+    let marks = [32 << 10, 0].map(|len| Mark { len, label: format!("from {len}") });
+    let svg = latency_svg_with("methods", std::slice::from_ref(&curve), &marks).expect("drawn");
+    let without = latency_svg("methods", &[curve]).expect("drawn");
+    assert!(texts(&svg).contains(&"from 32768".to_owned()) && !texts(&svg).contains(&"from 0".to_owned()));
+    assert_eq!(count(&svg, "polyline"), count(&without, "polyline") + 1);
+}

@@ -18,8 +18,8 @@ const LENS: [usize; 6] = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 <<
 const QUICK: [usize; 3] = [256 << 10, 4 << 20, 16 << 20];
 /// Bytes of one sample: bursts of the shaper must not count.
 const SAMPLE: usize = 16 << 20;
-const STRATEGIES: [&str; 6] =
-    ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split"];
+const STRATEGIES: [&str; 7] =
+    ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split", "auto"];
 /// Plain sockets do not spin here: rails of this speed leave time to sleep, and on a busy machine who spins
 /// is pushed off its core for milliseconds, so that the sum, with which all is compared, would be too low.
 const SPIN: Duration = Duration::ZERO;

@@ -12,7 +12,7 @@ use crate::output::say_line;
 use crate::trace::{Records, bars};
 
 const LEN: usize = 4 << 20;
-const STRATEGIES: [&str; 3] = ["fifo", "iso_split", "ratio_split"];
+const STRATEGIES: [&str; 3] = ["fifo", "iso_split", "auto"];
 /// Messages under each strategy; the last one is drawn, when the rails have come up to speed.
 const MESSAGES: usize = 3;
 /// Between messages, so that nobody confuses them.

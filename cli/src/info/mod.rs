@@ -5,12 +5,15 @@ mod settings;
 
 use clap::Args;
 use newmadeleine::engine::Registry;
+use newmadeleine::sampling::{Distance, ProfileInfo, Sampling};
 use newmadeleine::{Options, Session, SessionError};
 use nmad_bench::table::Table;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::output::{complain, say, say_json, say_line};
+use crate::profiles;
 use crate::stage::is_in_job;
 use rails::{Peer, Rail};
 use settings::Setting;
@@ -20,6 +23,7 @@ Examples:
   nmad info                       rails, strategies and settings of this machine
   NMAD_STRATEGY=fifo nmad info    the same with a setting changed
   nmad run -n 2 nmad info         inside a job: also which ranks each rail reaches (rank 0 tells)
+  nmad info --plot pictures       also draws what the rails were measured to do
   nmad info --json                for programs: one object";
 
 /// Tell which rails, strategies and settings there are, and where they come from
@@ -29,6 +33,9 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Draw the profiles into this folder: time and bandwidth of each method, thresholds marked
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
 }
 
 /// Everything there is to tell.
@@ -40,6 +47,10 @@ struct Info {
     strategies: Vec<Strategy>,
     settings: Vec<Setting>,
     rails: Vec<Rail>,
+    /// What the rails were measured to do.
+    profiles: Vec<profiles::Entry>,
+    #[serde(skip)]
+    known: Vec<ProfileInfo>,
     /// In a job: who is there; empty otherwise.
     peers: Vec<Peer>,
 }
@@ -53,13 +64,30 @@ struct Strategy {
 
 /// Finds everything out and prints it.
 pub(crate) fn main(args: &InfoArgs) -> ExitCode {
-    match gather() {
-        Ok(Some(info)) if args.json => say_json(&info),
-        Ok(Some(info)) => print(&info),
-        Ok(None) => {}
+    let info = match gather() {
+        Ok(Some(info)) => info,
+        Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return complain("info", &error, 1),
+    };
+    if args.json {
+        say_json(&info)
+    } else {
+        print(&info)
     }
-    ExitCode::SUCCESS
+    let drawn = args.plot.as_deref().map_or(Ok(()), |folder| draw(&info, folder, args.json));
+    drawn.map_or_else(|error| complain("info", &error, 1), |()| ExitCode::SUCCESS)
+}
+
+fn draw(info: &Info, folder: &Path, is_quiet: bool) -> Result<(), String> {
+    for one in &info.known {
+        if let Some((profile, _)) = &one.known {
+            let files = profiles::draw(folder, one, profile)?;
+            if !is_quiet {
+                files.iter().for_each(|file| say_line(file.display()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// None in ranks of a job that leave the talking to rank 0.
@@ -74,22 +102,47 @@ fn gather() -> Result<Option<Info>, SessionError> {
         strategies: registry.names().map(strategy).collect(),
         settings: settings::of(&options),
         rails: Vec::new(),
+        profiles: Vec::new(),
+        known: Vec::new(),
         peers: Vec::new(),
     };
     if is_in_job() {
-        let session = Session::open_with(&options)?;
+        // It tells what there is and changes nothing.
+        let session = Session::open_with(&Options { sample: Sampling::Off, ..options })?;
         (info.rails, info.peers) = (rails::of_session(&session), rails::peers(&session)?);
+        info.known = session.profiles().to_vec();
+        info.profiles = info.known.iter().map(profiles::Entry::of).collect();
         let is_ours = session.rank() == 0;
         session.close()?;
         return Ok(is_ours.then_some(info));
     }
     info.rails = rails::of_machine()?;
+    let (known, complaints) = newmadeleine::sampling::known(&options, &rails_of_machine(&options)?);
+    complaints.iter().for_each(|text| eprintln!("nmad info: {text}"));
+    info.profiles = known.iter().map(profiles::Entry::of).collect();
+    info.known = known;
     info.testbed = match nmad_testbed::available() {
         Ok(nmad_testbed::Method::Privileged) => Ok("as a privileged user"),
         Ok(nmad_testbed::Method::UserNamespace) => Ok("as anybody, in a user namespace"),
         Err(refused) => Err(refused.to_string()),
     };
     Ok(Some(info))
+}
+
+/// Names of what could become rails of this machine, and where their peers would be.
+pub(crate) fn rails_of_machine(options: &Options) -> Result<Vec<(String, Distance)>, SessionError> {
+    if let Some(choices) = &options.rails {
+        let rail = |choice: &newmadeleine::RailChoice| match choice.interface.as_str() {
+            "shm" => ("shm".into(), Distance::SameHost),
+            "lo" => ("tcp/lo".into(), Distance::SameHost),
+            name => (format!("tcp/{name}"), Distance::OtherHost),
+        };
+        return Ok(choices.iter().map(rail).collect());
+    }
+    let mut names: Vec<String> = rails::of_machine()?.into_iter().map(|rail| rail.name).collect();
+    names.dedup();
+    let near = std::iter::once(("shm".to_string(), Distance::SameHost));
+    Ok(names.into_iter().map(|name| (name, Distance::OtherHost)).chain(near).collect())
 }
 
 /// A strategy in a few words.
@@ -100,6 +153,10 @@ fn what(name: &str) -> &'static str {
         "greedy" => "whole messages on whichever rail is idle",
         "aggregate_fastest" => "short ones gathered on the fastest rail, long ones on whichever is idle",
         "iso_split" => "long messages in equal parts over all rails",
+        "dichotomy" => "long messages by P3's dichotomy, for equal predicted finish of two rails",
+        "weighted" => "long messages by P4's weighted bandwidths, as rails become idle",
+        "split" => "long messages so that all rails are predicted to finish together",
+        "auto" => "as split; short ones gathered on the rail that delivers them first",
         "ratio_split" => "long messages in parts as the bandwidths of the rails",
         _ => "",
     }
@@ -112,6 +169,10 @@ fn print(info: &Info) {
         Err(why) => say_line(format_args!("testbed: {why}\n")),
     }
     say_line(rails::table(&info.rails));
+    if !info.known.is_empty() {
+        say_line(profiles::origins(&info.known));
+        say_line(profiles::thresholds(&info.known));
+    }
     if !info.peers.is_empty() {
         say_line(rails::peer_table(&info.peers));
     }

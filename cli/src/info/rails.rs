@@ -14,7 +14,7 @@ const TAG: u64 = 1;
 /// A rail, or an interface that could become one.
 #[derive(Debug, Serialize)]
 pub(super) struct Rail {
-    name: String,
+    pub(super) name: String,
     address: String,
     /// Nominal or configured speed in bytes per second; none: unknown.
     bandwidth: Option<u64>,

@@ -1,7 +1,8 @@
 //! The settings in force, each with its variable and its origin.
 
 use newmadeleine::engine::Config;
-use newmadeleine::{Feed, Options};
+use newmadeleine::sampling::Sampling;
+use newmadeleine::{Explain, Feed, Options};
 use nmad_bench::table::Table;
 use serde::Serialize;
 
@@ -48,7 +49,7 @@ pub(super) fn of(options: &Options) -> Vec<Setting> {
         rails.collect::<Vec<_>>().join(",")
     });
     let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
-    let values: [(&'static str, (Option<String>, String)); 10] = [
+    let values: [(&'static str, (Option<String>, String)); 13] = [
         ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
         ("rails", (rails, "all interfaces that lead to a peer".into())),
         ("throttle", ((!throttle.is_empty()).then(|| throttle.join(",")), "none".into())),
@@ -58,6 +59,9 @@ pub(super) fn of(options: &Options) -> Vec<Setting> {
         ("credit", bytes(options.credit, defaults.credit)),
         ("chunk", bytes(options.chunk, defaults.chunk)),
         ("cross_memory", (options.cross_memory.map(|on| if on { "on" } else { "off" }.into()), "on".into())),
+        ("sample", (sampled(options.sample), Sampling::default().name().into())),
+        ("profile", (options.profile.as_ref().map(|path| path.display().to_string()), "none".into())),
+        ("explain", (explained(&options.explain), "off".into())),
         ("trace", (options.trace.as_ref().map(|path| path.display().to_string()), "none".into())),
     ];
     values.into_iter().map(|(key, (set, default))| setting(key, set, default)).collect()
@@ -73,6 +77,19 @@ fn setting(key: &'static str, set: Option<String>, default: String) -> Setting {
         None => Origin::Default,
     };
     Setting { key, variable, value: set.unwrap_or(default), origin }
+}
+
+/// The default counts as not set.
+fn sampled(mode: Sampling) -> Option<String> {
+    (mode != Sampling::default()).then(|| mode.name().into())
+}
+
+fn explained(explain: &Explain) -> Option<String> {
+    match explain {
+        Explain::Off => None,
+        Explain::StandardError => Some("on standard error".into()),
+        Explain::File(path) => Some(path.display().to_string()),
+    }
 }
 
 fn feed(feed: Feed) -> String {

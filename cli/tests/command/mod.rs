@@ -36,6 +36,10 @@ pub fn run(command: &mut Command) -> Ended {
     for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE", "NMAD_TESTBED", "NMAD_STRATEGY", "NMAD_RAILS"] {
         command.env_remove(name);
     }
+    // Nothing is measured, and what the user has measured is not used, unless a test says so.
+    if !command.get_envs().any(|(name, _)| name == "NMAD_SAMPLE") {
+        command.env("NMAD_SAMPLE", "off").env("XDG_CACHE_HOME", "/dev/null");
+    }
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the program is there");
     let pid = child.id();

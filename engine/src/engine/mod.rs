@@ -28,7 +28,7 @@ use crate::schedule::strategy::{Registry, UnknownStrategy};
 use crate::slab::Slab;
 use crate::transfer::driver::Limits;
 use crate::transfer::landing::Landing;
-use crate::transfer::link::Link;
+use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{Opening, Rail, RailCounters};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -113,6 +113,20 @@ pub struct PeerView {
     pub body_backlog: u64,
     /// Packets and chunks that rails hold or that wait for acknowledgement.
     pub in_flight: usize,
+}
+
+/// How far a rail to a peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkView {
+    /// It is opened with the first traffic, or about to open.
+    Opening,
+    /// It carries traffic.
+    Up {
+        /// The number of the rail at the peer's side.
+        remote: u8,
+    },
+    /// It could not be opened, or is gone.
+    Dead,
 }
 
 /// The engine: everything about messages, nothing about networks.
@@ -277,6 +291,16 @@ impl Engine {
             backlog: peer.window.backlog(),
             body_backlog: peer.bodies.iter().map(|body| body.remaining()).sum(),
             in_flight: peer.links.iter().map(|link| link.tx.len()).sum(),
+        })
+    }
+
+    /// How far a rail to a peer is; none if it does not lead there.
+    pub fn link(&self, peer: PeerId, rail: RailId) -> Option<LinkView> {
+        let link = self.peer(peer)?.link(rail)?;
+        Some(match (link.state, link.remote) {
+            (State::Up, Some(remote)) => LinkView::Up { remote },
+            (State::Dead, _) => LinkView::Dead,
+            _ => LinkView::Opening,
         })
     }
 

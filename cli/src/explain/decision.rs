@@ -1,0 +1,221 @@
+//! The decision about one message, with what it was made from.
+
+use newmadeleine::engine::{Config, Forecast, Instant, RailId, RailView, Registry, Shares};
+use nmad_bench::stats::{bytes, number};
+use nmad_bench::table::Table;
+use serde::Serialize;
+use std::fmt;
+
+/// A time at which nothing has happened yet.
+const NOW: Instant = Instant::from_ns(0);
+/// What a short message is, where rails are compared.
+const SHORT: u64 = 8;
+
+/// A rail that might carry it.
+pub(super) struct Lane {
+    pub(super) name: String,
+    pub(super) forecast: Forecast,
+    /// For how long it has something to do, in nanoseconds.
+    pub(super) busy_ns: u64,
+    /// In bytes per second, zero if unknown.
+    pub(super) bandwidth: u64,
+    /// In nanoseconds, zero if unknown.
+    pub(super) latency_ns: u64,
+}
+
+/// What is asked.
+pub(super) struct Question {
+    pub(super) len: u64,
+    pub(super) strategy: String,
+    pub(super) lanes: Vec<Lane>,
+    /// Longest message that is not announced, where that is fixed.
+    pub(super) eager_max: Option<u64>,
+}
+
+/// What is answered.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    bytes: u64,
+    strategy: String,
+    /// `eager` or `rendezvous`.
+    method: &'static str,
+    /// The size from which on messages are announced, and the rail whose profile says so.
+    rendezvous_from: u64,
+    threshold_of: String,
+    rails: Vec<Candidate>,
+    /// Until the message is there, in microseconds.
+    predicted_us: f64,
+    /// The rail that alone would be done first, and when, in microseconds.
+    best_alone: String,
+    best_alone_us: f64,
+    why: String,
+}
+
+/// One rail and its part.
+#[derive(Serialize)]
+struct Candidate {
+    rail: String,
+    measured: bool,
+    busy_us: f64,
+    /// The whole message in a packet, on this rail alone; none: it is too long.
+    eager_us: Option<f64>,
+    /// The whole message announced first, on this rail alone.
+    rendezvous_us: f64,
+    /// Bytes that it gets.
+    share: u64,
+    /// When it is done with them; none: it gets nothing.
+    ends_us: Option<f64>,
+}
+
+/// Asks the strategy.
+pub(super) fn decide(question: &Question) -> Result<Answer, String> {
+    let Question { len, strategy, lanes, .. } = question;
+    let fastest = fastest(lanes).ok_or("no rail leads there")?;
+    let mut maker = Registry::default().make(strategy).map_err(|error| error.to_string())?;
+    let rendezvous_from = question.eager_max.unwrap_or_else(|| threshold(&lanes[fastest])) + 1;
+    let is_eager = *len < rendezvous_from;
+    let shares: Vec<u64> = if is_eager {
+        let chosen = eager_rail(question, fastest);
+        (0..lanes.len()).map(|index| if index == chosen { *len } else { 0 }).collect()
+    } else {
+        let views: Vec<RailView> = lanes.iter().enumerate().map(|lane| view(lane, fastest)).collect();
+        shares_of(&maker.split(NOW, *len, &views), question)
+    };
+    let handshake_ns = if is_eager { 0 } else { 2 * lanes[fastest].forecast.eager_ns(SHORT) };
+    let ends_ns = |lane: &Lane, share: u64| match is_eager {
+        true => lane.busy_ns + lane.forecast.eager_ns(share),
+        // The request and its answer go while the rail still has something to do.
+        false => lane.busy_ns.max(handshake_ns) + lane.forecast.body_ns(share),
+    };
+    let alone = |lane: &Lane| ends_ns(lane, *len);
+    let best = lanes.iter().min_by_key(|lane| alone(lane)).unwrap_or(&lanes[fastest]);
+    let candidate = |(lane, &share): (&Lane, &u64)| Candidate {
+        rail: lane.name.clone(),
+        measured: lane.forecast.is_measured(),
+        busy_us: us(lane.busy_ns),
+        eager_us: is_eager.then(|| us(lane.busy_ns + lane.forecast.eager_ns(*len))),
+        rendezvous_us: us(lane.busy_ns + lane.forecast.profile().rendezvous_ns(*len)),
+        share,
+        ends_us: (share > 0).then(|| us(ends_ns(lane, share))),
+    };
+    let rails: Vec<Candidate> = lanes.iter().zip(&shares).map(candidate).collect();
+    let predicted_us = rails.iter().filter_map(|rail| rail.ends_us).fold(0.0, f64::max);
+    let answer = Answer {
+        bytes: *len,
+        strategy: strategy.clone(),
+        method: if is_eager { "eager" } else { "rendezvous" },
+        rendezvous_from,
+        threshold_of: lanes[fastest].name.clone(),
+        rails,
+        predicted_us,
+        best_alone: best.name.clone(),
+        best_alone_us: us(alone(best)),
+        why: String::new(),
+    };
+    Ok(Answer { why: why(&answer), ..answer })
+}
+
+/// The rail for short messages.
+fn fastest(lanes: &[Lane]) -> Option<usize> {
+    (0..lanes.len()).min_by_key(|&index| lanes[index].forecast.eager_ns(SHORT))
+}
+
+/// Longest message that a rail's profile would not announce.
+fn threshold(lane: &Lane) -> u64 {
+    let measured = lane.forecast.profile().thresholds();
+    measured.map_or(Config::EAGER_MAX as u64, |thresholds| thresholds.rendezvous_min.saturating_sub(1))
+}
+
+/// Where a short message goes, as the strategies say.
+fn eager_rail(question: &Question, fastest: usize) -> usize {
+    let Question { len, strategy, lanes, .. } = question;
+    let finish = |&index: &usize| lanes[index].busy_ns + lanes[index].forecast.eager_ns(*len);
+    match strategy.as_str() {
+        "auto" => (0..lanes.len()).min_by_key(finish).unwrap_or(fastest),
+        "greedy" => (0..lanes.len()).min_by_key(|&index| lanes[index].busy_ns).unwrap_or(fastest),
+        "fifo" | "aggregate" => 0,
+        _ => fastest,
+    }
+}
+
+fn view<'a>((index, lane): (usize, &'a Lane), fastest: usize) -> RailView<'a> {
+    RailView {
+        rail: RailId(index as u8),
+        idle_at: Instant::from_ns(lane.busy_ns),
+        bandwidth: lane.bandwidth,
+        latency_ns: lane.latency_ns,
+        primary: index == 0,
+        fastest: index == fastest,
+        forecast: &lane.forecast,
+        rivals: &[],
+    }
+}
+
+fn shares_of(shares: &Shares, question: &Question) -> Vec<u64> {
+    let lanes = &question.lanes;
+    match shares {
+        Shares::Fixed(list) => {
+            let of = |index: usize| list.iter().filter(|s| s.0.index() == index).map(|s| s.1).sum();
+            (0..lanes.len()).map(of).collect()
+        }
+        Shares::FirstIdle => {
+            let first = (0..lanes.len()).min_by_key(|&index| lanes[index].busy_ns);
+            (0..lanes.len()).map(|index| if Some(index) == first { question.len } else { 0 }).collect()
+        }
+    }
+}
+
+/// The reason in a sentence or two.
+fn why(answer: &Answer) -> String {
+    let Answer { bytes: len, rendezvous_from, threshold_of, best_alone, best_alone_us, .. } = answer;
+    let (size, threshold) = (bytes(*len), bytes(*rendezvous_from));
+    let used: Vec<&Candidate> = answer.rails.iter().filter(|rail| rail.share > 0).collect();
+    let first = match answer.method {
+        "eager" => {
+            format!("{size} is below {threshold}, from where on messages over {threshold_of} are announced")
+        }
+        _ => format!("{size} is announced first: the threshold of {threshold_of} is {threshold}"),
+    };
+    let second = match used[..] {
+        [only] if only.busy_us > 0.0 => format!("{} is done first although it is busy", only.rail),
+        [only] if only.rail == *best_alone => format!("{} alone is done first", only.rail),
+        [only] => {
+            format!("{} is the choice of {}; {best_alone} would be done first", only.rail, answer.strategy)
+        }
+        _ => {
+            let gain = 100.0 * answer.predicted_us / best_alone_us.max(1e-9);
+            let idle = answer.rails.len() - used.len();
+            let rest = if idle > 0 { format!(" ({idle} would only be late)") } else { String::new() };
+            format!("{} rails share it{rest}: {gain:.0} % of the time of {best_alone} alone", used.len())
+        }
+    };
+    format!("{first}; {second}")
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = format!("{} with strategy {}, us", bytes(self.bytes), self.strategy);
+        let header = ["rail", "busy", "eager, alone", "announced, alone", "gets", "part", "is done after"];
+        let mut table = Table::new(title, &header);
+        for rail in &self.rails {
+            let figure = |value: Option<f64>| value.map_or("-".into(), |value| number(value).to_string());
+            let name = if rail.measured { rail.rail.clone() } else { format!("{} (nominal)", rail.rail) };
+            let part = 100.0 * rail.share as f64 / self.bytes.max(1) as f64;
+            table.row([
+                name,
+                figure(Some(rail.busy_us).filter(|&us| us > 0.0)),
+                figure(rail.eager_us),
+                figure(Some(rail.rendezvous_us)),
+                if rail.share > 0 { format!("{} B", rail.share) } else { "-".into() },
+                if rail.share > 0 { format!("{part:.1} %") } else { "-".into() },
+                figure(rail.ends_us),
+            ]);
+        }
+        write!(f, "{table}")?;
+        writeln!(f, "{} after {} us: {}", self.method, number(self.predicted_us), self.why)
+    }
+}

@@ -1,0 +1,146 @@
+//! `nmad explain`: what would be done with a message, and why.
+//!
+//! The decision is made by the very strategy that a job uses, from the same profiles.
+
+mod decision;
+
+use clap::Args;
+use newmadeleine::engine::{Forecast, Limits, PeerId, RailId};
+use newmadeleine::sampling::{Distance, known};
+use newmadeleine::{Options, Session, SessionError};
+use nmad_testbed::Rate;
+use std::process::ExitCode;
+
+use crate::output::{complain, say, say_json};
+use crate::size;
+use crate::stage::{Stage, is_in_job};
+use decision::{Lane, Question, decide};
+
+const EXAMPLES: &str = "\
+Examples:
+  nmad explain 4MiB                             over the interfaces of this machine, to another host
+  nmad explain 256KiB --rails 4gbit,2.8gbit     over the rails of a testbed
+  nmad explain 4MiB --rails 4gbit,2.8gbit --busy r0=3000
+                                                while r0 has something to do for three milliseconds
+  nmad run -n 2 nmad explain 64KiB --json       in a job: from rank 0 to rank 1
+
+NMAD_EXPLAIN=1 tells the same of every message that a program sends.";
+
+/// Tell what would be done with a message, and why
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExplainArgs {
+    /// Length of the message: 8, 64KiB, 4MiB
+    #[arg(value_name = "SIZE", value_parser = size::parse)]
+    len: usize,
+    /// A rail, and for how many microseconds it has something to do already
+    #[arg(long, value_name = "RAIL=US,...", value_delimiter = ',', value_parser = busy)]
+    busy: Vec<(String, f64)>,
+    /// The strategy; otherwise the one that is configured
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
+    /// The rank that the message goes to, in a job
+    #[arg(long, value_name = "RANK", default_value_t = 1)]
+    to: u32,
+    /// Rails of a testbed to be built: 4gbit, 500mbit, max (no limit)
+    #[arg(long, value_name = "RATE,...", value_delimiter = ',')]
+    rails: Vec<Rate>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Answers, here or as a rank of a testbed.
+pub(crate) fn main(args: &ExplainArgs) -> ExitCode {
+    if !is_in_job() && !args.rails.is_empty() {
+        let words: Vec<_> = std::env::args_os().skip(1).collect();
+        return Stage::build(&args.rails).run(&words, &[]);
+    }
+    let answered = question(args).and_then(|question| question.map(|question| decide(&question)).transpose());
+    match answered {
+        Ok(Some(answer)) if args.json => say_json(&answer),
+        Ok(Some(answer)) => say(answer),
+        Ok(None) => {}
+        Err(error) => return complain("explain", &error, 1),
+    }
+    ExitCode::SUCCESS
+}
+
+/// None in ranks of a job that leave the talking to rank 0.
+fn question(args: &ExplainArgs) -> Result<Option<Question>, String> {
+    let options = Options::load().map_err(|error| error.to_string())?;
+    let strategy = args.strategy.clone().or_else(|| options.strategy.clone());
+    let strategy = strategy.unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
+    let (lanes, eager_max) = if is_in_job() {
+        match of_session(&options, args.to).map_err(|error| error.to_string())? {
+            Some(found) => found,
+            None => return Ok(None),
+        }
+    } else {
+        (of_machine(&options)?, options.eager_max.map(|len| len as u64))
+    };
+    let mut question = Question { len: args.len as u64, strategy, lanes, eager_max };
+    for (rail, us) in &args.busy {
+        let is_it = |lane: &&mut Lane| lane.name == *rail || lane.name.split('/').nth(1) == Some(rail);
+        let names = question.lanes.iter().map(|lane| lane.name.clone()).collect::<Vec<_>>().join(", ");
+        let lane = question.lanes.iter_mut().find(is_it);
+        lane.ok_or_else(|| format!("--busy: there is no rail {rail} (there are: {names})"))?.busy_ns =
+            (us * 1e3) as u64;
+    }
+    Ok(Some(question))
+}
+
+/// Rails, and the longest message that is not announced.
+type Lanes = (Vec<Lane>, Option<u64>);
+
+/// The rails from rank 0 to another, as its engine sees them, and the longest message that is not announced.
+fn of_session(options: &Options, to: u32) -> Result<Option<Lanes>, SessionError> {
+    let session = Session::open_with(options)?;
+    let found = if session.rank() == 0 { Some(rails_to(&session, to)?) } else { None };
+    session.close()?;
+    Ok(found)
+}
+
+fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), SessionError> {
+    if to == 0 || to >= session.size() {
+        return Err(SessionError::NoSuchRank { rank: to, size: session.size() });
+    }
+    let lane = |(number, rail): (usize, newmadeleine::RailInfo)| {
+        let id = RailId(number as u8);
+        let forecast = session.node().with(|engine| engine.forecast(id, PeerId(to)).cloned())?;
+        let Limits { bandwidth, latency_ns, .. } = rail.limits;
+        Some(Lane { name: rail.name, forecast, busy_ns: 0, bandwidth, latency_ns })
+    };
+    let lanes = session.rails().into_iter().enumerate().filter_map(lane).collect();
+    let eager_max = session.node().with(|engine| engine.eager_max(PeerId(to)));
+    Ok((lanes, eager_max.map(|len| len as u64)))
+}
+
+/// The interfaces of this machine of which there are profiles.
+fn of_machine(options: &Options) -> Result<Vec<Lane>, String> {
+    let names = crate::info::rails_of_machine(options).map_err(|error| error.to_string())?;
+    let (list, complaints) = known(options, &names);
+    complaints.iter().for_each(|text| eprintln!("nmad explain: {text}"));
+    let far = list.into_iter().filter(|info| info.key.distance == Distance::OtherHost);
+    let lane = |info: newmadeleine::sampling::ProfileInfo| {
+        let (profile, _) = info.known?;
+        let (bandwidth, latency_ns) = (profile.body().bandwidth(), profile.eager().start_ns());
+        Some(Lane { name: info.rail, forecast: Forecast::new(profile), busy_ns: 0, bandwidth, latency_ns })
+    };
+    let lanes: Vec<Lane> = far.filter_map(lane).collect();
+    match lanes.is_empty() {
+        true => {
+            Err("no interface of this machine was measured yet: nmad sample does it, in a job of two nodes \
+                     or in a testbed; nmad explain SIZE --rails 4gbit,2.8gbit asks of a testbed"
+                .into())
+        }
+        false => Ok(lanes),
+    }
+}
+
+fn busy(text: &str) -> Result<(String, f64), String> {
+    let parts = text.split_once('=').and_then(|(rail, us)| Some((rail.to_string(), us.parse::<f64>().ok()?)));
+    parts
+        .filter(|(rail, us)| !rail.is_empty() && (0.0..1e9).contains(us))
+        .ok_or_else(|| "write a rail and microseconds, as r0=300".into())
+}

@@ -1,0 +1,90 @@
+//! Profiles as tables.
+
+use newmadeleine::engine::{Method, Profile};
+use newmadeleine::sampling::{Origin, ProfileInfo};
+use nmad_bench::stats::{bytes, number};
+use nmad_bench::table::Table;
+use std::collections::BTreeSet;
+
+use super::us;
+
+/// Where the figures of each rail come from.
+pub(crate) fn origins(list: &[ProfileInfo]) -> Table {
+    let header = ["rail", "to", "latency us", "MB/s", "from", "of"];
+    let mut table = Table::new("profiles: what the rails were measured to do", &header).words([1, 4, 5]);
+    for info in list {
+        let figure = |figure: f64| number(figure).to_string();
+        let [latency, rate] = match &info.known {
+            Some((profile, _)) => {
+                [us(profile.eager().ns(1)), profile.body().bandwidth() as f64 / 1e6].map(figure)
+            }
+            None => ["-", "-"].map(String::from),
+        };
+        let to = info.key.distance.name().to_string();
+        table.row([info.rail.clone(), to, latency, rate, from(info), info.key.rail.clone()]);
+    }
+    table
+}
+
+fn from(info: &ProfileInfo) -> String {
+    let Some((profile, origin)) = &info.known else { return "nominal figures (nmad sample)".into() };
+    let when = &profile.provenance().when;
+    match origin {
+        Origin::Measured => format!("measured now, {}", profile.provenance().how),
+        Origin::Cache(_) => format!("measured {when}, {}", profile.provenance().how),
+        Origin::Shipped(path) => format!("{}, measured {when}", path.display()),
+    }
+}
+
+/// The thresholds of each rail.
+pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
+    let header = [
+        "rail",
+        "to",
+        "in place from",
+        "rendezvous from",
+        "together up to",
+        "blocks in place from",
+        "chunks from",
+    ];
+    let mut table = Table::new("thresholds, bytes", &header).words([1]);
+    for info in list {
+        let known = info.known.as_ref().and_then(|(profile, _)| profile.thresholds());
+        let cells = match known {
+            Some(t) => [
+                from_size(t.in_place_min),
+                from_size(t.rendezvous_min),
+                if t.aggregate_max == u64::MAX { "any".into() } else { t.aggregate_max.to_string() },
+                from_size(t.block_min),
+                from_size(t.chunk_min),
+            ],
+            None => ["default"; 5].map(String::from),
+        };
+        let to = info.key.distance.name().to_string();
+        table.row([info.rail.clone(), to].into_iter().chain(cells));
+    }
+    table
+}
+
+fn from_size(threshold: u64) -> String {
+    if threshold == u64::MAX { "never".into() } else { threshold.to_string() }
+}
+
+/// Every sample of a profile, a row for each size.
+pub(crate) fn samples(info: &ProfileInfo, profile: &Profile) -> Table {
+    let title = format!("{} to {}, us (half of the repetitions within)", info.rail, info.key.distance.name());
+    let methods: Vec<Method> =
+        Method::ALL.into_iter().filter(|&method| !profile.samples(method).is_empty()).collect();
+    let mut header = vec!["size"];
+    header.extend(methods.iter().map(|method| method.name()));
+    let mut table = Table::new(title, &header);
+    let lens: BTreeSet<u64> = super::all(profile).map(|(_, sample)| sample.len).collect();
+    for len in lens {
+        let cell = |method: &Method| {
+            let found = profile.samples(*method).iter().find(|sample| sample.len == len);
+            found.map_or_else(String::new, |s| format!("{} ±{:.0}%", number(us(s.ns)), 100.0 * s.spread()))
+        };
+        table.row([bytes(len)].into_iter().chain(methods.iter().map(cell)));
+    }
+    table
+}

@@ -1,0 +1,88 @@
+//! Receipts in words: how each message went, and why (`NMAD_EXPLAIN`).
+
+use crate::error::SessionError;
+use nmad_engine::Receipt;
+use nmad_progress::Node;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{LineWriter, Write};
+use std::path::Path;
+
+/// Has a line written for each message that this rank sends: to standard error, or to `file`.RANK.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write(node: &Node, rank: u32, file: Option<&Path>) -> Result<(), SessionError> {
+    let names: Vec<String> = node.with_rails(|rails| rails.iter().map(|rail| rail.name().into()).collect());
+    let mut out: Box<dyn Write + Send> = match file {
+        None => Box::new(LineWriter::new(std::io::stderr())),
+        Some(file) => {
+            let path = format!("{}.{rank}", file.display());
+            let wrong = |error| SessionError::Setting {
+                setting: "NMAD_EXPLAIN".into(),
+                why: format!("cannot write {path}: {error}"),
+            };
+            Box::new(LineWriter::new(File::create(&path).map_err(wrong)?))
+        }
+    };
+    node.on_receipt(Some(Box::new(move |receipt| {
+        // Explaining must not fail what it explains.
+        let _ = writeln!(out, "nmad: rank {rank}: {}", in_words(receipt, &names));
+    })));
+    Ok(())
+}
+
+/// One line.
+fn in_words(receipt: &Receipt, names: &[String]) -> String {
+    let Receipt { envelope, announced, eager_max, candidates, carried, predicted_ns, actual_ns, .. } =
+        receipt;
+    let name = |rail: nmad_engine::RailId| names.get(rail.index()).map_or("?", |name| name);
+    let us = |ns: u64| ns as f64 / 1e3;
+    let (len, to, tag) = (envelope.len, envelope.peer.0, envelope.tag.0);
+    let method = if *announced { "announced" } else { "eager" };
+    let mut text = format!("{len} B to rank {to} (tag {tag:#x}), {method} (eager up to {eager_max} B)");
+    for (index, &(rail, bytes)) in carried.iter().enumerate() {
+        let _ = write!(text, "{} {} {bytes} B", if index == 0 { ":" } else { " +" }, name(rail));
+    }
+    let _ = write!(text, "; predicted {:.1} us, took {:.1} us", us(*predicted_ns), us(*actual_ns));
+    for (index, candidate) in candidates.iter().enumerate() {
+        let _ = write!(
+            text,
+            "{} {} {:.1} us",
+            if index == 0 { "; alone:" } else { "," },
+            name(candidate.rail),
+            us(candidate.alone_ns)
+        );
+        if candidate.busy_ns > 0 {
+            let _ = write!(text, " (busy {:.1} us)", us(candidate.busy_ns));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nmad_engine::{Candidate, Context, Envelope, PeerId, RailId, RequestId, Tag};
+
+    #[test]
+    fn a_receipt_names_rails_bytes_and_times() {
+        let envelope = Envelope { peer: PeerId(1), context: Context(0), tag: Tag(5), len: 300, seq: 0 };
+        let candidate = |rail, busy_ns, alone_ns| Candidate { rail: RailId(rail), busy_ns, alone_ns };
+        let receipt = Receipt {
+            request: RequestId(0),
+            envelope,
+            announced: true,
+            eager_max: 99,
+            candidates: vec![candidate(0, 0, 4_000), candidate(1, 500, 9_000)],
+            carried: vec![(RailId(0), 200), (RailId(1), 100)],
+            predicted_ns: 2_500,
+            actual_ns: 2_700,
+        };
+        assert_eq!(
+            in_words(&receipt, &["tcp/r0".into(), "tcp/r1".into()]),
+            "300 B to rank 1 (tag 0x5), announced (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B; \
+             predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! What the hardware is: the key under which a profile is kept.
+//!
+//! A profile is right for every rail of the same kind: same driver, same kind of interface at the same speed
+//! and under the same limit, same kernel and processor, and a peer on the same host or on another one. Names
+//! and addresses do not matter, so two equal rails share a profile, and so do equal hosts.
+
+use super::cache::hash;
+use super::interface;
+use std::fmt;
+
+/// Where the peers are for which a profile is right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Distance {
+    /// Processes of one host.
+    SameHost,
+    /// Hosts joined by a network.
+    OtherHost,
+}
+
+impl Distance {
+    /// Both.
+    pub const ALL: [Distance; 2] = [Distance::SameHost, Distance::OtherHost];
+
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Distance::SameHost => "same host",
+            Distance::OtherHost => "other host",
+        }
+    }
+}
+
+/// What a profile is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Driver, interface, speed, limit.
+    pub rail: String,
+    /// Where the peer is.
+    pub distance: Distance,
+    /// Kernel and processor.
+    pub host: String,
+}
+
+impl Key {
+    /// The part that holds on other hosts too: what a shipped profile is chosen by.
+    pub(super) fn portable(&self) -> String {
+        format!("{}, {}", self.rail, self.distance.name())
+    }
+
+    /// A name for it that fits into a file's.
+    pub(super) fn short(&self) -> String {
+        let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let mut words: String = self.portable().chars().map(word).collect();
+        while words.contains("--") {
+            words = words.replace("--", "-");
+        }
+        words.truncate(60);
+        format!("{}-{:016x}", words.trim_matches('-'), hash(self.to_string().as_bytes()))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} | {}", self.portable(), self.host)
+    }
+}
+
+/// A rail by its name, for example `tcp/eth1`, in words; `throttle` is the rate in bytes per second to which
+/// software slows it down.
+pub fn rail(name: &str, throttle: Option<u64>) -> String {
+    let (driver, interface) = name.split_once('/').unwrap_or((name, ""));
+    let mut words = vec![driver.to_string()];
+    if !interface.is_empty() {
+        words.extend(describe(interface));
+    }
+    words.extend(throttle.map(|rate| format!("throttled to {} Mbit/s", rate as f64 * 8.0 / 1e6)));
+    words.retain(|word| !word.is_empty());
+    words.join(" ")
+}
+
+fn describe(name: &str) -> Vec<String> {
+    let Some(link) = interface::link(name) else { return vec!["unknown interface".into()] };
+    let path = |file: &str| format!("/sys/class/net/{name}/{file}");
+    let read = |file: &str| std::fs::read_to_string(path(file)).map(|text| text.trim().to_string());
+    // Where /sys is that of another network namespace, its interfaces are not ours.
+    let is_ours = read("ifindex").is_ok_and(|index| index == link.index.to_string());
+    let driver = std::fs::read_link(path("device/driver")).ok().filter(|_| is_ours);
+    let driver = driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let speed = read("speed").ok().filter(|_| is_ours).and_then(|text| text.parse::<i64>().ok());
+    let speed = speed.filter(|&mbit| mbit > 0).map(|mbit| format!("{mbit} Mbit/s"));
+    let kind = if link.kind.is_empty() { driver.unwrap_or_else(|| "hardware".into()) } else { link.kind };
+    [kind, speed.unwrap_or_default(), format!("mtu {}", link.mtu), link.limit].into()
+}
+
+/// Kernel, processor, and, since code without optimisation is another machine, how this was built.
+pub fn host() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = ["model name", "cpu model", "CPU part"].iter().find_map(|name| {
+        let line = model.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" "))
+    });
+    let model = model.unwrap_or_else(|| std::env::consts::ARCH.into());
+    let build = if cfg!(debug_assertions) { ", debug build" } else { "" };
+    format!("Linux {}, {model}{build}", release.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rails_of_different_rates_have_different_keys() {
+        let key =
+            |throttle| Key { rail: rail("tcp/lo", throttle), distance: Distance::SameHost, host: host() };
+        let (free, slow, slower) = (key(None), key(Some(500_000_000)), key(Some(350_000_000)));
+        assert!(free.rail.starts_with("tcp loopback mtu "), "{}", free.rail);
+        assert!(slow.rail.ends_with("throttled to 4000 Mbit/s"), "{}", slow.rail);
+        assert!(slow.short() != slower.short() && free.short() != slow.short());
+        let far = Key { distance: Distance::OtherHost, ..free.clone() };
+        assert_ne!(far.short(), free.short());
+    }
+
+    #[test]
+    fn short_names_fit_into_file_names() {
+        let rail = "tcp virtual/10000 Mbit/s é ".repeat(20);
+        let key = Key { rail, distance: Distance::OtherHost, host: String::new() };
+        let short = key.short();
+        assert!(short.len() < 80 && short.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'), "{short}");
+    }
+
+    #[test]
+    fn a_rail_without_an_interface_is_its_driver() {
+        assert_eq!(rail("shm", None), "shm");
+        assert!(host().starts_with("Linux "), "{}", host());
+    }
+}

@@ -1,0 +1,201 @@
+//! Carrying out the sampler's plan between two ranks, on one rail.
+//!
+//! Data goes one way and an empty message answers it: rails that are shaped grant a burst after each pause,
+//! and with data both ways each direction would rest while the other is used. Half a round trip of empty
+//! messages, measured on the same rail at the same time, is taken off. Each visit begins with messages that
+//! do not count, until a burst is used up. The rank that sends has the plan and tells the other each probe.
+
+use super::host::Host;
+use super::talk::Talk;
+use crate::error::SessionError;
+use nmad_engine::{Effort, LinkView, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler};
+use nmad_progress::Node;
+use std::time::{Duration, Instant};
+
+/// Opening a link takes no longer, or it is not there.
+const OPENING: Duration = Duration::from_millis(4_500);
+/// Bytes that go before a visit; more than shapers usually grant at once.
+const BURST_LEN: u64 = 256 << 10;
+/// But no more messages than this.
+const WARM_UPS: u64 = 16;
+/// Empty round trips at a time, of which the median counts.
+const EMPTY: usize = 9;
+/// Visits after which they are measured again.
+const EMPTY_EVERY: u32 = 16;
+/// What a packet has besides data, with room for what replays add.
+const OVERHEAD: u64 = 1024;
+/// Longest eager message that is measured, in bytes: beyond, everything is announced.
+const EAGER_MAX: u64 = 64 << 10;
+/// Longest message with quick and with full effort, in bytes.
+const LEN_MAX: [u64; 2] = [4 << 20, 16 << 20];
+
+/// What to measure.
+pub(super) struct Task<'a> {
+    pub(super) rail: RailId,
+    pub(super) peer: PeerId,
+    pub(super) effort: Effort,
+    pub(super) provenance: Provenance,
+    /// Told how far it is, zero to one.
+    pub(super) progress: &'a mut dyn FnMut(f64),
+}
+
+/// Measures as the rank that sends. None: the rail does not lead there after all.
+///
+/// # Errors
+/// The other rank is gone.
+pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, SessionError> {
+    let Task { peer, rail, .. } = *task;
+    let mut talk = Talk::new(node, peer);
+    // Any traffic opens all links to a peer.
+    talk.order("hello")?;
+    node.wait_for(OPENING, |engine| engine.link(peer, rail) != Some(LinkView::Opening));
+    let Some(LinkView::Up { remote }) = node.with(|engine| engine.link(peer, rail)) else {
+        talk.order("none")?;
+        talk.end();
+        return Ok(None);
+    };
+    talk.order(&format!("rail {remote}"))?;
+    talk.hear()?;
+    node.with(|engine| engine.measure(peer, Some(rail)));
+    let measured = plan(&mut talk, task);
+    node.with(|engine| engine.measure(peer, None));
+    let sampler = measured?;
+    talk.end();
+    // Too few samples to say anything count as none.
+    Ok(sampler.finish(task.provenance.clone()).ok())
+}
+
+/// Does what the rank that measures says, until it has enough.
+///
+/// # Errors
+/// The other rank is gone.
+pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
+    let mut talk = Talk::new(node, peer);
+    loop {
+        let order = talk.hear()?;
+        let words: Vec<&str> = order.split(' ').collect();
+        match words[..] {
+            ["hello"] => {}
+            ["rail", rail] => {
+                let rail = rail.parse().map_err(|_| talk.lost(&format!("it says '{order}'")))?;
+                node.with(|engine| engine.measure(peer, Some(RailId(rail))));
+                talk.order("ready")?;
+            }
+            ["probe", len, count, times] => {
+                let numbers = len.parse().ok().zip(count.parse().ok()).zip(times.parse().ok());
+                let ((len, count), times) =
+                    numbers.ok_or_else(|| talk.lost(&format!("it says '{order}'")))?;
+                receive(&mut talk, len, count, times)?;
+            }
+            _ => break,
+        }
+    }
+    talk.order("done")?;
+    node.with(|engine| engine.measure(peer, None));
+    talk.end();
+    Ok(())
+}
+
+/// Takes `times` times `count` messages of `len` bytes, and answers each time.
+fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<(), SessionError> {
+    if count > 2 || len as u64 > LEN_MAX[1] {
+        return Err(talk.lost(&format!("it wants to send {count} times {len} B")));
+    }
+    talk.make_room(len, count);
+    let mut posted = talk.post(len, count);
+    talk.order("ready")?;
+    for turn in 0..times {
+        talk.wait_all(posted)?;
+        if turn + 1 < times {
+            // The next ones are here before their messages are.
+            posted = talk.post(len, count);
+        }
+        let sent = talk.send(0, 1, Method::Copy);
+        talk.wait_all(sent)?;
+    }
+    Ok(())
+}
+
+/// Carries out all probes.
+fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<Sampler, SessionError> {
+    let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
+    // The plan counts what it is told; warm-ups and orders take time as well.
+    let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
+    let mut host = Host::default();
+    let (mut empty_ns, mut visits) = (u64::MAX, 0);
+    while let Some(probe) = sampler.next_probe()
+        && Instant::now() < until
+    {
+        let mut times = match probe.method {
+            Method::Memcpy => host.copies(&probe),
+            Method::HandOff => host.hand_offs(&probe),
+            _ => {
+                if visits % EMPTY_EVERY == 0 {
+                    empty_ns = empty_ns.min(empty(talk)?);
+                }
+                visits += 1;
+                visit(talk, &probe, empty_ns)?
+            }
+        };
+        sampler.measured(&probe, &mut times);
+        (task.progress)(sampler.progress());
+    }
+    talk.order("end")?;
+    talk.hear()?;
+    Ok(sampler)
+}
+
+fn reach(node: &Node, task: &Task<'_>) -> Reach {
+    let limits = node.with_rails(|rails| rails[task.rail.index()].limits());
+    let is_full = task.effort.rounds > Effort::QUICK.rounds;
+    Reach {
+        packet_max: (limits.packet as u64).saturating_sub(OVERHEAD).min(EAGER_MAX),
+        len_max: LEN_MAX[usize::from(is_full)],
+        gathers: limits.gather > 0,
+        host: true,
+    }
+}
+
+/// Half a round trip of empty messages in nanoseconds: of the lower half the middle, since noise adds.
+fn empty(talk: &mut Talk<'_>) -> Result<u64, SessionError> {
+    let probe = Probe { method: Method::Copy, len: 0, repetitions: EMPTY as u32, round_trips: 1 };
+    let mut times = visit(talk, &probe, 0)?;
+    times.sort_unstable();
+    Ok(times[times.len() / 4] / 2)
+}
+
+/// The repetitions of one probe: nanoseconds from the beginning of the send to the end of the receive.
+fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: u64) -> Result<Vec<u64>, SessionError> {
+    let &Probe { method, len, repetitions, round_trips } = probe;
+    let count = if matches!(method, Method::Pair | Method::Aggregate) { 2 } else { 1 };
+    let warm_ups = (BURST_LEN / (len * count).max(1)).clamp(1, WARM_UPS);
+    let all = warm_ups + u64::from(repetitions) * u64::from(round_trips);
+    let (len, count) = (len as usize, count as usize);
+    talk.make_room(len, count);
+    talk.order(&format!("probe {len} {count} {all}"))?;
+    talk.hear()?;
+    for _ in 0..warm_ups {
+        round_trip(talk, len, count, method)?;
+    }
+    let mut times = Vec::with_capacity(repetitions as usize);
+    for _ in 0..repetitions {
+        let start = Instant::now();
+        for _ in 0..round_trips {
+            round_trip(talk, len, count, method)?;
+        }
+        let each = nanos(start.elapsed()) / u64::from(round_trips.max(1));
+        times.push(each.saturating_sub(empty_ns).max(1));
+    }
+    Ok(times)
+}
+
+fn round_trip(talk: &Talk<'_>, len: usize, count: usize, method: Method) -> Result<(), SessionError> {
+    let answer = talk.post_empty();
+    let sent = talk.send(len, count, method);
+    talk.wait_all([Some(answer), None])?;
+    talk.wait_all(sent)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,124 @@
+//! Sampling: where the session gets the profiles of its rails from (DESIGN section 5).
+//!
+//! A profile that is kept from an earlier job, or was shipped, is used. What is missing is measured when the
+//! session opens, once for each kind of rail and distance: by one pair of ranks, while the others wait, and
+//! everybody gets the result. This folder knows files, ranks and rails by name. What to measure and what
+//! follows from it is the engine's business (`nmad_engine::profile`), which has no clock and no file.
+//!
+//! - [`hardware`]: what a rail is, the key under which its profile is kept;
+//! - `interface`: what the kernel knows of an interface, and whether it is slowed down;
+//! - [`cache`]: profiles as files;
+//! - `stock`: what this process has and lacks;
+//! - `plan`: who measures what; `measure`, `talk`, `host`: the measurement; `report`: what the user is told.
+
+pub mod cache;
+pub mod hardware;
+mod host;
+mod interface;
+mod measure;
+mod plan;
+mod report;
+mod stock;
+mod talk;
+
+pub use hardware::{Distance, Key};
+pub(crate) use stock::{RailToSample, Stock};
+
+use crate::options::Options;
+use nmad_engine::Profile;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Whether the session measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// What is not known yet, for about a second in all.
+    #[default]
+    Auto,
+    /// Nothing; what is known is used.
+    Off,
+    /// Everything anew.
+    Force,
+}
+
+impl Sampling {
+    /// By the name in settings.
+    pub fn named(name: &str) -> Option<Sampling> {
+        [Sampling::Auto, Sampling::Off, Sampling::Force].into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// The name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sampling::Auto => "auto",
+            Sampling::Off => "off",
+            Sampling::Force => "force",
+        }
+    }
+}
+
+/// Where a profile comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// This session measured it.
+    Measured,
+    /// Kept from an earlier measurement, in this file.
+    Cache(PathBuf),
+    /// From the file that the user named.
+    Shipped(PathBuf),
+}
+
+/// A profile that a session uses.
+#[derive(Debug, Clone)]
+pub struct ProfileInfo {
+    /// The rail, for example `tcp/eth1`.
+    pub rail: String,
+    /// Its number.
+    pub number: u8,
+    /// What it is of.
+    pub key: Key,
+    /// Where it comes from; none: there is no profile, nominal figures count.
+    pub known: Option<(Arc<Profile>, Origin)>,
+}
+
+/// What is known of rails, given by their names and where their peers are, without measuring anything; and
+/// what is wrong with what was found but cannot be used.
+pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInfo>, Vec<String>) {
+    let mut complaints = Vec::new();
+    let shipped = options.profile.as_deref().map_or(Ok(Vec::new()), cache::shipped);
+    let shipped = shipped.unwrap_or_else(|why| {
+        complaints.push(why);
+        Vec::new()
+    });
+    let host = hardware::host();
+    let mut info = |(number, (name, distance)): (usize, &(String, Distance))| {
+        let words = hardware::rail(name, options.throttle.get(number).copied());
+        let key = Key { rail: words, distance: *distance, host: host.clone() };
+        let found = find(&key, &shipped, options.profile.as_deref());
+        let found = found.unwrap_or_else(|why| {
+            complaints.push(why);
+            None
+        });
+        let known = found.map(|(profile, origin)| (Arc::new(profile), origin));
+        ProfileInfo { rail: name.clone(), number: number as u8, key, known }
+    };
+    let list = rails.iter().enumerate().map(&mut info).collect();
+    (list, complaints)
+}
+
+/// The profile of this key, from the shipped ones or the cache.
+///
+/// # Errors
+/// There is one, and it cannot be used.
+fn find(key: &Key, shipped: &[Profile], file: Option<&Path>) -> Result<Option<(Profile, Origin)>, String> {
+    let is_it = |profile: &&Profile| profile.provenance().key == key.to_string();
+    let portable = key.portable();
+    let fits = |profile: &&Profile| profile.provenance().key.split(" | ").next() == Some(&portable);
+    let best = shipped.iter().find(is_it).or_else(|| shipped.iter().find(fits));
+    if let (Some(profile), Some(file)) = (best, file) {
+        return Ok(Some((profile.clone(), Origin::Shipped(file.into()))));
+    }
+    let Some(folder) = cache::folder() else { return Ok(None) };
+    let found = cache::load(&folder, key)?;
+    Ok(found.map(|profile| (profile, Origin::Cache(cache::path(&folder, key)))))
+}

@@ -1,0 +1,135 @@
+//! Who measures what: agreed among all ranks of a job through the launcher, when somebody lacks a profile.
+//!
+//! Each rank offers, for every profile that somebody lacks, to give it or to measure it with a peer; rank 0
+//! chooses one offer for each, and everybody reads the choice. Pairs measure one after the other, so that
+//! they do not disturb each other, while the rest waits for the launcher, which spins on no core.
+
+use crate::error::SessionError;
+use nmad_launch::Bootstrap;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What a rank can do for a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// It has it.
+    Give,
+    /// It can measure its rail of this number with this peer.
+    Measure { rail: u8, peer: u32 },
+}
+
+/// What a rank shall do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stage {
+    /// Hash of the profile's key.
+    pub(super) hash: u64,
+    /// Who.
+    pub(super) rank: u32,
+    /// What.
+    pub(super) offer: Offer,
+}
+
+/// Tells the own offers and learns what was chosen: the profiles that are given first, then the measurements,
+/// those of a pair together.
+///
+/// # Errors
+/// The launcher is gone.
+pub(super) fn agree(job: &mut dyn Bootstrap, offers: &[(u64, Offer)]) -> Result<Vec<Stage>, SessionError> {
+    job.put(&format!("sample-{}", job.rank()), &encode(offers.iter().copied()))?;
+    job.fence()?;
+    if job.rank() == 0 {
+        let told: Result<Vec<_>, SessionError> =
+            (0..job.size()).map(|rank| Ok(job.get(&format!("sample-{rank}"))?.unwrap_or_default())).collect();
+        let told: Vec<_> = told?.iter().map(|text| decode(text)).collect();
+        let plan = choose(&told);
+        let text: Vec<_> =
+            plan.iter().map(|stage| format!("{} {}", stage.rank, line(stage.hash, stage.offer))).collect();
+        job.put("sample-plan", &text.join("\n"))?;
+    }
+    job.fence()?;
+    let text = job.get("sample-plan")?.unwrap_or_default();
+    let stage = |line: &str| {
+        let (rank, rest) = line.split_once(' ')?;
+        let (hash, offer) = parse(rest)?;
+        Some(Stage { hash, rank: rank.parse().ok()?, offer })
+    };
+    Ok(text.lines().filter_map(stage).collect())
+}
+
+/// The best offer for each: to give it, else that of the lowest rank.
+fn choose(told: &[Vec<(u64, Offer)>]) -> Vec<Stage> {
+    let mut best: BTreeMap<u64, Stage> = BTreeMap::new();
+    for (rank, offers) in told.iter().enumerate() {
+        for &(hash, offer) in offers {
+            let stage = Stage { hash, rank: rank as u32, offer };
+            let gives = |stage: &Stage| stage.offer == Offer::Give;
+            match best.get(&hash) {
+                Some(other) if gives(other) || !gives(&stage) => {}
+                _ => drop(best.insert(hash, stage)),
+            }
+        }
+    }
+    let mut plan: Vec<Stage> = best.into_values().collect();
+    plan.sort_by_key(|stage| match stage.offer {
+        Offer::Give => (0, stage.rank, 0, 0),
+        Offer::Measure { rail, peer } => (1, stage.rank, peer, rail),
+    });
+    plan
+}
+
+fn encode(offers: impl Iterator<Item = (u64, Offer)>) -> String {
+    let mut text = String::new();
+    for (hash, offer) in offers {
+        let _ = writeln!(text, "{}", line(hash, offer));
+    }
+    text
+}
+
+fn line(hash: u64, offer: Offer) -> String {
+    match offer {
+        Offer::Give => format!("{hash:016x} give"),
+        Offer::Measure { rail, peer } => format!("{hash:016x} measure {rail} {peer}"),
+    }
+}
+
+fn decode(text: &str) -> Vec<(u64, Offer)> {
+    text.lines().filter_map(parse).collect()
+}
+
+fn parse(line: &str) -> Option<(u64, Offer)> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let hash = |text| u64::from_str_radix(text, 16).ok();
+    match words[..] {
+        [key, "give"] => Some((hash(key)?, Offer::Give)),
+        [key, "measure", rail, peer] => {
+            Some((hash(key)?, Offer::Measure { rail: rail.parse().ok()?, peer: peer.parse().ok()? }))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_it_gives_it_and_otherwise_the_first_pair_measures() {
+        let measure = |rail, peer| Offer::Measure { rail, peer };
+        let told = [
+            vec![(7, measure(1, 2)), (8, measure(0, 3)), (9, measure(0, 2))],
+            vec![(8, Offer::Give)],
+            vec![(7, Offer::Give), (8, Offer::Give), (9, measure(0, 0))],
+        ];
+        let told = told.map(|offers| decode(&encode(offers.into_iter())));
+        let stage = |hash, rank, offer| Stage { hash, rank, offer };
+        let expected = [stage(8, 1, Offer::Give), stage(7, 2, Offer::Give), stage(9, 0, measure(0, 2))];
+        assert_eq!(choose(&told), expected);
+    }
+
+    #[test]
+    fn nonsense_is_no_offer() {
+        for text in ["", "7", "x give", "7 measure 1", "7 measure 300 1", "7 take"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What the user is told: that something is measured, how far it is, and what went wrong.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Steps of the bar.
+const STEPS: u64 = 100;
+
+/// Tells it, if this rank is the one to speak.
+pub(super) struct Report {
+    speaks: bool,
+    /// Say in the end what was measured; who asked for it sees it anyway.
+    explains: bool,
+    /// That profiles cannot be kept was said.
+    said: bool,
+    measured: Vec<String>,
+    since: Option<Instant>,
+    bar: ProgressBar,
+}
+
+impl Report {
+    pub(super) fn new(speaks: bool, explains: bool) -> Report {
+        let bar = ProgressBar::hidden();
+        Report { speaks, explains, said: false, measured: Vec::new(), since: None, bar }
+    }
+
+    /// A line on standard error, or in the program's log if it has one.
+    pub(super) fn say(&self, text: &str) {
+        match self.speaks {
+            _ if log::log_enabled!(log::Level::Warn) => log::warn!("{text}"),
+            true => self.bar.suspend(|| eprintln!("nmad: {text}")),
+            false => {}
+        }
+    }
+
+    /// The same, but only one of them.
+    pub(super) fn once(&mut self, text: &str) {
+        if !std::mem::replace(&mut self.said, true) {
+            self.say(text);
+        }
+    }
+
+    /// A measurement begins. It draws on a terminal only.
+    pub(super) fn begin(&mut self, what: &str) {
+        self.since.get_or_insert_with(Instant::now);
+        self.measured.push(what.into());
+        let style = ProgressStyle::with_template("nmad: measuring {msg} [{bar:30}]");
+        let bar = ProgressBar::new(STEPS).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(what.to_string());
+        self.bar = bar;
+    }
+
+    pub(super) fn progress(&self, part: f64) {
+        self.bar.set_position((part * STEPS as f64) as u64);
+    }
+
+    /// It came to nothing. Whoever finds that says it.
+    pub(super) fn failed(&mut self, text: &str) {
+        self.bar.finish_and_clear();
+        self.measured.pop();
+        self.speaks = true;
+        self.say(text);
+    }
+
+    /// All measurements are over.
+    pub(super) fn end(&mut self) {
+        self.bar.finish_and_clear();
+        if let (Some(since), true) = (self.since, self.explains && !self.measured.is_empty()) {
+            let (what, seconds) = (self.measured.join(", "), since.elapsed().as_secs_f64());
+            // Only the rank that has measured gets here.
+            self.speaks = true;
+            let once = if self.said { "" } else { ", once for this hardware" };
+            self.say(&format!("measured {what} in {seconds:.1} s{once} (see nmad info)"));
+        }
+    }
+}
+
+/// The time in words: `2026-03-01 12:00 UTC`.
+pub(super) fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    utc(seconds)
+}
+
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+}
+
+/// The Gregorian date, from days since 1970. Years are taken to begin in March, so that a leap day is the
+/// last one of its year.
+fn date(days: u64) -> (u64, u64, u64) {
+    // From the first of March of the year 0.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, turn) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + turn, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_told_as_dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (951_868_799, "2000-02-29 23:59 UTC"),
+            (951_868_800, "2000-03-01 00:00 UTC"),
+            (1_772_366_400, "2026-03-01 12:00 UTC"),
+            (4_102_444_799, "2099-12-31 23:59 UTC"),
+        ] {
+            assert_eq!(utc(seconds), text);
+        }
+    }
+}

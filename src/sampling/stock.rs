@@ -1,0 +1,312 @@
+//! What this process knows of its rails, what it lacks, and how it comes by it.
+
+use super::hardware::{self, Distance, Key};
+use super::measure::{self, Task};
+use super::plan::{self, Offer, Stage};
+use super::report::Report;
+use super::{Origin, ProfileInfo, Sampling, cache};
+use crate::error::SessionError;
+use crate::options::Options;
+use nmad_engine::{Effort, PeerId, Profile, Provenance, RailId};
+use nmad_launch::Bootstrap;
+use nmad_progress::Node;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// All quick measurements of a job together take about this long, in nanoseconds.
+const QUICK_NS: u64 = 900_000_000;
+
+/// A rail before it is used.
+pub(crate) struct RailToSample {
+    /// For example `tcp/eth1`.
+    pub(crate) name: String,
+    /// Rate to which software slows it down.
+    pub(crate) throttle: Option<u64>,
+    /// The ranks that it is for.
+    pub(crate) candidates: Vec<u32>,
+}
+
+/// A profile, there or missing.
+struct Entry {
+    key: Key,
+    hash: u64,
+    known: Option<(Arc<Profile>, Origin)>,
+    /// Shall be measured although it is there.
+    stale: bool,
+}
+
+/// All of them.
+pub(crate) struct Stock {
+    entries: Vec<Entry>,
+    /// For each rail: its name and the entry for each distance.
+    rails: Vec<(String, [Option<usize>; 2])>,
+    mode: Sampling,
+    effort: Effort,
+    pair: Option<(u32, u32)>,
+    report: Report,
+}
+
+impl Stock {
+    /// Looks up what is known of these rails.
+    pub(crate) fn look(options: &Options, job: &dyn Bootstrap, rails: &[RailToSample]) -> Stock {
+        let mut stock = Stock {
+            entries: Vec::new(),
+            rails: Vec::new(),
+            mode: options.sample,
+            effort: options.effort.unwrap_or(Effort::QUICK),
+            pair: options.pair,
+            report: Report::new(speaks(job), options.sample == Sampling::Auto),
+        };
+        let shipped = stock.shipped(options);
+        let host = hardware::host();
+        for rail in rails {
+            let mut places = [None, None];
+            for (place, distance) in places.iter_mut().zip(Distance::ALL) {
+                if rail.candidates.iter().any(|&peer| self::distance(job, peer) == distance) {
+                    let words = hardware::rail(&rail.name, rail.throttle);
+                    let key = Key { rail: words, distance, host: host.clone() };
+                    *place = Some(stock.entry(key, &shipped, options));
+                }
+            }
+            stock.rails.push((rail.name.clone(), places));
+        }
+        stock
+    }
+
+    fn shipped(&self, options: &Options) -> Vec<Profile> {
+        let Some(file) = &options.profile else { return Vec::new() };
+        cache::shipped(file).unwrap_or_else(|why| {
+            self.report.say(&format!("the profiles of NMAD_PROFILE are not used: {why}"));
+            Vec::new()
+        })
+    }
+
+    fn entry(&mut self, key: Key, shipped: &[Profile], options: &Options) -> usize {
+        if let Some(place) = self.entries.iter().position(|entry| entry.key == key) {
+            return place;
+        }
+        let known = super::find(&key, shipped, options.profile.as_deref()).unwrap_or_else(|why| {
+            let then = if self.mode == Sampling::Off { "" } else { "; it is measured again" };
+            self.report.say(&format!("{why}{then}"));
+            None
+        });
+        let is_shipped = matches!(known, Some((_, Origin::Shipped(_))));
+        if !shipped.is_empty() && !is_shipped {
+            let file = options.profile.as_deref().unwrap_or("".as_ref()).display();
+            self.report.say(&format!("NMAD_PROFILE: {file} has no profile of '{}'", key.portable()));
+        }
+        let known = known.map(|(profile, origin)| (Arc::new(profile), origin));
+        let hash = cache::hash(key.to_string().as_bytes());
+        self.entries.push(Entry { key, hash, known, stale: self.mode == Sampling::Force });
+        self.entries.len() - 1
+    }
+
+    /// Names of what is to be measured.
+    pub(crate) fn lacks(&self) -> Vec<u64> {
+        if self.mode == Sampling::Off {
+            return Vec::new();
+        }
+        self.entries
+            .iter()
+            .filter(|entry| entry.known.is_none() || entry.stale)
+            .map(|entry| entry.hash)
+            .collect()
+    }
+
+    /// Has what any rank lacks measured, and gets it. All ranks call this if any of them lacks something.
+    /// `peers` are the ranks that each rail leads to.
+    ///
+    /// # Errors
+    /// The launcher or the rank that was measured with is gone.
+    pub(crate) fn complete(
+        &mut self,
+        node: &Node,
+        job: &mut dyn Bootstrap,
+        lacked: &BTreeSet<u64>,
+        peers: &[&[u32]],
+    ) -> Result<(), SessionError> {
+        let offers = self.offers(job, lacked, peers);
+        let stages = plan::agree(job, &offers)?;
+        let count = stages.iter().filter(|stage| stage.offer != Offer::Give).count() as u64;
+        if self.effort == Effort::QUICK {
+            self.effort.budget_ns = self.effort.budget_ns.min(QUICK_NS / count.max(1));
+        }
+        let mut pair = None;
+        for stage in &stages {
+            if let Offer::Measure { peer, .. } = stage.offer
+                && pair.replace((stage.rank, peer)).is_some_and(|last| last != (stage.rank, peer))
+            {
+                job.fence()?;
+            }
+            self.take_part(node, job, stage)?;
+        }
+        if !stages.is_empty() {
+            job.fence()?;
+        }
+        for stage in &stages {
+            self.receive(job, stage)?;
+        }
+        self.report.end();
+        Ok(())
+    }
+
+    /// What this rank can do for what is lacked.
+    fn offers(&self, job: &dyn Bootstrap, lacked: &BTreeSet<u64>, peers: &[&[u32]]) -> Vec<(u64, Offer)> {
+        let is_ours = |rank: u32| self.pair.is_none_or(|(a, b)| rank == a || rank == b);
+        let offer = |(index, entry): (usize, &Entry)| {
+            if entry.known.is_some() && !entry.stale {
+                return Some((entry.hash, Offer::Give));
+            }
+            let at = |distance: Distance| Distance::ALL.iter().position(|&other| other == distance);
+            let serves =
+                |rail: &usize| at(entry.key.distance).and_then(|at| self.rails[*rail].1[at]) == Some(index);
+            let measure = |rail: usize| {
+                let mut near = peers[rail].iter().filter(|&&peer| distance(job, peer) == entry.key.distance);
+                let peer = *near.find(|&&peer| is_ours(peer))?;
+                Some((entry.hash, Offer::Measure { rail: rail as u8, peer }))
+            };
+            let mut rails = (0..self.rails.len()).filter(serves).filter(|_| is_ours(job.rank()));
+            rails.find_map(measure)
+        };
+        let wanted = |entry: &Entry| lacked.contains(&entry.hash);
+        self.entries.iter().enumerate().filter(|(_, entry)| wanted(entry)).filter_map(offer).collect()
+    }
+
+    fn take_part(&mut self, node: &Node, job: &mut dyn Bootstrap, stage: &Stage) -> Result<(), SessionError> {
+        match stage.offer {
+            Offer::Give if stage.rank == job.rank() => {
+                let entry = self.entries.iter().find(|entry| entry.hash == stage.hash);
+                if let Some((profile, _)) = entry.and_then(|entry| entry.known.as_ref()) {
+                    job.put(&key(stage), &profile.print())?;
+                }
+            }
+            Offer::Measure { rail, peer } if stage.rank == job.rank() => {
+                if let Some(profile) = self.measure(node, stage.hash, rail, peer)? {
+                    job.put(&key(stage), &profile.print())?;
+                }
+            }
+            Offer::Measure { peer, .. } if peer == job.rank() => measure::answer(node, PeerId(stage.rank))?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        node: &Node,
+        hash: u64,
+        rail: u8,
+        peer: u32,
+    ) -> Result<Option<Arc<Profile>>, SessionError> {
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.hash == hash) else { return Ok(None) };
+        let name = &self.rails[usize::from(rail)].0;
+        let report = &mut self.report;
+        report.begin(&format!("{name} ({})", entry.key.distance.name()));
+        let how = if self.effort.rounds > Effort::QUICK.rounds { "full effort" } else { "quick" };
+        let provenance = Provenance {
+            key: entry.key.to_string(),
+            when: super::report::now(),
+            place: String::new(),
+            how: format!("{name}, {how}"),
+        };
+        let mut task = Task {
+            rail: RailId(rail),
+            peer: PeerId(peer),
+            effort: self.effort,
+            provenance,
+            progress: &mut |part| report.progress(part),
+        };
+        let Some(profile) = measure::send(node, &mut task)? else {
+            report.failed(&format!("{name} could not be measured: rank {peer} does not answer on it"));
+            return Ok(None);
+        };
+        let profile = Arc::new(profile);
+        entry.known = Some((profile.clone(), Origin::Measured));
+        entry.stale = false;
+        self.keep(hash);
+        Ok(Some(profile))
+    }
+
+    /// Reads what another rank has given or measured.
+    fn receive(&mut self, job: &mut dyn Bootstrap, stage: &Stage) -> Result<(), SessionError> {
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.hash == stage.hash) else {
+            return Ok(());
+        };
+        if stage.rank == job.rank() || (entry.known.is_some() && !entry.stale) {
+            return Ok(());
+        }
+        let Some(text) = job.get(&key(stage))? else { return Ok(()) };
+        // A rank of the same version wrote it; what is no profile nevertheless is as good as none.
+        let Ok(profile) = Profile::parse(&text) else { return Ok(()) };
+        entry.known = Some((Arc::new(profile), Origin::Measured));
+        entry.stale = false;
+        if speaks(job) {
+            self.keep(stage.hash);
+        }
+        Ok(())
+    }
+
+    /// Stores a profile for later jobs.
+    fn keep(&mut self, hash: u64) {
+        let Some(entry) = self.entries.iter().find(|entry| entry.hash == hash) else { return };
+        let Some((profile, _)) = &entry.known else { return };
+        let remedy = "they are measured again in each job (set XDG_CACHE_HOME)";
+        match cache::folder() {
+            None => self.report.once(&format!("profiles cannot be kept: there is no home folder; {remedy}")),
+            Some(folder) => {
+                if let Err(error) = cache::store(&folder, &entry.key, profile) {
+                    let folder = folder.display();
+                    self.report.once(&format!("profiles cannot be kept in {folder}: {error}; {remedy}"));
+                }
+            }
+        }
+    }
+
+    /// Gives the engine what is known.
+    pub(crate) fn apply(&self, node: &Node, job: &dyn Bootstrap, peers: &[&[u32]]) {
+        for (number, (_, places)) in self.rails.iter().enumerate() {
+            for (place, distance) in places.iter().zip(Distance::ALL) {
+                let entry = place.map(|place| &self.entries[place]);
+                let Some((profile, _)) = entry.and_then(|entry| entry.known.as_ref()) else { continue };
+                let there = peers[number].iter().filter(|&&peer| self::distance(job, peer) == distance);
+                node.with(|engine| {
+                    there.for_each(|&peer| {
+                        engine.set_profile(RailId(number as u8), Some(PeerId(peer)), profile.clone());
+                    });
+                });
+            }
+        }
+    }
+
+    /// What there is, by rail.
+    pub(crate) fn list(&self) -> Vec<ProfileInfo> {
+        let mut list = Vec::new();
+        for (number, (rail, places)) in self.rails.iter().enumerate() {
+            list.extend(places.iter().flatten().map(|&place| ProfileInfo {
+                rail: rail.clone(),
+                number: number as u8,
+                key: self.entries[place].key.clone(),
+                known: self.entries[place].known.clone(),
+            }));
+        }
+        list
+    }
+}
+
+fn key(stage: &Stage) -> String {
+    format!("profile-{:016x}", stage.hash)
+}
+
+fn distance(job: &dyn Bootstrap, peer: u32) -> Distance {
+    let nodes = job.nodes();
+    match nodes[peer as usize] == nodes[job.rank() as usize] {
+        true => Distance::SameHost,
+        false => Distance::OtherHost,
+    }
+}
+
+/// Whether this rank speaks, and writes files, for its host: the first one there does.
+fn speaks(job: &dyn Bootstrap) -> bool {
+    let nodes = job.nodes();
+    nodes.iter().position(|&node| node == nodes[job.rank() as usize]) == Some(job.rank() as usize)
+}

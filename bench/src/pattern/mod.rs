@@ -13,6 +13,7 @@ pub mod multiseg;
 mod ours;
 mod pair;
 pub mod rate;
+pub mod thresholds;
 mod turns;
 mod yard;
 

@@ -11,6 +11,7 @@ Examples:
   nmad bench bandwidth --rails 4gbit,2.8gbit --one-way
                                              two unequal rails, data one way
   nmad bench latency --here                  two ranks on this host
+  nmad bench thresholds                      what thresholds lose against the best method of each size
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
@@ -35,6 +36,8 @@ pub(crate) enum Pattern {
     Bandwidth(Bandwidth),
     /// Messages per second in windows, beside sockets with a system call for each
     Rate(Rates),
+    /// Thresholds from profiles against each fixed choice, size by size
+    Thresholds(Thresholds),
     /// Several messages on as many contexts, against one message of the same total length
     Multiseg(Multiseg),
 }
@@ -62,6 +65,15 @@ pub(crate) struct Rates {
     /// Messages in flight before the empty answer
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = at_least_one)]
     pub(crate) window: usize,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Thresholds {
+    /// Two messages at a time: whether they should share a packet
+    #[arg(long)]
+    pub(crate) two: bool,
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 }
@@ -116,6 +128,7 @@ impl Pattern {
             Pattern::Latency(args) => &args.common,
             Pattern::Bandwidth(args) => &args.sizes.common,
             Pattern::Rate(args) => &args.sizes.common,
+            Pattern::Thresholds(args) => &args.sizes.common,
             Pattern::Multiseg(args) => &args.common,
         }
     }

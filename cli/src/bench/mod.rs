@@ -5,7 +5,7 @@ mod report;
 
 use newmadeleine::engine::Registry;
 use newmadeleine::{Options, Session};
-use nmad_bench::pattern::{BenchError, Pair, Row, Yard, bandwidth, latency, multiseg, rate};
+use nmad_bench::pattern::{BenchError, Pair, Row, Yard, bandwidth, latency, multiseg, rate, thresholds};
 use nmad_bench::plain::bandwidth::Way;
 use std::process::ExitCode;
 
@@ -45,7 +45,8 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
     let session = Session::open_with(&options)?;
     let pair = Pair::of(&session)?;
     let common = pattern.common();
-    let yard = match common.with_plain() && !matches!(pattern, Pattern::Multiseg(_)) {
+    let compares = !matches!(pattern, Pattern::Multiseg(_) | Pattern::Thresholds(_));
+    let yard = match common.with_plain() && compares {
         true => Some(Yard::survey(pair, &options.throttle)?),
         false => None,
     };
@@ -83,6 +84,15 @@ fn run(
             let plan = rate::Plan::of(lens, repeat.unwrap_or(21), strategy);
             rate::run(pair, &rate::Plan { window: args.window, ..plan }, yard, each)
         }
+        Pattern::Thresholds(args) => {
+            let Common { repeat, .. } = args.sizes.common.clone();
+            let lens = args.sizes.size.clone().unwrap_or_else(|| thresholds::Plan::LENS.to_vec());
+            thresholds::run(
+                pair,
+                &thresholds::Plan { lens, repeat: repeat.unwrap_or(21), two: args.two },
+                each,
+            )
+        }
         Pattern::Multiseg(args) => {
             let Common { strategy, repeat, .. } = args.common.clone();
             let plan = multiseg::Plan::of(repeat.unwrap_or(21), strategy);
@@ -101,8 +111,12 @@ fn report(pattern: &Pattern, options: &Options, session: &Session) -> Report {
         Pattern::Bandwidth(args) if args.one_way => report.of("bandwidth", "one way", "MB/s", Better::More),
         Pattern::Bandwidth(_) => report.of("bandwidth", "there and back", "MB/s", Better::More),
         Pattern::Rate(_) => report.of("rate", "message rate", "M/s", Better::More),
+        Pattern::Thresholds(args) => {
+            let what = if args.two { "half round trip of two messages" } else { "half round trip" };
+            report.of("thresholds", what, "us", Better::Ratio)
+        }
         Pattern::Multiseg(_) => {
-            report.of("multiseg", "half round trip of several messages", "us", Better::Less)
+            report.of("multiseg", "half round trip of several messages", "us", Better::Ratio)
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::output::{say, say_json, say_line};
 pub(super) enum Better {
     /// Times: compared by their difference.
     Less,
+    /// Times: compared by their ratio.
+    Ratio,
     /// Rates: compared by their ratio.
     More,
 }
@@ -116,7 +118,7 @@ impl Report {
 
     fn yardstick<'r>(&self, row: &'r Row) -> Option<&'r Entry> {
         row.yardstick(|a, b| match self.better {
-            Better::Less => a < b,
+            Better::Less | Better::Ratio => a < b,
             Better::More => a > b,
         })
     }
@@ -128,7 +130,7 @@ impl Report {
     fn table(&self) -> Table {
         let title = format!("{} over {}, {}", self.what, self.rails.join(" + "), self.unit);
         let comparison = match self.better {
-            Better::Less if !self.is_multiseg() => "difference",
+            Better::Less => "difference",
             _ => "ratio",
         };
         let first = if self.is_multiseg() { "messages" } else { "size" };
@@ -147,7 +149,7 @@ impl Report {
         if let Some(theirs) = self.yardstick(row) {
             cells.extend([theirs.name.clone(), figure(&theirs.summary())]);
             let compared = match self.better {
-                Better::Less if !self.is_multiseg() => ours.beside(theirs, |a, b| a - b),
+                Better::Less => ours.beside(theirs, |a, b| a - b),
                 _ => ours.beside(theirs, |a, b| a / b),
             };
             cells.extend(compared.map(|summary| summary.text("").to_string()));
@@ -157,7 +159,7 @@ impl Report {
 
     fn explanation(&self) -> String {
         let turns = self.rows.first().and_then(|row| row.entries.first()).map_or(0, |e| e.samples.len());
-        let better = if self.better == Better::Less { "less" } else { "more" };
+        let better = if self.better == Better::More { "more" } else { "less" };
         format!("medians and quartiles of {turns} turns; {better} is better")
     }
 

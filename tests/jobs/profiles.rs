@@ -1,7 +1,7 @@
 //! Jobs that measure their rails, or use what others have measured.
 
 use crate::cases::{ignore_termination, open, pattern};
-use newmadeleine::engine::{Effort, Profile};
+use newmadeleine::engine::{Effort, Engine, PeerId, Profile};
 use newmadeleine::sampling::{Origin, ProfileInfo, cache};
 use newmadeleine::{Options, Session};
 use std::path::PathBuf;
@@ -134,6 +134,10 @@ pub fn killed() {
 pub fn receipts() {
     let session = open();
     if session.rank() == 0 {
+        // Both rails are candidates only when both are open.
+        session.send(1, 3, &[]).unwrap();
+        let both = |engine: &mut Engine| engine.peer_view(PeerId(1)).is_some_and(|view| view.links_up == 2);
+        assert!(session.node().wait_for(Duration::from_secs(5), both), "both rails open");
         session.record_receipts(true);
         for len in [8, 1 << 20] {
             session.send(1, 1, &pattern(len, 1)).unwrap();
@@ -149,6 +153,7 @@ pub fn receipts() {
         }
         assert_eq!(session.next_receipt(), None);
     } else {
+        session.recv(0, 3, &mut []).unwrap();
         for len in [8, 1 << 20] {
             session.recv(0, 1, &mut vec![0; len]).unwrap();
         }

@@ -32,7 +32,7 @@ impl Engine {
             }
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
             Event::Landed { from, number, ack, landing, offset, len, kept } => {
-                self.note_chunk(rail, from, len);
+                self.note_arrival(rail, from, len);
                 self.on_number(now, rail, from, number, ack);
                 self.rails[rail.index()].counters.chunks_in += 1;
                 if kept && let Err(why) = self.on_landed(from, landing, offset, len) {
@@ -52,10 +52,10 @@ impl Engine {
 
     /// With several rails the sender wants to know how long each takes.
     #[inline]
-    fn note_chunk(&mut self, rail: RailId, from: PeerId, len: u64) {
+    fn note_arrival(&mut self, rail: RailId, from: PeerId, len: u64) {
         let Some(peer) = self.peer_mut(from).filter(|peer| peer.keeps) else { return };
         if let Some(link) = peer.link_mut(rail) {
-            link.rx.note_chunk(len);
+            link.rx.note(len);
         }
     }
 
@@ -99,6 +99,7 @@ impl Engine {
     fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let several = peer.keeps;
         let Some(link) = peer.link_mut(rail).filter(|link| link.tx.is_plausible(ack)) else {
             return;
         };
@@ -116,9 +117,11 @@ impl Engine {
         if let Some(sent_at) = news.sample {
             link.rtt.measured(now.since(sent_at));
         }
-        if let Some((len, sent_at)) = news.served {
-            link.served(now, len, sent_at);
-            let rest = link.forecast.busy_ns(link.tx.chunk_bytes());
+        if several
+            && let Some(served) = news.served
+            && link.served(now, served)
+        {
+            let rest = link.forecast.busy_ns(link.tx.pending());
             self.rails[rail.index()].is_busy_until(now + Duration::from_ns(rest));
         }
         if full {
@@ -148,6 +151,7 @@ impl Engine {
                 if link.is_some_and(|link| link.rx.is_impossible(header.number)) {
                     return Err("number impossibly far ahead");
                 }
+                self.note_arrival(rail, from, packet.len() as u64);
                 if !self.on_number(now, rail, from, header.number, header.ack) {
                     return Ok(());
                 }

@@ -1,7 +1,7 @@
 //! Bodies of large messages to rails: shares, chunks, and new shares when reality departs from the plan.
 
 use super::Engine;
-use super::peer::{AHEAD, Peer, view};
+use super::peer::{Peer, brisk, has_enough, view};
 use super::receipt::Receipts;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Outgoing, Request};
@@ -17,10 +17,6 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nmad_wire::ChunkHeader;
 
-/// A chunk of such a body is what the rail carries in this time, and no shorter than the next figure: long
-/// enough that its header and system call do not count, short enough to be an answer to a change.
-const CHUNK_TIME: Duration = Duration::from_us(250);
-const CHUNK_FLOOR: u64 = 64 << 10;
 /// How long a decision about the rest of a body stands.
 const PAUSE: Duration = Duration::from_us(20);
 
@@ -35,11 +31,10 @@ impl Engine {
         let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
         let revises = peer.revises();
         if revises {
-            if link.at_rail() >= AHEAD {
+            if has_enough(link) {
                 return None;
             }
-            let brisk = (link.forecast.bandwidth() * CHUNK_TIME.as_ns() as f64) as u64;
-            max = max.min(brisk.max(CHUNK_FLOOR));
+            max = max.min(brisk(link));
         }
         let remote = link.remote?;
         let is_first = is_first(now, rail, &peer.links, &self.rails);
@@ -64,7 +59,7 @@ impl Engine {
         if let Some(receipts) = &mut self.receipts {
             receipts.carried(cargo.request, rail, from.len());
         }
-        link.tx.push(now, Cargo::Chunk(cargo), Vec::new());
+        link.tx.push(now, Cargo::Chunk(cargo), from.len(), Vec::new());
         let state = &mut self.rails[rail.index()];
         state.counters.chunks += 1;
         state.counters.chunk_bytes += from.len();
@@ -140,12 +135,14 @@ fn decide(
         return;
     }
     links.iter_mut().for_each(|link| link.forecast.relax(now));
+    let mut meant = meant(bodies.iter());
     for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
         let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
-        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
+        let Some((mut views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
             continue;
         };
-        let views = &views[..count];
+        let views = &mut views[..count];
+        views.iter_mut().for_each(|view| queue(now, view, meant[view.rail.index()]));
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
             Some(rail) => Shares::of([(rail, body.remaining())]),
@@ -156,6 +153,21 @@ fn decide(
             receipts.decided(body.request, outgoing.envelope, *eager_max, views, &shares);
         }
         body.decide(&shares, is_open);
+        views.iter().for_each(|view| meant[view.rail.index()] += body.meant_for(view.rail));
+    }
+}
+
+/// Bytes that are meant for each rail and not yet on it.
+fn meant<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAILS] {
+    let mut meant = [0; nmad_wire::MAX_RAILS];
+    bodies.for_each(|body| body.count_meant(&mut meant));
+    meant
+}
+
+/// What is meant for a rail goes first: it is idle later by as much.
+fn queue(now: Instant, view: &mut RailView, meant: u64) {
+    if meant > 0 {
+        view.idle_at = view.idle_at.max(now) + Duration::from_ns(view.forecast.busy_ns(meant));
     }
 }
 
@@ -165,15 +177,20 @@ fn decide(
 fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) -> bool {
     let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
     let mut revised = false;
+    let all = meant(bodies.iter());
     for body in bodies.iter_mut().filter(|body| body.wish().is_none()) {
         if !body.consider(now, PAUSE) {
             continue;
         }
         let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
-        let Some((views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
+        let Some((mut views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
             continue;
         };
-        let views = &views[..count];
+        let views = &mut views[..count];
+        for view in views.iter_mut() {
+            let others = all[view.rail.index()].saturating_sub(body.meant_for(view.rail));
+            queue(now, view, others);
+        }
         let finish_ns = |view: &RailView, len| match len {
             0 => 0,
             len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),

@@ -2,14 +2,13 @@
 
 use super::Engine;
 use super::peer::{Peer, view};
-use crate::clock::Instant;
+use crate::clock::{Duration, Instant};
 use crate::collect::request::Request;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
 use crate::schedule::strategy::RailView;
 use crate::transfer::driver::Order;
-use crate::transfer::link::Link;
 use crate::transfer::rail::Prepared;
 use crate::transfer::retention::{Cargo, ChunkCargo};
 use alloc::vec::Vec;
@@ -128,10 +127,16 @@ impl Engine {
             strategy.fill(now, &mine, window, &mut builder);
         } else {
             let mut rivals = [mine; nmad_wire::MAX_RAILS];
-            let takes = |link: &&Link| link.accepts(self.rails[link.rail.index()].limits.depth);
-            let others = links.iter().filter(|link| link.rail != rail).filter(takes);
-            let others =
-                others.map(|link| view(now, link, &self.rails[link.rail.index()], *primary, *fastest));
+            let others = links.iter().filter(|link| link.rail != rail && link.is_up()).map(|link| {
+                let rail = &self.rails[link.rail.index()];
+                let mut rival = view(now, link, rail, *primary, *fastest);
+                if !link.accepts(rail.limits.depth) {
+                    // It is full, whatever its clock says.
+                    let rest = link.forecast.busy_ns(link.tx.pending());
+                    rival.idle_at = rival.idle_at.max(now + Duration::from_ns(rest));
+                }
+                rival
+            });
             let count = rivals.iter_mut().zip(others).map(|(place, rival)| *place = rival).count();
             let mine = RailView { rivals: &rivals[..count], ..mine };
             strategy.fill(now, &mine, window, &mut builder);
@@ -183,9 +188,9 @@ impl Engine {
         let number = link.tx.next_number();
         seal(&mut packet, Kind::Packet, number, link.rx.below());
         link.rx.acknowledged();
-        link.tx.push(now, Cargo::Packet(None), in_place);
-        let state = &mut self.rails[rail.index()];
         let len = packet.len() as u64;
+        link.tx.push(now, Cargo::Packet(None), len, in_place);
+        let state = &mut self.rails[rail.index()];
         state.given_ns += link.forecast.busy_ns(len);
         state.counters.packets += 1;
         state.counters.entries += u64::from(entries);

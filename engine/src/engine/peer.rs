@@ -37,9 +37,14 @@ pub(super) struct Orphan {
 /// Bytes of a short message, by which latencies are compared.
 const SHORT: u64 = 64;
 
-/// Orders that a rail holds at most of a body whose shares may be revised: one under way, one waiting, so
-/// that the rail never starves and the rest can still go elsewhere.
-pub(super) const AHEAD: usize = 2;
+/// A chunk of a body whose shares may be revised is what the rail carries in this time, and no shorter than
+/// the next figure: long enough that its header and system call do not count, short enough to be an answer
+/// to a change.
+const CHUNK_TIME: Duration = Duration::from_us(250);
+const CHUNK_FLOOR: u64 = 64 << 10;
+/// Such chunks that a rail holds at most: one under way, one waiting, so that the rail never starves and the
+/// rest can still go elsewhere.
+const AHEAD: u64 = 2;
 
 /// How long a request to send waits for a promise that usually comes. One that comes later has cost a
 /// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
@@ -247,13 +252,24 @@ impl Peer {
 
     /// Whether a rail has enough of bodies, and there is nothing else for it.
     pub(super) fn holds_back(&self, link: &Link) -> bool {
-        link.at_rail() >= AHEAD && self.window.is_empty() && self.revises()
+        has_enough(link) && self.window.is_empty() && self.revises()
     }
 
     /// Whether no rail would get anything.
     pub(super) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
     }
+}
+
+/// Longest chunk of a body whose shares may be revised.
+pub(super) fn brisk(link: &Link) -> u64 {
+    let carried = (link.forecast.bandwidth() * CHUNK_TIME.as_ns() as f64) as u64;
+    carried.max(CHUNK_FLOOR)
+}
+
+/// Whether a rail holds as much as it needs to be busy.
+pub(super) fn has_enough(link: &Link) -> bool {
+    link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * brisk(link)
 }
 
 /// A rail to this peer as a strategy sees it.

@@ -10,13 +10,17 @@
 
 use crate::clock::{Duration, Instant};
 
+/// Transfers are counted together until they should have taken this long: an acknowledgement that comes late
+/// makes one transfer seem slow and the next one fast.
+const TOGETHER_NS: u64 = 1_000_000;
 /// Ratios of which the median counts.
 const RATIOS: usize = 5;
 /// Observations of which the error is published.
 const ERRORS: usize = 64;
 /// An observation moves the load by at most this factor.
-const STEP: f64 = 1.25;
-const LOAD_MIN: f64 = 0.25;
+const STEP: f64 = 1.15;
+/// A profile is of a quiet rail, and nothing is much faster than that.
+const LOAD_MIN: f64 = 0.8;
 const LOAD_MAX: f64 = 32.0;
 /// Half of what a load is off its profile is forgiven after this long without an observation.
 const FORGIVEN_AFTER: Duration = Duration::from_ms(100);
@@ -24,7 +28,7 @@ const FORGIVEN_AFTER: Duration = Duration::from_ms(100);
 /// How well a rail is predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accuracy {
-    /// Transfers observed since the start.
+    /// Observations since the start; each is of about a millisecond of transfers.
     pub count: u64,
     /// Median of the relative errors of the last ones, 0.05 for 5 percent.
     pub median: f64,
@@ -41,17 +45,26 @@ pub(super) struct Correction {
     errors: [f32; ERRORS],
     count: u64,
     last: Instant,
+    /// Observed and expected time of transfers that do not make a ratio yet.
+    together: (u64, u64),
 }
 
 impl Default for Correction {
     fn default() -> Self {
-        Correction { ratios: [1.0; RATIOS], errors: [0.0; ERRORS], count: 0, last: Instant::default() }
+        let (ratios, errors) = ([1.0; RATIOS], [0.0; ERRORS]);
+        Correction { ratios, errors, count: 0, last: Instant::default(), together: (0, 0) }
     }
 }
 
 impl Correction {
     /// A transfer took `observed_ns`, on a quiet rail it would have taken `expected_ns`; the load after it.
     pub(super) fn observe(&mut self, now: Instant, observed_ns: u64, expected_ns: u64, load: f64) -> f64 {
+        self.together.0 += observed_ns;
+        self.together.1 += expected_ns;
+        if self.together.1 < TOGETHER_NS {
+            return load;
+        }
+        let (observed_ns, expected_ns) = core::mem::take(&mut self.together);
         let ratio = observed_ns.max(1) as f64 / expected_ns.max(1) as f64;
         let error = ratio / load - 1.0;
         self.errors[self.count as usize % ERRORS] = if error < 0.0 { -error } else { error } as f32;
@@ -95,20 +108,20 @@ mod tests {
     #[test]
     fn the_load_follows_what_is_observed_within_a_few_transfers_and_an_outlier_moves_it_not() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
-        for ms in 0..8 {
-            load = correction.observe(at(ms), 2_000, 1_000, load);
+        for ms in 0..12 {
+            load = correction.observe(at(ms), 2_000_000, 1_000_000, load);
         }
         assert!((load - 2.0).abs() < 0.01, "{load}");
-        load = correction.observe(at(9), 90_000, 1_000, load);
+        load = correction.observe(at(13), 90_000_000, 1_000_000, load);
         assert!((load - 2.0).abs() < 0.01, "{load}");
         let accuracy = correction.accuracy(load).unwrap();
-        assert!(accuracy.count == 9 && accuracy.p95 >= 0.5 && accuracy.median < 0.7, "{accuracy:?}");
+        assert!(accuracy.count == 13 && accuracy.p95 >= 0.5 && accuracy.median <= 1.0, "{accuracy:?}");
     }
 
     #[test]
     fn an_unused_rail_is_forgiven() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
-        (0..20).for_each(|ms| load = correction.observe(at(ms), 8_000, 1_000, load));
+        (0..20).for_each(|ms| load = correction.observe(at(ms), 8_000_000, 1_000_000, load));
         assert!(load > 7.0);
         assert_eq!(correction.relaxed(at(30), load), load, "not at once");
         for ms in (200..2_000).step_by(110) {

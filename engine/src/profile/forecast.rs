@@ -113,14 +113,15 @@ impl Forecast {
 
     /// `len` bytes of large messages were served in `observed_ns`: from the moment the rail was free for
     /// them until their acknowledgement came; `idle` says that the rail had nothing to do before, so that
-    /// their latency and that of the acknowledgement count too.
+    /// their latency and that of the acknowledgement count too. A rail that was idle may begin with a burst, of
+    /// which only a measured profile knows.
     pub(crate) fn observe(&mut self, now: Instant, len: u64, observed_ns: u64, idle: bool) {
         let (body, eager) = (self.profile.body(), self.profile.eager());
         let expected_ns = match idle {
             true => body.ns(len).saturating_add(eager.start_ns()),
             false => scaled(len, body.last_ns_per_byte()),
         };
-        if self.is_known {
+        if self.is_known && (!idle || self.is_measured()) {
             let correction = self.correction.get_or_insert_default();
             let load = correction.observe(now, observed_ns, expected_ns, self.load);
             self.set_load(load);

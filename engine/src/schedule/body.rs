@@ -116,6 +116,15 @@ impl Body {
         mine.map(|part| part.end - part.start).sum()
     }
 
+    /// Adds the bytes that are meant for each rail.
+    pub(crate) fn count_meant(&self, meant: &mut [u64; nmad_wire::MAX_RAILS]) {
+        for part in &self.parts {
+            if let Carrier::Rail(rail) = part.carrier {
+                meant[rail.index()] += part.end - part.start;
+            }
+        }
+    }
+
     /// Whether it is worth thinking about other shares: not if that was done less than `pause` ago.
     pub(crate) fn consider(&mut self, now: Instant, pause: Duration) -> bool {
         let due = now.since(self.considered) >= pause;

@@ -30,7 +30,7 @@ pub struct RailView<'a> {
     pub fastest: bool,
     /// How long bytes will take on it, from its profile; without one from the two figures above.
     pub forecast: &'a Forecast,
-    /// The other open rails to this peer that take something now; none where shares are decided, since all
+    /// The other open rails to this peer; none where shares are decided, since all
     /// rails are told there.
     pub rivals: &'a [RailView<'a>],
 }

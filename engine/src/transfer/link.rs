@@ -1,6 +1,6 @@
 //! A link: one peer over one rail. Its state, and which numbers have arrived on it.
 
-use super::retention::Retention;
+use super::retention::{Retention, Served};
 use super::rtt::Rtt;
 use crate::clock::{Duration, Instant};
 use crate::packet::RailId;
@@ -19,8 +19,10 @@ const OVERTAKEN_MIN: usize = 3;
 /// A lossy link is given up after this many timeouts in a row and this long without an acknowledgement.
 const HOPELESS_COUNT: u32 = 6;
 const HOPELESS_AFTER: Duration = Duration::from_ms(3000);
-/// Shorter chunks say nothing of a rail's service: their time is latency and the age of the clock.
-const SERVICE_MIN: u64 = 32 << 10;
+/// Fewer bytes say nothing of a rail's service: their time is latency and the age of the clock.
+const SERVICE_MIN: u64 = 48 << 10;
+/// In shorter pieces the time goes into the pieces, not into the bytes.
+const PIECE_MIN: u64 = 4 << 10;
 /// No number can be further ahead than this.
 const FAR_MAX: u32 = 1 << 20;
 
@@ -51,7 +53,7 @@ pub(crate) struct Link {
     pub(crate) aggregate_max: usize,
     /// When the peer last acknowledged something new, or the link became busy.
     pub(crate) progress_at: Instant,
-    /// When the peer was last known to have a chunk.
+    /// When the peer was last known to have more.
     served_at: Instant,
     /// Unnumbered packets that the rail holds.
     pub(crate) notices: usize,
@@ -111,16 +113,19 @@ impl Link {
         }
     }
 
-    /// The peer has bytes of chunks, of which the first had left at `sent_at`: corrects the forecast. A link
-    /// serves its chunks in their order, so the rail was free for them when they left, or when the chunks
-    /// before them had arrived, whichever was later.
-    pub(crate) fn served(&mut self, now: Instant, len: u64, sent_at: Instant) {
-        let idle = sent_at >= self.served_at;
-        let free_at = sent_at.max(self.served_at);
+    /// The peer has more than before: corrects the forecast. A link serves in order, so the rail was free for
+    /// this when it left, or when what went before had arrived, whichever was later. True if there was enough
+    /// of it to say how long the rest will take.
+    #[inline]
+    pub(crate) fn served(&mut self, now: Instant, served: Served) -> bool {
+        let Served { len, count, first } = served;
+        let (idle, free_at) = (first >= self.served_at, first.max(self.served_at));
         self.served_at = now;
-        if len >= SERVICE_MIN && !self.lossy {
+        let tells = len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy;
+        if tells {
             self.forecast.observe(now, len, now.since(free_at).as_ns(), idle);
         }
+        tells
     }
 
     /// When a lossy link needs attention: an acknowledgement or something to send again.
@@ -165,6 +170,8 @@ pub(crate) struct Arrivals {
     hasty: bool,
     /// The peer wants to know when this arrived.
     wanted: bool,
+    /// Arrived since the last acknowledgement left, where that is counted.
+    bytes: u64,
     since: Instant,
 }
 
@@ -188,10 +195,12 @@ impl Arrivals {
         }
     }
 
-    /// A chunk of `len` bytes has arrived that shares its message with other rails: how long it took says
-    /// how the next one should be shared out, so it is acknowledged at once if it is long enough for that.
-    pub(crate) fn note_chunk(&mut self, len: u64) {
-        self.wanted |= len >= SERVICE_MIN;
+    /// `len` bytes have arrived of what other rails share: how long they took says how the next ones should
+    /// be shared out, so they are acknowledged at once when there are enough of them for that.
+    #[inline]
+    pub(crate) fn note(&mut self, len: u64) {
+        self.bytes += len;
+        self.wanted |= self.bytes >= SERVICE_MIN;
     }
 
     /// Whether no sender can have come to this number yet.
@@ -247,6 +256,7 @@ impl Arrivals {
         self.unacknowledged = 0;
         self.hasty = false;
         self.wanted = false;
+        self.bytes = 0;
     }
 
     fn due_at(&self, count: u32) -> Option<Instant> {

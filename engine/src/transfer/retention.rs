@@ -31,6 +31,8 @@ pub(crate) enum Cargo {
 pub(crate) struct InFlight {
     pub(crate) number: u32,
     pub(crate) cargo: Cargo,
+    /// Bytes on the wire.
+    pub(crate) len: u64,
     /// Requests whose memory the packet refers to.
     pub(crate) in_place: Vec<RequestId>,
     pub(crate) at_rail: bool,
@@ -56,15 +58,27 @@ pub(crate) struct News {
     pub(crate) any: bool,
     /// When the newest of it had left, if it was sent only once.
     pub(crate) sample: Option<Instant>,
-    /// Bytes of chunks that were sent only once, and when the first of them had left.
-    pub(crate) served: Option<(u64, Instant)>,
+    /// What the peer is now known to have, and was sent only once.
+    pub(crate) served: Option<Served>,
+}
+
+/// Packets and chunks that a link has carried.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Served {
+    pub(crate) len: u64,
+    pub(crate) count: u64,
+    /// When the first of them had left.
+    pub(crate) first: Instant,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Retention {
     next: u32,
+    /// Bytes that the peer is not known to have.
+    pending: u64,
     entries: VecDeque<InFlight>,
     at_rail: usize,
+    bytes_at_rail: u64,
 }
 
 impl Retention {
@@ -80,6 +94,11 @@ impl Retention {
         self.at_rail
     }
 
+    /// Bytes of them.
+    pub(crate) fn bytes_at_rail(&self) -> u64 {
+        self.bytes_at_rail
+    }
+
     /// Entries that are not finished.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
@@ -87,12 +106,14 @@ impl Retention {
 
     /// Numbers an order that goes to the rail now.
     #[inline]
-    pub(crate) fn push(&mut self, now: Instant, cargo: Cargo, in_place: Vec<RequestId>) {
+    pub(crate) fn push(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.at_rail += 1;
+        self.pending += len;
+        self.bytes_at_rail += len;
         let entry =
-            InFlight { number, cargo, in_place, at_rail: true, acked: false, sent_at: now, resent: 0 };
+            InFlight { number, cargo, len, in_place, at_rail: true, acked: false, sent_at: now, resent: 0 };
         self.entries.push_back(entry);
     }
 
@@ -117,8 +138,12 @@ impl Retention {
             Cargo::Packet(_) => released.packet = packet,
             Cargo::Chunk(chunk) => released.chunk = Some((chunk.request, chunk.landing, chunk.from.len())),
         }
+        let len = entry.len;
+        let arrived = if done && !entry.acked { entry.len } else { 0 };
         entry.acked = done;
         self.at_rail -= 1;
+        self.pending -= arrived;
+        self.bytes_at_rail -= len;
         self.trim();
         released
     }
@@ -144,15 +169,16 @@ impl Retention {
             }
             if has && !entry.acked {
                 entry.acked = true;
+                self.pending -= entry.len;
                 news.any = true;
+                if entry.resent == 0 {
+                    let served = news.served.get_or_insert(Served { len: 0, count: 0, first: entry.sent_at });
+                    served.len += entry.len;
+                    served.count += 1;
+                }
                 news.sample = (entry.resent == 0).then_some(entry.sent_at).or(news.sample);
-                match &mut entry.cargo {
-                    Cargo::Packet(packet) => drop(packet.take().map(&mut *free)),
-                    Cargo::Chunk(chunk) if entry.resent == 0 => {
-                        let (len, first) = news.served.unwrap_or((0, entry.sent_at));
-                        news.served = Some((len + chunk.from.len(), first));
-                    }
-                    Cargo::Chunk(_) => {}
+                if let Cargo::Packet(packet) = &mut entry.cargo {
+                    packet.take().map(&mut *free);
                 }
             }
         }
@@ -163,6 +189,8 @@ impl Retention {
     /// Takes everything that the peer may not have, when the link is dead.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = InFlight> {
         self.at_rail = 0;
+        self.pending = 0;
+        self.bytes_at_rail = 0;
         core::mem::take(&mut self.entries).into_iter().filter(|entry| !entry.acked || entry.at_rail)
     }
 
@@ -197,13 +225,9 @@ impl Retention {
         None
     }
 
-    /// Bytes of chunks that the peer is not known to have.
-    pub(crate) fn chunk_bytes(&self) -> u64 {
-        let len = |entry: &InFlight| match &entry.cargo {
-            Cargo::Chunk(chunk) if !entry.acked => chunk.from.len(),
-            _ => 0,
-        };
-        self.entries.iter().map(len).sum()
+    /// Bytes that the peer is not known to have.
+    pub(crate) fn pending(&self) -> u64 {
+        self.pending
     }
 
     fn waiting(&self) -> impl Iterator<Item = &InFlight> {
@@ -216,6 +240,8 @@ impl Retention {
             entry.at_rail = true;
             entry.resent += 1;
             entry.sent_at = now;
+            let len = entry.len;
+            self.bytes_at_rail += len;
             self.at_rail += 1;
         }
     }

@@ -7,7 +7,7 @@ use net::rail::Faults;
 use net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Config, Limits, PeerId, RailId};
 
-const LEN: usize = 400_000;
+const LEN: usize = 4_000_000;
 
 /// Rails that claim 1 GB/s and take 1 us and up to `delay_ns` for whatever they carry.
 fn net(rails: usize, delay_ns: u64) -> Net {
@@ -31,13 +31,13 @@ fn transfer(net: &mut Net, times: u64) {
 
 #[test]
 fn rails_that_are_slower_than_they_say_are_expected_to_be_slower() {
-    let mut net = net(2, 5_000_000);
+    let mut net = net(2, 30_000_000);
     transfer(&mut net, 20);
     for rail in [0, 1] {
         let forecast = net.hosts[0].engine.forecast(RailId(rail), PeerId(1)).unwrap();
         let accuracy = forecast.accuracy().expect("chunks were acknowledged");
-        assert!(accuracy.count >= 10 && accuracy.load > 2.0, "{accuracy:?}");
-        assert!(forecast.body_ns(100_000) > 200_000);
+        assert!(accuracy.count >= 5 && accuracy.load > 1.5, "{accuracy:?}");
+        assert!(forecast.body_ns(100_000) > 150_000);
         assert!(net.hosts[1].engine.forecast(RailId(rail), PeerId(0)).unwrap().accuracy().is_none());
     }
 }

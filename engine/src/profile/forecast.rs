@@ -113,8 +113,8 @@ impl Forecast {
 
     /// `len` bytes of large messages were served in `observed_ns`: from the moment the rail was free for
     /// them until their acknowledgement came; `idle` says that the rail had nothing to do before, so that
-    /// their latency and that of the acknowledgement count too. A rail that was idle may begin with a burst, of
-    /// which only a measured profile knows.
+    /// their latency and that of the acknowledgement count too. A rail that was idle may begin with a burst,
+    /// of which only a measured profile knows.
     pub(crate) fn observe(&mut self, now: Instant, len: u64, observed_ns: u64, idle: bool) {
         let (body, eager) = (self.profile.body(), self.profile.eager());
         let expected_ns = match idle {

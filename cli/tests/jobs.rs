@@ -38,7 +38,7 @@ fn latency_prints_an_object_for_each_size() {
 }
 
 #[test]
-fn each_strategy_has_its_line_beside_the_same_plain_sockets() {
+fn each_strategy_has_its_line_beside_the_same_yardstick() {
     let words = ["rate", "--repeat", "2", "--json", "--strategy", "fifo,aggregate"];
     let ended = bench(&words);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -48,7 +48,7 @@ fn each_strategy_has_its_line_beside_the_same_plain_sockets() {
     assert_eq!(
         lines[0]["beside"],
         serde_json::json!({ "difference": lines[0]["beside"]["difference"],
-        "ratio": lines[0]["beside"]["ratio"], "name": "plain", "median": lines[1]["beside"]["median"],
+        "ratio": lines[0]["beside"]["ratio"], "name": "bare ring", "median": lines[1]["beside"]["median"],
         "lower": lines[1]["beside"]["lower"], "upper": lines[1]["beside"]["upper"] })
     );
 }
@@ -57,11 +57,7 @@ fn each_strategy_has_its_line_beside_the_same_plain_sockets() {
 fn bandwidth_and_multiseg_print_tables() {
     let ended = bench(&["bandwidth", "--size", "1MiB", "--repeat", "2", "--one-way"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(
-        ended.out.contains("one way over tcp/lo, MB/s") && ended.out.contains("\n1 MiB"),
-        "{}",
-        ended.out
-    );
+    assert!(ended.out.contains("one way over shm, MB/s") && ended.out.contains("\n1 MiB"), "{}", ended.out);
     let ended = bench(&["multiseg", "--count", "3", "--repeat", "2"]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(ended.out.contains("3 messages") && ended.out.contains("one message"), "{}", ended.out);

@@ -17,11 +17,14 @@ struct Rail {
     spikes: u64,
     /// While it lasts, everything takes half as long again.
     disturbed: u32,
+    /// Of a hundred visits so many follow a pause in which a shaper saved up this many bytes.
+    rested: u64,
+    bucket: u64,
 }
 
 impl Rail {
     fn new(latency_ns: f64, ns_per_byte: f64, seed: u64) -> Rail {
-        Rail { latency_ns, ns_per_byte, seed, spikes: 10, disturbed: 0 }
+        Rail { latency_ns, ns_per_byte, seed, spikes: 10, disturbed: 0, rested: 0, bucket: 0 }
     }
 
     fn random(&mut self, below: u64) -> u64 {
@@ -56,7 +59,13 @@ impl Rail {
             let spike = if self.random(100) < self.spikes { 3.0 } else { 1.0 };
             (base * jitter * spike) as u64
         };
-        (0..probe.repetitions).map(|_| time()).collect()
+        let mut times: Vec<u64> = (0..probe.repetitions).map(|_| time()).collect();
+        if self.rested > 0 && self.random(100) < self.rested {
+            // What was saved up passes at once.
+            let passing = times.iter_mut().take((self.bucket / probe.len.max(1)) as usize);
+            passing.for_each(|time| *time = (self.latency_ns + probe.len as f64 * 0.1) as u64);
+        }
+        times
     }
 }
 
@@ -106,6 +115,18 @@ fn two_samplings_of_a_noisy_rail_agree() {
                     "seed {seed}, {what}: {worst:.3} {middle:.3}\n{text}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn bursts_of_a_shaped_rail_are_not_taken_for_its_speed() {
+    for seed in 0..20 {
+        let mut rail = Rail { rested: 25, bucket: 128 << 10, ..Rail::new(5_000.0, 8.0, seed) };
+        let (profile, _) = sample(&mut rail, REACH, Effort::QUICK);
+        for len in [64 << 10, 256 << 10, 1 << 20] {
+            let (found, truth) = (profile.body().ns(len) as f64, rail.true_ns(Method::Rendezvous, len));
+            assert!((found / truth - 1.0).abs() < 0.2, "seed {seed}, {len} B: {found} of {truth} ns");
         }
     }
 }

@@ -17,7 +17,7 @@ const OPENING: Duration = Duration::from_millis(4_500);
 /// Bytes that go before a visit; more than shapers usually grant at once.
 const BURST_LEN: u64 = 256 << 10;
 /// But no more messages than this.
-const WARM_UPS: u64 = 16;
+const WARM_UPS: u64 = 64;
 /// Empty round trips at a time, of which the median counts.
 const EMPTY: usize = 9;
 /// Visits after which they are measured again.

@@ -117,12 +117,10 @@ impl Engine {
         if let Some(sent_at) = news.sample {
             link.rtt.measured(now.since(sent_at));
         }
-        if several
-            && let Some(served) = news.served
-            && link.served(now, served)
-        {
+        if several && let Some(served) = news.served {
+            let sure = link.served(now, served);
             let rest = link.forecast.busy_ns(link.tx.pending());
-            self.rails[rail.index()].is_busy_until(now + Duration::from_ns(rest));
+            self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), sure);
         }
         if full {
             self.make_ready(from);

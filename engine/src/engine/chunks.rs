@@ -63,7 +63,7 @@ impl Engine {
         let state = &mut self.rails[rail.index()];
         state.counters.chunks += 1;
         state.counters.chunk_bytes += from.len();
-        state.given_ns += link.forecast.busy_ns(from.len() + ChunkHeader::LEN as u64);
+        state.give(now, id, link.forecast.busy_ns(from.len() + ChunkHeader::LEN as u64));
         Order::Chunk { to: id, number, ack, landing, key, offset, from }
     }
 }

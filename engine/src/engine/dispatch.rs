@@ -191,7 +191,7 @@ impl Engine {
         let len = packet.len() as u64;
         link.tx.push(now, Cargo::Packet(None), len, in_place);
         let state = &mut self.rails[rail.index()];
-        state.given_ns += link.forecast.busy_ns(len);
+        state.give(now, id, link.forecast.busy_ns(len));
         state.counters.packets += 1;
         state.counters.entries += u64::from(entries);
         state.counters.packet_bytes += len;
@@ -299,7 +299,7 @@ impl Engine {
         };
         let state = &mut self.rails[rail.index()];
         state.counters.resent += 1;
-        state.given_ns += link.forecast.busy_ns(len);
+        state.give(now, id, link.forecast.busy_ns(len));
         Some(order)
     }
 }

@@ -26,9 +26,9 @@ const RATIOS: usize = 5;
 const ERRORS: usize = 64;
 /// An observation moves the load by at most this factor.
 const STEP: f64 = 1.15;
-/// A profile is of a quiet rail, and nothing is much faster than that.
-const LOAD_MIN: f64 = 0.8;
 const LOAD_MAX: f64 = 32.0;
+/// Loads so close to one count as one: what is so little is noise, and moves shares for nothing.
+const QUIET: core::ops::Range<f64> = 0.9..1.1;
 /// Half of what a load is off its profile is forgiven after this long without an observation.
 const FORGIVEN_AFTER: Duration = Duration::from_ms(100);
 
@@ -64,8 +64,16 @@ impl Default for Correction {
 }
 
 impl Correction {
-    /// A transfer took `observed_ns`, on a quiet rail it would have taken `expected_ns`; the load after it.
-    pub(super) fn observe(&mut self, now: Instant, observed_ns: u64, expected_ns: u64, load: f64) -> f64 {
+    /// A transfer took `observed_ns`, on a quiet rail it would have taken `expected_ns`; the load after it,
+    /// no lower than `floor`.
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        (observed_ns, expected_ns): (u64, u64),
+        load: f64,
+        floor: f64,
+    ) -> f64 {
+        self.last = now;
         self.together.0 += observed_ns;
         self.together.1 += expected_ns;
         if self.together.1 < TOGETHER_NS {
@@ -77,11 +85,11 @@ impl Correction {
         self.errors[self.count as usize % ERRORS] = if error < 0.0 { -error } else { error } as f32;
         self.ratios[self.count as usize % RATIOS] = ratio;
         self.count += 1;
-        self.last = now;
         let mut sorted = self.ratios;
         sorted.sort_unstable_by(f64::total_cmp);
         // What most of them agree on; between those the load stays where it is.
-        load.clamp(sorted[1], sorted[RATIOS - 2]).clamp(load / STEP, load * STEP).clamp(LOAD_MIN, LOAD_MAX)
+        let agreed = load.clamp(sorted[1], sorted[RATIOS - 2]).clamp(floor, LOAD_MAX);
+        if QUIET.contains(&agreed) { 1.0 } else { agreed.clamp(load / STEP, load * STEP) }
     }
 
     /// The load after a time without observations.
@@ -117,10 +125,10 @@ mod tests {
     fn the_load_follows_what_is_observed_within_a_few_transfers_and_an_outlier_moves_it_not() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
         for ms in 0..12 {
-            load = correction.observe(at(ms), 4_000_000, 2_000_000, load);
+            load = correction.observe(at(ms), (4_000_000, 2_000_000), load, 1.0);
         }
         assert!((load - 2.0).abs() < 0.01, "{load}");
-        load = correction.observe(at(13), 90_000_000, 2_000_000, load);
+        load = correction.observe(at(13), (90_000_000, 2_000_000), load, 1.0);
         assert!((load - 2.0).abs() < 0.01, "{load}");
         let accuracy = correction.accuracy(load).unwrap();
         assert!(accuracy.count == 13 && accuracy.p95 >= 0.5 && accuracy.median <= 1.0, "{accuracy:?}");
@@ -129,7 +137,7 @@ mod tests {
     #[test]
     fn an_unused_rail_is_forgiven() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
-        (0..20).for_each(|ms| load = correction.observe(at(ms), 16_000_000, 2_000_000, load));
+        (0..20).for_each(|ms| load = correction.observe(at(ms), (16_000_000, 2_000_000), load, 1.0));
         assert!(load > 7.0);
         assert_eq!(correction.relaxed(at(30), load), load, "not at once");
         for ms in (200..2_000).step_by(110) {

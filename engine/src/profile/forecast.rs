@@ -9,6 +9,10 @@ use alloc::sync::Arc;
 
 /// A latency that is unknown, in nanoseconds.
 const LATENCY_GUESS_NS: u64 = 10_000;
+/// Nothing is faster than the quiet rail that was measured: what seems so is a burst that a shaper had saved.
+/// Nominal figures may be far too low.
+const LOAD_MIN_MEASURED: f64 = 1.0;
+const LOAD_MIN_NOMINAL: f64 = 0.25;
 
 /// Predictions for one peer over one rail.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,7 +127,9 @@ impl Forecast {
         };
         if self.is_known && (!idle || self.is_measured()) {
             let correction = self.correction.get_or_insert_default();
-            let load = correction.observe(now, observed_ns, expected_ns, self.load);
+            let floor =
+                if self.profile.thresholds().is_some() { LOAD_MIN_MEASURED } else { LOAD_MIN_NOMINAL };
+            let load = correction.observe(now, (observed_ns, expected_ns), self.load, floor);
             self.set_load(load);
         }
     }

@@ -21,7 +21,9 @@
 //! neighbours. **Noise** on shared machines adds time, in bursts, so each point is visited in several rounds
 //! far apart, each visit gives the median of its repetitions, and the smallest of these medians counts:
 //! a disturbance has to hit every round to be believed. Points whose two best rounds disagree by more than
-//! the tolerance are visited again while the budget lasts. **Time** is bounded: repetitions and the longest
+//! the tolerance are visited again while the budget lasts. A shaped rail saves up a burst during a
+//! disturbance, and what follows it is faster than the rail: a visit that beats the bandwidth of the longest
+//! message by far only counts if all visits of its point do. **Time** is bounded: repetitions and the longest
 //! size follow from what the shorter sizes took, and when the budget is spent the plan ends with what it has.
 
 use super::curve::Curve;
@@ -37,6 +39,9 @@ const MEMCPY: (u64, u64) = (256, 1 << 20);
 const RENDEZVOUS_MIN: u64 = 1 << 10;
 /// A repetition takes at least this long, or it has several round trips.
 const REPETITION_NS: u64 = 4_000;
+/// A visit is plausible if its bytes took at least this part of the time that they take in the longest one.
+/// Caches make middle sizes somewhat faster; a burst is faster by far.
+const PLAUSIBLE: f64 = 0.6;
 
 /// What can be measured on a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +69,7 @@ pub struct Effort {
     pub rounds: u32,
     /// Fewest and most repetitions of a visit.
     pub repetitions: (u32, u32),
-    /// The two best visits of a point shall not differ by more than this part.
+    /// Another visit of a point shall not differ by more than this part from the one that counts.
     pub tolerance: f64,
 }
 
@@ -109,7 +114,7 @@ type Point = (Method, u64);
 pub struct Sampler {
     reach: Reach,
     effort: Effort,
-    /// Visits of each point, best first.
+    /// Visits of each point, fastest first.
     found: BTreeMap<Point, Vec<Sample>>,
     queue: VecDeque<Point>,
     stage: Stage,
@@ -172,11 +177,12 @@ impl Sampler {
     /// # Errors
     /// The times of too few probes were handed in.
     pub fn finish(self, provenance: Provenance) -> Result<Profile, TooFew> {
-        let best = |(&(method, _), visits): (&Point, &Vec<Sample>)| {
+        let floor = self.floor();
+        let sample = |(&(method, len), visits): (&Point, &Vec<Sample>)| {
             let count = visits.iter().map(|visit| visit.count).sum();
-            visits.first().map(|best| (method, Sample { count, ..*best }))
+            floor.believed(len, visits).map(|sample| (method, Sample { count, ..*sample }))
         };
-        Profile::new(provenance, self.found.iter().filter_map(best))
+        Profile::new(provenance, self.found.iter().filter_map(sample))
     }
 
     /// All points of one round, short sizes first, the methods of one size together: what they are compared
@@ -222,14 +228,14 @@ impl Sampler {
 
     /// Between the neighbours of each crossing, until they are close.
     fn refine(&mut self) {
-        let (copy, in_place) = (self.best(Method::Copy), self.best(Method::InPlace));
-        let memcpy = Curve::through(points(&self.best(Method::Memcpy)));
+        let (copy, in_place) = (self.curve_of(Method::Copy), self.curve_of(Method::InPlace));
+        let memcpy = Curve::through(points(&self.curve_of(Method::Memcpy)));
         let iovec = changes_at(&points(&copy), &points(&in_place));
         let in_place_min = iovec.map_or(u64::MAX, |(_, above)| above);
         let copied = |(len, ns)| (len, ns + memcpy.as_ref().map_or(0, |curve| curve.ns(len)));
         let eager: Vec<_> = best_eager(&copy, &in_place, in_place_min).into_iter().map(copied).collect();
-        let rendezvous = points(&self.best(Method::Rendezvous));
-        let together = (points(&self.best(Method::Aggregate)), points(&self.best(Method::Pair)));
+        let rendezvous = points(&self.curve_of(Method::Rendezvous));
+        let together = (points(&self.curve_of(Method::Aggregate)), points(&self.curve_of(Method::Pair)));
         let crossings: [(_, &[Method]); 3] = [
             (iovec, &[Method::Copy, Method::InPlace]),
             (changes_at(&eager, &rendezvous), &[Method::Copy, Method::InPlace, Method::Rendezvous]),
@@ -256,20 +262,32 @@ impl Sampler {
         let tolerance = self.effort.tolerance;
         let most = 3 * self.effort.rounds as usize;
         let rounds = self.effort.rounds as usize;
-        let differs = |visits: &Vec<Sample>| match visits[..] {
-            _ if visits.len() < rounds => true,
+        let differs = |visits: &[Sample]| match visits {
             [first, second, ..] => second.ns as f64 > first.ns as f64 * (1.0 + tolerance),
             _ => true,
         };
-        let uncertain = self.found.iter().filter(|(_, visits)| visits.len() < most && differs(visits));
+        let floor = self.floor();
+        let is_uncertain = |point: &Point, visits: &[Sample]| {
+            visits.len() < rounds || differs(&visits[floor.first_plausible(point.1, visits)..])
+        };
+        let uncertain =
+            self.found.iter().filter(|(point, visits)| visits.len() < most && is_uncertain(point, visits));
         self.queue = uncertain.map(|(point, _)| *point).collect();
         Stage::Settle
     }
 
-    /// The best visit of each point of a method.
-    fn best(&self, method: Method) -> Vec<Sample> {
+    /// What nothing on the wire is faster than. Copies in memory usually all are: it says nothing there.
+    fn floor(&self) -> Floor {
+        let announced = self.found.range((Method::Rendezvous, 0)..=(Method::Rendezvous, u64::MAX));
+        let longest = announced.last().and_then(|(point, visits)| Some((point.1, visits.first()?.ns)));
+        Floor(longest.map_or(0.0, |(len, ns)| ns as f64 / len.max(1) as f64))
+    }
+
+    /// The visit of each point of a method that counts.
+    fn curve_of(&self, method: Method) -> Vec<Sample> {
         let mine = self.found.range((method, 0)..=(method, u64::MAX));
-        mine.filter_map(|(_, visits)| visits.first().copied()).collect()
+        let floor = self.floor();
+        mine.filter_map(|(point, visits)| floor.believed(point.1, visits).copied()).collect()
     }
 
     /// What a probe is expected to take, from the same point, or the next shorter one in proportion.
@@ -300,6 +318,22 @@ impl Sampler {
         let repetitions = (share_ns / (2 * expected_ns)).clamp(u64::from(least), u64::from(most)) as u32;
         let round_trips = (REPETITION_NS / (2 * expected_ns)).clamp(1, 64) as u32;
         Probe { method, len, repetitions, round_trips }
+    }
+}
+
+/// The time that bytes take at the bandwidth of the longest message, in nanoseconds for each.
+struct Floor(f64);
+
+impl Floor {
+    /// Which of the visits of a point, fastest first, is the first that is no faster than the rail; the very
+    /// first if all are.
+    fn first_plausible(&self, len: u64, visits: &[Sample]) -> usize {
+        let least = len as f64 * self.0 * PLAUSIBLE;
+        visits.iter().position(|visit| visit.ns as f64 >= least).unwrap_or(0)
+    }
+
+    fn believed<'a>(&self, len: u64, visits: &'a [Sample]) -> Option<&'a Sample> {
+        visits.get(self.first_plausible(len, visits))
     }
 }
 

@@ -56,7 +56,9 @@ pub(crate) struct Rail {
     /// Connects and closes; they go first and do not wait.
     pub(crate) errands: VecDeque<Order>,
     /// What the wire takes, in nanoseconds, for what was given since the last report of a post.
-    pub(crate) given_ns: u64,
+    given_ns: u64,
+    /// To whom everything goes that it was given since it was last idle; none if to several.
+    only: Option<PeerId>,
     /// What posting took of the core, the last time that it was measured.
     post_cost: Duration,
     /// A packet that waits for the rail to be idle.
@@ -83,6 +85,7 @@ impl Rail {
             openings: VecDeque::new(),
             errands: VecDeque::new(),
             given_ns: 0,
+            only: None,
             post_cost: Duration::ZERO,
             prepared: None,
             profile: None,
@@ -99,9 +102,23 @@ impl Rail {
         }
     }
 
-    /// What was given to it is known to keep it busy longer than predicted.
-    pub(crate) fn is_busy_until(&mut self, at: Instant) {
-        self.idle_at = self.idle_at.max(at);
+    /// It is given something for a peer that the wire takes `ns` nanoseconds for.
+    #[inline]
+    pub(crate) fn give(&mut self, now: Instant, to: PeerId, ns: u64) {
+        if self.only != Some(to) {
+            let idle = self.given_ns == 0 && self.idle_at <= now;
+            self.only = idle.then_some(to);
+        }
+        self.given_ns += ns;
+    }
+
+    /// The peer is known to have all but what takes until `at`. The prediction had the rail idle earlier, or
+    /// later: a shaper lets a burst pass, and without this the clock would run ahead by each. What goes to
+    /// other peers is not known, so then the clock is not set back; nor is it set forward unless `sure`.
+    pub(crate) fn is_busy_until(&mut self, peer: PeerId, at: Instant, sure: bool) {
+        if at > self.idle_at && sure || at < self.idle_at && self.only == Some(peer) {
+            self.idle_at = at;
+        }
     }
 
     /// Posting took the core from `from` to `until`. The rail is busy until the wire has carried what it

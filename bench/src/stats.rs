@@ -47,6 +47,14 @@ impl Summary {
     }
 }
 
+/// The value below which so many percent of the samples lie. What is no finite number is left out; `None` if
+/// nothing remains.
+pub fn percentile(samples: &[f64], percent: u32) -> Option<f64> {
+    let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| quantile(&sorted, f64::from(percent.min(100)) / 100.0))
+}
+
 /// The value below which a share `at` (0 to 1) of the samples lies, interpolated linearly between the two
 /// neighbours (type 7 of Hyndman and Fan 1996, the usual one). `sorted` must not be empty.
 fn quantile(sorted: &[f64], at: f64) -> f64 {

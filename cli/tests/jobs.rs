@@ -64,6 +64,21 @@ fn bandwidth_and_multiseg_print_tables() {
 }
 
 #[test]
+fn predictions_are_compared_with_what_messages_took() {
+    let words = ["bench", "prediction", "--rails", "1gbit,500mbit", "--size", "256KiB", "--repeat", "5"];
+    if allowed() {
+        let ended = nmad(&[&words[..], &["--json"]].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let line = &ended.json()[0];
+        assert_eq!((&line["bytes"], &line["messages"]), (&262_144.into(), &5.into()));
+        assert!(positive(&line["predicted_us"]) && positive(&line["took_us"]), "{line}");
+    }
+    let ended = bench(&["prediction", "--size", "256KiB", "--repeat", "5"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("several rails"), "{}", ended.err);
+}
+
+#[test]
 fn a_job_that_is_no_pair_is_told_what_to_do() {
     let ended = nmad(&["run", "-n", "3", "--timeout", "60", PROGRAM, "bench", "latency"]);
     assert_eq!(ended.code, Some(1));

@@ -12,6 +12,7 @@ pub mod latency;
 pub mod multiseg;
 mod ours;
 mod pair;
+pub mod prediction;
 pub mod rate;
 pub mod thresholds;
 mod turns;

@@ -12,6 +12,8 @@ Examples:
                                              two unequal rails, data one way
   nmad bench latency --here                  two ranks on this host
   nmad bench thresholds                      what thresholds lose against the best method of each size
+  nmad bench prediction --rails 4gbit,2.8gbit
+                                             how well the times of large messages are predicted
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
@@ -30,6 +32,15 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Pattern {
+    #[command(flatten)]
+    Compared(Compared),
+    /// Predicted times of large messages over several rails, and the times that they took
+    Prediction(Sizes),
+}
+
+/// What takes turns with a yardstick.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Compared {
     /// Half round trip of short messages in microseconds, and the difference to plain sockets
     Latency(Sizes),
     /// Bulk data in MB/s, and the ratio to the best plain sockets
@@ -125,11 +136,20 @@ impl Common {
 impl Pattern {
     pub(crate) fn common(&self) -> &Common {
         match self {
-            Pattern::Latency(args) => &args.common,
-            Pattern::Bandwidth(args) => &args.sizes.common,
-            Pattern::Rate(args) => &args.sizes.common,
-            Pattern::Thresholds(args) => &args.sizes.common,
-            Pattern::Multiseg(args) => &args.common,
+            Pattern::Compared(compared) => compared.common(),
+            Pattern::Prediction(args) => &args.common,
+        }
+    }
+}
+
+impl Compared {
+    pub(crate) fn common(&self) -> &Common {
+        match self {
+            Compared::Latency(args) => &args.common,
+            Compared::Bandwidth(args) => &args.sizes.common,
+            Compared::Rate(args) => &args.sizes.common,
+            Compared::Thresholds(args) => &args.sizes.common,
+            Compared::Multiseg(args) => &args.common,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `nmad bench`: parses, finds two ranks to run in, and prints what `nmad_bench::pattern` measures.
 
 mod args;
+mod predicted;
 mod report;
 
 use newmadeleine::engine::Registry;
@@ -10,7 +11,7 @@ use nmad_bench::plain::bandwidth::Way;
 use std::process::ExitCode;
 
 pub(crate) use args::BenchArgs;
-use args::{Common, Pattern};
+use args::{Common, Compared, Pattern};
 use report::{Better, Report};
 
 use crate::output::{USAGE, complain};
@@ -45,46 +46,54 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
     let session = Session::open_with(&options)?;
     let pair = Pair::of(&session)?;
     let common = pattern.common();
-    let compares = !matches!(pattern, Pattern::Multiseg(_) | Pattern::Thresholds(_));
+    let compares = match pattern {
+        Pattern::Compared(compared) => !matches!(compared, Compared::Multiseg(_) | Compared::Thresholds(_)),
+        Pattern::Prediction(_) => false,
+    };
     let yard = match common.with_plain() && compares {
         true => Some(Yard::survey(pair, &options.throttle)?),
         false => None,
     };
-    let mut report = report(pattern, &options, &session);
-    run(pattern, pair, yard.as_ref(), &mut |row| report.row(row))?;
-    if pair.is_active() {
-        report.end();
+    match pattern {
+        Pattern::Prediction(sizes) => predicted::run(pair, sizes)?,
+        Pattern::Compared(compared) => {
+            let mut report = report(compared, &options, &session);
+            run(compared, pair, yard.as_ref(), &mut |row| report.row(row))?;
+            if pair.is_active() {
+                report.end();
+            }
+        }
     }
     session.close()?;
     Ok(())
 }
 
 fn run(
-    pattern: &Pattern,
+    pattern: &Compared,
     pair: Pair<'_>,
     yard: Option<&Yard>,
     each: &mut dyn FnMut(&Row),
 ) -> Result<(), BenchError> {
     match pattern {
-        Pattern::Latency(args) => {
+        Compared::Latency(args) => {
             let Common { strategy, repeat, .. } = args.common.clone();
             let lens = args.size.clone().unwrap_or_else(|| latency::Plan::LENS.to_vec());
             latency::run(pair, &latency::Plan::of(lens, repeat.unwrap_or(21), strategy), yard, each)
         }
-        Pattern::Bandwidth(args) => {
+        Compared::Bandwidth(args) => {
             let Common { strategy, repeat, .. } = args.sizes.common.clone();
             let lens = args.sizes.size.clone().unwrap_or_else(|| bandwidth::Plan::LENS.to_vec());
             let way = if args.one_way { Way::OneWay } else { Way::PingPong };
             let plan = bandwidth::Plan { lens, repeat: repeat.unwrap_or(11), way, strategies: strategy };
             bandwidth::run(pair, &plan, yard, each)
         }
-        Pattern::Rate(args) => {
+        Compared::Rate(args) => {
             let Common { strategy, repeat, .. } = args.sizes.common.clone();
             let lens = args.sizes.size.clone().unwrap_or_else(|| vec![8]);
             let plan = rate::Plan::of(lens, repeat.unwrap_or(21), strategy);
             rate::run(pair, &rate::Plan { window: args.window, ..plan }, yard, each)
         }
-        Pattern::Thresholds(args) => {
+        Compared::Thresholds(args) => {
             let Common { repeat, .. } = args.sizes.common.clone();
             let lens = args.sizes.size.clone().unwrap_or_else(|| thresholds::Plan::LENS.to_vec());
             thresholds::run(
@@ -93,7 +102,7 @@ fn run(
                 each,
             )
         }
-        Pattern::Multiseg(args) => {
+        Compared::Multiseg(args) => {
             let Common { strategy, repeat, .. } = args.common.clone();
             let plan = multiseg::Plan::of(repeat.unwrap_or(21), strategy);
             let counts = args.count.clone().unwrap_or_else(|| plan.counts.clone());
@@ -102,20 +111,20 @@ fn run(
     }
 }
 
-fn report(pattern: &Pattern, options: &Options, session: &Session) -> Report {
+fn report(pattern: &Compared, options: &Options, session: &Session) -> Report {
     let strategy = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
     let rails = session.rails().into_iter().filter(|rail| !rail.address.is_empty() && rail.peers > 0);
     let report = Report::new(pattern.common().json, strategy, rails.map(|rail| rail.name).collect());
     match pattern {
-        Pattern::Latency(_) => report.of("latency", "half round trip", "us", Better::Less),
-        Pattern::Bandwidth(args) if args.one_way => report.of("bandwidth", "one way", "MB/s", Better::More),
-        Pattern::Bandwidth(_) => report.of("bandwidth", "there and back", "MB/s", Better::More),
-        Pattern::Rate(_) => report.of("rate", "message rate", "M/s", Better::More),
-        Pattern::Thresholds(args) => {
+        Compared::Latency(_) => report.of("latency", "half round trip", "us", Better::Less),
+        Compared::Bandwidth(args) if args.one_way => report.of("bandwidth", "one way", "MB/s", Better::More),
+        Compared::Bandwidth(_) => report.of("bandwidth", "there and back", "MB/s", Better::More),
+        Compared::Rate(_) => report.of("rate", "message rate", "M/s", Better::More),
+        Compared::Thresholds(args) => {
             let what = if args.two { "half round trip of two messages" } else { "half round trip" };
             report.of("thresholds", what, "us", Better::Ratio)
         }
-        Pattern::Multiseg(_) => {
+        Compared::Multiseg(_) => {
             report.of("multiseg", "half round trip of several messages", "us", Better::Ratio)
         }
     }

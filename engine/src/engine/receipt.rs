@@ -40,7 +40,7 @@ pub struct Receipt {
     /// Rails and bytes, as they were carried: of a message in a packet its data, of an announced one its
     /// chunks, those that were sent again or shared out anew included.
     pub carried: Vec<(RailId, u64)>,
-    /// From the decision to the arrival, in nanoseconds, as predicted.
+    /// The same time as the next one, as predicted.
     pub predicted_ns: u64,
     /// From the decision to the end of the request, in nanoseconds. For announced messages over several rails
     /// that is when the receiver said that it has everything; otherwise when the memory was free again.
@@ -94,6 +94,9 @@ impl Receipts {
                 shares.iter().filter_map(finish).max()
             }
         };
+        // With several rails the end is when the news of the arrival is back.
+        let back_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min();
+        let back_ns = back_ns.filter(|_| views.len() > 1).unwrap_or(0);
         self.open(Receipt {
             request,
             envelope,
@@ -101,7 +104,7 @@ impl Receipts {
             eager_max: eager_max as u64,
             candidates,
             carried: Vec::new(),
-            predicted_ns: predicted_ns.unwrap_or(0),
+            predicted_ns: predicted_ns.unwrap_or(0).saturating_add(back_ns),
             actual_ns: 0,
         });
     }

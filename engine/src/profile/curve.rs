@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 /// Most knots; their numbers fit into a byte.
 const KNOTS_MAX: usize = 250;
-/// Lengths and times are found by their number of bits, zero to 64.
-const CLASSES: usize = 65;
+/// Lengths and times are found by their number of bits, zero to 64, and the two bits behind the first.
+const CLASSES: usize = 65 * 4;
 
 /// A point of the curve and the line that begins there.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ struct Knot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     knots: Box<[Knot]>,
-    /// For each number of bits: the last knot that is surely not beyond.
+    /// For each class of values: the last knot that is surely not beyond.
     by_len: [u8; CLASSES],
     by_ns: [u8; CLASSES],
     last_ns_per_byte: f64,
@@ -84,8 +84,8 @@ impl Curve {
             });
         }
         let table = |value: fn(&Knot) -> u64| {
-            core::array::from_fn(|bits| {
-                let least = if bits == 0 { 0 } else { 1u64 << (bits - 1) };
+            core::array::from_fn(|class| {
+                let least = least_of(class);
                 knots.iter().rposition(|knot| value(knot) <= least).unwrap_or(0) as u8
             })
         };
@@ -97,12 +97,7 @@ impl Curve {
     /// Nanoseconds that `len` bytes take.
     #[inline]
     pub fn ns(&self, len: u64) -> u64 {
-        let mut index = usize::from(self.by_len[bits(len)]);
-        while let Some(next) = self.knots.get(index + 1)
-            && next.len <= len
-        {
-            index += 1;
-        }
+        let index = self.find(&self.by_len, len, |knot| knot.len);
         let knot = &self.knots[index];
         let ns = knot.ns.saturating_add(scaled(len - knot.len, knot.ns_per_byte));
         self.knots.get(index + 1).map_or(ns, |next| ns.min(next.ns))
@@ -117,16 +112,24 @@ impl Curve {
     /// The same, and how many more bytes a further nanosecond brings.
     #[inline]
     pub(crate) fn bytes_and_rate(&self, ns: u64) -> (u64, f64) {
-        let mut index = usize::from(self.by_ns[bits(ns)]);
-        while let Some(next) = self.knots.get(index + 1)
-            && next.ns <= ns
-        {
-            index += 1;
-        }
+        let index = self.find(&self.by_ns, ns, |knot| knot.ns);
         let knot = &self.knots[index];
         let Some(beyond) = ns.checked_sub(knot.ns) else { return (0, 0.0) };
         let len = knot.len.saturating_add(scaled(beyond, knot.bytes_per_ns));
         (self.knots.get(index + 1).map_or(len, |next| len.min(next.len)), knot.bytes_per_ns)
+    }
+
+    /// The last knot that is not beyond `at`, or the first one.
+    #[inline]
+    fn find(&self, table: &[u8; CLASSES], at: u64, value: impl Fn(&Knot) -> u64) -> usize {
+        let is_before = |index: usize| self.knots.get(index).is_some_and(|knot| value(knot) <= at);
+        let index = usize::from(table[class(at)]);
+        // One step is as likely as none, so it is added instead of jumped over; more are rare.
+        let mut index = index + usize::from(is_before(index + 1));
+        while is_before(index + 1) {
+            index += 1;
+        }
+        index
     }
 
     /// Bytes per second where the curve ends: the asymptotic bandwidth.
@@ -159,9 +162,20 @@ pub(super) fn scaled(value: u64, factor: f64) -> u64 {
     (value.min(i64::MAX as u64) as i64 as f64 * factor) as i64 as u64
 }
 
+/// The number of bits, and the two behind the first.
 #[inline]
-fn bits(value: u64) -> usize {
-    (u64::BITS - value.leading_zeros()) as usize
+fn class(value: u64) -> usize {
+    let bits = u64::BITS - value.leading_zeros();
+    let behind = value << (u64::BITS - bits).min(u64::BITS - 1) >> (u64::BITS - 3) & 3;
+    (bits * 4) as usize + behind as usize
+}
+
+/// The smallest value of a class. Classes of less than three bits that no value has count like the next ones.
+fn least_of(class: usize) -> u64 {
+    match (class / 4, class as u64 % 4) {
+        (0, _) => 0,
+        (bits, behind) => (u128::from(4 + behind) << (bits - 1) >> 2) as u64,
+    }
 }
 
 /// Points that ascend strictly in both: neighbours that do not are replaced by their mean.
@@ -199,6 +213,17 @@ mod tests {
         assert_eq!(curve.ns(0), 99);
         assert_eq!([98, 99, 1_099, 2_099, 5_099].map(|ns| curve.bytes(ns)), [0, 0, 1_000, 6_000, 21_000]);
         assert_eq!(curve.bandwidth(), 5_000_000_000);
+    }
+
+    #[test]
+    fn each_value_lies_in_its_class() {
+        let all = (0..4096).chain((0..64).flat_map(|bit| (0..8).map(move |k| (1u64 << bit) | k << bit >> 3)));
+        for value in all.chain([u64::MAX]) {
+            assert!(least_of(class(value)) <= value, "{value}");
+            let above =
+                (class(value) + 1..CLASSES).map(least_of).find(|&least| least > least_of(class(value)));
+            assert!(above.is_none_or(|least| value < least), "{value}");
+        }
     }
 
     #[test]

@@ -19,6 +19,10 @@ impl Strategy for Auto {
         "auto"
     }
 
+    fn passes(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         let first = if rail.rivals.is_empty() { None } else { window.first_len() };

@@ -19,6 +19,10 @@ impl Strategy for Dichotomy {
         "dichotomy"
     }
 
+    fn passes(&self) -> bool {
+        true
+    }
+
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         coalesce(rail.scope(rail.fastest), window, packet);
     }

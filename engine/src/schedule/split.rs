@@ -24,6 +24,10 @@ impl Strategy for Split {
         "split"
     }
 
+    fn passes(&self) -> bool {
+        true
+    }
+
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         coalesce(rail.scope(rail.fastest), window, packet);
     }

@@ -23,6 +23,10 @@ impl Strategy for Weighted {
         "weighted"
     }
 
+    fn passes(&self) -> bool {
+        true
+    }
+
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         coalesce(rail.scope(rail.fastest), window, packet);
     }

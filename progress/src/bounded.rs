@@ -1,7 +1,7 @@
 //! Waiting for a bounded time, for requests whose names may be wrong: what callers need whose language cannot
 //! promise that a request is waited for once.
 
-use crate::node::{Core, Node, Outcome, Shared};
+use crate::node::{Core, Node, Outcome};
 use nmad_engine::{Duration, RequestId};
 
 /// A request that there is not: it never was, or its end was told already.
@@ -27,7 +27,7 @@ impl Node {
         if requests.is_empty() {
             return Ok(None);
         }
-        self.within(bound, |shared, core| shared.first_ended(core, requests).transpose()).transpose()
+        self.within(bound, |core| core.first_ended(requests).transpose()).transpose()
     }
 
     /// Waits for all of the requests, for at most `bound`: how each ended. `Ok(None)`: not all have; nothing
@@ -43,15 +43,15 @@ impl Node {
     ) -> Result<Option<Vec<Outcome>>, UnknownRequest> {
         // Those before this one have ended.
         let mut next = 0;
-        self.within(bound, |shared, core| {
+        self.within(bound, |core| {
             while let Some(&request) = requests.get(next) {
-                match shared.has_ended(core, request) {
+                match core.engine.has_ended(request) {
                     Some(true) => next += 1,
                     Some(false) => return None,
                     None => return Some(Err(UnknownRequest { index: next })),
                 }
             }
-            let take = |(index, &request)| core.results.take(request).ok_or(UnknownRequest { index });
+            let take = |(index, &request)| core.engine.take(request).ok_or(UnknownRequest { index });
             Some(requests.iter().enumerate().map(take).collect())
         })
         .transpose()
@@ -62,57 +62,34 @@ impl Node {
     /// # Errors
     /// It is unknown.
     pub fn has_ended(&self, request: RequestId) -> Result<bool, UnknownRequest> {
-        let mut core = self.shared.lock();
-        self.shared.has_ended(&mut core, request).ok_or(UnknownRequest { index: 0 })
+        self.with(|engine| engine.has_ended(request)).ok_or(UnknownRequest { index: 0 })
     }
 
     #[inline]
-    fn within<R>(
-        &self,
-        bound: Option<Duration>,
-        mut ready: impl FnMut(&Shared, &mut Core) -> Option<R>,
-    ) -> Option<R> {
+    fn within<R>(&self, bound: Option<Duration>, mut ready: impl FnMut(&mut Core) -> Option<R>) -> Option<R> {
         if bound != Some(Duration::ZERO) {
             let until = bound.map(|bound| self.now() + bound);
-            return self.wait_until(until, |core| ready(&self.shared, core));
+            return self.wait_until(until, ready);
         }
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        ready(&self.shared, &mut core).or_else(|| {
+        ready(&mut core).or_else(|| {
             self.shared.turn(&mut core, true);
-            ready(&self.shared, &mut core)
+            ready(&mut core)
         })
     }
 }
 
-impl Shared {
+impl Core {
     #[inline]
-    fn first_ended(
-        &self,
-        core: &mut Core,
-        requests: &[RequestId],
-    ) -> Result<Option<(usize, Outcome)>, UnknownRequest> {
+    fn first_ended(&mut self, requests: &[RequestId]) -> Result<Option<(usize, Outcome)>, UnknownRequest> {
         for (index, &request) in requests.iter().enumerate() {
-            match self.has_ended(core, request) {
-                Some(true) => return Ok(core.results.take(request).map(|outcome| (index, outcome))),
+            match self.engine.has_ended(request) {
+                Some(true) => return Ok(self.engine.take(request).map(|outcome| (index, outcome))),
                 Some(false) => {}
                 None => return Err(UnknownRequest { index }),
             }
         }
         Ok(None)
-    }
-
-    /// None: there is no such request.
-    #[inline]
-    fn has_ended(&self, core: &mut Core, request: RequestId) -> Option<bool> {
-        if core.results.has(request) {
-            return Some(true);
-        }
-        if core.engine.is_running(request) {
-            return Some(false);
-        }
-        // Its end may still be with the engine.
-        self.collect(core);
-        core.results.has(request).then_some(true)
     }
 }

@@ -12,7 +12,6 @@ pub mod clock;
 pub mod idle;
 mod node;
 mod receipts;
-mod results;
 mod tick;
 mod watch;
 

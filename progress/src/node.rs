@@ -4,7 +4,6 @@ use crate::burst::Bursts;
 use crate::clock::Clock;
 use crate::idle::{self, Idle, Stage};
 use crate::receipts::OnReceipt;
-use crate::results::Results;
 use crate::tick::Ticker;
 use crate::watch::Watch;
 use nmad_engine::{
@@ -51,7 +50,6 @@ pub(crate) struct Shared {
 pub(crate) struct Core {
     pub(crate) engine: Engine,
     pub(crate) rails: Vec<Box<dyn Driver>>,
-    pub(crate) results: Results,
     tell: Tell,
     /// The time, as of one of the last turns.
     now: Instant,
@@ -72,7 +70,6 @@ impl Node {
         let core = Core {
             engine,
             rails,
-            results: Results::default(),
             tell,
             now: Instant::default(),
             turns: 0,
@@ -127,16 +124,16 @@ impl Node {
     pub fn test(&self, request: RequestId) -> Option<Outcome> {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        core.results.take(request).or_else(|| {
+        core.engine.take(request).or_else(|| {
             self.shared.turn(&mut core, true);
-            core.results.take(request)
+            core.engine.take(request)
         })
     }
 
     /// Waits until the request ends.
     #[inline]
     pub fn wait(&self, request: RequestId) -> Outcome {
-        self.wait_until(None, |core| core.results.take(request)).expect(ENDLESS)
+        self.wait_until(None, |core| core.engine.take(request)).expect(ENDLESS)
     }
 
     /// Sends a message and waits until its memory may be reused.
@@ -164,7 +161,7 @@ impl Node {
     #[inline]
     fn finish(&self, mut core: MutexGuard<'_, Core>, request: RequestId) -> Outcome {
         self.shared.push(&mut core, true);
-        let ended = core.results.take(request);
+        let ended = core.engine.take(request);
         drop(core);
         ended.unwrap_or_else(|| self.wait(request))
     }
@@ -175,8 +172,8 @@ impl Node {
             return None;
         }
         self.wait_until(None, |core| {
-            let index = requests.iter().position(|&request| core.results.has(request))?;
-            Some((index, core.results.take(requests[index])?))
+            let index = requests.iter().position(|&request| core.has_ended(request))?;
+            Some((index, core.engine.take(requests[index])?))
         })
     }
 
@@ -184,18 +181,18 @@ impl Node {
     pub fn test_any(&self, requests: &[RequestId]) -> Option<(usize, Outcome)> {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        if !requests.iter().any(|&request| core.results.has(request)) {
+        if !requests.iter().any(|&request| core.has_ended(request)) {
             self.shared.turn(&mut core, true);
         }
-        let index = requests.iter().position(|&request| core.results.has(request))?;
-        let outcome = core.results.take(requests[index])?;
+        let index = requests.iter().position(|&request| core.has_ended(request))?;
+        let outcome = core.engine.take(requests[index])?;
         Some((index, outcome))
     }
 
     /// Whether all of the requests have ended; their results stay. Turns the pump if not.
     pub fn test_all(&self, requests: &[RequestId]) -> bool {
         let mut core = self.shared.lock();
-        let all = |core: &Core| requests.iter().all(|&request| core.results.has(request));
+        let all = |core: &Core| requests.iter().all(|&request| core.has_ended(request));
         self.shared.waits(&mut core);
         all(&core) || {
             self.shared.turn(&mut core, true);
@@ -346,8 +343,7 @@ impl Shared {
     #[inline]
     pub(crate) fn collect(&self, core: &mut Core) {
         let mut ended = false;
-        while let Some(completion) = core.engine.next_completion() {
-            core.results.put(completion);
+        while core.engine.next_ended().is_some() {
             ended = true;
         }
         while let Some(notice) = core.engine.next_notice() {
@@ -385,6 +381,11 @@ impl Shared {
 }
 
 impl Core {
+    #[inline]
+    fn has_ended(&self, request: RequestId) -> bool {
+        self.engine.has_ended(request) == Some(true)
+    }
+
     /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.
     pub(crate) fn prepare_sleep(&self) -> (Vec<i32>, Duration) {
         let told: Vec<Option<i32>> = self.rails.iter().map(|rail| rail.descriptor()).collect();

@@ -111,7 +111,7 @@ pub struct Completion {
     pub result: Result<Envelope, Error>,
 }
 
-/// A request that runs.
+/// A request that runs, or whose end nobody was told yet.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// A small message that is in the window, or on a rail in place.
@@ -120,6 +120,8 @@ pub(crate) enum Request {
     Large(Box<Outgoing>),
     /// A receive.
     Recv(Recv),
+    /// It has ended, and nobody was told yet.
+    Ended(Result<Envelope, Error>),
 }
 
 /// State of a small send.

@@ -252,6 +252,7 @@ impl Engine {
                 let landing = recv.landing.and_then(|landing| self.landings.get(landing.0));
                 landing.is_some_and(|landing| landing.from == id) || recv.from == Source::Peer(id)
             }
+            Request::Ended(_) => false,
         };
         let mut found: Vec<_> =
             self.requests.iter().filter(|(_, r)| needs(r)).map(|(n, _)| RequestId(n)).collect();

@@ -137,7 +137,10 @@ pub struct Engine {
     requests: Slab<Request>,
     matching: Matching,
     messages: Slab<Unpacked>,
-    completions: VecDeque<Completion>,
+    /// Requests that have ended, in that order.
+    ended: VecDeque<RequestId>,
+    /// Requests that have ended and nobody was told of.
+    untold: usize,
     // transfer
     rails: Vec<Rail>,
     landings: Slab<Landing>,
@@ -168,7 +171,8 @@ impl Engine {
             requests: Slab::default(),
             matching: Matching::default(),
             messages: Slab::default(),
-            completions: VecDeque::new(),
+            ended: VecDeque::new(),
+            untold: 0,
             rails: Vec::new(),
             landings: Slab::default(),
             timed: Vec::new(),
@@ -244,10 +248,37 @@ impl Engine {
         self.config.feed = feed;
     }
 
-    /// The next request that ended, in the order in which they ended.
+    /// The next request that ended and nobody was told of, in the order in which they ended, and how.
     #[inline]
     pub fn next_completion(&mut self) -> Option<Completion> {
-        self.completions.pop_front()
+        loop {
+            let request = self.next_ended()?;
+            if let Some(result) = self.take(request) {
+                return Some(Completion { request, result });
+            }
+        }
+    }
+
+    /// The next request that ended, in the order in which they ended. How it ended stays until it is taken.
+    #[inline]
+    pub fn next_ended(&mut self) -> Option<RequestId> {
+        self.ended.pop_front()
+    }
+
+    /// How a request ended, if it has; told once, and its name is free for reuse then.
+    #[inline]
+    pub fn take(&mut self, request: RequestId) -> Option<Result<Envelope, Error>> {
+        let Some(&Request::Ended(result)) = self.requests.get(request.0) else { return None };
+        self.requests.discard(request.0);
+        self.untold -= 1;
+        Some(result)
+    }
+
+    /// Whether a request has ended and its end was not taken yet; none for a name that was never a request,
+    /// or whose end was taken.
+    #[inline]
+    pub fn has_ended(&self, request: RequestId) -> Option<bool> {
+        self.requests.get(request.0).map(|request| matches!(request, Request::Ended(_)))
     }
 
     /// The next thing that the user should know.
@@ -257,12 +288,7 @@ impl Engine {
 
     /// Requests that have not ended.
     pub fn pending(&self) -> usize {
-        self.requests.len()
-    }
-
-    /// Whether this request has not ended. False as well for a name that was never a request.
-    pub fn is_running(&self, request: RequestId) -> bool {
-        self.requests.get(request.0).is_some()
+        self.requests.len() - self.untold
     }
 
     /// Messages that wait for a receive.
@@ -382,11 +408,16 @@ impl Engine {
         self.has_errands = true;
     }
 
+    /// A request ends; what was kept for it goes.
     #[inline]
     fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
         if let Some(receipts) = &mut self.receipts {
             receipts.ended(request);
         }
-        self.completions.push_back(Completion { request, result });
+        if let Some(place) = self.requests.get_mut(request.0) {
+            *place = Request::Ended(result);
+            self.untold += 1;
+            self.ended.push_back(request);
+        }
     }
 }

@@ -182,7 +182,6 @@ impl Engine {
             && eager.left
             && (eager.has_fin || !eager.wants_fin)
         {
-            self.requests.discard(request.0);
             self.complete(request, Ok(eager.envelope));
         }
     }
@@ -197,7 +196,6 @@ impl Engine {
         let done = (outgoing.has_fin || !outgoing.wants_fin) && outgoing.sent >= enough;
         if done && outgoing.at_rails == 0 {
             let envelope = outgoing.envelope;
-            self.requests.remove(request.0);
             self.complete(request, Ok(envelope));
         }
     }
@@ -452,7 +450,6 @@ impl Engine {
     pub(super) fn end_recv(&mut self, request: RequestId, envelope: Envelope) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let capacity = recv.into.len();
-        self.requests.discard(request.0);
         let cut = envelope.len > capacity;
         self.complete(request, if cut { Err(Error::Truncated { envelope, capacity }) } else { Ok(envelope) });
     }

@@ -106,7 +106,6 @@ impl Engine {
     #[cold]
     fn refuse(&mut self, envelope: Envelope) -> RequestId {
         let request = RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, false))));
-        self.requests.remove(request.0);
         self.complete(request, Err(Error::PeerLost(envelope.peer)));
         request
     }
@@ -284,11 +283,14 @@ impl Engine {
     }
 
     pub(super) fn fail_request(&mut self, request: RequestId, error: Error) {
-        if let Some(ended) = self.requests.remove(request.0) {
-            self.complete(request, Err(error));
-            if let Request::Recv(Recv { message: Some(message), .. }) = ended {
-                self.first_piece_failed(message, error);
-            }
+        let message = match self.requests.get(request.0) {
+            None | Some(Request::Ended(_)) => return,
+            Some(Request::Recv(recv)) => recv.message,
+            Some(_) => None,
+        };
+        self.complete(request, Err(error));
+        if let Some(message) = message {
+            self.first_piece_failed(message, error);
         }
     }
 }

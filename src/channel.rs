@@ -114,8 +114,8 @@ impl<'s> Channel<'s> {
         hints: Hints,
     ) -> Result<RequestId, SessionError> {
         let to = self.session.peer(to)?;
-        let tag = nmad_engine::Tag(tag);
-        Ok(self.session.node().submit(|engine| engine.send(to, self.context, tag, data, hints)))
+        let to = (to, self.context, nmad_engine::Tag(tag));
+        Ok(self.session.node().submit_send(to, data, hints))
     }
 
     /// Submits a receive whose memory the caller answers for: for bindings.

@@ -3,8 +3,10 @@
 //! Real hosts and simulated hosts turn this same pump. It never waits.
 
 use crate::clock::Instant;
+use crate::collect::request::{Context, Envelope, Hints, Tag};
 use crate::engine::Engine;
-use crate::packet::RailId;
+use crate::memory::Segments;
+use crate::packet::{PeerId, RailId};
 use crate::transfer::driver::Driver;
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
@@ -62,6 +64,33 @@ pub fn push(
         }
     }
     happened
+}
+
+/// Sends a message past the window, if nothing is in it and one rail is left: the message has ended then. A
+/// caller who does not wait (`clock` is none) gets this only from rails that take a packet without a system
+/// call; on the others what is submitted next may still share a packet with it.
+#[inline]
+pub fn send_directly(
+    engine: &mut Engine,
+    rails: &mut [Box<dyn Driver>],
+    to: (PeerId, Context, Tag),
+    data: &Segments,
+    hints: Hints,
+    clock: Option<(Instant, &mut dyn FnMut() -> Instant)>,
+) -> Option<Envelope> {
+    let direct = engine.direct(to, data.len(), hints)?;
+    let rail = &mut rails[direct.rail.index()];
+    if let Some(head) = engine.head(&direct)
+        && rail.pass(to.0, &head, data)
+    {
+        engine.passed(&direct);
+        return Some(direct.envelope);
+    }
+    let (now, clock) = clock.filter(|_| rail.room() > 0)?;
+    rail.post(engine.packet(now, &direct, data)?);
+    rail.flush();
+    engine.posted(direct.rail, None, clock());
+    Some(direct.envelope)
 }
 
 fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {

@@ -7,8 +7,8 @@ use crate::receipts::OnReceipt;
 use crate::tick::Ticker;
 use crate::watch::Watch;
 use nmad_engine::{
-    Context, Driver, Duration, Engine, Envelope, Error, Hints, Instant, Notice, PeerId, RailId, RequestId,
-    Segments, Tag, pump,
+    Context, Driver, Duration, Engine, Envelope, Error, Hints, Instant, Notice, PeerId, RequestId, Segments,
+    Tag, pump,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -88,7 +88,11 @@ impl Node {
     /// Submits something; an idle rail takes it at once, a busy one later.
     #[inline]
     pub fn submit<R>(&self, submission: impl FnOnce(&mut Engine) -> R) -> R {
-        let mut core = self.shared.lock();
+        self.submit_to(self.shared.lock(), submission)
+    }
+
+    #[inline]
+    fn submit_to<R>(&self, mut core: MutexGuard<'_, Core>, submission: impl FnOnce(&mut Engine) -> R) -> R {
         let answer = submission(&mut core.engine);
         self.shared.push_or_hold(&mut core);
         if core.engine.pending() > 0 {
@@ -141,12 +145,33 @@ impl Node {
     pub fn send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> Outcome {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        if let Some(envelope) = self.shared.send_directly(&mut core, to, &data, hints) {
+        let Core { engine, rails, now, .. } = &mut *core;
+        let found_at = *now;
+        let mut clock = || {
+            *now = self.shared.clock.now();
+            *now
+        };
+        let waits = Some((found_at, &mut clock as &mut dyn FnMut() -> Instant));
+        if let Some(envelope) = pump::send_directly(engine, rails, to, &data, hints, waits) {
             return Ok(envelope);
         }
         let (peer, context, tag) = to;
         let request = core.engine.send(peer, context, tag, data, hints);
         self.finish(core, request)
+    }
+
+    /// Submits a message; a rail that takes it without a system call has it at once.
+    #[inline]
+    pub fn submit_send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> RequestId {
+        let mut core = self.shared.lock();
+        let Core { engine, rails, .. } = &mut *core;
+        if let Some(envelope) = pump::send_directly(engine, rails, to, &data, hints, None) {
+            let request = engine.ended(envelope);
+            self.shared.collect(&mut core);
+            return request;
+        }
+        let (peer, context, tag) = to;
+        self.submit_to(core, |engine| engine.send(peer, context, tag, data, hints))
     }
 
     /// Submits a request and waits for it, without letting go of the lock in between.
@@ -278,26 +303,6 @@ impl Shared {
         if core.bursts.is_open() {
             core.bursts.ended(self.clock.now());
         }
-    }
-
-    /// Sends past the window, if there is nothing in it.
-    #[inline]
-    fn send_directly(
-        &self,
-        core: &mut Core,
-        to: (PeerId, Context, Tag),
-        data: &Segments,
-        hints: Hints,
-    ) -> Option<Envelope> {
-        let Core { engine, rails, now, .. } = core;
-        let has_room = |rail: RailId| rails[rail.index()].room() > 0;
-        let (rail, order, envelope) = engine.send_directly(to, data, hints, *now, has_room)?;
-        let driver = &mut rails[rail.index()];
-        driver.post(order);
-        driver.flush();
-        *now = self.clock.now();
-        engine.posted(rail, None, *now);
-        Some(envelope)
     }
 
     /// Feeds the rails without looking at them.

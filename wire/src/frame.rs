@@ -247,25 +247,35 @@ const BYE: u8 = 12;
 impl Eager {
     /// Longest encoding of the header in bytes, data not included.
     pub const MAX_LEN: usize = 32;
+    /// Encoding of the header without a request, for which nobody waits.
+    pub const PLAIN_LEN: usize = 24;
 
     /// Bytes of the header on the wire, data not included.
     #[inline]
     pub fn header_len(&self) -> usize {
-        if self.flags & flags::FIN == 0 { 24 } else { 32 }
+        if self.flags & flags::FIN == 0 { Self::PLAIN_LEN } else { Self::MAX_LEN }
     }
 
     /// Appends the header; the `len` bytes of data must follow.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; Self::MAX_LEN];
+        out.extend_from_slice(&self.encode_plain());
+        if self.flags & flags::FIN != 0 {
+            out.extend_from_slice(&self.request.to_le_bytes());
+        }
+    }
+
+    /// The header without a request; the `len` bytes of data must follow.
+    #[inline]
+    pub fn encode_plain(&self) -> [u8; Self::PLAIN_LEN] {
+        let mut bytes = [0; Self::PLAIN_LEN];
         let at = &mut 0;
         put(&mut bytes, at, &[EAGER, self.flags, 0, 0]);
         put(&mut bytes, at, &self.context.to_le_bytes());
         put(&mut bytes, at, &self.tag.to_le_bytes());
         put(&mut bytes, at, &self.seq.to_le_bytes());
         put(&mut bytes, at, &self.len.to_le_bytes());
-        put(&mut bytes, at, &self.request.to_le_bytes());
-        out.extend_from_slice(&bytes[..self.header_len()]);
+        bytes
     }
 }
 

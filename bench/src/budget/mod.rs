@@ -9,7 +9,7 @@
 mod rail;
 
 use nmad_engine::{
-    Config, Context, Driver, Engine, Hints, Instant, PeerId, RailId, Segments, Source, Tag, TagMatch, pump,
+    Config, Context, Driver, Engine, Hints, Instant, PeerId, Segments, Source, Tag, TagMatch, pump,
 };
 use rail::FreeRail;
 
@@ -93,12 +93,10 @@ impl Host {
             self.engine.send(to.0, to.1, to.2, data, hints);
             return;
         }
-        let room = |rail: RailId| self.rails[rail.index()].room() > 0;
-        let sent = self.engine.send_directly(to, &data, hints, now, room);
-        let (rail, order, _) = sent.expect("nothing waits, and there is one rail");
-        self.rails[rail.index()].post(order);
-        self.rails[rail.index()].flush();
-        self.engine.posted(rail, None, now);
+        let mut clock = || now;
+        let waits = Some((now, &mut clock as &mut dyn FnMut() -> Instant));
+        let sent = pump::send_directly(&mut self.engine, &mut self.rails, to, &data, hints, waits);
+        sent.expect("nothing waits, and there is one rail");
     }
 }
 

@@ -60,6 +60,7 @@ pub const CASES: &[Case] = &[
     reliable("packets of each size arrive whole, in order and intact", packets::sizes),
     reliable("data left in place is put in where it belongs", packets::in_place),
     reliable("thousands of small packets arrive in order and are given back", packets::many),
+    reliable("packets that are passed keep their order with those that are posted", packets::passed),
     reliable("a link takes as many orders as its depth says, at once", packets::depth),
     reliable("chunks land where they belong, piece by piece on both sides", chunks::gather),
     reliable("a large chunk among packets lands whole, in the order of posting", chunks::among_packets),

@@ -81,6 +81,35 @@ pub(super) fn many(world: &mut World) {
     check_given_back(world, all.len());
 }
 
+pub(super) fn passed(world: &mut World) {
+    world.connect();
+    let (longest, to) = (world.limits().packet, world.id(B));
+    let all: Vec<_> = (0..3000u32)
+        .map(|n| (n, Header::LEN + (n as usize * n as usize * 7 % 900).min(longest - Header::LEN)))
+        .collect();
+    let mut posted = 0;
+    for &(number, len) in &all {
+        let mut whole = Memory::zeroed(len);
+        whole.bytes_mut().copy_from_slice(&packet(number, len));
+        // Every second one in three parts, and now and then one that is posted.
+        let middle = Header::LEN + (len - Header::LEN) / 2;
+        let data = match number % 2 {
+            0 => whole.pieces(std::slice::from_ref(&(Header::LEN..len))),
+            _ => whole.pieces(&[Header::LEN..middle, middle..len]),
+        };
+        let head = &whole.bytes()[..Header::LEN];
+        if number % 50 == 7 || !world.rail(A).pass(to, head, &data) {
+            posted += 1;
+            world.post_packet(A, number, len);
+            world.until("room", |w| w.sent(A) == posted);
+        }
+        // What has passed is the sender's again.
+        whole.bytes_mut().fill(0);
+    }
+    world.until("all packets", |w| w.arrived(B) == all.len() && w.sent(A) == posted);
+    world.check_arrived(B, &all);
+}
+
 pub(super) fn depth(world: &mut World) {
     world.connect();
     let limits = world.limits();

@@ -79,11 +79,11 @@ pub struct Part {
 
 impl Part {
     /// As content.
-    pub fn encode(&self) -> [u8; 16] {
-        let mut content = [0; 16];
+    pub fn encode(&self) -> [u8; CONTENT] {
+        let mut content = [0; CONTENT];
         content[..4].copy_from_slice(&self.start.to_le_bytes());
         content[4..8].copy_from_slice(&self.chunk.to_le_bytes());
-        content[8..].copy_from_slice(&self.at.to_le_bytes());
+        content[8..16].copy_from_slice(&self.at.to_le_bytes());
         content
     }
 

@@ -119,8 +119,8 @@ impl Cells for RingOf<'_> {
     }
 
     #[inline]
-    fn put(&self, cell: u64, content: &[u8]) {
-        self.0.put(self.1.cell(cell) + 8, &content[..content.len().min(CONTENT)]);
+    fn put(&self, cell: u64, content: &[u8; CONTENT]) {
+        self.0.put(self.1.cell(cell) + 8, content);
     }
 
     #[inline]

@@ -86,7 +86,7 @@ impl Cells for Two {
         &self.cells[cell as usize].0
     }
 
-    fn put(&self, cell: u64, content: &[u8]) {
+    fn put(&self, cell: u64, content: &[u8; CONTENT]) {
         self.cells[cell as usize].1.write(content);
     }
 

@@ -304,6 +304,18 @@ impl Driver for ShmRail {
     }
 
     #[inline]
+    fn pass(&mut self, to: PeerId, head: &[u8], data: &Segments) -> bool {
+        let Some(link) = self.peers.link_mut(to) else { return false };
+        match link.pass(head, data) {
+            Ok(passed) => passed,
+            Err(_) => {
+                self.lose(to, "broke the protocol: took cells that were not there");
+                false
+            }
+        }
+    }
+
+    #[inline]
     fn flush(&mut self) {
         while let Some(peer) = self.touched.pop() {
             if let Some(link) = self.peers.link_mut(peer) {

@@ -24,7 +24,7 @@ pub trait Cells {
     /// The word of a cell.
     fn word(&self, cell: u64) -> &Self::Word;
     /// Writes content; only the producer calls it, for a cell that the consumer does not read.
-    fn put(&self, cell: u64, content: &[u8]);
+    fn put(&self, cell: u64, content: &[u8; CONTENT]);
     /// Reads content; only the consumer calls it, for a cell that the producer does not write.
     fn get(&self, cell: u64, content: &mut [u8; CONTENT]);
     /// The word in which the consumer tells how many cells it has taken.
@@ -87,8 +87,8 @@ impl Producer {
 
     /// Writes a cell. There must be room.
     #[inline]
-    pub fn push<C: Cells>(&mut self, cells: &C, head: Head, content: &[u8]) {
-        debug_assert!(self.room(cells) > 0 && content.len() <= CONTENT);
+    pub fn push<C: Cells>(&mut self, cells: &C, head: Head, content: &[u8; CONTENT]) {
+        debug_assert!(self.room(cells) > 0);
         let cell = self.next & (cells.count() - 1);
         cells.put(cell, content);
         cells.word(cell).store(head.encode(tag(self.next, cells.count())), Ordering::Release);

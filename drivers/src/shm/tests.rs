@@ -2,7 +2,8 @@
 
 use super::cell::{self, Chunk, Part};
 use super::claim::{self, Round};
-use super::layout::AREA;
+use super::layout::{AREA, CELLS};
+use super::ring::CONTENT;
 use super::{ShmConfig, ShmRail};
 use crate::conformance::memory::Memory;
 use nmad_engine::packet::{Key, LandingId, PeerId};
@@ -49,6 +50,20 @@ fn connected() -> [ShmRail; 2] {
     rails
 }
 
+#[test]
+fn packets_pass_while_the_ring_has_room_and_not_past_one_that_waits() {
+    let mut rails = connected();
+    let nothing = nmad_engine::Segments::empty();
+    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 40], &nothing));
+    assert_eq!(passed, Some(CELLS), "each takes a cell, and the peer reads none");
+    let packet = nmad_engine::Packet { bytes: vec![2; 40], in_place: Vec::new() };
+    rails[0].post(Order::Packet { to: PeerId(1), number: 0, packet });
+    rails[1].poll(&mut |_| ());
+    assert!(!rails[0].pass(PeerId(1), &[3; 40], &nothing), "one that was posted waits");
+    until(&mut rails, |event| matches!(event, Event::Sent { .. }).then_some(()));
+    assert!(rails[0].pass(PeerId(1), &[3; 40], &nothing));
+}
+
 fn lost(event: &Event<'_>) -> Option<String> {
     match event {
         Event::Lost { why, .. } => Some(why.clone()),
@@ -63,7 +78,9 @@ fn after(kind: u8, value: u32, content: &[u8]) -> String {
     let memory = Memory::zeroed(8192);
     let key = rails[0].open(LandingId(7), PeerId(1), memory.segments());
     assert_eq!(key, Key(1), "the first key");
-    rails[1].peers.link_mut(PeerId(0)).expect("a link").push(kind, value, content);
+    let mut whole = [0; CONTENT];
+    whole[..content.len()].copy_from_slice(content);
+    rails[1].peers.link_mut(PeerId(0)).expect("a link").push(kind, value, &whole);
     let why = until(&mut rails, lost);
     assert!(memory.bytes().iter().all(|byte| *byte == 0), "the landing is untouched");
     why

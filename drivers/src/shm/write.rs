@@ -4,6 +4,7 @@ use super::cell;
 use super::layout::AREA;
 use super::link::Link;
 use super::ring::{CONTENT, Cells, Head};
+use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::Order;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,23 @@ impl Link {
         }
         self.queue.push_back(order);
         self.write(sent)
+    }
+
+    /// Takes a packet straight into the ring, if nothing waits before it; false: it does not go there now.
+    #[inline]
+    pub fn pass(&mut self, head: &[u8], data: &Segments) -> Result<bool, Impossible> {
+        if !self.queue.is_empty() || !self.pushing.is_empty() {
+            return Ok(false);
+        }
+        let len = head.len() + data.len() as usize;
+        let passed = self.put(len, |part| {
+            part(head);
+            data.slices().for_each(part);
+        })?;
+        if passed {
+            self.wake();
+        }
+        Ok(passed)
     }
 
     /// Gives the ring what it takes of what is queued.
@@ -61,22 +79,39 @@ impl Link {
     /// A packet, whole; false: there is no room.
     #[inline]
     fn put_packet(&mut self, packet: &Packet) -> Result<bool, Impossible> {
-        let len = packet.len();
+        self.put(packet.len(), |part| packet.parts(part))
+    }
+
+    /// `len` bytes in parts as a packet: a short one in a cell, others in a range of the area that the cell
+    /// names.
+    #[inline]
+    fn put<'a>(
+        &mut self,
+        len: usize,
+        parts: impl FnOnce(&mut dyn FnMut(&'a [u8])),
+    ) -> Result<bool, Impossible> {
         if !self.has_room()? {
             return Ok(false);
         }
-        if len <= CONTENT && packet.in_place.is_empty() {
-            self.push(cell::PACKET, len as u32, &packet.bytes);
+        let mut content = [0; CONTENT];
+        if len <= CONTENT {
+            let mut at = 0;
+            parts(&mut |part| {
+                content[at..at + part.len()].copy_from_slice(part);
+                at += part.len();
+            });
+            self.push(cell::PACKET, len as u32, &content);
             return Ok(true);
         }
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let mut at = self.shared.end.area(start);
         let segment = &self.shared.segment;
-        packet.parts(|part| {
+        parts(&mut |part| {
             segment.put(at, part);
             at += part.len();
         });
-        self.push(cell::FAR_PACKET, len as u32, &start.to_le_bytes());
+        content[..4].copy_from_slice(&start.to_le_bytes());
+        self.push(cell::FAR_PACKET, len as u32, &content);
         Ok(true)
     }
 
@@ -96,7 +131,7 @@ impl Link {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, kind: u8, value: u32, content: &[u8]) {
+    pub(super) fn push(&mut self, kind: u8, value: u32, content: &[u8; CONTENT]) {
         let head = Head { kind, value, taken: self.consumer.taken() };
         self.producer.push(&self.shared.ours(), head, content);
         self.consumer.told();

@@ -255,6 +255,12 @@ impl Peer {
         has_enough(link) && self.window.is_empty() && self.revises()
     }
 
+    /// Whether a message would be alone, and would not be needed for a promise.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.has_nothing() && self.promises.is_empty()
+    }
+
     /// Whether no rail would get anything.
     pub(super) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()

@@ -33,13 +33,18 @@ impl Credit {
         Credit { limit: INITIAL, spent: 0, told: INITIAL, received: 0, consumed: 0, budget }
     }
 
+    /// Whether there is enough for an eager message.
+    #[inline]
+    pub(crate) fn has(&self, len: u64) -> bool {
+        self.spent + charge(len) <= self.limit
+    }
+
     /// Spends for an eager message; false: not enough, use rendezvous.
     #[inline]
     pub(crate) fn spend(&mut self, len: u64) -> bool {
-        let after = self.spent + charge(len);
-        let enough = after <= self.limit;
+        let enough = self.has(len);
         if enough {
-            self.spent = after;
+            self.spent += charge(len);
         }
         enough
     }
@@ -77,16 +82,25 @@ impl Credit {
         self.told.saturating_sub(self.received) < self.budget.max(INITIAL) / 2
     }
 
-    /// The new limit, when it is worth telling: enough was consumed since the last time, or the budget is
-    /// larger than what peers assume initially.
+    /// Whether a new limit is worth telling: enough was consumed since the last time, or the budget is larger
+    /// than what peers assume initially.
+    #[inline]
+    pub(crate) fn owes_limit(&self) -> bool {
+        self.limit_now().saturating_sub(self.told) >= INITIAL / 2
+    }
+
+    /// The new limit, when it is worth telling.
     #[inline]
     pub(crate) fn next_limit(&mut self) -> Option<u64> {
-        let limit = self.consumed.saturating_add(self.budget.max(INITIAL));
-        if limit.saturating_sub(self.told) < INITIAL / 2 {
+        if !self.owes_limit() {
             return None;
         }
-        self.told = limit;
-        Some(limit)
+        self.told = self.limit_now();
+        Some(self.told)
+    }
+
+    fn limit_now(&self) -> u64 {
+        self.consumed.saturating_add(self.budget.max(INITIAL))
     }
 }
 

@@ -168,6 +168,13 @@ pub trait Driver: Send {
     }
     /// Orders that it takes now; zero: busy.
     fn room(&self) -> usize;
+    /// Takes a packet at once, if that costs no more than a copy: `head` and then `data` are all of it, and
+    /// both are free when this returns. It goes behind what was posted before, needs no [`Driver::flush`],
+    /// and is not reported as sent. False: nothing was done, and it is to be posted instead.
+    fn pass(&mut self, to: PeerId, head: &[u8], data: &Segments) -> bool {
+        let _ = (to, head, data);
+        false
+    }
     /// Takes an order. What it costs may be put off until [`Driver::flush`].
     fn post(&mut self, order: Order);
     /// Everything posted so far shall leave; called once after a series of posts.

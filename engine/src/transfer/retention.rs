@@ -104,6 +104,13 @@ impl Retention {
         self.entries.len()
     }
 
+    /// Numbers a packet of which nothing is kept. There must be no entry: their numbers follow each other.
+    #[inline]
+    pub(crate) fn skip(&mut self) {
+        debug_assert!(self.entries.is_empty());
+        self.next = self.next.wrapping_add(1);
+    }
+
     /// Numbers an order that goes to the rail now.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {

@@ -191,9 +191,13 @@ impl Pair {
         data: &'static [u8],
         hints: Hints,
     ) -> RequestId {
-        // SAFETY: static memory, only read.
-        let data = unsafe { Segments::from_raw(data.as_ptr().cast_mut(), data.len()) };
-        self.hosts[from].engine.send(PeerId(1 - from as u32), Context(context), Tag(tag), data, hints)
+        self.hosts[from].engine.send(
+            PeerId(1 - from as u32),
+            Context(context),
+            Tag(tag),
+            segments(data),
+            hints,
+        )
     }
 
     /// Receives into leaked memory, so that tests need no lifetimes.
@@ -214,6 +218,12 @@ impl Pair {
     pub fn result(&self, at: usize, request: RequestId) -> Option<Result<Envelope, Error>> {
         self.hosts[at].done.get(&request).copied()
     }
+}
+
+/// Data to send.
+pub fn segments(data: &'static [u8]) -> Segments {
+    // SAFETY: static memory, only read.
+    unsafe { Segments::from_raw(data.as_ptr().cast_mut(), data.len()) }
 }
 
 pub fn bytes(memory: *const [u8]) -> &'static [u8] {

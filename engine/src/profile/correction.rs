@@ -17,16 +17,18 @@
 
 use crate::clock::{Duration, Instant};
 
-/// Transfers are counted together until they should have taken this long: an acknowledgement that comes late
-/// makes one transfer seem slow and the next one fast.
+/// Transfers are counted together until they have or should have taken this long: an acknowledgement that
+/// comes late makes one transfer seem slow and the next one fast.
 const TOGETHER_NS: u64 = 2_000_000;
 /// Ratios of which most must agree.
 const RATIOS: usize = 5;
 /// Observations of which the error is published.
 const ERRORS: usize = 64;
 /// An observation moves the load by at most this factor.
-const STEP: f64 = 1.15;
-const LOAD_MAX: f64 = 32.0;
+const STEP: f64 = 1.4;
+/// Where another flow keeps the queue of a rail full, a few bytes take as long as many, and only a load of some
+/// hundreds says that the rail is of no use.
+const LOAD_MAX: f64 = 1024.0;
 /// Loads so close to one count as one: what is so little is noise, and moves shares for nothing.
 const QUIET: core::ops::Range<f64> = 0.9..1.1;
 /// Half of what a load is off its profile is forgiven after this long without an observation.
@@ -76,7 +78,7 @@ impl Correction {
         self.last = now;
         self.together.0 += observed_ns;
         self.together.1 += expected_ns;
-        if self.together.1 < TOGETHER_NS {
+        if self.together.0.max(self.together.1) < TOGETHER_NS {
             return load;
         }
         let (observed_ns, expected_ns) = core::mem::take(&mut self.together);

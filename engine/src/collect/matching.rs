@@ -57,6 +57,22 @@ pub(crate) struct Unexpected {
     neighbours: [Neighbours; 4],
 }
 
+impl Unexpected {
+    /// Whether all of it is here; `here` says it of a large message and its landing.
+    pub(crate) fn is_here(&self, here: impl Fn(&Envelope, LandingId) -> bool) -> bool {
+        match self.body {
+            Arrived::Rts { body: Comes::Stored(landing), .. } => here(&self.envelope, landing),
+            Arrived::Rts { .. } => false,
+            Arrived::Inline(..) | Arrived::Stored(_) => true,
+        }
+    }
+
+    /// Whether it lies in this landing of our own.
+    pub(crate) fn lies_in(&self, stored: LandingId) -> bool {
+        matches!(self.body, Arrived::Rts { body: Comes::Stored(landing), .. } if landing == stored)
+    }
+}
+
 impl Listed<4> for Unexpected {
     #[inline]
     fn key(&self, class: usize) -> ListKey {
@@ -125,13 +141,8 @@ impl Matching {
     /// landing whether all of it is here.
     pub(crate) fn forget_requests(&mut self, peer: PeerId, here: impl Fn(&Envelope, LandingId) -> bool) {
         let of_peer = || self.unexpected.iter().filter(|(_, m)| m.envelope.peer == peer);
-        let is_here = |m: &Unexpected| match m.body {
-            Arrived::Rts { body: Comes::Stored(landing), .. } => here(&m.envelope, landing),
-            Arrived::Rts { .. } => false,
-            Arrived::Inline(..) | Arrived::Stored(_) => true,
-        };
         let announced: Vec<Envelope> =
-            of_peer().filter(|(_, m)| !is_here(m)).map(|(_, m)| m.envelope).collect();
+            of_peer().filter(|(_, m)| !m.is_here(&here)).map(|(_, m)| m.envelope).collect();
         let follows = |e: &Envelope| {
             announced
                 .iter()
@@ -145,9 +156,7 @@ impl Matching {
 
     /// Whether a message waits that lies in this landing of our own.
     pub(crate) fn keeps(&self, stored: LandingId) -> bool {
-        let lies_there =
-            |m: &Unexpected| matches!(m.body, Arrived::Rts { body: Comes::Stored(l), .. } if l == stored);
-        self.unexpected.iter().any(|(_, message)| lies_there(message))
+        self.unexpected.iter().any(|(_, message)| message.lies_in(stored))
     }
 
     pub(crate) fn unexpected_count(&self) -> usize {

@@ -6,12 +6,14 @@ use super::dispatch::frames_of;
 use super::peer::Standing;
 use super::rendezvous::NO_KEY;
 use super::{Engine, Notice};
-use crate::collect::request::{Error, Request, Source};
+use crate::collect::request::{Envelope, Error, Request, Source};
 use crate::collect::window::Entry;
 use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::schedule::body::Body;
 use crate::schedule::builder::Built;
+use crate::slab::Slab;
 use crate::transfer::driver::Order;
+use crate::transfer::landing::Landing;
 use crate::transfer::link::State;
 use crate::transfer::retention::{Cargo, ChunkCargo, InFlight};
 use alloc::format;
@@ -232,11 +234,8 @@ impl Engine {
         }
         // What only announced itself cannot come any more; what is here stays deliverable.
         let landings = &self.landings;
-        self.matching.forget_requests(id, |message, stored| {
-            landings
-                .get(stored.0)
-                .is_some_and(|landing| landing.is_full() && landing.into.len() == message.len)
-        });
+        self.matching.forget_requests(id, |message, stored| is_here(landings, message, stored));
+        self.forget_claims(id);
         for request in self.requests_of(id) {
             self.end_with_peer(request, id);
         }
@@ -272,4 +271,9 @@ impl Engine {
         }
         self.fail_request(request, Error::PeerLost(id));
     }
+}
+
+/// Whether all of a message has arrived in a landing of our own.
+pub(super) fn is_here(landings: &Slab<Landing>, message: &Envelope, stored: LandingId) -> bool {
+    landings.get(stored.0).is_some_and(|landing| landing.is_full() && landing.into.len() == message.len)
 }

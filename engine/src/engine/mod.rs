@@ -1,13 +1,15 @@
 //! Where the three layers meet, and the only place where they do.
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
-//! `submit` (application to window), `direct` (past an empty window), `dispatch` (window to rail), `chunks`
-//! (bodies to rails), `arrive` (rail to application), `rendezvous` (large messages both ways), `push` (their
-//! beginnings that do not wait), `failure` (links and peers that are gone), `peer` (what the layers keep for
-//! one peer), `forecast` (what profiles say for it), `receipt` (how messages went).
+//! `submit` (application to window), `direct` (past an empty window), `claim` (found now, received later),
+//! `dispatch` (window to rail), `chunks` (bodies to rails), `arrive` (rail to application), `rendezvous`
+//! (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and peers that
+//! are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `receipt`
+//! (how messages went).
 
 mod arrive;
 mod chunks;
+mod claim;
 mod direct;
 mod dispatch;
 mod failure;
@@ -35,6 +37,8 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+pub use claim::Claim;
+use claim::Claimed;
 use forecast::Fixed;
 use peer::{Peer, Standing};
 use receipt::Receipts;
@@ -136,6 +140,7 @@ pub struct Engine {
     // collect
     requests: Slab<Request>,
     matching: Matching,
+    claimed: Claimed,
     messages: Slab<Unpacked>,
     /// Requests that have ended, in that order.
     ended: VecDeque<RequestId>,
@@ -170,6 +175,7 @@ impl Engine {
             config,
             requests: Slab::default(),
             matching: Matching::default(),
+            claimed: Claimed::default(),
             messages: Slab::default(),
             ended: VecDeque::new(),
             untold: 0,

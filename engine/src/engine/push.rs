@@ -147,7 +147,7 @@ impl Engine {
         let stored = self.landings.iter().filter(|(_, landing)| of_peer(landing));
         let stored: alloc::vec::Vec<_> = stored.map(|(name, _)| LandingId(name)).collect();
         for id in stored {
-            if !self.matching.keeps(id) {
+            if !self.matching.keeps(id) && !self.claims(id) {
                 self.close_landing(id);
             }
         }

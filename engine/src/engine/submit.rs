@@ -157,7 +157,7 @@ impl Engine {
         self.consider_promise(request);
     }
 
-    fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
+    pub(super) fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
         let Unexpected { envelope, body, request: theirs, .. } = unexpected;
         match &body {
             Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(*len)], theirs),

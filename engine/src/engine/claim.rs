@@ -1,0 +1,67 @@
+//! Messages that are found now and received later, by whoever found them and nobody else (MPI's matching
+//! probe).
+
+use super::Engine;
+use super::failure::is_here;
+use crate::collect::matching::Unexpected;
+use crate::collect::request::{Context, Envelope, Error, Recv, Request, Source, TagMatch};
+use crate::memory::Segments;
+use crate::packet::{LandingId, PeerId, RequestId};
+use crate::slab::Slab;
+use alloc::vec::Vec;
+
+/// What was claimed and is not received yet.
+pub(super) type Claimed = Slab<Unexpected>;
+
+/// A message that was claimed: no receive gets it but [`Engine::recv_claimed`], once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    name: u64,
+    /// What is known about the message.
+    pub envelope: Envelope,
+}
+
+impl Engine {
+    /// Claims the message that a receive with these names would get now. A claim that is never received
+    /// keeps its message, and the credit that it took, as long as the engine.
+    pub fn claim(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<Claim> {
+        let place = self.matching.peek(from, context, tag)?;
+        let envelope = self.matching.unexpected(place)?.envelope;
+        let name = self.claimed.insert(self.matching.take(place)?);
+        Some(Claim { name, envelope })
+    }
+
+    /// Receives a message that was claimed. It ends as [`Engine::recv`] does; with [`Error::PeerLost`] too
+    /// if the claim was received before.
+    pub fn recv_claimed(&mut self, claim: Claim, into: Segments) -> RequestId {
+        let Envelope { peer, context, tag, .. } = claim.envelope;
+        let request = RequestId(self.requests.insert(Request::Recv(Recv {
+            into,
+            from: Source::Peer(peer),
+            context,
+            tag: TagMatch::Exact(tag),
+            posted: None,
+            landing: None,
+            withdrawn: false,
+            message: None,
+        })));
+        match self.claimed.remove(claim.name) {
+            Some(message) => self.deliver_unexpected(request, message),
+            None => self.fail_request(request, Error::PeerLost(peer)),
+        }
+        request
+    }
+
+    /// Whether a claimed message lies in this landing of our own.
+    pub(super) fn claims(&self, stored: LandingId) -> bool {
+        self.claimed.iter().any(|(_, message)| message.lies_in(stored))
+    }
+
+    /// The peer is gone: what it had only announced will not come.
+    pub(super) fn forget_claims(&mut self, peer: PeerId) {
+        let here = |message: &Envelope, stored| is_here(&self.landings, message, stored);
+        let lost = |message: &Unexpected| message.envelope.peer == peer && !message.is_here(here);
+        let lost: Vec<u64> = self.claimed.iter().filter(|(_, m)| lost(m)).map(|(name, _)| name).collect();
+        lost.into_iter().for_each(|name| self.claimed.discard(name));
+    }
+}

@@ -9,14 +9,19 @@
 mod bounded;
 mod burst;
 pub mod clock;
+mod drive;
 pub mod idle;
 mod node;
+mod pause;
 mod receipts;
+mod several;
 mod tick;
 mod watch;
 
 pub use bounded::UnknownRequest;
+pub use drive::Step;
 pub use idle::Idle;
 pub use node::{Node, Outcome, Tell};
+pub use pause::Patience;
 pub use receipts::OnReceipt;
 pub use watch::Armed;

@@ -35,16 +35,16 @@ const ENDLESS: &str = "it waits until there is one";
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
     ticker: Ticker,
-    idle: Idle,
+    pub(crate) idle: Idle,
 }
 
 /// What the application's threads and the ticking one share.
 pub(crate) struct Shared {
     core: Mutex<Core>,
-    clock: Clock,
+    pub(crate) clock: Clock,
     /// Threads that sleep outside of the lock, and what wakes them.
-    sleepers: AtomicUsize,
-    alarm: OwnedFd,
+    pub(crate) sleepers: AtomicUsize,
+    pub(crate) alarm: OwnedFd,
 }
 
 pub(crate) struct Core {
@@ -52,7 +52,7 @@ pub(crate) struct Core {
     pub(crate) rails: Vec<Box<dyn Driver>>,
     tell: Tell,
     /// The time, as of one of the last turns.
-    now: Instant,
+    pub(crate) now: Instant,
     turns: u32,
     bursts: Bursts,
     /// For an application with a loop of its own; none until it asks.
@@ -88,12 +88,16 @@ impl Node {
     /// Submits something; an idle rail takes it at once, a busy one later.
     #[inline]
     pub fn submit<R>(&self, submission: impl FnOnce(&mut Engine) -> R) -> R {
-        self.submit_to(self.shared.lock(), submission)
+        self.submit_to(self.shared.lock(), |_, core| submission(&mut core.engine))
     }
 
     #[inline]
-    fn submit_to<R>(&self, mut core: MutexGuard<'_, Core>, submission: impl FnOnce(&mut Engine) -> R) -> R {
-        let answer = submission(&mut core.engine);
+    pub(crate) fn submit_to<R>(
+        &self,
+        mut core: MutexGuard<'_, Core>,
+        submission: impl FnOnce(&Shared, &mut Core) -> R,
+    ) -> R {
+        let answer = submission(&self.shared, &mut core);
         self.shared.push_or_hold(&mut core);
         if core.engine.pending() > 0 {
             self.ticker.wake();
@@ -171,7 +175,7 @@ impl Node {
             return request;
         }
         let (peer, context, tag) = to;
-        self.submit_to(core, |engine| engine.send(peer, context, tag, data, hints))
+        self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data, hints))
     }
 
     /// Submits a request and waits for it, without letting go of the lock in between.
@@ -189,40 +193,6 @@ impl Node {
         let ended = core.engine.take(request);
         drop(core);
         ended.unwrap_or_else(|| self.wait(request))
-    }
-
-    /// Waits until one of the requests ends: its place in the list, and how. None for an empty list.
-    pub fn wait_any(&self, requests: &[RequestId]) -> Option<(usize, Outcome)> {
-        if requests.is_empty() {
-            return None;
-        }
-        self.wait_until(None, |core| {
-            let index = requests.iter().position(|&request| core.has_ended(request))?;
-            Some((index, core.engine.take(requests[index])?))
-        })
-    }
-
-    /// One of the requests that has ended, if any has; turns the pump if none has.
-    pub fn test_any(&self, requests: &[RequestId]) -> Option<(usize, Outcome)> {
-        let mut core = self.shared.lock();
-        self.shared.waits(&mut core);
-        if !requests.iter().any(|&request| core.has_ended(request)) {
-            self.shared.turn(&mut core, true);
-        }
-        let index = requests.iter().position(|&request| core.has_ended(request))?;
-        let outcome = core.engine.take(requests[index])?;
-        Some((index, outcome))
-    }
-
-    /// Whether all of the requests have ended; their results stay. Turns the pump if not.
-    pub fn test_all(&self, requests: &[RequestId]) -> bool {
-        let mut core = self.shared.lock();
-        let all = |core: &Core| requests.iter().all(|&request| core.has_ended(request));
-        self.shared.waits(&mut core);
-        all(&core) || {
-            self.shared.turn(&mut core, true);
-            all(&core)
-        }
     }
 
     /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says. None: it did not
@@ -305,9 +275,9 @@ impl Shared {
         }
     }
 
-    /// Feeds the rails without looking at them.
+    /// Feeds the rails without looking at them; true: requests have ended.
     #[inline]
-    fn push(&self, core: &mut Core, urgent: bool) {
+    pub(crate) fn push(&self, core: &mut Core, urgent: bool) -> bool {
         let Core { engine, rails, now, .. } = core;
         let found_at = *now;
         let mut clock = || {
@@ -319,7 +289,7 @@ impl Shared {
         if !fed && engine.is_stuck(*now) {
             pump::turn(engine, rails, found_at, &mut || self.clock.now(), urgent);
         }
-        self.collect(core);
+        self.collect(core)
     }
 
     /// One turn of the pump.
@@ -345,8 +315,9 @@ impl Shared {
         happened
     }
 
+    /// Takes note of what has ended; true: something has.
     #[inline]
-    pub(crate) fn collect(&self, core: &mut Core) {
+    pub(crate) fn collect(&self, core: &mut Core) -> bool {
         let mut ended = false;
         while core.engine.next_ended().is_some() {
             ended = true;
@@ -354,8 +325,8 @@ impl Shared {
         while let Some(notice) = core.engine.next_notice() {
             (core.tell)(&notice);
         }
-        if ended && self.sleepers.load(Ordering::Relaxed) > 0 {
-            let _ = rustix::io::write(&self.alarm, &1u64.to_ne_bytes());
+        if ended {
+            self.rouse();
         }
         if ended && let Some(watch) = &mut core.watch {
             watch.ended();
@@ -363,12 +334,17 @@ impl Shared {
         if ended && core.on_receipt.is_some() {
             core.tell_receipts();
         }
+        ended
     }
 
     /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
     /// engine's next deadline, or the time `until`.
     #[cold]
-    fn sleep<'a>(&'a self, core: MutexGuard<'a, Core>, until: Option<Instant>) -> MutexGuard<'a, Core> {
+    pub(crate) fn sleep<'a>(
+        &'a self,
+        core: MutexGuard<'a, Core>,
+        until: Option<Instant>,
+    ) -> MutexGuard<'a, Core> {
         let (descriptors, mut bound) = core.prepare_sleep();
         if let Some(until) = until {
             bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
@@ -387,7 +363,7 @@ impl Shared {
 
 impl Core {
     #[inline]
-    fn has_ended(&self, request: RequestId) -> bool {
+    pub(crate) fn has_ended(&self, request: RequestId) -> bool {
         self.engine.has_ended(request) == Some(true)
     }
 

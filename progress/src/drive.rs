@@ -1,0 +1,85 @@
+//! Work in several steps, each when the messages of the one before have come, without letting go of the
+//! lock in between: what a collective of small messages is made of.
+
+use crate::node::{Core, Node, Outcome, Shared};
+use nmad_engine::{Context, Engine, Envelope, Hints, PeerId, RequestId, Segments, Tag, pump};
+
+/// What a step works with while it holds the node.
+pub struct Step<'a> {
+    shared: &'a Shared,
+    core: &'a mut Core,
+    has_submitted: bool,
+}
+
+impl<'a> Step<'a> {
+    fn new(shared: &'a Shared, core: &'a mut Core) -> Self {
+        Step { shared, core, has_submitted: false }
+    }
+
+    /// The engine, to submit to.
+    #[inline]
+    pub fn engine(&mut self) -> &mut Engine {
+        self.has_submitted = true;
+        &mut self.core.engine
+    }
+
+    /// How a request ended, if it has. A result is given once.
+    #[inline]
+    pub fn take(&mut self, request: RequestId) -> Option<Outcome> {
+        self.core.engine.take(request)
+    }
+
+    /// Sends a message past the window if an idle rail takes it at once and nothing is before it: then its
+    /// memory may be reused already. None: submit it instead.
+    #[inline]
+    pub fn send_directly(
+        &mut self,
+        to: (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+    ) -> Option<Envelope> {
+        let Core { engine, rails, now, .. } = &mut *self.core;
+        let found_at = *now;
+        let mut clock = || {
+            *now = self.shared.clock.now();
+            *now
+        };
+        pump::send_directly(engine, rails, to, data, hints, Some((found_at, &mut clock)))
+    }
+}
+
+impl Node {
+    /// Takes one step; what it submits leaves when a rail is idle.
+    #[inline]
+    pub fn step<R>(&self, step: impl FnOnce(&mut Step<'_>) -> R) -> R {
+        self.submit_to(self.shared.lock(), |shared, core| step(&mut Step::new(shared, core)))
+    }
+
+    /// Takes steps until one of them answers, as somebody who waits: what a step submits leaves at once,
+    /// and the pump is turned between two of them. None: `interrupted`, which is asked after each step.
+    #[inline]
+    pub fn drive<R>(
+        &self,
+        mut step: impl FnMut(&mut Step<'_>) -> Option<R>,
+        interrupted: impl Fn() -> bool,
+    ) -> Option<R> {
+        let shared = &*self.shared;
+        let ended = self.wait_until(None, |core| {
+            loop {
+                let mut now = Step::new(shared, core);
+                let answer = step(&mut now);
+                let has_submitted = now.has_submitted;
+                // Also what the last step has submitted leaves at once.
+                let ended = has_submitted && shared.push(core, true);
+                match answer {
+                    Some(answer) => return Some(Some(answer)),
+                    None if interrupted() => return Some(None),
+                    // What was posted may have ended by that: the next step need not wait for a turn.
+                    None if ended => {}
+                    None => return None,
+                }
+            }
+        });
+        ended.flatten()
+    }
+}

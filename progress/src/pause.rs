@@ -1,0 +1,79 @@
+//! Waiting for what the node does not know: several things at once, or work of the caller's own that goes on
+//! when messages have arrived.
+
+use crate::idle::Stage;
+use crate::node::{Node, Outcome, Shared};
+use nmad_engine::{Duration, Engine, Instant, RequestId};
+use std::sync::atomic::Ordering;
+
+/// Nobody sleeps longer than this while the node does not know for what: who was not asleep yet when
+/// [`Node::rouse`] was called is late by no more.
+const NAP_MAX: Duration = Duration::from_ms(2);
+
+/// How long a thread has waited without anything happening; one for each wait.
+#[derive(Debug, Default)]
+pub struct Patience {
+    active: Option<Instant>,
+}
+
+impl Node {
+    /// How the request ended, if it has; does not turn the pump. A result is given once.
+    #[inline]
+    pub fn take(&self, request: RequestId) -> Option<Outcome> {
+        self.shared.lock().engine.take(request)
+    }
+
+    /// Waits until the request ends, unless `interrupted`, which is asked before each turn of the pump.
+    #[inline]
+    pub fn wait_unless(&self, request: RequestId, interrupted: impl Fn() -> bool) -> Option<Outcome> {
+        let ended = self.wait_until(None, |core| match core.engine.take(request) {
+            Some(outcome) => Some(Some(outcome)),
+            None => interrupted().then_some(None),
+        });
+        ended.flatten()
+    }
+
+    /// Turns the pump once, as somebody who waits; if nothing has happened for long, gives the core to others
+    /// or sleeps as [`crate::Idle`] says, until a request ends or [`Node::rouse`] is called.
+    pub fn pause(&self, patience: &mut Patience) {
+        let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
+        let happened = self.shared.turn(&mut core, true);
+        let active = patience.active.get_or_insert(core.now);
+        if happened {
+            *active = core.now;
+            return;
+        }
+        match self.idle.stage(core.now.since(*active)) {
+            Stage::Spin => {}
+            Stage::Yield => {
+                drop(core);
+                std::thread::yield_now();
+            }
+            Stage::Block => {
+                let until = core.now + NAP_MAX;
+                drop(self.shared.sleep(core, Some(until)));
+            }
+        }
+    }
+
+    /// Turns the pump until `look` answers.
+    pub fn wait_look<R>(&self, mut look: impl FnMut(&mut Engine) -> Option<R>) -> R {
+        let answer = self.wait_until(None, |core| look(&mut core.engine));
+        answer.expect("it waits until there is one")
+    }
+
+    /// Wakes the threads that sleep: something has happened that the node does not know.
+    pub fn rouse(&self) {
+        self.shared.rouse();
+    }
+}
+
+impl Shared {
+    #[inline]
+    pub(crate) fn rouse(&self) {
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            let _ = rustix::io::write(&self.alarm, &1u64.to_ne_bytes());
+        }
+    }
+}

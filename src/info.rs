@@ -33,3 +33,10 @@ pub struct RailInfo {
     /// What it has carried so far.
     pub counters: RailCounters,
 }
+
+impl crate::Session {
+    /// The node of each rank, as the launcher says it: equal numbers share memory.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+}

@@ -27,6 +27,7 @@ pub struct Session {
     node: Node,
     rank: u32,
     size: u32,
+    pub(crate) nodes: Vec<u32>,
     /// Taken when the session closes.
     job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
@@ -110,9 +111,9 @@ impl Session {
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
         let node = Node::new(engine, drivers, patience(job), tell).map_err(no_thread)?;
-        let (rank, size) = (job.rank(), job.size());
+        let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
-        Ok(Session { node, rank, size, job, rails, profiles, trace })
+        Ok(Session { node, rank, size, nodes, job, rails, profiles, trace })
     }
 
     /// Gives the engine the profiles of its rails; has measured first what any rank lacks.

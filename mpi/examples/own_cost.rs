@@ -1,0 +1,141 @@
+//! What MAD-MPI costs over the native interface: instructions of a pair of messages through both, of a
+//! process to itself, counted by callgrind.
+//!
+//!     cargo run --release -p nmad-mpi --example own_cost
+//!
+//! 100 ns, the budget, are 300 instructions or more on the machines of today. Exit code 1 if it is exceeded,
+//! 3 if valgrind is missing.
+
+use newmadeleine::engine::{Context, Hints, PeerId, Source, Tag, TagMatch};
+use newmadeleine::{Segments, Session};
+use nmad_mpi::{Comm, Status, Type, api};
+use std::process::{Command, ExitCode};
+
+/// Instructions of MAD-MPI's own for a send and a receive.
+const BUDGET: i64 = 300;
+/// Pairs of the two runs; the difference is free of what happens once.
+const FEW: u64 = 1_000;
+const MANY: u64 = 5_000;
+/// MPI_BYTE
+const BYTE: Type = Type::BYTE;
+
+/// A way to exchange so many pairs, by its name on the command line.
+type Way = (&'static str, fn(u64));
+
+const WAYS: [Way; 4] =
+    [("native-blocking", native_blocking), ("mpi-blocking", mpi_blocking), ("native", native), ("mpi", mpi)];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, way, count] = arguments.as_slice()
+        && let (Some((_, run)), Ok(count)) = (WAYS.iter().find(|(name, _)| name == way), count.parse())
+    {
+        run(count);
+        return ExitCode::SUCCESS;
+    }
+    let mut exceeded = false;
+    for pair in WAYS.as_chunks::<2>().0 {
+        let [Some(native), Some(mpi)] = pair.map(|(way, _)| each(way)) else {
+            eprintln!("valgrind is missing or did not run: install it to count instructions");
+            return ExitCode::from(3);
+        };
+        let own = mpi - native;
+        exceeded |= own > BUDGET;
+        println!("{}: {native} instructions a pair, {}: {mpi}; {own} of its own", pair[0].0, pair[1].0);
+    }
+    ExitCode::from(u8::from(exceeded))
+}
+
+/// Instructions of a pair.
+fn each(way: &str) -> Option<i64> {
+    let [few, many] = [FEW, MANY].map(|count| instructions(way, count));
+    Some((many? - few?) / (MANY - FEW) as i64)
+}
+
+/// Instructions of the pairs alone, as callgrind counts them: a thread that ticks does not disturb.
+fn instructions(way: &str, count: u64) -> Option<i64> {
+    let ran = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=measured_*"])
+        .arg(std::env::current_exe().ok()?)
+        .args([way, &count.to_string()])
+        .env("NMAD_SAMPLE", "off")
+        .output()
+        .ok()?;
+    let log = String::from_utf8_lossy(&ran.stderr).into_owned();
+    log.lines().find(|line| line.contains("Collected"))?.rsplit(' ').next()?.trim().parse().ok()
+}
+
+fn native_blocking(count: u64) {
+    let session = Session::open().expect("a job of one process");
+    let (mut out, mut into) = ([7u8; 8], [0u8; 8]);
+    (0..count).for_each(|_| measured_native_blocking(&session, &mut out, &mut into));
+    session.close().expect("nobody else is there");
+}
+
+fn native(count: u64) {
+    let session = Session::open().expect("a job of one process");
+    let (mut out, mut into) = ([7u8; 8], [0u8; 8]);
+    (0..count).for_each(|_| measured_native(&session, &mut out, &mut into));
+    session.close().expect("nobody else is there");
+}
+
+fn mpi_blocking(count: u64) {
+    api::init().expect("a job of one process");
+    let (out, mut into) = ([7u8; 8], [0u8; 8]);
+    (0..count).for_each(|_| measured_mpi_blocking(&out, &mut into));
+    api::finalize().expect("nobody else is there");
+}
+
+fn mpi(count: u64) {
+    api::init().expect("a job of one process");
+    let (out, mut into) = ([7u8; 8], [0u8; 8]);
+    (0..count).for_each(|_| measured_mpi(&out, &mut into));
+    api::finalize().expect("nobody else is there");
+}
+
+#[allow(unsafe_code)]
+fn lend(memory: &mut [u8]) -> Segments {
+    // SAFETY: the requests end before the caller's borrow does.
+    unsafe { Segments::from_raw(memory.as_mut_ptr(), memory.len()) }
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_native_blocking(session: &Session, out: &mut [u8], into: &mut [u8]) {
+    let (node, to) = (session.node(), (PeerId(0), Context(2), Tag(1)));
+    node.send(to, lend(out), Hints::default()).expect("it is sent");
+    let from = (Source::Peer(PeerId(0)), TagMatch::Exact(Tag(1)));
+    node.call(|engine| engine.recv(from.0, Context(2), from.1, lend(into))).expect("it is there");
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_native(session: &Session, out: &mut [u8], into: &mut [u8]) {
+    let node = session.node();
+    let from = (Source::Peer(PeerId(0)), TagMatch::Exact(Tag(1)));
+    let receive = node.submit(|engine| engine.recv(from.0, Context(2), from.1, lend(into)));
+    let send = node.submit(|e| e.send(PeerId(0), Context(2), Tag(1), lend(out), Hints::default()));
+    node.wait(receive).expect("it is there");
+    node.wait(send).expect("it is sent");
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_mpi_blocking(out: &[u8], into: &mut [u8]) {
+    let mut status = Status::EMPTY;
+    api::send(out.as_ptr().cast(), 8, BYTE, 0, 1, Comm::WORLD).expect("it is sent");
+    let into = into.as_mut_ptr().cast();
+    api::recv(into, 8, BYTE, 0, 1, Comm::WORLD, Some(&mut status)).expect("it is there");
+    assert_eq!(status.count_bytes, 8);
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_mpi(out: &[u8], into: &mut [u8]) {
+    let mut status = Status::EMPTY;
+    let mut receive = api::irecv(into.as_mut_ptr().cast(), 8, BYTE, 0, 1, Comm::WORLD).expect("it is posted");
+    let mut send = api::isend(out.as_ptr().cast(), 8, BYTE, 0, 1, Comm::WORLD).expect("it is submitted");
+    api::wait(&mut receive, Some(&mut status)).expect("it is there");
+    api::wait(&mut send, None).expect("it is sent");
+    assert_eq!(status.count_bytes, 8);
+}

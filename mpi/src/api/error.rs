@@ -1,0 +1,123 @@
+//! Errors: handlers, classes, codes and texts.
+
+use crate::codes;
+use crate::comm::lookup;
+use crate::errhandler;
+pub use crate::errhandler::{Callback, Code};
+use crate::error::{Class, Error, Result};
+use crate::handle::{Comm, Errhandler};
+
+/// An error was found in a call on a communicator (none: on nothing in particular): runs the error handler.
+/// What the front gives back if the handler returns.
+#[cold]
+pub fn raise(comm: Option<Comm>, error: &Error) -> Code {
+    errhandler::raise(comm, error)
+}
+
+/// `MPI_Comm_create_errhandler`
+pub fn comm_create_errhandler(callback: Callback) -> Errhandler {
+    errhandler::create(callback)
+}
+
+/// `MPI_Comm_set_errhandler`
+///
+/// # Errors
+/// There is no such communicator or error handler.
+pub fn comm_set_errhandler(comm: Comm, errhandler: Errhandler) -> Result<()> {
+    let handler = errhandler::lookup(errhandler)?;
+    lookup(comm)?.set_errhandler(handler);
+    Ok(())
+}
+
+/// `MPI_Comm_get_errhandler`
+///
+/// # Errors
+/// There is no such communicator.
+pub fn comm_get_errhandler(comm: Comm) -> Result<Errhandler> {
+    Ok(errhandler::give_out(&lookup(comm)?.errhandler()))
+}
+
+/// `MPI_Comm_call_errhandler`
+///
+/// # Errors
+/// There is no such communicator.
+pub fn comm_call_errhandler(comm: Comm, code: Code) -> Result<()> {
+    let handler = lookup(comm)?.errhandler();
+    errhandler::call(&handler, comm.0, code);
+    Ok(())
+}
+
+/// `MPI_Errhandler_free`
+///
+/// # Errors
+/// There is no such error handler.
+pub fn errhandler_free(errhandler: &mut Errhandler) -> Result<()> {
+    errhandler::free(errhandler)
+}
+
+/// `MPI_Error_class`
+///
+/// # Errors
+/// There is no such class or code.
+pub fn error_class(code: Code) -> Result<Class> {
+    if code.class.name().is_some() { Ok(code.class) } else { codes::class_of(code.class) }
+}
+
+/// `MPI_Error_string`
+///
+/// # Errors
+/// There is no such class or code.
+pub fn error_string(code: Code) -> Result<String> {
+    if let Some(words) = errhandler::text_of(code) {
+        return Ok(words);
+    }
+    match (code.class.name(), code.class.meaning()) {
+        (Some(name), Some(meaning)) => Ok(format!("{name}: {meaning}")),
+        _ => codes::text(code.class),
+    }
+}
+
+/// `MPI_Add_error_class`
+pub fn add_error_class() -> Class {
+    codes::add_class()
+}
+
+/// `MPI_Add_error_code`
+///
+/// # Errors
+/// There is no such class.
+pub fn add_error_code(class: Class) -> Result<Class> {
+    codes::add_code(class)
+}
+
+/// `MPI_Add_error_string`
+///
+/// # Errors
+/// The program has added no such class or code.
+pub fn add_error_string(code: Class, text: &str) -> Result<()> {
+    codes::set_text(code, Some(text))
+}
+
+/// `MPI_Remove_error_class`
+///
+/// # Errors
+/// The program has added no such class, or it has codes.
+pub fn remove_error_class(class: Class) -> Result<()> {
+    codes::remove_class(class)
+}
+
+/// `MPI_Remove_error_code`
+///
+/// # Errors
+/// The program has added no such code.
+pub fn remove_error_code(code: Class) -> Result<()> {
+    codes::remove_code(code)
+}
+
+/// `MPI_Remove_error_string`
+///
+/// # Errors
+/// The program has added no such class or code.
+pub fn remove_error_string(code: Class) -> Result<()> {
+    codes::set_text(code, None)
+}

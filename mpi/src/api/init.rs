@@ -1,0 +1,83 @@
+//! Beginning and end.
+
+use super::attribute::define;
+use crate::collective;
+use crate::comm::{COMMS, Communicator, Members, create, share};
+use crate::constant::ThreadLevel;
+use crate::error::Result;
+use crate::handle::Comm;
+use crate::request::wait::wait_for_orphans;
+use crate::world;
+use std::sync::Arc;
+
+/// `MPI_Init`
+///
+/// # Errors
+/// The job cannot be joined, or this is not the first call.
+pub fn init() -> Result<()> {
+    init_thread(ThreadLevel::Single).map(drop)
+}
+
+/// `MPI_Init_thread`: the level that is provided.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
+    let world = world::open(required)?;
+    let (me, size) = (world.session().rank(), world.session().size());
+    let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
+    let alone = Arc::new(Members::new([me]));
+    let predefined = [(Comm::WORLD, all, "MPI_COMM_WORLD"), (Comm::SELF, alone, "MPI_COMM_SELF")];
+    for (handle, members, name) in predefined {
+        // The numbers of their contexts are those of their handles.
+        let comm = Communicator::new(handle.0, members, None, me);
+        *comm.name() = name.into();
+        COMMS.set(handle.0, Arc::new(comm));
+    }
+    define(size);
+    collective::agree(world, &share(Comm::WORLD)?)?;
+    Ok(required)
+}
+
+/// `MPI_Initialized`
+pub fn initialized() -> bool {
+    world::is_initialized()
+}
+
+/// `MPI_Finalize`
+///
+/// # Errors
+/// MPI is not initialised, or the launcher is gone.
+pub fn finalize() -> Result<()> {
+    let world = world::world()?;
+    // First of all, as the standard has it (MPI 5.0, 11.4.1).
+    for comm in [Comm::SELF, Comm::WORLD] {
+        share(comm)?.attributes().delete_all(comm.0)?;
+    }
+    wait_for_orphans(world);
+    create::meet(Comm::WORLD)?;
+    COMMS.remove(Comm::WORLD.0);
+    COMMS.remove(Comm::SELF.0);
+    world::close()
+}
+
+/// `MPI_Finalized`
+pub fn finalized() -> bool {
+    world::is_finalized()
+}
+
+/// `MPI_Query_thread`
+///
+/// # Errors
+/// MPI is not initialised.
+pub fn query_thread() -> Result<ThreadLevel> {
+    Ok(world::world()?.level())
+}
+
+/// `MPI_Is_thread_main`
+///
+/// # Errors
+/// MPI is not initialised.
+pub fn is_thread_main() -> Result<bool> {
+    Ok(world::world()?.is_main())
+}

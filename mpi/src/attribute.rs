@@ -1,0 +1,231 @@
+//! Attributes: values that programs attach to objects, with functions to copy and delete them.
+
+use crate::error::{Class, Error, Result};
+use crate::handle::{DYNAMIC, Keyval};
+use crate::table::Table;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Keys that programs made.
+static KEYVALS: Table<Key> = Table::new(DYNAMIC);
+
+/// What kind of object a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// Communicators.
+    Comm,
+    /// Datatypes.
+    Type,
+    /// Windows.
+    Win,
+}
+
+/// What becomes of an attribute when its object is duplicated.
+pub enum Copy {
+    /// It is not copied (`MPI_NULL_COPY_FN` and its kin).
+    Null,
+    /// Its value is (`MPI_DUP_FN` and its kin).
+    Dup,
+    /// As the function says, which is given the handle of the old object (the core's), the key, and the
+    /// value: the new value, or none.
+    User(Box<CopyFunction>),
+}
+
+/// A copy function of the program's.
+pub type CopyFunction = dyn Fn(u32, Keyval, usize) -> Result<Option<usize>> + Send + Sync;
+
+/// What is done when an attribute is deleted.
+pub enum Delete {
+    /// Nothing (`MPI_NULL_DELETE_FN` and its kin).
+    Null,
+    /// What the function does, which is given the handle of the object (the core's), the key, and the value.
+    User(Box<DeleteFunction>),
+}
+
+/// A delete function of the program's.
+pub type DeleteFunction = dyn Fn(u32, Keyval, usize) -> Result<()> + Send + Sync;
+
+/// A key.
+pub(crate) struct Key {
+    owner: Owner,
+    copy: Copy,
+    delete: Delete,
+}
+
+/// A new key.
+pub(crate) fn create(owner: Owner, copy: Copy, delete: Delete) -> Keyval {
+    Keyval(KEYVALS.insert(Arc::new(Key { owner, copy, delete })))
+}
+
+/// Takes a key back; attributes that use it stay.
+///
+/// # Errors
+/// There is no such key for this kind of object, or it is predefined.
+pub(crate) fn free(owner: Owner, keyval: &mut Keyval) -> Result<()> {
+    lookup(owner, *keyval)?;
+    KEYVALS.remove(keyval.0);
+    *keyval = Keyval::NULL;
+    Ok(())
+}
+
+fn lookup(owner: Owner, keyval: Keyval) -> Result<Arc<Key>> {
+    let found = KEYVALS.share(keyval.0).filter(|key| key.owner == owner);
+    found.ok_or_else(|| no_key(owner, keyval))
+}
+
+#[cold]
+fn no_key(owner: Owner, keyval: Keyval) -> Error {
+    Class::KEYVAL.error(match keyval {
+        Keyval::NULL => "the attribute key is MPI_KEYVAL_INVALID".to_string(),
+        Keyval(index) if index < DYNAMIC => format!("the predefined attribute {index} cannot be changed"),
+        Keyval(index) => {
+            format!(
+                "there is no attribute key {index} for {owner:?}: it never was, is freed, or is for others"
+            )
+        }
+    })
+}
+
+/// The attributes of one object, in the order in which they were set.
+#[derive(Default)]
+pub(crate) struct Attributes(Mutex<Vec<Attribute>>);
+
+#[derive(Clone)]
+struct Attribute {
+    keyval: Keyval,
+    key: Arc<Key>,
+    value: usize,
+}
+
+impl Attributes {
+    fn list(&self) -> MutexGuard<'_, Vec<Attribute>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// There is no such key.
+    pub(crate) fn get(&self, owner: Owner, keyval: Keyval) -> Result<Option<usize>> {
+        let found = self.list().iter().find(|attribute| attribute.keyval == keyval).map(|found| found.value);
+        // A key that was freed still finds what was set before, as long as its number is not used again.
+        if found.is_none() {
+            lookup(owner, keyval)?;
+        }
+        Ok(found)
+    }
+
+    /// Sets an attribute of the object `object`; the one that was there is deleted first.
+    ///
+    /// # Errors
+    /// There is no such key, or the delete function fails.
+    pub(crate) fn set(&self, owner: Owner, object: u32, keyval: Keyval, value: usize) -> Result<()> {
+        let key = lookup(owner, keyval)?;
+        let old = self.list().iter().find(|attribute| attribute.keyval == keyval).cloned();
+        if let Some(old) = old {
+            old.delete(object)?;
+        }
+        let mut list = self.list();
+        match list.iter_mut().find(|attribute| attribute.keyval == keyval) {
+            Some(attribute) => attribute.value = value,
+            None => list.push(Attribute { keyval, key, value }),
+        }
+        Ok(())
+    }
+
+    /// Deletes an attribute.
+    ///
+    /// # Errors
+    /// There is no such key or attribute, or the delete function fails: then it stays.
+    pub(crate) fn delete(&self, owner: Owner, object: u32, keyval: Keyval) -> Result<()> {
+        let old = self.list().iter().find(|attribute| attribute.keyval == keyval).cloned();
+        let Some(old) = old else {
+            lookup(owner, keyval)?;
+            return Err(Class::KEYVAL.error(format!("the object has no attribute of key {}", keyval.0)));
+        };
+        old.delete(object)?;
+        self.list().retain(|attribute| attribute.keyval != keyval);
+        Ok(())
+    }
+
+    /// Deletes all attributes, the last one first.
+    ///
+    /// # Errors
+    /// A delete function fails; its attribute and those set before it stay.
+    pub(crate) fn delete_all(&self, object: u32) -> Result<()> {
+        loop {
+            let Some(last) = self.list().last().cloned() else { return Ok(()) };
+            last.delete(object)?;
+            self.list().retain(|attribute| attribute.keyval != last.keyval);
+        }
+    }
+
+    /// Those of a duplicate of the object `object`.
+    ///
+    /// # Errors
+    /// A copy function fails.
+    pub(crate) fn copy(&self, object: u32) -> Result<Attributes> {
+        let old = self.list().clone();
+        let mut new = Vec::new();
+        for Attribute { keyval, key, value } in old {
+            let value = match &key.copy {
+                Copy::Null => None,
+                Copy::Dup => Some(value),
+                Copy::User(copy) => copy(object, keyval, value)?,
+            };
+            new.extend(value.map(|value| Attribute { keyval, key, value }));
+        }
+        Ok(Attributes(Mutex::new(new)))
+    }
+}
+
+impl Attribute {
+    fn delete(&self, object: u32) -> Result<()> {
+        match &self.key.delete {
+            Delete::Null => Ok(()),
+            Delete::User(delete) => delete(object, self.keyval, self.value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn attributes_are_copied_and_deleted_as_their_keys_say() {
+        static DELETED: AtomicUsize = AtomicUsize::new(0);
+        let count = || {
+            Delete::User(Box::new(|_, _, value| {
+                DELETED.fetch_add(value, Ordering::Relaxed);
+                Ok(())
+            }))
+        };
+        let twice = Copy::User(Box::new(|_, _, value| Ok(Some(value * 2))));
+        let keys = [Copy::Null, Copy::Dup, twice].map(|copy| create(Owner::Comm, copy, count()));
+        let attributes = Attributes::default();
+        keys.iter().for_each(|&key| attributes.set(Owner::Comm, 300, key, 10).unwrap());
+        attributes.set(Owner::Comm, 300, keys[1], 11).unwrap();
+        assert_eq!(DELETED.load(Ordering::Relaxed), 10, "the value that was replaced is deleted");
+        let copy = attributes.copy(300).unwrap();
+        let values = keys.map(|key| copy.get(Owner::Comm, key).unwrap());
+        assert_eq!(values, [None, Some(11), Some(20)]);
+        attributes.delete(Owner::Comm, 300, keys[0]).unwrap();
+        assert!(attributes.delete(Owner::Comm, 300, keys[0]).is_err());
+        attributes.delete_all(300).unwrap();
+        assert_eq!(DELETED.load(Ordering::Relaxed), 10 + 10 + 11 + 10);
+    }
+
+    #[test]
+    fn a_key_is_for_one_kind_of_object_and_ends_with_its_last_attribute() {
+        let mut key = create(Owner::Type, Copy::Dup, Delete::Null);
+        let attributes = Attributes::default();
+        assert!(attributes.set(Owner::Comm, 0, key, 1).is_err());
+        attributes.set(Owner::Type, 0, key, 1).unwrap();
+        let number = key;
+        free(Owner::Type, &mut key).unwrap();
+        assert!(key.is_null() && free(Owner::Type, &mut { number }).is_err());
+        assert_eq!(attributes.get(Owner::Type, number), Ok(Some(1)));
+        assert!(attributes.set(Owner::Type, 0, number, 2).is_err());
+    }
+}

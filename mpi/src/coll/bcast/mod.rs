@@ -1,0 +1,82 @@
+//! Broadcast: the data of one rank goes to all.
+
+mod chain;
+mod scatter_allgather;
+mod trees;
+
+use super::choice::{Algorithm, Context, Family, Problem, TWO_LEVEL};
+use super::cost::log2_ceil;
+use super::place::Place;
+use super::schedule::Builder;
+use super::team::Team;
+
+/// Bytes of a piece that is passed on while the next one arrives.
+pub(super) const PIECE: u64 = 128 << 10;
+
+/// A broadcast in a team.
+#[derive(Debug)]
+pub struct Bcast {
+    /// Where the data is or goes.
+    pub data: Place,
+    /// Whose data it is.
+    pub root: usize,
+}
+
+impl Problem for Bcast {
+    const FAMILY: Family = Family::Bcast;
+
+    fn len(&self) -> u64 {
+        self.data.len()
+    }
+
+    fn algorithms() -> &'static [Algorithm<Self>] {
+        const {
+            &[
+                Algorithm {
+                    name: "binomial",
+                    fits: |_, _| true,
+                    cost: |p, team, cost| f64::from(log2_ceil(team.size())) * cost.hop(team, p.len()),
+                    build: |p, team, _, builder| trees::binomial(p, team, builder),
+                },
+                Algorithm {
+                    name: "flat",
+                    fits: |_, _| true,
+                    cost: |p, team, cost| cost.row(team, team.size() - 1, p.len()),
+                    build: |p, team, _, builder| trees::flat(p, team, builder),
+                },
+                Algorithm {
+                    name: "chain",
+                    fits: |_, _| true,
+                    cost: chain::cost,
+                    build: |p, team, _, builder| chain::build(p, team, builder),
+                },
+                Algorithm {
+                    name: "scatter_allgather",
+                    fits: |p, team| p.len() >= team.size() as u64,
+                    cost: scatter_allgather::cost,
+                    build: |p, team, _, builder| scatter_allgather::build(p, team, builder),
+                },
+                Algorithm {
+                    name: TWO_LEVEL,
+                    fits: |_, team| team.has_levels(),
+                    cost: |p, team, cost| {
+                        let nodes = team.size().div_ceil(team.crowd());
+                        let near = f64::from(log2_ceil(team.crowd())) * cost.near_hop(team, p.len());
+                        near + f64::from(log2_ceil(nodes)) * cost.far.ns(p.len())
+                    },
+                    build: two_level,
+                },
+            ]
+        }
+    }
+}
+
+/// The leaders of all nodes first, then each node.
+fn two_level(problem: &Bcast, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let levels = team.levels(problem.root);
+    let inner = Bcast { data: problem.data.clone(), root: 0 };
+    if let Some(leaders) = &levels.leaders {
+        builder.stage(1, |builder| inner.build(leaders, &context.within(), builder));
+    }
+    builder.stage(2, |builder| inner.build(&levels.local, &context.within(), builder));
+}

@@ -1,0 +1,109 @@
+//! Gather: a block of each rank goes to the root.
+
+use super::choice::{Algorithm, Family, Problem};
+use super::cost::log2_ceil;
+use super::place::{Blocks, Place};
+use super::schedule::Builder;
+use super::team::Team;
+use super::tree::Binomial;
+
+/// A gather in a team.
+#[derive(Debug)]
+pub struct Gather {
+    /// Our block; none if it is in its place at the root already.
+    pub send: Option<Place>,
+    /// Where blocks go, at the root only.
+    pub recv: Option<Blocks>,
+    /// Bytes of each block; none if they differ, and only the root knows all of them.
+    pub block: Option<u64>,
+    /// Who gets them.
+    pub root: usize,
+}
+
+impl Problem for Gather {
+    const FAMILY: Family = Family::Gather;
+
+    fn len(&self) -> u64 {
+        self.block.unwrap_or(0)
+    }
+
+    fn algorithms() -> &'static [Algorithm<Self>] {
+        const {
+            &[
+                Algorithm {
+                    name: "flat",
+                    fits: |_, _| true,
+                    cost: |p, team, cost| cost.row(team, team.size() - 1, p.len()),
+                    build: |p, team, _, builder| flat(p, team, builder),
+                },
+                Algorithm {
+                    name: "binomial",
+                    fits: |p, _| p.block.is_some(),
+                    cost: |p, team, cost| {
+                        let round = |k: u32| cost.hop(team, p.len() << k) + cost.copy(team, p.len() << k);
+                        (0..log2_ceil(team.size())).map(round).sum()
+                    },
+                    build: |p, team, _, builder| binomial(p, team, builder),
+                },
+            ]
+        }
+    }
+}
+
+/// Each sends to the root.
+fn flat(problem: &Gather, team: &Team, builder: &mut Builder) {
+    if let Some(recv) = problem.recv.as_ref().filter(|_| team.me() == problem.root) {
+        for rank in team.others() {
+            builder.recv(team.party(rank), 0, recv.place(rank), &[]);
+        }
+        if let Some(own) = &problem.send {
+            builder.copy(own.clone(), recv.place(team.me()), &[]);
+        }
+    } else if let Some(own) = &problem.send {
+        builder.send(team.party(problem.root), 0, own.clone(), &[]);
+    }
+}
+
+/// Along a binomial tree; inner ranks pass the blocks of their subtree on in one message.
+fn binomial(problem: &Gather, team: &Team, builder: &mut Builder) {
+    let (size, root, block) = (team.size(), problem.root, problem.len());
+    let rank = |place: usize| (place + root) % size;
+    let tree = Binomial::of(size, (team.me() + size - root) % size);
+    let Some(parent) = tree.parent else { return at_root(problem, team, &tree, builder) };
+    let Some(own) = problem.send.clone() else { return };
+    if tree.children.is_empty() {
+        builder.send(team.party(rank(parent)), 0, own, &[]);
+        return;
+    }
+    let rows = builder.scratch(block * tree.subtree as u64);
+    builder.copy(own, Place::bytes(rows, block), &[]);
+    for &(child, ranks) in &tree.children {
+        let offset = (child - (team.me() + size - root) % size) as u64 * block;
+        let into = Place::bytes(rows.skip(offset as i64), block * ranks as u64);
+        builder.recv(team.party(rank(child)), 0, into, &[]);
+    }
+    builder.round();
+    builder.send(team.party(rank(parent)), 0, Place::bytes(rows, block * tree.subtree as u64), &[]);
+}
+
+fn at_root(problem: &Gather, team: &Team, tree: &Binomial, builder: &mut Builder) {
+    let (size, root, block) = (team.size(), problem.root, problem.len());
+    let Some(recv) = &problem.recv else { return };
+    if let Some(own) = &problem.send {
+        builder.copy(own.clone(), recv.place(root), &[]);
+    }
+    for &(child, ranks) in &tree.children {
+        let (first, last) = ((child + root) % size, (child + ranks - 1 + root) % size);
+        let direct = if first <= last { recv.range(first..last + 1) } else { None };
+        if let Some(into) = direct {
+            builder.recv(team.party(first), 0, into, &[]);
+            continue;
+        }
+        let rows = builder.scratch(block * ranks as u64);
+        let arrived = builder.recv(team.party(first), 0, Place::bytes(rows, block * ranks as u64), &[]);
+        for index in 0..ranks {
+            let row = Place::bytes(rows.skip((index as u64 * block) as i64), block);
+            builder.copy(row, recv.place((first + index) % size), &[arrived]);
+        }
+    }
+}

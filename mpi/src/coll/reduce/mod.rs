@@ -1,0 +1,130 @@
+//! Reduce: operands of all ranks are combined at the root.
+//!
+//! The result is that of combining in the order of ranks, whatever the tree; only commutative operators may
+//! be combined in another order (MPI 6.9.1).
+
+mod chain;
+mod halving;
+mod trees;
+
+use super::bcast::PIECE;
+use super::choice::{Algorithm, Context, Family, Problem, TWO_LEVEL};
+use super::cost::log2_ceil;
+use super::operands::Operands;
+use super::place::Spot;
+use super::schedule::Builder;
+use super::team::Team;
+
+/// A reduction in a team.
+#[derive(Debug)]
+pub struct Reduce {
+    /// Our operands; they are not changed, unless `into` is the same.
+    pub from: Spot,
+    /// Where the result goes, at the root only.
+    pub into: Option<Spot>,
+    /// The vectors.
+    pub operands: Operands,
+    /// Who gets the result.
+    pub root: usize,
+}
+
+impl Reduce {
+    /// Memory for the result: where it belongs if that is not our operands' memory too.
+    fn result(&self, builder: &mut Builder) -> Spot {
+        let Operands { operator, count } = &self.operands;
+        let free = self.into.filter(|into| *into != self.from);
+        free.unwrap_or_else(|| builder.scratch_elements(*count, operator.datatype()))
+    }
+
+    fn scratch(&self, builder: &mut Builder) -> Spot {
+        builder.scratch_elements(self.operands.count, self.operands.operator.datatype())
+    }
+
+    /// Puts the result from where it is to where it belongs, after everything before.
+    fn deliver(&self, result: Spot, builder: &mut Builder) {
+        if let Some(into) = self.into.filter(|into| *into != result) {
+            builder.round();
+            builder.copy(self.operands.place(result), self.operands.place(into), &[]);
+        }
+    }
+
+    fn is_commutative(&self) -> bool {
+        self.operands.operator.is_commutative()
+    }
+}
+
+impl Problem for Reduce {
+    const FAMILY: Family = Family::Reduce;
+
+    fn len(&self) -> u64 {
+        self.operands.len()
+    }
+
+    fn algorithms() -> &'static [Algorithm<Self>] {
+        const {
+            &[
+                Algorithm {
+                    name: "binomial",
+                    fits: |_, _| true,
+                    cost: |p, team, cost| {
+                        let rounds = f64::from(log2_ceil(team.size()));
+                        let extra =
+                            if p.is_commutative() || p.root == 0 { 0.0 } else { cost.hop(team, p.len()) };
+                        rounds * (cost.hop(team, p.len()) + cost.reduce(team, p.len())) + extra
+                    },
+                    build: |p, team, _, builder| trees::binomial(p, team, builder),
+                },
+                Algorithm {
+                    name: "flat",
+                    fits: |_, _| true,
+                    cost: |p, team, cost| {
+                        let others = team.size() - 1;
+                        cost.row(team, others, p.len()) + others as f64 * cost.reduce(team, p.len())
+                    },
+                    build: |p, team, _, builder| trees::flat(p, team, builder),
+                },
+                Algorithm {
+                    name: "chain",
+                    fits: |p, _| p.is_commutative() || p.root == 0,
+                    cost: |p, team, cost| {
+                        let pieces = p.len().div_ceil(PIECE).clamp(1, super::operands::MOST_PIECES);
+                        let piece = p.len() / pieces;
+                        let step = cost.exchange(team, piece) + cost.reduce(team, piece);
+                        (team.size() as f64 - 2.0 + pieces as f64).max(0.0) * step
+                    },
+                    build: |p, team, _, builder| chain::build(p, team, builder),
+                },
+                Algorithm {
+                    name: "rabenseifner",
+                    fits: |p, _| p.is_commutative(),
+                    cost: halving::cost,
+                    build: |p, team, _, builder| halving::build(p, team, builder),
+                },
+                Algorithm {
+                    name: TWO_LEVEL,
+                    fits: |p, team| team.has_levels() && p.is_commutative(),
+                    cost: |p, team, cost| {
+                        let nodes = team.size().div_ceil(team.crowd());
+                        let near = cost.near_hop(team, p.len()) + cost.reduce(team, p.len());
+                        let far = cost.far.ns(p.len()) + cost.reduce(team, p.len());
+                        f64::from(log2_ceil(team.crowd())) * near + f64::from(log2_ceil(nodes)) * far
+                    },
+                    build: two_level,
+                },
+            ]
+        }
+    }
+}
+
+/// Each node at its leader, then the leaders.
+fn two_level(problem: &Reduce, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let levels = team.levels(problem.root);
+    let operands = &problem.operands;
+    let partial = levels.leaders.as_ref().map(|_| problem.scratch(builder));
+    let within = Reduce { from: problem.from, into: partial, operands: operands.clone(), root: 0 };
+    builder.stage(1, |builder| within.build(&levels.local, &context.within(), builder));
+    if let (Some(leaders), Some(from)) = (&levels.leaders, partial) {
+        let among = Reduce { from, into: problem.into, operands: operands.clone(), root: 0 };
+        builder.stage(2, |builder| among.build(leaders, &context.within(), builder));
+    }
+}

@@ -1,0 +1,160 @@
+//! Reduce-scatter: operands of all ranks are combined, and each rank gets a part of the result.
+
+use super::choice::{Algorithm, Context, Family, Problem};
+use super::cost::log2_ceil;
+use super::operands::Operands;
+use super::place::{Blocks, Spot};
+use super::reduce::Reduce;
+use super::scatter::Scatter;
+use super::schedule::{Builder, Step};
+use super::team::Team;
+use std::ops::Range;
+
+/// A reduce-scatter in a team.
+#[derive(Debug)]
+pub struct ReduceScatter {
+    /// Our operands for all parts.
+    pub from: Spot,
+    /// Where our part of the result goes; may be where our operands begin.
+    pub into: Spot,
+    /// The vectors.
+    pub operands: Operands,
+    /// Where the part of each rank begins, in elements, and the end of the last.
+    pub bounds: Box<[i64]>,
+}
+
+impl ReduceScatter {
+    fn part(&self, rank: usize) -> Range<i64> {
+        self.bounds[rank]..self.bounds[rank + 1]
+    }
+
+    fn count(&self, rank: usize) -> i64 {
+        self.bounds[rank + 1] - self.bounds[rank]
+    }
+
+    fn scratch(&self, count: i64, builder: &mut Builder) -> Spot {
+        builder.scratch_elements(count, self.operands.operator.datatype())
+    }
+}
+
+impl Problem for ReduceScatter {
+    const FAMILY: Family = Family::ReduceScatter;
+
+    fn len(&self) -> u64 {
+        self.operands.len()
+    }
+
+    fn algorithms() -> &'static [Algorithm<Self>] {
+        const {
+            &[
+                Algorithm {
+                    name: "reduce_scatter",
+                    fits: |_, _| true,
+                    cost: |p, team, cost| {
+                        let reduce = cost.hop(team, p.len()) + cost.reduce(team, p.len());
+                        let part = p.len() / team.size() as u64;
+                        f64::from(log2_ceil(team.size())) * reduce + cost.row(team, team.size() - 1, part)
+                    },
+                    build: by_reduce,
+                },
+                Algorithm {
+                    name: "pairwise",
+                    fits: |p, _| p.operands.operator.is_commutative(),
+                    cost: |p, team, cost| {
+                        let part = p.len() / team.size() as u64;
+                        let others = team.size() - 1;
+                        cost.exchange_row(team, others, part) + others as f64 * cost.reduce(team, part)
+                    },
+                    build: |p, team, _, builder| pairwise(p, team, builder),
+                },
+                Algorithm {
+                    name: "halving",
+                    fits: |p, team| p.operands.operator.is_commutative() && team.size().is_power_of_two(),
+                    cost: |p, team, cost| {
+                        let round = |k: u32| {
+                            let len = p.len() >> k;
+                            cost.exchange(team, len) + cost.reduce(team, len)
+                        };
+                        (1..=team.size().ilog2()).map(round).sum::<f64>() + cost.copy(team, p.len())
+                    },
+                    build: |p, team, _, builder| halving(p, team, builder),
+                },
+            ]
+        }
+    }
+}
+
+/// Reduce to rank 0, which scatters the result: for operators that are not commutative, and short vectors.
+fn by_reduce(problem: &ReduceScatter, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let operands = &problem.operands;
+    let at_root = (team.me() == 0).then(|| problem.scratch(operands.count, builder));
+    let reduce = Reduce { from: problem.from, into: at_root, operands: operands.clone(), root: 0 };
+    builder.stage(1, |builder| reduce.build(team, &context.within(), builder));
+    let part = 0..problem.count(team.me());
+    let scatter = Scatter {
+        send: at_root.map(|all| {
+            let places = (0..team.size()).map(|rank| operands.part(all, &problem.part(rank)));
+            Blocks::places(places.collect())
+        }),
+        recv: Some(operands.part(problem.into, &part)),
+        block: None,
+        root: 0,
+    };
+    builder.stage(2, |builder| scatter.build(team, &context.within(), builder));
+}
+
+/// Everybody gets its part from everybody, and combines.
+fn pairwise(problem: &ReduceScatter, team: &Team, builder: &mut Builder) {
+    let (size, me, operands) = (team.size(), team.me(), &problem.operands);
+    let count = problem.count(me);
+    let own = operands.at(problem.from, problem.bounds[me]);
+    let sum = match problem.into == problem.from {
+        true => problem.scratch(count, builder),
+        false => problem.into,
+    };
+    if size == 1 {
+        builder.copy(operands.operator.place(own, count), operands.operator.place(sum, count), &[]);
+    }
+    let mut done: Option<Step> = None;
+    for distance in 1..size {
+        let (to, from) = ((me + distance) % size, (me + size - distance) % size);
+        builder.send(team.party(to), 0, operands.part(problem.from, &problem.part(to)), &[]);
+        let into = if distance == 1 { sum } else { problem.scratch(count, builder) };
+        let arrived = builder.recv(team.party(from), 0, operands.operator.place(into, count), &[]);
+        let (left, after) = if distance == 1 { (own, None) } else { (into, done) };
+        let after: Vec<Step> = after.into_iter().chain([arrived]).collect();
+        done = Some(builder.reduce(left, sum, count, &after));
+    }
+    if sum != problem.into {
+        builder.round();
+        builder.copy(operands.operator.place(sum, count), operands.operator.place(problem.into, count), &[]);
+    }
+}
+
+/// Recursive halving: round k gives away the half of the ranks' parts that lies on the other side of bit k.
+fn halving(problem: &ReduceScatter, team: &Team, builder: &mut Builder) {
+    let (me, operands) = (team.me(), &problem.operands);
+    let (mut source, sum) = (problem.from, problem.scratch(operands.count, builder));
+    let aside = problem.scratch(operands.count, builder);
+    let mut held = 0..team.size();
+    while held.len() > 1 {
+        let bit = held.len() / 2;
+        let (low, high) = (held.start..held.start + bit, held.start + bit..held.end);
+        let (kept, given) = if me & bit == 0 { (low, high) } else { (high, low) };
+        let elements = |ranks: &Range<usize>| problem.bounds[ranks.start]..problem.bounds[ranks.end];
+        let (mine, theirs) = (elements(&kept), elements(&given));
+        let partner = team.party(me ^ bit);
+        // The first round combines what arrives with operands that stay as they are.
+        let into = if source == sum { aside } else { sum };
+        builder.round();
+        builder.send(partner, bit.ilog2(), operands.part(source, &theirs), &[]);
+        let arrived = builder.recv(partner, bit.ilog2(), operands.part(into, &mine), &[]);
+        let (ours, came) = (operands.at(source, mine.start), operands.at(into, mine.start));
+        let (left, right) = if source == sum { (came, ours) } else { (ours, came) };
+        builder.reduce(left, right, mine.end - mine.start, &[arrived]);
+        (source, held) = (sum, kept);
+    }
+    builder.round();
+    let into = operands.operator.place(problem.into, problem.count(me));
+    builder.copy(operands.part(source, &problem.part(me)), into, &[]);
+}

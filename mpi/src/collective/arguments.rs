@@ -1,0 +1,165 @@
+//! Arguments of collectives, checked.
+
+use super::call::{Alike, Call};
+use crate::coll::check::Operation;
+use crate::coll::inter::Role;
+use crate::coll::operands::Operands;
+use crate::coll::operator::Operator;
+use crate::coll::place::{Blocks, Buffer, Place, Spot};
+use crate::constant::{IN_PLACE, PROC_NULL, ROOT};
+use crate::datatype::Datatype;
+use crate::error::{Class, Error, Result};
+use crate::handle::{Op, Type};
+use crate::objects;
+use std::ffi::c_void;
+
+/// A number of elements of a type.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Data {
+    pub(super) count: i64,
+    pub(super) datatype: &'static Datatype,
+}
+
+impl Data {
+    /// Checks a count and a type.
+    #[inline]
+    pub(super) fn new(count: i64, datatype: Type) -> Result<Data> {
+        let datatype = objects::committed(datatype)?;
+        if count < 0 {
+            return Err(negative(count));
+        }
+        datatype.bytes(count)?;
+        Ok(Data { count, datatype })
+    }
+
+    /// Bytes of data.
+    pub(super) fn len(self) -> u64 {
+        (self.count * self.datatype.size()) as u64
+    }
+
+    pub(super) fn place(self, buffer: Buffer) -> Place {
+        Place::elements(Spot::start(buffer), self.count, self.datatype)
+    }
+
+    pub(super) fn blocks(self, buffer: Buffer) -> Blocks {
+        Blocks::even(buffer, self.count, self.datatype)
+    }
+
+    pub(super) fn kept(self) -> Option<(i64, Datatype)> {
+        Some((self.count, self.datatype.clone()))
+    }
+
+    /// What ranks say alike that have as much of it.
+    pub(super) fn alike(self) -> Alike {
+        let signature = self.datatype.only_basic().map(|basic| basic as u64);
+        Alike { len: Some(self.len()), signature: signature.filter(|_| self.count > 0), ..Alike::default() }
+    }
+}
+
+#[cold]
+fn negative(count: i64) -> Error {
+    Class::COUNT.error(format!("the count is {count}: it must not be negative"))
+}
+
+/// Whether a buffer is `MPI_IN_PLACE`.
+pub(super) fn is_in_place(buffer: *const c_void) -> bool {
+    buffer == IN_PLACE
+}
+
+/// `MPI_IN_PLACE` stands for the other buffer, and only where the standard allows it.
+pub(super) fn refuse_in_place(buffer: *const c_void, name: &str) -> Result<()> {
+    match is_in_place(buffer) {
+        false => Ok(()),
+        true => Err(Class::BUFFER.error(format!("{name} must not be MPI_IN_PLACE here"))),
+    }
+}
+
+/// The root of a collective within one group.
+pub(super) fn root(call: &Call, root: i32) -> Result<usize> {
+    let size = call.size();
+    usize::try_from(root).ok().filter(|&rank| rank < size).ok_or_else(|| no_root(root, size))
+}
+
+/// Which part we play in a collective between two groups.
+pub(super) fn role(remote: usize, root: i32) -> Result<Role> {
+    match root {
+        ROOT => Ok(Role::Root),
+        PROC_NULL => Ok(Role::Bystander),
+        _ => {
+            let rank = usize::try_from(root).ok().filter(|&rank| rank < remote);
+            rank.map(Role::Peer).ok_or_else(|| no_root(root, remote))
+        }
+    }
+}
+
+#[cold]
+fn no_root(root: i32, size: usize) -> Error {
+    Class::ROOT.error(format!("root {root} is not in the communicator (ranks 0 to {})", size - 1))
+}
+
+/// A reduction of so many elements.
+pub(super) fn operands(data: Data, op: Op) -> Result<Operands> {
+    let operator = Operator::new(&objects::operator(op)?, data.datatype)?;
+    Ok(Operands { operator, count: data.count })
+}
+
+/// A number that tells operators of the standard apart; those of programs have none in common.
+pub(super) fn told(op: Op) -> Option<u64> {
+    (op.0 < crate::handle::DYNAMIC).then_some(u64::from(op.0))
+}
+
+/// The counts or displacements of a vector collective: one for each rank.
+pub(super) fn each<'a>(list: &'a [i64], ranks: usize, name: &str) -> Result<&'a [i64]> {
+    list.get(..ranks)
+        .ok_or_else(|| Class::ARG.error(format!("{name} has {} entries, {ranks} are needed", list.len())))
+}
+
+/// Blocks with counts and displacements of one type.
+pub(super) fn blocks(
+    buffer: Buffer,
+    ranks: usize,
+    (counts, displacements, datatype): (&[i64], &[i64], Type),
+) -> Result<Blocks> {
+    let (counts, displacements) =
+        (each(counts, ranks, "counts")?, each(displacements, ranks, "displacements")?);
+    let datatype = objects::committed(datatype)?;
+    for &count in counts {
+        check_count(count, datatype)?;
+    }
+    Ok(Blocks::uneven(buffer, counts, displacements, datatype))
+}
+
+/// Blocks with counts, displacements in bytes, and types.
+pub(super) fn mixed_blocks(
+    buffer: Buffer,
+    ranks: usize,
+    (counts, displacements, types): (&[i64], &[i64], &[Type]),
+) -> Result<Blocks> {
+    let (counts, displacements) =
+        (each(counts, ranks, "counts")?, each(displacements, ranks, "displacements")?);
+    let Some(types) = types.get(..ranks) else {
+        return Err(Class::ARG.error(format!("there are {} datatypes, {ranks} are needed", types.len())));
+    };
+    let types: Vec<Datatype> =
+        types.iter().map(|datatype| objects::committed(*datatype).cloned()).collect::<Result<_>>()?;
+    for (&count, datatype) in counts.iter().zip(&types) {
+        check_count(count, datatype)?;
+    }
+    Ok(Blocks::mixed(buffer, counts, displacements, &types))
+}
+
+fn check_count(count: i64, datatype: &Datatype) -> Result<()> {
+    if count < 0 {
+        return Err(negative(count));
+    }
+    datatype.bytes(count).map(drop)
+}
+
+/// What the standard does not define between two groups.
+pub(super) fn refuse_inter(call: &Call) -> Result<()> {
+    match call.remote() {
+        None => Ok(()),
+        Some(_) => Err(Class::COMM
+            .error(format!("{} is not defined on an intercommunicator", Operation::name(call.operation())))),
+    }
+}

@@ -1,0 +1,226 @@
+//! A call of a collective: its schedule is found or built, and run in one of three forms.
+
+use super::desk::Key;
+use super::port::{Free, Held};
+use super::settings::settings;
+use crate::coll::check::{Form, Kind, Operation, Record};
+use crate::coll::choice::{Context, Problem};
+use crate::coll::run::{Caller, Run};
+use crate::coll::schedule::Builder;
+use crate::coll::team::Team;
+use crate::comm::{Communicator, share};
+use crate::error::Result;
+use crate::handle::{Comm, Request};
+use crate::request::{Ended, Persistent, State};
+use crate::status::Status;
+use crate::task::{self, Task, Work};
+use crate::world::{World, world};
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex};
+
+/// A collective that a program calls.
+pub(super) struct Call {
+    pub(super) comm: Arc<Communicator>,
+    kind: Kind,
+}
+
+/// What all ranks say alike about a call, for the check.
+#[derive(Default)]
+pub(super) struct Alike {
+    pub(super) root: Option<u32>,
+    pub(super) operator: Option<u64>,
+    pub(super) len: Option<u64>,
+    pub(super) signature: Option<u64>,
+}
+
+/// A call that is ready to run.
+pub(crate) struct Ready {
+    comm: Arc<Communicator>,
+    run: Run,
+    key: Option<Key>,
+    send: *mut u8,
+    recv: *mut u8,
+}
+
+impl Call {
+    pub(super) fn new(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
+        world()?;
+        Ok(Call { comm: share(comm)?, kind: Kind { operation, form } })
+    }
+
+    pub(super) fn operation(&self) -> Operation {
+        self.kind.operation
+    }
+
+    /// Our rank.
+    pub(super) fn me(&self) -> usize {
+        self.team().me()
+    }
+
+    /// Ranks of the local group.
+    pub(super) fn size(&self) -> usize {
+        self.comm.local().len() as usize
+    }
+
+    /// Ranks of the other group; none unless there is one.
+    pub(super) fn remote(&self) -> Option<usize> {
+        self.comm.remote().map(|remote| remote.len() as usize)
+    }
+
+    /// Ranks that our blocks go to and come from.
+    pub(super) fn peers(&self) -> usize {
+        self.remote().unwrap_or(self.size())
+    }
+
+    pub(super) fn team(&self) -> &Team {
+        self.comm.desk().team(&self.comm).expect("MPI runs: looked up when the call began")
+    }
+
+    /// Adds a problem to a schedule, by the algorithm that suits it.
+    pub(super) fn solve<P: Problem>(&self, problem: &P, context: &Context<'_>, builder: &mut Builder) {
+        if context.choices.explain && self.me() == 0 {
+            eprintln!("nmad: {}", context.explain(problem, self.team()));
+        }
+        problem.build(self.team(), context, builder);
+    }
+
+    /// Finds the schedule for a key, or builds one: `build` adds to it.
+    pub(super) fn ready(
+        self,
+        key: Option<Key>,
+        alike: Alike,
+        (send, recv): (*const c_void, *mut c_void),
+        build: impl FnOnce(&Call, &Context<'_>, &mut Builder) -> Result<()>,
+    ) -> Result<Ready> {
+        let kept = key.as_ref().and_then(|key| self.comm.desk().take(key));
+        let run = match kept {
+            Some(run) => run,
+            None => self.build(alike, build)?,
+        };
+        Ok(Ready { comm: self.comm, run, key, send: send.cast_mut().cast(), recv: recv.cast() })
+    }
+
+    #[cold]
+    fn build(
+        &self,
+        alike: Alike,
+        build: impl FnOnce(&Call, &Context<'_>, &mut Builder) -> Result<()>,
+    ) -> Result<Run> {
+        let settings = settings();
+        let mut builder = Builder::default();
+        if settings.check {
+            let Alike { root, operator, len, signature } = alike;
+            Record { kind: self.kind, root, operator, len, signature }.build(self.team(), &mut builder);
+        }
+        let context = Context { cost: &settings.cost, choices: &settings.choices, inner: false };
+        build(self, &context, &mut builder)?;
+        Ok(Run::new(Arc::new(builder.finish())))
+    }
+}
+
+impl Ready {
+    /// Blocking: runs it to its end.
+    pub(crate) fn block(mut self) -> Result<()> {
+        self.run.bind(self.comm.next_operation(), self.send, self.recv);
+        let ended = complete(&self.comm, &mut self.run);
+        if let Some(key) = self.key {
+            self.comm.desk().put(key, self.run);
+        }
+        ended
+    }
+
+    /// Nonblocking: a request that ends with it.
+    pub(crate) fn begin(mut self) -> Result<Request> {
+        self.run.bind(self.comm.next_operation(), self.send, self.recv);
+        self.run.start();
+        let running = Running { comm: self.comm, run: Some(self.run), key: self.key };
+        Ok(State::Task(task::start(world()?, Box::new(running))).into_request())
+    }
+
+    /// Persistent: a request that can be started again and again.
+    pub(crate) fn keep(mut self) -> Result<Request> {
+        self.run.bind(self.comm.next_operation(), self.send, self.recv);
+        let (comm, run) = (self.comm, Arc::new(Mutex::new(self.run)));
+        let make = move || {
+            run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();
+            let again = Again { comm: comm.clone(), run: run.clone() };
+            let task: Arc<Task> = task::start(world()?, Box::new(again));
+            Ok(State::Task(task))
+        };
+        Ok(State::Persistent(Persistent::new(make)).into_request())
+    }
+}
+
+/// Runs to the end on the caller's thread.
+pub(super) fn complete(comm: &Communicator, run: &mut Run) -> Result<()> {
+    let world = world()?;
+    run.start();
+    if !run.calls_user() && !task::any() {
+        let ended = world
+            .node()
+            .drive(|step| run.advance(&mut Held { step, comm, is_urgent: true }, Caller::Program), task::any);
+        if let Some(ended) = ended {
+            return ended;
+        }
+    }
+    task::run(world, &mut Borrowed { comm, run }).answer().map(drop)
+}
+
+/// Takes a step of a run.
+fn advance(world: &World, comm: &Communicator, run: &mut Run) -> Option<Ended> {
+    let ended = match run.calls_user() {
+        true => run.advance(&mut Free { world, comm }, Caller::Program),
+        false => {
+            let go = |step: &mut newmadeleine::progress::Step<'_>| {
+                run.advance(&mut Held { step, comm, is_urgent: false }, Caller::Program)
+            };
+            world.node().step(go)
+        }
+    };
+    ended.map(|ended| match ended {
+        Ok(()) => Ended::well(Status::EMPTY),
+        Err(error) => Ended::badly(Status::EMPTY, error),
+    })
+}
+
+/// A run of a blocking call.
+struct Borrowed<'a> {
+    comm: &'a Communicator,
+    run: &'a mut Run,
+}
+
+impl Work for Borrowed<'_> {
+    fn advance(&mut self, world: &World) -> Option<Ended> {
+        advance(world, self.comm, self.run)
+    }
+}
+
+/// A run of a nonblocking call; when it has ended, it is kept for the next one.
+struct Running {
+    comm: Arc<Communicator>,
+    run: Option<Run>,
+    key: Option<Key>,
+}
+
+impl Work for Running {
+    fn advance(&mut self, world: &World) -> Option<Ended> {
+        let ended = advance(world, &self.comm, self.run.as_mut()?)?;
+        if let (Some(key), Some(run)) = (self.key.take(), self.run.take()) {
+            self.comm.desk().put(key, run);
+        }
+        Some(ended)
+    }
+}
+
+/// A run of a persistent request, which keeps it.
+struct Again {
+    comm: Arc<Communicator>,
+    run: Arc<Mutex<Run>>,
+}
+
+impl Work for Again {
+    fn advance(&mut self, world: &World) -> Option<Ended> {
+        let mut run = self.run.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        advance(world, &self.comm, &mut run)
+    }
+}

@@ -1,0 +1,119 @@
+//! What a communicator keeps for its collectives: who is where, and schedules that may be wanted again.
+
+use crate::coll::check::Operation;
+use crate::coll::neighbor::Neighbors;
+use crate::coll::run::Run;
+use crate::coll::team::Team;
+use crate::comm::Communicator;
+use crate::constant::PROC_NULL;
+use crate::datatype::Datatype;
+use crate::error::{Class, Result};
+use crate::op::Op;
+use crate::topology::Topology;
+use crate::world::world;
+use std::sync::{Mutex, OnceLock};
+
+/// Runs that are kept.
+const KEPT: usize = 8;
+/// Scratch memory of a run that is kept, in bytes.
+const KEPT_SCRATCH: usize = 4 << 20;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Desk {
+    team: OnceLock<Team>,
+    neighbors: OnceLock<Neighbors>,
+    /// Runs that have ended, the latest last.
+    kept: Mutex<Vec<(Key, Run)>>,
+}
+
+/// What a schedule was built for, all but the addresses of the buffers.
+#[derive(Clone)]
+pub(crate) struct Key {
+    pub(super) operation: Operation,
+    pub(super) in_place: bool,
+    pub(super) root: i32,
+    pub(super) data: [Option<(i64, Datatype)>; 2],
+    pub(super) op: Option<Op>,
+}
+
+impl Key {
+    #[inline]
+    fn matches(&self, other: &Key) -> bool {
+        self.operation == other.operation
+            && self.in_place == other.in_place
+            && self.root == other.root
+            && self.data.iter().zip(&other.data).all(|pair| match pair {
+                (Some((count, datatype)), Some((other, kind))) => count == other && datatype.is_same(kind),
+                (None, None) => true,
+                _ => false,
+            })
+            && match (&self.op, &other.op) {
+                (Some(op), Some(other)) => op.is_same(other),
+                (None, None) => true,
+                _ => false,
+            }
+    }
+}
+
+impl Desk {
+    /// The local group and its nodes.
+    ///
+    /// # Errors
+    /// MPI is not initialised, or finalised.
+    #[inline]
+    pub(crate) fn team(&self, comm: &Communicator) -> Result<&Team> {
+        if let Some(team) = self.team.get() {
+            return Ok(team);
+        }
+        let nodes = world()?.session().nodes();
+        let node = |&process: &u32| nodes.get(process as usize).copied().unwrap_or(process);
+        let local: Vec<u32> = comm.local().processes().iter().map(node).collect();
+        Ok(self.team.get_or_init(|| Team::new(&local, comm.rank().max(0) as usize)))
+    }
+
+    /// The edges of its topology.
+    ///
+    /// # Errors
+    /// Class TOPOLOGY if it has none.
+    pub(crate) fn neighbors(&self, comm: &Communicator) -> Result<&Neighbors> {
+        let Some(topology) = comm.topology() else {
+            return Err(Class::TOPOLOGY.error(
+                "the communicator has no topology: make one with MPI_Cart_create, MPI_Graph_create or \
+                 MPI_Dist_graph_create_adjacent",
+            ));
+        };
+        Ok(self.neighbors.get_or_init(|| {
+            let ranks = topology.neighbours(comm.rank());
+            let edges = |ranks: &[i32]| -> Vec<Option<u32>> {
+                ranks.iter().map(|&rank| (rank != PROC_NULL).then_some(rank as u32)).collect()
+            };
+            match &**topology {
+                Topology::Cart(_) => Neighbors::of_grid(&edges(&ranks.sources)),
+                _ => Neighbors::of_graph(&edges(&ranks.sources), &edges(&ranks.destinations)),
+            }
+        }))
+    }
+
+    /// A run for the same call, if one is kept; nobody else gets it meanwhile.
+    #[inline]
+    pub(super) fn take(&self, key: &Key) -> Option<Run> {
+        let mut kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let index = kept.iter().rposition(|(other, _)| other.matches(key))?;
+        Some(kept.remove(index).1)
+    }
+
+    /// Keeps a run for the next such call.
+    #[inline]
+    pub(super) fn put(&self, key: Key, run: Run) {
+        if run.schedule().scratch() > KEPT_SCRATCH {
+            return;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let oldest = if kept.len() == KEPT { Some(kept.remove(0)) } else { None };
+        kept.push((key, run));
+        drop(kept);
+        // Dropped after the lock, since freeing may take long.
+        drop(oldest);
+    }
+}

@@ -1,0 +1,18 @@
+//! Collectives of communicators: arguments become schedules ([`crate::coll`]), which run on the engine.
+//!
+//! One function for each operation checks its arguments and makes a [`call::Ready`], from which all three
+//! forms of the standard follow: blocking, nonblocking, persistent. This module joins what [`crate::coll`]
+//! must not know: communicators, requests, the session.
+
+mod arguments;
+mod call;
+mod desk;
+pub(crate) mod moves;
+pub(crate) mod neighbors;
+mod port;
+pub(crate) mod reductions;
+mod settings;
+pub(crate) mod vectors;
+
+pub(crate) use desk::Desk;
+pub(crate) use settings::agree;

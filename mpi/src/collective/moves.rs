@@ -1,0 +1,221 @@
+//! Collectives that move blocks of one size: barrier, bcast, gather, scatter, allgather, alltoall.
+
+use super::arguments::{Data, is_in_place, refuse_in_place, role, root as root_of};
+use super::call::{Alike, Call, Ready};
+use super::desk::Key;
+use crate::coll::allgather::Allgather;
+use crate::coll::alltoall::Alltoall;
+use crate::coll::barrier::Barrier;
+use crate::coll::bcast::Bcast;
+use crate::coll::check::{Form, Operation};
+use crate::coll::gather::Gather;
+use crate::coll::inter::{Groups, Role};
+use crate::coll::place::Buffer;
+use crate::coll::scatter::Scatter;
+use crate::error::Result;
+use crate::handle::{Comm, Type};
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+impl Call {
+    /// The two groups of an intercommunicator.
+    pub(super) fn groups(&self) -> Option<Groups<'_>> {
+        self.remote().map(|remote| Groups { local: self.team(), remote })
+    }
+
+    pub(super) fn key(&self, root: i32, in_place: bool, data: [Option<Data>; 2]) -> Key {
+        let data = data.map(|data| data.and_then(Data::kept));
+        Key { operation: self.operation(), in_place, root, data, op: None }
+    }
+}
+
+pub(crate) fn barrier(form: Form, comm: Comm) -> Result<Ready> {
+    let call = Call::new(Operation::Barrier, form, comm)?;
+    let key = call.key(0, false, [None, None]);
+    call.ready(Some(key), Alike::default(), (null(), null_mut()), |call, context, builder| {
+        let Some(groups) = call.groups() else {
+            return {
+                call.solve(&Barrier, context, builder);
+                Ok(())
+            };
+        };
+        groups.barrier(builder);
+        Ok(())
+    })
+}
+
+pub(crate) fn bcast(
+    form: Form,
+    (buffer, count, datatype): (*mut c_void, i64, Type),
+    root: i32,
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Bcast, form, comm)?;
+    refuse_in_place(buffer, "the buffer")?;
+    let data = Data::new(count, datatype)?;
+    let role = call.remote().map(|remote| role(remote, root)).transpose()?;
+    let rank = if role.is_none() { root_of(&call, root)? } else { 0 };
+    let alike = Alike { root: role.is_none().then_some(rank as u32), ..data.alike() };
+    let key = call.key(root, false, [None, Some(data)]);
+    call.ready(Some(key), alike, (null(), buffer), |call, context, builder| {
+        let place = data.place(Buffer::Recv);
+        match (call.groups(), role) {
+            (Some(groups), Some(role)) => {
+                groups.bcast(role, &place, context, builder);
+                Ok(())
+            }
+            _ => {
+                call.solve(&Bcast { data: place, root: rank }, context, builder);
+                Ok(())
+            }
+        }
+    })
+}
+
+/// The send side of a call: address, count, type.
+pub(crate) type Sent = (*const c_void, i64, Type);
+/// The receive side.
+pub(crate) type Received = (*mut c_void, i64, Type);
+
+/// The two sides, where each counts.
+fn sides(sent: (bool, Sent), received: (bool, Received)) -> Result<(Option<Data>, Option<Data>)> {
+    let (counts, (_, count, datatype)) = sent;
+    let send = counts.then(|| Data::new(count, datatype)).transpose()?;
+    let (counts, (_, count, datatype)) = received;
+    Ok((send, counts.then(|| Data::new(count, datatype)).transpose()?))
+}
+
+pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm: Comm) -> Result<Ready> {
+    let call = Call::new(Operation::Gather, form, comm)?;
+    if let Some(remote) = call.remote() {
+        return inter_gather(call, role(remote, root)?, sent, received, root);
+    }
+    let rank = root_of(&call, root)?;
+    let is_root = call.me() == rank;
+    let in_place = is_in_place(sent.0);
+    if !is_root {
+        refuse_in_place(sent.0, "the send buffer of a rank that is not the root")?;
+    }
+    let (send, recv) = sides((!in_place, sent), (is_root, received))?;
+    let block = recv.or(send).map_or(0, Data::len);
+    let alike = Alike { root: Some(rank as u32), ..recv.or(send).map(Data::alike).unwrap_or_default() };
+    let key = call.key(root, in_place, [send, recv]);
+    call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
+        let problem = Gather {
+            send: send.map(|send| send.place(Buffer::Send)),
+            recv: recv.map(|recv| recv.blocks(Buffer::Recv)),
+            block: Some(block),
+            root: rank,
+        };
+        {
+            call.solve(&problem, context, builder);
+            Ok(())
+        }
+    })
+}
+
+fn inter_gather(call: Call, role: Role, sent: Sent, received: Received, root: i32) -> Result<Ready> {
+    let (send, recv) = sides((matches!(role, Role::Peer(_)), sent), (role == Role::Root, received))?;
+    let key = call.key(root, false, [send, recv]);
+    call.ready(Some(key), Alike::default(), (sent.0, received.0), |call, _, builder| {
+        let (send, recv) = (send.map(|s| s.place(Buffer::Send)), recv.map(|r| r.blocks(Buffer::Recv)));
+        if let Some(groups) = call.groups() {
+            groups.gather(role, send.as_ref(), recv.as_ref(), builder);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, comm: Comm) -> Result<Ready> {
+    let call = Call::new(Operation::Scatter, form, comm)?;
+    if let Some(remote) = call.remote() {
+        return inter_scatter(call, role(remote, root)?, sent, received, root);
+    }
+    let rank = root_of(&call, root)?;
+    let is_root = call.me() == rank;
+    let in_place = is_in_place(received.0);
+    if !is_root {
+        refuse_in_place(received.0, "the receive buffer of a rank that is not the root")?;
+    }
+    let (send, recv) = sides((is_root, sent), (!in_place, received))?;
+    let block = send.or(recv).map_or(0, Data::len);
+    let alike = Alike { root: Some(rank as u32), ..send.or(recv).map(Data::alike).unwrap_or_default() };
+    let key = call.key(root, in_place, [send, recv]);
+    call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
+        let problem = Scatter {
+            send: send.map(|send| send.blocks(Buffer::Send)),
+            recv: recv.map(|recv| recv.place(Buffer::Recv)),
+            block: Some(block),
+            root: rank,
+        };
+        {
+            call.solve(&problem, context, builder);
+            Ok(())
+        }
+    })
+}
+
+fn inter_scatter(call: Call, role: Role, sent: Sent, received: Received, root: i32) -> Result<Ready> {
+    let (send, recv) = sides((role == Role::Root, sent), (matches!(role, Role::Peer(_)), received))?;
+    let key = call.key(root, false, [send, recv]);
+    call.ready(Some(key), Alike::default(), (sent.0, received.0), |call, _, builder| {
+        let (send, recv) = (send.map(|s| s.blocks(Buffer::Send)), recv.map(|r| r.place(Buffer::Recv)));
+        if let Some(groups) = call.groups() {
+            groups.scatter(role, send.as_ref(), recv.as_ref(), builder);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) -> Result<Ready> {
+    let call = Call::new(Operation::Allgather, form, comm)?;
+    let in_place = is_in_place(sent.0);
+    if call.remote().is_some() {
+        refuse_in_place(sent.0, "the send buffer on an intercommunicator")?;
+    }
+    refuse_in_place(received.0, "the receive buffer")?;
+    let recv = Data::new(received.1, received.2)?;
+    let (send, _) = sides((!in_place, sent), (false, received))?;
+    let alike = if call.remote().is_none() { recv.alike() } else { Alike::default() };
+    let key = call.key(0, in_place, [send, Some(recv)]);
+    call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
+        let (send, recv) = (send.map(|send| send.place(Buffer::Send)), recv.blocks(Buffer::Recv));
+        match (call.groups(), &send) {
+            (Some(groups), Some(send)) => {
+                groups.allgather(send, &recv, builder);
+                Ok(())
+            }
+            _ => {
+                call.solve(&Allgather { send, recv }, context, builder);
+                Ok(())
+            }
+        }
+    })
+}
+
+pub(crate) fn alltoall(form: Form, sent: Sent, received: Received, comm: Comm) -> Result<Ready> {
+    let call = Call::new(Operation::Alltoall, form, comm)?;
+    let in_place = is_in_place(sent.0);
+    if call.remote().is_some() {
+        refuse_in_place(sent.0, "the send buffer on an intercommunicator")?;
+    }
+    refuse_in_place(received.0, "the receive buffer")?;
+    let recv = Data::new(received.1, received.2)?;
+    let (send, _) = sides((!in_place, sent), (false, received))?;
+    let alike = if call.remote().is_none() { recv.alike() } else { Alike::default() };
+    let key = call.key(0, in_place, [send, Some(recv)]);
+    call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
+        let send = send.map(|send| send.blocks(Buffer::Send));
+        let (block, recv) = (Some(recv.len()), recv.blocks(Buffer::Recv));
+        match (call.groups(), &send) {
+            (Some(groups), Some(send)) => {
+                groups.alltoall(send, &recv, builder);
+                Ok(())
+            }
+            _ => {
+                call.solve(&Alltoall { send, recv, block }, context, builder);
+                Ok(())
+            }
+        }
+    })
+}

@@ -1,0 +1,78 @@
+//! Messages of a collective as requests of the engine.
+
+use crate::coll::transport::Transport;
+use crate::comm::Communicator;
+use crate::world::World;
+use newmadeleine::engine::{Context, Error, PeerId, Source, Tag, TagMatch};
+use newmadeleine::progress::Step;
+use newmadeleine::{Hints, RequestId, Segments};
+
+/// Where the message of a party goes, or comes from. Parties are numbered as [`Transport`] says.
+#[inline]
+fn address(comm: &Communicator, party: u32) -> (PeerId, Context) {
+    let local = comm.local();
+    let behind = i64::from(party) - i64::from(local.len());
+    let process = match comm.remote() {
+        Some(remote) if behind >= 0 => remote.world(behind as i32),
+        _ => local.world(party as i32),
+    };
+    // Schedules name members only; nobody has the last number.
+    (PeerId(process.unwrap_or(u32::MAX)), comm.collective())
+}
+
+/// The engine, within one step under its lock.
+pub(super) struct Held<'a, 's> {
+    pub(super) step: &'a mut Step<'s>,
+    pub(super) comm: &'a Communicator,
+    /// Whether sends may go past the window, because somebody waits for them.
+    pub(super) is_urgent: bool,
+}
+
+impl Transport for Held<'_, '_> {
+    #[inline]
+    fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
+        let (peer, context) = address(self.comm, to);
+        let (tag, hints) = (Tag(tag), Hints::default());
+        if self.is_urgent && self.step.send_directly((peer, context, tag), &data, hints).is_some() {
+            return None;
+        }
+        Some(self.step.engine().send(peer, context, tag, data, hints))
+    }
+
+    #[inline]
+    fn recv(&mut self, from: u32, tag: u64, into: Segments) -> RequestId {
+        let (peer, context) = address(self.comm, from);
+        self.step.engine().recv(Source::Peer(peer), context, TagMatch::Exact(Tag(tag)), into)
+    }
+
+    #[inline]
+    fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>> {
+        self.step.take(request).map(|outcome| outcome.map(|envelope| envelope.len))
+    }
+}
+
+/// The node, whose lock is taken for each message only: functions of the program may run in between, and may
+/// wait for another thread that is in a call.
+pub(super) struct Free<'a> {
+    pub(super) world: &'a World,
+    pub(super) comm: &'a Communicator,
+}
+
+impl Transport for Free<'_> {
+    fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
+        let (peer, context) = address(self.comm, to);
+        let submit =
+            |step: &mut Step<'_>| step.engine().send(peer, context, Tag(tag), data, Hints::default());
+        Some(self.world.node().step(submit))
+    }
+
+    fn recv(&mut self, from: u32, tag: u64, into: Segments) -> RequestId {
+        let (peer, context) = address(self.comm, from);
+        let tag = TagMatch::Exact(Tag(tag));
+        self.world.node().step(|step| step.engine().recv(Source::Peer(peer), context, tag, into))
+    }
+
+    fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>> {
+        self.world.node().take(request).map(|outcome| outcome.map(|envelope| envelope.len))
+    }
+}

@@ -1,0 +1,223 @@
+//! Collectives that combine data: reduce, allreduce, reduce_scatter, scan.
+
+use super::arguments::{
+    Data, each, is_in_place, operands, refuse_in_place, refuse_inter, role, root as root_of, told,
+};
+use super::call::{Alike, Call, Ready};
+use super::desk::Key;
+use crate::coll::allreduce::Allreduce;
+use crate::coll::check::{Form, Operation};
+use crate::coll::inter::Role;
+use crate::coll::operands::Operands;
+use crate::coll::place::{Buffer, Spot};
+use crate::coll::reduce::Reduce;
+use crate::coll::reduce_scatter::ReduceScatter;
+use crate::coll::scan::Scan;
+use crate::error::{Class, Result};
+use crate::handle::{Comm, Op, Type};
+use std::ffi::c_void;
+
+/// The two buffers of a reduction.
+pub(crate) type Buffers = (*const c_void, *mut c_void);
+
+const SEND: Spot = Spot::start(Buffer::Send);
+const RECV: Spot = Spot::start(Buffer::Recv);
+
+/// Where our operands are.
+fn operands_at(in_place: bool) -> Spot {
+    if in_place { RECV } else { SEND }
+}
+
+/// A count, a type and an operator, checked.
+struct Reduction {
+    data: Data,
+    operands: Operands,
+    op: Op,
+}
+
+impl Reduction {
+    fn new(count: i64, datatype: Type, op: Op) -> Result<Reduction> {
+        let data = Data::new(count, datatype)?;
+        Ok(Reduction { data, operands: operands(data, op)?, op })
+    }
+
+    /// What all ranks say alike, in one group.
+    fn alike(&self, call: &Call) -> Alike {
+        match call.remote() {
+            None => Alike { operator: told(self.op), ..self.data.alike() },
+            Some(_) => Alike::default(),
+        }
+    }
+
+    fn key(&self, call: &Call, root: i32, in_place: bool) -> Key {
+        let op = Some(self.operands.operator.op().clone());
+        Key { op, ..call.key(root, in_place, [None, Some(self.data)]) }
+    }
+}
+
+pub(crate) fn reduce(
+    form: Form,
+    buffers: Buffers,
+    (count, datatype, op): (i64, Type, Op),
+    root: i32,
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Reduce, form, comm)?;
+    let reduction = Reduction::new(count, datatype, op)?;
+    if let Some(remote) = call.remote() {
+        return inter_reduce(call, role(remote, root)?, buffers, reduction, root);
+    }
+    let rank = root_of(&call, root)?;
+    let is_root = call.me() == rank;
+    let in_place = is_in_place(buffers.0);
+    if !is_root {
+        refuse_in_place(buffers.0, "the send buffer of a rank that is not the root")?;
+    }
+    let alike = Alike { root: Some(rank as u32), ..reduction.alike(&call) };
+    let key = reduction.key(&call, root, in_place);
+    call.ready(Some(key), alike, buffers, |call, context, builder| {
+        builder.operator(&reduction.operands.operator);
+        let problem = Reduce {
+            from: operands_at(in_place),
+            into: is_root.then_some(RECV),
+            operands: reduction.operands,
+            root: rank,
+        };
+        {
+            call.solve(&problem, context, builder);
+            Ok(())
+        }
+    })
+}
+
+fn inter_reduce(call: Call, role: Role, buffers: Buffers, reduction: Reduction, root: i32) -> Result<Ready> {
+    let key = reduction.key(&call, root, false);
+    call.ready(Some(key), Alike::default(), buffers, |call, context, builder| {
+        builder.operator(&reduction.operands.operator);
+        if let Some(groups) = call.groups() {
+            groups.reduce(role, (SEND, RECV), &reduction.operands, context, builder);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn allreduce(
+    form: Form,
+    buffers: Buffers,
+    (count, datatype, op): (i64, Type, Op),
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Allreduce, form, comm)?;
+    let reduction = Reduction::new(count, datatype, op)?;
+    let in_place = check_in_place(&call, buffers)?;
+    let key = reduction.key(&call, 0, in_place);
+    let alike = reduction.alike(&call);
+    call.ready(Some(key), alike, buffers, |call, context, builder| {
+        let operands = reduction.operands;
+        builder.operator(&operands.operator);
+        if let Some(groups) = call.groups() {
+            groups.allreduce((SEND, RECV), &operands, context, builder);
+            return Ok(());
+        }
+        let problem = Allreduce { from: operands_at(in_place), into: RECV, operands };
+        {
+            call.solve(&problem, context, builder);
+            Ok(())
+        }
+    })
+}
+
+/// Whether the operands are in the receive buffer, where that may be.
+fn check_in_place(call: &Call, (send, recv): Buffers) -> Result<bool> {
+    refuse_in_place(recv, "the receive buffer")?;
+    if call.remote().is_some() {
+        refuse_in_place(send, "the send buffer on an intercommunicator")?;
+    }
+    Ok(is_in_place(send))
+}
+
+pub(crate) fn reduce_scatter(
+    form: Form,
+    buffers: Buffers,
+    (counts, datatype, op): (&[i64], Type, Op),
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::ReduceScatter, form, comm)?;
+    let counts = each(counts, call.size(), "recvcounts")?;
+    if let Some(&count) = counts.iter().find(|count| **count < 0) {
+        return Err(Class::COUNT.error(format!("a count is {count}: it must not be negative")));
+    }
+    let ends = counts.iter().scan(0i64, |end, count| {
+        *end = end.saturating_add(*count);
+        Some(*end)
+    });
+    let bounds: Box<[i64]> = std::iter::once(0).chain(ends).collect();
+    let in_place = check_in_place(&call, buffers)?;
+    let reduction = Reduction::new(bounds[call.size()], datatype, op)?;
+    scattered(call, None, buffers, reduction, bounds, in_place)
+}
+
+pub(crate) fn reduce_scatter_block(
+    form: Form,
+    buffers: Buffers,
+    (count, datatype, op): (i64, Type, Op),
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::ReduceScatterBlock, form, comm)?;
+    let size = call.size() as i64;
+    Data::new(count, datatype)?;
+    let in_place = check_in_place(&call, buffers)?;
+    let reduction = Reduction::new(count.saturating_mul(size), datatype, op)?;
+    let bounds = (0..=size).map(|rank| rank * count).collect();
+    let key = reduction.key(&call, 0, in_place);
+    scattered(call, Some(key), buffers, reduction, bounds, in_place)
+}
+
+fn scattered(
+    call: Call,
+    key: Option<Key>,
+    buffers: Buffers,
+    reduction: Reduction,
+    bounds: Box<[i64]>,
+    in_place: bool,
+) -> Result<Ready> {
+    let alike = reduction.alike(&call);
+    call.ready(key, alike, buffers, |call, context, builder| {
+        let operands = reduction.operands;
+        builder.operator(&operands.operator);
+        if let Some(groups) = call.groups() {
+            groups.reduce_scatter((SEND, RECV), &operands, &bounds, context, builder);
+            return Ok(());
+        }
+        let problem = ReduceScatter { from: operands_at(in_place), into: RECV, operands, bounds };
+        {
+            call.solve(&problem, context, builder);
+            Ok(())
+        }
+    })
+}
+
+/// `MPI_Scan`, or `MPI_Exscan`.
+pub(crate) fn scan(
+    (operation, form): (Operation, Form),
+    buffers: Buffers,
+    (count, datatype, op): (i64, Type, Op),
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(operation, form, comm)?;
+    refuse_inter(&call)?;
+    let reduction = Reduction::new(count, datatype, op)?;
+    let in_place = check_in_place(&call, buffers)?;
+    let key = reduction.key(&call, 0, in_place);
+    let alike = reduction.alike(&call);
+    call.ready(Some(key), alike, buffers, |call, context, builder| {
+        let operands = reduction.operands;
+        builder.operator(&operands.operator);
+        let is_exclusive = operation == Operation::Exscan;
+        let problem = Scan { from: operands_at(in_place), into: RECV, operands, is_exclusive };
+        {
+            call.solve(&problem, context, builder);
+            Ok(())
+        }
+    })
+}

@@ -1,0 +1,199 @@
+//! Collectives that move blocks of different sizes: gatherv, scatterv, allgatherv, alltoallv, alltoallw.
+
+use super::arguments::{Data, blocks, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of};
+use super::call::{Alike, Call, Ready};
+use super::moves::{Received, Sent};
+use crate::coll::allgather::Allgather;
+use crate::coll::alltoall::Alltoall;
+use crate::coll::check::{Form, Operation};
+use crate::coll::gather::Gather;
+use crate::coll::inter::Role;
+use crate::coll::place::{Blocks, Buffer, Place};
+use crate::coll::scatter::Scatter;
+use crate::error::Result;
+use crate::handle::{Comm, Type};
+use std::ffi::c_void;
+
+/// Counts, displacements in extents, type.
+pub(crate) type Table<'a> = (&'a [i64], &'a [i64], Type);
+/// Counts, displacements in bytes, types.
+pub(crate) type MixedTable<'a> = (&'a [i64], &'a [i64], &'a [Type]);
+
+/// Who takes part in a collective with a root, and whether we are it or one of the others.
+struct Part {
+    role: Option<Role>,
+    rank: usize,
+    is_root: bool,
+    is_other: bool,
+}
+
+fn part(call: &Call, root: i32) -> Result<Part> {
+    match call.remote() {
+        Some(remote) => {
+            let role = role(remote, root)?;
+            let (is_root, is_other) = (role == Role::Root, matches!(role, Role::Peer(_)));
+            Ok(Part { role: Some(role), rank: 0, is_root, is_other })
+        }
+        None => {
+            let rank = root_of(call, root)?;
+            let is_root = call.me() == rank;
+            Ok(Part { role: None, rank, is_root, is_other: !is_root })
+        }
+    }
+}
+
+impl Part {
+    /// Whether our own block counts: that of every rank of one group, but those in place; that of the group
+    /// across from the root.
+    fn has_block(&self, in_place: bool) -> bool {
+        self.is_other || (self.role.is_none() && !in_place)
+    }
+
+    fn alike(&self) -> Alike {
+        Alike { root: self.role.is_none().then_some(self.rank as u32), ..Alike::default() }
+    }
+}
+
+pub(crate) fn gatherv(
+    form: Form,
+    sent: Sent,
+    (received, table): (*mut c_void, Table<'_>),
+    root: i32,
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Gatherv, form, comm)?;
+    let part = part(&call, root)?;
+    if part.is_other {
+        refuse_in_place(sent.0, "the send buffer of a rank that is not the root")?;
+    }
+    let has_block = part.has_block(is_in_place(sent.0));
+    let send: Option<Place> =
+        has_block.then(|| Data::new(sent.1, sent.2)).transpose()?.map(|data| data.place(Buffer::Send));
+    let recv = part.is_root.then(|| blocks(Buffer::Recv, call.peers(), table)).transpose()?;
+    call.ready(None, part.alike(), (sent.0, received), |call, context, builder| {
+        match (call.groups(), part.role) {
+            (Some(groups), Some(role)) => {
+                groups.gather(role, send.as_ref(), recv.as_ref(), builder);
+                Ok(())
+            }
+            _ => {
+                call.solve(&Gather { send, recv, block: None, root: part.rank }, context, builder);
+                Ok(())
+            }
+        }
+    })
+}
+
+pub(crate) fn scatterv(
+    form: Form,
+    (sent, table): (*const c_void, Table<'_>),
+    received: Received,
+    root: i32,
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Scatterv, form, comm)?;
+    let part = part(&call, root)?;
+    if part.is_other {
+        refuse_in_place(received.0, "the receive buffer of a rank that is not the root")?;
+    }
+    let has_block = part.has_block(is_in_place(received.0));
+    let send = part.is_root.then(|| blocks(Buffer::Send, call.peers(), table)).transpose()?;
+    let recv: Option<Place> = has_block
+        .then(|| Data::new(received.1, received.2))
+        .transpose()?
+        .map(|data| data.place(Buffer::Recv));
+    call.ready(None, part.alike(), (sent, received.0), |call, context, builder| {
+        match (call.groups(), part.role) {
+            (Some(groups), Some(role)) => {
+                groups.scatter(role, send.as_ref(), recv.as_ref(), builder);
+                Ok(())
+            }
+            _ => {
+                call.solve(&Scatter { send, recv, block: None, root: part.rank }, context, builder);
+                Ok(())
+            }
+        }
+    })
+}
+
+pub(crate) fn allgatherv(
+    form: Form,
+    sent: Sent,
+    (received, table): (*mut c_void, Table<'_>),
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Allgatherv, form, comm)?;
+    let in_place = is_in_place(sent.0);
+    if call.remote().is_some() {
+        refuse_in_place(sent.0, "the send buffer on an intercommunicator")?;
+    }
+    refuse_in_place(received, "the receive buffer")?;
+    let recv = blocks(Buffer::Recv, call.peers(), table)?;
+    let send =
+        (!in_place).then(|| Data::new(sent.1, sent.2)).transpose()?.map(|data| data.place(Buffer::Send));
+    let len = call.remote().is_none().then(|| recv.total(0..call.peers()));
+    let alike = Alike { len, ..Alike::default() };
+    call.ready(None, alike, (sent.0, received), |call, context, builder| match (call.groups(), &send) {
+        (Some(groups), Some(send)) => {
+            groups.allgather(send, &recv, builder);
+            Ok(())
+        }
+        _ => {
+            call.solve(&Allgather { send, recv }, context, builder);
+            Ok(())
+        }
+    })
+}
+
+pub(crate) fn alltoallv(
+    form: Form,
+    (sent, out): (*const c_void, Table<'_>),
+    (received, table): (*mut c_void, Table<'_>),
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Alltoallv, form, comm)?;
+    let send = match is_in_place(sent) {
+        true => None,
+        false => Some(blocks(Buffer::Send, call.peers(), out)?),
+    };
+    let recv = blocks(Buffer::Recv, call.peers(), table)?;
+    exchange(call, (sent, send), (received, recv))
+}
+
+pub(crate) fn alltoallw(
+    form: Form,
+    (sent, out): (*const c_void, MixedTable<'_>),
+    (received, table): (*mut c_void, MixedTable<'_>),
+    comm: Comm,
+) -> Result<Ready> {
+    let call = Call::new(Operation::Alltoallw, form, comm)?;
+    let send = match is_in_place(sent) {
+        true => None,
+        false => Some(mixed_blocks(Buffer::Send, call.peers(), out)?),
+    };
+    let recv = mixed_blocks(Buffer::Recv, call.peers(), table)?;
+    exchange(call, (sent, send), (received, recv))
+}
+
+fn exchange(
+    call: Call,
+    (sent, send): (*const c_void, Option<Blocks>),
+    (received, recv): (*mut c_void, Blocks),
+) -> Result<Ready> {
+    if call.remote().is_some() {
+        refuse_in_place(sent, "the send buffer on an intercommunicator")?;
+    }
+    refuse_in_place(received, "the receive buffer")?;
+    call.ready(None, Alike::default(), (sent, received), |call, context, builder| {
+        match (call.groups(), &send) {
+            (Some(groups), Some(send)) => {
+                groups.alltoall(send, &recv, builder);
+                Ok(())
+            }
+            _ => {
+                call.solve(&Alltoall { send, recv, block: None }, context, builder);
+                Ok(())
+            }
+        }
+    })
+}

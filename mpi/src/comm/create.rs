@@ -1,0 +1,195 @@
+//! Making communicators from communicators and groups.
+
+use super::party::{Other, Party, decode, encode};
+use super::{COMMS, Communicator, Members, agree, context, lookup, share};
+use crate::attribute::Attributes;
+use crate::constant::UNDEFINED;
+use crate::error::{Class, Result};
+use crate::group::Group as Processes;
+use crate::handle::{Comm, Request};
+use crate::info::Infos;
+use crate::request::State;
+use crate::status::Status;
+use crate::task::{self, Async, block_on};
+use crate::topology::Topology;
+use crate::world::world;
+use newmadeleine::engine::Context;
+use std::sync::Arc;
+
+/// Tags of agreements; those of collective operations are below.
+const AGREE: u64 = 1 << 63;
+/// Of those among some processes of a communicator.
+const GROUP: u64 = AGREE | 1 << 62;
+
+/// The processes of a communicator, for one agreement.
+pub(super) fn party(comm: &Communicator) -> Party {
+    let (context, tag) = (comm.collective(), AGREE | comm.next_agreement());
+    let leader = comm.remote().and_then(|remote| remote.world(0));
+    let other = leader.map(|process| Other { process, context, tag });
+    Party { members: comm.local().clone(), rank: comm.rank(), context, tag, other }
+}
+
+/// A communicator that was agreed upon, in the table.
+pub(super) fn insert(comm: Communicator) -> Comm {
+    Comm(COMMS.insert(Arc::new(comm)))
+}
+
+/// A new communicator that inherits what all kinds of creation inherit.
+fn heir(
+    old: &Communicator,
+    number: u32,
+    local: Arc<Members>,
+    remote: Option<Arc<Members>>,
+) -> Result<Communicator> {
+    let new = Communicator::new(number, local, remote, world()?.session().rank());
+    new.set_errhandler(old.errhandler());
+    Ok(new)
+}
+
+/// What a duplicate has beside its number.
+struct Inherited {
+    attributes: Attributes,
+    info: Option<Arc<Infos>>,
+}
+
+impl Inherited {
+    fn of(handle: Comm, old: &Communicator, info: Option<Arc<Infos>>) -> Result<Inherited> {
+        Ok(Inherited { attributes: old.attributes().copy(handle.0)?, info })
+    }
+
+    fn duplicate(self, old: &Communicator, number: u32) -> Result<Communicator> {
+        let mut new = heir(old, number, old.local().clone(), old.remote().cloned())?;
+        new.set_attributes(self.attributes);
+        new.info().merge(self.info.as_deref().unwrap_or(old.info()));
+        new.set_topology(old.topology().cloned());
+        Ok(new)
+    }
+}
+
+/// Duplicates; `info` instead of the old one's.
+pub(crate) fn dup(handle: Comm, info: Option<Arc<Infos>>) -> Result<Comm> {
+    let old = share(handle)?;
+    let inherited = Inherited::of(handle, &old, info)?;
+    let number = block_on(agree::number(&party(&old)))?;
+    inherited.duplicate(&old, number).map(insert)
+}
+
+/// Duplicates in steps; the new handle is usable when the request has ended.
+pub(crate) fn idup(handle: Comm, info: Option<Arc<Infos>>) -> Result<(Comm, Request)> {
+    let old = share(handle)?;
+    let inherited = Inherited::of(handle, &old, info)?;
+    let (party, index) = (party(&old), COMMS.reserve());
+    let work = Async::new(async move {
+        let number = agree::number(&party).await?;
+        COMMS.set(index, Arc::new(inherited.duplicate(&old, number)?));
+        Ok(Status::EMPTY)
+    });
+    let request = State::Task(task::start(world()?, Box::new(work))).into_request();
+    Ok((Comm(index), request))
+}
+
+/// Splits by color (none: in no part) and orders by key. `topology` is asked for that of our part.
+pub(crate) fn split(
+    handle: Comm,
+    color: Option<i32>,
+    key: i32,
+    topology: impl FnOnce(&Members) -> Option<Arc<Topology>>,
+) -> Result<Comm> {
+    let old = share(handle)?;
+    let party = party(&old);
+    let mine = color.map_or(i64::from(UNDEFINED), i64::from);
+    let (all, others, number) = block_on(async {
+        let all = party.gather(encode(&[mine, i64::from(key)])).await?;
+        let others = if old.remote().is_some() { party.exchange(all.clone()).await? } else { Vec::new() };
+        Ok((all, others, agree::number(&party).await?))
+    })?;
+    let local = part(old.local(), &all, mine);
+    let remote = old.remote().map(|remote| part(remote, &others, mine));
+    if color.is_none() || remote.as_ref().is_some_and(|remote| remote.len() == 0) {
+        context::release(number);
+        return Ok(Comm::NULL);
+    }
+    let topology = topology(&local);
+    let mut new = heir(&old, number, Arc::new(local), remote.map(Arc::new))?;
+    new.set_topology(topology);
+    Ok(insert(new))
+}
+
+/// The members of one color, ordered by key and then by rank.
+fn part(members: &Members, colors_and_keys: &[u8], color: i64) -> Members {
+    let told = decode(colors_and_keys);
+    let pairs = told.as_chunks::<2>().0.iter().zip(members.processes());
+    let mut chosen: Vec<_> =
+        pairs.filter(|(pair, _)| pair[0] == color).map(|(pair, &process)| (pair[1], process)).collect();
+    chosen.sort_by_key(|&(key, _)| key);
+    Members::new(chosen.into_iter().map(|(_, process)| process).collect::<Vec<u32>>())
+}
+
+/// By a group of the communicator's own processes; all of its processes call.
+pub(crate) fn create(handle: Comm, group: &Processes) -> Result<Comm> {
+    let old = share(handle)?;
+    let outside = group.processes().iter().find(|&&process| old.local().rank_of(process).is_none());
+    if let Some(process) = outside {
+        let text = format!("process {process} of the group is not in the communicator");
+        return Err(Class::GROUP.error(text));
+    }
+    let party = party(&old);
+    let mine: Vec<i64> = group.processes().iter().map(|&process| i64::from(process)).collect();
+    let (others, number) = block_on(async {
+        let others = if old.remote().is_some() { Some(party.exchange(encode(&mine)).await?) } else { None };
+        Ok((others, agree::number(&party).await?))
+    })?;
+    let remote = others.map(|bytes| processes(&bytes));
+    let is_member = group.rank_of(world()?.session().rank()).is_some();
+    if !is_member || remote.as_ref().is_some_and(|remote| remote.len() == 0) {
+        context::release(number);
+        return Ok(Comm::NULL);
+    }
+    heir(&old, number, group.members().clone(), remote.map(Arc::new)).map(insert)
+}
+
+/// The members that were told as numbers.
+pub(super) fn processes(bytes: &[u8]) -> Members {
+    Members::new(decode(bytes).into_iter().map(|process| process as u32).collect::<Vec<u32>>())
+}
+
+/// By a group; only its processes call, with the same tag.
+pub(crate) fn create_group(handle: Comm, group: &Processes, tag: i32) -> Result<Comm> {
+    let old = lookup(handle)?;
+    if tag < 0 {
+        return Err(Class::TAG.error(format!("tag {tag} is out of range (0 to {})", i32::MAX)));
+    }
+    let Some(party) = group_party(group, old.collective(), GROUP | tag as u64)? else {
+        return Ok(Comm::NULL);
+    };
+    let number = block_on(agree::number(&party))?;
+    heir(old, number, group.members().clone(), None).map(insert)
+}
+
+/// By a group and a text, without any communicator.
+pub(crate) fn create_from_group(group: &Processes, text: &str) -> Result<Option<Communicator>> {
+    let Some(party) = group_party(group, LIBRARY, text_tag(text))? else { return Ok(None) };
+    let number = block_on(agree::number(&party))?;
+    Ok(Some(Communicator::new(number, group.members().clone(), None, world()?.session().rank())))
+}
+
+/// The context of agreements that belong to no communicator.
+pub(super) const LIBRARY: Context = Context(super::COLLECTIVE);
+
+/// A tag for a text (FNV-1a); two agreements at the same time with texts that have the same would disturb
+/// each other, as they would with equal texts.
+pub(super) fn text_tag(text: &str) -> u64 {
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    text.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step) | GROUP
+}
+
+fn group_party(group: &Processes, context: Context, tag: u64) -> Result<Option<Party>> {
+    let Some(rank) = group.rank_of(world()?.session().rank()) else { return Ok(None) };
+    Ok(Some(Party { members: group.members().clone(), rank, context, tag, other: None }))
+}
+
+/// Waits until all processes of a communicator are here.
+pub(crate) fn meet(handle: Comm) -> Result<()> {
+    let party = party(lookup(handle)?);
+    block_on(party.greatest([0])).map(drop)
+}

@@ -1,0 +1,252 @@
+//! Communicators: who takes part, and the context that keeps their messages apart.
+
+mod agree;
+pub(crate) mod arrange;
+mod context;
+pub(crate) mod create;
+pub(crate) mod inter;
+mod members;
+mod party;
+
+pub(crate) use members::Members;
+
+use crate::attribute::Attributes;
+use crate::collective::Desk;
+use crate::constant::{ANY_SOURCE, ANY_TAG, Comparison, PROC_NULL};
+use crate::errhandler::{self, Handler};
+use crate::error::{Class, Error, Result};
+use crate::group::Group as Processes;
+use crate::handle::{Comm, DYNAMIC};
+use crate::info::Infos;
+use crate::point::buffered::Attached;
+use crate::table::Table;
+use crate::topology::Topology;
+use newmadeleine::engine::{Context, PeerId, Source, Tag, TagMatch};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// All communicators.
+pub(crate) static COMMS: Table<Communicator> = Table::new(DYNAMIC);
+
+/// Each communicator has two contexts: an even one for point-to-point messages, and the one that has this bit
+/// for everything collective.
+const COLLECTIVE: u32 = 1;
+
+/// A communicator.
+pub(crate) struct Communicator {
+    context: u32,
+    /// Our rank in the local group.
+    rank: i32,
+    local: Arc<Members>,
+    /// The other group of an intercommunicator.
+    remote: Option<Arc<Members>>,
+    /// Collective operations that were begun: part of their tags.
+    operations: AtomicU64,
+    /// Agreements that were begun, likewise.
+    agreements: AtomicU64,
+    /// What collectives keep.
+    desk: Desk,
+    attributes: Attributes,
+    topology: Option<Arc<Topology>>,
+    /// For buffered sends.
+    buffer: Attached,
+    errhandler: Mutex<Arc<Handler>>,
+    name: Mutex<String>,
+    info: Infos,
+}
+
+/// Where a message goes, in the engine's words.
+pub(crate) type Target = (PeerId, Context, Tag);
+
+impl Communicator {
+    /// A communicator in whose local group we are.
+    pub(crate) fn new(number: u32, local: Arc<Members>, remote: Option<Arc<Members>>, me: u32) -> Self {
+        Communicator {
+            context: number << COLLECTIVE.trailing_ones(),
+            rank: local.rank_of(me).unwrap_or(PROC_NULL),
+            local,
+            remote,
+            operations: AtomicU64::new(0),
+            agreements: AtomicU64::new(0),
+            desk: Desk::default(),
+            attributes: Attributes::default(),
+            topology: None,
+            buffer: Attached::none(),
+            errhandler: Mutex::new(errhandler::fatal()),
+            name: Mutex::default(),
+            info: Infos::default(),
+        }
+    }
+
+    pub(crate) fn rank(&self) -> i32 {
+        self.rank
+    }
+
+    pub(crate) fn local(&self) -> &Arc<Members> {
+        &self.local
+    }
+
+    pub(crate) fn remote(&self) -> Option<&Arc<Members>> {
+        self.remote.as_ref()
+    }
+
+    pub(crate) fn buffer(&self) -> &Attached {
+        &self.buffer
+    }
+
+    pub(crate) fn info(&self) -> &Infos {
+        &self.info
+    }
+
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    pub(crate) fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn set_attributes(&mut self, attributes: Attributes) {
+        self.attributes = attributes;
+    }
+
+    pub(crate) fn topology(&self) -> Option<&Arc<Topology>> {
+        self.topology.as_ref()
+    }
+
+    fn set_topology(&mut self, topology: Option<Arc<Topology>>) {
+        self.topology = topology;
+    }
+
+    pub(crate) fn errhandler(&self) -> Arc<Handler> {
+        self.errhandler.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    pub(crate) fn set_errhandler(&self, handler: Arc<Handler>) {
+        *self.errhandler.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = handler;
+    }
+
+    pub(crate) fn name(&self) -> MutexGuard<'_, String> {
+        self.name.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whom ranks of point-to-point messages name.
+    #[inline]
+    pub(crate) fn peers(&self) -> &Members {
+        self.remote.as_ref().unwrap_or(&self.local)
+    }
+
+    /// Context of point-to-point messages.
+    #[inline]
+    pub(crate) fn context(&self) -> Context {
+        Context(self.context)
+    }
+
+    /// Context of everything collective.
+    #[inline]
+    pub(crate) fn collective(&self) -> Context {
+        Context(self.context | COLLECTIVE)
+    }
+
+    /// The number of a collective operation that begins: the same in all processes, which begin them in the
+    /// same order. Below 2^63.
+    #[inline]
+    pub(crate) fn next_operation(&self) -> u64 {
+        self.operations.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn next_agreement(&self) -> u64 {
+        self.agreements.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Where a message to a rank goes; none: to no process.
+    #[inline]
+    pub(crate) fn target(&self, dest: i32, tag: i32) -> Result<Option<Target>> {
+        if tag < 0 {
+            return Err(bad_tag(tag));
+        }
+        match self.peers().world(dest) {
+            Some(peer) => Ok(Some((PeerId(peer), self.context(), Tag(tag as u64)))),
+            None if dest == PROC_NULL => Ok(None),
+            None => Err(self.bad_rank(dest)),
+        }
+    }
+
+    /// From where a message comes; none: from no process.
+    #[inline]
+    pub(crate) fn origin(&self, source: i32, tag: i32) -> Result<Option<(Source, Context, TagMatch)>> {
+        let tag = match tag {
+            0.. => TagMatch::Exact(Tag(tag as u64)),
+            ANY_TAG => TagMatch::Any,
+            _ => return Err(bad_tag(tag)),
+        };
+        let source = match self.peers().world(source) {
+            Some(peer) => Source::Peer(PeerId(peer)),
+            None if source == ANY_SOURCE => Source::Any,
+            None if source == PROC_NULL => return Ok(None),
+            None => return Err(self.bad_rank(source)),
+        };
+        Ok(Some((source, self.context(), tag)))
+    }
+
+    /// How two communicators compare.
+    pub(crate) fn compare(&self, other: &Communicator) -> Comparison {
+        if std::ptr::eq(self, other) {
+            return Comparison::Ident;
+        }
+        let group = |members: &Arc<Members>| Processes::of(members.clone());
+        let remote = match (&self.remote, &other.remote) {
+            (None, None) => Comparison::Ident,
+            (Some(mine), Some(theirs)) => group(mine).compare(&group(theirs)),
+            _ => return Comparison::Unequal,
+        };
+        match (group(&self.local).compare(&group(&other.local)), remote) {
+            (Comparison::Unequal, _) | (_, Comparison::Unequal) => Comparison::Unequal,
+            (Comparison::Similar, _) | (_, Comparison::Similar) => Comparison::Similar,
+            _ => Comparison::Congruent,
+        }
+    }
+
+    #[cold]
+    fn bad_rank(&self, rank: i32) -> Error {
+        let last = self.peers().len() - 1;
+        Class::RANK.error(format!("rank {rank} is not in the communicator (ranks 0 to {last})"))
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        context::release(self.context >> COLLECTIVE.trailing_ones());
+    }
+}
+
+#[cold]
+fn bad_tag(tag: i32) -> Error {
+    Class::TAG.error(format!("tag {tag} is out of range (0 to {})", i32::MAX))
+}
+
+/// The communicator of a handle.
+#[inline]
+pub(crate) fn lookup(comm: Comm) -> Result<&'static Communicator> {
+    match COMMS.get(comm.0) {
+        Some(found) => Ok(found),
+        None => Err(no_comm(comm)),
+    }
+}
+
+/// The communicator of a handle, to keep.
+#[inline]
+pub(crate) fn share(comm: Comm) -> Result<Arc<Communicator>> {
+    COMMS.share(comm.0).ok_or_else(|| no_comm(comm))
+}
+
+#[cold]
+fn no_comm(comm: Comm) -> Error {
+    if let Err(early) = crate::world::world() {
+        return early;
+    }
+    Class::COMM.error(match comm {
+        Comm::NULL => "the communicator is MPI_COMM_NULL".to_string(),
+        Comm(index) => format!("there is no communicator {index}: it never was, or is freed"),
+    })
+}

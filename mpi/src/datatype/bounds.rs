@@ -1,0 +1,109 @@
+//! Where a type begins and ends: lower and upper bound, true bounds, alignment (MPI 5.0, section 5.1.6 to
+//! 5.1.8).
+//!
+//! All sums and products are checked: a type that does not fit into 64 bits is refused when it is made.
+
+use crate::error::{Class, Result};
+
+/// `a + b`, or class COUNT.
+pub(crate) fn add(a: i64, b: i64) -> Result<i64> {
+    a.checked_add(b).ok_or_else(|| too_large(format!("{a} + {b}")))
+}
+
+/// `a - b`, or class COUNT.
+pub(crate) fn subtract(a: i64, b: i64) -> Result<i64> {
+    a.checked_sub(b).ok_or_else(|| too_large(format!("{a} - {b}")))
+}
+
+/// `a * b`, or class COUNT.
+pub(crate) fn multiply(a: i64, b: i64) -> Result<i64> {
+    a.checked_mul(b).ok_or_else(|| too_large(format!("{a} * {b}")))
+}
+
+#[cold]
+fn too_large(what: String) -> crate::error::Error {
+    Class::COUNT.error(format!("the datatype is too large: {what} bytes or elements do not fit into 64 bits"))
+}
+
+/// An interval of displacements in bytes, the end not included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval {
+    /// First byte.
+    pub begin: i64,
+    /// One behind the last byte.
+    pub end: i64,
+}
+
+impl Interval {
+    fn cover(self, other: Interval) -> Interval {
+        Interval { begin: self.begin.min(other.begin), end: self.end.max(other.end) }
+    }
+
+    fn spread(self, least: i64, greatest: i64) -> Result<Interval> {
+        Ok(Interval { begin: add(self.begin, least)?, end: add(self.end, greatest)? })
+    }
+}
+
+/// Where the type map begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// From the first to the last byte of data; none if there is no data.
+    data: Option<Interval>,
+    /// Bounds that a user gave (`MPI_Type_create_resized`), here or in a part: they override the natural
+    /// ones.
+    given: Option<Interval>,
+    /// The strictest alignment of all basic parts.
+    alignment: i64,
+}
+
+impl Bounds {
+    /// Of no data at all.
+    pub const EMPTY: Bounds = Bounds { data: None, given: None, alignment: 1 };
+
+    /// Of data that begins at zero.
+    pub fn basic(span: i64, alignment: i64) -> Bounds {
+        Bounds { data: Some(Interval { begin: 0, end: span }), given: None, alignment }
+    }
+
+    /// Of copies that are displaced by at least `least` and at most `greatest`, both of which occur.
+    pub fn spread(self, least: i64, greatest: i64) -> Result<Bounds> {
+        let spread = |interval: Option<Interval>| interval.map(|i| i.spread(least, greatest)).transpose();
+        Ok(Bounds { data: spread(self.data)?, given: spread(self.given)?, alignment: self.alignment })
+    }
+
+    /// Of both together.
+    pub fn join(self, other: Bounds) -> Bounds {
+        let cover = |a: Option<Interval>, b: Option<Interval>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.cover(b)),
+            (a, b) => a.or(b),
+        };
+        Bounds {
+            data: cover(self.data, other.data),
+            given: cover(self.given, other.given),
+            alignment: self.alignment.max(other.alignment),
+        }
+    }
+
+    /// With other bounds than the natural ones.
+    pub fn resized(self, begin: i64, end: i64) -> Bounds {
+        Bounds { given: Some(Interval { begin, end }), ..self }
+    }
+
+    /// From the first to the last byte of data; the empty interval at zero if there is none.
+    pub fn data(&self) -> Interval {
+        self.data.unwrap_or(Interval { begin: 0, end: 0 })
+    }
+
+    /// Lower and upper bound: the given ones, or the natural ones with the upper one rounded up so that
+    /// the extent is a multiple of the alignment.
+    pub fn resolve(&self) -> Result<Interval> {
+        let data = self.data();
+        let extent = subtract(data.end, data.begin)?;
+        if let Some(given) = self.given {
+            subtract(given.end, given.begin)?;
+            return Ok(given);
+        }
+        let padding = (self.alignment - extent.rem_euclid(self.alignment)) % self.alignment;
+        Ok(Interval { begin: data.begin, end: add(data.end, padding)? })
+    }
+}

@@ -1,0 +1,144 @@
+//! How a type was made: envelope and contents (MPI 5.0, section 5.1.13).
+
+use super::Datatype;
+use crate::error::{Class, Result};
+
+/// How a type was made; the numbers are those of the standard's binary interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+#[allow(missing_docs)]
+pub enum Combiner {
+    Named = 101,
+    Dup = 102,
+    Contiguous = 103,
+    Vector = 104,
+    Hvector = 105,
+    Indexed = 106,
+    Hindexed = 107,
+    IndexedBlock = 108,
+    HindexedBlock = 109,
+    Struct = 110,
+    Subarray = 111,
+    Darray = 112,
+    F90Real = 113,
+    F90Complex = 114,
+    F90Integer = 115,
+    Resized = 116,
+    ValueIndex = 117,
+}
+
+/// Which of the two functions of the standard was called: with counts of `int`, or the `_c` one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Counts are `int`, displacements in bytes `MPI_Aint`.
+    Int,
+    /// Counts and displacements are `MPI_Count`.
+    Large,
+}
+
+/// What one of the integers of [`Contents`] is, for who must translate constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntegerKind {
+    /// A number.
+    Plain,
+    /// An [`super::Order`].
+    Order,
+    /// A [`super::Distribution`].
+    Distribution,
+    /// An argument of a distribution, perhaps [`super::DEFAULT_ARGUMENT`].
+    Argument,
+}
+
+/// The arguments of the call that made a type, in the order of the standard.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    /// Which call.
+    pub combiner: Combiner,
+    /// Its form.
+    pub form: Form,
+    /// Arguments of type `int`.
+    pub integers: Box<[i64]>,
+    /// Arguments of type `MPI_Aint`; none in the large form.
+    pub addresses: Box<[i64]>,
+    /// Arguments of type `MPI_Count`; only in the large form.
+    pub counts: Box<[i64]>,
+    /// The types.
+    pub types: Box<[Datatype]>,
+}
+
+impl Contents {
+    /// Of a predefined type: nothing.
+    pub(super) fn named() -> Contents {
+        Contents::new(Form::Int, Combiner::Named, &[], &[], &[])
+    }
+
+    /// Of a call whose numbers are counts and then displacements in bytes: the large form has them in one
+    /// list.
+    pub(super) fn new(
+        form: Form,
+        combiner: Combiner,
+        counts: &[&[i64]],
+        addresses: &[i64],
+        types: &[Datatype],
+    ) -> Contents {
+        let counts = counts.concat();
+        let (integers, addresses, counts) = match form {
+            Form::Int => (counts, addresses.to_vec(), Vec::new()),
+            Form::Large => (Vec::new(), Vec::new(), [&counts, addresses].concat()),
+        };
+        Contents {
+            combiner,
+            form,
+            integers: integers.into(),
+            addresses: addresses.into(),
+            counts: counts.into(),
+            types: types.into(),
+        }
+    }
+
+    /// What an element of [`Contents::integers`] is.
+    pub fn integer_kind(&self, index: usize) -> IntegerKind {
+        let last = index + 1 == self.integers.len();
+        match self.combiner {
+            Combiner::Subarray | Combiner::Darray if last => IntegerKind::Order,
+            Combiner::Darray => {
+                let dims = self.integers.get(2).map_or(0, |&dims| dims as usize);
+                // size, rank, ndims, global sizes (elsewhere in the large form), distributions,
+                // arguments, ...
+                let distributions = 3 + if self.form == Form::Int { dims } else { 0 };
+                match index {
+                    _ if index < distributions => IntegerKind::Plain,
+                    _ if index < distributions + dims => IntegerKind::Distribution,
+                    _ if index < distributions + 2 * dims => IntegerKind::Argument,
+                    _ => IntegerKind::Plain,
+                }
+            }
+            _ => IntegerKind::Plain,
+        }
+    }
+
+    /// Whether contents may be asked for at all, and in this form.
+    ///
+    /// # Errors
+    /// Class TYPE: a predefined type has no contents; a type made by a `_c` call shows them to `_c` calls
+    /// only.
+    pub fn check(&self, form: Form) -> Result<()> {
+        if self.combiner == Combiner::Named {
+            return Err(Class::TYPE.error("a predefined datatype has no contents"));
+        }
+        self.check_form(form)
+    }
+
+    /// Whether the envelope may be asked for in this form.
+    ///
+    /// # Errors
+    /// Class TYPE if the type was made by a `_c` call and the question is asked without `_c`.
+    pub fn check_form(&self, form: Form) -> Result<()> {
+        if self.form == Form::Large && form == Form::Int {
+            let text = "the datatype was made with large counts: ask MPI_Type_get_envelope_c and \
+                        MPI_Type_get_contents_c";
+            return Err(Class::TYPE.error(text));
+        }
+        Ok(())
+    }
+}

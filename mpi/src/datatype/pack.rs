@@ -1,0 +1,116 @@
+//! Packing and unpacking in the representation of this machine (MPI 5.0, section 5.2).
+//!
+//! Packed data are the bytes of the type map one after another, without a header: what a receive of the same
+//! signature would put into memory.
+
+use std::ffi::c_void;
+
+use super::Datatype;
+use super::copy::{Copier, Direction, Gather, Scatter};
+use crate::error::{Class, Result};
+
+impl Datatype {
+    /// Copies the data of `count` elements at `buffer` to the begin of `packed`; stops when either is
+    /// used up. Returns the bytes that were copied.
+    ///
+    /// # Safety
+    /// `buffer` is what the standard asks of a send buffer of so many elements.
+    pub unsafe fn gather(&self, buffer: *const c_void, count: i64, packed: &mut [u8]) -> usize {
+        // SAFETY: the caller's promise; the memory in pieces is only read.
+        unsafe { self.copy::<Gather>(buffer.cast_mut(), count, packed.as_mut_ptr(), packed.len()) }
+    }
+
+    /// Copies `packed` to the memory of `count` elements at `buffer`; stops when either is used up.
+    /// Returns the bytes that were copied.
+    ///
+    /// # Safety
+    /// `buffer` is what the standard asks of a receive buffer of so many elements.
+    pub unsafe fn scatter(&self, packed: &[u8], buffer: *mut c_void, count: i64) -> usize {
+        // SAFETY: the caller's promise; the packed bytes are only read.
+        unsafe { self.copy::<Scatter>(buffer, count, packed.as_ptr().cast_mut(), packed.len()) }
+    }
+
+    /// # Safety
+    /// As the functions above.
+    unsafe fn copy<D: Direction>(
+        &self,
+        buffer: *mut c_void,
+        count: i64,
+        packed: *mut u8,
+        room: usize,
+    ) -> usize {
+        if count <= 0 || room == 0 || self.size() == 0 {
+            return 0;
+        }
+        let len = self.size().saturating_mul(count).min(i64::try_from(room).unwrap_or(i64::MAX));
+        // SAFETY: the walk shows the memory of the elements, which the caller promised.
+        let mut copier = unsafe { Copier::<D>::new(buffer.cast(), packed, len) };
+        let _ = self.layout().walk_all(count, self.extent(), &mut copier);
+        (len - copier.left()) as usize
+    }
+
+    /// `MPI_Pack`: `position` is in bytes and moves on.
+    ///
+    /// # Errors
+    /// Class ARG if the position lies outside of the room, or the data do not fit behind it.
+    ///
+    /// # Safety
+    /// As [`Datatype::gather`].
+    pub unsafe fn pack(
+        &self,
+        buffer: *const c_void,
+        count: i64,
+        room: &mut [u8],
+        position: &mut i64,
+    ) -> Result<()> {
+        let len = self.bytes(count)?;
+        let range = within(room.len(), *position, len, "the data to pack", Class::ARG)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.gather(buffer, count, &mut room[range]) };
+        *position += len;
+        Ok(())
+    }
+
+    /// `MPI_Unpack`: `position` is in bytes and moves on.
+    ///
+    /// # Errors
+    /// Class ARG if the position lies outside of the packed data, TRUNCATE if there is too little behind it.
+    ///
+    /// # Safety
+    /// As [`Datatype::scatter`].
+    pub unsafe fn unpack(
+        &self,
+        packed: &[u8],
+        position: &mut i64,
+        buffer: *mut c_void,
+        count: i64,
+    ) -> Result<()> {
+        let len = self.bytes(count)?;
+        let range = within(packed.len(), *position, len, "the elements to unpack", Class::TRUNCATE)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.scatter(&packed[range], buffer, count) };
+        *position += len;
+        Ok(())
+    }
+}
+
+/// The `len` bytes from `position` on of `room` bytes.
+pub(super) fn within(
+    room: usize,
+    position: i64,
+    len: i64,
+    what: &str,
+    class: Class,
+) -> Result<std::ops::Range<usize>> {
+    let begin = usize::try_from(position).ok().filter(|&begin| begin <= room);
+    let Some(begin) = begin else {
+        return Err(Class::ARG.error(format!("position {position} lies outside of a buffer of {room} bytes")));
+    };
+    match usize::try_from(len).ok().filter(|&len| len <= room - begin) {
+        Some(len) => Ok(begin..begin + len),
+        None => {
+            let text = format!("{what} are {len} bytes, but only {} are left in the buffer", room - begin);
+            Err(class.error(text))
+        }
+    }
+}

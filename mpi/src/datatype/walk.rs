@@ -1,0 +1,100 @@
+//! Walking over the memory of some elements, piece by piece, without allocation.
+
+use std::ops::ControlFlow;
+
+use super::Datatype;
+use super::layout::{Layout, Run, Strided};
+
+/// Whether a walk goes on.
+pub(crate) type Step = ControlFlow<()>;
+
+/// Who looks at the pieces.
+pub(crate) trait Visitor {
+    /// Contiguous bytes.
+    fn run(&mut self, run: Run) -> Step;
+
+    /// Equal runs at equal distances.
+    #[inline]
+    fn strided(&mut self, strided: Strided) -> Step {
+        let Strided { first, count, stride } = strided;
+        (0..count).try_for_each(|i| {
+            self.run(Run { offset: first.offset.wrapping_add(i.wrapping_mul(stride)), len: first.len })
+        })
+    }
+}
+
+impl Layout {
+    /// Shows all pieces of an element at `base` to `visitor`, in the order of the type map.
+    pub fn walk(&self, base: i64, visitor: &mut impl Visitor) -> Step {
+        let moved = |run: &Run| Run { offset: base.wrapping_add(run.offset), len: run.len };
+        match self {
+            Layout::Run(run) => visitor.run(moved(run)),
+            Layout::Strided(strided) => visitor.strided(Strided { first: moved(&strided.first), ..*strided }),
+            Layout::Runs(runs) => runs.iter().try_for_each(|run| visitor.run(moved(run))),
+            Layout::Loop { count, stride, body } => {
+                (0..*count).try_for_each(|i| body.walk(base.wrapping_add(i.wrapping_mul(*stride)), visitor))
+            }
+            Layout::Sequence(parts) => {
+                parts.iter().try_for_each(|(offset, part)| part.walk(base.wrapping_add(*offset), visitor))
+            }
+        }
+    }
+
+    /// The same for `count` elements that are `extent` apart.
+    #[inline]
+    pub fn walk_all(&self, count: i64, extent: i64, visitor: &mut impl Visitor) -> Step {
+        match self {
+            _ if self.is_empty() => Step::Continue(()),
+            Layout::Run(run) if extent == run.len => visitor.run(Run { len: run.len * count, ..*run }),
+            Layout::Run(first) => visitor.strided(Strided { first: *first, count, stride: extent }),
+            Layout::Strided(inner) if inner.stride.checked_mul(inner.count) == Some(extent) => {
+                visitor.strided(Strided { count: inner.count * count, ..*inner })
+            }
+            _ => (0..count).try_for_each(|i| self.walk(i.wrapping_mul(extent), visitor)),
+        }
+    }
+}
+
+/// Joins runs that touch before it hands them on.
+struct Joining<F> {
+    pending: Run,
+    take: F,
+}
+
+impl<F: FnMut(Run)> Visitor for Joining<F> {
+    #[inline]
+    fn run(&mut self, run: Run) -> Step {
+        if self.pending.offset.wrapping_add(self.pending.len) == run.offset {
+            self.pending.len += run.len;
+        } else {
+            if self.pending.len > 0 {
+                (self.take)(self.pending);
+            }
+            self.pending = run;
+        }
+        Step::Continue(())
+    }
+}
+
+impl Datatype {
+    /// Calls `take` for each contiguous piece of `count` elements, in the order of the type map; pieces
+    /// that touch are one. Displacements are relative to the buffer's address; no piece is empty.
+    pub fn for_each_run(&self, count: i64, mut take: impl FnMut(Run)) {
+        if let Some(run) = self.run(count) {
+            if run.len > 0 {
+                take(run);
+            }
+            return;
+        }
+        let mut joining = Joining { pending: Run { offset: 0, len: 0 }, take };
+        let _ = self.layout().walk_all(count, self.extent(), &mut joining);
+        if joining.pending.len > 0 {
+            (joining.take)(joining.pending);
+        }
+    }
+
+    /// An upper limit of how many pieces [`Datatype::for_each_run`] finds; saturates.
+    pub fn max_runs(&self, count: i64) -> i64 {
+        if self.run(count).is_some() { 1 } else { self.layout().runs().saturating_mul(count) }
+    }
+}

@@ -1,0 +1,167 @@
+//! Error handlers: what happens with an error that a call has found.
+
+use crate::comm::COMMS;
+use crate::error::{Class, Error, Result};
+use crate::handle::{Comm, DYNAMIC, Errhandler};
+use crate::table::Table;
+use crate::world::world;
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+
+/// Handlers that programs made.
+static HANDLERS: Table<Handler> = Table::new(DYNAMIC);
+
+/// What a front gives back to its caller: the class, and where the words are that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// Class, or code above [`Class::LAST`] that the program has added.
+    pub class: Class,
+    /// 1 to 127: for [`text_of`]; 0: nothing is known but the class.
+    pub detail: u8,
+}
+
+/// A handler of the program's: it is given the handle of the object (the core's), and the code.
+pub type Callback = Box<dyn Fn(u32, Code) + Send + Sync>;
+
+/// An error handler.
+pub(crate) struct Handler {
+    kind: Kind,
+    /// The handle and how often it was given out; zero handles are none.
+    handle: Mutex<(Errhandler, u32)>,
+}
+
+enum Kind {
+    /// Ends the job.
+    Fatal,
+    /// Ends the processes of the communicator; here: the job.
+    Abort,
+    /// Answers the error.
+    Return,
+    User(Callback),
+}
+
+impl Handler {
+    fn new(kind: Kind, handle: Errhandler) -> Arc<Handler> {
+        Arc::new(Handler { kind, handle: Mutex::new((handle, 0)) })
+    }
+
+    fn handle(&self) -> MutexGuard<'_, (Errhandler, u32)> {
+        self.handle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+static PREDEFINED: LazyLock<[Arc<Handler>; 3]> = LazyLock::new(|| {
+    [
+        Handler::new(Kind::Fatal, Errhandler::FATAL),
+        Handler::new(Kind::Abort, Errhandler::ABORT),
+        Handler::new(Kind::Return, Errhandler::RETURN),
+    ]
+});
+
+/// The handler that new objects have: it ends the job.
+pub(crate) fn fatal() -> Arc<Handler> {
+    PREDEFINED[0].clone()
+}
+
+/// The handler of a handle.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn lookup(handle: Errhandler) -> Result<Arc<Handler>> {
+    let found = match handle.0 {
+        1..=3 => Some(PREDEFINED[handle.0 as usize - 1].clone()),
+        index => HANDLERS.share(index),
+    };
+    found.ok_or_else(|| {
+        Class::ERRHANDLER.error(match handle {
+            Errhandler::NULL => "the error handler is MPI_ERRHANDLER_NULL".to_string(),
+            Errhandler(index) => format!("there is no error handler {index}: it never was, or is freed"),
+        })
+    })
+}
+
+/// A handler of the program's: its handle.
+pub(crate) fn create(callback: Callback) -> Errhandler {
+    give_out(&Handler::new(Kind::User(callback), Errhandler::NULL))
+}
+
+/// A handle for a handler, to be freed like every other.
+pub(crate) fn give_out(handler: &Arc<Handler>) -> Errhandler {
+    let mut handle = handler.handle();
+    if matches!(handler.kind, Kind::User(_)) {
+        if handle.1 == 0 {
+            handle.0 = Errhandler(HANDLERS.insert(handler.clone()));
+        }
+        handle.1 += 1;
+    }
+    handle.0
+}
+
+/// Takes a handle back; objects that use the handler keep it.
+pub(crate) fn free(errhandler: &mut Errhandler) -> Result<()> {
+    let handler = lookup(*errhandler)?;
+    let mut handle = handler.handle();
+    handle.1 = handle.1.saturating_sub(1);
+    if handle.1 == 0 && errhandler.0 >= DYNAMIC {
+        HANDLERS.remove(errhandler.0);
+    }
+    *errhandler = Errhandler::NULL;
+    Ok(())
+}
+
+/// The words of the latest errors.
+static WORDS: Mutex<VecDeque<(u8, String)>> = Mutex::new(VecDeque::new());
+
+/// Most errors whose words are kept.
+const WORDS_MAX: usize = 64;
+/// Highest number of an error's words.
+const DETAIL_MAX: u8 = 127;
+
+fn words() -> MutexGuard<'static, VecDeque<(u8, String)>> {
+    WORDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn keep_words(error: &Error) -> u8 {
+    let mut words = words();
+    let detail = words.back().map_or(1, |(last, _)| last % DETAIL_MAX + 1);
+    if words.len() == WORDS_MAX {
+        words.pop_front();
+    }
+    words.push_back((detail, error.to_string()));
+    detail
+}
+
+/// The words that belong to a code, if they are still known.
+pub(crate) fn text_of(code: Code) -> Option<String> {
+    let words = words();
+    words.iter().rev().find(|(detail, _)| *detail == code.detail).map(|(_, text)| text.clone())
+}
+
+/// An error was found in a call on a communicator (none: on nothing in particular): runs the handler.
+pub(crate) fn raise(comm: Option<Comm>, error: &Error) -> Code {
+    let owner = comm.filter(|comm| COMMS.get(comm.0).is_some()).unwrap_or(Comm::SELF);
+    let handler = COMMS.share(owner.0).map_or_else(fatal, |comm| comm.errhandler());
+    // Codes that programs add have words of their own.
+    let detail = if error.class() > Class::LAST { 0 } else { keep_words(error) };
+    call(&handler, owner.0, Code { class: error.class(), detail })
+}
+
+/// Runs a handler.
+pub(crate) fn call(handler: &Handler, object: u32, code: Code) -> Code {
+    match &handler.kind {
+        Kind::Return => {}
+        Kind::User(callback) => callback(object, code),
+        Kind::Fatal | Kind::Abort => abort(code),
+    }
+    code
+}
+
+fn abort(code: Code) -> ! {
+    let text = text_of(code).unwrap_or_else(|| format!("MPI error {}", code.class.0));
+    // What ends the job is said where the user looks first.
+    eprintln!("{text}\nMPI_ERRORS_ARE_FATAL is the error handler: the job ends");
+    match world() {
+        Ok(world) => world.session().abort(code.class.0 & 0x7f, &text),
+        Err(_) => std::process::exit(code.class.0 & 0x7f),
+    }
+}

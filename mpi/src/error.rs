@@ -1,0 +1,135 @@
+//! What goes wrong: an error class of the standard, and the words for the user.
+
+use std::fmt;
+
+/// An error class. Those of the standard have names here; programs may add others above [`Class::LAST`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Class(pub i32);
+
+/// What every function of [`crate::api`] answers.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call failed: boxed, since it is rare and answers should be small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(Box<(Class, String)>);
+
+impl Error {
+    /// An error of this class; the text names the argument or the cause, and the remedy.
+    #[cold]
+    pub fn new(class: Class, text: impl Into<String>) -> Error {
+        Error(Box::new((class, text.into())))
+    }
+
+    /// Its class.
+    pub fn class(&self) -> Class {
+        self.0.0
+    }
+
+    /// The words for the user.
+    pub fn text(&self) -> &str {
+        &self.0.1
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.class().name().unwrap_or("MPI error"), self.text())
+    }
+}
+
+impl std::error::Error for Error {}
+
+macro_rules! classes {
+    ($($name:ident = $number:literal, $mpi:literal, $text:literal;)*) => {
+        impl Class {
+            $(#[doc = $text] pub const $name: Class = Class($number);)*
+
+            /// The name in the standard, if it is one of the standard's.
+            pub fn name(self) -> Option<&'static str> {
+                match self.0 { $($number => Some($mpi),)* _ => None }
+            }
+
+            /// What the class means in general, if it is one of the standard's.
+            pub fn meaning(self) -> Option<&'static str> {
+                match self.0 { $($number => Some($text),)* _ => None }
+            }
+        }
+    };
+}
+
+classes! {
+    SUCCESS = 0, "MPI_SUCCESS", "no error";
+    BUFFER = 1, "MPI_ERR_BUFFER", "invalid buffer";
+    COUNT = 2, "MPI_ERR_COUNT", "invalid count";
+    TYPE = 3, "MPI_ERR_TYPE", "invalid datatype";
+    TAG = 4, "MPI_ERR_TAG", "invalid tag";
+    COMM = 5, "MPI_ERR_COMM", "invalid communicator";
+    RANK = 6, "MPI_ERR_RANK", "invalid rank";
+    REQUEST = 7, "MPI_ERR_REQUEST", "invalid request";
+    ROOT = 8, "MPI_ERR_ROOT", "invalid root";
+    GROUP = 9, "MPI_ERR_GROUP", "invalid group";
+    OP = 10, "MPI_ERR_OP", "invalid operator";
+    TOPOLOGY = 11, "MPI_ERR_TOPOLOGY", "invalid topology";
+    DIMS = 12, "MPI_ERR_DIMS", "invalid dimensions";
+    ARG = 13, "MPI_ERR_ARG", "invalid argument";
+    UNKNOWN = 14, "MPI_ERR_UNKNOWN", "unknown error";
+    TRUNCATE = 15, "MPI_ERR_TRUNCATE", "message truncated";
+    OTHER = 16, "MPI_ERR_OTHER", "error of another kind";
+    INTERN = 17, "MPI_ERR_INTERN", "internal error";
+    PENDING = 18, "MPI_ERR_PENDING", "request neither failed nor complete";
+    IN_STATUS = 19, "MPI_ERR_IN_STATUS", "the error is in the status";
+    ACCESS = 20, "MPI_ERR_ACCESS", "permission denied";
+    AMODE = 21, "MPI_ERR_AMODE", "invalid access mode";
+    ASSERT = 22, "MPI_ERR_ASSERT", "invalid assertion";
+    BAD_FILE = 23, "MPI_ERR_BAD_FILE", "invalid file name";
+    BASE = 24, "MPI_ERR_BASE", "invalid base address";
+    CONVERSION = 25, "MPI_ERR_CONVERSION", "error in data conversion";
+    DISP = 26, "MPI_ERR_DISP", "invalid displacement";
+    DUP_DATAREP = 27, "MPI_ERR_DUP_DATAREP", "data representation already registered";
+    FILE_EXISTS = 28, "MPI_ERR_FILE_EXISTS", "file exists";
+    FILE_IN_USE = 29, "MPI_ERR_FILE_IN_USE", "file in use";
+    FILE = 30, "MPI_ERR_FILE", "invalid file handle";
+    INFO_KEY = 31, "MPI_ERR_INFO_KEY", "invalid info key";
+    INFO_NOKEY = 32, "MPI_ERR_INFO_NOKEY", "no such info key";
+    INFO_VALUE = 33, "MPI_ERR_INFO_VALUE", "invalid info value";
+    INFO = 34, "MPI_ERR_INFO", "invalid info object";
+    IO = 35, "MPI_ERR_IO", "input or output error";
+    KEYVAL = 36, "MPI_ERR_KEYVAL", "invalid attribute key";
+    LOCKTYPE = 37, "MPI_ERR_LOCKTYPE", "invalid lock type";
+    NAME = 38, "MPI_ERR_NAME", "service name not published";
+    NO_MEM = 39, "MPI_ERR_NO_MEM", "out of memory";
+    NOT_SAME = 40, "MPI_ERR_NOT_SAME", "collective argument not the same on all processes";
+    NO_SPACE = 41, "MPI_ERR_NO_SPACE", "no space left";
+    NO_SUCH_FILE = 42, "MPI_ERR_NO_SUCH_FILE", "no such file";
+    PORT = 43, "MPI_ERR_PORT", "invalid port name";
+    QUOTA = 44, "MPI_ERR_QUOTA", "quota exceeded";
+    READ_ONLY = 45, "MPI_ERR_READ_ONLY", "read-only file or file system";
+    RMA_ATTACH = 46, "MPI_ERR_RMA_ATTACH", "memory cannot be attached";
+    RMA_CONFLICT = 47, "MPI_ERR_RMA_CONFLICT", "conflicting accesses to a window";
+    RMA_RANGE = 48, "MPI_ERR_RMA_RANGE", "target memory is not part of the window";
+    RMA_SHARED = 49, "MPI_ERR_RMA_SHARED", "memory cannot be shared";
+    RMA_SYNC = 50, "MPI_ERR_RMA_SYNC", "wrong synchronisation of accesses to a window";
+    SERVICE = 51, "MPI_ERR_SERVICE", "invalid service name";
+    SIZE = 52, "MPI_ERR_SIZE", "invalid size";
+    SPAWN = 53, "MPI_ERR_SPAWN", "processes could not be started";
+    UNSUPPORTED_DATAREP = 54, "MPI_ERR_UNSUPPORTED_DATAREP", "unsupported data representation";
+    UNSUPPORTED_OPERATION = 55, "MPI_ERR_UNSUPPORTED_OPERATION", "unsupported operation";
+    WIN = 56, "MPI_ERR_WIN", "invalid window";
+    RMA_FLAVOR = 57, "MPI_ERR_RMA_FLAVOR", "wrong flavour of window";
+    PROC_ABORTED = 58, "MPI_ERR_PROC_ABORTED", "a process that is needed is gone";
+    VALUE_TOO_LARGE = 59, "MPI_ERR_VALUE_TOO_LARGE", "value too large for its type";
+    SESSION = 60, "MPI_ERR_SESSION", "invalid session";
+    ERRHANDLER = 61, "MPI_ERR_ERRHANDLER", "invalid error handler";
+    ABI = 62, "MPI_ERR_ABI", "binary interface not supported";
+}
+
+impl Class {
+    /// MPI_ERR_LASTCODE of the standard's binary interface: classes that programs add are above it.
+    pub const LAST: Class = Class(0x3fff);
+
+    /// An error of this class.
+    #[cold]
+    pub fn error(self, text: impl Into<String>) -> Error {
+        Error::new(self, text)
+    }
+}

@@ -1,0 +1,44 @@
+//! MAD-MPI: the Message Passing Interface on NewMadeleine, free of any binary interface.
+//!
+//! This crate stands on the session and below the *fronts* (`mpi/front/`), which export its functions in the
+//! binary interfaces that programs were compiled for. Counts have 64 bits, handles are indices, errors are
+//! values; [`api`] has one function for each function of the standard. A point-to-point message is a request
+//! of the engine's and nothing else. This layer must never know what a handle looks like in C, which number a
+//! front gives to a constant, or what a rail is.
+//!
+//! Where the standard's own binary interface (MPI 5.0, chapter 20) names a number, the core uses it: tags,
+//! ranks, error classes, and in predefined handles its lowest eight bits. So the front of that interface
+//! translates by arithmetic.
+#![deny(unsafe_code)]
+
+pub mod api;
+mod attribute;
+mod codes;
+mod coll;
+mod collective;
+mod comm;
+pub mod constant;
+pub mod datatype;
+mod errhandler;
+pub mod error;
+pub mod group;
+pub mod handle;
+mod info;
+#[allow(unsafe_code)]
+mod memory;
+mod message;
+mod objects;
+pub mod op;
+mod point;
+pub mod request;
+mod status;
+#[allow(unsafe_code)]
+mod table;
+mod task;
+pub mod topology;
+#[allow(unsafe_code)]
+mod world;
+
+pub use error::{Class, Error, Result};
+pub use handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Type};
+pub use status::Status;

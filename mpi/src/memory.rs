@@ -1,0 +1,120 @@
+//! Pointers of the program, and what may be done with them. All of the `unsafe` code that touches the
+//! program's memory is here.
+//!
+//! They come from callers of MPI, who promise what the standard asks of every buffer: it is valid for the
+//! count and the type that are given with it, and left alone until the operation is complete.
+
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::op::Op;
+use newmadeleine::{Segment, Segments};
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::{Mutex, MutexGuard};
+
+/// Memory of a message: `len` contiguous bytes.
+#[inline]
+pub(crate) fn contiguous(start: *const c_void, len: usize) -> Segments {
+    // SAFETY: the caller's promise, see above.
+    unsafe { Segments::from_raw(start.cast_mut().cast(), len) }
+}
+
+/// Memory of a message: several pieces, in order.
+pub(crate) fn pieces(list: &[Segment]) -> Segments {
+    // SAFETY: the caller's promise, see above; pieces of a receive do not overlap.
+    unsafe { Segments::from_list(list) }
+}
+
+/// What was allocated for the program: address and size.
+static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// Enough for every type and for vector instructions.
+const ALIGNMENT: usize = 64;
+
+fn allocated() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+    ALLOCATED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn layout(len: usize) -> Option<Layout> {
+    Layout::from_size_align(len.max(1), ALIGNMENT).ok()
+}
+
+/// Memory for the program.
+pub(crate) fn allocate(len: usize) -> Option<*mut c_void> {
+    // SAFETY: the layout has a size.
+    let start = unsafe { std::alloc::alloc(layout(len)?) };
+    if start.is_null() {
+        return None;
+    }
+    allocated().insert(start.expose_provenance(), len);
+    Some(start.cast())
+}
+
+/// Takes memory back; false: it is not ours.
+pub(crate) fn release(start: *mut c_void) -> bool {
+    let Some(len) = allocated().remove(&start.addr()) else { return false };
+    let Some(layout) = layout(len) else { return false };
+    // SAFETY: allocated with this layout, and taken off the list once.
+    unsafe { std::alloc::dealloc(start.cast(), layout) };
+    true
+}
+
+/// What packed data look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Representation {
+    /// As in memory.
+    Native,
+    /// As the standard fixes it.
+    External32,
+}
+
+/// Packs elements into a buffer of so many bytes, from `position` on.
+pub(crate) fn pack(
+    representation: Representation,
+    buffer: *const c_void,
+    (count, datatype): (i64, &Datatype),
+    (room, len): (*mut c_void, usize),
+    position: &mut i64,
+) -> Result<()> {
+    let room = if len == 0 { NonNull::dangling().as_ptr() } else { room.cast::<u8>() };
+    // SAFETY: the caller's promise, see above.
+    unsafe {
+        let room = slice::from_raw_parts_mut(room, len);
+        match representation {
+            Representation::Native => datatype.pack(buffer, count, room, position),
+            Representation::External32 => datatype.pack_external(buffer, count, room, position),
+        }
+    }
+}
+
+/// Unpacks elements from a buffer of so many bytes, from `position` on.
+pub(crate) fn unpack(
+    representation: Representation,
+    (packed, len): (*const c_void, usize),
+    position: &mut i64,
+    buffer: *mut c_void,
+    (count, datatype): (i64, &Datatype),
+) -> Result<()> {
+    let packed = if len == 0 { NonNull::dangling().as_ptr() } else { packed.cast::<u8>().cast_mut() };
+    // SAFETY: the caller's promise, see above.
+    unsafe {
+        let packed = slice::from_raw_parts(packed, len);
+        match representation {
+            Representation::Native => datatype.unpack(packed, position, buffer, count),
+            Representation::External32 => datatype.unpack_external(packed, position, buffer, count),
+        }
+    }
+}
+
+/// `inout[i] = input[i] op inout[i]`
+pub(crate) fn reduce(
+    op: &Op,
+    input: *const c_void,
+    inout: *mut c_void,
+    (count, datatype): (i64, &Datatype),
+) -> Result<()> {
+    // SAFETY: the caller's promise, see above.
+    unsafe { op.reduce(input, inout, count, datatype) }
+}

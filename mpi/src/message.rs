@@ -1,0 +1,54 @@
+//! What a message consists of: the program's memory, walked into segments. Nothing is packed.
+
+use crate::datatype::Datatype;
+use crate::error::{Class, Error, Result};
+use crate::handle::Type;
+use crate::memory;
+use crate::objects::committed;
+use newmadeleine::{Segment, Segments};
+use std::ffi::c_void;
+
+/// The memory that `count` elements of a type at `buffer` occupy.
+///
+/// # Errors
+/// A negative count, or no such type.
+#[inline]
+pub(crate) fn segments(buffer: *const c_void, count: i64, datatype: Type) -> Result<Segments> {
+    of(buffer, count, committed(datatype)?)
+}
+
+/// As [`segments`], of a type that was looked up.
+///
+/// # Errors
+/// A negative count.
+#[inline]
+pub(crate) fn of(buffer: *const c_void, count: i64, datatype: &Datatype) -> Result<Segments> {
+    if count < 0 {
+        return Err(negative(count));
+    }
+    let len = datatype.bytes(count)?;
+    match datatype.run(count) {
+        Some(run) => {
+            Ok(memory::contiguous(buffer.wrapping_byte_offset(run.offset as isize), run.len as usize))
+        }
+        None => Ok(walk(buffer, count, datatype, len)),
+    }
+}
+
+/// Memory of several pieces.
+#[cold]
+fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Segments {
+    // A type that writes no byte twice has no more pieces than bytes.
+    let most = datatype.max_runs(count).min(len);
+    let mut list = Vec::with_capacity(usize::try_from(most).unwrap_or(0));
+    datatype.for_each_run(count, |run| {
+        let start = buffer.wrapping_byte_offset(run.offset as isize);
+        list.push(Segment { start: start.cast_mut().cast(), len: run.len as usize });
+    });
+    memory::pieces(&list)
+}
+
+#[cold]
+fn negative(count: i64) -> Error {
+    Class::COUNT.error(format!("the count is {count}: it must not be negative"))
+}

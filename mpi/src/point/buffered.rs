@@ -1,0 +1,182 @@
+//! Buffered sends: the message is copied into a buffer that the program has attached, and goes from there.
+
+use super::send::{Arguments, STANDARD};
+use crate::comm::{self, Communicator};
+use crate::constant::BUFFER_AUTOMATIC;
+use crate::error::{Class, Result};
+use crate::memory;
+use crate::message::segments;
+use crate::task::Ending;
+use crate::world::{World, world};
+use newmadeleine::{RequestId, Segments};
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard};
+
+/// Messages begin at multiples of this many bytes; less than MPI_BSEND_OVERHEAD in every interface.
+const ALIGNMENT: usize = 64;
+
+/// The buffer of the process; communicators may have their own.
+static PROCESS: Attached = Attached::none();
+
+/// A place for a buffer.
+pub(crate) struct Attached(Mutex<Option<Buffer>>);
+
+/// An attached buffer and the messages in it.
+struct Buffer {
+    start: usize,
+    len: usize,
+    messages: Vec<Message>,
+}
+
+/// A message that is on its way.
+struct Message {
+    offset: usize,
+    len: usize,
+    /// Memory of the library's own, if the buffer is [`BUFFER_AUTOMATIC`].
+    own: Option<Box<[u8]>>,
+    id: RequestId,
+}
+
+impl Attached {
+    pub(crate) const fn none() -> Attached {
+        Attached(Mutex::new(None))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Buffer>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Attaches a buffer.
+    ///
+    /// # Errors
+    /// There is one already, or its size is negative.
+    pub(crate) fn attach(&self, start: *mut c_void, size: i64) -> Result<()> {
+        let Ok(len) = usize::try_from(size) else {
+            return Err(Class::ARG.error(format!("a buffer of {size} B cannot be attached")));
+        };
+        let mut place = self.lock();
+        if place.is_some() {
+            return Err(Class::BUFFER.error("a buffer is attached already: detach it first"));
+        }
+        *place = Some(Buffer { start: start.expose_provenance(), len, messages: Vec::new() });
+        Ok(())
+    }
+
+    /// Waits for the messages in it, and gives the buffer back: its address and size.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn detach(&self, world: &World) -> Result<(usize, i64)> {
+        self.flush(world)?;
+        match self.lock().take() {
+            Some(buffer) => Ok((buffer.start, buffer.len as i64)),
+            None => Err(Class::BUFFER.error("no buffer is attached")),
+        }
+    }
+
+    /// Waits for the messages that are in it now.
+    ///
+    /// # Errors
+    /// There is no buffer.
+    pub(crate) fn flush(&self, world: &World) -> Result<()> {
+        for message in self.take_messages()? {
+            // The sender of a buffered message was told long ago that it had ended.
+            let _ = world.node().wait(message.id);
+        }
+        Ok(())
+    }
+
+    /// As [`Attached::flush`], in steps.
+    ///
+    /// # Errors
+    /// There is no buffer.
+    pub(crate) fn iflush(&self) -> Result<impl Future<Output = Result<()>> + use<>> {
+        let messages = self.take_messages()?;
+        Ok(async move {
+            for message in &messages {
+                let _ = Ending(message.id).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Until they have ended their room is nobody's.
+    fn take_messages(&self) -> Result<Vec<Message>> {
+        match &mut *self.lock() {
+            Some(buffer) => Ok(std::mem::take(&mut buffer.messages)),
+            None => Err(Class::BUFFER.error("no buffer is attached")),
+        }
+    }
+}
+
+/// Where a message lies in the buffer, its memory, and that memory itself if it is the library's own.
+type Room = (usize, Segments, Option<Box<[u8]>>);
+
+impl Buffer {
+    /// Memory for a message, and where it is; frees that of messages that have left.
+    fn room(&mut self, world: &World, len: usize) -> Result<Room> {
+        self.messages.retain(|message| world.node().take(message.id).is_none());
+        if self.start == BUFFER_AUTOMATIC.addr() {
+            let mut own = vec![0; len].into_boxed_slice();
+            return Ok((0, memory::contiguous(own.as_mut_ptr().cast(), len), Some(own)));
+        }
+        let mut offset = 0;
+        for message in &self.messages {
+            if offset + len <= message.offset {
+                break;
+            }
+            offset = (message.offset + message.len).next_multiple_of(ALIGNMENT);
+        }
+        if offset + len > self.len {
+            return Err(Class::BUFFER.error(format!(
+                "a message of {len} B finds no room in the attached buffer of {} B, where {} messages wait",
+                self.len,
+                self.messages.len()
+            )));
+        }
+        let start = std::ptr::with_exposed_provenance::<c_void>(self.start + offset);
+        Ok((offset, memory::contiguous(start, len), None))
+    }
+}
+
+/// Where the messages of a communicator go.
+fn place(comm: &Communicator) -> &Attached {
+    if comm.buffer().lock().is_some() { comm.buffer() } else { &PROCESS }
+}
+
+/// The buffer of the process.
+pub(crate) fn process() -> &'static Attached {
+    &PROCESS
+}
+
+/// Copies a message into the buffer and submits it.
+pub(crate) fn bsend((buffer, count, datatype, dest, tag, comm): Arguments) -> Result<()> {
+    let comm = comm::lookup(comm)?;
+    let data = segments(buffer, count, datatype)?;
+    let world = world()?;
+    let Some((to, context, tag)) = comm.target(dest, tag)? else { return Ok(()) };
+    // Messages leave the room that they take.
+    world.node().turn();
+    let mut place = place(comm).lock();
+    let Some(buffer) = &mut *place else {
+        return Err(Class::BUFFER.error("no buffer is attached for buffered sends (MPI_Buffer_attach)"));
+    };
+    let len = data.len() as usize;
+    let (offset, copy, own) = buffer.room(world, len)?;
+    copy.copy_from(&data);
+    let id = world.node().submit(|engine| engine.send(to, context, tag, copy, STANDARD));
+    let at = buffer.messages.partition_point(|message| message.offset <= offset);
+    buffer.messages.insert(at, Message { offset, len, own, id });
+    Ok(())
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        // Dropped only when it has ended; whoever forgets it earlier must not free what the engine reads.
+        if let (Some(own), Ok(world)) = (self.own.take(), world())
+            && world.node().has_ended(self.id) == Ok(false)
+        {
+            std::mem::forget(own);
+        }
+    }
+}

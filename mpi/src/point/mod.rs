@@ -1,0 +1,7 @@
+//! Point-to-point messages: each is a request of the engine's.
+
+pub(crate) mod buffered;
+pub(crate) mod pair;
+pub(crate) mod probe;
+pub(crate) mod recv;
+pub(crate) mod send;

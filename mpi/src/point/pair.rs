@@ -1,0 +1,79 @@
+//! A send and a receive in one call.
+
+use super::{recv, send};
+use crate::comm;
+use crate::error::Result;
+use crate::handle::{Comm, Type};
+use crate::memory;
+use crate::message::segments;
+use crate::request::{Ended, State, received, sent};
+use crate::status::Status;
+use crate::task::{self, Async, Ending};
+use crate::world::world;
+use newmadeleine::Segments;
+use std::ffi::c_void;
+
+/// Sends and receives; both go on at once. How the receive ended.
+pub(crate) fn sendrecv(out: send::Arguments, into: recv::Arguments) -> Result<Ended> {
+    let world = world()?;
+    let mut request = recv::irecv(into)?;
+    let outgoing = send::send(out, send::STANDARD);
+    let ended = crate::request::wait::wait(world, &mut request)?;
+    outgoing.map(|()| ended)
+}
+
+/// Sends what is in the buffer and receives into it.
+pub(crate) fn sendrecv_replace(
+    (buffer, count, datatype): (*const c_void, i64, Type),
+    (dest, send_tag): (i32, i32),
+    (source, recv_tag): (i32, i32),
+    comm: Comm,
+) -> Result<Ended> {
+    let copy = copy_of(&segments(buffer, count, datatype)?);
+    let out = (copy.as_ptr().cast(), copy.len() as i64, Type::BYTE, dest, send_tag, comm);
+    sendrecv(out, (buffer, count, datatype, source, recv_tag, comm))
+}
+
+/// As [`sendrecv`], in steps.
+pub(crate) fn isendrecv(out: send::Arguments, into: recv::Arguments) -> Result<State> {
+    both(out, into, Vec::new())
+}
+
+/// As [`sendrecv_replace`], in steps.
+pub(crate) fn isendrecv_replace(
+    (buffer, count, datatype): (*const c_void, i64, Type),
+    (dest, send_tag): (i32, i32),
+    (source, recv_tag): (i32, i32),
+    comm: Comm,
+) -> Result<State> {
+    let copy = copy_of(&segments(buffer, count, datatype)?);
+    let out = (copy.as_ptr().cast(), copy.len() as i64, Type::BYTE, dest, send_tag, comm);
+    both(out, (buffer, count, datatype, source, recv_tag, comm), copy)
+}
+
+fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<State> {
+    let world = world()?;
+    let receiver = comm::share(into.5)?;
+    let receive = recv::submit(into)?;
+    let send = send::submit(out, send::STANDARD)?;
+    let work = Async::new(async move {
+        let outgoing = match send {
+            Some(id) => sent(self::world()?, Ending(id).await?),
+            None => Ended::well(Status::EMPTY),
+        };
+        drop(copy);
+        let incoming = match receive {
+            Some(id) => received(self::world()?, &receiver, Ending(id).await?),
+            None => Ended::well(Status::NO_PROC),
+        };
+        outgoing.answer()?;
+        incoming.answer()
+    });
+    Ok(State::Task(task::start(world, Box::new(work))))
+}
+
+fn copy_of(data: &Segments) -> Vec<u8> {
+    let mut copy = vec![0; data.len() as usize];
+    memory::contiguous(copy.as_mut_ptr().cast(), copy.len()).copy_from(data);
+    copy
+}

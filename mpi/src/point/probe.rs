@@ -1,0 +1,137 @@
+//! Probing: which message would a receive get? With a handle it is taken away from all others.
+
+use crate::comm::{self, Communicator};
+use crate::error::Result;
+use crate::handle::{Comm, DYNAMIC, Message, Type};
+use crate::message::segments;
+use crate::request::{self, Ended, State, explain, received};
+use crate::status::Status;
+use crate::table::Table;
+use crate::task;
+use crate::world::{World, world};
+use newmadeleine::RequestId;
+use newmadeleine::engine::{Claim, Context, Engine, Error, Source, TagMatch};
+use newmadeleine::progress::Patience;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Messages that were found by a matching probe.
+pub(crate) static FOUND: Table<Found> = Table::new(DYNAMIC);
+
+/// A message that only its handle receives.
+pub(crate) struct Found {
+    claim: Claim,
+    comm: Arc<Communicator>,
+}
+
+type Names = (Source, Context, TagMatch);
+
+/// The message that a receive would get: its status. None: it would come from no process.
+pub(crate) fn probe(source: i32, tag: i32, comm: Comm, waits: bool) -> Result<Option<Status>> {
+    let (world, comm) = (world()?, comm::lookup(comm)?);
+    let Some(names) = comm.origin(source, tag)? else { return Ok(Some(Status::NO_PROC)) };
+    let look = |engine: &mut Engine| engine.probe(names.0, names.1, names.2);
+    let found = find(world, names, waits, look)?;
+    Ok(found.map(|envelope| request::status(comm, &envelope)))
+}
+
+/// As [`probe`]; nobody else gets the message.
+pub(crate) fn matched(source: i32, tag: i32, handle: Comm, waits: bool) -> Result<Option<(Message, Status)>> {
+    let (world, comm) = (world()?, comm::share(handle)?);
+    let Some(names) = comm.origin(source, tag)? else {
+        return Ok(Some((Message::NO_PROC, Status::NO_PROC)));
+    };
+    let look = |engine: &mut Engine| engine.claim(names.0, names.1, names.2);
+    let Some(claim) = find(world, names, waits, look)? else { return Ok(None) };
+    let status = request::status(&comm, &claim.envelope);
+    let message = Message(FOUND.insert(Arc::new(Found { claim, comm })));
+    Ok(Some((message, status)))
+}
+
+/// Looks, turns the pump, and looks again; as often as it takes, or once.
+fn find<R>(
+    world: &World,
+    names: Names,
+    waits: bool,
+    mut look: impl FnMut(&mut Engine) -> Option<R>,
+) -> Result<Option<R>> {
+    let mut patience = Patience::default();
+    let mut looks = 0;
+    loop {
+        if let Some(found) = world.node().with(&mut look) {
+            return Ok(Some(found));
+        }
+        if looks > 0 {
+            check_peer(world, names.0)?;
+            if !waits {
+                return Ok(None);
+            }
+        }
+        looks += 1;
+        task::advance(world);
+        if waits {
+            world.node().pause(&mut patience);
+        } else {
+            world.node().turn();
+        }
+    }
+}
+
+/// A message of a peer that is gone will not come.
+fn check_peer(world: &World, source: Source) -> Result<()> {
+    match source {
+        Source::Peer(peer) if world.node().with(|engine| engine.failure(peer)).is_some() => {
+            Err(explain(world, Error::PeerLost(peer)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Submits the receive of a found message; none: it comes from no process.
+fn submit(
+    buffer: *const c_void,
+    count: i64,
+    datatype: Type,
+    message: &mut Message,
+) -> Result<Option<(RequestId, Arc<Communicator>)>> {
+    let world = world()?;
+    let into = segments(buffer, count, datatype)?;
+    if *message == Message::NO_PROC {
+        *message = Message::NULL;
+        return Ok(None);
+    }
+    let Some(found) = FOUND.remove(message.0) else {
+        let text = format!("there is no message {}: it never was, or is received", message.0);
+        return Err(crate::Class::REQUEST.error(text));
+    };
+    *message = Message::NULL;
+    let id = world.node().submit(|engine| engine.recv_claimed(found.claim, into));
+    Ok(Some((id, found.comm.clone())))
+}
+
+/// Receives a found message, and waits.
+pub(crate) fn mrecv(
+    buffer: *const c_void,
+    count: i64,
+    datatype: Type,
+    message: &mut Message,
+) -> Result<Ended> {
+    let Some((id, comm)) = submit(buffer, count, datatype, message)? else {
+        return Ok(Ended::well(Status::NO_PROC));
+    };
+    let world = world()?;
+    Ok(received(world, &comm, world.node().wait(id)))
+}
+
+/// Receives a found message.
+pub(crate) fn imrecv(
+    buffer: *const c_void,
+    count: i64,
+    datatype: Type,
+    message: &mut Message,
+) -> Result<State> {
+    Ok(match submit(buffer, count, datatype, message)? {
+        Some((id, comm)) => State::Recv(id, comm),
+        None => State::ended(Status::NO_PROC),
+    })
+}

@@ -1,0 +1,169 @@
+//! Requests: what runs, and how it ended.
+
+pub mod general;
+pub(crate) mod list;
+mod persistent;
+#[allow(unsafe_code)]
+mod slots;
+pub(crate) mod wait;
+
+pub(crate) use persistent::Persistent;
+pub(crate) use slots::SLOTS;
+
+use crate::comm::Communicator;
+use crate::error::{Class, Error};
+use crate::handle::Request;
+use crate::status::Status;
+use crate::task::Task;
+use crate::world::World;
+use general::General;
+use newmadeleine::RequestId;
+use newmadeleine::engine;
+use newmadeleine::progress::Outcome;
+use std::sync::Arc;
+
+/// What a request is.
+pub(crate) enum State {
+    /// A send that the engine runs.
+    Send(RequestId),
+    /// A receive that the engine runs, and the communicator in which its sender has a rank.
+    Recv(RequestId, Arc<Communicator>),
+    /// It has ended, and nobody was told yet.
+    Ended(Ended),
+    /// Something in several steps.
+    Task(Arc<Task>),
+    /// Something that can be started again.
+    Persistent(Box<Persistent>),
+    /// Something that the program does.
+    General(Arc<General>),
+}
+
+/// How a request ended. With an error the status says what is known nevertheless.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    pub(crate) status: Status,
+    pub(crate) error: Option<Error>,
+}
+
+impl Ended {
+    pub(crate) const fn well(status: Status) -> Ended {
+        Ended { status, error: None }
+    }
+
+    pub(crate) fn badly(status: Status, error: Error) -> Ended {
+        Ended { status: Status { error: error.class(), ..status }, error: Some(error) }
+    }
+
+    /// The status, or the error.
+    #[inline]
+    pub(crate) fn answer(self) -> crate::Result<Status> {
+        match self.error {
+            None => Ok(self.status),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+impl State {
+    /// A request for it.
+    #[inline]
+    pub(crate) fn into_request(self) -> Request {
+        SLOTS.insert(self)
+    }
+
+    /// It has ended already.
+    pub(crate) fn ended(status: Status) -> State {
+        State::Ended(Ended::well(status))
+    }
+
+    /// Whether it has ended, as far as is known without turning the pump; takes note of how.
+    pub(crate) fn settle(&mut self, world: &World) -> bool {
+        let ended = match self {
+            State::Ended(_) => return true,
+            State::Send(id) => world.node().take(*id).map(|outcome| sent(world, outcome)),
+            State::Recv(id, comm) => world.node().take(*id).map(|outcome| received(world, comm, outcome)),
+            State::Task(task) => task.ended().cloned(),
+            State::Persistent(persistent) => {
+                return persistent.active.as_mut().is_none_or(|state| state.settle(world));
+            }
+            State::General(general) => return general.is_complete(),
+        };
+        let Some(ended) = ended else { return false };
+        *self = State::Ended(ended);
+        true
+    }
+
+    /// How it ended; it is settled. What it stands for is over.
+    pub(crate) fn finish(self) -> Ended {
+        match self {
+            State::Ended(ended) => ended,
+            State::General(general) => general.finish(),
+            State::Persistent(persistent) => {
+                persistent.active.map_or(Ended::well(Status::EMPTY), State::finish)
+            }
+            State::Send(_) | State::Recv(..) | State::Task(_) => Ended::well(Status::EMPTY),
+        }
+    }
+
+    /// How it ended; it is settled, and stays.
+    pub(crate) fn peek(&self) -> Ended {
+        match self {
+            State::Ended(ended) => ended.clone(),
+            State::General(general) => general.query(),
+            State::Persistent(persistent) => {
+                persistent.active.as_ref().map_or(Ended::well(Status::EMPTY), State::peek)
+            }
+            State::Send(_) | State::Recv(..) | State::Task(_) => Ended::well(Status::EMPTY),
+        }
+    }
+
+    /// Persistent, and not started.
+    pub(crate) fn is_inactive(&self) -> bool {
+        matches!(self, State::Persistent(persistent) if persistent.active.is_none())
+    }
+}
+
+/// How a send ended.
+#[inline]
+pub(crate) fn sent(world: &World, outcome: Outcome) -> Ended {
+    match outcome {
+        Ok(_) => Ended::well(Status::EMPTY),
+        Err(error) => failed(world, Status::EMPTY, error),
+    }
+}
+
+/// How a receive ended.
+#[inline]
+pub(crate) fn received(world: &World, comm: &Communicator, outcome: Outcome) -> Ended {
+    match outcome {
+        Ok(envelope) => Ended::well(status(comm, &envelope)),
+        Err(error @ engine::Error::Truncated { envelope, capacity }) => {
+            let status = Status { count_bytes: capacity as i64, ..status(comm, &envelope) };
+            failed(world, status, error)
+        }
+        Err(error) => failed(world, Status::EMPTY, error),
+    }
+}
+
+#[inline]
+pub(crate) fn status(comm: &Communicator, envelope: &engine::Envelope) -> Status {
+    let source = comm.peers().rank_of(envelope.peer.0).unwrap_or(crate::constant::ANY_SOURCE);
+    Status { source, tag: envelope.tag.0 as i32, count_bytes: envelope.len as i64, ..Status::EMPTY }
+}
+
+#[cold]
+fn failed(world: &World, status: Status, error: engine::Error) -> Ended {
+    if error == engine::Error::Cancelled {
+        return Ended::well(Status { cancelled: true, ..status });
+    }
+    Ended::badly(status, explain(world, error))
+}
+
+/// The words for what the engine says.
+#[cold]
+pub(crate) fn explain(world: &World, error: engine::Error) -> Error {
+    match world.session().outcome(Err(error)) {
+        Ok(_) => Class::INTERN.error("a request that failed has an envelope"),
+        Err(why) => crate::world::from_session(why),
+    }
+}

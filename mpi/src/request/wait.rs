@@ -1,0 +1,180 @@
+//! One request: waiting for it, testing it, giving it away.
+
+use super::{Ended, SLOTS, State, received, sent};
+use crate::error::{Class, Error, Result};
+use crate::handle::Request;
+use crate::status::Status;
+use crate::task;
+use crate::world::{World, world};
+use newmadeleine::RequestId;
+use newmadeleine::progress::Patience;
+use std::sync::Mutex;
+
+/// Waits for a request: how it ended. The null request has ended.
+#[inline]
+pub(crate) fn wait(world: &World, request: &mut Request) -> Result<Ended> {
+    if request.is_null() {
+        return Ok(Ended::well(Status::EMPTY));
+    }
+    let plain = |state: &State| matches!(state, State::Send(_) | State::Recv(..) | State::Ended(_));
+    let Some(state) = SLOTS.remove_if(*request, plain) else {
+        return wait_slowly(world, request);
+    };
+    *request = Request::NULL;
+    Ok(match state {
+        State::Ended(ended) => ended,
+        State::Send(id) => match world.node().wait_unless(id, task::any) {
+            Some(outcome) => sent(world, outcome),
+            None => await_state(world, State::Send(id)),
+        },
+        State::Recv(id, comm) => match world.node().wait_unless(id, task::any) {
+            Some(outcome) => received(world, &comm, outcome),
+            None => await_state(world, State::Recv(id, comm)),
+        },
+        other => await_state(world, other),
+    })
+}
+
+/// Waits for what has no handle any more, while tasks go on.
+#[cold]
+pub(crate) fn await_state(world: &World, mut state: State) -> Ended {
+    let mut patience = Patience::default();
+    loop {
+        task::advance(world);
+        if state.settle(world) {
+            return state.finish();
+        }
+        world.node().pause(&mut patience);
+    }
+}
+
+#[cold]
+fn wait_slowly(world: &World, request: &mut Request) -> Result<Ended> {
+    let mut patience = Patience::default();
+    loop {
+        task::advance(world);
+        if settle(world, *request)? {
+            return consume(request);
+        }
+        world.node().pause(&mut patience);
+    }
+}
+
+/// How a request ended, if it has; turns the pump once if not.
+#[inline]
+pub(crate) fn test(world: &World, request: &mut Request) -> Result<Option<Ended>> {
+    if request.is_null() {
+        return Ok(Some(Ended::well(Status::EMPTY)));
+    }
+    let ended = settle(world, *request)? || {
+        progress(world);
+        settle(world, *request)?
+    };
+    if ended { consume(request).map(Some) } else { Ok(None) }
+}
+
+/// Everything goes on by a step.
+pub(crate) fn progress(world: &World) {
+    world.node().turn();
+    task::advance(world);
+}
+
+/// Whether a request has ended, as far as is known. It is not null.
+#[inline]
+pub(crate) fn settle(world: &World, request: Request) -> Result<bool> {
+    SLOTS.with(request, |state| state.settle(world)).ok_or_else(|| unknown(request))
+}
+
+/// How a request ended; it is settled. Its handle becomes null unless it is persistent.
+pub(crate) fn consume(request: &mut Request) -> Result<Ended> {
+    let rearm = |state: &mut State| match state {
+        State::Persistent(persistent) => {
+            Some(persistent.active.take().map_or(Ended::well(Status::EMPTY), State::finish))
+        }
+        _ => None,
+    };
+    match SLOTS.with(*request, rearm) {
+        Some(Some(ended)) => Ok(ended),
+        _ => {
+            let state = SLOTS.remove(*request).ok_or_else(|| unknown(*request))?;
+            *request = Request::NULL;
+            Ok(state.finish())
+        }
+    }
+}
+
+/// How a request ended, if it has; it stays.
+pub(crate) fn peek(world: &World, request: Request) -> Result<Option<Ended>> {
+    if request.is_null() {
+        return Ok(Some(Ended::well(Status::EMPTY)));
+    }
+    let look = |state: &mut State| state.settle(world).then(|| state.peek());
+    SLOTS.with(request, look).ok_or_else(|| unknown(request))
+}
+
+/// Tries to take back what a request asked for; it has to be waited for all the same.
+pub(crate) fn cancel(world: &World, request: Request) -> Result<()> {
+    fn id(state: &State) -> Option<RequestId> {
+        match state {
+            State::Send(id) | State::Recv(id, _) => Some(*id),
+            State::Persistent(persistent) => persistent.active.as_ref().and_then(id),
+            _ => None,
+        }
+    }
+    let general = |state: &mut State| match state {
+        State::General(general) => Ok(general.clone()),
+        other => Err(id(other)),
+    };
+    match SLOTS.with(request, general).ok_or_else(|| unknown(request))? {
+        Ok(general) => general.cancel(),
+        Err(Some(id)) => {
+            world.node().submit(|engine| engine.cancel(id));
+            Ok(())
+        }
+        Err(None) => Ok(()),
+    }
+}
+
+/// What runs although its handle was given away.
+static ORPHANS: Mutex<Vec<State>> = Mutex::new(Vec::new());
+
+/// Gives a request away; what it asked for goes on.
+pub(crate) fn free(world: &World, request: &mut Request) -> Result<()> {
+    let state = SLOTS.remove(*request).ok_or_else(|| unknown(*request))?;
+    *request = Request::NULL;
+    match state {
+        State::General(general) => general.abandon(),
+        State::Persistent(persistent) => {
+            persistent.active.into_iter().for_each(|state| orphan(world, state));
+            Ok(())
+        }
+        state => {
+            orphan(world, state);
+            Ok(())
+        }
+    }
+}
+
+fn orphan(world: &World, state: State) {
+    let mut orphans = ORPHANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    orphans.push(state);
+    orphans.retain_mut(|state| !state.settle(world));
+}
+
+/// Waits for sends that were given away: their memory is the program's until they have ended.
+pub(crate) fn wait_for_orphans(world: &World) {
+    let orphans = std::mem::take(&mut *ORPHANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    let sends = orphans.into_iter().filter(|state| matches!(state, State::Send(_)));
+    sends.for_each(|state| drop(await_state(world, state)));
+}
+
+#[cold]
+pub(crate) fn unknown(request: Request) -> Error {
+    if let Err(early) = world() {
+        return early;
+    }
+    Class::REQUEST.error(match request {
+        Request::NULL => "the request is MPI_REQUEST_NULL".to_string(),
+        Request(index) => format!("there is no request {index}: it never was, or has ended"),
+    })
+}

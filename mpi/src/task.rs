@@ -1,0 +1,157 @@
+//! Tasks: what goes on in several steps, each when the messages of the one before have come: collectives,
+//! agreements, pairs of messages.
+//!
+//! A step is taken by whichever thread waits or tests in MPI, never behind the program's back: an operator of
+//! the program's may run in it.
+
+use crate::error::Result;
+use crate::request::Ended;
+use crate::status::Status;
+use crate::world::{World, world};
+use newmadeleine::RequestId;
+use newmadeleine::progress::{Outcome, Patience};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::task::{Context, Poll, Waker};
+
+/// Something that goes on in steps.
+pub(crate) trait Work: Send {
+    /// Goes on as far as it can: how it ended, if it has. Not called again then.
+    fn advance(&mut self, world: &World) -> Option<Ended>;
+}
+
+/// Work that any waiting thread advances.
+pub(crate) struct Task {
+    work: Mutex<Box<dyn Work>>,
+    ended: OnceLock<Ended>,
+}
+
+impl Task {
+    /// How it ended, if it has.
+    pub(crate) fn ended(&self) -> Option<&Ended> {
+        self.ended.get()
+    }
+
+    /// Takes a step unless another thread is at it; true: it has ended.
+    fn advance(&self, world: &World) -> bool {
+        let Ok(mut work) = self.work.try_lock() else { return false };
+        if self.ended.get().is_none()
+            && let Some(ended) = work.advance(world)
+        {
+            // Only the thread with the lock sets it.
+            let _ = self.ended.set(ended);
+            world.node().rouse();
+        }
+        self.ended.get().is_some()
+    }
+}
+
+static TASKS: Mutex<Vec<Arc<Task>>> = Mutex::new(Vec::new());
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
+fn tasks() -> MutexGuard<'static, Vec<Arc<Task>>> {
+    TASKS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Whether there is a task that waits for steps.
+#[inline]
+pub(crate) fn any() -> bool {
+    ACTIVE.load(Ordering::Relaxed) > 0
+}
+
+/// Begins a task.
+pub(crate) fn start(world: &World, work: Box<dyn Work>) -> Arc<Task> {
+    let task = Arc::new(Task { work: Mutex::new(work), ended: OnceLock::new() });
+    if !task.advance(world) {
+        let mut tasks = tasks();
+        tasks.push(task.clone());
+        ACTIVE.store(tasks.len(), Ordering::Relaxed);
+    }
+    task
+}
+
+/// Takes a step of each task.
+#[inline]
+pub(crate) fn advance(world: &World) {
+    if any() {
+        advance_all(world);
+    }
+}
+
+#[cold]
+fn advance_all(world: &World) {
+    let mut index = 0;
+    let next = |index: usize| tasks().get(index).cloned();
+    while let Some(task) = next(index) {
+        if task.advance(world) {
+            let mut tasks = tasks();
+            tasks.retain(|other| !Arc::ptr_eq(other, &task));
+            ACTIVE.store(tasks.len(), Ordering::Relaxed);
+        } else {
+            index += 1;
+        }
+    }
+}
+
+/// Does the work on the caller's thread, and advances what else there is meanwhile.
+pub(crate) fn run(world: &World, work: &mut dyn Work) -> Ended {
+    let mut patience = Patience::default();
+    loop {
+        if let Some(ended) = work.advance(world) {
+            return ended;
+        }
+        advance(world);
+        world.node().pause(&mut patience);
+    }
+}
+
+/// Work that is written as a future; it is looked at in each step, so nothing has to wake it.
+pub(crate) struct Async<F>(Pin<Box<F>>);
+
+impl<F: Future<Output = Result<Status>> + Send> Async<F> {
+    pub(crate) fn new(future: F) -> Async<F> {
+        Async(Box::pin(future))
+    }
+}
+
+impl<F: Future<Output = Result<Status>> + Send> Work for Async<F> {
+    fn advance(&mut self, _: &World) -> Option<Ended> {
+        match self.0.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => None,
+            Poll::Ready(Ok(status)) => Some(Ended::well(status)),
+            Poll::Ready(Err(error)) => Some(Ended::badly(Status::EMPTY, error)),
+        }
+    }
+}
+
+/// Runs a future on the caller's thread.
+///
+/// # Errors
+/// The future's own.
+pub(crate) fn block_on<R: Send>(future: impl Future<Output = Result<R>> + Send) -> Result<R> {
+    let world = world()?;
+    let mut answer = None;
+    let mut work = Async::new(async {
+        answer = Some(future.await?);
+        Ok(Status::EMPTY)
+    });
+    let ended = run(world, &mut work);
+    drop(work);
+    ended.answer()?;
+    answer.ok_or_else(|| crate::Class::INTERN.error("a future that ended has no answer"))
+}
+
+/// The end of a request of the engine's.
+pub(crate) struct Ending(pub(crate) RequestId);
+
+impl Future for Ending {
+    type Output = Result<Outcome>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        match world() {
+            Err(gone) => Poll::Ready(Err(gone)),
+            Ok(world) => world.node().take(self.0).map_or(Poll::Pending, |outcome| Poll::Ready(Ok(outcome))),
+        }
+    }
+}

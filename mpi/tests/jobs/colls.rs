@@ -1,0 +1,280 @@
+//! Collectives.
+
+use crate::point::{INT, WORLD, into, out, rank, size};
+use nmad_mpi::constant::IN_PLACE;
+use nmad_mpi::{Class, Comm, Info, Op, Request, Result, Type, api};
+use std::ffi::c_void;
+
+const SUM: Op = Op(1);
+
+/// The three forms of a collective do the same. Each gets a receive buffer that holds what `fresh` says.
+fn all_forms(
+    fresh: &[i32],
+    expected: &[i32],
+    blocking: impl Fn(*mut c_void) -> Result<()>,
+    nonblocking: impl Fn(*mut c_void) -> Result<Request>,
+    persistent: impl Fn(*mut c_void) -> Result<Request>,
+) {
+    let mut buffer = fresh.to_vec();
+    for _ in 0..3 {
+        buffer.copy_from_slice(fresh);
+        blocking(into(&mut buffer)).unwrap();
+        assert_eq!(buffer, expected, "blocking");
+    }
+    for _ in 0..2 {
+        buffer.copy_from_slice(fresh);
+        let mut request = nonblocking(into(&mut buffer)).unwrap();
+        api::wait(&mut request, None).unwrap();
+        assert_eq!(buffer, expected, "nonblocking");
+    }
+    let mut request = persistent(into(&mut buffer)).unwrap();
+    for _ in 0..3 {
+        buffer.copy_from_slice(fresh);
+        api::start(request).unwrap();
+        api::wait(&mut request, None).unwrap();
+        assert_eq!(buffer, expected, "persistent");
+    }
+    api::request_free(&mut request).unwrap();
+}
+
+macro_rules! forms {
+    (
+        $fresh:expr, $expected:expr,
+        |$buffer:ident| $blocking:ident $nonblocking:ident $persistent:ident
+        ($($argument:expr),*) on $comm:expr
+    ) => {
+        all_forms(
+            &$fresh,
+            &$expected,
+            |$buffer| api::$blocking($($argument,)* $comm),
+            |$buffer| api::$nonblocking($($argument,)* $comm),
+            |$buffer| api::$persistent($($argument,)* $comm, Info::NULL),
+        )
+    };
+}
+
+/// What moves data.
+pub fn moves() {
+    let (me, n) = (rank(), size());
+    let all: Vec<i32> = (0..n).collect();
+    let root = n - 1;
+    let none = vec![-1; n as usize];
+    forms!([-1], [-1], |_b| barrier ibarrier barrier_init() on WORLD);
+    let before = if me == root { [7, 8, 9] } else { [-1; 3] };
+    forms!(before, [7, 8, 9], |b| bcast ibcast bcast_init(b, 3, INT, root) on WORLD);
+    let at_root = if me == root { all.clone() } else { none.clone() };
+    let own = [me];
+    forms!(none, at_root, |b| gather igather gather_init(out(&own), 1, INT, b, 1, INT, root) on WORLD);
+    forms!([-1], own, |b| scatter iscatter scatter_init(out(&all), 1, INT, b, 1, INT, root) on WORLD);
+    forms!(none, all, |b| allgather iallgather allgather_init(out(&own), 1, INT, b, 1, INT) on WORLD);
+    let mut in_place = none.clone();
+    in_place[me as usize] = me;
+    forms!(in_place, all, |b| allgather iallgather allgather_init(
+        IN_PLACE, 0, Type::NULL, b, 1, INT
+    ) on WORLD);
+    let parcels: Vec<i32> = (0..n).map(|to| 100 * me + to).collect();
+    let arrived: Vec<i32> = (0..n).map(|from| 100 * from + me).collect();
+    forms!(none, arrived, |b| alltoall ialltoall alltoall_init(out(&parcels), 1, INT, b, 1, INT) on WORLD);
+    forms!(parcels, arrived, |b| alltoall ialltoall alltoall_init(IN_PLACE, 0, INT, b, 1, INT) on WORLD);
+}
+
+/// Blocks of different sizes: rank r has r elements.
+pub fn vectors() {
+    let (me, n) = (rank(), size());
+    let counts: Vec<i64> = (0..i64::from(n)).collect();
+    let displacements: Vec<i64> = counts.iter().map(|count| count * (count - 1) / 2).collect();
+    let all: Vec<i32> = (0..n).flat_map(|rank| vec![rank; rank as usize]).collect();
+    let (own, none) = (vec![me; me as usize], vec![-1; all.len()]);
+    let (c, d) = (&counts[..], &displacements[..]);
+    let count = i64::from(me);
+    let at_root = if me == 0 { all.clone() } else { none.clone() };
+    forms!(none, at_root, |b| gatherv igatherv gatherv_init(out(&own), count, INT, b, c, d, INT, 0) on WORLD);
+    let fresh = vec![-1; own.len()];
+    forms!(fresh, own, |b| scatterv iscatterv scatterv_init(out(&all), c, d, INT, b, count, INT, 0) on WORLD);
+    forms!(none, all, |b| allgatherv iallgatherv allgatherv_init(
+        out(&own), count, INT, b, c, d, INT
+    ) on WORLD);
+    // Everybody sends as many as its rank to everybody.
+    let (sent, zeros) = (vec![count; n as usize], vec![0; n as usize]);
+    forms!(none, all, |b| alltoallv ialltoallv alltoallv_init(
+        out(&own), &sent, &zeros, INT, b, c, d, INT
+    ) on WORLD);
+    let bytes: Vec<i64> = displacements.iter().map(|d| 4 * d).collect();
+    let types = vec![INT; n as usize];
+    forms!(none, all, |b| alltoallw ialltoallw alltoallw_init(
+        out(&own), &sent, &zeros, &types, b, c, &bytes, &types
+    ) on WORLD);
+}
+
+/// What combines data.
+pub fn reductions() {
+    let (me, n) = (rank(), size());
+    let (own, sum) = ([me, 1], [n * (n - 1) / 2, n]);
+    let at_root = if me == 1 { sum } else { [-1; 2] };
+    forms!([-1; 2], at_root, |b| reduce ireduce reduce_init(out(&own), b, 2, INT, SUM, 1) on WORLD);
+    forms!([-1; 2], sum, |b| allreduce iallreduce allreduce_init(out(&own), b, 2, INT, SUM) on WORLD);
+    forms!(own, sum, |b| allreduce iallreduce allreduce_init(IN_PLACE, b, 2, INT, SUM) on WORLD);
+    let up_to = [(me + 1) * me / 2, me + 1];
+    forms!([-1; 2], up_to, |b| scan iscan scan_init(out(&own), b, 2, INT, SUM) on WORLD);
+    let before = if me == 0 { [-1; 2] } else { [me * (me - 1) / 2, me] };
+    forms!([-1; 2], before, |b| exscan iexscan exscan_init(out(&own), b, 2, INT, SUM) on WORLD);
+    let vector: Vec<i32> = (0..n).map(|part| part + me).collect();
+    let part = [n * me + n * (n - 1) / 2];
+    forms!([-1], part, |b| reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init(
+        out(&vector), b, 1, INT, SUM
+    ) on WORLD);
+    let ones = vec![1; n as usize];
+    forms!([-1], part, |b| reduce_scatter ireduce_scatter reduce_scatter_init(
+        out(&vector), b, &ones, INT, SUM
+    ) on WORLD);
+}
+
+/// Long data, by whatever algorithm suits it.
+pub fn long() {
+    let (me, n) = (rank(), size());
+    let count = 400_003;
+    let own: Vec<i32> = (0..count).map(|index| index ^ me).collect();
+    let sum: Vec<i32> = (0..count).map(|index| (0..n).map(|rank| index ^ rank).sum()).collect();
+    let mut result = vec![0; count as usize];
+    api::allreduce(out(&own), into(&mut result), i64::from(count), INT, SUM, WORLD).unwrap();
+    assert!(result == sum);
+    let mut copy = own.clone();
+    api::bcast(into(&mut copy), i64::from(count), INT, 1, WORLD).unwrap();
+    assert!(copy.iter().zip(0..).all(|(&value, index)| value == index ^ 1));
+    let block = count / n;
+    let mut parcels = vec![0; (block * n) as usize];
+    let each = i64::from(block);
+    api::alltoall(out(&own), each, INT, into(&mut parcels), each, INT, WORLD).unwrap();
+    for (from, part) in (0..n).zip(parcels.chunks_exact(block as usize)) {
+        assert!(part.iter().zip(me * block..).all(|(&value, index)| value == index ^ from));
+    }
+}
+
+/// Many at once, waited for in another order, while persistent ones are started in different orders.
+pub fn at_once() {
+    let (me, n) = (rank(), size());
+    let own = [me];
+    let mut sums = [[0]; 8];
+    let begin = |sum: &mut [i32; 1]| api::iallreduce(out(&own), into(sum), 1, INT, SUM, WORLD).unwrap();
+    let mut requests: Vec<Request> = sums.iter_mut().map(begin).collect();
+    let mut kept = [[0]; 2];
+    let init = |sum: &mut [i32; 1]| {
+        api::allreduce_init(out(&own), into(sum), 1, INT, SUM, WORLD, Info::NULL).unwrap()
+    };
+    let mut persistent: Vec<Request> = kept.iter_mut().map(init).collect();
+    if me % 2 == 0 {
+        persistent.reverse();
+    }
+    persistent.iter_mut().for_each(|request| api::start(*request).unwrap());
+    requests.iter_mut().rev().for_each(|request| api::wait(request, None).unwrap());
+    persistent.iter_mut().for_each(|request| api::wait(request, None).unwrap());
+    persistent.iter_mut().for_each(|request| api::request_free(request).unwrap());
+    let sum = [n * (n - 1) / 2];
+    assert_eq!((sums, kept), ([sum; 8], [sum; 2]));
+}
+
+/// An operator of the program's that is not commutative.
+pub fn user_operator() {
+    let (me, n) = (rank(), size());
+    let op = api::op_create(Box::new(crate::operator::last_not_zero), false);
+    let own = [me + 1, if me == 1 { 5 } else { 0 }];
+    let mut result = [0; 2];
+    api::allreduce(out(&own), into(&mut result), 2, INT, op, WORLD).unwrap();
+    assert_eq!(result, [n, 5]);
+    let mut request = api::ireduce(out(&own), into(&mut result), 2, INT, op, 0, WORLD).unwrap();
+    api::wait(&mut request, None).unwrap();
+    assert_eq!(result, [n, 5]);
+}
+
+/// Between two groups, data goes to the other one.
+pub fn between_groups() {
+    let me = rank();
+    let inter = crate::inter::halves().1;
+    let ours = |of: i32| (0..size()).filter(|rank| rank % 2 == of).collect::<Vec<i32>>();
+    let theirs = ours(1 - me % 2);
+    let own = [me];
+    api::barrier(inter).unwrap();
+    let sum: i32 = theirs.iter().sum();
+    forms!([-1], [sum], |b| allreduce iallreduce allreduce_init(out(&own), b, 1, INT, SUM) on inter);
+    let none = vec![-1; theirs.len()];
+    forms!(none, theirs, |b| allgather iallgather allgather_init(out(&own), 1, INT, b, 1, INT) on inter);
+    let parcels: Vec<i32> = theirs.iter().map(|to| 100 * me + to).collect();
+    let arrived: Vec<i32> = theirs.iter().map(|from| 100 * from + me).collect();
+    forms!(none, arrived, |b| alltoall ialltoall alltoall_init(out(&parcels), 1, INT, b, 1, INT) on inter);
+    // Rank 1 of the job is rank 0 of its half.
+    let root = match me {
+        1 => nmad_mpi::constant::ROOT,
+        _ if me % 2 == 1 => nmad_mpi::constant::PROC_NULL,
+        _ => 0,
+    };
+    let told = if me % 2 == 0 || me == 1 { [3] } else { [-1] };
+    let before = if me == 1 { [3] } else { [-1] };
+    forms!(before, told, |b| bcast ibcast bcast_init(b, 1, INT, root) on inter);
+    let evens: i32 = ours(0).iter().sum();
+    let result = if me == 1 { [evens] } else { [-1] };
+    forms!([-1], result, |b| reduce ireduce reduce_init(out(&own), b, 1, INT, SUM, root) on inter);
+    let all = if me == 1 { theirs.clone() } else { vec![-1; theirs.len()] };
+    forms!(none, all, |b| gather igather gather_init(out(&own), 1, INT, b, 1, INT, root) on inter);
+}
+
+/// In a ring of two ranks in each dimension, what goes down comes from above.
+pub fn neighbors() {
+    let me = rank();
+    let grid = api::cart_create(WORLD, &[2, 2], &[true, true], false).unwrap();
+    let coordinates = api::cart_coords(grid, me).unwrap();
+    let other = |dimension: usize| {
+        let mut there = coordinates.clone();
+        there[dimension] = 1 - there[dimension];
+        api::cart_rank(grid, &there).unwrap()
+    };
+    let (a, b) = (other(0), other(1));
+    let own = [10 * me, 10 * me + 1, 10 * me + 2, 10 * me + 3];
+    let arrived = [10 * a + 1, 10 * a, 10 * b + 3, 10 * b + 2];
+    forms!([-1; 4], arrived, |buffer| neighbor_alltoall ineighbor_alltoall neighbor_alltoall_init(
+        out(&own), 1, INT, buffer, 1, INT
+    ) on grid);
+    let mine = [me];
+    forms!([-1; 4], [a, a, b, b], |buffer| neighbor_allgather ineighbor_allgather neighbor_allgather_init(
+        out(&mine), 1, INT, buffer, 1, INT
+    ) on grid);
+    let error = api::neighbor_allgather(out(&own), 1, INT, into(&mut [0; 4]), 1, INT, WORLD).unwrap_err();
+    assert_eq!(error.class(), Class::TOPOLOGY, "{error}");
+}
+
+/// With the check on, ranks that call different things all find out.
+pub fn mismatches() {
+    let me = rank();
+    let mut data = [me; 4];
+    let told = |result: Result<()>, class: Class, words: &str| {
+        let error = result.unwrap_err();
+        assert_eq!(error.class(), class, "{error}");
+        assert!(error.text().contains(words), "{error}");
+    };
+    told(api::bcast(into(&mut data), 4, INT, me % 2, WORLD), Class::ROOT, "root");
+    told(api::bcast(into(&mut data), 4 - i64::from(me % 2), INT, 0, WORLD), Class::COUNT, "bytes");
+    let mixed = match me {
+        0 => api::barrier(WORLD),
+        _ => api::bcast(into(&mut data), 1, INT, 0, WORLD),
+    };
+    told(mixed, Class::NOT_SAME, "MPI_Barrier");
+    let op = if me == 0 { SUM } else { Op(2) };
+    let own = [me];
+    told(api::allreduce(out(&own), into(&mut data), 1, INT, op, WORLD), Class::OP, "operators");
+    // And what matches goes on.
+    api::allreduce(out(&own), into(&mut data), 1, INT, SUM, WORLD).unwrap();
+    assert_eq!(data[0], size() * (size() - 1) / 2);
+}
+
+/// Invalid arguments are named.
+pub fn arguments() {
+    let mut data = [0; 2];
+    let class = |result: Result<()>| result.unwrap_err().class();
+    assert_eq!(class(api::bcast(into(&mut data), 1, INT, size(), WORLD)), Class::ROOT);
+    assert_eq!(class(api::bcast(into(&mut data), -1, INT, 0, WORLD)), Class::COUNT);
+    assert_eq!(class(api::bcast(into(&mut data), 1, Type::NULL, 0, WORLD)), Class::TYPE);
+    assert_eq!(class(api::bcast(into(&mut data), 1, INT, 0, Comm::NULL)), Class::COMM);
+    assert_eq!(class(api::bcast(IN_PLACE.cast_mut(), 1, INT, 0, WORLD)), Class::BUFFER);
+    assert_eq!(class(api::allreduce(out(&[1]), into(&mut data), 1, INT, Op::NULL, WORLD)), Class::OP);
+    let few = api::allgatherv(out(&[1]), 1, INT, into(&mut data), &[1], &[0], INT, WORLD);
+    assert_eq!(class(few), Class::ARG);
+}

@@ -1,0 +1,137 @@
+//! Whole jobs: processes that the launcher starts, each of which is a rank that calls the core as a front
+//! does.
+//!
+//! This binary is two things: the test (starts jobs) and the program of the ranks (when a launcher has
+//! started it). A case names what its ranks do and how the job must end.
+
+mod colls;
+mod comms;
+mod data;
+mod errors;
+mod inter;
+mod operator;
+mod point;
+mod requests;
+mod threads;
+mod topology;
+
+use nmad_launch::{ExitReport, Job};
+use nmad_mpi::api;
+use nmad_mpi::constant::ThreadLevel;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Which case a rank belongs to.
+const CASE: &str = "NMAD_TEST_CASE";
+
+/// What is tested.
+struct Case {
+    /// What is expected, in a few words.
+    name: &'static str,
+    /// Ranks of the job.
+    ranks: u32,
+    /// What each rank does between Init and Finalize; a panic fails the case.
+    rank: fn(),
+    /// The exit code that the job must have.
+    code: i32,
+    /// A variable of the environment.
+    setting: Option<(&'static str, &'static str)>,
+}
+
+const fn with(name: &'static str, value: &'static str, case: Case) -> Case {
+    Case { setting: Some((name, value)), ..case }
+}
+
+const fn case(name: &'static str, ranks: u32, rank: fn()) -> Case {
+    Case { name, ranks, rank, code: 0, setting: None }
+}
+
+/// Every case.
+const ALL: &[Case] = &[
+    case("every mode of sending brings its message", 2, point::modes),
+    case("a process talks to itself", 1, point::modes),
+    case("messages of any source come with their names", 4, point::any_source),
+    case("no process answers at once", 1, point::no_process),
+    case("pairs of messages, also in place", 3, point::pairs),
+    case("buffered messages wait in the attached buffer", 2, point::buffered),
+    case("a message that was matched is nobody else's", 2, point::matched),
+    case("types with gaps land where they belong", 2, data::gaps),
+    case("large types with gaps are not packed", 2, data::large),
+    case("requests end in any order", 3, requests::any_order),
+    case("persistent requests run again and again", 2, requests::persistent),
+    case("generalized requests end when the program says so", 1, requests::generalized),
+    case("a cancelled receive ends, and its message stays", 2, requests::cancelled),
+    case("a request that was given away goes on", 2, requests::freed),
+    case("communicators keep their messages apart", 4, comms::apart),
+    case("splitting orders by key", 5, comms::split),
+    case("communicators of groups", 5, comms::groups),
+    case("duplicates are made while other things go on", 4, comms::idup),
+    case("attributes are copied as their keys say", 2, comms::attributes),
+    case("contexts are used again", 3, comms::many),
+    case("two groups talk to each other and become one", 5, inter::create_and_merge),
+    case("intercommunicators are split and duplicated", 6, inter::split),
+    case("grids and their parts", 7, topology::grid),
+    case("graphs that everybody knows", 4, topology::graph),
+    case("graphs of which everybody knows a part", 4, topology::distributed),
+    case("wrong edges are everybody's error", 3, topology::wrong),
+    case("collectives move data", 4, colls::moves),
+    case("a collective of one rank", 1, colls::moves),
+    case("more ranks than cores move data", 7, colls::moves),
+    case("collectives move uneven data", 5, colls::vectors),
+    case("collectives combine data", 4, colls::reductions),
+    case("three ranks combine data", 3, colls::reductions),
+    case("collectives of long data", 3, colls::long),
+    with("NMAD_MPI_ALLREDUCE", "ring", case("an algorithm that is asked for", 4, colls::long)),
+    case("collectives at once, in any order", 4, colls::at_once),
+    case("operators of programs keep their order", 5, colls::user_operator),
+    case("collectives between two groups", 5, colls::between_groups),
+    case("neighbours exchange data", 4, colls::neighbors),
+    with("NMAD_MPI_CHECK", "1", case("mismatched collectives are told", 3, colls::mismatches)),
+    case("wrong arguments of collectives are named", 2, colls::arguments),
+    case("wrong arguments are named", 2, errors::arguments),
+    case("a message that is too long is an error and loses nothing else", 2, errors::truncated),
+    case("threads talk at the same time", 2, threads::at_once),
+    case("threads make communicators at the same time", 3, threads::comms),
+    Case { code: 3, ..case("a rank aborts the job with its code", 2, errors::abort) },
+];
+
+fn main() -> ExitCode {
+    if let Ok(name) = std::env::var(CASE) {
+        let case = ALL.iter().find(|case| case.name == name).expect("a case of this name");
+        assert!(!api::initialized() && !api::finalized());
+        assert_eq!(api::init_thread(ThreadLevel::Multiple), Ok(ThreadLevel::Multiple));
+        (case.rank)();
+        api::finalize().unwrap();
+        assert!(api::initialized() && api::finalized());
+        return ExitCode::SUCCESS;
+    }
+    let filter = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
+    let (mut passed, mut failed) = (0, 0);
+    for case in ALL.iter().filter(|case| case.name.contains(&filter)) {
+        let ended = run(case);
+        let verdict = if ended == Some(case.code) { "ok" } else { "FAILED" };
+        println!("test {} ... {verdict} (ended with {ended:?})", case.name);
+        *(if verdict == "ok" { &mut passed } else { &mut failed }) += 1;
+    }
+    println!("\n{passed} passed, {failed} failed");
+    ExitCode::from(u8::from(failed > 0))
+}
+
+fn run(case: &Case) -> Option<i32> {
+    let own = std::env::current_exe().expect("this program has a path");
+    let cache = tempfile::tempdir().expect("a folder can be made");
+    let mut job = Job::new(own, [] as [&str; 0], case.ranks);
+    job.env.push((CASE.into(), case.name.into()));
+    // What the user keeps is not touched, and time is not spent on measuring.
+    job.env.push(("XDG_CACHE_HOME".into(), cache.path().into()));
+    job.env.push(("NMAD_SAMPLE".into(), "off".into()));
+    job.env.extend(case.setting.map(|(name, value)| (name.into(), value.into())));
+    job.timeout = Some(Duration::from_secs(60));
+    match nmad_launch::run(job) {
+        Ok(ExitReport { code, .. }) => Some(code),
+        Err(why) => {
+            println!("{why}");
+            None
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! They come from callers of MPI, who promise what the standard asks of every buffer: it is valid for the
 //! count and the type that are given with it, and left alone until the operation is complete.
 
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Scalar};
 use crate::error::Result;
 use crate::op::Op;
 use newmadeleine::{Segment, Segments};
@@ -117,4 +117,32 @@ pub(crate) fn reduce(
 ) -> Result<()> {
     // SAFETY: the caller's promise, see above.
     unsafe { op.reduce(input, inout, count, datatype) }
+}
+
+/// Reads a signed integer of the program's; of a longer one the lower 64 bits.
+pub(crate) fn read_integer(at: *const c_void, scalar: Scalar) -> i64 {
+    // SAFETY: the caller's promise, see above.
+    unsafe {
+        match scalar.size() {
+            1 => i64::from(at.cast::<i8>().read_unaligned()),
+            2 => i64::from(at.cast::<i16>().read_unaligned()),
+            4 => i64::from(at.cast::<i32>().read_unaligned()),
+            8 => at.cast::<i64>().read_unaligned(),
+            _ => at.cast::<i128>().read_unaligned() as i64,
+        }
+    }
+}
+
+/// Writes a signed integer of the program's; of a shorter one the lowest bits.
+pub(crate) fn write_integer(at: *mut c_void, scalar: Scalar, value: i64) {
+    // SAFETY: the caller's promise, see above.
+    unsafe {
+        match scalar.size() {
+            1 => at.cast::<i8>().write_unaligned(value as i8),
+            2 => at.cast::<i16>().write_unaligned(value as i16),
+            4 => at.cast::<i32>().write_unaligned(value as i32),
+            8 => at.cast::<i64>().write_unaligned(value),
+            _ => at.cast::<i128>().write_unaligned(i128::from(value)),
+        }
+    }
 }

@@ -6,8 +6,8 @@
 use super::layout::{Run, Strided};
 use super::walk::{Step, Visitor};
 
-/// The longest block that is copied in place.
-const SMALL: i64 = 32;
+/// The longest block that is copied without a call.
+const MEDIUM: usize = 256;
 
 /// Which way bytes go.
 pub(super) trait Direction {
@@ -54,6 +54,7 @@ unsafe fn move_bytes(from: *const u8, to: *mut u8, len: usize) {
             5..=7 => move_two::<u32>(from, to, len),
             2..=3 => move_two::<u16>(from, to, len),
             1 => *to = *from,
+            33..=MEDIUM => move_many(from, to, len),
             _ => std::ptr::copy_nonoverlapping(from, to, len),
         }
     }
@@ -78,6 +79,22 @@ unsafe fn move_two<T>(from: *const u8, to: *mut u8, len: usize) {
         move_one::<T>(from, to, 0);
         move_one::<T>(from, to, len - size_of::<T>());
     }
+}
+
+/// 32 bytes at a time; the last 32 may cover some again.
+///
+/// # Safety
+/// Both have `len` bytes, at least 32, which do not overlap.
+#[inline(always)]
+unsafe fn move_many(from: *const u8, to: *mut u8, len: usize) {
+    let mut offset = 0;
+    while offset + 32 <= len {
+        // SAFETY: the caller's promise.
+        unsafe { move_one::<[u64; 4]>(from, to, offset) };
+        offset += 32;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { move_one::<[u64; 4]>(from, to, len - 32) };
 }
 
 /// Copies what a walk shows until the stream is used up.
@@ -145,7 +162,8 @@ impl<D: Direction> Visitor for Copier<D> {
             8 => self.blocks::<8>(strided),
             16 => self.blocks::<16>(strided),
             24 => self.blocks::<24>(strided),
-            SMALL => self.blocks::<32>(strided),
+            32 => self.blocks::<32>(strided),
+            64 => self.blocks::<64>(strided),
             _ => self.blocks::<0>(strided),
         }
         match rest {

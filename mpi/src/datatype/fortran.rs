@@ -1,8 +1,10 @@
-//! The sizes of Fortran's default types: a property of the application's compiler, not of this library.
+//! Fortran's default types: their sizes and the two values of a LOGICAL are properties of the
+//! application's compiler, not of this library.
 //!
-//! `MPI_Abi_set_fortran_info` and `MPI_Abi_set_fortran_booleans` (MPI 5.0, section 20.4) say them before
-//! the first use; who says nothing gets those of gfortran and most other compilers of 64-bit machines.
-use std::sync::OnceLock;
+//! A Fortran layer says them (`MPI_Abi_set_fortran_info` and `MPI_Abi_set_fortran_booleans`; MPI 5.0,
+//! section 20.4) before the types are used for the first time; without it they are those of gfortran and
+//! of most other compilers of 64-bit machines.
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Scalar;
 use crate::error::{Class, Result};
@@ -24,44 +26,56 @@ pub struct Fortran {
     pub falsehood: i64,
 }
 
-impl Default for Fortran {
-    fn default() -> Self {
-        Fortran { logical: 4, integer: 4, real: 4, double_precision: 8, truth: 1, falsehood: 0 }
-    }
-}
-
-static CHOSEN: OnceLock<Fortran> = OnceLock::new();
-
 impl Fortran {
+    /// gfortran on 64-bit machines.
+    const USUAL: Fortran =
+        Fortran { logical: 4, integer: 4, real: 4, double_precision: 8, truth: 1, falsehood: 0 };
+
     /// What holds in this process; from the first call on it cannot be changed.
     #[inline]
     pub fn current() -> &'static Fortran {
-        CHOSEN.get_or_init(Fortran::default)
+        IN_USE.get_or_init(|| *wanted())
     }
 
-    /// Says what the application's compiler does.
+    /// Changes what will hold.
     ///
     /// # Errors
-    /// Class ARG if a size does not exist, if true and false look the same, or if other values are in use
-    /// already.
-    pub fn choose(wanted: Fortran) -> Result<()> {
+    /// Class ARG if a size does not exist, or true and false look the same; ABI if other values are in
+    /// use already.
+    pub(crate) fn change(change: impl FnOnce(&mut Fortran)) -> Result<()> {
+        let mut wanted = wanted();
+        let mut changed = *wanted;
+        change(&mut changed);
+        changed.check()?;
+        if IN_USE.get().is_some_and(|used| *used != changed) {
+            let text = "Fortran's types are in use already: tell MPI their sizes before their first use";
+            return Err(Class::ABI.error(text));
+        }
+        *wanted = changed;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
         let sizes = [
-            ("LOGICAL", Scalar::unsigned(wanted.logical), wanted.logical),
-            ("INTEGER", Scalar::signed(wanted.integer), wanted.integer),
-            ("REAL", Scalar::float(wanted.real), wanted.real),
-            ("DOUBLE PRECISION", Scalar::float(wanted.double_precision), wanted.double_precision),
+            ("LOGICAL", Scalar::unsigned(self.logical), self.logical),
+            ("INTEGER", Scalar::signed(self.integer), self.integer),
+            ("REAL", Scalar::float(self.real), self.real),
+            ("DOUBLE PRECISION", Scalar::float(self.double_precision), self.double_precision),
         ];
         if let Some((name, _, size)) = sizes.into_iter().find(|(_, scalar, _)| scalar.is_none()) {
             return Err(Class::ARG.error(format!("a {name} of {size} bytes is not supported")));
         }
-        if wanted.truth == wanted.falsehood {
-            let text = format!("a LOGICAL cannot be {} both for true and for false", wanted.truth);
-            return Err(Class::ARG.error(text));
-        }
-        if *CHOSEN.get_or_init(|| wanted) != wanted {
-            let text = "the sizes of Fortran's types are in use already: set them before MPI is initialised";
+        if self.truth == self.falsehood {
+            let text = format!("a LOGICAL cannot be {} both for true and for false", self.truth);
             return Err(Class::ARG.error(text));
         }
         Ok(())
     }
+}
+
+static WANTED: Mutex<Fortran> = Mutex::new(Fortran::USUAL);
+static IN_USE: OnceLock<Fortran> = OnceLock::new();
+
+fn wanted() -> MutexGuard<'static, Fortran> {
+    WANTED.lock().unwrap_or_else(PoisonError::into_inner)
 }

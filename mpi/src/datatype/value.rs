@@ -42,16 +42,12 @@ impl Datatype {
         Datatype::predefined(basic).clone()
     }
 
-    /// A predefined type, for as long as the process lives.
+    /// A predefined type, for as long as the process lives. Each is made when it is used for the first
+    /// time, so that the sizes of Fortran's types may be set before theirs.
+    #[inline]
     pub fn predefined(basic: Basic) -> &'static Datatype {
-        static TYPES: OnceLock<[Option<Datatype>; 256]> = OnceLock::new();
-        let types = TYPES.get_or_init(|| {
-            std::array::from_fn(|code| Basic::from_code(code as u32).map(Datatype::from_basic))
-        });
-        match &types[basic as usize] {
-            Some(datatype) => datatype,
-            None => unreachable!("from_code knows every basic type"),
-        }
+        static TYPES: [OnceLock<Datatype>; 256] = [const { OnceLock::new() }; 256];
+        TYPES[basic as usize].get_or_init(|| Datatype::from_basic(basic))
     }
 
     fn from_basic(basic: Basic) -> Datatype {

@@ -134,7 +134,7 @@ fn positions_move_on_and_are_checked() {
 
 #[test]
 fn blocks_of_every_length_are_copied() {
-    for len in 1..80_i64 {
+    for len in (1..80_i64).chain([95, 96, 97, 128, 255, 256, 257, 1000]) {
         let byte = Datatype::predefined(Basic::Byte);
         let vector = Datatype::hvector(Form::Int, 5, len, len + 3, byte).unwrap();
         let memory: Vec<u8> = (0..5 * (len + 3)).map(|i| i as u8).collect();

@@ -26,8 +26,8 @@ const RATIOS: usize = 5;
 const ERRORS: usize = 64;
 /// An observation moves the load by at most this factor.
 const STEP: f64 = 1.4;
-/// Where another flow keeps the queue of a rail full, a few bytes take as long as many, and only a load of some
-/// hundreds says that the rail is of no use.
+/// Where another flow keeps the queue of a rail full, a few bytes take as long as many, and only a load of
+/// some hundreds says that the rail is of no use.
 const LOAD_MAX: f64 = 1024.0;
 /// Loads so close to one count as one: what is so little is noise, and moves shares for nothing.
 const QUIET: core::ops::Range<f64> = 0.9..1.1;

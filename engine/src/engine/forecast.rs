@@ -120,9 +120,13 @@ impl Peer {
         views.iter_mut().for_each(|view| view.idle_at = start);
         let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
         let handshake_ns = views.iter().map(|view| view.forecast.profile().handshake_ns()).min()?;
+        // Each further rail opens the landing too, is posted to and looked at: a short message's work.
+        let further_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min()?;
         let mut announcing_pays = |len: u64| {
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
             let shares = strategy.split(start, len, &views);
+            let count = if let Shares::Fixed(shares) = &shares { shares.len() as u64 } else { 1 };
+            let handshake_ns = handshake_ns + count.saturating_sub(1) * further_ns;
             let body_ns = match shares {
                 Shares::FirstIdle => views.iter().map(|view| view.forecast.body_ns(len)).min(),
                 Shares::Fixed(shares) => {

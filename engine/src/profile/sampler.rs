@@ -23,7 +23,7 @@
 //! a disturbance has to hit every round to be believed. Points whose two best rounds disagree by more than
 //! the tolerance are visited again while the budget lasts. A shaped rail saves up a burst during a
 //! disturbance, and what follows it is faster than the rail: a visit that beats the bandwidth of the longest
-//! message by far only counts if all visits of its point do. **Time** is bounded: repetitions and the longest
+//! message by far does not count. **Time** is bounded: repetitions and the longest
 //! size follow from what the shorter sizes took, and when the budget is spent the plan ends with what it has.
 
 use super::curve::Curve;
@@ -178,9 +178,9 @@ impl Sampler {
     /// The times of too few probes were handed in.
     pub fn finish(self, provenance: Provenance) -> Result<Profile, TooFew> {
         let floor = self.floor();
-        let sample = |(&(method, len), visits): (&Point, &Vec<Sample>)| {
+        let sample = |(&point, visits): (&Point, &Vec<Sample>)| {
             let count = visits.iter().map(|visit| visit.count).sum();
-            floor.believed(len, visits).map(|sample| (method, Sample { count, ..*sample }))
+            floor.believed(point, visits).map(|sample| (point.0, Sample { count, ..sample }))
         };
         Profile::new(provenance, self.found.iter().filter_map(sample))
     }
@@ -287,7 +287,7 @@ impl Sampler {
     fn curve_of(&self, method: Method) -> Vec<Sample> {
         let mine = self.found.range((method, 0)..=(method, u64::MAX));
         let floor = self.floor();
-        mine.filter_map(|(point, visits)| floor.believed(point.1, visits).copied()).collect()
+        mine.filter_map(|(point, visits)| floor.believed(*point, visits)).collect()
     }
 
     /// What a probe is expected to take, from the same point, or the next shorter one in proportion.
@@ -332,8 +332,13 @@ impl Floor {
         visits.iter().position(|visit| visit.ns as f64 >= least).unwrap_or(0)
     }
 
-    fn believed<'a>(&self, len: u64, visits: &'a [Sample]) -> Option<&'a Sample> {
-        visits.get(self.first_plausible(len, visits))
+    /// The sample that counts. If all visits rode on what a shaper had saved up, which one message after the
+    /// other uses up, it is what the bandwidth of the longest message makes of it.
+    fn believed(&self, (method, len): Point, visits: &[Sample]) -> Option<Sample> {
+        let sample = *visits.get(self.first_plausible(len, visits))?;
+        let sustained_ns = (len as f64 * self.0) as u64;
+        let is_burst = !is_local(method) && (sample.ns as f64) < sustained_ns as f64 * PLAUSIBLE;
+        Some(Sample { ns: if is_burst { sustained_ns } else { sample.ns }, ..sample })
     }
 }
 

@@ -21,8 +21,8 @@ const HOPELESS_COUNT: u32 = 6;
 const HOPELESS_AFTER: Duration = Duration::from_ms(3000);
 /// Fewer bytes say nothing of a rail's service: their time is latency and the age of the clock.
 const SERVICE_MIN: u64 = 48 << 10;
-/// In shorter pieces the time goes into the pieces, not into the bytes.
-const PIECE_MIN: u64 = 4 << 10;
+/// Shorter pieces are short messages or their shares, and the time between those is not the rail's.
+const PIECE_MIN: u64 = 24 << 10;
 /// No number can be further ahead than this.
 const FAR_MAX: u32 = 1 << 20;
 

@@ -1,22 +1,29 @@
 //! What a rank tells the others about its rails, as one string in the launcher's key-value space.
 
+use crate::cores::Cores;
+
 /// Addresses of the rails of one rank, with their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) rails: Vec<(u8, String)>,
     /// Names of the profiles that the rank lacks and would have measured.
     pub(crate) lacks: Vec<u64>,
+    /// Where it may run.
+    pub(crate) cores: Cores,
 }
 
-/// Stands where rails have their number.
+/// Stand where rails have their number.
 const LACKS: &str = "lacks";
+const CORES: &str = "cores";
 
 impl Card {
-    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142`
+    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142;cores=3`
     pub(crate) fn encode(&self) -> String {
         let rails = self.rails.iter().map(|(number, address)| format!("{number}={address}"));
         let lacks = self.lacks.iter().map(|name| format!("{LACKS}={name:x}"));
-        rails.chain(lacks).collect::<Vec<_>>().join(";")
+        let cores = Some(&self.cores).filter(|cores| !cores.is_empty());
+        let cores = cores.map(|cores| format!("{CORES}={}", cores.encode()));
+        rails.chain(lacks).chain(cores).collect::<Vec<_>>().join(";")
     }
 
     /// None if the text is not a card.
@@ -25,6 +32,7 @@ impl Card {
         for entry in text.split(';').filter(|entry| !entry.is_empty()) {
             match entry.split_once('=')? {
                 (LACKS, name) => card.lacks.push(u64::from_str_radix(name, 16).ok()?),
+                (CORES, cores) => card.cores = Cores::decode(cores)?,
                 (number, address) => card.rails.push((number.parse().ok()?, address.to_string())),
             }
         }
@@ -39,11 +47,12 @@ mod tests {
     #[test]
     fn a_card_survives_the_trip_and_garbage_is_refused() {
         let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
-        let card = Card { rails, lacks: vec![7, u64::MAX] };
+        let card = Card { rails, lacks: vec![7, u64::MAX], cores: Cores::own() };
         assert_eq!(Card::decode(&card.encode()), Some(card));
         assert_eq!(Card::decode(""), Some(Card::default()));
         assert_eq!(Card::decode("x=1"), None);
         assert_eq!(Card::decode("1"), None);
         assert_eq!(Card::decode("lacks=x"), None);
+        assert_eq!(Card::decode("cores=x"), None);
     }
 }

@@ -26,6 +26,7 @@
 
 mod card;
 mod channel;
+mod cores;
 mod error;
 mod info;
 mod options;

@@ -2,6 +2,7 @@
 
 use crate::card::Card;
 use crate::channel::Channel;
+use crate::cores::{self, Cores};
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
 use crate::options::{Explain, Options};
@@ -13,7 +14,7 @@ use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Notice, PeerId, RailId, Receipt};
 use nmad_launch::{Bootstrap, bootstrap};
-use nmad_progress::{Idle, Node, Outcome};
+use nmad_progress::{Node, Outcome};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -110,7 +111,8 @@ impl Session {
             drivers.push(driver);
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
-        let node = Node::new(engine, drivers, patience(job), tell).map_err(no_thread)?;
+        let patience = cores::patience(job, cards.iter().map(|card| &card.cores));
+        let node = Node::new(engine, drivers, patience, tell).map_err(no_thread)?;
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         Ok(Session { node, rank, size, nodes, job, rails, profiles, trace })
@@ -367,10 +369,11 @@ fn exchange(
     lacks: Vec<u64>,
 ) -> Result<Vec<Card>, SessionError> {
     if job.size() == 1 {
-        return Ok(vec![Card::default()]);
+        return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
     }
     let told = opened.iter().enumerate().map(|(number, rail)| (number as u8, rail.driver.address()));
-    let card = Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks };
+    let card =
+        Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks, cores: Cores::own() };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
     (0..job.size()).map(|rank| read_card(job, rank)).collect()
@@ -390,11 +393,4 @@ fn tell(notice: &Notice) {
     } else {
         eprintln!("nmad: {}", notice.text);
     }
-}
-
-/// Spinning pays only for who has a core.
-fn patience(job: &dyn Bootstrap) -> Idle {
-    let here = job.nodes().iter().filter(|&&node| node == job.nodes()[job.rank() as usize]).count();
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    if here > cores { Idle::SHARED } else { Idle::DEDICATED }
 }

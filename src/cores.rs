@@ -1,0 +1,109 @@
+//! Which cores the ranks of a node may run on: it pays to spin for a rank that has one for himself.
+//!
+//! Each rank tells the others its own, since a rank that was bound to one core cannot know whether the
+//! others were bound to the same or to others.
+
+use nmad_launch::Bootstrap;
+use nmad_progress::Idle;
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// A set of cores, by their numbers, 64 in each word.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cores(Vec<u64>);
+
+impl Cores {
+    /// Those that this process may run on; none if the system does not say.
+    pub(crate) fn own() -> Cores {
+        let set = sched_getaffinity(None).unwrap_or_default();
+        Cores::of((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)))
+    }
+
+    fn of(cores: impl IntoIterator<Item = usize>) -> Cores {
+        let mut words = Vec::new();
+        for core in cores {
+            if words.len() <= core / 64 {
+                words.resize(core / 64 + 1, 0);
+            }
+            words[core / 64] |= 1 << (core % 64);
+        }
+        Cores(words)
+    }
+
+    /// As text without `;` and `=`.
+    pub(crate) fn encode(&self) -> String {
+        self.0.iter().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(",")
+    }
+
+    /// None if the text is no set of cores.
+    pub(crate) fn decode(text: &str) -> Option<Cores> {
+        let words = text.split(',').filter(|word| !word.is_empty());
+        words.map(|word| u64::from_str_radix(word, 16).ok()).collect::<Option<_>>().map(Cores)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    fn meets(&self, other: &Cores) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    fn join(mut self, other: &Cores) -> Cores {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+        self
+    }
+}
+
+/// How long a rank spins, by what each rank told of its cores.
+pub(crate) fn patience<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores> + Clone) -> Idle {
+    let (nodes, me) = (job.nodes(), job.rank() as usize);
+    let here = told.clone().zip(nodes).filter(|(_, node)| **node == nodes[me]);
+    let node: Vec<&Cores> = here.map(|(cores, _)| cores).collect();
+    let mine = told.clone().nth(me).expect("we told ours");
+    // A container may have a share of the machine that is less than its cores.
+    let share = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let is_cut = share < mine.count() && share < node.len();
+    if has_own(mine, &node) && !is_cut { Idle::DEDICATED } else { Idle::SHARED }
+}
+
+/// Whether there is a core for each of those who may run on one of ours.
+fn has_own(mine: &Cores, node: &[&Cores]) -> bool {
+    let rivals: Vec<&Cores> = node.iter().copied().filter(|other| other.meets(mine)).collect();
+    let all = rivals.iter().fold(Cores::default(), |all, other| all.join(other));
+    !mine.is_empty() && rivals.len() <= all.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_of(node: &[&[usize]]) -> bool {
+        let node: Vec<Cores> = node.iter().map(|cores| Cores::of(cores.iter().copied())).collect();
+        has_own(&node[0], &node.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn who_is_bound_to_a_core_alone_has_it_and_who_shares_it_has_not() {
+        assert!(one_of(&[&[0], &[1]]));
+        assert!(one_of(&[&[0, 1], &[0, 1]]));
+        assert!(one_of(&[&[70], &[3], &[3]]), "others may share theirs");
+        assert!(!one_of(&[&[0], &[0]]), "started under taskset, say");
+        assert!(!one_of(&[&[0, 1], &[0, 1], &[0, 1]]));
+        assert!(!one_of(&[&[0, 1], &[0], &[1]]));
+        assert!(!one_of(&[&[]]), "unknown");
+    }
+
+    #[test]
+    fn cores_survive_the_trip_and_garbage_is_refused() {
+        let cores = Cores::of([1, 64, 200]);
+        assert_eq!(Cores::decode(&cores.encode()), Some(cores));
+        assert_eq!(Cores::decode(""), Some(Cores::default()));
+        assert_eq!(Cores::decode("x"), None);
+        assert!(!Cores::own().is_empty(), "this test runs on some core");
+    }
+}

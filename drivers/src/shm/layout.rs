@@ -76,6 +76,12 @@ impl End {
         self.side(2)
     }
 
+    /// Whether this side, when it goes to sleep, makes a barrier for the other one too; on the line of the
+    /// word that tells that it sleeps, which is looked at at the same time.
+    pub fn fences(self) -> usize {
+        self.asleep() + 8
+    }
+
     /// How many cells of the other side's ring this side has taken.
     pub fn taken(self) -> usize {
         self.side(3)
@@ -126,6 +132,11 @@ impl Cells for RingOf<'_> {
     #[inline]
     fn get(&self, cell: u64, content: &mut [u8; CONTENT]) {
         self.0.get(self.1.cell(cell) + 8, content);
+    }
+
+    #[inline]
+    fn expect(&self, cell: u64) {
+        self.0.expect(self.1.cell(cell));
     }
 
     #[inline]

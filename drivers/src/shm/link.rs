@@ -1,7 +1,8 @@
 //! One peer over this rail: the shared memory, and what is under way in it in both directions.
 
 use super::area::Area;
-use super::bell;
+use super::barrier;
+use super::bell::{self, Fence};
 use super::board;
 use super::copy::{Pulling, Pushing, wait_for_pushes};
 use super::layout::AREA;
@@ -14,6 +15,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 /// What the handshake leaves behind.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ pub struct Link {
     pub(super) untold_bytes: u64,
     pub(super) pushing: Pushing,
     pub(super) pulling: Pulling,
+    /// Barriers of others reach this process.
+    hears: bool,
     /// Something was left for the peer, who may sleep.
     pub(super) left: bool,
     /// The peer has ended; what it left is still read.
@@ -61,6 +65,7 @@ impl Link {
     /// A link that has just been opened.
     pub fn new(opened: Opened) -> Link {
         let Opened { remote, shared, socket, bell, process, .. } = opened;
+        shared.segment.word(shared.end.fences()).store(u64::from(barrier::is_shared()), Ordering::Release);
         Link {
             remote,
             shared,
@@ -74,6 +79,7 @@ impl Link {
             untold_bytes: 0,
             pushing: Pushing::default(),
             pulling: Pulling::default(),
+            hears: barrier::is_shared(),
             left: false,
             ended: None,
         }
@@ -100,15 +106,24 @@ impl Link {
     pub fn wake(&mut self) {
         if self.left {
             self.left = false;
-            if bell::is_asleep(self.shared.segment.word(self.shared.end.other().asleep())) {
+            let (segment, other) = (&self.shared.segment, self.shared.end.other());
+            let fence = match segment.word(other.fences()).load(Ordering::Relaxed) {
+                1 if self.hears => Fence::Sleeper,
+                _ => Fence::Own,
+            };
+            if bell::is_asleep(segment.word(other.asleep()), fence) {
                 ring_bell(&self.bell);
             }
         }
     }
 
-    /// Says that this side is about to sleep; true: there is something to do after all.
-    pub fn doze(&self) -> bool {
+    /// Says that this side is about to sleep. [`barrier::make`] comes next, then [`Link::is_busy`].
+    pub fn doze(&self) {
         bell::raise(self.shared.segment.word(self.shared.end.asleep()));
+    }
+
+    /// Whether there is something to do after all.
+    pub fn is_busy(&self) -> bool {
         let b = &self.shared;
         self.has_cells()
             || self.pushing.has_work(b)

@@ -150,7 +150,7 @@ fn who_goes_to_sleep_sees_what_was_left_or_is_woken() {
         let leaver = thread::spawn(move || {
             let (asleep, left) = &*theirs;
             left.store(1, Ordering::Release);
-            bell::is_asleep(asleep)
+            bell::is_asleep(asleep, bell::Fence::Own)
         });
         let (asleep, left) = &*both;
         bell::raise(asleep);

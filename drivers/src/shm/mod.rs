@@ -16,6 +16,7 @@
 
 mod address;
 mod area;
+mod barrier;
 mod bell;
 mod board;
 mod cell;

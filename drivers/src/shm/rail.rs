@@ -1,5 +1,6 @@
 //! The driver itself: links that open and close, and the traffic on those that are open.
 
+use super::barrier;
 use super::board::{self, List};
 use super::config::ShmConfig;
 use super::home::Home;
@@ -346,7 +347,9 @@ impl Driver for ShmRail {
     /// To be asked for before each sleep: asking tells the peers to ring.
     fn descriptor(&self) -> Option<i32> {
         self.dozing.set(true);
-        let busy = self.peers.links().filter(|link| link.doze()).count() > 0;
+        self.peers.links().for_each(Link::doze);
+        barrier::make();
+        let busy = self.peers.links().any(Link::is_busy);
         if busy || !self.sent.is_empty() || !self.news.is_empty() {
             ring_bell(&self.home.bell);
         }

@@ -69,6 +69,23 @@ impl Segment {
         unsafe { &*word }
     }
 
+    /// Fetches a line that this side will write, where processors know how to.
+    #[inline]
+    pub fn expect(&self, offset: usize) {
+        let line = self.at(offset, 1);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        unsafe {
+            std::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, readonly));
+        }
+        let _ = line;
+    }
+
     /// Writes bytes that belong to this side now.
     #[inline]
     pub fn put(&self, offset: usize, bytes: &[u8]) {

@@ -118,20 +118,15 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
     #[inline]
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
         let place = self.insert_loose(entry);
-        self.link(place);
-        place
-    }
-
-    /// Appends an entry that has a place to the lists of all its classes.
-    pub(crate) fn link(&mut self, place: u32) {
         for class in 0..N {
             self.append(place, class);
         }
+        place
     }
 
     /// Takes out an entry that is in no list.
     #[inline]
-    pub(crate) fn remove_loose(&mut self, place: u32) -> Option<T> {
+    fn remove_loose(&mut self, place: u32) -> Option<T> {
         let entry = self.places.get_mut(place as usize)?.take()?;
         self.free.push(place);
         Some(entry)
@@ -149,7 +144,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
 
     /// Gives an entry a place, in no list yet.
     #[inline]
-    pub(crate) fn insert_loose(&mut self, entry: T) -> u32 {
+    fn insert_loose(&mut self, entry: T) -> u32 {
         if let Some(place) = self.free.pop() {
             self.places[place as usize] = Some(entry);
             return place;
@@ -180,6 +175,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         }
     }
 
+    #[inline]
     fn link_before(&mut self, head: u32, place: u32, class: usize) {
         let tail = self.at(head).neighbours()[class].prev;
         self.at(place).neighbours()[class] = Neighbours { prev: tail, next: head };
@@ -202,6 +198,43 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         }
         self.at(prev).neighbours()[class].next = next;
         self.at(next).neighbours()[class].prev = prev;
+    }
+}
+
+/// Lists that are in no table: whoever holds the place of the first entry finds the others. For entries of
+/// one class.
+impl<T: Listed<1>> Lists<T, 1> {
+    /// Begins a list.
+    #[inline]
+    pub(crate) fn begin(&mut self, entry: T) -> u32 {
+        let place = self.insert_loose(entry);
+        self.at(place).neighbours()[0] = Neighbours { prev: place, next: place };
+        place
+    }
+
+    /// Appends an entry with the same key.
+    #[inline]
+    pub(crate) fn extend(&mut self, first: u32, entry: T) -> u32 {
+        let place = self.insert_loose(entry);
+        self.link_before(first, place, 0);
+        place
+    }
+
+    /// Takes an entry out; also the place of the one behind it, if it was not the last.
+    #[inline]
+    pub(crate) fn shorten(&mut self, place: u32) -> Option<(T, Option<u32>)> {
+        self.get(place)?;
+        let Neighbours { prev, next } = self.at(place).neighbours()[0];
+        self.at(prev).neighbours()[0].next = next;
+        self.at(next).neighbours()[0].prev = prev;
+        self.remove_loose(place).map(|entry| (entry, (next != place).then_some(next)))
+    }
+
+    /// From now on the list is in the table, which has none with its key.
+    pub(crate) fn enter(&mut self, first: u32) {
+        let places = &self.places;
+        let hash = |&head: &u32| head_key::<T, 1>(places, head).hash();
+        self.heads.insert_unique(hash(&first), first, hash);
     }
 }
 

@@ -110,8 +110,9 @@ impl Listed<1> for Posted {
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     posted: Lists<Posted, 1>,
-    /// The only posted receive, if it has no wildcard: found by one comparison, and in no list.
-    lone: Option<u32>,
+    /// The first of all posted receives, if they have the same names and no wildcard: found by one
+    /// comparison. Their list is in no table then.
+    alike: Option<u32>,
     unexpected: Lists<Unexpected, 4>,
     turn: u64,
     /// Posted receives with a wildcard; while there is none, one lookup decides.
@@ -171,23 +172,28 @@ impl Matching {
         self.turn += 1;
         let posted = Posted { request, key, turn: self.turn, neighbours: Default::default() };
         if self.posted.len() == 0 && !key.is_wild() {
-            let place = self.posted.insert_loose(posted);
-            self.lone = Some(place);
+            let place = self.posted.begin(posted);
+            self.alike = Some(place);
             return place;
         }
-        if let Some(lone) = self.lone.take() {
-            self.posted.link(lone);
+        if let Some(first) = self.alike {
+            if self.posted.get(first).is_some_and(|posted| posted.key == key) {
+                return self.posted.extend(first, posted);
+            }
+            self.posted.enter(first);
+            self.alike = None;
         }
         self.posted.insert(posted)
     }
 
     #[inline]
     fn remove(&mut self, place: u32) -> Option<Posted> {
-        if self.lone == Some(place) {
-            self.lone = None;
-            return self.posted.remove_loose(place);
+        let Some(first) = self.alike else { return self.posted.remove(place) };
+        let (posted, next) = self.posted.shorten(place)?;
+        if place == first {
+            self.alike = next;
         }
-        self.posted.remove(place)
+        Some(posted)
     }
 
     /// Whether a message with this exact key would go to the receive at `place`.
@@ -222,8 +228,8 @@ impl Matching {
 
     #[inline]
     fn first(&self, exact: ListKey) -> Option<u32> {
-        if let Some(lone) = self.lone {
-            return self.posted.get(lone).is_some_and(|posted| posted.key == exact).then_some(lone);
+        if let Some(first) = self.alike {
+            return self.posted.get(first).is_some_and(|posted| posted.key == exact).then_some(first);
         }
         let named = self.posted.first(&exact);
         if self.wild == 0 {

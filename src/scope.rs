@@ -240,8 +240,11 @@ impl<'s, 'env> Scope<'s, 'env> {
     /// # Errors
     /// The first error; all have ended nevertheless.
     pub fn wait_all(&self, requests: &[Request]) -> Result<Vec<Message>, SessionError> {
-        let ended: Vec<_> = requests.iter().map(|&request| self.wait(request)).collect();
-        ended.into_iter().collect()
+        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
+        ids.iter().for_each(|&request| self.told(request));
+        let mut ended = Vec::with_capacity(ids.len());
+        self.channel.session.node().wait_all(&ids, |outcome| ended.push(outcome));
+        ended.into_iter().map(|outcome| self.channel.session.outcome(outcome)).collect()
     }
 
     /// Waits for any of the requests: its place in the list and its message; none for an empty list.
@@ -306,8 +309,8 @@ impl<'s, 'env> Scope<'s, 'env> {
 
     fn wait_rest(&self) -> Result<(), SessionError> {
         let rest = std::mem::take(&mut *self.open.borrow_mut());
-        let outcomes: Vec<_> =
-            rest.into_iter().map(|request| self.channel.session.node().wait(request)).collect();
-        outcomes.into_iter().try_for_each(|outcome| self.channel.session.outcome(outcome).map(drop))
+        let mut failed = None;
+        self.channel.session.node().wait_all(&rest, |outcome| failed = failed.or(outcome.err()));
+        failed.map_or(Ok(()), |error| self.channel.session.outcome(Err(error)).map(drop))
     }
 }

@@ -4,6 +4,20 @@ use crate::node::{Core, Node, Outcome};
 use nmad_engine::RequestId;
 
 impl Node {
+    /// Waits until all of the requests end; `tell` is given how each did, in the order of the list.
+    #[inline]
+    pub fn wait_all(&self, requests: &[RequestId], mut tell: impl FnMut(Outcome)) {
+        let mut rest = requests.iter();
+        let mut next = rest.next();
+        self.wait_until(None, |core| {
+            while let Some(&request) = next {
+                tell(core.engine.take(request)?);
+                next = rest.next();
+            }
+            Some(())
+        });
+    }
+
     /// Waits until one of the requests ends: its place in the list, and how. None for an empty list.
     pub fn wait_any(&self, requests: &[RequestId]) -> Option<(usize, Outcome)> {
         if requests.is_empty() {

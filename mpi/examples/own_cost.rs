@@ -114,7 +114,7 @@ fn measured_native(session: &Session, out: &mut [u8], into: &mut [u8]) {
     let node = session.node();
     let from = (Source::Peer(PeerId(0)), TagMatch::Exact(Tag(1)));
     let receive = node.submit(|engine| engine.recv(from.0, Context(2), from.1, lend(into)));
-    let send = node.submit(|e| e.send(PeerId(0), Context(2), Tag(1), lend(out), Hints::default()));
+    let send = node.submit_send((PeerId(0), Context(2), Tag(1)), lend(out), Hints::default());
     node.wait(receive).expect("it is there");
     node.wait(send).expect("it is sent");
 }

@@ -6,6 +6,7 @@ use crate::comm::{COMMS, Communicator, Members, create, share};
 use crate::constant::ThreadLevel;
 use crate::error::Result;
 use crate::handle::Comm;
+use crate::point::buffered::process;
 use crate::request::wait::wait_for_orphans;
 use crate::world;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ pub fn finalize() -> Result<()> {
         share(comm)?.attributes().delete_all(comm.0)?;
     }
     wait_for_orphans(world);
+    // Without a buffer there is nothing to wait for.
+    let _ = process().flush(world);
     create::meet(Comm::WORLD)?;
     COMMS.remove(Comm::WORLD.0);
     COMMS.remove(Comm::SELF.0);

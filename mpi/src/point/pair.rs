@@ -54,7 +54,7 @@ pub(crate) fn isendrecv_replace(
 fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<State> {
     let world = world()?;
     let receiver = comm::share(into.5)?;
-    let receive = recv::submit(into)?;
+    let receive = recv::submit(into, &receiver)?;
     let send = send::submit(out, send::STANDARD)?;
     let work = Async::new(async move {
         let outgoing = match send {

@@ -1,6 +1,6 @@
 //! Receiving.
 
-use crate::comm;
+use crate::comm::{self, Communicator};
 use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
 use crate::message::segments;
@@ -38,8 +38,8 @@ fn recv_beside(arguments: Arguments) -> Result<Ended> {
 
 /// Posts a receive; none: it comes from no process.
 #[inline]
-pub(crate) fn submit((buffer, count, datatype, source, tag, comm): Arguments) -> Result<Option<RequestId>> {
-    let comm = comm::lookup(comm)?;
+pub(crate) fn submit(arguments: Arguments, comm: &Communicator) -> Result<Option<RequestId>> {
+    let (buffer, count, datatype, source, tag, _) = arguments;
     let into = segments(buffer, count, datatype)?;
     let world = world()?;
     let Some((from, context, tag)) = comm.origin(source, tag)? else { return Ok(None) };
@@ -50,7 +50,7 @@ pub(crate) fn submit((buffer, count, datatype, source, tag, comm): Arguments) ->
 #[inline]
 pub(crate) fn post(arguments: Arguments) -> Result<State> {
     let comm = comm::share(arguments.5)?;
-    Ok(match submit(arguments)? {
+    Ok(match submit(arguments, &comm)? {
         Some(id) => State::Recv(id, comm),
         None => State::ended(Status::NO_PROC),
     })

@@ -39,6 +39,7 @@ mod session;
 pub use channel::Channel;
 pub use error::SessionError;
 pub use info::{Message, RailInfo};
+pub use nmad_drivers::shm::Segment as SharedMemory;
 pub use nmad_engine as engine;
 pub use nmad_progress as progress;
 pub use options::{Explain, Options, RailChoice, parse_rate};

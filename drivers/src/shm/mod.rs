@@ -49,6 +49,7 @@ mod write;
 
 pub use config::ShmConfig;
 pub use rail::ShmRail;
+pub use segment::Segment;
 
 use rustix::time::{ClockId, clock_gettime};
 

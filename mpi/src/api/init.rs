@@ -36,7 +36,8 @@ pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
         COMMS.set(handle.0, Arc::new(comm));
     }
     define(size);
-    collective::agree(world, &share(Comm::WORLD)?)?;
+    let all = share(Comm::WORLD)?;
+    collective::agree(world, &all)?;
     Ok(required)
 }
 

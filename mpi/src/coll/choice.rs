@@ -125,7 +125,7 @@ impl Choices {
         let mut choices = Choices::default();
         for &family in Family::ALL {
             match lookup(family.variable()).as_deref() {
-                None | Some("" | "auto") => {}
+                None | Some("" | AUTO | BOARD) => {}
                 Some(name) => choices.name(family, name)?,
             }
         }
@@ -141,7 +141,7 @@ impl Choices {
         let names = family.algorithms();
         let Some(number) = names.iter().position(|known| *known == name) else {
             return Err(Class::OTHER.error(format!(
-                "{}={name}: {} has no such algorithm (auto, {})",
+                "{}={name}: {} has no such algorithm ({AUTO}, {BOARD}, {})",
                 family.variable(),
                 family.name(),
                 names.join(", ")
@@ -149,6 +149,12 @@ impl Choices {
         };
         self.named[family as usize] = number as u8 + 1;
         Ok(())
+    }
+
+    /// Whether the user leaves the choice to us, so that short data may take the board ([`super::board`]).
+    #[inline]
+    pub fn is_free(&self, family: Family) -> bool {
+        self.named[family as usize] == 0
     }
 
     /// As numbers, of which all ranks take the largest, so that they choose alike.
@@ -204,5 +210,9 @@ impl Context<'_> {
     }
 }
 
+/// The name by which users leave the choice to us.
+pub const AUTO: &str = "auto";
+/// The name of what is done on the board where that is possible, and otherwise as [`AUTO`] chooses.
+pub const BOARD: &str = "board";
 /// The name of all algorithms that treat nodes apart.
 pub const TWO_LEVEL: &str = "two_level";

@@ -116,6 +116,16 @@ impl Memory {
     }
 }
 
+/// `into := from operator into`, for elements in a row; `into` is one piece.
+#[inline]
+pub(super) fn combine(operator: &Operator, from: &[u8], into: &Segments, count: i64) {
+    for piece in into.iter().take(1) {
+        // SAFETY: both have as many bytes as the elements, which lie without gaps; the piece is lent to the
+        // collective.
+        unsafe { operator.apply(from.as_ptr(), piece.start, count) };
+    }
+}
+
 /// What is left of a piece after so many bytes.
 fn rest(piece: Segment, used: usize) -> Option<Segment> {
     let left = piece.len - used;

@@ -14,6 +14,7 @@ pub mod allreduce;
 pub mod alltoall;
 pub mod barrier;
 pub mod bcast;
+pub mod board;
 pub mod check;
 pub mod choice;
 pub mod cost;

@@ -10,7 +10,9 @@ use crate::constant::{IN_PLACE, PROC_NULL, ROOT};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::handle::{Op, Type};
+use crate::message;
 use crate::objects;
+use newmadeleine::Segments;
 use std::ffi::c_void;
 
 /// A number of elements of a type.
@@ -35,6 +37,22 @@ impl Data {
     /// Bytes of data.
     pub(super) fn len(self) -> u64 {
         (self.count * self.datatype.size()) as u64
+    }
+
+    /// The memory of it at an address.
+    pub(super) fn memory(self, buffer: *const c_void) -> Result<Segments> {
+        message::of(buffer, self.count, self.datatype)
+    }
+
+    /// As much for each of several ranks.
+    pub(super) fn blocks_of(self, ranks: usize) -> Data {
+        Data { count: self.count.saturating_mul(ranks as i64), ..self }
+    }
+
+    /// The block of a rank, where one follows the other.
+    pub(super) fn block(self, buffer: *const c_void, rank: usize) -> Result<Segments> {
+        let offset = self.count * self.datatype.extent() * rank as i64;
+        self.memory(buffer.wrapping_byte_offset(offset as isize))
     }
 
     pub(super) fn place(self, buffer: Buffer) -> Place {

@@ -36,7 +36,8 @@ pub(super) struct Alike {
 /// A call that is ready to run.
 pub(crate) struct Ready {
     comm: Arc<Communicator>,
-    run: Run,
+    /// None: it was done already, on the board.
+    run: Option<Run>,
     key: Option<Key>,
     send: *mut u8,
     recv: *mut u8,
@@ -46,6 +47,16 @@ impl Call {
     pub(super) fn new(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
         world()?;
         Ok(Call { comm: share(comm)?, kind: Kind { operation, form } })
+    }
+
+    /// A call that was done already.
+    pub(super) fn done(self) -> Ready {
+        let none = std::ptr::null_mut();
+        Ready { comm: self.comm, run: None, key: None, send: none, recv: none }
+    }
+
+    pub(super) fn is_blocking(&self) -> bool {
+        self.kind.form == Form::Blocking
     }
 
     pub(super) fn operation(&self) -> Operation {
@@ -97,7 +108,7 @@ impl Call {
             Some(run) => run,
             None => self.build(alike, build)?,
         };
-        Ok(Ready { comm: self.comm, run, key, send: send.cast_mut().cast(), recv: recv.cast() })
+        Ok(Ready { comm: self.comm, run: Some(run), key, send: send.cast_mut().cast(), recv: recv.cast() })
     }
 
     #[cold]
@@ -120,27 +131,30 @@ impl Call {
 
 impl Ready {
     /// Blocking: runs it to its end.
-    pub(crate) fn block(mut self) -> Result<()> {
-        self.run.bind(self.comm.next_operation(), self.send, self.recv);
-        let ended = complete(&self.comm, &mut self.run);
+    pub(crate) fn block(self) -> Result<()> {
+        let Some(mut run) = self.run else { return Ok(()) };
+        run.bind(self.comm.next_operation(), self.send, self.recv);
+        let ended = complete(&self.comm, &mut run);
         if let Some(key) = self.key {
-            self.comm.desk().put(key, self.run);
+            self.comm.desk().put(key, run);
         }
         ended
     }
 
     /// Nonblocking: a request that ends with it.
-    pub(crate) fn begin(mut self) -> Result<Request> {
-        self.run.bind(self.comm.next_operation(), self.send, self.recv);
-        self.run.start();
-        let running = Running { comm: self.comm, run: Some(self.run), key: self.key };
+    pub(crate) fn begin(self) -> Result<Request> {
+        let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
+        run.bind(self.comm.next_operation(), self.send, self.recv);
+        run.start();
+        let running = Running { comm: self.comm, run: Some(run), key: self.key };
         Ok(State::Task(task::start(world()?, Box::new(running))).into_request())
     }
 
     /// Persistent: a request that can be started again and again.
-    pub(crate) fn keep(mut self) -> Result<Request> {
-        self.run.bind(self.comm.next_operation(), self.send, self.recv);
-        let (comm, run) = (self.comm, Arc::new(Mutex::new(self.run)));
+    pub(crate) fn keep(self) -> Result<Request> {
+        let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
+        run.bind(self.comm.next_operation(), self.send, self.recv);
+        let (comm, run) = (self.comm, Arc::new(Mutex::new(run)));
         let make = move || {
             run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();
             let again = Again { comm: comm.clone(), run: run.clone() };

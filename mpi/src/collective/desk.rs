@@ -1,5 +1,6 @@
 //! What a communicator keeps for its collectives: who is where, and schedules that may be wanted again.
 
+use super::shared::Shared;
 use crate::coll::check::Operation;
 use crate::coll::neighbor::Neighbors;
 use crate::coll::run::Run;
@@ -23,6 +24,7 @@ const KEPT_SCRATCH: usize = 4 << 20;
 pub(crate) struct Desk {
     team: OnceLock<Team>,
     neighbors: OnceLock<Neighbors>,
+    pub(super) shared: Shared,
     /// Runs that have ended, the latest last.
     kept: Mutex<Vec<(Key, Run)>>,
 }

@@ -12,6 +12,7 @@ pub(crate) mod neighbors;
 mod port;
 pub(crate) mod reductions;
 mod settings;
+mod shared;
 pub(crate) mod vectors;
 
 pub(crate) use desk::Desk;

@@ -7,13 +7,16 @@ use crate::coll::allgather::Allgather;
 use crate::coll::alltoall::Alltoall;
 use crate::coll::barrier::Barrier;
 use crate::coll::bcast::Bcast;
+use crate::coll::board::{Board, Pause};
 use crate::coll::check::{Form, Operation};
+use crate::coll::choice::Family;
 use crate::coll::gather::Gather;
 use crate::coll::inter::{Groups, Role};
 use crate::coll::place::Buffer;
 use crate::coll::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
+use newmadeleine::Segments;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
@@ -31,6 +34,9 @@ impl Call {
 
 pub(crate) fn barrier(form: Form, comm: Comm) -> Result<Ready> {
     let call = Call::new(Operation::Barrier, form, comm)?;
+    if call.on_board(Family::Barrier, 0, |board, pause| board.barrier(pause))? {
+        return Ok(call.done());
+    }
     let key = call.key(0, false, [None, None]);
     call.ready(Some(key), Alike::default(), (null(), null_mut()), |call, context, builder| {
         let Some(groups) = call.groups() else {
@@ -55,6 +61,13 @@ pub(crate) fn bcast(
     let data = Data::new(count, datatype)?;
     let role = call.remote().map(|remote| role(remote, root)).transpose()?;
     let rank = if role.is_none() { root_of(&call, root)? } else { 0 };
+    let spread = |board: &mut Board, pause: Pause<'_>| {
+        let memory = data.memory(buffer)?;
+        board.spread(rank, &memory, (0, &memory), pause)
+    };
+    if call.on_board(Family::Bcast, data.len(), spread)? {
+        return Ok(call.done());
+    }
     let alike = Alike { root: role.is_none().then_some(rank as u32), ..data.alike() };
     let key = call.key(root, false, [None, Some(data)]);
     call.ready(Some(key), alike, (null(), buffer), |call, context, builder| {
@@ -98,6 +111,17 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
     }
     let (send, recv) = sides((!in_place, sent), (is_root, received))?;
     let block = recv.or(send).map_or(0, Data::len);
+    let collect = |board: &mut Board, pause: Pause<'_>| {
+        let own = match (send, recv) {
+            (Some(send), _) => send.memory(sent.0)?,
+            (None, recv) => recv.map_or(Ok(Segments::empty()), |recv| recv.block(received.0, rank))?,
+        };
+        let into = |rank| recv.map_or(Ok(Segments::empty()), |recv| recv.block(received.0, rank));
+        board.collect(rank, &own, into, pause)
+    };
+    if call.on_board(Family::Gather, block, collect)? {
+        return Ok(call.done());
+    }
     let alike = Alike { root: Some(rank as u32), ..recv.or(send).map(Data::alike).unwrap_or_default() };
     let key = call.key(root, in_place, [send, recv]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
@@ -139,6 +163,18 @@ pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, com
     }
     let (send, recv) = sides((is_root, sent), (!in_place, received))?;
     let block = send.or(recv).map_or(0, Data::len);
+    let spread = |board: &mut Board, pause: Pause<'_>| {
+        let all = send.map_or(Ok(Segments::empty()), |send| send.blocks_of(call.size()).memory(sent.0))?;
+        let own = recv.map_or(Ok(Segments::empty()), |recv| recv.memory(received.0))?;
+        board.spread(rank, &all, (call.me() * block as usize, &own), pause)?;
+        if let (true, Some(send)) = (is_root, send) {
+            own.copy_from(&send.block(sent.0, rank)?);
+        }
+        Ok(())
+    };
+    if call.on_board(Family::Scatter, block.saturating_mul(call.size() as u64), spread)? {
+        return Ok(call.done());
+    }
     let alike = Alike { root: Some(rank as u32), ..send.or(recv).map(Data::alike).unwrap_or_default() };
     let key = call.key(root, in_place, [send, recv]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
@@ -176,6 +212,13 @@ pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) 
     refuse_in_place(received.0, "the receive buffer")?;
     let recv = Data::new(received.1, received.2)?;
     let (send, _) = sides((!in_place, sent), (false, received))?;
+    let exchange = |board: &mut Board, pause: Pause<'_>| {
+        let own = send.map_or_else(|| recv.block(received.0, call.me()), |send| send.memory(sent.0))?;
+        board.exchange(&own, 0, |rank| recv.block(received.0, rank), pause)
+    };
+    if call.on_board(Family::Allgather, recv.len(), exchange)? {
+        return Ok(call.done());
+    }
     let alike = if call.remote().is_none() { recv.alike() } else { Alike::default() };
     let key = call.key(0, in_place, [send, Some(recv)]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
@@ -202,6 +245,16 @@ pub(crate) fn alltoall(form: Form, sent: Sent, received: Received, comm: Comm) -
     refuse_in_place(received.0, "the receive buffer")?;
     let recv = Data::new(received.1, received.2)?;
     let (send, _) = sides((!in_place, sent), (false, received))?;
+    let exchange = |board: &mut Board, pause: Pause<'_>| {
+        let size = call.size();
+        let own = send.map_or((recv, received.0.cast_const()), |send| (send, sent.0));
+        let own = own.0.blocks_of(size).memory(own.1)?;
+        let from = call.me() * recv.len() as usize;
+        board.exchange(&own, from, |rank| recv.block(received.0, rank), pause)
+    };
+    if call.on_board(Family::Alltoall, recv.len().saturating_mul(call.size() as u64), exchange)? {
+        return Ok(call.done());
+    }
     let alike = if call.remote().is_none() { recv.alike() } else { Alike::default() };
     let key = call.key(0, in_place, [send, Some(recv)]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {

@@ -6,7 +6,9 @@ use super::arguments::{
 use super::call::{Alike, Call, Ready};
 use super::desk::Key;
 use crate::coll::allreduce::Allreduce;
+use crate::coll::board::{Board, Pause};
 use crate::coll::check::{Form, Operation};
+use crate::coll::choice::Family;
 use crate::coll::inter::Role;
 use crate::coll::operands::Operands;
 use crate::coll::place::{Buffer, Spot};
@@ -15,6 +17,7 @@ use crate::coll::reduce_scatter::ReduceScatter;
 use crate::coll::scan::Scan;
 use crate::error::{Class, Result};
 use crate::handle::{Comm, Op, Type};
+use newmadeleine::Segments;
 use std::ffi::c_void;
 
 /// The two buffers of a reduction.
@@ -49,6 +52,23 @@ impl Reduction {
         }
     }
 
+    /// Whether operands lie in a row, on all ranks alike: only types of the standard are known to be the
+    /// same.
+    fn is_plain(&self) -> bool {
+        self.data.datatype.basic().is_some() && self.data.datatype.is_contiguous()
+    }
+
+    /// Bytes to post, if it is plain.
+    fn posted(&self) -> u64 {
+        if self.is_plain() { self.data.len() } else { u64::MAX }
+    }
+
+    /// The memory of our operands, and of a result.
+    fn memory(&self, (send, recv): Buffers, in_place: bool) -> Result<(Segments, Segments)> {
+        let own = if in_place { recv.cast_const() } else { send };
+        Ok((self.data.memory(own)?, self.data.memory(recv)?))
+    }
+
     fn key(&self, call: &Call, root: i32, in_place: bool) -> Key {
         let op = Some(self.operands.operator.op().clone());
         Key { op, ..call.key(root, in_place, [None, Some(self.data)]) }
@@ -72,6 +92,14 @@ pub(crate) fn reduce(
     let in_place = is_in_place(buffers.0);
     if !is_root {
         refuse_in_place(buffers.0, "the send buffer of a rank that is not the root")?;
+    }
+    let combine = |board: &mut Board, pause: Pause<'_>| {
+        let (own, into) = reduction.memory(buffers, in_place)?;
+        let ranks = if is_root { 0..call.size() } else { 0..0 };
+        board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
+    };
+    if call.on_board(Family::Reduce, reduction.posted(), combine)? {
+        return Ok(call.done());
     }
     let alike = Alike { root: Some(rank as u32), ..reduction.alike(&call) };
     let key = reduction.key(&call, root, in_place);
@@ -110,6 +138,13 @@ pub(crate) fn allreduce(
     let call = Call::new(Operation::Allreduce, form, comm)?;
     let reduction = Reduction::new(count, datatype, op)?;
     let in_place = check_in_place(&call, buffers)?;
+    let combine = |board: &mut Board, pause: Pause<'_>| {
+        let (own, into) = reduction.memory(buffers, in_place)?;
+        board.combine_all(&own, (&reduction.operands.operator, 0..count), &into, pause)
+    };
+    if call.on_board(Family::Allreduce, reduction.posted(), combine)? {
+        return Ok(call.done());
+    }
     let key = reduction.key(&call, 0, in_place);
     let alike = reduction.alike(&call);
     call.ready(Some(key), alike, buffers, |call, context, builder| {
@@ -181,6 +216,15 @@ fn scattered(
     bounds: Box<[i64]>,
     in_place: bool,
 ) -> Result<Ready> {
+    let combine = |board: &mut Board, pause: Pause<'_>| {
+        let (own, _) = reduction.memory(buffers, in_place)?;
+        let wanted = bounds[call.me()]..bounds[call.me() + 1];
+        let into = Data { count: wanted.end - wanted.start, ..reduction.data }.memory(buffers.1)?;
+        board.combine_all(&own, (&reduction.operands.operator, wanted), &into, pause)
+    };
+    if call.on_board(Family::ReduceScatter, reduction.posted(), combine)? {
+        return Ok(call.done());
+    }
     let alike = reduction.alike(&call);
     call.ready(key, alike, buffers, |call, context, builder| {
         let operands = reduction.operands;
@@ -208,12 +252,20 @@ pub(crate) fn scan(
     refuse_inter(&call)?;
     let reduction = Reduction::new(count, datatype, op)?;
     let in_place = check_in_place(&call, buffers)?;
+    let is_exclusive = operation == Operation::Exscan;
+    let combine = |board: &mut Board, pause: Pause<'_>| {
+        let (own, into) = reduction.memory(buffers, in_place)?;
+        let ranks = 0..call.me() + usize::from(!is_exclusive);
+        board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
+    };
+    if call.on_board(Family::Scan, reduction.posted(), combine)? {
+        return Ok(call.done());
+    }
     let key = reduction.key(&call, 0, in_place);
     let alike = reduction.alike(&call);
     call.ready(Some(key), alike, buffers, |call, context, builder| {
         let operands = reduction.operands;
         builder.operator(&operands.operator);
-        let is_exclusive = operation == Operation::Exscan;
         let problem = Scan { from: operands_at(in_place), into: RECV, operands, is_exclusive };
         {
             call.solve(&problem, context, builder);

@@ -42,7 +42,7 @@ pub(super) fn settings() -> &'static Settings {
 ///
 /// # Errors
 /// A variable of the environment names an algorithm that there is not, or a process is gone.
-pub(crate) fn agree(world: &World, all: &Arc<Communicator>) -> Result<()> {
+pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let choices = Choices::read(|name| std::env::var(name).ok())?;
     let check = std::env::var(CHECK).is_ok_and(|value| !matches!(&*value, "" | "0"));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -65,10 +65,10 @@ pub(crate) fn agree(world: &World, all: &Arc<Communicator>) -> Result<()> {
     Ok(())
 }
 
-/// Each figure becomes the greatest that any process has.
-fn greatest(all: &Arc<Communicator>, figures: &mut [f64; AGREED]) -> Result<()> {
+/// Each figure becomes the greatest that any process of a communicator has.
+pub(super) fn greatest(all: &Communicator, figures: &mut [f64]) -> Result<()> {
     let operator = Operator::new(&Op::Predefined(Predefined::Max), Datatype::predefined(Basic::Double))?;
-    let operands = Operands { operator, count: AGREED as i64 };
+    let operands = Operands { operator, count: figures.len() as i64 };
     let place = Spot::start(Buffer::Recv);
     let problem = Allreduce { from: place, into: place, operands };
     let mut builder = Builder::default();

@@ -2,6 +2,7 @@
 //! with gaps. Messages leave and arrive in an order that a seed decides, and what is in a buffer counts
 //! only when its message moves, so a buffer that is used too early or too late is seen.
 
+mod boards;
 mod mesh;
 mod moves;
 mod reductions;

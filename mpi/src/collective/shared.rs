@@ -1,0 +1,178 @@
+//! The board of a communicator: when it is made, and how ranks wait at it.
+
+use super::call::Call;
+use super::settings::{greatest, settings};
+use crate::coll::board::{Board, POST_MAX, Pause, RANKS_MAX};
+use crate::coll::choice::Family;
+use crate::comm::Communicator;
+use crate::error::{Class, Result};
+use crate::task;
+use crate::world::{World, world};
+use newmadeleine::SharedMemory;
+use newmadeleine::engine::PeerId;
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Short collectives of a communicator before it gets a board: many communicators never have as many.
+const FIRST: u32 = 4;
+/// Looks between two turns of the pump: others may wait for our messages before they come to the board.
+const LOOKS: u32 = 64;
+/// Then the core is given to others now and then.
+const SPIN: Duration = Duration::from_micros(50);
+/// After this we look from time to time, and whether somebody is gone.
+const AWAKE: Duration = Duration::from_millis(10);
+const NAP: Duration = Duration::from_micros(50);
+
+/// The board of a communicator, if it has one.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Short collectives before it was made.
+    wanted: AtomicU32,
+    /// None: it cannot have one.
+    board: OnceLock<Option<Mutex<Board>>>,
+}
+
+impl Call {
+    /// Does a collective on the board, if every rank does: `len` are the bytes that a rank posts, the same
+    /// on all ranks. False: it takes another way.
+    #[inline]
+    pub(super) fn on_board(
+        &self,
+        family: Family,
+        len: u64,
+        work: impl FnOnce(&mut Board, Pause<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let settings = settings();
+        if len > POST_MAX as u64 || !self.is_blocking() || settings.check || !settings.choices.is_free(family)
+        {
+            return Ok(false);
+        }
+        let Some(board) = self.board()? else { return Ok(false) };
+        let mut board = board.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let is_crowded = self.team().crowd() > settings.cost.cores;
+        let mut wait =
+            Wait { world: world()?, comm: &self.comm, is_crowded, looks: 0, since: None, checked: 0 };
+        work(&mut board, &mut || wait.pause()).map(|()| true)
+    }
+
+    #[inline]
+    fn board(&self) -> Result<Option<&Mutex<Board>>> {
+        let shared = &self.comm.desk().shared;
+        match shared.board.get() {
+            Some(board) => Ok(board.as_ref()),
+            None => self.consider(shared),
+        }
+    }
+
+    /// Makes the board when it is time: all ranks count the same calls.
+    #[cold]
+    fn consider<'a>(&self, shared: &'a Shared) -> Result<Option<&'a Mutex<Board>>> {
+        let team = self.team();
+        let is_suited =
+            self.remote().is_none() && !team.spans_nodes() && (2..=RANKS_MAX).contains(&team.size());
+        if is_suited && shared.wanted.fetch_add(1, Ordering::Relaxed) + 1 < FIRST {
+            return Ok(None);
+        }
+        let board = if is_suited { make(&self.comm, team.size(), team.me())? } else { None };
+        if let (true, 0, Some(_)) = (settings().choices.explain, team.me(), &board) {
+            eprintln!(
+                "nmad: collectives of up to {POST_MAX} B over {} ranks of one node: board",
+                team.size()
+            );
+        }
+        Ok(shared.board.get_or_init(|| board.map(Mutex::new)).as_ref())
+    }
+}
+
+/// Makes memory that all ranks of a node see; none if one of them cannot. Collective.
+fn make(comm: &Communicator, size: usize, me: usize) -> Result<Option<Board>> {
+    let len = Board::len(size);
+    let made = if me == 0 { SharedMemory::create(len).ok() } else { None };
+    let mut offer = [0.0; 3];
+    if let Some((memory, fd)) = &made {
+        // Who finds other memory under this name, in another namespace say, sees it.
+        let mark =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| u64::from(now.subsec_nanos()) | 1);
+        memory.word(mark_at(len)).store(mark, Ordering::Release);
+        offer = [f64::from(std::process::id()), f64::from(fd.as_raw_fd()), mark as f64];
+    }
+    greatest(comm, &mut offer)?;
+    let [process, fd, mark] = offer.map(|figure| figure as u64);
+    let (memory, kept) = match made {
+        Some((memory, fd)) => (Some(memory), Some(fd)),
+        None => {
+            (open(process, fd, len).filter(|m| m.word(mark_at(len)).load(Ordering::Acquire) == mark), None)
+        }
+    };
+    let mut missing = [f64::from(u8::from(memory.is_none()))];
+    greatest(comm, &mut missing)?;
+    // All have it, or nobody uses it: the name is not needed any more.
+    drop(kept);
+    Ok(memory.filter(|_| missing[0] == 0.0).map(|memory| Board::new(memory, size, me)))
+}
+
+/// The last word, which boards leave alone.
+const fn mark_at(len: usize) -> usize {
+    len - size_of::<u64>()
+}
+
+fn open(process: u64, fd: u64, len: usize) -> Option<SharedMemory> {
+    let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{process}/fd/{fd}")).ok()?;
+    SharedMemory::adopt(&file, len).ok()
+}
+
+/// Waiting at a board.
+struct Wait<'a> {
+    world: &'a World,
+    comm: &'a Communicator,
+    /// Others need our core to get on.
+    is_crowded: bool,
+    looks: u32,
+    since: Option<Instant>,
+    /// Times that we looked whether somebody is gone.
+    checked: u32,
+}
+
+impl Wait<'_> {
+    #[inline]
+    fn pause(&mut self) -> Result<()> {
+        self.looks += 1;
+        if self.is_crowded || self.looks.is_multiple_of(LOOKS) {
+            return self.rest();
+        }
+        std::hint::spin_loop();
+        Ok(())
+    }
+
+    #[cold]
+    fn rest(&mut self) -> Result<()> {
+        self.world.node().turn();
+        task::advance(self.world);
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        if waited > AWAKE {
+            std::thread::sleep(NAP);
+        } else if self.is_crowded || waited > SPIN {
+            std::thread::yield_now();
+        }
+        // About every AWAKE.
+        let due = (waited.as_micros() / AWAKE.as_micros()) as u32;
+        if due > self.checked {
+            self.checked = due;
+            return self.look_for_the_lost();
+        }
+        Ok(())
+    }
+
+    /// Who is gone never comes.
+    fn look_for_the_lost(&self) -> Result<()> {
+        for &process in self.comm.local().processes() {
+            if let Some(why) = self.world.node().with(|engine| engine.failure(PeerId(process))) {
+                return Err(Class::PROC_ABORTED.error(format!("rank {process} of the job is gone: {why}")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -121,7 +121,7 @@ fn rails_that_share_a_message_are_worth_announcing_it_earlier() {
         net.hosts[0].engine.eager_max(PeerId(1)).unwrap()
     };
     let (one, two) = (max(1), max(2));
-    // One rail leaves data in place, two copy it, because each may have to send for the other; and a handshake
+    // One rail leaves data in place, two copy it, because each may have to send for the other. A handshake
     // over two is more work.
     assert!((5_100..5_300).contains(&one) && (4_300..4_700).contains(&two), "{one} and {two}");
 }

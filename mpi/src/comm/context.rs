@@ -11,8 +11,11 @@ const FIRST: u32 = 3;
 /// Numbers are used round and round while there are no more communicators than this, so that a message that
 /// nobody received is not taken by the next communicator.
 const ROUND: u32 = 4096;
-/// There are no higher ones.
+/// Numbers are below.
 const LAST: u32 = (newmadeleine::engine::Context::LIMIT >> COLLECTIVE.trailing_ones()) - 1;
+
+/// The number of communicators whose own is not agreed upon yet; nobody may use them.
+pub(super) const AWAITED: u32 = LAST;
 
 static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { used: BTreeSet::new(), next: FIRST });
 

@@ -78,14 +78,15 @@ pub(crate) fn dup(handle: Comm, info: Option<Arc<Infos>>) -> Result<Comm> {
 pub(crate) fn idup(handle: Comm, info: Option<Arc<Infos>>) -> Result<(Comm, Request)> {
     let old = share(handle)?;
     let inherited = Inherited::of(handle, &old, info)?;
-    let (party, index) = (party(&old), COMMS.reserve());
+    let party = party(&old);
+    // Programs may already set its error handler, say, while the number is agreed upon.
+    let new = Arc::new(inherited.duplicate(&old, context::AWAITED)?);
+    let handle = Comm(COMMS.insert(new.clone()));
     let work = Async::new(async move {
-        let number = agree::number(&party).await?;
-        COMMS.set(index, Arc::new(inherited.duplicate(&old, number)?));
+        new.set_number(agree::number(&party).await?);
         Ok(Status::EMPTY)
     });
-    let request = State::Task(task::start(world()?, Box::new(work))).into_request();
-    Ok((Comm(index), request))
+    Ok((handle, State::Task(task::start(world()?, Box::new(work))).into_request()))
 }
 
 /// Splits by color (none: in no part) and orders by key. `topology` is asked for that of our part.

@@ -22,7 +22,7 @@ use crate::point::buffered::Attached;
 use crate::table::Table;
 use crate::topology::Topology;
 use newmadeleine::engine::{Context, PeerId, Source, Tag, TagMatch};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// All communicators.
@@ -34,7 +34,8 @@ const COLLECTIVE: u32 = 1;
 
 /// A communicator.
 pub(crate) struct Communicator {
-    context: u32,
+    /// Point-to-point; that of [`context::AWAITED`] while it is not agreed upon.
+    context: AtomicU32,
     /// Our rank in the local group.
     rank: i32,
     local: Arc<Members>,
@@ -62,7 +63,7 @@ impl Communicator {
     /// A communicator in whose local group we are.
     pub(crate) fn new(number: u32, local: Arc<Members>, remote: Option<Arc<Members>>, me: u32) -> Self {
         Communicator {
-            context: number << COLLECTIVE.trailing_ones(),
+            context: AtomicU32::new(number << COLLECTIVE.trailing_ones()),
             rank: local.rank_of(me).unwrap_or(PROC_NULL),
             local,
             remote,
@@ -76,6 +77,11 @@ impl Communicator {
             name: Mutex::default(),
             info: Infos::default(),
         }
+    }
+
+    /// Its number is agreed upon.
+    fn set_number(&self, number: u32) {
+        self.context.store(number << COLLECTIVE.trailing_ones(), Ordering::Relaxed);
     }
 
     pub(crate) fn rank(&self) -> i32 {
@@ -139,13 +145,13 @@ impl Communicator {
     /// Context of point-to-point messages.
     #[inline]
     pub(crate) fn context(&self) -> Context {
-        Context(self.context)
+        Context(self.context.load(Ordering::Relaxed))
     }
 
     /// Context of everything collective.
     #[inline]
     pub(crate) fn collective(&self) -> Context {
-        Context(self.context | COLLECTIVE)
+        Context(self.context.load(Ordering::Relaxed) | COLLECTIVE)
     }
 
     /// The number of a collective operation that begins: the same in all processes, which begin them in the
@@ -216,7 +222,7 @@ impl Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        context::release(self.context >> COLLECTIVE.trailing_ones());
+        context::release(*self.context.get_mut() >> COLLECTIVE.trailing_ones());
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Segment {
     pub len: usize,
 }
 
-/// User memory of one message: a range of a list of pieces, in order. Cheap to clone and to slice.
+/// User memory of one message: a range of some pieces, in order. Cheap to clone and to slice.
 #[derive(Debug, Clone)]
 pub struct Segments {
     pieces: Pieces,
@@ -29,8 +29,24 @@ pub struct Segments {
 #[derive(Debug, Clone)]
 enum Pieces {
     One(*mut u8),
+    /// Pieces of `piece` bytes whose begins are `stride` bytes apart; `skip` bytes of the first one are
+    /// left out.
+    Strided {
+        first: *mut u8,
+        piece: usize,
+        stride: isize,
+        skip: usize,
+    },
     /// A list, the index of the first piece in use, and bytes of it to skip.
-    Many(Arc<[Segment]>, usize, usize),
+    Many(Arc<[Placed]>, usize, usize),
+}
+
+/// A piece of a list. Lists may have a million of them, so places in them are found by bisection.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    segment: Segment,
+    /// Bytes of the list before this piece.
+    before: u64,
 }
 
 // SAFETY: segments are plain addresses; who made them promised that the memory stays valid and is not
@@ -54,6 +70,19 @@ impl Segments {
         Segments { pieces: Pieces::One(start), len: len as u64 }
     }
 
+    /// `count` pieces of `piece` bytes, the first at `start`, their begins `stride` bytes apart: no list
+    /// is made.
+    ///
+    /// # Safety
+    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    pub const unsafe fn from_strided(start: *mut u8, piece: usize, stride: isize, count: usize) -> Self {
+        let len = piece as u64 * count as u64;
+        if len == 0 || count == 1 || stride == piece as isize {
+            return Segments { pieces: Pieces::One(start), len };
+        }
+        Segments { pieces: Pieces::Strided { first: start, piece, stride, skip: 0 }, len }
+    }
+
     /// Several pieces, in the order of the message.
     ///
     /// # Safety
@@ -63,8 +92,13 @@ impl Segments {
             // SAFETY: the caller's promise, passed on.
             return unsafe { Self::from_raw(one.start, one.len) };
         }
-        let len = list.iter().map(|s| s.len as u64).sum();
-        let list: Arc<[Segment]> = list.iter().copied().filter(|s| s.len > 0).collect();
+        let mut len = 0;
+        let place = |&segment: &Segment| {
+            let before = len;
+            len += segment.len as u64;
+            Placed { segment, before }
+        };
+        let list: Arc<[Placed]> = list.iter().filter(|piece| piece.len > 0).map(place).collect();
         Segments { pieces: Pieces::Many(list, 0, 0), len }
     }
 
@@ -82,43 +116,56 @@ impl Segments {
 
     /// Contiguous pieces that the range consists of.
     pub fn count(&self) -> usize {
-        self.iter().count()
+        match &self.pieces {
+            _ if self.len == 0 => 0,
+            Pieces::One(_) => 1,
+            Pieces::Strided { piece, skip, .. } => (*skip + self.len as usize).div_ceil(*piece),
+            Pieces::Many(list, first, skip) => {
+                let end = list[*first].before + *skip as u64 + self.len;
+                list[*first..].partition_point(|piece| piece.before < end)
+            }
+        }
     }
 
     /// The `len` bytes from `offset` on; both are cut to what is there.
     pub fn slice(&self, offset: u64, len: u64) -> Segments {
         let offset = offset.min(self.len);
         let len = len.min(self.len - offset);
+        let one = |start: *mut u8| Segments { pieces: Pieces::One(start), len };
         let pieces = match &self.pieces {
-            Pieces::One(start) => Pieces::One(start.wrapping_add(offset as usize)),
-            Pieces::Many(list, first, skip) => {
-                let (mut index, mut skip) = (*first, *skip as u64 + offset);
-                while let Some(piece) = list.get(index).filter(|p| p.len as u64 <= skip) {
-                    skip -= piece.len as u64;
-                    index += 1;
+            Pieces::One(start) => return one(start.wrapping_add(offset as usize)),
+            _ if len == 0 => return Segments::empty(),
+            Pieces::Strided { first, piece, stride, skip } => {
+                let at = *skip + offset as usize;
+                let (index, skip) = (at / *piece, at % *piece);
+                let first = first.wrapping_offset(index as isize * *stride);
+                if skip + len as usize <= *piece {
+                    return one(first.wrapping_add(skip));
                 }
-                Pieces::Many(list.clone(), index, skip as usize)
+                Pieces::Strided { first, piece: *piece, stride: *stride, skip }
+            }
+            Pieces::Many(list, first, skip) => {
+                let at = list[*first].before + *skip as u64 + offset;
+                let index = *first + list[*first..].partition_point(|piece| piece.before <= at) - 1;
+                let (piece, skip) = (&list[index], (at - list[index].before) as usize);
+                if skip + len as usize <= piece.segment.len {
+                    return one(piece.segment.start.wrapping_add(skip));
+                }
+                Pieces::Many(list.clone(), index, skip)
             }
         };
         Segments { pieces, len }
     }
 
     /// The contiguous pieces, in order, none of them empty.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Segment> + '_ {
-        let (one, many, skip) = match &self.pieces {
-            Pieces::One(start) => (Some(Segment { start: *start, len: self.len as usize }), &[][..], 0),
-            Pieces::Many(list, first, skip) => (None, list.get(*first..).unwrap_or(&[]), *skip),
+        let (index, skip) = match &self.pieces {
+            Pieces::One(_) => (0, 0),
+            Pieces::Strided { skip, .. } => (0, *skip),
+            Pieces::Many(_, first, skip) => (*first, *skip),
         };
-        let mut left = self.len as usize;
-        let tail = many.iter().enumerate().map(move |(i, piece)| {
-            let skip = if i == 0 { skip } else { 0 };
-            Segment { start: piece.start.wrapping_add(skip), len: piece.len - skip }
-        });
-        one.into_iter().chain(tail).map_while(move |piece| {
-            let len = piece.len.min(left);
-            left -= len;
-            (len > 0).then_some(Segment { start: piece.start, len })
-        })
+        Iter { pieces: &self.pieces, index, skip, left: self.len as usize }
     }
 
     /// Appends all bytes to `out`.
@@ -127,9 +174,16 @@ impl Segments {
         if let Pieces::One(start) = self.pieces {
             return append(Segment { start, len: self.len as usize }, out);
         }
+        out.reserve(self.len as usize);
+        let mut end = out.len();
         for piece in self.iter() {
-            append(piece, out);
+            // SAFETY: readable by the promise of the maker; the pieces are as long together as what was
+            // reserved.
+            unsafe { copy(piece.start, out.as_mut_ptr().add(end), piece.len) };
+            end += piece.len;
         }
+        // SAFETY: so many bytes were written.
+        unsafe { out.set_len(end) };
     }
 
     /// Writes `data` from `offset` on; returns how many bytes fitted.
@@ -151,16 +205,16 @@ impl Segments {
     /// Copies from `from`, piece by piece, as many bytes as both hold; returns how many. The two may be
     /// memory of the same process only.
     pub fn copy_from(&self, from: &Segments) -> u64 {
+        let (mut sources, mut targets) = (from.iter(), self.iter());
+        let (mut source, mut target) = (sources.next(), targets.next());
         let mut done = 0;
-        for piece in from.iter() {
-            let room = self.slice(done, piece.len as u64);
-            let mut start = piece.start;
-            for target in room.iter() {
-                // SAFETY: both pieces are valid by the promise of their makers; `copy` allows overlap.
-                unsafe { core::ptr::copy(start, target.start, target.len) };
-                start = start.wrapping_add(target.len);
-            }
-            done += room.len();
+        while let (Some(a), Some(b)) = (source, target) {
+            let len = a.len.min(b.len);
+            // SAFETY: both pieces are valid by the promise of their makers; this copy allows overlap.
+            unsafe { core::ptr::copy(a.start, b.start, len) };
+            done += len as u64;
+            source = a.behind(len).or_else(|| sources.next());
+            target = b.behind(len).or_else(|| targets.next());
         }
         done
     }
@@ -170,6 +224,45 @@ impl Segments {
         // SAFETY: valid for reading by the promise of the maker, for as long as the request runs; the
         // request holds these segments.
         self.iter().map(|p| unsafe { core::slice::from_raw_parts(p.start, p.len) })
+    }
+}
+
+impl Segment {
+    /// What is left behind the first `len` bytes, if anything.
+    fn behind(self, len: usize) -> Option<Segment> {
+        (len < self.len).then(|| Segment { start: self.start.wrapping_add(len), len: self.len - len })
+    }
+}
+
+/// The pieces of a range.
+struct Iter<'a> {
+    pieces: &'a Pieces,
+    index: usize,
+    /// Bytes of the next piece that are left out.
+    skip: usize,
+    left: usize,
+}
+
+impl Iterator for Iter<'_> {
+    type Item = Segment;
+
+    #[inline]
+    fn next(&mut self) -> Option<Segment> {
+        if self.left == 0 {
+            return None;
+        }
+        let whole = match self.pieces {
+            Pieces::One(start) => Segment { start: *start, len: self.left },
+            Pieces::Strided { first, piece, stride, .. } => {
+                let start = first.wrapping_offset((self.index as isize).wrapping_mul(*stride));
+                Segment { start, len: *piece }
+            }
+            Pieces::Many(list, ..) => list.get(self.index)?.segment,
+        };
+        let len = (whole.len - self.skip).min(self.left);
+        let start = whole.start.wrapping_add(self.skip);
+        (self.index, self.skip, self.left) = (self.index + 1, 0, self.left - len);
+        Some(Segment { start, len })
     }
 }
 
@@ -209,5 +302,92 @@ fn append(piece: Segment, out: &mut Vec<u8>) {
 fn fill(piece: Segment, data: &[u8]) {
     debug_assert_eq!(piece.len, data.len());
     // SAFETY: writable by the promise of the maker, and `data` is as long as the piece.
-    unsafe { core::ptr::copy_nonoverlapping(data.as_ptr(), piece.start, data.len()) };
+    unsafe { copy(data.as_ptr(), piece.start, data.len()) };
+}
+
+/// As `ptr::copy_nonoverlapping`, without a call for numbers, of which types with gaps have many.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match len {
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            16 => to.cast::<[u64; 2]>().write_unaligned(from.cast::<[u64; 2]>().read_unaligned()),
+            _ => core::ptr::copy_nonoverlapping(from, to, len),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The same bytes of `memory` as a list and as strided pieces.
+    fn both(memory: &mut [u8], piece: usize, stride: usize, count: usize) -> [Segments; 2] {
+        let start = memory.as_mut_ptr();
+        let list: Vec<Segment> =
+            (0..count).map(|i| Segment { start: start.wrapping_add(i * stride), len: piece }).collect();
+        // SAFETY: the memory has all pieces, and outlives the test.
+        unsafe { [Segments::from_list(&list), Segments::from_strided(start, piece, stride as isize, count)] }
+    }
+
+    fn bytes(segments: &Segments) -> Vec<u8> {
+        let mut all = Vec::new();
+        segments.append_to(&mut all);
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn strided_pieces_are_a_list_without_one(
+            (piece, gap, count) in (1..20_usize, 0..9_usize, 0..9_usize),
+            (offset, len) in (0..200_u64, 0..200_u64),
+            (again, less) in (0..40_u64, 0..40_u64),
+        ) {
+            let stride = piece + gap;
+            let mut memory: Vec<u8> = (0..=stride * count).map(|i| i as u8).collect();
+            let content = memory.clone();
+            let expected: Vec<u8> = (0..piece * count).map(|i| content[i / piece * stride + i % piece]).collect();
+            let cut = |bytes: &[u8], offset: u64, len: u64| {
+                let begin = bytes.len().min(offset as usize);
+                bytes[begin..bytes.len().min(begin + len as usize)].to_vec()
+            };
+            for whole in both(&mut memory, piece, stride, count) {
+                prop_assert_eq!(bytes(&whole), &expected[..]);
+                let part = whole.slice(offset, len);
+                let expected = cut(&expected, offset, len);
+                prop_assert_eq!((bytes(&part), part.len()), (expected.clone(), expected.len() as u64));
+                prop_assert_eq!(part.count(), part.iter().count());
+                let deeper = part.slice(again, less);
+                prop_assert_eq!(bytes(&deeper), cut(&expected, again, less));
+                prop_assert_eq!(deeper.count(), deeper.iter().count());
+            }
+        }
+
+        #[test]
+        fn pieces_of_different_lengths_are_copied_into_each_other(
+            (piece, gap, count) in (1..20_usize, 1..9_usize, 1..9_usize),
+            (other, room) in (1..20_usize, 1..9_usize),
+        ) {
+            let stride = piece + gap;
+            let mut source: Vec<u8> = (0..stride * count).map(|i| i as u8 | 0x80).collect();
+            let mut target = vec![0; (other + 1) * room];
+            let [list, strided] = both(&mut source, piece, stride, count);
+            for from in [list, strided] {
+                for into in both(&mut target, other, other + 1, room) {
+                    let done = into.copy_from(&from);
+                    prop_assert_eq!(done, into.len().min(from.len()));
+                    prop_assert_eq!(bytes(&into.slice(0, done)), bytes(&from.slice(0, done)));
+                    let blank = vec![0; other * room];
+                    prop_assert_eq!(into.write(0, &blank), blank.len());
+                    prop_assert_eq!(bytes(&into), blank);
+                }
+            }
+        }
+    }
 }

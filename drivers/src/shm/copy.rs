@@ -313,8 +313,12 @@ impl Pulling {
             }
             if incoming.source.is_none() {
                 let Chunk { address, pieces, len, .. } = incoming.chunk;
-                let source = board::fetch(pid, address, pieces, len).map_err(|e| failed(&e))?;
-                incoming.source = Some(source);
+                match board::fetch(pid, address, pieces, len) {
+                    Ok(source) => incoming.source = Some(source),
+                    // The sender has claimed the rest meanwhile, and its list may be gone.
+                    Err(_) if claim::is_claimed(word, incoming.round) => continue,
+                    Err(e) => return Err(failed(&e)),
+                }
             }
             let (Some(source), Some((start, end))) =
                 (&incoming.source, claim::claim(word, incoming.round, Side::Pull))

@@ -22,6 +22,12 @@ pub(crate) fn contiguous(start: *const c_void, len: usize) -> Segments {
     unsafe { Segments::from_raw(start.cast_mut().cast(), len) }
 }
 
+/// Memory of a message: `count` pieces of `len` bytes, their begins `stride` bytes apart.
+pub(crate) fn strided(start: *const c_void, len: usize, stride: isize, count: usize) -> Segments {
+    // SAFETY: the caller's promise, see above; pieces of a receive do not overlap.
+    unsafe { Segments::from_strided(start.cast_mut().cast(), len, stride, count) }
+}
+
 /// Memory of a message: several pieces, in order.
 pub(crate) fn pieces(list: &[Segment]) -> Segments {
     // SAFETY: the caller's promise, see above; pieces of a receive do not overlap.

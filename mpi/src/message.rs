@@ -1,6 +1,6 @@
 //! What a message consists of: the program's memory, walked into segments. Nothing is packed.
 
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Strided};
 use crate::error::{Class, Error, Result};
 use crate::handle::Type;
 use crate::memory;
@@ -38,6 +38,12 @@ pub(crate) fn of(buffer: *const c_void, count: i64, datatype: &Datatype) -> Resu
 /// Memory of several pieces.
 #[cold]
 fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Segments {
+    if let Some(Strided { first, count, stride }) = datatype.strides(count)
+        && let (Ok(len), Ok(count)) = (usize::try_from(first.len), usize::try_from(count))
+    {
+        let start = buffer.wrapping_byte_offset(first.offset as isize);
+        return memory::strided(start, len, stride as isize, count);
+    }
     // A type that writes no byte twice has no more pieces than bytes.
     let most = datatype.max_runs(count).min(len);
     let mut list = Vec::with_capacity(usize::try_from(most).unwrap_or(0));

@@ -31,7 +31,7 @@ pub use basic::{Basic, Family};
 pub use contents::{Combiner, Contents, Form, IntegerKind};
 pub use external::EXTERNAL32;
 pub use fortran::Fortran;
-pub use layout::Run;
+pub use layout::{Run, Strided};
 pub use matching::{TypeClass, f90_float, f90_integer, match_size, value_index};
 pub use scalar::Scalar;
 pub use signature::Signature;

@@ -93,6 +93,19 @@ impl Datatype {
         }
     }
 
+    /// The memory of `count` elements relative to the buffer's address, if it is equal runs at equal distances. The
+    /// caller has checked that [`Datatype::bytes`] of so many elements fit into 64 bits.
+    pub fn strides(&self, count: i64) -> Option<Strided> {
+        match *self.layout() {
+            Layout::Run(first) => Some(Strided { first, count, stride: self.extent() }),
+            Layout::Strided(strided) if count == 1 => Some(strided),
+            Layout::Strided(inner) if inner.stride.checked_mul(inner.count) == Some(self.extent()) => {
+                Some(Strided { count: inner.count * count, ..inner })
+            }
+            _ => None,
+        }
+    }
+
     /// An upper limit of how many pieces [`Datatype::for_each_run`] finds; saturates.
     pub fn max_runs(&self, count: i64) -> i64 {
         if self.run(count).is_some() { 1 } else { self.layout().runs().saturating_mul(count) }

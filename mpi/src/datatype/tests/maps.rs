@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::reference::recipes;
-use crate::datatype::{Basic, Datatype, Form, Signature};
+use crate::datatype::{Basic, Datatype, Form, Signature, Strided};
 use crate::error::Class;
 
 /// Memory around an address, so that displacements may be negative.
@@ -58,6 +58,10 @@ proptest! {
         });
         prop_assert_eq!(&walked, &expected);
         prop_assert!(runs <= datatype.max_runs(count));
+        if let Some(Strided { first, count, stride }) = datatype.strides(count) {
+            let runs = (0..count).map(|i| first.offset + i * stride);
+            prop_assert_eq!(runs.flat_map(|at| at..at + first.len).collect::<Vec<_>>(), &expected[..]);
+        }
         if let Some(run) = datatype.run(count) {
             prop_assert_eq!((run.offset..run.offset + run.len).collect::<Vec<_>>(), expected);
         }

@@ -352,7 +352,8 @@ mod tests {
             let stride = piece + gap;
             let mut memory: Vec<u8> = (0..=stride * count).map(|i| i as u8).collect();
             let content = memory.clone();
-            let expected: Vec<u8> = (0..piece * count).map(|i| content[i / piece * stride + i % piece]).collect();
+            let places = (0..piece * count).map(|i| i / piece * stride + i % piece);
+            let expected: Vec<u8> = places.map(|at| content[at]).collect();
             let cut = |bytes: &[u8], offset: u64, len: u64| {
                 let begin = bytes.len().min(offset as usize);
                 bytes[begin..bytes.len().min(begin + len as usize)].to_vec()

@@ -1,5 +1,5 @@
-//! What types with gaps cost: a ping-pong of two ranks with vectors of blocks of several lengths, beside a contiguous
-//! message of the same size.
+//! What types with gaps cost: a ping-pong of two ranks with vectors of blocks of several lengths, beside
+//! a contiguous message of the same size.
 //!
 //!     nmad run -n 2 target/release/examples/strided
 //!

@@ -93,8 +93,8 @@ impl Datatype {
         }
     }
 
-    /// The memory of `count` elements relative to the buffer's address, if it is equal runs at equal distances. The
-    /// caller has checked that [`Datatype::bytes`] of so many elements fit into 64 bits.
+    /// The memory of `count` elements relative to the buffer's address, if it is equal runs at equal
+    /// distances. The caller has checked that [`Datatype::bytes`] of so many elements fit into 64 bits.
     pub fn strides(&self, count: i64) -> Option<Strided> {
         match *self.layout() {
             Layout::Run(first) => Some(Strided { first, count, stride: self.extent() }),

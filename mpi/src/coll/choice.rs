@@ -216,3 +216,28 @@ pub const AUTO: &str = "auto";
 pub const BOARD: &str = "board";
 /// The name of all algorithms that treat nodes apart.
 pub const TWO_LEVEL: &str = "two_level";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<Choices> {
+        Choices::read(|asked| (asked == name).then(|| value.to_string()))
+    }
+
+    #[test]
+    fn users_name_algorithms_and_are_told_which_there_are() {
+        let ring = read("NMAD_MPI_ALLREDUCE", "ring").expect("there is one");
+        assert!(!ring.is_free(Family::Allreduce) && ring.is_free(Family::Bcast));
+        assert_eq!(Choices::default().agreed(&ring.figures()), ring);
+        for free in ["", AUTO, BOARD] {
+            assert_eq!(read("NMAD_MPI_ALLREDUCE", free), Ok(Choices::default()));
+        }
+        for &family in Family::ALL {
+            let error = read(family.variable(), "rign").expect_err("there is none");
+            assert!(family.algorithms().iter().all(|name| error.text().contains(name)), "{error}");
+            assert!(error.text().contains(family.variable()), "{error}");
+        }
+        assert!(read(EXPLAIN, "1").is_ok_and(|choices| choices.explain));
+    }
+}

@@ -8,7 +8,8 @@
 use crate::constant::UNDEFINED;
 use crate::error::{Class, Error, Result};
 use crate::handle::Request;
-use crate::request::general::{Callbacks, General};
+pub use crate::request::general::Callbacks;
+use crate::request::general::General;
 use crate::request::list::{self, Found};
 use crate::request::{Ended, SLOTS, State, wait};
 use crate::status::Status;

@@ -230,11 +230,11 @@ pub fn type_create_f90_integer(range: i32) -> Result<Type> {
 ///
 /// # Errors
 /// There is no such class of types, or none of this size.
-pub fn type_match_size(class: i32, size: i64) -> Result<Type> {
+pub fn type_match_size(class: i32, size: i32) -> Result<Type> {
     let Some(class) = TypeClass::from_number(class) else {
         return Err(Class::ARG.error(format!("{class} is no class of types (MPI_TYPECLASS_REAL and others)")));
     };
-    match_size(class, size).map(|basic| Type(basic as u32))
+    match_size(class, size.into()).map(|basic| Type(basic as u32))
 }
 
 /// `MPI_Type_get_value_index`; the null handle if there is no such pair.

@@ -1,0 +1,205 @@
+//! What a binary interface is.
+
+use nmad_mpi::Status;
+use nmad_mpi::error::Class;
+use std::ffi::c_void;
+use std::fmt::LowerHex;
+
+/// Kinds of handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Communicators.
+    Comm,
+    /// Groups.
+    Group,
+    /// Datatypes.
+    Type,
+    /// Operators.
+    Op,
+    /// Requests.
+    Request,
+    /// Info objects.
+    Info,
+    /// Error handlers.
+    Errhandler,
+    /// Messages that were matched.
+    Message,
+}
+
+/// Groups of numbers that are translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// Thread levels.
+    Thread,
+    /// How objects compare.
+    Comparison,
+    /// Kinds of topologies.
+    Topology,
+    /// How communicators are split.
+    Split,
+    /// How datatypes were made.
+    Combiner,
+    /// Orders of arrays.
+    Order,
+    /// Distributions of arrays.
+    Distribution,
+    /// Classes of types.
+    TypeClass,
+    /// The default argument of a distribution.
+    Darg,
+    /// Attribute keys.
+    Keyval,
+}
+
+/// What a list of weights is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weights {
+    /// There are no weights.
+    Unweighted,
+    /// There are weights, but no edges.
+    Empty,
+    /// They are here.
+    List(*const i32),
+}
+
+/// A binary interface: the types and numbers of its `mpi.h`.
+pub trait Abi: Sized + 'static {
+    /// A handle, of whatever kind.
+    type Handle: Copy + PartialEq + LowerHex + Send + Sync;
+    /// A status: numbers and nothing else.
+    type Status: Copy;
+
+    /// `MPI_MAX_PROCESSOR_NAME`, and so on.
+    const MAX_PROCESSOR_NAME: usize;
+    /// See [`Abi::MAX_PROCESSOR_NAME`].
+    const MAX_OBJECT_NAME: usize;
+    /// See [`Abi::MAX_PROCESSOR_NAME`].
+    const MAX_ERROR_STRING: usize;
+    /// See [`Abi::MAX_PROCESSOR_NAME`].
+    const MAX_INFO_KEY: usize;
+    /// See [`Abi::MAX_PROCESSOR_NAME`].
+    const MAX_LIBRARY_VERSION_STRING: usize;
+    /// `MPI_T_ERR_NOT_SUPPORTED`.
+    const TOOL_UNSUPPORTED: i32;
+    /// What `MPI_Abi_get_version` answers.
+    const VERSION: (i32, i32);
+    /// `MPI_ERR_LASTCODE`: codes that programs add follow it.
+    const LAST_CODE: i32;
+
+    /// The index of a handle of this kind; none if it is not one.
+    fn decode(kind: Kind, handle: Self::Handle) -> Option<u32>;
+    /// The handle of an index.
+    fn encode(kind: Kind, index: u32) -> Self::Handle;
+    /// The number of a handle.
+    fn to_int(handle: Self::Handle) -> i32;
+    /// The handle of a number.
+    fn from_int(number: i32) -> Self::Handle;
+
+    /// A buffer, with the core's constants.
+    fn buffer(buffer: *mut c_void) -> *mut c_void;
+    /// What a list of weights is.
+    fn weights(list: *const i32) -> Weights;
+    /// Whether a function of attributes is the one that copies them.
+    fn is_dup(function: *const c_void) -> bool;
+
+    /// A rank, in the core's numbers; those that are no constants stay.
+    fn rank_in(rank: i32) -> i32;
+    /// A rank of the core's.
+    fn rank_out(rank: i32) -> i32;
+    /// A tag, in the core's numbers; those that are no constants stay.
+    fn tag_in(tag: i32) -> i32;
+    /// A tag of the core's.
+    fn tag_out(tag: i32) -> i32;
+    /// A number of a group; none if it is not one.
+    fn number_in(group: Numbers, number: i32) -> Option<i32>;
+    /// A number of the core's, if this interface has it.
+    fn number_out(group: Numbers, number: i32) -> Option<i32>;
+    /// An error class of the standard; none if it is not one.
+    fn class_in(number: i32) -> Option<i32>;
+    /// An error class of the standard.
+    fn class_out(class: Class) -> Option<i32>;
+
+    /// A status, except for its error.
+    fn status_in(status: &Self::Status) -> Status;
+    /// Fills in a status, except for its error.
+    fn status_out(status: &mut Self::Status, from: &Status);
+    /// The error code in a status.
+    fn error(status: &mut Self::Status) -> &mut i32;
+    /// Whether this means that nobody wants the status.
+    fn is_ignore(status: *const Self::Status) -> bool;
+}
+
+/// The part of an [`Abi`] that is in the generated module `numbers`.
+#[macro_export]
+macro_rules! numbers {
+    ($numbers:ident) => {
+        const MAX_PROCESSOR_NAME: usize = $numbers::MAX_PROCESSOR_NAME;
+        const MAX_OBJECT_NAME: usize = $numbers::MAX_OBJECT_NAME;
+        const MAX_ERROR_STRING: usize = $numbers::MAX_ERROR_STRING;
+        const MAX_INFO_KEY: usize = $numbers::MAX_INFO_KEY;
+        const MAX_LIBRARY_VERSION_STRING: usize = $numbers::MAX_LIBRARY_VERSION_STRING;
+        const TOOL_UNSUPPORTED: i32 = $numbers::TOOL_UNSUPPORTED;
+
+        #[inline]
+        fn rank_in(rank: i32) -> i32 {
+            // Negative numbers that are no constants must not become one of the core's.
+            if rank >= 0 { rank } else { $numbers::rank_in(rank).unwrap_or(i32::MIN) }
+        }
+
+        #[inline]
+        fn rank_out(rank: i32) -> i32 {
+            if rank >= 0 { rank } else { $numbers::rank_out(rank).unwrap_or(rank) }
+        }
+
+        #[inline]
+        fn tag_in(tag: i32) -> i32 {
+            if tag >= 0 { tag } else { $numbers::tag_in(tag).unwrap_or(i32::MIN) }
+        }
+
+        #[inline]
+        fn tag_out(tag: i32) -> i32 {
+            if tag >= 0 { tag } else { $numbers::tag_out(tag).unwrap_or(tag) }
+        }
+
+        fn number_in(group: $crate::Numbers, number: i32) -> Option<i32> {
+            $crate::numbers!(@pick group, number, $numbers, thread_in, comparison_in, topology_in, split_in,
+                combiner_in, order_in, distribution_in, typeclass_in, darg_in, keyval_in)
+        }
+
+        fn number_out(group: $crate::Numbers, number: i32) -> Option<i32> {
+            $crate::numbers!(@pick group, number, $numbers, thread_out, comparison_out, topology_out,
+                split_out, combiner_out, order_out, distribution_out, typeclass_out, darg_out, keyval_out)
+        }
+
+        fn class_in(number: i32) -> Option<i32> {
+            $numbers::class_in(number)
+        }
+
+        fn class_out(class: $crate::Class) -> Option<i32> {
+            $numbers::class_out(class.0)
+        }
+    };
+    (@pick $group:ident, $number:ident, $numbers:ident, $thread:ident, $comparison:ident, $topology:ident,
+        $split:ident, $combiner:ident, $order:ident, $distribution:ident, $class:ident, $darg:ident,
+        $keyval:ident) => {
+        match $group {
+            $crate::Numbers::Thread => $numbers::$thread($number),
+            $crate::Numbers::Comparison => $numbers::$comparison($number),
+            $crate::Numbers::Topology => $numbers::$topology($number),
+            $crate::Numbers::Split => $numbers::$split($number),
+            $crate::Numbers::Combiner => $numbers::$combiner($number),
+            $crate::Numbers::Order => $numbers::$order($number),
+            $crate::Numbers::Distribution => $numbers::$distribution($number),
+            $crate::Numbers::TypeClass => $numbers::$class($number),
+            $crate::Numbers::Darg => $numbers::$darg($number),
+            $crate::Numbers::Keyval => $numbers::$keyval($number),
+        }
+    };
+}
+
+/// A status without contents.
+pub(crate) fn blank<A: Abi>() -> A::Status {
+    // SAFETY: statuses are numbers and nothing else, see `Abi::Status`.
+    unsafe { std::mem::zeroed() }
+}

@@ -1,0 +1,68 @@
+//! Error handlers and generalized requests: the core calls functions of the program.
+
+use super::{Word, function};
+use crate::{Abi, errors, give};
+use nmad_mpi::api::Callbacks;
+use nmad_mpi::api::{self, Code};
+use nmad_mpi::error::{Class, Result};
+use nmad_mpi::handle::Comm;
+use std::ffi::c_void;
+
+fn null(what: &str) -> nmad_mpi::error::Error {
+    Class::ARG.error(format!("argument {what} is NULL: a function is needed"))
+}
+
+/// An error handler of the program's.
+type Handler<H> = unsafe extern "C" fn(*mut H, *mut i32, ...);
+
+pub(crate) fn comm_create_errhandler<A: Abi>(
+    called: *const c_void,
+    errhandler: *mut A::Handle,
+) -> Result<()> {
+    // SAFETY: the program passes an MPI_Comm_errhandler_function.
+    let called: Handler<A::Handle> = unsafe { function(called) }.ok_or_else(|| null("comm_errhandler_fn"))?;
+    let handler = move |object, code: Code| {
+        let (mut comm, mut code) = (give::comm::<A>(Comm(object)), errors::code_out::<A>(code));
+        // SAFETY: both places live for the call.
+        unsafe { called(&mut comm, &mut code) }
+    };
+    let made = api::comm_create_errhandler(Box::new(handler));
+    give::value(errhandler, give::errhandler::<A>(made));
+    Ok(())
+}
+
+type Query<S> = unsafe extern "C" fn(*mut c_void, *mut S) -> i32;
+type Free = unsafe extern "C" fn(*mut c_void) -> i32;
+type Cancel = unsafe extern "C" fn(*mut c_void, i32) -> i32;
+
+pub(crate) fn grequest_start<A: Abi>(
+    query: *const c_void,
+    free: *const c_void,
+    cancel: *const c_void,
+    state: usize,
+    request: *mut A::Handle,
+) -> Result<()> {
+    // SAFETY: the program passes functions of these types.
+    let (query, free, cancel) = unsafe { (function(query), function(free), function(cancel)) };
+    let query: Query<A::Status> = query.ok_or_else(|| null("query_fn"))?;
+    let free: Free = free.ok_or_else(|| null("free_fn"))?;
+    let cancel: Cancel = cancel.ok_or_else(|| null("cancel_fn"))?;
+    let state = Word(state);
+    let class = |code: i32| errors::code_in::<A>(code).class;
+    let callbacks = Callbacks {
+        query: Box::new(move |status| {
+            let mut own = crate::abi::blank::<A>();
+            A::status_out(&mut own, status);
+            // SAFETY: the status lives for the call.
+            let code = unsafe { query(state.get(), &mut own) };
+            *status = A::status_in(&own);
+            class(code)
+        }),
+        // SAFETY: the program's function, with its own state.
+        free: Box::new(move || class(unsafe { free(state.get()) })),
+        // SAFETY: the program's function, with its own state.
+        cancel: Box::new(move |complete| class(unsafe { cancel(state.get(), complete.into()) })),
+    };
+    give::value(request, give::request::<A>(api::grequest_start(callbacks)?));
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! Begin and end.
+
+use crate::{Abi, give};
+use nmad_mpi::api::{self, Code};
+use nmad_mpi::constant::ThreadLevel;
+use nmad_mpi::error::Result;
+use nmad_mpi::handle::Comm;
+use std::ffi::c_void;
+
+pub(crate) fn init<A: Abi>(_argc: *mut i32, _argv: *mut c_void) -> Result<()> {
+    api::init()
+}
+
+pub(crate) fn init_thread<A: Abi>(
+    _argc: *mut i32,
+    _argv: *mut c_void,
+    required: ThreadLevel,
+    provided: *mut i32,
+) -> Result<()> {
+    give::value(provided, give::thread::<A>(api::init_thread(required)?));
+    Ok(())
+}
+
+pub(crate) fn abort<A: Abi>(comm: Comm, code: Code) -> Result<()> {
+    api::abort(comm, code.class.0)
+}
+
+pub(crate) fn pcontrol<A: Abi>(level: i32) -> Result<()> {
+    api::pcontrol(level);
+    Ok(())
+}

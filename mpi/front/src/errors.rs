@@ -1,0 +1,84 @@
+//! How calls end: error codes, and error handlers.
+
+use crate::Abi;
+use crate::take;
+use nmad_mpi::api::{self, Code};
+use nmad_mpi::error::{Class, Error, Result};
+
+/// Numbers below it are classes, and a code of the standard's is `class + CLASSES * detail`.
+const CLASSES: i32 = 128;
+
+/// Checks that MPI is initialised and not finalised.
+#[inline]
+pub(crate) fn enter() -> Result<()> {
+    if api::initialized() && !api::finalized() { Ok(()) } else { Err(not_now()) }
+}
+
+#[cold]
+fn not_now() -> Error {
+    Class::OTHER.error(match api::finalized() {
+        true => "MPI is finalized: nothing can be done any more",
+        false => "MPI is not initialized: call MPI_Init first",
+    })
+}
+
+/// The error code of a call on a communicator; if it failed, the error handler is asked.
+#[inline]
+pub(crate) fn finish<A: Abi>(name: &str, comm: Option<A::Handle>, done: Result<()>) -> i32 {
+    match done {
+        Ok(()) => 0,
+        Err(error) => fail::<A>(name, comm, &error),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fail<A: Abi>(name: &str, comm: Option<A::Handle>, error: &Error) -> i32 {
+    let comm = comm.and_then(|comm| take::comm::<A>("comm", comm).ok());
+    let error = Error::new(error.class(), format!("{name}: {}", error.text()));
+    code_out::<A>(api::raise(comm, &error))
+}
+
+/// The answer of a function that there is not yet.
+#[cold]
+pub(crate) fn unsupported<A: Abi>(name: &str, comm: Option<A::Handle>) -> i32 {
+    let text = "not supported yet; `nmad info --mpi` lists what is not";
+    fail::<A>(name, comm, &Class::UNSUPPORTED_OPERATION.error(text))
+}
+
+/// The number of a code.
+pub(crate) fn code_out<A: Abi>(code: Code) -> i32 {
+    match A::class_out(code.class) {
+        Some(class) => class + CLASSES * i32::from(code.detail),
+        None => class_out::<A>(code.class),
+    }
+}
+
+/// The code of a number.
+pub(crate) fn code_in<A: Abi>(number: i32) -> Code {
+    let plain = |class| Code { class, detail: 0 };
+    if number < 0 || number > A::LAST_CODE {
+        return plain(class_in::<A>(number));
+    }
+    match A::class_in(number % CLASSES) {
+        Some(class) => Code { class: Class(class), detail: u8::try_from(number / CLASSES).unwrap_or(0) },
+        None => plain(Class(-1)),
+    }
+}
+
+/// The number of a class, or of a code that the program has added.
+pub(crate) fn class_out<A: Abi>(class: Class) -> i32 {
+    match A::class_out(class) {
+        Some(number) => number,
+        None => class.0.wrapping_sub(Class::LAST.0).wrapping_add(A::LAST_CODE),
+    }
+}
+
+/// The class or added code of a number; -1 if it is neither.
+pub(crate) fn class_in<A: Abi>(number: i32) -> Class {
+    match A::class_in(number) {
+        Some(class) => Class(class),
+        None if number > A::LAST_CODE => Class(number - A::LAST_CODE + Class::LAST.0),
+        None => Class(-1),
+    }
+}

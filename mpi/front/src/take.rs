@@ -1,0 +1,297 @@
+//! Arguments of C for the core: checked as far as their kind says, with an error that names the argument.
+
+use crate::abi::{Abi, Kind, Numbers, Weights};
+use crate::errors;
+use nmad_mpi::Status;
+use nmad_mpi::api::{self, Code};
+use nmad_mpi::constant::{IN_PLACE, ROOT, SplitType, ThreadLevel, UNDEFINED};
+use nmad_mpi::error::{Class, Error, Result};
+use nmad_mpi::handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Type};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
+
+/// Lists of arguments: short ones need no memory of their own.
+pub(crate) type List<T> = SmallVec<[T; 16]>;
+
+macro_rules! handles {
+    ($($name:ident: $handle:ident, $kind:ident, $class:ident;)*) => {$(
+        #[inline]
+        pub(crate) fn $name<A: Abi>(name: &str, handle: A::Handle) -> Result<$handle> {
+            match A::decode(Kind::$kind, handle) {
+                Some(index) => Ok($handle(index)),
+                None => Err(no_handle::<A>(name, handle, Class::$class)),
+            }
+        }
+    )*};
+}
+
+handles! {
+    comm: Comm, Comm, COMM;
+    group: Group, Group, GROUP;
+    datatype: Type, Type, TYPE;
+    op: Op, Op, OP;
+    request: Request, Request, REQUEST;
+    info: Info, Info, INFO;
+    errhandler: Errhandler, Errhandler, ERRHANDLER;
+    message: Message, Message, REQUEST;
+}
+
+#[cold]
+fn no_handle<A: Abi>(name: &str, handle: A::Handle, class: Class) -> Error {
+    let what = class.meaning().unwrap_or_default().trim_start_matches("invalid ");
+    class.error(format!("argument {name}: {handle:#x} is not the handle of a {what}"))
+}
+
+#[cold]
+fn null(name: &str) -> Error {
+    Class::ARG.error(format!("argument {name} is NULL"))
+}
+
+/// What a pointer points to.
+#[inline]
+pub(crate) fn read<T: Copy>(name: &str, from: *const T) -> Result<T> {
+    if from.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the program passes a pointer to a value, as the standard says.
+    Ok(unsafe { from.read_unaligned() })
+}
+
+macro_rules! plain {
+    ($($name:ident: $value:ty;)*) => {$(
+        #[inline]
+        pub(crate) fn $name<A: Abi>(_: &str, value: impl Into<$value>) -> Result<$value> {
+            Ok(value.into())
+        }
+    )*};
+}
+
+plain! {
+    int: i32;
+    count: i64;
+    displ: i64;
+    bytes: i64;
+    aint: i64;
+    wide: i64;
+}
+
+/// Three numbers.
+pub(crate) fn triple<A: Abi>(_: &str, value: [i32; 3]) -> Result<[i32; 3]> {
+    Ok(value)
+}
+
+/// How many elements there are.
+#[inline]
+pub(crate) fn some(name: &str, count: impl Into<i64>) -> Result<i64> {
+    let count = count.into();
+    if count < 0 { Err(negative(name, count)) } else { Ok(count) }
+}
+
+#[cold]
+fn negative(name: &str, count: i64) -> Error {
+    Class::COUNT.error(format!("argument {name} is {count}: it must not be negative"))
+}
+
+/// How long lists are.
+#[inline]
+pub(crate) fn length(name: &str, count: i64) -> Result<usize> {
+    // Groups and topologies have other classes for it, but all name the argument.
+    usize::try_from(count)
+        .map_err(|_| Class::ARG.error(format!("argument {name} is {count}: it must not be negative")))
+}
+
+/// A flag.
+pub(crate) fn bool<A: Abi>(_: &str, value: i32) -> Result<bool> {
+    Ok(value != 0)
+}
+
+/// A rank.
+#[inline]
+pub(crate) fn rank<A: Abi>(_: &str, rank: i32) -> Result<i32> {
+    Ok(A::rank_in(rank))
+}
+
+/// A tag.
+#[inline]
+pub(crate) fn tag<A: Abi>(_: &str, tag: i32) -> Result<i32> {
+    Ok(A::tag_in(tag))
+}
+
+fn number<A: Abi>(group: Numbers, name: &str, number: i32) -> Result<i32> {
+    let known = A::number_in(group, number);
+    known
+        .ok_or_else(|| Class::ARG.error(format!("argument {name}: {number} is none of the constants for it")))
+}
+
+macro_rules! constants {
+    ($($name:ident: $group:ident;)*) => {$(
+        pub(crate) fn $name<A: Abi>(name: &str, value: i32) -> Result<i32> {
+            number::<A>(Numbers::$group, name, value)
+        }
+    )*};
+}
+
+constants! {
+    order: Order;
+    distribution: Distribution;
+    typeclass: TypeClass;
+}
+
+/// The argument of a distribution.
+pub(crate) fn darg<A: Abi>(_: &str, value: i32) -> Result<i32> {
+    Ok(A::number_in(Numbers::Darg, value).unwrap_or(value))
+}
+
+/// A thread level.
+pub(crate) fn thread<A: Abi>(name: &str, level: i32) -> Result<ThreadLevel> {
+    use ThreadLevel::{Funneled, Multiple, Serialized, Single};
+    let level = number::<A>(Numbers::Thread, name, level)?;
+    let known = [Single, Funneled, Serialized, Multiple].into_iter().find(|known| *known as i32 == level);
+    Ok(known.expect("all numbers of the group are known"))
+}
+
+/// How a communicator is split; none: MPI_UNDEFINED.
+pub(crate) fn split<A: Abi>(name: &str, split: i32) -> Result<Option<SplitType>> {
+    use SplitType::{HwGuided, HwUnguided, ResourceGuided, Shared};
+    if split == UNDEFINED {
+        return Ok(None);
+    }
+    let split = number::<A>(Numbers::Split, name, split)?;
+    let known =
+        [Shared, HwUnguided, HwGuided, ResourceGuided].into_iter().find(|known| *known as i32 == split);
+    Ok(known)
+}
+
+/// Attribute keys of the standard have numbers from here on.
+pub(crate) const KEYVALS: i32 = 500;
+
+/// An attribute key.
+pub(crate) fn keyval<A: Abi>(name: &str, keyval: i32) -> Result<Keyval> {
+    match A::number_in(Numbers::Keyval, keyval) {
+        Some(0) => Ok(Keyval::NULL),
+        Some(number) => Ok(Keyval((number - KEYVALS) as u32)),
+        None => {
+            let index =
+                keyval.checked_sub(crate::give::KEYVALS_MADE).and_then(|index| u32::try_from(index).ok());
+            let index = index.filter(|&index| index >= nmad_mpi::handle::DYNAMIC);
+            let unknown = || Class::KEYVAL.error(format!("argument {name}: {keyval} is no attribute key"));
+            index.map(Keyval).ok_or_else(unknown)
+        }
+    }
+}
+
+/// An error class, or a code that the program has added.
+pub(crate) fn class<A: Abi>(_: &str, number: i32) -> Result<Class> {
+    Ok(errors::class_in::<A>(number))
+}
+
+/// An error code.
+pub(crate) fn code<A: Abi>(_: &str, number: i32) -> Result<Code> {
+    Ok(errors::code_in::<A>(number))
+}
+
+/// A string.
+pub(crate) fn string<'a>(name: &str, from: *const c_char) -> Result<Cow<'a, str>> {
+    if from.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the program passes a string that ends with a zero.
+    Ok(unsafe { CStr::from_ptr(from) }.to_string_lossy())
+}
+
+/// A status of the program.
+pub(crate) fn status<A: Abi>(name: &str, from: *const A::Status) -> Result<Status> {
+    if from.is_null() || A::is_ignore(from) {
+        return Err(Class::ARG
+            .error(format!("argument {name} is MPI_STATUS_IGNORE: there is nothing to read or set")));
+    }
+    // SAFETY: the program passes a pointer to a status.
+    Ok(A::status_in(unsafe { &*from }))
+}
+
+/// A status to fill in, if the program wants it.
+#[inline]
+pub(crate) fn room_for_status<A: Abi>(status: *const A::Status) -> Option<Status> {
+    (!A::is_ignore(status) && !status.is_null()).then_some(Status::EMPTY)
+}
+
+/// Statuses to fill in, if the program wants them.
+pub(crate) fn room_for_statuses<A: Abi>(statuses: *const A::Status, count: usize) -> Option<List<Status>> {
+    (!A::is_ignore(statuses) && !statuses.is_null()).then(|| SmallVec::from_elem(Status::EMPTY, count))
+}
+
+/// A list; NULL is one without entries.
+#[inline]
+pub(crate) fn list<T: Copy, U>(
+    name: &str,
+    from: *const T,
+    count: usize,
+    take: impl Fn(T) -> Result<U>,
+) -> Result<List<U>> {
+    if count == 0 {
+        return Ok(List::new());
+    }
+    if from.is_null() {
+        return Err(Class::ARG.error(format!("argument {name} is NULL, but has {count} entries")));
+    }
+    // SAFETY: the program passes a list of this length.
+    unsafe { std::slice::from_raw_parts(from, count) }.iter().map(|&each| take(each)).collect()
+}
+
+/// How many processes ranks of the communicator name.
+pub(crate) fn peers(comm: Comm) -> Result<usize> {
+    let size = if api::comm_test_inter(comm)? { api::comm_remote_size(comm)? } else { api::comm_size(comm)? };
+    Ok(size as usize)
+}
+
+/// How many processes are in the local group.
+pub(crate) fn members(comm: Comm) -> Result<usize> {
+    Ok(api::comm_size(comm)? as usize)
+}
+
+/// As [`peers`] at the root, none elsewhere.
+pub(crate) fn peers_at_root(comm: Comm, root: i32) -> Result<usize> {
+    let inter = api::comm_test_inter(comm)?;
+    let is_root = if inter { root == ROOT } else { root == api::comm_rank(comm)? };
+    if is_root { peers(comm) } else { Ok(0) }
+}
+
+/// As [`peers`], none if the send buffer is MPI_IN_PLACE.
+pub(crate) fn sends<A: Abi>(comm: Comm, sendbuf: *const c_void) -> Result<usize> {
+    if A::buffer(sendbuf.cast_mut()).cast_const() == IN_PLACE { Ok(0) } else { peers(comm) }
+}
+
+/// How many neighbours data comes from.
+pub(crate) fn sources(comm: Comm) -> Result<usize> {
+    api::neighbor_counts(comm).map(|(sources, _)| sources)
+}
+
+/// How many neighbours data goes to.
+pub(crate) fn targets(comm: Comm) -> Result<usize> {
+    api::neighbor_counts(comm).map(|(_, targets)| targets)
+}
+
+/// The dimensions of a Cartesian topology.
+pub(crate) fn cartdims(comm: Comm) -> Result<usize> {
+    Ok(api::cartdim_get(comm)? as usize)
+}
+
+/// The weights of edges, if they have some.
+pub(crate) fn weights<A: Abi>(name: &str, from: *const i32, count: usize) -> Result<Option<List<i32>>> {
+    match A::weights(from) {
+        Weights::Unweighted => Ok(None),
+        Weights::Empty => Ok(Some(List::new())),
+        Weights::List(from) => list(name, from, count, Ok).map(Some),
+    }
+}
+
+/// The sum of a list, as a length.
+pub(crate) fn sum(list: &[i32]) -> usize {
+    list.iter().map(|&each| usize::try_from(each).unwrap_or(0)).sum()
+}
+
+/// The last entry of a list, as a length.
+pub(crate) fn last(list: &[i32]) -> usize {
+    list.last().map_or(0, |&last| usize::try_from(last).unwrap_or(0))
+}

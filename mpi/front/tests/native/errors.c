@@ -1,0 +1,57 @@
+/* Wrong arguments: the class of the standard, through the error handler, with a text that names the argument. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+static int wrong;
+
+static void expect(const char *what, int code, int expected, const char *word)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int class = -1, len;
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &len);
+    if (class != expected || !strstr(text, word)) {
+        fprintf(stderr, "%s: class %d, expected %d with '%s': %s\n", what, class, expected, word, text);
+        wrong++;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size, value = 0;
+    MPI_Request none = MPI_REQUEST_NULL;
+    MPI_Win win;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm all = MPI_COMM_WORLD;
+    expect("count", MPI_Send(&value, -1, MPI_INT, 0, 0, all), MPI_ERR_COUNT, "count");
+    expect("type", MPI_Send(&value, 1, MPI_DATATYPE_NULL, 0, 0, all), MPI_ERR_TYPE, "MPI_Send");
+    expect("rank", MPI_Send(&value, 1, MPI_INT, size, 0, all), MPI_ERR_RANK, "rank");
+    expect("tag", MPI_Send(&value, 1, MPI_INT, 0, -7, all), MPI_ERR_TAG, "tag");
+    expect("comm", MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM, "MPI_COMM_NULL");
+    expect("handle", MPI_Send(&value, 1, MPI_INT, 0, 0, (MPI_Comm)MPI_INFO_NULL), MPI_ERR_COMM, "comm");
+    expect("op", MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_OP_NULL, all), MPI_ERR_OP, "MPI_Allreduce");
+    expect("root", MPI_Bcast(&value, 1, MPI_INT, size, all), MPI_ERR_ROOT, "root");
+    expect("start", MPI_Start(&none), MPI_ERR_REQUEST, "MPI_Start");
+    expect("window", MPI_Win_create(&value, 4, 1, MPI_INFO_NULL, all, &win), MPI_ERR_UNSUPPORTED_OPERATION,
+           "not supported");
+    if (rank == 0) {
+        int two[2] = {1, 2};
+        MPI_Send(two, 2, MPI_INT, 1, 5, all);
+    } else if (rank == 1) {
+        int code = MPI_Recv(&value, 1, MPI_INT, 0, 5, all, MPI_STATUS_IGNORE);
+        expect("truncation", code, MPI_ERR_TRUNCATE, "MPI_Recv");
+    }
+    int class, code;
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "too hot");
+    expect("added", code, class, "too hot");
+    MPI_Finalize();
+    return wrong != 0;
+}

@@ -1,0 +1,196 @@
+//! The functions of the fronts: for each function of the table one that takes the arguments as C gives
+//! them, checks and translates them, calls the core, and translates what it answers. They are generic over
+//! the binary interface.
+
+use crate::argument::{Argument, Direction, Length};
+use crate::ctype::{Form, is_function, rust, rust_scalar};
+use crate::function::{Function, functions};
+use crate::place::Place;
+use std::fmt::Write;
+
+/// The source of all wrappers.
+pub fn source() -> String {
+    let mut text = String::new();
+    for function in functions() {
+        wrapper(&mut text, function, Form::Int);
+        if function.large {
+            wrapper(&mut text, function, Form::Large);
+        }
+    }
+    text
+}
+
+/// The arguments in Rust, and the type that is returned.
+pub(crate) fn signature(function: &Function, form: Form) -> (String, &'static str) {
+    let arguments = function.arguments.iter();
+    let arguments: Vec<_> = arguments.map(|each| format!("{}: {}", each.name, rust(each, form))).collect();
+    let result = function.result.as_deref().map_or("i32", |kind| rust_scalar(kind, Form::Int));
+    (arguments.join(", "), result)
+}
+
+fn wrapper(text: &mut String, function: &Function, form: Form) {
+    let name = form.name(&function.snake());
+    let (arguments, result) = signature(function, form);
+    let shown = format!("MPI_{}", form.name(&function.name));
+    let body = body(function, form, &shown);
+    writeln!(
+        text,
+        "/// `{shown}`\n///\n/// # Safety\n/// As the standard says about its arguments.\n#[inline]\n\
+         pub unsafe fn {name}<A: Abi>({arguments}) -> {result} {{\n{body}}}\n"
+    )
+    .expect("strings take everything");
+}
+
+fn body(function: &Function, form: Form, shown: &str) -> String {
+    let owner = owner(function);
+    if function.unsupported {
+        return unused(function) + &unsupported(function, shown, &owner);
+    }
+    if function.result.is_some() {
+        let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
+        return match function.by_hand {
+            true => format!("    by_hand::{}::<A>({})\n", function.snake(), names.join(", ")),
+            false => format!("    api::{}()\n", function.core()),
+        };
+    }
+    let mut steps = Steps::default();
+    if !function.early {
+        writeln!(steps.before, "        enter()?;").expect("strings take everything");
+    }
+    for argument in &function.arguments {
+        steps.argument(function, argument);
+    }
+    let call = steps.call(function, form);
+    format!(
+        "    let work = || -> Result<()> {{\n{}{call}        Ok(())\n    }};\n    \
+         finish::<A>(\"{shown}\", {owner}, work())\n",
+        steps.before
+    )
+}
+
+/// The communicator whose error handler is asked.
+fn owner(function: &Function) -> String {
+    let is_owner = |each: &&Argument| each.kind == "comm" && each.direction == Direction::In;
+    match function.arguments.iter().find(is_owner) {
+        Some(argument) => format!("Some({})", argument.name),
+        None => "None".into(),
+    }
+}
+
+fn unused(function: &Function) -> String {
+    let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
+    format!("    let _ = ({}{});\n", names.join(", "), if names.len() == 1 { "," } else { "" })
+}
+
+fn unsupported(function: &Function, shown: &str, owner: &str) -> String {
+    match function.name.starts_with("T_") {
+        // The tool interface has no error handlers.
+        true => "    A::TOOL_UNSUPPORTED\n".into(),
+        false => format!("    unsupported::<A>(\"{shown}\", {owner})\n"),
+    }
+}
+
+/// What is done before the call, what is handed over, and what is done after it.
+#[derive(Default)]
+struct Steps {
+    before: String,
+    call: Vec<String>,
+    /// After the call, even if it fails.
+    always: String,
+    /// Names for what the call answers.
+    answers: Vec<String>,
+    /// With what it answers.
+    after: String,
+    /// The list before, for [`Length::Last`].
+    list: String,
+}
+
+impl Steps {
+    fn argument(&mut self, function: &Function, argument: &Argument) {
+        let place = Place::of(argument);
+        let name = &argument.name;
+        if let Some(length) = &argument.length {
+            // What is done by hand gets lists that go out as C gave them.
+            if !(function.by_hand && place == Place::AnswerList) {
+                self.length(argument, length, place);
+            }
+        }
+        let lines = place.lines(function, argument);
+        self.before.push_str(&lines.before);
+        self.always.push_str(&lines.always);
+        self.after.push_str(&lines.after);
+        self.call.extend(lines.call);
+        self.answers.extend(lines.answer);
+        if argument.length.is_some() {
+            self.list = format!("{name}_");
+        }
+    }
+
+    /// Defines `NAME_len` for a list.
+    fn length(&mut self, argument: &Argument, length: &Length, place: Place) {
+        if place == Place::Raw {
+            return;
+        }
+        let name = &argument.name;
+        let value = match length {
+            Length::Argument(count) => format!("{count}_"),
+            Length::Peers => "take::peers(comm_peek)?".into(),
+            Length::Members => "take::members(comm_peek)?".into(),
+            Length::Root => "take::peers_at_root(comm_peek, root_peek)?".into(),
+            Length::Sends => "take::sends::<A>(comm_peek, sendbuf)?".into(),
+            Length::Sources => "take::sources(comm_peek)?".into(),
+            Length::Targets => "take::targets(comm_peek)?".into(),
+            Length::CartDims => "take::cartdims(comm_peek)?".into(),
+            Length::Last => format!("take::last(&{})", self.list),
+            Length::Degrees => "take::sum(&degrees_)".into(),
+            Length::Unread => return,
+        };
+        let line = |text: &str| format!("        {text}\n");
+        if value.contains("comm_peek") && !self.before.contains("let comm_peek") {
+            self.before.push_str(&line("let comm_peek = take::comm::<A>(\"comm\", comm)?;"));
+        }
+        if value.contains("root_peek") && !self.before.contains("let root_peek") {
+            self.before.push_str(&line("let root_peek = A::rank_in(root);"));
+        }
+        self.before.push_str(&line(&format!("let {name}_len = {value};")));
+    }
+
+    fn call(&self, function: &Function, form: Form) -> String {
+        let mut arguments = self.call.clone();
+        if function.tells_form {
+            arguments.insert(0, format!("Form::{form:?}"));
+        }
+        let arguments = arguments.join(", ");
+        if function.by_hand {
+            let name = function.core();
+            return format!(
+                "        let answer = by_hand::{name}::<A{}>({arguments});\n{}        answer?;\n",
+                counts(function, form),
+                self.always
+            );
+        }
+        let answers = match &*self.answers {
+            [] => "()".to_string(),
+            [one] => one.clone(),
+            several => format!("({})", several.join(", ")),
+        };
+        format!(
+            "        let answer = api::{}({arguments}).answer();\n{}        let {answers} = answer?;\n{}",
+            function.core(),
+            self.always,
+            self.after
+        )
+    }
+}
+
+/// Type arguments of what is done by hand: the type of counts that go out.
+fn counts(function: &Function, form: Form) -> &'static str {
+    let counts = |each: &Argument| {
+        each.kind == "count" && each.direction == Direction::Out && !is_function(&each.kind)
+    };
+    match (function.arguments.iter().any(counts), form) {
+        (false, _) => "",
+        (true, Form::Int) => ", i32",
+        (true, Form::Large) => ", i64",
+    }
+}

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::bench::BenchArgs;
+use crate::compile::{self, Language};
 use crate::demo::DemoArgs;
 use crate::explain::ExplainArgs;
 use crate::info::InfoArgs;
@@ -73,9 +74,18 @@ enum Command {
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut words = words.into_iter();
     let name = words.next().unwrap_or_else(|| "nmad".into());
-    match Path::new(&name).file_stem().and_then(|stem| stem.to_str()) {
-        Some("mpiexec") => mpiexec("mpiexec", words),
-        Some("mpirun") => mpiexec("mpirun", words),
+    let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or("nmad").to_string();
+    if let Some(language) = Language::of(&name) {
+        return compile::main(language, words);
+    }
+    let mut words = words.peekable();
+    // Where there are no links, other names are scripts that pass theirs.
+    if let Some(language) = words.peek().and_then(|word| Language::of(word.to_str()?)) {
+        return compile::main(language, words.skip(1));
+    }
+    match &*name {
+        "mpiexec" => mpiexec("mpiexec", words),
+        "mpirun" => mpiexec("mpirun", words),
         _ => match parse(words) {
             Ok(cli) => dispatch(cli.command),
             Err(error) => error.exit(),

@@ -1,5 +1,6 @@
 //! `nmad info`: what this process would work with, and where each setting comes from.
 
+mod mpi;
 mod rails;
 mod settings;
 
@@ -23,6 +24,7 @@ Examples:
   nmad info                       rails, strategies and settings of this machine
   NMAD_STRATEGY=fifo nmad info    the same with a setting changed
   nmad run -n 2 nmad info         inside a job: also which ranks each rail reaches (rank 0 tells)
+  nmad info --mpi                 functions of MPI that are not supported yet
   nmad info --plot pictures       also draws what the rails were measured to do
   nmad info --json                for programs: one object";
 
@@ -33,6 +35,9 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Tell which functions of MPI are supported, and which are not
+    #[arg(long)]
+    mpi: bool,
     /// Draw the profiles into this folder: time and bandwidth of each method, thresholds marked
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
@@ -64,6 +69,10 @@ struct Strategy {
 
 /// Finds everything out and prints it.
 pub(crate) fn main(args: &InfoArgs) -> ExitCode {
+    if args.mpi {
+        mpi::print(args.json);
+        return ExitCode::SUCCESS;
+    }
     let info = match gather() {
         Ok(Some(info)) => info,
         Ok(None) => return ExitCode::SUCCESS,

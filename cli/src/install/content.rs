@@ -1,5 +1,7 @@
 //! What an installation consists of: the one list, which the Python wheel takes over.
 
+use nmad_mpi_table::{Abi, header};
+
 /// One file or link, by its path below the prefix.
 pub(super) struct Item {
     pub(super) path: String,
@@ -11,11 +13,16 @@ pub(super) enum What {
     /// This very program.
     Program,
     /// Another name of the program `nmad` beside it.
-    Name,
+    Name {
+        /// The subcommand that it means, where there are no links.
+        means: &'static str,
+    },
     /// A shared library that cargo leaves beside this program under its `stem` (`libnmad`).
     Library {
         /// Without `.so`.
         stem: &'static str,
+        /// The name under which programs load it.
+        loaded: String,
     },
     /// Another name of the file `of` beside it, the library that programs load.
     Link {
@@ -32,17 +39,27 @@ pub(super) fn abi() -> String {
     if major == "0" { format!("0.{minor}") } else { major.to_string() }
 }
 
-/// Everything. What comes later (compilers' wrappers, libraries and header of an MPI) is added here alone.
+/// Everything.
 pub(super) fn items() -> Vec<Item> {
     let item = |path: &str, what: What| Item { path: path.into(), what };
     let text = |path: &str, text: &str| item(path, What::Text(text.into()));
     let mut items = vec![
         item("bin/nmad", What::Program),
-        item("bin/mpiexec", What::Name),
-        item("bin/mpirun", What::Name),
+        item("bin/mpiexec", What::Name { means: "run" }),
+        item("bin/mpirun", What::Name { means: "run" }),
+        item("bin/mpicc", What::Name { means: "mpicc" }),
+        item("bin/mpicxx", What::Name { means: "mpicxx" }),
+        item("bin/mpic++", What::Name { means: "mpicxx" }),
         text("include/nmad.h", include_str!("../../../capi/include/nmad.h")),
+        item("include/mpi.h", What::Text(header::text(Abi::Standard))),
+        item("include/mpich/mpi.h", What::Text(header::text(Abi::Mpich))),
     ];
     items.extend(library("libnmad", &abi(), env!("CARGO_PKG_VERSION")));
+    items.extend(mpi("libmpi_abi", "libmpi_abi.so.1"));
+    items.extend(mpi("libmpi", "libmpi.so.12"));
+    // Debian's name for the same.
+    let link = |path: &str, of: &str| item(path, What::Link { of: of.into() });
+    items.extend([link("lib/libmpich.so.12", "libmpi.so.12"), link("lib/libmpich.so", "libmpich.so.12")]);
     let templates = [
         ("lib/pkgconfig/nmad.pc", include_str!("../../../capi/nmad.pc.in")),
         ("lib/cmake/nmad/nmad-config.cmake", include_str!("../../../capi/nmad-config.cmake.in")),
@@ -59,10 +76,20 @@ pub(super) fn items() -> Vec<Item> {
 /// A library under the name that programs load (`.so.ABI`), that of its version, and that of the linker.
 fn library(stem: &'static str, abi: &str, version: &str) -> [Item; 3] {
     let loaded = format!("{stem}.so.{abi}");
+    let file = What::Library { stem, loaded: loaded.clone() };
     [
-        Item { path: format!("lib/{stem}.so.{version}"), what: What::Library { stem } },
+        Item { path: format!("lib/{stem}.so.{version}"), what: file },
         Item { path: format!("lib/{loaded}"), what: What::Link { of: format!("{stem}.so.{version}") } },
         Item { path: format!("lib/{stem}.so"), what: What::Link { of: loaded } },
+    ]
+}
+
+/// A library of MPI: the binary interface fixes the name that programs load.
+fn mpi(stem: &'static str, loaded: &str) -> [Item; 2] {
+    let file = What::Library { stem, loaded: loaded.into() };
+    [
+        Item { path: format!("lib/{loaded}"), what: file },
+        Item { path: format!("lib/{stem}.so"), what: What::Link { of: loaded.into() } },
     ]
 }
 

@@ -27,10 +27,12 @@ Examples:
   cargo run --release -- install --prefix ~/.local
                                            straight from the source; builds what is missing
 
-What it puts there: bin/nmad with its other names mpiexec and mpirun, lib/libnmad.so, include/nmad.h, files
-for pkg-config and CMake, documents and examples. Programs are then built with
+What it puts there: bin/nmad with its other names mpiexec, mpirun, mpicc and mpicxx, lib/libnmad.so and
+include/nmad.h, the libraries and headers of MAD-MPI (libmpi_abi.so.1 and libmpi.so.12), files for pkg-config
+and CMake, documents and examples. Programs are then built with
   export PKG_CONFIG_PATH=~/.local/lib/pkgconfig
   cc hello.c $(pkg-config --cflags --libs nmad) -o hello
+  ~/.local/bin/mpicc ring.c -o ring
 The whole prefix may be moved. `nmad uninstall --prefix DIR` removes it again.";
 
 /// Install the command, the C library, its header and what build systems need

@@ -47,7 +47,10 @@ fn build(cargo: &OsString, folder: &Path) -> Result<(), String> {
     let Some(all) = folder.parent() else { return Ok(()) };
     let source = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
     let mut command = Command::new(cargo);
-    command.args(["build", "--lib", "-p", "nmad-c", "-p", env!("CARGO_PKG_NAME"), "--profile", profile]);
+    command.args(["build", "--lib", "--profile", profile]);
+    for package in ["nmad-c", "nmad-mpi-standard", "nmad-mpi-mpich", env!("CARGO_PKG_NAME")] {
+        command.args(["-p", package]);
+    }
     command.arg("--target-dir").arg(all).current_dir(source);
     match command.status() {
         Ok(status) if status.success() => Ok(()),

@@ -14,7 +14,9 @@ const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
 
 /// What another name of a program looks like where there are no links.
-const LAUNCHER: &str = "#!/bin/sh\nexec \"${0%/*}/nmad\" run \"$@\"\n";
+fn script(means: &str) -> String {
+    format!("#!/bin/sh\nexec \"${{0%/*}}/nmad\" {means} \"$@\"\n")
+}
 
 /// Files with the bytes that will be in them.
 pub(super) struct Placed {
@@ -31,16 +33,15 @@ enum Body {
 /// Finds out what each item is made of; nothing is written yet. Without `links` other names of programs are
 /// scripts, a library has the name that programs load only, and the linker gets a script that names it.
 pub(super) fn prepare(items: Vec<Item>, links: bool) -> Result<Vec<Placed>, String> {
-    let loaded = |stem: &str| format!("{stem}.so.{}", super::content::abi());
     let mut placed = Vec::new();
     for Item { path, what } in items {
         let body = match what {
             What::Program => Body::Copy(origin::program()?),
-            What::Name if links => Body::Link("nmad".into()),
-            What::Name => Body::Bytes(LAUNCHER.into(), EXECUTABLE),
-            What::Library { stem } => {
-                let body = Body::Copy(origin::library(stem, &loaded(stem))?);
-                let path = if links { path } else { format!("lib/{}", loaded(stem)) };
+            What::Name { .. } if links => Body::Link("nmad".into()),
+            What::Name { means } => Body::Bytes(script(means).into(), EXECUTABLE),
+            What::Library { stem, loaded } => {
+                let body = Body::Copy(origin::library(stem, &loaded)?);
+                let path = if links { path } else { format!("lib/{loaded}") };
                 placed.push(Placed { path, body });
                 continue;
             }

@@ -1,0 +1,249 @@
+//! `mpicc` and `mpicxx`: the compiler, with what it takes to find MAD-MPI.
+//!
+//! Everything is found from the place of this program, so an installation may be moved.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::output::{USAGE, complain, say_line};
+
+/// Which compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// `mpicc`
+    C,
+    /// `mpicxx`, `mpic++`
+    Cxx,
+}
+
+const HELP: &str = "\
+ compiles and links programs with MAD-MPI: it calls the compiler with the arguments that it is given
+and those that find mpi.h and the library.
+
+  -show            print the command, do not run it (also -show-compile, -show-link: only these flags)
+  -abi=standard    for the binary interface of MPI 5, libmpi_abi.so.1 (the default)
+  -abi=mpich       for that of MPICH, libmpi.so.12
+  -cc=PROGRAM      another compiler (-cxx=PROGRAM for mpicxx)
+  --help           this text
+
+Environment: NMAD_MPI_ABI is standard or mpich; NMAD_CC and NMAD_CXX are the compilers (cc and c++).
+";
+
+/// A binary interface, as a folder of headers and a library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Abi {
+    Standard,
+    Mpich,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+struct Call {
+    abi: Abi,
+    compiler: OsString,
+    show: Show,
+    /// Arguments of the compiler.
+    rest: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Show {
+    Nothing,
+    Command,
+    Compile,
+    Link,
+    Help,
+}
+
+impl Language {
+    /// The language of a program's name.
+    pub(crate) fn of(name: &str) -> Option<Language> {
+        match name {
+            "mpicc" => Some(Language::C),
+            "mpicxx" | "mpic++" | "mpiCC" => Some(Language::Cxx),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Language::C => "mpicc",
+            Language::Cxx => "mpicxx",
+        }
+    }
+
+    /// The compiler's variable, its name, and the option that says another.
+    fn compiler(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Language::C => ("NMAD_CC", "cc", "-cc="),
+            Language::Cxx => ("NMAD_CXX", "c++", "-cxx="),
+        }
+    }
+}
+
+/// Runs the compiler.
+pub(crate) fn main(language: Language, words: impl Iterator<Item = OsString>) -> ExitCode {
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let call = match parse(language, words, var) {
+        Ok(call) => call,
+        Err(error) => return complain(language.name(), &error, USAGE),
+    };
+    if call.show == Show::Help {
+        say_line(format_args!("{}{HELP}", language.name()));
+        return ExitCode::SUCCESS;
+    }
+    match prefix().and_then(|prefix| call.run(&prefix)) {
+        Ok(code) => code,
+        Err(error) => complain(language.name(), &error, 1),
+    }
+}
+
+fn parse(
+    language: Language,
+    words: impl Iterator<Item = OsString>,
+    var: impl Fn(&str) -> Option<OsString>,
+) -> Result<Call, String> {
+    let (variable, compiler, option) = language.compiler();
+    let mut call = Call {
+        abi: var("NMAD_MPI_ABI").map_or(Ok(Abi::Standard), |abi| Abi::parse(&abi.to_string_lossy()))?,
+        compiler: var(variable).unwrap_or_else(|| compiler.into()),
+        show: Show::Nothing,
+        rest: Vec::new(),
+    };
+    for word in words {
+        match word.to_str().unwrap_or_default() {
+            "-show" | "--show" | "-showme" | "--showme" => call.show = Show::Command,
+            "-show-compile" | "-compile_info" | "--showme:compile" => call.show = Show::Compile,
+            "-show-link" | "-link_info" | "--showme:link" => call.show = Show::Link,
+            "-help" | "--help" | "-h" => call.show = Show::Help,
+            text if text.starts_with("-abi=") => call.abi = Abi::parse(&text[5..])?,
+            text if text.starts_with(option) => call.compiler = text[option.len()..].into(),
+            _ => call.rest.push(word),
+        }
+    }
+    Ok(call)
+}
+
+impl Abi {
+    fn parse(word: &str) -> Result<Abi, String> {
+        match word {
+            "standard" => Ok(Abi::Standard),
+            "mpich" => Ok(Abi::Mpich),
+            _ => Err(format!("there is no binary interface '{word}': it is standard or mpich")),
+        }
+    }
+
+    fn compile_flags(self, prefix: &Path) -> Vec<OsString> {
+        let folder = match self {
+            Abi::Standard => "include",
+            Abi::Mpich => "include/mpich",
+        };
+        vec![flag("-I", &prefix.join(folder))]
+    }
+
+    fn link_flags(self, prefix: &Path) -> Vec<OsString> {
+        let folder = prefix.join("lib");
+        let library = match self {
+            Abi::Standard => "-lmpi_abi",
+            Abi::Mpich => "-lmpi",
+        };
+        vec![flag("-L", &folder), flag("-Wl,-rpath,", &folder), library.into()]
+    }
+}
+
+fn flag(flag: &str, path: &Path) -> OsString {
+    let mut whole = OsString::from(flag);
+    whole.push(path);
+    whole
+}
+
+impl Call {
+    fn run(&self, prefix: &Path) -> Result<ExitCode, String> {
+        let arguments = match self.show {
+            Show::Compile => self.abi.compile_flags(prefix),
+            Show::Link => self.abi.link_flags(prefix),
+            _ => self.arguments(prefix),
+        };
+        if self.show != Show::Nothing {
+            let compiler = (self.show == Show::Command).then_some(&self.compiler);
+            let words = compiler.into_iter().chain(&arguments).map(|word| word.to_string_lossy());
+            say_line(format_args!("{}", words.collect::<Vec<_>>().join(" ")));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let error = Command::new(&self.compiler).args(arguments).exec();
+        Err(format!("cannot run the compiler {}: {error}", self.compiler.display()))
+    }
+
+    /// All arguments of the compiler; those of the linker only if it is called.
+    fn arguments(&self, prefix: &Path) -> Vec<OsString> {
+        let mut arguments = self.abi.compile_flags(prefix);
+        arguments.extend(self.rest.iter().cloned());
+        let stops = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
+        let only_asks = |word: &OsString| word.to_string_lossy().starts_with('-') && word != "-";
+        let asks = ["--version", "-v", "-dumpmachine", "-dumpversion", "-V"];
+        let stopped = self.rest.iter().any(|word| stops.iter().any(|stop| word == stop));
+        let no_input = self.rest.iter().all(only_asks)
+            && self.rest.iter().any(|word| asks.iter().any(|ask| word == ask));
+        if !stopped && !no_input {
+            arguments.extend(self.abi.link_flags(prefix));
+        }
+        arguments
+    }
+}
+
+/// The folder that `bin` with this program is in.
+fn prefix() -> Result<PathBuf, String> {
+    let program =
+        std::env::current_exe().map_err(|error| format!("cannot find the path of this program: {error}"))?;
+    let prefix = program.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    if prefix.join("include/mpi.h").is_file() {
+        return Ok(prefix.to_path_buf());
+    }
+    Err(format!(
+        "there is no {}: this program is not installed; `nmad install --prefix DIR` makes DIR/bin/mpicc",
+        prefix.join("include/mpi.h").display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(language: Language, words: &str, abi: Option<&str>) -> Call {
+        let var = |name: &str| abi.filter(|_| name == "NMAD_MPI_ABI").map(OsString::from);
+        parse(language, words.split_whitespace().map(OsString::from), var).unwrap()
+    }
+
+    fn line(language: Language, words: &str, abi: Option<&str>) -> String {
+        let arguments = call(language, words, abi).arguments(Path::new("/p"));
+        arguments.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_program_is_linked_with_the_library_of_its_interface() {
+        let standard = line(Language::C, "a.c -o a", None);
+        assert_eq!(standard, "-I/p/include a.c -o a -L/p/lib -Wl,-rpath,/p/lib -lmpi_abi");
+        let mpich = line(Language::C, "-abi=mpich a.c", None);
+        assert_eq!(mpich, "-I/p/include/mpich a.c -L/p/lib -Wl,-rpath,/p/lib -lmpi");
+        assert_eq!(line(Language::C, "a.c", Some("mpich")), mpich.replace("-abi=mpich ", ""));
+        assert_eq!(line(Language::C, "-abi=standard a.c -o a", Some("mpich")), standard);
+    }
+
+    #[test]
+    fn what_is_only_compiled_or_asked_gets_no_libraries() {
+        for words in ["-c a.c", "a.c -E", "-S a.c -O2", "--version"] {
+            assert!(!line(Language::Cxx, words, None).contains("-l"), "{words}");
+        }
+        assert!(line(Language::C, "-v a.c", None).contains("-lmpi_abi"));
+    }
+
+    #[test]
+    fn options_are_taken_out_and_unknown_interfaces_refused() {
+        let call = call(Language::Cxx, "-cxx=clang++ -show a.cc", None);
+        assert_eq!((call.compiler, call.show, call.rest.len()), ("clang++".into(), Show::Command, 1));
+        let none = |_: &str| None;
+        assert!(parse(Language::C, ["-abi=openmpi".into()].into_iter(), none).is_err());
+    }
+}

@@ -23,7 +23,7 @@ fn poll(rail: &mut TcpRail) -> Vec<String> {
     let mut seen = Vec::new();
     rail.poll(&mut |event| {
         seen.push(match event {
-            Event::Moved { .. } => return,
+            Event::Moved { .. } | Event::Buffers { .. } => return,
             Event::Up { peer, .. } => format!("up {}", peer.0),
             Event::Lost { why, .. } => format!("lost: {why}"),
             Event::Arrived { packet, .. } => format!("arrived {}", packet.len()),

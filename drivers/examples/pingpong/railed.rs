@@ -61,7 +61,7 @@ impl Railed {
         while !done(&self.seen) {
             let seen = &mut self.seen;
             self.rail.poll(&mut |event| match event {
-                Event::Moved { .. } | Event::Pushed { .. } => {}
+                Event::Moved { .. } | Event::Buffers { .. } | Event::Pushed { .. } => {}
                 Event::Up { .. } => seen.up += 1,
                 Event::Sent { packet, .. } => {
                     seen.sent += 1;

@@ -23,6 +23,7 @@ impl Held {
             }
             Event::Pushed { from, request, len } => Event::Pushed { from, request, len },
             Event::Moved { peer } => Event::Moved { peer },
+            Event::Buffers { peer, len } => Event::Buffers { peer, len },
             Event::Sent { to, number, packet } => Event::Sent { to, number, packet },
             Event::Lost { peer, why, unsent } => Event::Lost { peer, why, unsent },
         })
@@ -45,6 +46,7 @@ impl Held {
                 | Event::Up { peer, .. }
                 | Event::Pushed { from: peer, .. }
                 | Event::Moved { peer }
+                | Event::Buffers { peer, .. }
                 | Event::Landed { from: peer, .. }
                 | Event::Sent { to: peer, .. }
                 | Event::Lost { peer, .. },

@@ -113,7 +113,7 @@ impl Trace {
                 let len = packet.as_ref().map_or(0, |packet| packet.len() as u64);
                 self.note(What::Sent, to.0, *number, len, none);
             }
-            Event::Pushed { .. } | Event::Moved { .. } => {}
+            Event::Pushed { .. } | Event::Moved { .. } | Event::Buffers { .. } => {}
             Event::Lost { peer, why, .. } => self.note(What::Lost, peer.0, 0, 0, why.clone()),
         }
     }

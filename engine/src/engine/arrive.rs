@@ -45,6 +45,9 @@ impl Engine {
                 }
             }
             Event::Moved { .. } => {}
+            Event::Buffers { peer, len } => {
+                self.peer_mut(peer).and_then(|p| p.link_mut(rail)).into_iter().for_each(|l| l.buffers = len);
+            }
             Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
             Event::Lost { peer, why, unsent } => self.on_lost(rail, peer, &why, unsent),
         }
@@ -109,6 +112,7 @@ impl Engine {
                 buffers.push(packet);
             }
         };
+        let in_flight = link.tx.pending();
         let news = link.tx.acknowledge(ack, beyond, &mut free);
         if news.any {
             link.rtt.progress();
@@ -116,6 +120,12 @@ impl Engine {
         }
         if let Some(sent_at) = news.sample {
             link.rtt.measured(now.since(sent_at));
+            if link.lossy {
+                link.congestion.measured(now, now.since(sent_at));
+            }
+        }
+        if link.lossy && news.any {
+            link.congestion.acknowledged(in_flight - link.tx.pending(), in_flight);
         }
         if several && let Some(served) = news.served {
             let sure = link.served(now, served);

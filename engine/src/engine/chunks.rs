@@ -36,6 +36,9 @@ impl Engine {
             }
             max = max.min(brisk(link));
         }
+        if link.lossy {
+            max = max.min(link.congestion.order_max());
+        }
         let remote = link.remote?;
         let is_first = is_first(now, rail, &peer.links, &self.rails);
         let chunk = cut(&mut peer.bodies, &mut self.requests, (rail, is_first), remote, max);

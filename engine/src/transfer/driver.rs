@@ -140,6 +140,13 @@ pub enum Event<'a> {
         /// The peer.
         peer: PeerId,
     },
+    /// The peer's side of a lossy link buffers so many bytes: what is in flight beyond that is lost.
+    Buffers {
+        /// The peer.
+        peer: PeerId,
+        /// Bytes of packets and chunks.
+        len: u64,
+    },
     /// The link to a peer is gone, or could not be opened within the rail's bound.
     Lost {
         /// The peer.

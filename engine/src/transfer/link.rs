@@ -1,5 +1,6 @@
 //! A link: one peer over one rail. Its state, and which numbers have arrived on it.
 
+use super::congestion::Congestion;
 use super::retention::{Retention, Served};
 use super::rtt::Rtt;
 use crate::clock::{Duration, Instant};
@@ -45,6 +46,8 @@ pub(crate) struct Link {
     pub(crate) tx: Retention,
     pub(crate) rx: Arrivals,
     pub(crate) rtt: Rtt,
+    /// How much may be in flight, if it is lossy.
+    pub(crate) congestion: Congestion,
     /// What it will take.
     pub(crate) forecast: Forecast,
     /// Data of at least this many bytes is cheaper left in place than copied.
@@ -55,6 +58,8 @@ pub(crate) struct Link {
     pub(crate) progress_at: Instant,
     /// When the peer was last known to have more.
     served_at: Instant,
+    /// Bytes that the peer's side buffers of what is in flight on a lossy link.
+    pub(crate) buffers: u64,
     /// Unnumbered packets that the rail holds.
     pub(crate) notices: usize,
     /// The peer said that it gave it up.
@@ -73,11 +78,13 @@ impl Link {
             tx: Retention::default(),
             rx: Arrivals::default(),
             rtt: Rtt::default(),
+            congestion: Congestion::default(),
             forecast,
             in_place_min: usize::MAX,
             aggregate_max: usize::MAX,
             progress_at: Instant::default(),
             served_at: Instant::default(),
+            buffers: u64::MAX,
             notices: 0,
             told: false,
             closing: false,
@@ -99,7 +106,12 @@ impl Link {
     /// Whether another order may go to the rail.
     #[inline]
     pub(crate) fn accepts(&self, depth: usize) -> bool {
-        self.state == State::Up && self.at_rail() < depth && (!self.lossy || self.tx.len() < IN_FLIGHT_MAX)
+        self.state == State::Up && self.at_rail() < depth && (!self.lossy || self.has_space())
+    }
+
+    /// Whether more may be in flight on a lossy link: numbers, and bytes that the way and the peer hold.
+    fn has_space(&self) -> bool {
+        self.tx.len() < IN_FLIGHT_MAX && self.tx.pending() < self.buffers.min(self.congestion.window())
     }
 
     /// Whether an acknowledgement should leave now, without waiting for other traffic.
@@ -144,8 +156,16 @@ impl Link {
         let late = self.tx.oldest().filter(|&sent_at| now >= sent_at + timeout);
         let patience = self.rtt.smoothed();
         let overtaken = self.tx.overtaken(OVERTAKEN_MIN, |sent_at| now.since(sent_at) > patience);
-        if overtaken.is_some() || late.is_none() {
+        if let Some(number) = overtaken {
+            self.congestion.lost(number, self.tx.next_number());
             return overtaken;
+        }
+        late?;
+        // The first time it may be the last of a message that was lost, which nothing overtakes (RFC 8985,
+        // section 7.2); from the second time on the way is blocked.
+        match self.rtt.backoff() {
+            0 => {}
+            _ => self.congestion.stalled(self.tx.next_number()),
         }
         self.rtt.back_off();
         self.tx.oldest_number()

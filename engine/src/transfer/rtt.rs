@@ -2,8 +2,8 @@
 
 use crate::clock::Duration;
 
-/// Timeouts never fall below this: acknowledgements may wait for company.
-const RTO_MIN: Duration = Duration::from_us(500);
+/// Timeouts never fall below this: acknowledgements may wait for company, and who should answer for a core.
+const RTO_MIN: Duration = Duration::from_us(300);
 const RTO_MAX: Duration = Duration::from_ms(500);
 /// Before the first measurement.
 const RTO_INITIAL: Duration = Duration::from_ms(10);

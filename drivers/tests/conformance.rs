@@ -8,6 +8,7 @@ use nmad_drivers::conformance::{Pair, check};
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::packet::PeerId;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -19,6 +20,34 @@ fn tcp(rank: u32, interface: &Interface) -> TcpRail {
 
 fn tcp_pair(interface: &Interface) -> (TcpRail, TcpRail) {
     (tcp(0, interface), tcp(1, interface))
+}
+
+fn udp(rank: u32, interface: &Interface) -> UdpRail {
+    let config = UdpConfig::new(PeerId(rank), 0, interface.clone(), [5; 32]);
+    UdpRail::open(config).expect("a rail opens on the loopback interface")
+}
+
+#[test]
+fn udp_v4() {
+    check("udp v4", || Pair::introduce(udp(0, &Interface::loopback()), udp(1, &Interface::loopback())));
+}
+
+#[test]
+fn udp_v6() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        eprintln!("skipped: this machine has no IPv6");
+        return;
+    }
+    check("udp v6", || Pair::introduce(udp(0, &v6()), udp(1, &v6())));
+}
+
+#[test]
+fn udp_with_faults() {
+    check("faults around udp", || {
+        let faults = Faults { pretend_lossy: true, drop: 0.1, duplicate: 0.1, delay: 0.2, ..Faults::none(7) };
+        let around = |rail| Around::new(rail, Fault::new(faults.clone()));
+        Pair::introduce(around(udp(0, &Interface::loopback())), around(udp(1, &Interface::loopback())))
+    });
 }
 
 fn v6() -> Interface {

@@ -36,7 +36,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The text is not an address of a TCP rail.
+/// The text is not an address of a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAnAddress;
 

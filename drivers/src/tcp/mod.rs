@@ -4,11 +4,10 @@
 //! the stream as `wire` writes them; large data is written from and read into user memory. It knows
 //! headers, never frames; it trusts nobody who does not know the secret of the job.
 
-mod address;
+pub(crate) mod address;
 mod config;
 mod connect;
 mod health;
-mod hot;
 mod interfaces;
 mod leave;
 mod link;
@@ -36,7 +35,7 @@ const PACKET: usize = 72 << 10;
 
 /// Milliseconds of a clock that is cheap to read; it steps with the timer tick, which is good enough for
 /// bounds of seconds.
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }

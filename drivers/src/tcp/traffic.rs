@@ -5,12 +5,12 @@
 //! and looked at once in a while.
 
 use super::health::Verdict;
-use super::hot::Hot;
 use super::link::{Link, Watched};
 use super::peers::Peers;
 use super::read::{Brought, Ended, read};
 use super::stream::{Broken, Place, Stream};
 use super::{PACKET, now_ms};
+use crate::hot::Hot;
 use crate::landings::Landings;
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::{Key, LandingId, PeerId};

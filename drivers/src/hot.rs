@@ -1,0 +1,86 @@
+//! The few links on which something happened lately: they are read directly, without asking first.
+
+/// Links read at each poll, at most. Asking for all others costs about as much as one read in vain.
+const HOT: usize = 4;
+/// Reads in vain after which a link makes room for those that had success.
+const COLD_AFTER: u32 = 1024;
+
+/// The hot links of a rail, by index.
+#[derive(Debug, Default)]
+pub struct Hot {
+    links: Vec<(usize, u32)>,
+}
+
+impl Hot {
+    /// How many there are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The link at place `place`.
+    #[inline]
+    pub fn at(&self, place: usize) -> Option<usize> {
+        self.links.get(place).map(|(link, _)| *link)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.links.iter().map(|(link, _)| *link)
+    }
+
+    /// Something happened on this link. Returns one that is not hot any more.
+    #[inline]
+    pub fn heat(&mut self, link: usize) -> Option<usize> {
+        match self.links.iter_mut().find(|(hot, _)| *hot == link) {
+            Some((_, vain)) => {
+                *vain = 0;
+                None
+            }
+            None => self.insert(link),
+        }
+    }
+
+    /// A read from the link at `place` was in vain. Returns it if it is not hot any more.
+    #[inline]
+    pub fn cool(&mut self, place: usize) -> Option<usize> {
+        let (_, vain) = self.links.get_mut(place)?;
+        *vain = vain.saturating_add(1);
+        // A link that is alone stays: reading it costs no more than asking for all.
+        (*vain > COLD_AFTER && self.links.len() > 1).then(|| self.links.swap_remove(place).0)
+    }
+
+    /// The link is gone.
+    pub fn forget(&mut self, link: usize) {
+        self.links.retain(|(hot, _)| *hot != link);
+    }
+
+    fn insert(&mut self, link: usize) -> Option<usize> {
+        let full = self.links.len() == HOT;
+        let coldest = (0..HOT).filter(|_| full).max_by_key(|place| self.links[*place].1);
+        let out = coldest.map(|place| self.links.swap_remove(place).0);
+        self.links.push((link, 0));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_coldest_makes_room_and_the_last_one_stays() {
+        let mut hot = Hot::default();
+        (0..HOT).for_each(|link| assert_eq!(hot.heat(link), None));
+        hot.cool(2);
+        assert_eq!(hot.heat(99), Some(2));
+        let mut links: Vec<_> = hot.iter().collect();
+        links.sort_unstable();
+        assert_eq!(links, [0, 1, 3, 99]);
+        let mut gone = 0;
+        for _ in 0..=COLD_AFTER * HOT as u32 {
+            gone += (0..hot.count()).rev().filter(|place| hot.cool(*place).is_some()).count();
+        }
+        assert_eq!((gone, hot.count()), (HOT - 1, 1));
+    }
+}

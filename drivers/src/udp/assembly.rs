@@ -1,0 +1,242 @@
+//! Packets and chunks of which parts have come.
+//!
+//! A train loses some of its datagrams and is then sent again as a whole, with the same number. What came the
+//! first time counts, so the second time only what was missing has to arrive. Parts of a chunk go into its
+//! landing at once. The first part says what it is all about: without it the others have no place and are
+//! left.
+
+use super::datagram::Datagram;
+use super::strays::Stray;
+use super::{CHUNK, PACKET};
+use crate::landings::Landings;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::Event;
+use nmad_wire::{ChunkHeader, Header, Kind};
+
+/// Orders in parts at once; the engine has no more in flight on a lossy link.
+const SLOTS: usize = 64;
+/// Parts of one order, in words of 64.
+const WORDS: usize = 4;
+
+/// The orders of one link that are not complete.
+#[derive(Debug)]
+pub struct Assemblies {
+    /// By number.
+    slots: Vec<Option<Assembly>>,
+    buffers: Vec<Vec<u8>>,
+    /// Slots in use.
+    expecting: usize,
+}
+
+#[derive(Debug)]
+struct Assembly {
+    number: u32,
+    total: usize,
+    /// A bit for each part.
+    have: [u64; WORDS],
+    missing: usize,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Packet(Vec<u8>),
+    Chunk(ChunkHeader),
+}
+
+/// Where parts belong, for as long as one read lasts.
+pub struct Place<'a> {
+    /// Who sent them.
+    pub peer: PeerId,
+    /// The rail's landings.
+    pub landings: &'a Landings,
+    /// Bytes that a datagram carries, unless it is the last.
+    pub part: usize,
+    /// Memory of the chunk that came last, by its number.
+    pub last: Option<(u32, Option<Segments>)>,
+}
+
+impl Place<'_> {
+    /// The memory of a chunk; none: its landing is not open.
+    fn memory(&mut self, chunk: &ChunkHeader) -> Result<Option<&Segments>, Stray> {
+        if self.last.as_ref().is_none_or(|(number, _)| *number != chunk.number) {
+            let (landing, key) = (LandingId(chunk.landing), Key(chunk.key));
+            let found = self.landings.find(self.peer, landing, key, chunk.offset, u64::from(chunk.len));
+            self.last = Some((chunk.number, found.map_err(|_| Stray::Malformed)?));
+        }
+        Ok(self.last.as_ref().and_then(|(_, memory)| memory.as_ref()))
+    }
+}
+
+impl Default for Assemblies {
+    fn default() -> Self {
+        Assemblies { slots: (0..SLOTS).map(|_| None).collect(), buffers: Vec::new(), expecting: 0 }
+    }
+}
+
+impl Assemblies {
+    /// Takes part `datagram.index` of an order, and reports the order if that completes it.
+    ///
+    /// # Errors
+    /// The part is of nothing that this rail could be sent.
+    #[inline]
+    pub fn take(
+        &mut self,
+        datagram: &Datagram,
+        data: &[u8],
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Stray> {
+        if datagram.index == 0 {
+            let header = Header::decode(data).map_err(|_| Stray::Malformed)?;
+            if header.number != datagram.number {
+                return Err(Stray::Malformed);
+            }
+            if header.len as usize == data.len() {
+                return self.whole(header, data, place, report);
+            }
+            self.begin(header, data, place.part)?;
+        }
+        let Some(assembly) = self.slots[datagram.number as usize % SLOTS].as_mut() else { return Ok(()) };
+        if assembly.number != datagram.number {
+            return Ok(());
+        }
+        assembly.fill(usize::from(datagram.index), data, place)?;
+        if assembly.missing == 0 {
+            self.finish(datagram.number, place, report)?;
+        }
+        Ok(())
+    }
+
+    /// Whether more of something has to come.
+    #[inline]
+    pub fn is_expecting(&self) -> bool {
+        self.expecting > 0
+    }
+
+    /// An order in one datagram.
+    #[inline]
+    fn whole(
+        &mut self,
+        header: Header,
+        data: &[u8],
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Stray> {
+        match header.kind {
+            Kind::Packet | Kind::Notice => report(Event::Arrived { from: place.peer, packet: data }),
+            Kind::Chunk => {
+                let chunk = ChunkHeader::decode(header, data).map_err(|_| Stray::Malformed)?;
+                // One that is sent again without its data is whole too.
+                self.forget(chunk.number);
+                place.last = None;
+                let memory = place.memory(&chunk)?;
+                let kept = memory.map(|memory| memory.write(0, &data[ChunkHeader::LEN..])).is_some();
+                report(landed(place.peer, &chunk, kept));
+            }
+            Kind::Control => return Err(Stray::Malformed),
+        }
+        Ok(())
+    }
+
+    /// The first part of an order has come, perhaps again.
+    fn begin(&mut self, header: Header, data: &[u8], part: usize) -> Result<(), Stray> {
+        let (number, total) = (header.number, header.len as usize);
+        let slot = &self.slots[number as usize % SLOTS];
+        if slot.as_ref().is_some_and(|old| old.number == number && old.total == total) {
+            return Ok(());
+        }
+        let count = total.div_ceil(part);
+        if count > WORDS * 64 || total <= data.len() {
+            return Err(Stray::Malformed);
+        }
+        let what = match header.kind {
+            Kind::Packet if total <= PACKET => {
+                let mut buffer = self.buffers.pop().unwrap_or_default();
+                buffer.resize(total, 0);
+                What::Packet(buffer)
+            }
+            Kind::Chunk if total <= ChunkHeader::LEN + CHUNK => {
+                What::Chunk(ChunkHeader::decode(header, data).map_err(|_| Stray::Malformed)?)
+            }
+            _ => return Err(Stray::Malformed),
+        };
+        self.forget_slot(number);
+        let assembly = Assembly { number, total, have: [0; WORDS], missing: count, what };
+        self.slots[number as usize % SLOTS] = Some(assembly);
+        self.expecting += 1;
+        Ok(())
+    }
+
+    fn finish(
+        &mut self,
+        number: u32,
+        place: &mut Place<'_>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), Stray> {
+        let Some(assembly) = self.slots[number as usize % SLOTS].take() else { return Ok(()) };
+        self.expecting -= 1;
+        match assembly.what {
+            What::Packet(buffer) => {
+                report(Event::Arrived { from: place.peer, packet: &buffer });
+                self.buffers.push(buffer);
+            }
+            What::Chunk(chunk) => {
+                // A key is given out once: what it opens now it has opened for all parts.
+                let kept = place.memory(&chunk)?.is_some();
+                report(landed(place.peer, &chunk, kept));
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, number: u32) {
+        let slot = &self.slots[number as usize % SLOTS];
+        if slot.as_ref().is_some_and(|old| old.number == number) {
+            self.forget_slot(number);
+        }
+    }
+
+    fn forget_slot(&mut self, number: u32) {
+        let Some(old) = self.slots[number as usize % SLOTS].take() else { return };
+        self.expecting -= 1;
+        if let What::Packet(buffer) = old.what {
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+impl Assembly {
+    /// Puts a part where it belongs, unless it is there.
+    fn fill(&mut self, index: usize, data: &[u8], place: &mut Place<'_>) -> Result<(), Stray> {
+        let at = index * place.part;
+        if at >= self.total || data.len() != place.part.min(self.total - at) {
+            return Err(Stray::Malformed);
+        }
+        let (word, bit) = (&mut self.have[index / 64], 1u64 << (index % 64));
+        if *word & bit != 0 {
+            return Ok(());
+        }
+        match &mut self.what {
+            What::Packet(buffer) => buffer[at..at + data.len()].copy_from_slice(data),
+            What::Chunk(chunk) => {
+                let (at, data) = match at.checked_sub(ChunkHeader::LEN) {
+                    Some(at) => (at, data),
+                    None => (0, &data[ChunkHeader::LEN..]),
+                };
+                if let Some(memory) = place.memory(chunk)? {
+                    memory.write(at as u64, data);
+                }
+            }
+        }
+        *word |= bit;
+        self.missing -= 1;
+        Ok(())
+    }
+}
+
+fn landed(from: PeerId, chunk: &ChunkHeader, kept: bool) -> Event<'static> {
+    let &ChunkHeader { number, ack, landing, offset, len, .. } = chunk;
+    Event::Landed { from, number, ack, landing: LandingId(landing), offset, len: u64::from(len), kept }
+}

@@ -1,0 +1,126 @@
+//! The twenty bytes that begin each datagram of an open link.
+//!
+//! | at | bytes | field |
+//! |---|---|---|
+//! | 0 | 8 | tag, see [`super::seal`] |
+//! | 8 | 4 | sequence: lower half of the number of datagrams that the link has sent |
+//! | 12 | 4 | number of the packet or chunk on the link; of a signal: which |
+//! | 16 | 2 | length of the datagram, these bytes included |
+//! | 18 | 2 | index in the train; 65535: a signal |
+//!
+//! A packet or chunk, header first, is cut into parts of one length, of which the last may be shorter.
+//! Lengths are in each datagram since the kernel may join several on their way to the reader.
+
+/// Encoded length in bytes.
+pub const LEN: usize = 20;
+/// The index of datagrams that carry no part of anything.
+const SIGNAL: u16 = u16::MAX;
+
+/// What a datagram says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// Lower half of its number among all that the link has sent.
+    pub sequence: u32,
+    /// Number of the packet or chunk.
+    pub number: u32,
+    /// Bytes, this header included.
+    pub len: u16,
+    /// Which part.
+    pub index: u16,
+}
+
+/// What a datagram says that carries nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Signal {
+    /// Is anybody there? Answered by [`Signal::Alive`].
+    Probe = 1,
+    /// The link is open here.
+    Alive = 2,
+    /// The link ends.
+    Close = 3,
+}
+
+impl Datagram {
+    /// One that carries part `index` of a packet or chunk, `len` bytes long.
+    pub const fn part(sequence: u32, number: u32, index: u16, len: usize) -> Self {
+        Datagram { sequence, number, len: (LEN + len) as u16, index }
+    }
+
+    /// One that carries nothing.
+    pub const fn signal(sequence: u32, signal: Signal) -> Self {
+        Datagram { sequence, number: signal as u32, len: LEN as u16, index: SIGNAL }
+    }
+
+    /// What a signal says; none: it is a part of something. Unknown signals say nothing.
+    pub const fn as_signal(&self) -> Option<Option<Signal>> {
+        match (self.index, self.number) {
+            (SIGNAL, 1) => Some(Some(Signal::Probe)),
+            (SIGNAL, 2) => Some(Some(Signal::Alive)),
+            (SIGNAL, 3) => Some(Some(Signal::Close)),
+            (SIGNAL, _) => Some(None),
+            _ => None,
+        }
+    }
+
+    /// What the tag is made of; `sequence` is the whole of it.
+    #[inline]
+    pub fn block(&self, sequence: u64) -> [u8; 16] {
+        let mut out = [0; 16];
+        out[..8].copy_from_slice(&sequence.to_le_bytes());
+        out[8..12].copy_from_slice(&self.number.to_le_bytes());
+        out[12..14].copy_from_slice(&self.len.to_le_bytes());
+        out[14..].copy_from_slice(&self.index.to_le_bytes());
+        out
+    }
+
+    /// The header as bytes.
+    #[inline]
+    pub fn encode(&self, tag: u64) -> [u8; LEN] {
+        let mut out = [0; LEN];
+        out[..8].copy_from_slice(&tag.to_le_bytes());
+        out[8..12].copy_from_slice(&self.sequence.to_le_bytes());
+        out[12..16].copy_from_slice(&self.number.to_le_bytes());
+        out[16..18].copy_from_slice(&self.len.to_le_bytes());
+        out[18..].copy_from_slice(&self.index.to_le_bytes());
+        out
+    }
+
+    /// Reads tag and header from the beginning of `bytes`; none if there are too few, or fewer than it says.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Option<(u64, Datagram)> {
+        let head = bytes.first_chunk::<LEN>()?;
+        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let half = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+        let tag = u64::from(word(0)) | u64::from(word(4)) << 32;
+        let datagram = Datagram { sequence: word(8), number: word(12), len: half(16), index: half(18) };
+        let len = usize::from(datagram.len);
+        (LEN..=bytes.len()).contains(&len).then_some((tag, datagram))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_survives_the_wire_and_short_ones_are_refused() {
+        let datagram = Datagram::part(7, 0x0102_0304, 44, 1000);
+        let mut bytes = datagram.encode(0x1122_3344_5566_7788).to_vec();
+        assert_eq!(Datagram::decode(&bytes), None, "its data is missing");
+        bytes.resize(LEN + 1000, 0);
+        assert_eq!(Datagram::decode(&bytes), Some((0x1122_3344_5566_7788, datagram)));
+        assert_eq!(Datagram::decode(&bytes[..LEN - 1]), None);
+        bytes[16..18].copy_from_slice(&19u16.to_le_bytes());
+        assert_eq!(Datagram::decode(&bytes), None, "shorter than its header");
+    }
+
+    #[test]
+    fn signals_are_no_parts() {
+        for signal in [Signal::Probe, Signal::Alive, Signal::Close] {
+            assert_eq!(Datagram::signal(1, signal).as_signal(), Some(Some(signal)));
+        }
+        assert_eq!(Datagram { number: 9, ..Datagram::signal(1, Signal::Probe) }.as_signal(), Some(None));
+        assert_eq!(Datagram::part(0, 1, 0, 0).as_signal(), None);
+    }
+}

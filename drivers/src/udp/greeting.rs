@@ -1,0 +1,130 @@
+//! The datagrams that open a link: control messages as every driver's, with what datagrams need besides.
+//!
+//! Behind the message follow the longest datagram that its sender takes for passable (4 B), how much the
+//! sender buffers (4 B), a MAC over all of it with the secret of the job (16 B), and, behind hello and
+//! welcome, zeroes up to that length: a hello that is answered by a welcome has proved the length in both
+//! directions. Whoever does not know the secret gets no answer and leaves no state.
+
+use nmad_wire::{Control, Header, Kind};
+
+const EXTRA: usize = 8;
+const MAC: usize = 16;
+/// Longer messages are refusals, which fit too, or nonsense.
+const LONGEST: usize = 544;
+
+/// What follows a control message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Longest datagram that passes, in bytes of UDP data.
+    pub datagram: u32,
+    /// Bytes that the sender of this buffers for the link.
+    pub buffer: u32,
+}
+
+/// What a greeting turns out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// A message of somebody who knows the secret.
+    Message(Control<'a>, Terms),
+    /// Of somebody who knows the secret, in this other version of the format.
+    OtherVersion(u8),
+    /// Of somebody who does not.
+    Stranger,
+}
+
+/// A message with its terms, as long as they say.
+pub fn padded(message: &Control<'_>, terms: Terms, secret: &[u8; 32]) -> Vec<u8> {
+    let mut out = encode(message, terms, secret);
+    let len = out.len().max(terms.datagram as usize);
+    out.resize(len, 0);
+    out
+}
+
+/// A message with its terms.
+pub fn encode(message: &Control<'_>, terms: Terms, secret: &[u8; 32]) -> Vec<u8> {
+    let mut out = message.encode();
+    out.extend_from_slice(&terms.datagram.to_le_bytes());
+    out.extend_from_slice(&terms.buffer.to_le_bytes());
+    let mac = mac(&out, secret);
+    out.extend_from_slice(&mac.as_bytes()[..MAC]);
+    out
+}
+
+/// Whether a datagram looks like a greeting; those of open links begin with a tag instead.
+pub fn is_one(bytes: &[u8]) -> bool {
+    bytes.get(4) == Some(&(Kind::Control as u8)) && bytes.get(Header::LEN..Header::LEN + 4) == Some(b"NMAD")
+}
+
+/// Reads a greeting.
+pub fn decode<'a>(bytes: &'a [u8], secret: &[u8; 32]) -> Heard<'a> {
+    let Some(len) = bytes.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else {
+        return Heard::Stranger;
+    };
+    let Some(whole) = bytes.get(..len.saturating_add(EXTRA + MAC)).filter(|_| len <= LONGEST) else {
+        return Heard::Stranger;
+    };
+    let (said, told) = whole.split_at(len + EXTRA);
+    if !is_one(bytes) || !same(&mac(said, secret), told) {
+        return Heard::Stranger;
+    }
+    if bytes[5] != nmad_wire::VERSION {
+        return Heard::OtherVersion(bytes[5]);
+    }
+    let word = |at: usize| said[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+    let terms = Terms { datagram: word(len), buffer: word(len + 4) };
+    match Control::decode(&said[..len]) {
+        Ok(message) => Heard::Message(message, terms),
+        Err(_) => Heard::Stranger,
+    }
+}
+
+fn mac(bytes: &[u8], secret: &[u8; 32]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new_keyed(secret);
+    hasher.update(b"NewMadeleine greeting");
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// Takes the same time wherever the difference is.
+fn same(mac: &blake3::Hash, told: &[u8]) -> bool {
+    mac.as_bytes().iter().zip(told).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nmad_wire::Hello;
+
+    const TERMS: Terms = Terms { datagram: 1472, buffer: 200_000 };
+
+    fn hello() -> Control<'static> {
+        Control::Hello(Hello { from: 1, to: 0, rail: 2, nonce: [4; 32] })
+    }
+
+    #[test]
+    fn a_greeting_is_as_long_as_its_terms_say_and_is_understood() {
+        let bytes = padded(&hello(), TERMS, &[1; 32]);
+        assert_eq!(bytes.len(), 1472);
+        assert_eq!(decode(&bytes, &[1; 32]), Heard::Message(hello(), TERMS));
+        assert!(is_one(&bytes) && !is_one(&[7; 100]) && !is_one(&[]));
+    }
+
+    #[test]
+    fn strangers_are_strangers_whatever_they_say() {
+        let bytes = padded(&hello(), TERMS, &[1; 32]);
+        assert_eq!(decode(&bytes, &[2; 32]), Heard::Stranger, "another secret");
+        let message = hello().encode().len() + EXTRA + MAC;
+        for at in 0..message {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x10;
+            assert_eq!(decode(&changed, &[1; 32]), Heard::Stranger, "byte {at} changed");
+            assert_eq!(decode(&bytes[..at], &[1; 32]), Heard::Stranger, "cut at {at}");
+        }
+        let mut other = hello().encode();
+        other[5] = 9;
+        other.extend_from_slice(&[0; EXTRA]);
+        let mac = mac(&other, &[1; 32]);
+        other.extend_from_slice(&mac.as_bytes()[..MAC]);
+        assert_eq!(decode(&other, &[1; 32]), Heard::OtherVersion(9));
+    }
+}

@@ -1,0 +1,33 @@
+//! UDP over one interface: a driver of the room below the engine, on a network that loses packets.
+//!
+//! Each packet and chunk leaves as a train of datagrams that the kernel cuts (UDP_SEGMENT) and, at the other
+//! side, joins again (UDP_GRO). What is lost is the engine's business: it sends the whole order again, and
+//! the receiver fills in what it lacks ([`assembly`]). A socket for each peer, opened by a handshake that
+//! proves the secret of the job and probes which length passes ([`greeting`], [`connect`]); from then on each
+//! datagram bears a tag that nobody off the path can guess ([`seal`]). It knows headers, never frames.
+
+mod assembly;
+mod config;
+mod connect;
+mod datagram;
+mod greeting;
+mod link;
+mod opening;
+mod peers;
+mod rail;
+mod read;
+mod seal;
+mod socket;
+mod strangers;
+mod strays;
+mod window;
+mod write;
+
+pub use config::UdpConfig;
+pub use rail::UdpRail;
+pub use strays::Stray;
+
+/// Longest packet in bytes: 64 KiB of data and its headers.
+const PACKET: usize = 72 << 10;
+/// Longest chunk in bytes of data: with its header it leaves as one train at the usual path MTU.
+const CHUNK: usize = 60 << 10;

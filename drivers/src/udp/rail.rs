@@ -1,0 +1,465 @@
+//! The driver itself: links that open and close, and the traffic on those that are open.
+
+use super::assembly::Place;
+use super::config::UdpConfig;
+use super::connect::RETRY_MS;
+use super::datagram::Signal;
+use super::link::Link;
+use super::opening::{self, Opening, Outcome};
+use super::peers::Peers;
+use super::read::{Ended, read};
+use super::strays::{Stray, Strays};
+use super::{CHUNK, PACKET, socket};
+use crate::error::DriverError;
+use crate::hot::Hot;
+use crate::landings::Landings;
+use crate::tcp::address::Address;
+use crate::timer::Timer;
+use crate::watch::{Token, Watch};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use rustix::io::Errno;
+use std::net::SocketAddr;
+
+/// Orders taken at once; each link has its own, smaller depth.
+const ROOM: usize = 1024;
+/// Orders to one peer that are taken before the first is reported as sent.
+const DEPTH: usize = 4;
+/// Pieces that a packet may leave in place.
+const GATHER: usize = 16;
+/// Bytes read at once: more than any datagram, also of several that the kernel has joined.
+const SCRATCH: usize = 128 << 10;
+/// Reads per link and poll, so that one busy link does not starve the others.
+const READS: usize = 8;
+/// While some link is hot, the others are looked at once in so many polls.
+const LOOK_EVERY: u32 = 32;
+/// Reads with success after which a hot link is not watched any more.
+const TRUSTED_AFTER: u32 = 16;
+/// Time between two looks after open links, in milliseconds.
+const UPKEEP_MS: u64 = 250;
+/// What the address of a UDP rail begins with, so that it is not taken for that of a TCP rail.
+const SCHEME: &str = "udp:";
+
+/// A rail over UDP on one interface.
+#[derive(Debug)]
+pub struct UdpRail {
+    name: String,
+    config: UdpConfig,
+    address: Address,
+    watch: Watch,
+    timer: Timer,
+    opening: Opening,
+    outcome: Vec<Outcome>,
+    peers: Peers,
+    landings: Landings,
+    strays: Strays,
+    scratch: Box<[u8]>,
+    hot: Hot,
+    touched: Vec<usize>,
+    blocked: Vec<usize>,
+    /// Taken by the kernel, not yet reported.
+    sent: Vec<Order>,
+    /// To be reported at the next poll.
+    news: Vec<Event<'static>>,
+    looked: Vec<Token>,
+    polls: u32,
+}
+
+impl UdpRail {
+    /// Listens on the address of the interface.
+    ///
+    /// # Errors
+    /// The address is not one of this machine.
+    pub fn open(config: UdpConfig) -> Result<UdpRail, DriverError> {
+        let name = config.name();
+        let fail = |what: &'static str| {
+            let name = name.clone();
+            move |e: Errno| DriverError::new(&name, what, e)
+        };
+        let watch = Watch::new().map_err(fail("cannot make an epoll"))?;
+        let timer = Timer::new().map_err(fail("cannot make a timer"))?;
+        let (listener, port) = socket::listen(&name, &config)?;
+        let address =
+            Address { socket: SocketAddr::new(config.address(), port), prefix: config.interface.prefix };
+        watch.add(&listener, Token::Opening, false).map_err(fail("cannot watch a socket"))?;
+        watch.add(timer.descriptor(), Token::Bell, false).map_err(fail("cannot watch a timer"))?;
+        let opening = Opening::new(listener, port);
+        Ok(UdpRail {
+            name: name.clone(),
+            config,
+            address,
+            watch,
+            timer,
+            opening,
+            outcome: Vec::new(),
+            peers: Peers::default(),
+            landings: Landings::default(),
+            strays: Strays::default(),
+            scratch: vec![0; SCRATCH].into(),
+            hot: Hot::default(),
+            touched: Vec::new(),
+            blocked: Vec::new(),
+            sent: Vec::new(),
+            news: Vec::new(),
+            looked: Vec::new(),
+            polls: 0,
+        })
+    }
+
+    /// Datagrams that were dropped so far, for this reason.
+    pub fn dropped(&self, stray: Stray) -> u64 {
+        self.strays.counted(stray)
+    }
+
+    fn connect(&mut self, to: PeerId) {
+        match self.peers.link(to).map(|link| link.remote) {
+            Some(remote) => self.news.push(Event::Up { peer: to, remote }),
+            None if to == self.config.rank => {
+                self.lost(to, "is this process itself, which needs no network", Vec::new());
+            }
+            None => {
+                self.opening.connect(to, &self.config, now_ms());
+                self.wind();
+            }
+        }
+    }
+
+    /// Ends a link that the engine gave up.
+    fn leave(&mut self, to: PeerId) {
+        self.opening.forget(to);
+        let mut link = self.remove(to);
+        let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
+        if let Some(mut link) = link {
+            link.signal(Signal::Close);
+        }
+        self.lost(to, "was given up", unsent);
+    }
+
+    /// Reports the end of a link or of the attempt to open one.
+    #[cold]
+    fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
+        let why = format!("rail {}: peer {} {why}", self.name, peer.0);
+        log::info!("{why}");
+        self.news.push(Event::Lost { peer, why, unsent });
+    }
+
+    #[cold]
+    fn lose(&mut self, peer: PeerId, why: &str) {
+        if let Some(mut link) = self.remove(peer) {
+            self.lost(peer, why, link.out.take_unsent());
+        }
+    }
+
+    fn remove(&mut self, peer: PeerId) -> Option<Box<Link>> {
+        let gone = self.peers.find(peer)?;
+        let link = self.peers[gone].link.take()?;
+        self.hot.forget(gone);
+        self.touched.retain(|index| *index != gone);
+        self.blocked.retain(|index| *index != gone);
+        Some(link)
+    }
+
+    fn write(&mut self, index: usize) {
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return };
+        let Link { out, socket, seal, cut, .. } = link;
+        if let Err(e) = out.write(socket, seal, *cut, &mut self.sent) {
+            let peer = self.peers[index].id;
+            return self.lose(peer, &failed(e));
+        }
+        let blocked = !link.out.is_empty();
+        if blocked && !link.blocked {
+            self.blocked.push(index);
+        }
+        link.blocked = blocked;
+    }
+
+    #[cold]
+    fn write_blocked(&mut self) {
+        for index in self.blocked.clone() {
+            self.write(index);
+        }
+        let peers = &self.peers;
+        self.blocked.retain(|index| peers[*index].link.as_ref().is_some_and(|link| link.blocked));
+    }
+
+    /// Reads what has come from a peer; whether anything has.
+    #[inline]
+    fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let peer = &mut self.peers[index];
+        let Some(link) = peer.link.as_deref_mut() else { return false };
+        let (id, landings) = (peer.id, &self.landings);
+        let mut place = Place { peer: id, landings, part: link.cut.part, last: None };
+        for round in 0..READS {
+            match read(link, &mut self.scratch, &mut place, &mut self.strays, report) {
+                Ok(true) => {}
+                Ok(false) if round == 0 => return false,
+                Ok(false) => break,
+                Err(ended) => {
+                    self.lose(id, &describe(ended));
+                    return true;
+                }
+            }
+            if !link.assemblies.is_expecting() {
+                break;
+            }
+        }
+        link.reads += 1;
+        if link.reads == TRUSTED_AFTER && self.watch.remove(&link.socket).is_ok() {
+            link.watched.set(false);
+        }
+        true
+    }
+
+    /// Watches a link again.
+    fn attend(&self, index: usize) {
+        if let Some(link) = self.peers[index].link.as_deref()
+            && !link.watched.get()
+            && self.watch.add(&link.socket, Token::Link(index), false).is_ok()
+        {
+            link.watched.set(true);
+        }
+    }
+
+    /// A link that is not hot any more has to be watched again.
+    #[inline]
+    fn cooled(&mut self, cold: Option<usize>) {
+        let Some(index) = cold else { return };
+        self.attend(index);
+        if let Some(link) = self.peers[index].link.as_deref_mut() {
+            link.reads = 0;
+        }
+    }
+
+    /// Looks at the links that are not hot, and at the clock.
+    #[cold]
+    fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        self.polls = 0;
+        let (mut knock, mut rings) = (false, false);
+        let mut looked = std::mem::take(&mut self.looked);
+        self.watch.look(|token, _| looked.push(token));
+        for token in looked.drain(..) {
+            match token {
+                Token::Opening => knock = true,
+                Token::Bell => rings = true,
+                Token::Link(index) => {
+                    if self.read(index, report) {
+                        let cold = self.hot.heat(index);
+                        self.cooled(cold);
+                    }
+                }
+            }
+        }
+        self.looked = looked;
+        if knock || rings || !self.opening.is_idle() {
+            self.open_links(report);
+        }
+        if rings {
+            self.timer.silence();
+            self.keep_up();
+            self.wind();
+        }
+    }
+
+    #[cold]
+    fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let UdpRail { config, watch, peers, strays, opening, scratch, outcome, .. } = self;
+        let mut rail = opening::Rail { config, watch, peers, strays, now_ms: now_ms() };
+        opening.step(&mut rail, scratch, outcome);
+        for outcome in std::mem::take(&mut self.outcome) {
+            match outcome {
+                Outcome::Open(opened) => self.opened(opened, report),
+                Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
+            }
+        }
+        self.wind();
+    }
+
+    fn opened(&mut self, opened: opening::Opened, report: &mut dyn FnMut(Event<'_>)) {
+        let (peer, remote, buffer) = (opened.peer, opened.remote, opened.buffer);
+        self.lose(peer, "opened another link in its place");
+        self.report(report);
+        let index = self.peers.find_or_add(peer);
+        if let Err(e) = self.watch.change(&opened.fd, Token::Link(index), false) {
+            return self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
+        }
+        log::debug!("rail {}: link to peer {}, {} B a datagram", self.name, peer.0, opened.datagram);
+        self.peers[index].link = Some(Box::new(Link::new(opened, &self.config.secret, now_ms())));
+        report(Event::Up { peer, remote });
+        report(Event::Buffers { peer, len: u64::from(buffer) });
+    }
+
+    /// Looks after links on which nothing happens, and says what was dropped.
+    fn keep_up(&mut self) {
+        let now_ms = now_ms();
+        let linked: Vec<usize> = self.peers.linked().collect();
+        for index in linked {
+            let peer = self.peers[index].id;
+            let kept = self.peers[index].link.as_deref_mut().map_or(Ok(()), |link| link.keep_up(now_ms));
+            if let Err(e) = kept {
+                self.lose(peer, &failed(e));
+            }
+        }
+        if let Some(text) = self.strays.news(now_ms) {
+            log::warn!("rail {}: {text}", self.name);
+        }
+    }
+
+    /// Sets the timer for what there is to look after.
+    fn wind(&mut self) {
+        let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
+        let hurry = !self.opening.is_idle() || self.peers.linked().any(unproved);
+        self.timer.wind(if hurry { RETRY_MS } else { UPKEEP_MS });
+    }
+
+    /// Reports what was found out of turn, after what was sent before.
+    #[inline]
+    fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for order in self.sent.drain(..) {
+            match order {
+                Order::Packet { to, number, packet } => {
+                    report(Event::Sent { to, number, packet: Some(packet) });
+                }
+                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
+                Order::Connect { .. } | Order::Close { .. } => {}
+            }
+        }
+        if !self.news.is_empty() {
+            self.news.drain(..).for_each(report);
+        }
+    }
+}
+
+impl Driver for UdpRail {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: PACKET,
+            chunk: CHUNK as u64,
+            gather: GATHER,
+            depth: DEPTH,
+            lossy: true,
+            pushes: false,
+            bandwidth: self.config.interface.bandwidth,
+            latency_ns: 0,
+        }
+    }
+
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        self.landings.open(landing, from, into)
+    }
+
+    fn close(&mut self, landing: LandingId) {
+        self.landings.close(landing);
+    }
+
+    fn room(&self) -> usize {
+        ROOM
+    }
+
+    #[inline]
+    fn post(&mut self, order: Order) {
+        let to = match order {
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => to,
+            Order::Connect { to } => return self.connect(to),
+            Order::Close { to } => return self.leave(to),
+        };
+        let found = self.peers.find(to);
+        let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
+        let Some((index, link)) = link else {
+            return self.lost(to, "has no open link", vec![order]);
+        };
+        link.out.push(order);
+        if !link.touched {
+            link.touched = true;
+            self.touched.push(index);
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        while let Some(index) = self.touched.pop() {
+            if let Some(link) = self.peers[index].link.as_deref_mut() {
+                link.touched = false;
+                self.write(index);
+            }
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !self.sent.is_empty() {
+            self.report(report);
+        }
+        if !self.blocked.is_empty() {
+            self.write_blocked();
+        }
+        for place in (0..self.hot.count()).rev() {
+            let Some(index) = self.hot.at(place) else { continue };
+            let cold = if self.read(index, report) { self.hot.heat(index) } else { self.hot.cool(place) };
+            self.cooled(cold);
+        }
+        self.polls += 1;
+        if self.polls >= LOOK_EVERY || self.hot.count() == 0 || self.opening.is_urgent() {
+            self.look(report);
+        }
+        self.report(report);
+    }
+
+    /// To be asked for before each sleep: asking is what makes it watch the links that are otherwise looked
+    /// at in each poll.
+    fn descriptor(&self) -> Option<i32> {
+        for index in self.hot.iter() {
+            self.attend(index);
+        }
+        Some(self.watch.descriptor())
+    }
+
+    fn address(&self) -> String {
+        format!("{SCHEME}{}", self.address)
+    }
+
+    fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
+        let address = address.strip_prefix(SCHEME).and_then(|rest| rest.parse::<Address>().ok());
+        let Some(address) = address.filter(|address| self.address.same_subnet(address)) else { return false };
+        let index = self.peers.find_or_add(peer);
+        self.peers[index].learn(rail, address, self.config.rail);
+        true
+    }
+}
+
+impl Drop for UdpRail {
+    /// The peers shall not have to find out.
+    fn drop(&mut self) {
+        let linked: Vec<usize> = self.peers.linked().collect();
+        for index in linked {
+            if let Some(link) = self.peers[index].link.as_deref_mut() {
+                link.signal(Signal::Close);
+            }
+        }
+    }
+}
+
+/// Milliseconds of a clock that is cheap to read.
+fn now_ms() -> u64 {
+    crate::tcp::now_ms()
+}
+
+fn describe(ended: Ended) -> String {
+    match ended {
+        Ended::Closed => "closed the link (has it ended?)".into(),
+        Ended::Failed(e) => failed(e),
+    }
+}
+
+fn failed(e: Errno) -> String {
+    match e {
+        Errno::CONNREFUSED => "is gone: nobody listens there any more (has it died?)".into(),
+        Errno::MSGSIZE => "is behind a path that has become narrower (has a route changed?)".into(),
+        Errno::PERM => "cannot be sent to: the system forbids it (does a firewall?)".into(),
+        e => format!("cannot be reached: {e} (is an interface down?)"),
+    }
+}

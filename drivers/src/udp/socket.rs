@@ -1,0 +1,80 @@
+//! Sockets with the options that the driver rests on, all of them non-blocking.
+
+use super::config::UdpConfig;
+use crate::error::DriverError;
+use nix::sys::socket::{setsockopt, sockopt as nixopt};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use std::net::{IpAddr, SocketAddr};
+
+/// Longest data of a datagram that both IP versions carry.
+const DATA_MAX: usize = 65_507;
+/// Datagrams that the kernel cuts one send into, at most (UDP_MAX_SEGMENTS of older kernels).
+pub const TRAIN_MAX: usize = 64;
+
+/// A socket on a free port of the rail's address, and that port.
+pub fn listen(name: &str, config: &UdpConfig) -> Result<(OwnedFd, u16), DriverError> {
+    let at = config.address();
+    let fail = |what: String| move |e: Errno| DriverError::new(name, what, e);
+    let fd = bound(config, 0)
+        .map_err(fail(format!("cannot use UDP at the address {at} (is it still one of this machine?)")))?;
+    let port = net::getsockname(&fd)
+        .and_then(SocketAddr::try_from)
+        .map_err(fail(format!("cannot tell the port on {at}")))?
+        .port();
+    Ok((fd, port))
+}
+
+/// A socket from this port (zero: a free one) of the rail's address to `to` alone.
+pub fn connect(config: &UdpConfig, port: u16, to: SocketAddr) -> Result<OwnedFd, Errno> {
+    let fd = bound(config, port)?;
+    net::connect(&fd, &to)?;
+    Ok(fd)
+}
+
+fn bound(config: &UdpConfig, port: u16) -> Result<OwnedFd, Errno> {
+    let at = config.address();
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = net::socket_with(family, SocketType::DGRAM, flags, Some(net::ipproto::UDP))?;
+    // The sockets of links that were opened from the other side share the port that peers know, so that
+    // a firewall sees one conversation.
+    sockopt::set_socket_reuseport(&fd, true)?;
+    // Less than was asked for is no failure; how much it is is asked when a link opens.
+    let _ = sockopt::set_socket_recv_buffer_size(&fd, config.buffer);
+    let _ = sockopt::set_socket_send_buffer_size(&fd, config.buffer);
+    // What is too long for the path shall be lost and not be cut: each cut loses all when one part is lost.
+    match at {
+        IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&fd, Ipv4PathMtuDiscovery::DO)?,
+        IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&fd, Ipv6PathMtuDiscovery::DO)?,
+    }
+    net::bind(&fd, &SocketAddr::new(at, port))?;
+    Ok(fd)
+}
+
+/// Longest data of a datagram that the kernel takes for passable on a connected socket.
+pub fn longest(fd: &OwnedFd, to: IpAddr) -> usize {
+    let (mtu, headers) = match to {
+        IpAddr::V4(_) => (sockopt::ip_mtu(fd), 28),
+        IpAddr::V6(_) => (sockopt::ipv6_mtu(fd), 48),
+    };
+    (mtu.unwrap_or(1500) as usize).saturating_sub(headers).min(DATA_MAX)
+}
+
+/// Bytes of data that surely fit into the socket's receive buffer. Half of it: the kernel counts what it
+/// spends on its own structures, which is up to as much again for datagrams of the usual length.
+pub fn buffer(fd: &OwnedFd) -> u32 {
+    sockopt::socket_recv_buffer_size(fd).map_or(0, |len| (len / 2) as u32)
+}
+
+/// Has the kernel cut what is sent into datagrams of `len` bytes. False: it cannot.
+pub fn cut(fd: &OwnedFd, len: usize) -> bool {
+    setsockopt(fd, nixopt::UdpGsoSegment, &(len as i32)).is_ok()
+}
+
+/// Has the kernel join datagrams that follow each other. It works without, slower.
+pub fn join(fd: &OwnedFd) {
+    let _ = setsockopt(fd, nixopt::UdpGroSegment, &true);
+}

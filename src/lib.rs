@@ -42,7 +42,7 @@ pub use info::{Message, RailInfo};
 pub use nmad_drivers::shm::Segment as SharedMemory;
 pub use nmad_engine as engine;
 pub use nmad_progress as progress;
-pub use options::{Explain, Options, RailChoice, parse_rate};
+pub use options::{Explain, Network, Options, RailChoice, parse_rate};
 pub use scope::{Piece, Request, Scope};
 pub use session::Session;
 

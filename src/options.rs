@@ -4,7 +4,8 @@
 //! | key of the file | environment | meaning |
 //! |---|---|---|
 //! | `strategy` | `NMAD_STRATEGY` | what decides which rail carries what |
-//! | `rails` | `NMAD_RAILS` | interfaces to use, with a bandwidth if wanted: `eth0,eth1=2.8gbit`, `shm` |
+//! | `rails` | `NMAD_RAILS` | interfaces to use: `eth0,eth1=2.8gbit` (bandwidth), `udp/eth0`, `shm` |
+//! | `driver` | `NMAD_DRIVER` | drivers of interfaces: `tcp` (the default), `udp`, or both: `tcp,udp` |
 //! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
 //! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
 //! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
@@ -29,8 +30,41 @@ use std::path::{Path, PathBuf};
 pub struct RailChoice {
     /// Name of the interface.
     pub interface: String,
+    /// The driver that the user wants for it; none: those of [`Options::drivers`].
+    pub driver: Option<Network>,
     /// Bandwidth in bytes per second that the user knows it has; zero: its nominal one.
     pub bandwidth: u64,
+}
+
+/// A driver for interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// Streams.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+impl Network {
+    /// All of them.
+    pub const ALL: [Network; 2] = [Network::Tcp, Network::Udp];
+
+    /// Its name, with which names of rails begin.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Network::Tcp => "tcp",
+            Network::Udp => "udp",
+        }
+    }
+
+    /// The driver of this name.
+    ///
+    /// # Errors
+    /// There is none; the text says which there are.
+    pub fn named(name: &str) -> Result<Network, String> {
+        let found = Network::ALL.into_iter().find(|network| network.name() == name);
+        found.ok_or_else(|| format!("'{name}' is no driver for interfaces (there are: tcp, udp)"))
+    }
 }
 
 /// Settings of a session. Everything unset has a default that needs no tuning.
@@ -40,6 +74,8 @@ pub struct Options {
     pub strategy: Option<String>,
     /// Interfaces to use; none: all that lead to a peer.
     pub rails: Option<Vec<RailChoice>>,
+    /// Drivers by which each interface is used; empty: TCP.
+    pub drivers: Vec<Network>,
     /// Rates in bytes per second to which the rails are slowed down in software, in their order.
     pub throttle: Vec<u64>,
     /// When rails are fed.
@@ -87,6 +123,7 @@ pub enum Explain {
 struct File {
     strategy: Option<String>,
     rails: Option<String>,
+    driver: Option<String>,
     throttle: Option<String>,
     feed: Option<String>,
     eager_max: Option<u64>,
@@ -105,9 +142,10 @@ impl Options {
     pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 13] = [
+    pub const KEYS: [&str; 14] = [
         "strategy",
         "rails",
+        "driver",
         "throttle",
         "feed",
         "eager_max",
@@ -169,6 +207,7 @@ impl Options {
         let entries = [
             ("strategy", file.strategy),
             ("rails", file.rails),
+            ("driver", file.driver),
             ("throttle", file.throttle),
             ("feed", file.feed),
             ("eager_max", number(file.eager_max)),
@@ -197,6 +236,7 @@ impl Options {
             "throttle" => {
                 self.throttle = value.split(',').map(|r| rate(name, r)).collect::<Result<_, _>>()?
             }
+            "driver" => self.drivers = drivers(name, value)?,
             "feed" => self.feed = Some(feed(name, value)?),
             "eager_max" => self.eager_max = Some(number(name, value)? as usize),
             "in_place_min" => self.in_place_min = Some(number(name, value)? as usize),
@@ -209,6 +249,16 @@ impl Options {
             _ => self.trace = Some(PathBuf::from(value)),
         }
         Ok(())
+    }
+
+    /// How interfaces are used for which nothing else is said.
+    pub fn drivers(&self) -> &[Network] {
+        if self.drivers.is_empty() { &[Network::Tcp] } else { &self.drivers }
+    }
+
+    /// How an interface is used that the user chose.
+    pub fn drivers_of<'a>(&'a self, choice: &'a RailChoice) -> &'a [Network] {
+        choice.driver.as_ref().map_or(self.drivers(), std::slice::from_ref)
     }
 
     /// The engine's configuration with these settings.
@@ -287,9 +337,20 @@ fn rails(name: &str, value: &str) -> Result<Vec<RailChoice>, SessionError> {
                 format!("an interface is missing in '{value}' (for example eth0,eth1=2.8gbit)"),
             ));
         }
-        Ok(RailChoice { interface: interface.into(), bandwidth })
+        let (driver, interface) = match interface.split_once('/') {
+            Some((driver, interface)) => {
+                (Some(Network::named(driver).map_err(|why| setting(name, why))?), interface)
+            }
+            None => (None, interface),
+        };
+        Ok(RailChoice { interface: interface.into(), driver, bandwidth })
     };
     value.split(',').map(choice).collect()
+}
+
+fn drivers(name: &str, value: &str) -> Result<Vec<Network>, SessionError> {
+    let named = |word: &str| Network::named(word.trim()).map_err(|why| setting(name, why));
+    value.split(',').map(named).collect()
 }
 
 fn rate(name: &str, value: &str) -> Result<u64, SessionError> {
@@ -319,12 +380,19 @@ mod tests {
         assert_eq!(options.strategy.as_deref(), Some("fifo"));
         assert_eq!(
             options.rails.as_ref().unwrap()[1],
-            RailChoice { interface: "r1".into(), bandwidth: 350_000_000 }
+            RailChoice { interface: "r1".into(), driver: None, bandwidth: 350_000_000 }
         );
         assert_eq!(options.engine(Vec::new()).chunk, 4096);
-        for (text, word) in
-            [("strategi = 'x'", "strategi"), ("feed = 'x'", "backlog:BYTES"), ("rails = 'a=7'", "2.8gbit")]
-        {
+        options.read_file(Path::new("f"), "rails = 'udp/r0=1gbit'\ndriver = 'tcp,udp'").unwrap();
+        assert_eq!(options.rails.as_ref().unwrap()[0].driver, Some(Network::Udp));
+        assert_eq!(options.drivers, Network::ALL);
+        for (text, word) in [
+            ("strategi = 'x'", "strategi"),
+            ("driver = 'ucp'", "tcp, udp"),
+            ("rails = 'x/r0'", "tcp, udp"),
+            ("feed = 'x'", "backlog:BYTES"),
+            ("rails = 'a=7'", "2.8gbit"),
+        ] {
             let error = options.read_file(Path::new("f"), text).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }

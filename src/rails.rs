@@ -5,7 +5,7 @@
 //! handshake when they first talk, never by names.
 
 use crate::error::SessionError;
-use crate::options::{Options, RailChoice};
+use crate::options::{Network, Options, RailChoice};
 use nmad_drivers::around::Around;
 use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::{Trace, TraceHandle};
@@ -13,6 +13,7 @@ use nmad_drivers::error::DriverError;
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail, interfaces};
+use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::{Driver, PeerId};
 use nmad_launch::Bootstrap;
 use std::time::Duration;
@@ -54,8 +55,8 @@ struct Wanted {
 enum Medium {
     /// Memory that the processes of a node share.
     Memory,
-    /// TCP over an interface.
-    Interface(Interface),
+    /// An interface, by one of its drivers.
+    Interface(Network, Interface),
 }
 
 impl Reach {
@@ -82,12 +83,21 @@ pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRai
                 config.cross_memory = options.cross_memory.unwrap_or(true);
                 around(options, number, ShmRail::open(config).map_err(failed)?)
             }
-            Medium::Interface(interface) => {
-                let mut config = TcpConfig::new(PeerId(job.rank()), number, interface, job.secret());
+            Medium::Interface(network, mut interface) => {
                 if bandwidth > 0 {
-                    config.interface.bandwidth = bandwidth;
+                    interface.bandwidth = bandwidth;
                 }
-                around(options, number, TcpRail::open(config).map_err(failed)?)
+                let (rank, secret) = (PeerId(job.rank()), job.secret());
+                match network {
+                    Network::Tcp => {
+                        let config = TcpConfig::new(rank, number, interface, secret);
+                        around(options, number, TcpRail::open(config).map_err(failed)?)
+                    }
+                    Network::Udp => {
+                        let config = UdpConfig::new(rank, number, interface, secret);
+                        around(options, number, UdpRail::open(config).map_err(failed)?)
+                    }
+                }
             }
         };
         rails.push(OpenRail { driver, bandwidth, reach, trace });
@@ -131,14 +141,20 @@ fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<Wanted>, Session
     let system = |source| SessionError::System { what: "list the network interfaces", source };
     let found = interfaces().map_err(system)?;
     if let Some(choices) = &options.rails {
-        return choices.iter().map(|choice| named(choice, &found)).collect();
+        let named: Result<Vec<_>, _> = choices.iter().map(|choice| named(choice, &found, options)).collect();
+        return Ok(named?.into_iter().flatten().collect());
     }
     let any = |reach: Reach| (0..job.size()).any(|peer| reach.includes(job, peer));
     let mut wanted = Vec::new();
     if any(Reach::Network) {
-        let network =
-            |interface| Wanted { medium: Medium::Interface(interface), bandwidth: 0, reach: Reach::Network };
-        let one_each = one_address_each(&found).into_iter().map(network);
+        let network = |(network, interface)| Wanted {
+            medium: Medium::Interface(network, interface),
+            bandwidth: 0,
+            reach: Reach::Network,
+        };
+        let by_each =
+            |interface: Interface| options.drivers().iter().map(move |&driver| (driver, interface.clone()));
+        let one_each = one_address_each(&found).into_iter().flat_map(by_each).map(network);
         // The rails to the node and to oneself need places too.
         wanted.extend(one_each.take(nmad_engine::MAX_RAILS - 2));
     }
@@ -148,10 +164,11 @@ fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<Wanted>, Session
     Ok(wanted)
 }
 
-fn named(choice: &RailChoice, found: &[Interface]) -> Result<Wanted, SessionError> {
+/// The rails that the user's words for one interface stand for.
+fn named(choice: &RailChoice, found: &[Interface], options: &Options) -> Result<Vec<Wanted>, SessionError> {
     let bandwidth = choice.bandwidth;
     if choice.interface == ShmRail::NAME {
-        return Ok(Wanted { medium: Medium::Memory, bandwidth, reach: Reach::Node });
+        return Ok(vec![Wanted { medium: Medium::Memory, bandwidth, reach: Reach::Node }]);
     }
     let loopback = || (choice.interface == "lo").then(Interface::loopback);
     let mut candidates = found.iter().filter(|i| i.name == choice.interface);
@@ -165,7 +182,11 @@ fn named(choice: &RailChoice, found: &[Interface]) -> Result<Wanted, SessionErro
             names.join(", ")
         ))
     })?;
-    Ok(Wanted { medium: Medium::Interface(interface), bandwidth, reach: Reach::Others })
+    let wanted = |&network: &Network| {
+        let medium = Medium::Interface(network, interface.clone());
+        Wanted { medium, bandwidth, reach: Reach::Others }
+    };
+    Ok(options.drivers_of(choice).iter().map(wanted).collect())
 }
 
 /// An interface is one rail, however many addresses it has; IPv4 is preferred.

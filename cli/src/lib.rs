@@ -10,6 +10,7 @@ mod bench;
 mod command;
 mod compile;
 mod demo;
+mod driver;
 mod explain;
 mod info;
 mod install;

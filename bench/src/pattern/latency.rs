@@ -6,6 +6,8 @@ use super::{BenchError, Contestant, Kind, Pair, Row, Yard, interleave};
 use crate::plain::{Policy, latency as plain};
 
 const TAG: u64 = 1;
+/// Longest message for which a bare datagram stands beside: one is not cut at the usual MTU.
+const DATAGRAM_MAX: usize = 1400;
 
 /// What to measure; both ranks must have the same plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,7 @@ pub fn run(
     let mut memory = yard.map(|yard| yard.memory(pair)).transpose()?.flatten();
     let beside = yard.filter(|_| memory.is_none());
     let mut socket = beside.map(|yard| yard.open_one(pair, 0, &Policy::default())).transpose()?;
+    let mut datagrams = beside.map(|yard| yard.datagrams(pair)).transpose()?.flatten();
     for &len in &plan.lens {
         let turn = |buffer: &mut Vec<u8>| {
             buffer.resize(len, 1);
@@ -58,6 +61,13 @@ pub fn run(
                     true => plain::measure(socket, &batch).map(|samples| samples[0]).map_err(fail),
                     false => plain::answer(socket, &batch).map(|()| 0.0).map_err(fail),
                 }
+            }));
+        }
+        if let Some(socket) = datagrams.as_mut().filter(|_| len <= DATAGRAM_MAX) {
+            all.push(Contestant::new("bare UDP", Kind::Yardstick, move || {
+                let fail = BenchError::socket("ping-pong of datagrams");
+                let (active, limit) = (pair.is_active(), Duration::from_secs(20));
+                half_of(plan.rounds, || socket.ping_pong(active, len, plan.rounds, limit)).map_err(fail)
             }));
         }
         if let Some(memory) = &mut memory {

@@ -3,6 +3,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::{BenchError, Pair};
+use crate::plain::datagram::Datagrams;
 use crate::plain::memory::Memory;
 use crate::plain::{Listener, Policy, Socket};
 
@@ -118,6 +119,31 @@ impl Yard {
         listeners.iter().map(accept).collect()
     }
 
+    /// A UDP socket over the first rail, tied to the other rank's; none if no rail of the session carries
+    /// datagrams.
+    ///
+    /// # Errors
+    /// A socket cannot be opened.
+    pub fn datagrams(&self, pair: Pair<'_>) -> Result<Option<Datagrams>, BenchError> {
+        let is_udp = |rail: &newmadeleine::RailInfo| rail.address.starts_with("udp:") && rail.peers > 0;
+        let lane = self.lanes.first().filter(|_| pair.session.rails().iter().any(is_udp));
+        let Some(Lane { ours, .. }) = lane else { return Ok(None) };
+        let fail = || BenchError::socket(format!("use UDP at {ours}"));
+        let (socket, at) = Datagrams::open(*ours).map_err(fail())?;
+        let at = at.to_string();
+        let there = if pair.is_active() {
+            pair.tell(&at)?;
+            pair.hear()?
+        } else {
+            let there = pair.hear()?;
+            pair.tell(&at)?;
+            there
+        };
+        let wrong = || BenchError::Job(format!("the other rank is at `{there}`, which is no address"));
+        socket.connect(there.parse().map_err(|_| wrong())?).map_err(fail())?;
+        Ok(Some(socket))
+    }
+
     /// [`Yard::open`] for one rail.
     ///
     /// # Errors
@@ -156,7 +182,15 @@ fn lanes(pair: Pair<'_>, throttle: &[u64]) -> Vec<(Place, Lane)> {
         let pace = throttle.get(number).copied();
         Some((place, Lane { name: rail.name, ours: place.ip, pace }))
     };
-    rails.filter_map(lane).collect()
+    let mut found: Vec<(Place, Lane)> = rails.filter_map(lane).collect();
+    // Two drivers of one interface are one rail to plain sockets, unless software slows each of them down.
+    let mut seen = Vec::new();
+    found.retain(|(place, lane)| {
+        let new = lane.pace.is_some() || !seen.contains(&place.ip);
+        seen.push(place.ip);
+        new
+    });
+    found
 }
 
 /// Pairs of rails (ours, theirs) on one subnet; each rail is used once.
@@ -172,6 +206,7 @@ fn matches(ours: &[Place], theirs: &[Place]) -> Vec<(usize, usize)> {
 impl Place {
     /// None if it is no address of an IP rail.
     fn parse(text: &str) -> Option<Place> {
+        let text = text.strip_prefix("udp:").unwrap_or(text);
         let (ip, rest) = text.split_once('/')?;
         let (prefix, _port) = rest.split_once(':')?;
         Some(Place { ip: ip.parse().ok()?, prefix: prefix.parse().ok()? })

@@ -7,6 +7,7 @@
 //! | baseline | active side | passive side |
 //! |---|---|---|
 //! | half round trip of a short message | [`latency::measure`] | [`latency::answer`] |
+//! | half round trip of a short datagram | [`datagram::Datagrams`] | the same |
 //! | bulk, one way or back and forth | [`bandwidth::measure`] | [`bandwidth::answer`] |
 //! | rate of short messages | [`rate::measure`] | [`rate::answer`] |
 //! | bulk over several rails at once | [`rails::measure`] | [`rails::answer`] |
@@ -17,6 +18,7 @@
 //! options that is was measured and is written down at [`Policy`]. Every call ends within the plan's limit,
 //! with `TimedOut` if the other side does not answer. This module knows nothing of NewMadeleine.
 pub mod bandwidth;
+pub mod datagram;
 pub mod latency;
 pub mod memory;
 mod pace;

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use nmad_testbed::Rate;
 
+use crate::driver::DriverArgs;
 use crate::size;
 
 const EXAMPLES: &str = "\
@@ -11,6 +12,7 @@ Examples:
   nmad bench bandwidth --rails 4gbit,2.8gbit --one-way
                                              two unequal rails, data one way
   nmad bench latency --here                  two ranks on this host
+  nmad bench latency --driver udp            datagrams, beside bare TCP and UDP sockets
   nmad bench thresholds                      what thresholds lose against the best method of each size
   nmad bench prediction --rails 4gbit,2.8gbit
                                              how well the times of large messages are predicted
@@ -125,6 +127,8 @@ pub(crate) struct Common {
     /// Both ranks on this host, without a testbed
     #[arg(long)]
     pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) driver: DriverArgs,
 }
 
 impl Common {

@@ -42,7 +42,7 @@ fn stage(common: &Common) -> Stage {
 }
 
 fn measure(pattern: &Pattern) -> Result<(), BenchError> {
-    let options = Options::load()?;
+    let options = pattern.common().driver.of(Options::load()?);
     let session = Session::open_with(&options)?;
     let pair = Pair::of(&session)?;
     let common = pattern.common();

@@ -38,6 +38,8 @@ pub(crate) struct DemoArgs {
     /// Both ranks on this host, over loopback rails slowed down in software
     #[arg(long)]
     pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) driver: crate::driver::DriverArgs,
     /// What the ranks that the demonstration starts are to do
     #[arg(long, hide = true)]
     pub(crate) part: Option<Part>,

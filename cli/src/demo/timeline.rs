@@ -1,6 +1,6 @@
 //! What each rail carried for one message under three strategies: figure 3 of P4, from a trace.
 
-use newmadeleine::Session;
+use newmadeleine::{Options, Session};
 use nmad_bench::pattern::flow::{Flow, sample};
 use nmad_bench::pattern::{BenchError, Pair};
 use nmad_bench::plot::{LaneGroup, timeline_svg};
@@ -19,8 +19,8 @@ const MESSAGES: usize = 3;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The ranks' part: messages under each strategy. The session writes the trace.
-pub(super) fn run(_: &DemoArgs) -> Result<(), BenchError> {
-    let session = Session::open()?;
+pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
+    let session = Session::open_with(&args.driver.of(Options::load()?))?;
     let pair = Pair::of(&session)?;
     let mut memory = Vec::new();
     for strategy in STRATEGIES {

@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::driver::DriverArgs;
 use crate::output::{complain, say, say_json, say_line};
 use crate::profiles;
 use crate::stage::is_in_job;
@@ -38,6 +39,8 @@ pub(crate) struct InfoArgs {
     /// Tell which functions of MPI are supported, and which are not
     #[arg(long)]
     mpi: bool,
+    #[command(flatten)]
+    driver: DriverArgs,
     /// Draw the profiles into this folder: time and bandwidth of each method, thresholds marked
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
@@ -73,7 +76,7 @@ pub(crate) fn main(args: &InfoArgs) -> ExitCode {
         mpi::print(args.json);
         return ExitCode::SUCCESS;
     }
-    let info = match gather() {
+    let info = match gather(args) {
         Ok(Some(info)) => info,
         Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return complain("info", &error, 1),
@@ -100,8 +103,8 @@ fn draw(info: &Info, folder: &Path, is_quiet: bool) -> Result<(), String> {
 }
 
 /// None in ranks of a job that leave the talking to rank 0.
-fn gather() -> Result<Option<Info>, SessionError> {
-    let options = Options::load()?;
+fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
+    let options = args.driver.of(Options::load()?);
     let registry = Registry::default();
     let chosen = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
     let strategy = |name: &str| Strategy { name: name.into(), what: what(name), in_force: name == chosen };
@@ -125,7 +128,7 @@ fn gather() -> Result<Option<Info>, SessionError> {
         session.close()?;
         return Ok(is_ours.then_some(info));
     }
-    info.rails = rails::of_machine()?;
+    info.rails = rails::of_machine(&options)?;
     let (known, complaints) = newmadeleine::sampling::known(&options, &rails_of_machine(&options)?);
     complaints.iter().for_each(|text| eprintln!("nmad info: {text}"));
     info.profiles = known.iter().map(profiles::Entry::of).collect();
@@ -141,14 +144,19 @@ fn gather() -> Result<Option<Info>, SessionError> {
 /// Names of what could become rails of this machine, and where their peers would be.
 pub(crate) fn rails_of_machine(options: &Options) -> Result<Vec<(String, Distance)>, SessionError> {
     if let Some(choices) = &options.rails {
-        let rail = |choice: &newmadeleine::RailChoice| match choice.interface.as_str() {
-            "shm" => ("shm".into(), Distance::SameHost),
-            "lo" => ("tcp/lo".into(), Distance::SameHost),
-            name => (format!("tcp/{name}"), Distance::OtherHost),
+        let named = |choice: &newmadeleine::RailChoice| {
+            let name = choice.interface.clone();
+            let distance = if name == "lo" { Distance::SameHost } else { Distance::OtherHost };
+            let drivers = options.drivers_of(choice).iter();
+            drivers.map(|driver| (format!("{}/{name}", driver.name()), distance)).collect::<Vec<_>>()
         };
-        return Ok(choices.iter().map(rail).collect());
+        let rails = |choice: &newmadeleine::RailChoice| match choice.interface.as_str() {
+            "shm" => vec![("shm".into(), Distance::SameHost)],
+            _ => named(choice),
+        };
+        return Ok(choices.iter().flat_map(rails).collect());
     }
-    let mut names: Vec<String> = rails::of_machine()?.into_iter().map(|rail| rail.name).collect();
+    let mut names: Vec<String> = rails::of_machine(options)?.into_iter().map(|rail| rail.name).collect();
     names.dedup();
     let near = std::iter::once(("shm".to_string(), Distance::SameHost));
     Ok(names.into_iter().map(|name| (name, Distance::OtherHost)).chain(near).collect())

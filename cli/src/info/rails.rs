@@ -1,6 +1,6 @@
 //! Rails: of a session inside a job, else the interfaces that could become rails.
 
-use newmadeleine::{Session, SessionError, Source};
+use newmadeleine::{Network, Options, Session, SessionError, Source};
 use nmad_bench::stats::bytes;
 use nmad_bench::table::Table;
 use nmad_drivers::tcp::interfaces;
@@ -36,10 +36,10 @@ pub(super) struct Peer {
 }
 
 /// The interfaces of this machine that are up.
-pub(super) fn of_machine() -> Result<Vec<Rail>, SessionError> {
+pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
     let system = |source| SessionError::System { what: "list the network interfaces", source };
-    let rail = |interface: nmad_drivers::tcp::Interface| Rail {
-        name: format!("tcp/{}", interface.name),
+    let rail = |driver: Network, interface: &nmad_drivers::tcp::Interface| Rail {
+        name: format!("{}/{}", driver.name(), interface.name),
         address: format!("{}/{}", interface.address, interface.prefix),
         bandwidth: Some(interface.bandwidth).filter(|bandwidth| *bandwidth > 0),
         packet: None,
@@ -47,7 +47,10 @@ pub(super) fn of_machine() -> Result<Vec<Rail>, SessionError> {
         lossy: None,
         peers: None,
     };
-    Ok(interfaces().map_err(system)?.into_iter().map(rail).collect())
+    let found = interfaces().map_err(system)?;
+    let by_each =
+        |driver: &Network| found.iter().map(|interface| rail(*driver, interface)).collect::<Vec<_>>();
+    Ok(options.drivers().iter().flat_map(by_each).collect())
 }
 
 /// The rails that a session has opened.

@@ -2,7 +2,7 @@
 
 use newmadeleine::engine::Config;
 use newmadeleine::sampling::Sampling;
-use newmadeleine::{Explain, Feed, Options};
+use newmadeleine::{Explain, Feed, Options, RailChoice};
 use nmad_bench::table::Table;
 use serde::Serialize;
 
@@ -41,17 +41,24 @@ pub(super) fn of(options: &Options) -> Vec<Setting> {
     let measured = |set: Option<usize>, otherwise: usize| {
         (set.map(|n| n.to_string()), format!("as measured, {otherwise} without a profile"))
     };
+    let interface = |rail: &RailChoice| match rail.driver {
+        Some(driver) => format!("{}/{}", driver.name(), rail.interface),
+        None => rail.interface.clone(),
+    };
+    let drivers: Vec<&str> = options.drivers.iter().map(|driver| driver.name()).collect();
+    let drivers = (!drivers.is_empty()).then(|| drivers.join(","));
     let rails = options.rails.as_ref().map(|rails| {
         let rails = rails.iter().map(|rail| match rail.bandwidth {
-            0 => rail.interface.clone(),
-            bandwidth => format!("{}={}", rail.interface, rate(bandwidth)),
+            0 => interface(rail),
+            bandwidth => format!("{}={}", interface(rail), rate(bandwidth)),
         });
         rails.collect::<Vec<_>>().join(",")
     });
     let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
-    let values: [(&'static str, (Option<String>, String)); 13] = [
+    let values: [(&'static str, (Option<String>, String)); 14] = [
         ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
         ("rails", (rails, "all interfaces that lead to a peer".into())),
+        ("driver", (drivers, "tcp".into())),
         ("throttle", ((!throttle.is_empty()).then(|| throttle.join(",")), "none".into())),
         ("feed", (options.feed.map(feed), feed(defaults.feed))),
         ("eager_max", measured(options.eager_max, Config::EAGER_MAX)),

@@ -8,6 +8,7 @@ use nmad_testbed::Rate;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::driver::DriverArgs;
 use crate::output::{USAGE, complain, say, say_json, say_line};
 use crate::profiles::{self, Entry};
 use crate::stage::{Stage, is_in_job};
@@ -50,6 +51,8 @@ pub(crate) struct SampleArgs {
     /// Both ranks on this host, without a testbed
     #[arg(long)]
     here: bool,
+    #[command(flatten)]
+    driver: DriverArgs,
 }
 
 /// Measures, here if this is a rank of a job, else as two ranks that it starts itself.
@@ -76,7 +79,7 @@ fn measure(args: &SampleArgs) -> Result<Vec<ProfileInfo>, SessionError> {
         profile: None,
         effort: Some(if args.full { Effort::FULL } else { Effort::QUICK }),
         pair: args.pair,
-        ..Options::load()?
+        ..args.driver.of(Options::load()?)
     };
     let session = Session::open_with(&options)?;
     let (rank, size) = (session.rank(), session.size());

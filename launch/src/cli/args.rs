@@ -46,6 +46,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
 
+    /// How ranks that use NewMadeleine use interfaces: tcp, udp, or both; sets NMAD_DRIVER
+    #[arg(long, value_name = "NAME,...")]
+    pub driver: Option<String>,
+
     /// Bind ranks to cores: each to one of those that we may use, in turns, or not at all
     #[arg(long, value_enum, default_value_t = Bind::None, value_name = "WHAT")]
     pub bind: Bind,

@@ -55,6 +55,7 @@ pub fn job(args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     }
     job.tag_output = args.tag_output;
     job.env = args.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    job.env.extend(args.driver.map(|driver| ("NMAD_DRIVER".into(), driver.into())));
     job.timeout = args.timeout;
     job.stdin = args.stdin.into();
     job.bind = match args.bind {

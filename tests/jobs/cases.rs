@@ -14,6 +14,9 @@ const KILLED: i32 = 128 + 9;
 /// Nobody copies straight from process to process.
 const DIRECTLY_NOT: &[(&str, &str)] = &[("NMAD_CROSS_MEMORY", "off")];
 
+/// Interfaces are rails of datagrams.
+const DATAGRAMS: &[(&str, &str)] = &[("NMAD_DRIVER", "udp")];
+
 /// A case on this host that ends well.
 const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
     Case { name, ranks, rails: &[], env: &[], rank, code: 0, rounds: 1 }
@@ -55,6 +58,22 @@ pub const ALL: &[Case] = &[
     Case {
         env: &[("NMAD_RAILS", "lo")],
         ..here("every size over the loopback interface", 2, node::over_loopback_interface)
+    },
+    Case { env: DATAGRAMS, ..apart("udp: messages leave while their sender computes", ONE, computes) },
+    Case {
+        env: DATAGRAMS,
+        ..apart("udp: a process that ends after its last send has sent it", ONE, ends_at_once)
+    },
+    Case { env: DATAGRAMS, ..apart("udp: a loop of sends without a wait arrives in order", ONE, no_wait) },
+    Case { env: DATAGRAMS, ..apart("udp: two shaped rails carry one message", UNEQUAL, both_rails) },
+    Case {
+        env: DATAGRAMS,
+        ..apart("udp: a rail that goes down in the middle loses nothing", UNEQUAL, rail_down)
+    },
+    Case {
+        env: DATAGRAMS,
+        code: KILLED,
+        ..apart("udp: a killed peer is an error within 5 s", ONE, peer_killed)
     },
     Case { env: DIRECTLY_NOT, ..here("more ranks than cores, without cross-memory access", 8, all_to_all) },
     here("a receiver alone copies while the sender computes", 2, node::sender_computes),

@@ -128,6 +128,7 @@ fn bursts_of_a_shaped_rail_are_not_taken_for_its_speed() {
             let (found, truth) = (profile.body().ns(len) as f64, rail.true_ns(Method::Rendezvous, len));
             assert!((found / truth - 1.0).abs() < 0.2, "seed {seed}, {len} B: {found} of {truth} ns");
         }
+        assert_eq!(Profile::parse(&profile.print()).as_ref(), Ok(&profile), "seed {seed}");
     }
 }
 

@@ -40,6 +40,7 @@ impl Rail {
             Method::Copy => latency_ns + len * (ns_per_byte + copy),
             Method::InPlace => latency_ns + 300.0 + len * ns_per_byte,
             Method::Rendezvous => 3.0 * latency_ns + len * ns_per_byte,
+            Method::Pushed => 1.5 * latency_ns + len * ns_per_byte,
             Method::Pair => 1.3 * latency_ns + 2.0 * len * ns_per_byte,
             Method::Aggregate => latency_ns + 2.0 * len * (ns_per_byte + copy),
             Method::Memcpy => 20.0 + len * copy,
@@ -69,7 +70,8 @@ impl Rail {
     }
 }
 
-const REACH: Reach = Reach { packet_max: 64 << 10, len_max: 4 << 20, gathers: true, host: true };
+const REACH: Reach =
+    Reach { packet_max: 64 << 10, len_max: 4 << 20, gathers: true, pushes: true, host: true };
 
 /// Runs the plan; the profile, and the time that it took in nanoseconds.
 fn sample(rail: &mut Rail, reach: Reach, effort: Effort) -> (Profile, u64) {
@@ -121,15 +123,20 @@ fn two_samplings_of_a_noisy_rail_agree() {
 
 #[test]
 fn bursts_of_a_shaped_rail_are_not_taken_for_its_speed() {
-    for seed in 0..20 {
+    // All visits of a point that a burst did not speed up may have been disturbed.
+    let (mut points, mut disturbed) = (0, 0);
+    for seed in 0..300 {
         let mut rail = Rail { rested: 25, bucket: 128 << 10, ..Rail::new(5_000.0, 8.0, seed) };
         let (profile, _) = sample(&mut rail, REACH, Effort::QUICK);
         for len in [64 << 10, 256 << 10, 1 << 20] {
             let (found, truth) = (profile.body().ns(len) as f64, rail.true_ns(Method::Rendezvous, len));
-            assert!((found / truth - 1.0).abs() < 0.2, "seed {seed}, {len} B: {found} of {truth} ns");
+            let off = (found / truth - 1.0).abs();
+            points += 1;
+            disturbed += u32::from(off >= 0.2);
         }
         assert_eq!(Profile::parse(&profile.print()).as_ref(), Ok(&profile), "seed {seed}");
     }
+    assert!(disturbed * 50 < points, "{disturbed} of {points}");
 }
 
 #[test]
@@ -153,6 +160,9 @@ fn thresholds_are_found_through_the_noise() {
         // 46000 B differ by 2 percent.
         let at = thresholds.rendezvous_min;
         assert!((32_000..46_000).contains(&at), "seed {seed}: {thresholds:?}");
+        // Pushed it takes half a latency more: they cross at 8720 B.
+        let at = thresholds.push_min;
+        assert!((6_500..12_000).contains(&at), "seed {seed}: {thresholds:?}");
     }
 }
 
@@ -168,7 +178,7 @@ fn the_time_is_bounded_on_fast_rails_and_on_slow_ones() {
 
 #[test]
 fn what_a_rail_cannot_do_is_not_asked_of_it() {
-    let reach = Reach { packet_max: 8_000, len_max: 100_000, gathers: false, host: false };
+    let reach = Reach { packet_max: 8_000, len_max: 100_000, gathers: false, pushes: false, host: false };
     let mut sampler = Sampler::new(reach, Effort::QUICK);
     let mut rail = Rail::new(5_000.0, 2.0, 1);
     let mut count = 0;

@@ -54,8 +54,10 @@ fn methods(plan: &Plan, len: usize) -> Vec<Method> {
     match (plan.two, len) {
         (true, len) if 2 * len <= PACKET => vec![Method::Pair, Method::Aggregate],
         (true, _) => vec![Method::Pair],
-        (false, len) if len <= PACKET => vec![Method::Copy, Method::InPlace, Method::Rendezvous],
-        (false, _) => vec![Method::Rendezvous],
+        (false, len) if len <= PACKET => {
+            vec![Method::Copy, Method::InPlace, Method::Rendezvous, Method::Pushed]
+        }
+        (false, _) => vec![Method::Rendezvous, Method::Pushed],
     }
 }
 

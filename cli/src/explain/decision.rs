@@ -72,7 +72,8 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
     let Question { len, strategy, lanes, .. } = question;
     let fastest = fastest(lanes).ok_or("no rail leads there")?;
     let mut maker = Registry::default().make(strategy).map_err(|error| error.to_string())?;
-    let rendezvous_from = question.eager_max.unwrap_or_else(|| threshold(&lanes[fastest])) + 1;
+    let pushes = lanes.len() == 1 && push_min(&lanes[fastest]).is_some();
+    let rendezvous_from = question.eager_max.unwrap_or_else(|| threshold(&lanes[fastest], pushes)) + 1;
     let is_eager = *len < rendezvous_from;
     let shares: Vec<u64> = if is_eager {
         let chosen = eager_rail(question, fastest);
@@ -81,7 +82,7 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
         let views: Vec<RailView> = lanes.iter().enumerate().map(|lane| view(lane, fastest)).collect();
         shares_of(&maker.split(NOW, *len, &views), question)
     };
-    let handshake_ns = if is_eager { 0 } else { 2 * lanes[fastest].forecast.eager_ns(SHORT) };
+    let handshake_ns = if is_eager || pushes { 0 } else { 2 * lanes[fastest].forecast.eager_ns(SHORT) };
     let ends_ns = |lane: &Lane, share: u64| match is_eager {
         true => lane.busy_ns + lane.forecast.eager_ns(share),
         // The request and its answer go while the rail still has something to do.
@@ -103,7 +104,11 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
     let answer = Answer {
         bytes: *len,
         strategy: strategy.clone(),
-        method: if is_eager { "eager" } else { "rendezvous" },
+        method: match is_eager {
+            true => "eager",
+            false if pushes => "pushed",
+            false => "rendezvous",
+        },
         rendezvous_from,
         threshold_of: lanes[fastest].name.clone(),
         rails,
@@ -120,10 +125,17 @@ fn fastest(lanes: &[Lane]) -> Option<usize> {
     (0..lanes.len()).min_by_key(|&index| lanes[index].forecast.eager_ns(SHORT))
 }
 
-/// Longest message that a rail's profile would not announce.
-fn threshold(lane: &Lane) -> u64 {
+/// Longest message that a rail's profile would not announce; `pushes`: data need not wait for an answer.
+fn threshold(lane: &Lane, pushes: bool) -> u64 {
     let measured = lane.forecast.profile().thresholds();
-    measured.map_or(Config::EAGER_MAX as u64, |thresholds| thresholds.rendezvous_min.saturating_sub(1))
+    let announced = measured.map(|thresholds| thresholds.rendezvous_min);
+    let from = if pushes { push_min(lane) } else { announced };
+    from.map_or(Config::EAGER_MAX as u64, |from| from.saturating_sub(1))
+}
+
+/// From which size on data follows its announcement at once, if the rail is alone and does that.
+fn push_min(lane: &Lane) -> Option<u64> {
+    Some(lane.forecast.profile().thresholds()?.push_min).filter(|&from| from != u64::MAX)
 }
 
 /// Where a short message goes, as the strategies say.

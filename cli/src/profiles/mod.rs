@@ -41,6 +41,7 @@ struct Figures {
 struct Thresholds {
     in_place_from: Option<u64>,
     rendezvous_from: u64,
+    pushed_from: Option<u64>,
     together_up_to: Option<u64>,
     blocks_in_place_from: Option<u64>,
     chunks_from: u64,
@@ -101,6 +102,7 @@ fn figures(profile: &Profile) -> Figures {
     let thresholds = profile.thresholds().map(|thresholds| Thresholds {
         in_place_from: some(thresholds.in_place_min),
         rendezvous_from: thresholds.rendezvous_min,
+        pushed_from: some(thresholds.push_min),
         together_up_to: some(thresholds.aggregate_max),
         blocks_in_place_from: some(thresholds.block_min),
         chunks_from: thresholds.chunk_min,

@@ -27,7 +27,7 @@ const FIGURES: [Figure; 3] = [
     Figure {
         name: "rendezvous",
         title: "eager or announced",
-        methods: &[Method::Copy, Method::InPlace, Method::Rendezvous],
+        methods: &[Method::Copy, Method::InPlace, Method::Rendezvous, Method::Pushed],
         threshold: |profile| Some(profile.thresholds()?.rendezvous_min),
     },
     Figure {

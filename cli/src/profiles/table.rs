@@ -43,6 +43,7 @@ pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
         "to",
         "in place from",
         "rendezvous from",
+        "pushed from",
         "together up to",
         "blocks in place from",
         "chunks from",
@@ -54,11 +55,12 @@ pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
             Some(t) => [
                 from_size(t.in_place_min),
                 from_size(t.rendezvous_min),
+                from_size(t.push_min),
                 if t.aggregate_max == u64::MAX { "any".into() } else { t.aggregate_max.to_string() },
                 from_size(t.block_min),
                 from_size(t.chunk_min),
             ],
-            None => ["default"; 5].map(String::from),
+            None => ["default"; 6].map(String::from),
         };
         let to = info.key.distance.name().to_string();
         table.row([info.rail.clone(), to].into_iter().chain(cells));

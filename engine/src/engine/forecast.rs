@@ -103,15 +103,17 @@ impl Peer {
     /// shortest message for which the handshake and the shares of the strategy take less time than the best
     /// rail and the copy of the unexpected.
     fn measured_eager_max(&mut self, rails: &[Rail]) -> Option<usize> {
-        let Peer { links, strategy, primary, fastest, .. } = self;
+        let Peer { links, strategy, primary, fastest, may_push, .. } = self;
         let open = || links.iter().filter(|link| link.is_up());
         if !open().all(|link| link.forecast.is_measured()) {
             return None;
         }
         let first = open().next().or(links.iter().find(|link| link.state != State::Dead))?;
         if open().count() <= 1 {
-            let rendezvous_min = first.forecast.profile().thresholds()?.rendezvous_min;
-            return Some(rendezvous_min.saturating_sub(1) as usize);
+            let thresholds = first.forecast.profile().thresholds()?;
+            let is_pushed = may_push.is_some() && thresholds.push_min != u64::MAX;
+            let large_min = if is_pushed { thresholds.push_min } else { thresholds.rendezvous_min };
+            return Some(large_min.saturating_sub(1) as usize);
         }
         let start = Instant::default();
         let mut views: Vec<RailView> =

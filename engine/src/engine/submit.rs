@@ -48,7 +48,7 @@ impl Engine {
         };
         let is_small = match hints.probe {
             None => len as usize <= peer.eager_max,
-            Some(method) => method != Method::Rendezvous,
+            Some(method) => !matches!(method, Method::Rendezvous | Method::Pushed),
         };
         let fits = is_small && len as usize + Eager::MAX_LEN + 16 <= peer.packet_max;
         if !fits || !peer.credit.spend(len) {
@@ -79,7 +79,7 @@ impl Engine {
         promise: Option<nmad_wire::Promise>,
     ) -> RequestId {
         // Whoever measures what a handshake costs gets one.
-        let asks = promise.is_some() || hints.probe.is_some();
+        let asks = promise.is_some() || hints.probe == Some(Method::Rendezvous);
         let pushed = if asks { 0 } else { self.spend_push(&envelope) };
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // What goes ahead says nothing about the receiver.

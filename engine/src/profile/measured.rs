@@ -76,6 +76,7 @@ impl Profile {
         let thresholds = Thresholds {
             in_place_min,
             rendezvous_min: threshold::rendezvous_min(&eager, &rendezvous, memcpy.as_ref()),
+            push_min: threshold::push_min(&eager, &threshold::points(of(Method::Pushed)), memcpy.as_ref()),
             aggregate_max: threshold::crossing(
                 &threshold::points(of(Method::Aggregate)),
                 &threshold::points(of(Method::Pair)),

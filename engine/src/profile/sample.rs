@@ -9,6 +9,9 @@ pub enum Method {
     InPlace,
     /// A message announced by an Rts and granted by a Cts: half a round trip.
     Rendezvous,
+    /// A message whose data follows its Rts without waiting for an answer (see `limits.pushes`): half a round
+    /// trip.
+    Pushed,
     /// Two messages of this size in two packets: half a round trip of both.
     Pair,
     /// Two messages of this size in one packet: half a round trip of both.
@@ -21,10 +24,11 @@ pub enum Method {
 
 impl Method {
     /// All methods, in the order of their names in files.
-    pub const ALL: [Method; 7] = [
+    pub const ALL: [Method; 8] = [
         Method::Copy,
         Method::InPlace,
         Method::Rendezvous,
+        Method::Pushed,
         Method::Pair,
         Method::Aggregate,
         Method::Memcpy,
@@ -37,6 +41,7 @@ impl Method {
             Method::Copy => "copy",
             Method::InPlace => "in-place",
             Method::Rendezvous => "rendezvous",
+            Method::Pushed => "pushed",
             Method::Pair => "pair",
             Method::Aggregate => "aggregate",
             Method::Memcpy => "memcpy",

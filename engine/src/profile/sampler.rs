@@ -29,7 +29,7 @@
 use super::curve::Curve;
 use super::measured::{Profile, Provenance, TooFew};
 use super::sample::{Method, Sample};
-use super::threshold::{best_eager, changes_at, points};
+use super::threshold::{best_eager, changes_at, points, unexpected};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
@@ -52,6 +52,8 @@ pub struct Reach {
     pub len_max: u64,
     /// Packets can leave data in place.
     pub gathers: bool,
+    /// Data can follow its announcement at once.
+    pub pushes: bool,
     /// Copying and hand-off are measured too: once for each host is enough.
     pub host: bool,
 }
@@ -188,7 +190,7 @@ impl Sampler {
     /// All points of one round, short sizes first, the methods of one size together: what they are compared
     /// with was measured at the same time.
     fn grid(&self) -> VecDeque<Point> {
-        let Reach { packet_max, len_max, gathers, host } = self.reach;
+        let Reach { packet_max, len_max, gathers, pushes, host } = self.reach;
         let mut points = VecDeque::new();
         if host {
             points.push_back((Method::HandOff, 0));
@@ -202,6 +204,7 @@ impl Sampler {
                 (Method::Pair, two),
                 (Method::Aggregate, two),
                 (Method::Rendezvous, len >= RENDEZVOUS_MIN),
+                (Method::Pushed, pushes && (RENDEZVOUS_MIN..=packet_max).contains(&len)),
                 (Method::Memcpy, host && (MEMCPY.0..=MEMCPY.1).contains(&len)),
             ];
             points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
@@ -232,13 +235,14 @@ impl Sampler {
         let memcpy = Curve::through(points(&self.curve_of(Method::Memcpy)));
         let iovec = changes_at(&points(&copy), &points(&in_place));
         let in_place_min = iovec.map_or(u64::MAX, |(_, above)| above);
-        let copied = |(len, ns)| (len, ns + memcpy.as_ref().map_or(0, |curve| curve.ns(len)));
-        let eager: Vec<_> = best_eager(&copy, &in_place, in_place_min).into_iter().map(copied).collect();
+        let eager = unexpected(&best_eager(&copy, &in_place, in_place_min), memcpy.as_ref());
         let rendezvous = points(&self.curve_of(Method::Rendezvous));
+        let pushed = points(&self.curve_of(Method::Pushed));
         let together = (points(&self.curve_of(Method::Aggregate)), points(&self.curve_of(Method::Pair)));
-        let crossings: [(_, &[Method]); 3] = [
+        let crossings: [(_, &[Method]); 4] = [
             (iovec, &[Method::Copy, Method::InPlace]),
             (changes_at(&eager, &rendezvous), &[Method::Copy, Method::InPlace, Method::Rendezvous]),
+            (changes_at(&eager, &pushed), &[Method::Copy, Method::InPlace, Method::Pushed]),
             (changes_at(&together.0, &together.1), &[Method::Aggregate, Method::Pair]),
         ];
         for (crossing, methods) in crossings {

@@ -1,7 +1,7 @@
-//! Profiles as text: what is stored in files, version 1.
+//! Profiles as text: what is stored in files, version 2.
 //!
 //! ```text
-//! nmad profile 1
+//! nmad profile 2
 //! key tcp r0 4000 Mbit/s
 //! when 2026-03-01 12:00
 //! place h0 h1
@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 const FIRST: &str = "nmad profile ";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 /// More lines than this are no profile.
 const LINES_MAX: usize = 10_000;
 
@@ -110,13 +110,15 @@ impl Profile {
 
 /// For people who read the file.
 fn remark(thresholds: &Thresholds) -> String {
-    let Thresholds { in_place_min, rendezvous_min, aggregate_max, block_min, chunk_min } = thresholds;
+    let Thresholds { in_place_min, rendezvous_min, push_min, aggregate_max, block_min, chunk_min } =
+        thresholds;
     let bytes = |value: &u64| if *value == u64::MAX { String::from("-") } else { format!("{value} B") };
     format!(
-        "# in place from {}, rendezvous from {}, together up to {}, blocks in place from {}, \
+        "# in place from {}, rendezvous from {}, pushed from {}, together up to {}, blocks in place from {}, \
          chunks from {}\n",
         bytes(in_place_min),
         bytes(rendezvous_min),
+        bytes(push_min),
         bytes(aggregate_max),
         bytes(block_min),
         bytes(chunk_min)

@@ -21,6 +21,9 @@ pub struct Thresholds {
     /// Messages of at least this many bytes are announced before they are sent (P4's rendezvous threshold).
     /// At most [`UNEXPECTED_MAX`] + 1.
     pub rendezvous_min: u64,
+    /// The same for messages whose data follows the announcement at once, where one reliable rail is alone;
+    /// [`u64::MAX`]: the rail does not do that, or nobody measured it.
+    pub push_min: u64,
     /// Two pieces of data share a packet if the smaller one has at most this many bytes (P4's aggregation
     /// threshold); [`u64::MAX`]: always.
     pub aggregate_max: u64,
@@ -101,9 +104,20 @@ pub(super) fn best_eager(copy: &[Sample], in_place: &[Sample], in_place_min: u64
 /// The rendezvous threshold: the best eager method and the copy of an unexpected message on the receiver's
 /// side, against a rendezvous; never more than what may come unexpected.
 pub(super) fn rendezvous_min(eager: &[(u64, u64)], rendezvous: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
-    let copied = |&(len, ns): &(u64, u64)| (len, ns + memcpy.map_or(0, |curve| curve.ns(len)));
-    let unexpected: Vec<(u64, u64)> = eager.iter().map(copied).collect();
+    let unexpected = unexpected(eager, memcpy);
     crossing(&unexpected, rendezvous).unwrap_or(u64::MAX).clamp(1, UNEXPECTED_MAX + 1)
+}
+
+/// The same against a message that is pushed, whose data waits in the rail while nobody asks for it.
+pub(super) fn push_min(eager: &[(u64, u64)], pushed: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
+    let crossing = crossing(&unexpected(eager, memcpy), pushed);
+    crossing.map_or(u64::MAX, |len| len.clamp(1, UNEXPECTED_MAX + 1))
+}
+
+/// Eager messages that come before their receive: they are copied once more. On their way they were copied
+/// too, so a copy that takes longer than all of it was disturbed when it was measured.
+pub(super) fn unexpected(eager: &[(u64, u64)], memcpy: Option<&Curve>) -> Vec<(u64, u64)> {
+    eager.iter().map(|&(len, ns)| (len, ns + memcpy.map_or(0, |curve| curve.ns(len).min(ns)))).collect()
 }
 
 /// The length whose bytes take as long as the start.

@@ -43,7 +43,7 @@ impl Bench {
     fn sample(&self, len_max: usize, in_place_min: Option<usize>) -> Profile {
         let packet_max = EAGER_MAX.min(self.card.eager_max()) as u64;
         let gathers = self.card.limits().gather > 0;
-        let reach = Reach { packet_max, len_max: len_max as u64, gathers, host: true };
+        let reach = Reach { packet_max, len_max: len_max as u64, gathers, pushes: false, host: true };
         let mut sampler = Sampler::new(reach, EFFORT);
         while let Some(probe) = sampler.next_probe() {
             let ns = self.probe(probe.method, probe.len as usize, in_place_min);

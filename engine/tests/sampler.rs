@@ -5,7 +5,7 @@ mod net;
 
 use net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
-    Config, Effort, Hints, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler,
+    Config, Effort, Hints, Limits, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler,
 };
 
 /// A rail as it is, and the noise of the machine around it.
@@ -215,7 +215,7 @@ fn says(net: &mut Net, method: Method, len: usize, count: usize) -> Vec<(usize, 
 #[test]
 fn a_probe_is_carried_as_its_method_says_on_the_rail_that_is_measured() {
     let config = Config { aggregate_max: Some(0), ..Config::default() };
-    let mut net = Net::new(2, &[limits(); 3], &config, 1);
+    let mut net = Net::new(2, &[Limits { pushes: true, ..limits() }; 3], &config, 1);
     net.send(0, 1, 9, 0, &[]);
     net.settle();
     for host in 0..2 {
@@ -227,6 +227,10 @@ fn a_probe_is_carried_as_its_method_says_on_the_rail_that_is_measured() {
     let announced = says(&mut net, Method::Rendezvous, 100, 1);
     assert!(announced[0].1.contains("rts") && announced[1].1.contains("chunk"), "{announced:?}");
     all.extend(announced);
+    let pushed = says(&mut net, Method::Pushed, 10_000, 2);
+    let words = ["pushed", "pushed", "chunk", "chunk"];
+    assert!(pushed.iter().zip(words).all(|(said, word)| said.1.contains(word)), "{pushed:?}");
+    all.extend(pushed);
     let two = says(&mut net, Method::Pair, 100, 2);
     assert_eq!(two.len(), 2, "{two:?}");
     all.extend(two);

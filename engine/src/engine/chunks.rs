@@ -23,7 +23,8 @@ const PAUSE: Duration = Duration::from_us(20);
 impl Engine {
     pub(super) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
         let peer = self.peers[id.0 as usize].as_deref_mut()?;
-        if peer.bodies.is_empty() {
+        // While one rail is measured, what is pushed, too, goes over it alone.
+        if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
             return None;
         }
         decide(now, peer, &self.rails, &self.requests, self.receipts.as_deref_mut());

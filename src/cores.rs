@@ -59,8 +59,9 @@ impl Cores {
     }
 }
 
-/// How long a rank spins, by what each rank told of its cores.
-pub(crate) fn patience<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores> + Clone) -> Idle {
+/// How long a rank spins, and how many cores the ranks of its node have together, by what each rank told of
+/// its cores.
+pub(crate) fn judge<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores> + Clone) -> (Idle, usize) {
     let (nodes, me) = (job.nodes(), job.rank() as usize);
     let here = told.clone().zip(nodes).filter(|(_, node)| **node == nodes[me]);
     let node: Vec<&Cores> = here.map(|(cores, _)| cores).collect();
@@ -68,14 +69,20 @@ pub(crate) fn patience<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c C
     // A container may have a share of the machine that is less than its cores.
     let share = std::thread::available_parallelism().map_or(1, |count| count.get());
     let is_cut = share < mine.count() && share < node.len();
-    if has_own(mine, &node) && !is_cut { Idle::DEDICATED } else { Idle::SHARED }
+    let idle = if has_own(mine, &node) && !is_cut { Idle::DEDICATED } else { Idle::SHARED };
+    let all = together(&node).max(1);
+    (idle, if share < mine.count() { all.min(share) } else { all })
+}
+
+/// The cores that some rank may run on.
+fn together(ranks: &[&Cores]) -> usize {
+    ranks.iter().fold(Cores::default(), |all, other| all.join(other)).count()
 }
 
 /// Whether there is a core for each of those who may run on one of ours.
 fn has_own(mine: &Cores, node: &[&Cores]) -> bool {
     let rivals: Vec<&Cores> = node.iter().copied().filter(|other| other.meets(mine)).collect();
-    let all = rivals.iter().fold(Cores::default(), |all, other| all.join(other));
-    !mine.is_empty() && rivals.len() <= all.count()
+    !mine.is_empty() && rivals.len() <= together(&rivals)
 }
 
 #[cfg(test)]
@@ -96,6 +103,14 @@ mod tests {
         assert!(!one_of(&[&[0, 1], &[0, 1], &[0, 1]]));
         assert!(!one_of(&[&[0, 1], &[0], &[1]]));
         assert!(!one_of(&[&[]]), "unknown");
+    }
+
+    #[test]
+    fn ranks_that_are_bound_have_their_cores_together() {
+        let [first, second, both] = [&[0][..], &[1], &[0, 1]].map(|cores| Cores::of(cores.iter().copied()));
+        assert_eq!(together(&[&first, &second]), 2);
+        assert_eq!(together(&[&first, &first]), 1);
+        assert_eq!(together(&[&both, &second, &both]), 2);
     }
 
     #[test]

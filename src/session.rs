@@ -29,6 +29,7 @@ pub struct Session {
     rank: u32,
     size: u32,
     pub(crate) nodes: Vec<u32>,
+    cores: usize,
     /// Taken when the session closes.
     job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
@@ -111,11 +112,11 @@ impl Session {
             drivers.push(driver);
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
-        let patience = cores::patience(job, cards.iter().map(|card| &card.cores));
+        let (patience, cores) = cores::judge(job, cards.iter().map(|card| &card.cores));
         let node = Node::new(engine, drivers, patience, tell).map_err(no_thread)?;
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
-        Ok(Session { node, rank, size, nodes, job, rails, profiles, trace })
+        Ok(Session { node, rank, size, nodes, cores, job, rails, profiles, trace })
     }
 
     /// Gives the engine the profiles of its rails; has measured first what any rank lacks.
@@ -155,6 +156,11 @@ impl Session {
     /// Ranks of the job.
     pub fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Cores that the ranks of this node may run on, together: fewer than ranks if they have to share.
+    pub fn cores(&self) -> usize {
+        self.cores
     }
 
     /// A communication context of its own; both sides name the same number.

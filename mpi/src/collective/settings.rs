@@ -45,7 +45,7 @@ pub(super) fn settings() -> &'static Settings {
 pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let choices = Choices::read(|name| std::env::var(name).ok())?;
     let check = std::env::var(CHECK).is_ok_and(|value| !matches!(&*value, "" | "0"));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = world.session().cores();
     let mut figures = [0.0; AGREED];
     figures[..FIGURES].copy_from_slice(&Cost::figures(curve(world, true), curve(world, false), cores));
     figures[FIGURES..AGREED - 1].copy_from_slice(&choices.figures());

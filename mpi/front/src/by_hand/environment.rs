@@ -1,7 +1,7 @@
 //! Begin and end.
 
 use crate::{Abi, give};
-use nmad_mpi::api::{self, Code};
+use nmad_mpi::api;
 use nmad_mpi::constant::ThreadLevel;
 use nmad_mpi::error::Result;
 use nmad_mpi::handle::Comm;
@@ -21,8 +21,9 @@ pub(crate) fn init_thread<A: Abi>(
     Ok(())
 }
 
-pub(crate) fn abort<A: Abi>(comm: Comm, code: Code) -> Result<()> {
-    api::abort(comm, code.class.0)
+/// The code is an exit code, not one of MPI's.
+pub(crate) fn abort<A: Abi>(comm: Comm, code: i32) -> Result<()> {
+    api::abort(comm, code)
 }
 
 pub(crate) fn pcontrol<A: Abi>(level: i32) -> Result<()> {

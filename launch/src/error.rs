@@ -16,19 +16,22 @@ pub enum LaunchError {
         /// What is wrong with it.
         why: String,
     },
-    /// A launcher that speaks PMIx only.
+    /// A launcher that speaks PMIx, whose library cannot be loaded.
     #[error(
-        "this process was started by a PMIx launcher (PMIX_RANK={rank}), and PMIx is not supported yet; \
-         start it with `nmad run -n N PROGRAM`, with mpich's `mpiexec`, or with `srun --mpi=pmi2`"
+        "this process was started by a PMIx launcher (PMIX_RANK={rank}), but no PMIx library can be loaded \
+         ({tried}); install it (libpmix2), name its file in NMAD_PMIX, or start with `nmad run -n N PROGRAM`"
     )]
-    PmixUnsupported {
-        /// The value of `PMIX_RANK`.
-        rank: String,
+    PmixLibrary {
+        /// Our rank.
+        rank: u32,
+        /// Which files were tried, and what was wrong with each.
+        tried: String,
     },
     /// A Slurm step of several tasks whose tasks cannot find each other.
     #[error(
         "this is task {task} of {count} in a Slurm job, but Slurm offers no PMI, so the tasks cannot find \
-         each other; start it with `srun --mpi=pmi2` (or set NMAD_SINGLETON=1 to run each task alone)"
+         each other; start it with `srun --mpi=pmi2` or `srun --mpi=pmix` \
+         (or set NMAD_SINGLETON=1 to run each task alone)"
     )]
     SlurmWithoutPmi {
         /// The value of `SLURM_PROCID`.

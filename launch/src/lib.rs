@@ -6,15 +6,16 @@
 //! know what a rail, a message or a profile is: what ranks tell each other here are strings.
 //!
 //! - [`bootstrap()`] picks the way into the job ([`Bootstrap`]): PMI-1 under Hydra's `mpiexec`, Slurm's
-//!   `srun --mpi=pmi2` and our own launcher; a job of one process without a launcher.
+//!   `srun --mpi=pmi2` and our own launcher; PMIx under Open MPI's `mpirun` and `srun --mpi=pmix`; a job of
+//!   one process without a launcher.
 //! - [`run`] starts a [`Job`] on this machine, or on several hosts that a command can be prefixed into.
 //! - [`cli`] is the command line over it, the same for `nmad run` and `mpiexec`.
 //!
 //! The folders: `bootstrap/` is a rank's face, `pmi/` the wire and both of its ends (the server does no
-//! I/O), `local/` the launcher around one `poll(2)` loop. `os.rs` has all of the `unsafe` code.
+//! I/O), `pmix/` the PMIx library, `local/` the launcher around one `poll(2)` loop. `os.rs` and
+//! `pmix/library.rs` have all of the `unsafe` code.
 //!
-//! What is missing: PMIx (`PMIX_RANK` gives an error that says how to start instead), spawning of further
-//! processes (`MPI_Comm_spawn`), name publishing.
+//! What is missing: spawning of further processes (`MPI_Comm_spawn`), name publishing.
 #![deny(unsafe_code)]
 
 pub mod bootstrap;
@@ -25,6 +26,7 @@ pub mod mapping;
 #[allow(unsafe_code)]
 mod os;
 pub mod pmi;
+mod pmix;
 mod secret;
 
 pub use bootstrap::{Bootstrap, bootstrap};

@@ -1,4 +1,4 @@
-//! All of the `unsafe` code: three things that only the raw system interface can do.
+//! The `unsafe` code of starting processes: three things that only the raw system interface can do.
 //!
 //! A child is prepared between `fork` and `exec`, the guard is a fork that never execs, and the
 //! launcher's descriptor arrives as a number. Between `fork` and `exec` (and in the guard for good) only

@@ -14,6 +14,13 @@ pub enum Way {
         /// The number of ranks.
         size: u32,
     },
+    /// Ask the PMIx library.
+    Pmix {
+        /// Our rank.
+        rank: u32,
+        /// The job's name.
+        job: String,
+    },
     /// Nobody started us: we are alone.
     Singleton,
 }
@@ -30,8 +37,13 @@ pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
     if get("NMAD_SINGLETON").is_some() {
         return Ok(Way::Singleton);
     }
-    if let Some(rank) = get("PMIX_RANK") {
-        return Err(LaunchError::PmixUnsupported { rank });
+    if let Some(rank) = number(get, "PMIX_RANK")? {
+        let job = get("PMIX_NAMESPACE").ok_or(LaunchError::Environment {
+            name: "PMIX_NAMESPACE",
+            found: "not set".into(),
+            why: "the launcher set PMIX_RANK, and this belongs to it".into(),
+        })?;
+        return Ok(Way::Pmix { rank, job });
     }
     // The step knows better than the job: a batch script is one task in a job of many.
     let count = match number(get, "SLURM_STEP_NUM_TASKS")? {
@@ -109,9 +121,18 @@ mod tests {
     }
 
     #[test]
+    fn pmix_needs_a_rank_and_a_job() {
+        let both = [("PMIX_RANK", "3"), ("PMIX_NAMESPACE", "prterun-17@1")];
+        assert_eq!(chosen(&both), Ok(Way::Pmix { rank: 3, job: "prterun-17@1".into() }));
+        let error = chosen(&both[..1]).unwrap_err();
+        assert!(error.contains("PMIX_NAMESPACE is not set"), "{error}");
+        assert!(chosen(&[("PMIX_RANK", "x"), both[1]]).unwrap_err().contains("PMIX_RANK is \"x\""));
+        let alone = [("PMIX_RANK", "3"), ("NMAD_SINGLETON", "1")];
+        assert_eq!(chosen(&alone), Ok(Way::Singleton));
+    }
+
+    #[test]
     fn launchers_without_pmi_say_how_to_start() {
-        let error = chosen(&[("PMIX_RANK", "3")]).unwrap_err();
-        assert!(error.contains("PMIx") && error.contains("nmad run"), "{error}");
         let slurm = [("SLURM_PROCID", "2"), ("SLURM_NTASKS", "4")];
         let error = chosen(&slurm).unwrap_err();
         assert!(error.contains("task 2 of 4") && error.contains("srun --mpi=pmi2"), "{error}");

@@ -6,11 +6,13 @@
 
 mod choose;
 mod pmi1;
+mod pmix;
 mod singleton;
 
 use std::time::Duration;
 
 use crate::LaunchError;
+use crate::pmix::find;
 use choose::Way;
 
 /// A process's place in its job, and the exchange of short texts between the job's ranks.
@@ -67,16 +69,22 @@ pub trait Bootstrap: Send {
 
 /// Joins the job that this process was started in.
 ///
-/// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher). Nothing set: a job of one process. It
-/// works once in a process, since the launcher has one connection for it.
+/// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher). `PMIX_RANK` set: PMIx (Open MPI's `mpirun`,
+/// `srun --mpi=pmix`), whose library is loaded for that. Nothing set: a job of one process. It works once in
+/// a process, since the launcher has one connection for it.
 ///
 /// # Errors
-/// A launcher that is gone or talks nonsense; PMIx without PMI; a Slurm task without PMI.
+/// A launcher that is gone or talks nonsense; a PMIx library that is not there; a Slurm task without PMI.
 pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
     let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let limit = choose::number(&get, "NMAD_LAUNCH_TIMEOUT")?.map(|s| Duration::from_secs(u64::from(s)));
+    let limit_s = choose::number(&get, "NMAD_LAUNCH_TIMEOUT")?;
+    let limit = limit_s.map(|s| Duration::from_secs(u64::from(s)));
     Ok(match choose::choose(&get)? {
         Way::Singleton => Box::new(singleton::Singleton::new()?),
+        Way::Pmix { rank, job } => {
+            let expected = pmix::Expected { rank, job: &job };
+            Box::new(pmix::Pmix::join(&expected, get(find::VARIABLE).as_deref(), limit_s)?)
+        }
         Way::Pmi1 { fd, rank, size } => {
             let fd = crate::os::adopt(fd)?;
             Box::new(pmi1::Pmi1::join(fd, rank, size, limit, get(crate::secret::VARIABLE).as_deref())?)

@@ -17,6 +17,9 @@ const SAFE_LINE: usize = 1000;
 /// How long the launcher may take for an answer that depends on nobody else.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long a launcher may take to end a rank that asked for it.
+const ABORT_LIMIT: Duration = Duration::from_secs(3);
+
 /// A connection to the launcher, past its greeting.
 #[derive(Debug)]
 pub struct Client {
@@ -124,14 +127,20 @@ impl Client {
         self.ask("cmd=finalize", "finalize_ack", "said goodbye").map(drop)
     }
 
-    /// Asks the launcher to end the job with exit code `code`. There is no answer.
+    /// Asks the launcher to end the job with exit code `code`. There is no answer; it returns if the launcher
+    /// closes the connection or does nothing for a while.
     ///
     /// # Errors
     /// A lost launcher.
     pub fn abort(&mut self, code: i32, why: &str) -> Result<(), LaunchError> {
         let mut why = value::escape(why);
         why.truncate(SAFE_LINE - 100);
-        self.send(&format!("cmd=abort exitcode={code} message={why}"), "asked to end the job")
+        let doing = "asked to end the job";
+        self.send(&format!("cmd=abort exitcode={code} message={why}"), doing)?;
+        // The launcher kills us now. If we ended before that, others might see it first, and give another
+        // reason.
+        let _ = self.receive(doing, ABORT_LIMIT);
+        Ok(())
     }
 
     /// The longest part of a value, so that neither it nor its line hits a launcher's limit.

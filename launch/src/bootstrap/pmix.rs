@@ -1,0 +1,262 @@
+//! Joining a job through PMIx.
+//!
+//! PMIx asks whose key is wanted, and a rank waits long for a key that its owner never puts. So what a rank
+//! puts between two fences travels as one block, under the number of the fence, and every rank puts one,
+//! empty or not. Blocks are fetched when somebody asks for a key that is not there yet.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Bootstrap;
+use crate::pmi::value;
+use crate::pmix::library::{Client, Failure, Held, WHOLE_JOB};
+use crate::{LaunchError, Secret};
+
+/// The key under which rank 0 gives the secret to the others.
+const SECRET_KEY: &str = "nmad-secret";
+
+/// A rank of a job under a PMIx launcher.
+pub struct Pmix {
+    client: Client,
+    job: String,
+    size: u32,
+    nodes: Vec<u32>,
+    secret: Secret,
+    /// In seconds.
+    limit_s: Option<u32>,
+    /// What was put, and waits for the next fence.
+    waiting: String,
+    /// Keys that were put.
+    used: HashSet<String>,
+    /// Values that were fetched.
+    values: HashMap<String, String>,
+    fences: u32,
+    /// How many blocks of each rank were fetched.
+    fetched: Vec<u32>,
+}
+
+/// What the launcher's variables say.
+pub struct Expected<'a> {
+    /// `PMIX_RANK`.
+    pub rank: u32,
+    /// `PMIX_NAMESPACE`.
+    pub job: &'a str,
+}
+
+impl Pmix {
+    /// Joins: the library, size and node map, secret.
+    pub fn join(
+        expected: &Expected<'_>,
+        file: Option<&str>,
+        limit_s: Option<u32>,
+    ) -> Result<Pmix, LaunchError> {
+        static JOINED: AtomicBool = AtomicBool::new(false);
+        if JOINED.swap(true, Ordering::Relaxed) {
+            return Err(LaunchError::AlreadyJoined);
+        }
+        let rank = expected.rank;
+        let client = Client::join(&crate::pmix::find::candidates(file))
+            .map_err(|tried| LaunchError::PmixLibrary { rank, tried })?
+            .map_err(failed("joined through PMIx", limit_s))?;
+        let job = client.job();
+        if client.rank() != rank || job != expected.job {
+            // Without a launcher that answers, the library makes a job of one rank of its own.
+            let (got, wanted) = (client.rank(), expected.job);
+            let why = format!("PMIx calls this rank {got} of {job}, the environment rank {rank} of {wanted}");
+            return Err(LaunchError::Refused { doing: "joined through PMIx".into(), why });
+        }
+        let size = match client.get(WHOLE_JOB, "pmix.job.size", limit_s) {
+            Ok(Some(Held::Number(size))) if rank < size => size,
+            Ok(found) => return Err(no_size(&found)),
+            Err(why) => return Err(failed("asked how many ranks there are", limit_s)(why)),
+        };
+        let mut this = Pmix {
+            nodes: nodes(&client, size, limit_s),
+            client,
+            job,
+            size,
+            secret: Secret::random()?,
+            limit_s,
+            waiting: String::new(),
+            used: HashSet::new(),
+            values: HashMap::new(),
+            fences: 0,
+            fetched: vec![0; size as usize],
+        };
+        this.share_secret()?;
+        Ok(this)
+    }
+
+    /// All take rank 0's.
+    fn share_secret(&mut self) -> Result<(), LaunchError> {
+        if self.rank() == 0 {
+            let secret = self.secret.to_hex();
+            self.put(SECRET_KEY, &secret)?;
+        }
+        self.fence()?;
+        self.fetch(0)?;
+        let shared = self.values.get(SECRET_KEY).and_then(|text| Secret::from_hex(text));
+        self.secret = shared.ok_or_else(|| LaunchError::Value {
+            key: SECRET_KEY.into(),
+            why: "rank 0 did not put 64 hexadecimal digits; do all ranks run the same program?".into(),
+        })?;
+        Ok(())
+    }
+
+    /// Fetches what `rank` has put before the last fence.
+    fn fetch(&mut self, rank: u32) -> Result<(), LaunchError> {
+        let broken = |key: &str, why: &str| LaunchError::Value { key: key.into(), why: why.into() };
+        while self.fetched[rank as usize] < self.fences {
+            let key = block_key(self.fetched[rank as usize]);
+            let doing = format!("asked rank {rank} for key {key}");
+            let held = self.client.get(rank, &key, self.limit_s).map_err(failed(&doing, self.limit_s))?;
+            let Some(Held::Text(block)) = held else {
+                return Err(broken(&key, "it is not there, although its rank was in the fence"));
+            };
+            let values =
+                read_block(&block).ok_or_else(|| broken(&key, "it is no list of keys and values"))?;
+            self.values.extend(values);
+            self.fetched[rank as usize] += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The node of each rank; each a node of its own, if the launcher does not say.
+fn nodes(client: &Client, size: u32, limit_s: Option<u32>) -> Vec<u32> {
+    let node = |rank| match client.get(rank, "pmix.nodeid", limit_s) {
+        Ok(Some(Held::Number(node))) => Some(node),
+        _ => None,
+    };
+    (0..size).map(node).collect::<Option<Vec<u32>>>().unwrap_or_else(|| (0..size).collect())
+}
+
+fn block_key(fence: u32) -> String {
+    format!("nmad-block-{fence}")
+}
+
+/// Adds a line to a block.
+fn write_line(block: &mut String, key: &str, value: &str) {
+    block.push_str(&format!("{key} {}\n", value::escape(value)));
+}
+
+fn read_block(block: &str) -> Option<Vec<(String, String)>> {
+    let line = |line: &str| {
+        let (key, value) = line.split_once(' ')?;
+        Some((key.to_owned(), value::unescape(value)?))
+    };
+    block.lines().map(line).collect()
+}
+
+/// The rank that probably put a key: the number at its end.
+fn owner(key: &str) -> Option<u32> {
+    key.rsplit_once('-')?.1.parse().ok()
+}
+
+#[cold]
+fn no_size(found: &Option<Held>) -> LaunchError {
+    let why = format!("it says {found:?} instead of a number above this rank");
+    LaunchError::Refused { doing: "asked how many ranks there are".into(), why }
+}
+
+/// For `map_err`: the library's failure while this rank was `doing` something.
+fn failed(doing: &str, limit_s: Option<u32>) -> impl FnOnce(Failure) -> LaunchError {
+    let doing = doing.to_owned();
+    move |why| match why {
+        Failure::Gone => LaunchError::Closed { doing },
+        Failure::Timeout => LaunchError::Timeout { doing, limit_s: limit_s.unwrap_or(0).into() },
+        Failure::Refused(why) => LaunchError::Refused { doing, why },
+    }
+}
+
+impl Bootstrap for Pmix {
+    fn rank(&self) -> u32 {
+        self.client.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
+        // The same rules as under other launchers, so that a program does not work under this one only.
+        value::check_key(key, crate::pmi::server::KEY_MAX)?;
+        if value.len() > value::VALUE_MAX {
+            let why = format!("it is longer than {} bytes", value::VALUE_MAX);
+            return Err(LaunchError::Value { key: key.into(), why });
+        }
+        if !self.used.insert(key.to_owned()) {
+            let why = "it was put before".into();
+            return Err(LaunchError::Refused { doing: format!("put key {key}"), why });
+        }
+        write_line(&mut self.waiting, key, value);
+        Ok(())
+    }
+
+    fn fence(&mut self) -> Result<(), LaunchError> {
+        let block = std::mem::take(&mut self.waiting);
+        let key = block_key(self.fences);
+        self.client.put(&key, &block).map_err(failed(&format!("put key {key}"), self.limit_s))?;
+        self.client.fence(self.limit_s).map_err(failed("waited in a fence", self.limit_s))?;
+        self.fences += 1;
+        Ok(())
+    }
+
+    fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        value::check_key(key, crate::pmi::server::KEY_MAX)?;
+        let likely = owner(key).filter(|rank| *rank < self.size);
+        for rank in likely.into_iter().chain(0..self.size) {
+            if self.values.contains_key(key) {
+                break;
+            }
+            self.fetch(rank)?;
+        }
+        Ok(self.values.get(key).cloned())
+    }
+
+    fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        self.secret.bytes()
+    }
+
+    fn job(&self) -> &str {
+        &self.job
+    }
+
+    fn abort(&mut self, code: i32, why: &str) {
+        eprintln!("nmad: rank {} ends the job with code {code}: {why}", self.rank());
+        self.client.abort(code, why);
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), LaunchError> {
+        self.client.finish().map_err(failed("said goodbye", self.limit_s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_bring_back_what_was_put() {
+        let mut block = String::new();
+        let all = [("card-0", "two words\nand a line"), ("plan", ""), ("x", "\0 100% é")];
+        all.iter().for_each(|(key, value)| write_line(&mut block, key, value));
+        let read = read_block(&block).unwrap();
+        assert_eq!(read.len(), all.len());
+        for ((key, value), wanted) in read.iter().zip(all) {
+            assert_eq!((key.as_str(), value.as_str()), wanted);
+        }
+        assert_eq!(read_block(""), Some(vec![]));
+        assert_eq!(read_block("no-value\n"), None);
+        assert_eq!(read_block("key %zz\n"), None);
+    }
+
+    #[test]
+    fn keys_name_their_ranks() {
+        assert_eq!((owner("card-17"), owner("sample-plan"), owner("x")), (Some(17), None, None));
+    }
+}

@@ -1,0 +1,77 @@
+//! Where the PMIx library may lie: where the user says, where the linker looks, where the launcher has it.
+
+use std::path::{Path, PathBuf};
+
+/// The variable that names its file.
+pub const VARIABLE: &str = "NMAD_PMIX";
+
+/// The name that it has had since PMIx 2.
+const NAME: &str = "libpmix.so.2";
+
+/// So many processes above this one are looked at: a launcher may start its ranks through some scripts.
+const GENERATIONS: usize = 8;
+
+/// Files to try, in this order; a name without a slash means the linker's search.
+///
+/// `given` is the value of [`VARIABLE`], and then the only one.
+pub fn candidates(given: Option<&str>) -> Vec<PathBuf> {
+    if let Some(given) = given {
+        return vec![given.into()];
+    }
+    let mut all = vec![PathBuf::from(NAME)];
+    all.extend(ancestors(std::process::id()).filter_map(|process| {
+        // Another user's launcher does not show its files; then the linker has to know.
+        loaded(&std::fs::read_to_string(format!("/proc/{process}/maps")).ok()?).map(Path::to_path_buf)
+    }));
+    all.dedup();
+    all
+}
+
+/// The processes above `process`, the nearest first.
+fn ancestors(process: u32) -> impl Iterator<Item = u32> {
+    let above = |process: &u32| {
+        parent(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?).filter(|above| *above > 1)
+    };
+    std::iter::successors(Some(process), above).skip(1).take(GENERATIONS)
+}
+
+/// The parent that `/proc/PID/stat` names. The program's name before it, in brackets, may hold anything.
+fn parent(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The file of the PMIx library among the `maps` of a process.
+fn loaded(maps: &str) -> Option<&Path> {
+    let file = |line: &str| line.find('/').map(|start| line.len() - start);
+    maps.lines()
+        .filter_map(|line| file(line).map(|length| Path::new(&line[line.len() - length..])))
+        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(NAME)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_says_is_all() {
+        assert_eq!(candidates(Some("/opt/libpmix.so")), [PathBuf::from("/opt/libpmix.so")]);
+        assert_eq!(candidates(None)[0], PathBuf::from("libpmix.so.2"));
+    }
+
+    #[test]
+    fn the_launcher_shows_its_own() {
+        let maps = "7f1c0000-7f1d0000 r-xp 00000000 08:01 131 /usr/lib/libc.so.6\n\
+                    7f1d0000-7f1e0000 r-xp 00000000 08:01 132 /opt/my mpi/lib/libpmix.so.2.9.3\n\
+                    7ffd0000-7ffe0000 rw-p 00000000 00:00 0 [stack]\n";
+        assert_eq!(loaded(maps), Some(Path::new("/opt/my mpi/lib/libpmix.so.2.9.3")));
+        assert_eq!(loaded("7ffd0000-7ffe0000 rw-p 00000000 00:00 0 [stack]\n"), None);
+    }
+
+    #[test]
+    fn parents_are_found_whatever_a_program_is_called() {
+        assert_eq!(parent("17 (a) b) S 4 17 17 0"), Some(4));
+        assert_eq!(parent("17"), None);
+        let above = std::os::unix::process::parent_id();
+        assert_eq!(ancestors(std::process::id()).next().or(Some(above)), Some(above));
+    }
+}

@@ -178,6 +178,18 @@ impl Node {
         self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data, hints))
     }
 
+    /// As [`Node::submit_send`], but none where the message has ended well already, and nothing is to be told.
+    #[inline]
+    pub fn begin_send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> Option<RequestId> {
+        let mut core = self.shared.lock();
+        let Core { engine, rails, .. } = &mut *core;
+        if pump::send_directly(engine, rails, to, &data, hints, None).is_some() {
+            return None;
+        }
+        let (peer, context, tag) = to;
+        Some(self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data, hints)))
+    }
+
     /// Submits a request and waits for it, without letting go of the lock in between.
     #[inline]
     pub fn call(&self, submission: impl FnOnce(&mut Engine) -> RequestId) -> Outcome {

@@ -280,6 +280,15 @@ impl Engine {
         Some(result)
     }
 
+    /// As [`Engine::take`], of a request that has ended without an error; any other is left as it is.
+    #[inline]
+    pub fn take_well(&mut self, request: RequestId) -> Option<Envelope> {
+        let Some(&Request::Ended(Ok(envelope))) = self.requests.get(request.0) else { return None };
+        self.requests.discard(request.0);
+        self.untold -= 1;
+        Some(envelope)
+    }
+
     /// Whether a request has ended and its end was not taken yet; none for a name that was never a request,
     /// or whose end was taken.
     #[inline]

@@ -7,7 +7,7 @@ use crate::constant::ThreadLevel;
 use crate::error::Result;
 use crate::handle::Comm;
 use crate::point::buffered::process;
-use crate::request::wait::wait_for_orphans;
+use crate::request::{set_concurrent, wait::wait_for_orphans};
 use crate::world;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ pub fn init() -> Result<()> {
 /// As [`init`].
 pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
     let world = world::open(required)?;
+    set_concurrent(required == ThreadLevel::Multiple);
     let (me, size) = (world.session().rank(), world.session().size());
     let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
     let alone = Arc::new(Members::new([me]));

@@ -14,7 +14,7 @@ fn send_with(arguments: Arguments, hints: Hints) -> Result<()> {
 }
 
 fn submit_with(arguments: Arguments, hints: Hints) -> Result<Request> {
-    sending::isend(arguments, hints).map(State::into_request)
+    sending::isend(arguments, hints)
 }
 
 fn bsend_with(arguments: Arguments, _: Hints) -> Result<()> {
@@ -49,7 +49,7 @@ fn check(arguments: &Arguments) -> Result<()> {
 fn init_with(arguments: Arguments, hints: Hints) -> Result<Request> {
     check(&arguments)?;
     let kept = Kept::new(arguments);
-    Ok(State::Persistent(Persistent::new(move || sending::isend(kept.get(), hints))).into_request())
+    Ok(State::Persistent(Persistent::new(move || sending::state(kept.get(), hints))).into_request())
 }
 
 fn bsend_init_with(arguments: Arguments, _: Hints) -> Result<Request> {

@@ -2,9 +2,9 @@
 
 use crate::comm;
 use crate::error::Result;
-use crate::handle::{Comm, Type};
+use crate::handle::{Comm, Request, Type};
 use crate::message::segments;
-use crate::request::{State, sent};
+use crate::request::{SLOTS, State, sent};
 use crate::status::Status;
 use crate::world::world;
 use newmadeleine::{Hints, RequestId};
@@ -40,7 +40,7 @@ fn send_beside((to, context, tag): comm::Target, data: newmadeleine::Segments, h
     crate::request::wait::await_state(world, State::Send(id)).answer().map(drop)
 }
 
-/// Submits a send; none: it goes to no process.
+/// Submits a send; none: it has ended already, or goes to no process.
 #[inline]
 pub(crate) fn submit(
     (buffer, count, datatype, dest, tag, comm): Arguments,
@@ -50,11 +50,19 @@ pub(crate) fn submit(
     let data = segments(buffer, count, datatype)?;
     let world = world()?;
     let Some(target) = comm.target(dest, tag)? else { return Ok(None) };
-    Ok(Some(world.node().submit_send(target, data, hints)))
+    Ok(world.node().begin_send(target, data, hints))
 }
 
 /// Submits a send: its state.
-#[inline]
-pub(crate) fn isend(arguments: Arguments, hints: Hints) -> Result<State> {
+pub(crate) fn state(arguments: Arguments, hints: Hints) -> Result<State> {
     Ok(submit(arguments, hints)?.map_or(State::ended(Status::EMPTY), State::Send))
+}
+
+/// Submits a send: its request.
+#[inline]
+pub(crate) fn isend(arguments: Arguments, hints: Hints) -> Result<Request> {
+    Ok(match submit(arguments, hints)? {
+        None => SLOTS.sent(),
+        Some(id) => State::Send(id).into_request(),
+    })
 }

@@ -29,6 +29,12 @@ impl Tally<'_> {
         }
     }
 
+    fn note_well(&mut self, place: usize, status: Status) {
+        if let Some(statuses) = &mut self.statuses {
+            statuses[place] = status;
+        }
+    }
+
     fn answer(self) -> Result<()> {
         self.first.map_or(Ok(()), |text| Err(Class::IN_STATUS.error(text)))
     }
@@ -37,11 +43,59 @@ impl Tally<'_> {
 /// Waits for all.
 pub(crate) fn wait_all(world: &World, requests: &mut [Request], statuses: Statuses<'_>) -> Result<()> {
     let mut tally = Tally { statuses, first: None };
-    for (index, request) in requests.iter_mut().enumerate() {
-        let ended = wait(world, request)?;
-        tally.note(index, index, ended);
+    let mut done = 0;
+    while done < requests.len() {
+        done = wait_well(world, requests, done, &mut |index, status| tally.note_well(index, status));
+        // What is no plain message, and what has failed, takes its time.
+        if let Some(request) = requests.get_mut(done) {
+            let ended = wait(world, request)?;
+            tally.note(done, done, ended);
+            done += 1;
+        }
     }
     tally.answer()
+}
+
+/// Waits for requests from this place on, with one lock for all of them, as long as they are messages of the
+/// engine's and end well: the place of the first that is not or does not.
+fn wait_well(
+    world: &World,
+    requests: &mut [Request],
+    from: usize,
+    note: &mut impl FnMut(usize, Status),
+) -> usize {
+    let mut index = from;
+    while requests.get_mut(index).is_some_and(is_over) {
+        note(index, Status::EMPTY);
+        index += 1;
+    }
+    if index == requests.len() {
+        return index;
+    }
+    world.node().wait_look(|engine| {
+        while let Some(request) = requests.get_mut(index) {
+            let mut runs = false;
+            let status = match is_over(request) {
+                true => Some(Status::EMPTY),
+                false => SLOTS.end_with(*request, |state| state.end_well(engine, &mut runs)),
+            };
+            let Some(status) = status else { return (!runs || task::any()).then_some(()) };
+            *request = Request::NULL;
+            note(index, status);
+            index += 1;
+        }
+        Some(())
+    });
+    index
+}
+
+/// Whether there is nothing to wait for: the request is null then.
+fn is_over(request: &mut Request) -> bool {
+    let over = request.is_null() || SLOTS.is_sent(*request);
+    if over {
+        *request = Request::NULL;
+    }
+    over
 }
 
 /// Whether all have ended; if not, none is touched.

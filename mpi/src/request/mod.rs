@@ -8,7 +8,7 @@ mod slots;
 pub(crate) mod wait;
 
 pub(crate) use persistent::Persistent;
-pub(crate) use slots::SLOTS;
+pub(crate) use slots::{SLOTS, set_concurrent};
 
 use crate::comm::Communicator;
 use crate::error::{Class, Error};
@@ -91,6 +91,25 @@ impl State {
         let Some(ended) = ended else { return false };
         *self = State::Ended(ended);
         true
+    }
+
+    /// Its status, if it is a message of the engine's that has ended without an error; its end is taken.
+    /// Otherwise `runs` says whether it is one that has not ended.
+    ///
+    /// Nothing here wants the lock that the caller holds: the last user of a communicator, whose end is not to be
+    /// foreseen, counts as no message of the engine's.
+    #[inline]
+    pub(crate) fn end_well(&mut self, engine: &mut engine::Engine, runs: &mut bool) -> Option<Status> {
+        let (id, comm) = match self {
+            State::Send(id) => (*id, None),
+            State::Recv(id, comm) if Arc::strong_count(comm) > 1 => (*id, Some(&*comm)),
+            _ => return None,
+        };
+        let Some(envelope) = engine.take_well(id) else {
+            *runs = engine.has_ended(id) == Some(false);
+            return None;
+        };
+        Some(comm.map_or(Status::EMPTY, |comm| status(comm, &envelope)))
     }
 
     /// How it ended; it is settled. What it stands for is over.

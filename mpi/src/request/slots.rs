@@ -3,9 +3,10 @@
 
 use super::State;
 use crate::handle::{DYNAMIC, Request};
+use crate::status::Status;
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Slots of the first piece; each further one doubles the table.
 const FIRST: u32 = 256;
@@ -19,6 +20,21 @@ const FREE: u32 = 0;
 const FULL: u32 = 1;
 /// A thread looks at the request.
 const TAKEN: u32 = 2;
+
+/// A send that had ended when it was submitted: the same name for all of them, since there is nothing to tell
+/// them apart by, and no slot.
+const SENT: Request = Request(DYNAMIC);
+/// The name of the first slot's request.
+const BASE: u32 = DYNAMIC + 1;
+
+/// Whether several threads may be here at a time. Until it is known that they may not, they may.
+static CONCURRENT: AtomicBool = AtomicBool::new(true);
+
+/// Says whether several threads may use requests at a time. If not, changes of the table need not lock the bus,
+/// which is most of what they cost.
+pub(crate) fn set_concurrent(concurrent: bool) {
+    CONCURRENT.store(concurrent, Ordering::Release);
+}
 
 /// All requests.
 pub(crate) static SLOTS: Slots = Slots::new();
@@ -55,7 +71,19 @@ impl Slots {
         // SAFETY: off the list of free slots, and not marked: nobody else touches it.
         unsafe { *slot.state.get() = Some(state) };
         slot.mark.store(FULL, Ordering::Release);
-        Request(index + DYNAMIC)
+        Request(index + BASE)
+    }
+
+    /// The request of a send that has ended well.
+    #[inline]
+    pub(crate) fn sent(&self) -> Request {
+        SENT
+    }
+
+    /// Whether it is such a request: there is nothing to take out or to look at.
+    #[inline]
+    pub(crate) fn is_sent(&self, request: Request) -> bool {
+        request == SENT
     }
 
     /// Takes a request out of the table.
@@ -64,10 +92,37 @@ impl Slots {
         self.remove_if(request, |_| true)
     }
 
+    /// Takes a request out of the table if `end` says how it ended; none if it does not, if there is no such
+    /// request, and if another thread looks at it just now: `end` may hold a lock that the other one wants.
+    #[inline]
+    pub(crate) fn end_with<R>(
+        &self,
+        request: Request,
+        end: impl FnOnce(&mut State) -> Option<R>,
+    ) -> Option<R> {
+        let index = request.0.wrapping_sub(BASE);
+        let slot = self.slot(index)?;
+        swap(&slot.mark, FULL, TAKEN).ok()?;
+        // SAFETY: marked as taken by us.
+        let place = unsafe { &mut *slot.state.get() };
+        let ended = place.as_mut().and_then(end);
+        if ended.is_none() {
+            slot.mark.store(FULL, Ordering::Release);
+            return None;
+        }
+        *place = None;
+        slot.mark.store(FREE, Ordering::Release);
+        self.push(index, slot);
+        ended
+    }
+
     /// Takes a request out of the table if it is as wanted.
     #[inline]
     pub(crate) fn remove_if(&self, request: Request, wanted: impl Fn(&State) -> bool) -> Option<State> {
-        let index = request.0.wrapping_sub(DYNAMIC);
+        if request == SENT {
+            return Some(State::ended(Status::EMPTY)).filter(wanted);
+        }
+        let index = request.0.wrapping_sub(BASE);
         let slot = self.slot(index)?;
         take(slot)?;
         // SAFETY: marked as taken by us.
@@ -85,7 +140,10 @@ impl Slots {
     /// Looks at a request; none: there is no such request.
     #[inline]
     pub(crate) fn with<R>(&self, request: Request, look: impl FnOnce(&mut State) -> R) -> Option<R> {
-        let slot = self.slot(request.0.wrapping_sub(DYNAMIC))?;
+        if request == SENT {
+            return Some(look(&mut State::ended(Status::EMPTY)));
+        }
+        let slot = self.slot(request.0.wrapping_sub(BASE))?;
         take(slot)?;
         let release = Release(slot);
         // SAFETY: marked as taken by us.
@@ -134,6 +192,10 @@ impl Slots {
     #[inline]
     fn swap_head(&self, head: u64, index: u64) -> bool {
         let new = (head & !0xffff_ffff).wrapping_add(1 << 32) | index;
+        if !CONCURRENT.load(Ordering::Relaxed) {
+            self.free.store(new, Ordering::Relaxed);
+            return true;
+        }
         self.free.compare_exchange(head, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -164,13 +226,27 @@ impl Slots {
 #[inline]
 fn take(slot: &Slot) -> Option<()> {
     loop {
-        match slot.mark.compare_exchange(FULL, TAKEN, Ordering::Acquire, Ordering::Relaxed) {
+        match swap(&slot.mark, FULL, TAKEN) {
             Ok(_) => return Some(()),
             Err(FREE) => return None,
             // Another thread looks at the same request, which takes no time.
             Err(_) => std::thread::yield_now(),
         }
     }
+}
+
+/// Has a mark say `new` if it says `old`; the error is what it says.
+#[inline]
+fn swap(mark: &AtomicU32, old: u32, new: u32) -> Result<u32, u32> {
+    if CONCURRENT.load(Ordering::Relaxed) {
+        return mark.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed);
+    }
+    let found = mark.load(Ordering::Relaxed);
+    if found != old {
+        return Err(found);
+    }
+    mark.store(new, Ordering::Relaxed);
+    Ok(found)
 }
 
 /// Gives a slot back, whatever happens.
@@ -197,7 +273,6 @@ fn split(index: u32) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::request::Ended;
-    use crate::status::Status;
 
     fn ended(tag: i32) -> State {
         State::Ended(Ended::well(Status { tag, ..Status::EMPTY }))
@@ -218,6 +293,26 @@ mod tests {
             assert!(slots.remove(request).is_none() && slots.with(request, |_| ()).is_none());
         }
         assert!(slots.remove(Request::NULL).is_none() && slots.remove(Request(u32::MAX)).is_none());
+    }
+
+    #[test]
+    fn sends_that_have_ended_share_a_name() {
+        let slots = Slots::new();
+        let (first, other) = (slots.sent(), slots.insert(ended(7)));
+        assert!(slots.is_sent(first) && !slots.is_sent(other) && first != other && first != Request::NULL);
+        for _ in 0..2 {
+            assert_eq!(slots.with(first, |state| tag(state)), Some(Status::EMPTY.tag));
+            assert_eq!(slots.remove(first).map(|state| tag(&state)), Some(Status::EMPTY.tag));
+        }
+    }
+
+    #[test]
+    fn what_has_not_ended_stays() {
+        let slots = Slots::new();
+        let request = slots.insert(ended(7));
+        assert_eq!(slots.end_with(request, |_| None::<()>), None);
+        assert_eq!(slots.end_with(request, |state| Some(tag(state))), Some(7));
+        assert_eq!(slots.end_with(request, |state| Some(tag(state))), None);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use std::sync::Mutex;
 /// Waits for a request: how it ended. The null request has ended.
 #[inline]
 pub(crate) fn wait(world: &World, request: &mut Request) -> Result<Ended> {
-    if request.is_null() {
+    if request.is_null() || SLOTS.is_sent(*request) {
+        *request = Request::NULL;
         return Ok(Ended::well(Status::EMPTY));
     }
     let plain = |state: &State| matches!(state, State::Send(_) | State::Recv(..) | State::Ended(_));

@@ -41,6 +41,7 @@ fn measure(name: &str, count: u64) -> [f64; 3] {
     let forecasts: Vec<Forecast> = (0..count).map(forecast).collect();
     let view = |(index, forecast)| RailView {
         rail: RailId(index as u8),
+        wire: RailId(index as u8),
         idle_at: Instant::from_ns(0),
         bandwidth: 1_000_000_000 + index as u64,
         latency_ns: 1_000,

@@ -56,6 +56,7 @@ const NOW: Instant = Instant::from_ns(1_000_000);
 fn split(name: &str, rails: &[Rail], len: u64) -> ShareList {
     let view = |(index, rail): (usize, &'_ Rail)| RailView {
         rail: RailId(index as u8),
+        wire: RailId(index as u8),
         idle_at: Instant::from_ns(NOW.as_ns() + rail.busy_ns),
         bandwidth: 0,
         latency_ns: 0,

@@ -43,6 +43,7 @@ fn views<'a>(
         RailView {
             // Numbers with gaps: some rails do not lead to this peer.
             rail: RailId(index as u8 * 2 + 1),
+            wire: RailId(index as u8 * 2 + 1),
             idle_at: Instant::from_ns(idle_at),
             bandwidth,
             latency_ns,

@@ -153,6 +153,7 @@ fn eager_rail(question: &Question, fastest: usize) -> usize {
 fn view<'a>((index, lane): (usize, &'a Lane), fastest: usize) -> RailView<'a> {
     RailView {
         rail: RailId(index as u8),
+        wire: RailId(index as u8),
         idle_at: Instant::from_ns(lane.busy_ns),
         bandwidth: lane.bandwidth,
         latency_ns: lane.latency_ns,

@@ -115,6 +115,7 @@ impl Engine {
         let in_flight = link.tx.pending();
         let news = link.tx.acknowledge(ack, beyond, &mut free);
         if news.any {
+            link.stir();
             link.rtt.progress();
             link.progress_at = now;
         }
@@ -396,6 +397,7 @@ impl Engine {
         let more = !peer.has_nothing();
         let Some(link) = peer.link_mut(rail) else { return };
         let Released { packet, in_place, chunk } = link.tx.sent(number, packet, keep);
+        link.stir();
         if more {
             self.make_ready(to);
         }

@@ -8,10 +8,11 @@ use crate::collect::request::{Outgoing, Request};
 use crate::packet::{Key, LandingId, PeerId, RailId};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Shares};
+use crate::schedule::wire;
 use crate::slab::Slab;
 use crate::transfer::driver::Order;
 use crate::transfer::link::Link;
-use crate::transfer::rail::Rail;
+use crate::transfer::rail::{Rail, busy_until};
 use crate::transfer::retention::{Cargo, ChunkCargo};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -41,8 +42,17 @@ impl Engine {
             max = max.min(link.congestion.order_max());
         }
         let remote = link.remote?;
-        let is_first = is_first(now, rail, &peer.links, &self.rails);
-        let chunk = cut(&mut peer.bodies, &mut self.requests, (rail, is_first), remote, max);
+        let Peer { bodies, links, primary, fastest, .. } = peer;
+        let is_first = |outgoing: &Outgoing, len| {
+            is_first(now, rail, links, &self.rails)
+                && is_best_way(
+                    now,
+                    rail,
+                    len,
+                    usable(links, &self.rails, (*primary, *fastest), outgoing, now),
+                )
+        };
+        let chunk = cut(bodies, &mut self.requests, rail, &is_first, remote, max);
         if chunk.is_none() && revises && revise(now, peer, &self.rails, &self.requests) {
             return self.chunk_for(now, rail, id);
         }
@@ -75,16 +85,25 @@ impl Engine {
 /// Whether no other rail to the peer is idle before this one. Who waits has a rail asked also while it is
 /// busy, and it must not take then what another one can carry at once.
 fn is_first(now: Instant, rail: RailId, links: &[Link], rails: &[Rail]) -> bool {
-    let mine = rails[rail.index()].busy_until(now);
+    let mine = busy_until(rails, rail, now);
     let accepts = |link: &&Link| link.accepts(rails[link.rail.index()].limits.depth);
-    mine <= now || links.iter().filter(accepts).all(|link| mine <= rails[link.rail.index()].busy_until(now))
+    mine <= now || links.iter().filter(accepts).all(|link| mine <= busy_until(rails, link.rail, now))
+}
+
+/// Whether no other way to the same NIC carries `len` bytes earlier.
+fn is_best_way(now: Instant, rail: RailId, len: u64, views: Option<Usable<'_>>) -> bool {
+    let Some((views, count)) = views else { return true };
+    let Some(mine) = views[..count].iter().find(|view| view.rail == rail) else { return true };
+    let rivals = views[..count].iter().filter(|view| view.wire == mine.wire);
+    rivals.filter(|view| view.rail != rail).all(|view| !wire::leads(now, view, mine, len))
 }
 
 /// The next chunk for a rail, of the first body that has one; what is meant for any rail if `is_first`.
 fn cut(
     bodies: &mut VecDeque<Body>,
     requests: &mut Slab<Request>,
-    (rail, is_first): (RailId, bool),
+    rail: RailId,
+    is_first: &dyn Fn(&Outgoing, u64) -> bool,
     remote: u8,
     max: u64,
 ) -> Option<ChunkCargo> {
@@ -95,6 +114,7 @@ fn cut(
         let ahead = body.push.then_some((LandingId(body.request.0), Key::PUSH));
         let Some((landing, key)) = ahead.or(granted) else { continue };
         let max = if body.push { u64::MAX } else { max };
+        let is_first = |len| is_first(outgoing, len);
         let Some((offset, len)) = body.next_chunk(rail, is_first, max) else { continue };
         let from = outgoing.data.slice(offset, len);
         outgoing.at_rails += 1;
@@ -107,20 +127,31 @@ fn cut(
     None
 }
 
-/// The open rails for which the receiver has given a key, and how many there are.
+/// Views of rails, and how many there are.
+type Usable<'a> = ([RailView<'a>; nmad_wire::MAX_RAILS], usize);
+
+/// The open rails for which the receiver has given a key. A way to a NIC that takes no more is busy for as
+/// long as it needs for what it has.
 fn usable<'a>(
     links: &'a [Link],
     rails: &[Rail],
     (primary, fastest): (RailId, RailId),
     outgoing: &Outgoing,
     now: Instant,
-) -> Option<([RailView<'a>; nmad_wire::MAX_RAILS], usize)> {
+) -> Option<Usable<'a>> {
     let has_key = |link: &&Link| {
         let key = |remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some());
         link.is_up() && link.remote.is_some_and(key)
     };
-    let mut usable =
-        links.iter().filter(has_key).map(|link| view(now, link, &rails[link.rail.index()], primary, fastest));
+    let of = |link: &'a Link| {
+        let mut view = view(now, link, rails, primary, fastest);
+        let rail = &rails[link.rail.index()];
+        if rail.shares && !link.accepts(rail.limits.depth) {
+            view.idle_at = view.idle_at.max(now + link.stands_still());
+        }
+        view
+    };
+    let mut usable = links.iter().filter(has_key).map(of);
     let mut views = [usable.next()?; nmad_wire::MAX_RAILS];
     let more = views[1..].iter_mut().zip(usable).map(|(place, view)| *place = view).count();
     Some((views, more + 1))
@@ -146,11 +177,11 @@ fn decide(
             continue;
         };
         let views = &mut views[..count];
-        views.iter_mut().for_each(|view| queue(now, view, meant[view.rail.index()]));
+        queue(now, views, &meant);
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
             Some(rail) => Shares::of([(rail, body.remaining())]),
-            None => strategy.split(now, body.remaining(), views),
+            None => wire::split(&mut **strategy, now, body.remaining(), views),
         };
         if let Some(receipts) = &mut receipts {
             receipts.now = now;
@@ -168,10 +199,15 @@ fn meant<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAI
     meant
 }
 
-/// What is meant for a rail goes first: it is idle later by as much.
-fn queue(now: Instant, view: &mut RailView, meant: u64) {
-    if meant > 0 {
-        view.idle_at = view.idle_at.max(now) + Duration::from_ns(view.forecast.busy_ns(meant));
+/// What is meant for the rails goes first: their wires are idle later by as much.
+fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAILS]) {
+    for index in 0..views.len() {
+        let RailView { rail, wire, forecast, .. } = views[index];
+        let ns = forecast.busy_ns(meant[rail.index()]);
+        if ns > 0 {
+            let ways = views.iter_mut().filter(|view| view.wire == wire);
+            ways.for_each(|view| view.idle_at = view.idle_at.max(now) + Duration::from_ns(ns));
+        }
     }
 }
 
@@ -191,16 +227,16 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
             continue;
         };
         let views = &mut views[..count];
-        for view in views.iter_mut() {
-            let others = all[view.rail.index()].saturating_sub(body.meant_for(view.rail));
-            queue(now, view, others);
-        }
+        let mut others = all;
+        views.iter().for_each(|view| others[view.rail.index()] -= body.meant_for(view.rail));
+        queue(now, views, &others);
         let finish_ns = |view: &RailView, len| match len {
             0 => 0,
             len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),
         };
         let planned_ns = views.iter().map(|view| finish_ns(view, body.meant_for(view.rail))).max();
-        let Shares::Fixed(shares) = strategy.split(now, body.remaining(), views) else { continue };
+        let shares = wire::split(&mut **strategy, now, body.remaining(), views);
+        let Shares::Fixed(shares) = shares else { continue };
         let share = |view: &RailView| shares.iter().filter(|s| s.0 == view.rail).map(|s| s.1).sum();
         let possible_ns = views.iter().map(|view| finish_ns(view, share(view))).max();
         if possible_ns < planned_ns.map(|ns| ns - ns / 16) {

@@ -1,5 +1,5 @@
 //! The short way of a small message: nothing else is in the window, and only one rail is left, so there is
-//! nothing to decide and nothing to remember.
+//! nothing to decide, and on a reliable rail nothing to remember.
 
 use super::Engine;
 use super::peer::Peer;
@@ -49,7 +49,7 @@ impl Engine {
         if self.rails[rail.index()].prepared.is_some() {
             return None;
         }
-        let bare = link.tx.len() == 0 && link.rx.beyond() == 0 && !peer.credit.owes_limit();
+        let bare = !peer.keeps && link.tx.len() == 0 && link.rx.beyond() == 0 && !peer.credit.owes_limit();
         let seq = peer.flows.next_to_send(context.0);
         let envelope = Envelope { peer: to, context, tag, len, seq };
         let flags = flags::of(false, false, false);

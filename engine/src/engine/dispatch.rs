@@ -122,14 +122,14 @@ impl Engine {
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
         let Peer { strategy, window, links, primary, fastest, .. } = peer;
         let link = links.iter().find(|link| link.rail == rail)?;
-        let mine = view(now, link, state, *primary, *fastest);
+        let mine = view(now, link, &self.rails, *primary, *fastest);
         if links.len() == 1 {
             strategy.fill(now, &mine, window, &mut builder);
         } else {
             let mut rivals = [mine; nmad_wire::MAX_RAILS];
             let others = links.iter().filter(|link| link.rail != rail && link.is_up()).map(|link| {
                 let rail = &self.rails[link.rail.index()];
-                let mut rival = view(now, link, rail, *primary, *fastest);
+                let mut rival = view(now, link, &self.rails, *primary, *fastest);
                 if !link.accepts(rail.limits.depth) {
                     // It is full, whatever its clock says.
                     let rest = link.forecast.busy_ns(link.tx.pending());
@@ -251,7 +251,7 @@ impl Engine {
                 continue;
             }
             let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
-            if link.at_rail() >= depth {
+            if link.is_calm(now) || link.at_rail() >= depth {
                 continue;
             }
             if link.ack_is_due(now) {

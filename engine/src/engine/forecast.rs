@@ -8,6 +8,7 @@ use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
 use crate::profile::threshold::UNEXPECTED_MAX;
 use crate::schedule::strategy::{RailView, Shares};
+use crate::schedule::wire;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{BANDWIDTH_GUESS, Rail};
 use alloc::sync::Arc;
@@ -117,7 +118,7 @@ impl Peer {
         }
         let start = Instant::default();
         let mut views: Vec<RailView> =
-            open().map(|link| view(start, link, &rails[link.rail.index()], *primary, *fastest)).collect();
+            open().map(|link| view(start, link, rails, *primary, *fastest)).collect();
         // What thresholds say is about rails that have nothing else to do.
         views.iter_mut().for_each(|view| view.idle_at = start);
         let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
@@ -126,7 +127,7 @@ impl Peer {
         let further_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min()?;
         let mut announcing_pays = |len: u64| {
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
-            let shares = strategy.split(start, len, &views);
+            let shares = wire::split(&mut **strategy, start, len, &views);
             let count = if let Shares::Fixed(shares) = &shares { shares.len() as u64 } else { 1 };
             let handshake_ns = handshake_ns + count.saturating_sub(1) * further_ns;
             let body_ns = match shares {

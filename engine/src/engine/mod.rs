@@ -206,8 +206,19 @@ impl Engine {
         if let Some(&configured) = self.config.bandwidths.get(self.rails.len()).filter(|&&b| b > 0) {
             limits.bandwidth = configured;
         }
-        self.rails.push(Rail::new(limits));
-        RailId((self.rails.len() - 1) as u8)
+        let rail = RailId(self.rails.len() as u8);
+        self.rails.push(Rail::new(limits, rail));
+        rail
+    }
+
+    /// These two rails are ways to one NIC: what one carries the other cannot carry at the same time. To be
+    /// said before their links are added.
+    pub fn share_wire(&mut self, rail: RailId, with: RailId) {
+        let wire = self.rails[with.index()].wire;
+        self.rails[rail.index()].wire = wire;
+        let ways = || self.rails.iter().filter(|rail| rail.wire == wire).count();
+        let shares = ways() > 1;
+        self.rails.iter_mut().filter(|rail| rail.wire == wire).for_each(|rail| rail.shares = shares);
     }
 
     /// This peer can be reached over this rail. Nothing is opened before there is something to send.

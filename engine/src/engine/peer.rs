@@ -9,7 +9,7 @@ use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Strategy};
 use crate::transfer::credit::Credit;
 use crate::transfer::link::{Arrivals, Link, State};
-use crate::transfer::rail::Rail;
+use crate::transfer::rail::{Rail, busy_until};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -89,7 +89,7 @@ pub(super) struct Peer {
     pub(super) pushes: Vec<Push>,
     /// Large sends that wait a little for a promise, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
-    /// The only rail that is left, if it is reliable and the strategy passes what is alone.
+    /// The only rail that is left, if the strategy passes what is alone.
     pub(super) alone: Option<RailId>,
     /// Longest chunk that may go ahead of any answer: one reliable rail is left, whose driver can hold it.
     pub(super) may_push: Option<u64>,
@@ -160,7 +160,7 @@ impl Peer {
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);
         let used = || alive().filter(|link| self.only.is_none_or(|only| link.rail == only));
         self.keeps = used().count() > 1 || used().any(|link| link.lossy);
-        let lone = || used().next().filter(|_| !self.keeps);
+        let lone = || used().next().filter(|_| used().count() == 1);
         self.may_push = lone().filter(|link| limits(link).pushes).map(|link| limits(link).chunk);
         self.alone = lone().filter(|_| self.strategy.passes()).map(|link| link.rail);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
@@ -252,7 +252,7 @@ impl Peer {
 
     /// Whether a rail has enough of bodies, and there is nothing else for it.
     pub(super) fn holds_back(&self, link: &Link) -> bool {
-        has_enough(link) && self.window.is_empty() && self.revises()
+        self.window.is_empty() && self.revises() && has_enough(link)
     }
 
     /// Whether a message would be alone, and would not be needed for a promise.
@@ -283,13 +283,15 @@ pub(super) fn has_enough(link: &Link) -> bool {
 pub(super) fn view<'a>(
     now: Instant,
     link: &'a Link,
-    rail: &Rail,
+    rails: &[Rail],
     primary: RailId,
     fastest: RailId,
 ) -> RailView<'a> {
+    let rail = &rails[link.rail.index()];
     RailView {
         rail: link.rail,
-        idle_at: rail.busy_until(now),
+        wire: rail.wire,
+        idle_at: busy_until(rails, link.rail, now),
         bandwidth: rail.limits.bandwidth,
         latency_ns: rail.limits.latency_ns,
         primary: link.rail == primary,

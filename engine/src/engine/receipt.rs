@@ -163,9 +163,11 @@ impl Engine {
                 _ => continue,
             };
             let announced = carried.is_empty();
-            let views = peer.links.iter().filter(|link| link.is_up()).map(|link| {
-                super::peer::view(now, link, &self.rails[link.rail.index()], peer.primary, peer.fastest)
-            });
+            let views = peer
+                .links
+                .iter()
+                .filter(|link| link.is_up())
+                .map(|link| super::peer::view(now, link, &self.rails, peer.primary, peer.fastest));
             let alone = |view: RailView| {
                 let busy_ns = view.idle_at.since(now).as_ns();
                 let ns = if announced {

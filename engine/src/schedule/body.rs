@@ -134,12 +134,17 @@ impl Body {
         due
     }
 
-    /// The next chunk for `rail`: offset and length, at most `max` bytes. With `is_first`, also of what is
-    /// meant for whoever is idle first.
-    pub(crate) fn next_chunk(&mut self, rail: RailId, is_first: bool, max: u64) -> Option<(u64, u64)> {
+    /// The next chunk for `rail`: offset and length, at most `max` bytes. If it `is_first` for so many bytes,
+    /// also of what is meant for whoever is idle first.
+    pub(crate) fn next_chunk(
+        &mut self,
+        rail: RailId,
+        is_first: impl Fn(u64) -> bool,
+        max: u64,
+    ) -> Option<(u64, u64)> {
         let index = self.parts.iter().position(|part| match part.carrier {
             Carrier::Rail(r) => r == rail,
-            Carrier::First | Carrier::Any => is_first,
+            Carrier::First | Carrier::Any => is_first(part.end - part.start),
             Carrier::Nobody => false,
         })?;
         let part = &mut self.parts[index];

@@ -18,3 +18,4 @@ mod ratio_split;
 pub(crate) mod split;
 pub mod strategy;
 mod weighted;
+pub(crate) mod wire;

@@ -18,6 +18,9 @@ use core::ops::Deref;
 pub struct RailView<'a> {
     /// Which rail.
     pub rail: RailId,
+    /// The first of the rails that are ways to the same NIC; itself if it has one of its own. Where a body is
+    /// shared out there is one rail of each wire.
+    pub wire: RailId,
     /// When it will have carried what was given to it.
     pub idle_at: Instant,
     /// Bandwidth in bytes per second, as configured or nominal; zero if unknown.

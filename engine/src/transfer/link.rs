@@ -58,6 +58,8 @@ pub(crate) struct Link {
     pub(crate) progress_at: Instant,
     /// When the peer was last known to have more.
     served_at: Instant,
+    /// Nothing of a lossy link has to be sent again before, unless something happens on it.
+    calm_until: Instant,
     /// Bytes that the peer's side buffers of what is in flight on a lossy link.
     pub(crate) buffers: u64,
     /// Unnumbered packets that the rail holds.
@@ -84,6 +86,7 @@ impl Link {
             aggregate_max: usize::MAX,
             progress_at: Instant::default(),
             served_at: Instant::default(),
+            calm_until: Instant::default(),
             buffers: u64::MAX,
             notices: 0,
             told: false,
@@ -112,6 +115,13 @@ impl Link {
     /// Whether more may be in flight on a lossy link: numbers, and bytes that the way and the peer hold.
     fn has_space(&self) -> bool {
         self.tx.len() < IN_FLIGHT_MAX && self.tx.pending() < self.buffers.min(self.congestion.window())
+    }
+
+    /// How long one that takes no more will take no more, as far as it is known: until what is in flight has
+    /// been carried, or until something is sent again.
+    pub(crate) fn stands_still(&self) -> Duration {
+        let carried = Duration::from_ns(self.forecast.busy_ns(self.tx.pending()));
+        if self.lossy && self.rtt.backoff() > 0 { carried.max(self.rtt.timeout()) } else { carried }
     }
 
     /// Whether an acknowledgement should leave now, without waiting for other traffic.
@@ -149,6 +159,18 @@ impl Link {
         self.rx.due_at(EAGER_COUNT).into_iter().chain(resend).min()
     }
 
+    /// An order has left, or was acknowledged: what has to be sent again, and when, is seen anew.
+    #[inline]
+    pub(crate) fn stir(&mut self) {
+        self.calm_until = Instant::default();
+    }
+
+    /// Whether nothing is to be done on a lossy link: who waits asks this all the time.
+    #[inline]
+    pub(crate) fn is_calm(&self, now: Instant) -> bool {
+        now < self.calm_until && self.rx.unacknowledged == 0
+    }
+
     /// The number that should be sent again: the oldest after a timeout, or one that several later ones
     /// have overtaken (fast resend).
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<u32> {
@@ -160,7 +182,11 @@ impl Link {
             self.congestion.lost(number, self.tx.next_number());
             return overtaken;
         }
-        late?;
+        if late.is_none() {
+            let calm_until = self.tx.oldest().map_or(Instant::from_ns(u64::MAX), |sent_at| sent_at + timeout);
+            self.calm_until = if self.tx.has_overtaken(OVERTAKEN_MIN) { now } else { calm_until };
+            return None;
+        }
         // The first time it may be the last of a message that was lost, which nothing overtakes (RFC 8985,
         // section 7.2); from the second time on the way is blocked.
         match self.rtt.backoff() {

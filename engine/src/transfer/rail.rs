@@ -3,7 +3,7 @@
 use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
-use crate::packet::{LandingId, PeerId};
+use crate::packet::{LandingId, PeerId, RailId};
 use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
 use crate::schedule::builder::Built;
@@ -50,6 +50,10 @@ pub enum Opening {
 #[derive(Debug)]
 pub(crate) struct Rail {
     pub(crate) limits: Limits,
+    /// The first of the rails over the same wire; itself if it has one of its own.
+    pub(crate) wire: RailId,
+    /// There are others.
+    pub(crate) shares: bool,
     pub(crate) idle_at: Instant,
     pub(crate) counters: RailCounters,
     pub(crate) openings: VecDeque<Opening>,
@@ -69,6 +73,17 @@ pub(crate) struct Rail {
     pub(crate) nominal: Forecast,
 }
 
+/// When the wire of a rail will have carried what was given to it, by whichever of its rails.
+#[inline]
+pub(crate) fn busy_until(rails: &[Rail], rail: RailId, now: Instant) -> Instant {
+    let mine = &rails[rail.index()];
+    if !mine.shares {
+        return mine.busy_until(now);
+    }
+    let ways = rails.iter().filter(|rail| rail.wire == mine.wire);
+    ways.map(|rail| rail.busy_until(now)).max().unwrap_or(now)
+}
+
 /// A packet made ahead of time, for one peer.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -77,9 +92,11 @@ pub(crate) struct Prepared {
 }
 
 impl Rail {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, wire: RailId) -> Self {
         Rail {
             limits,
+            wire,
+            shares: false,
             idle_at: Instant::default(),
             counters: RailCounters::default(),
             openings: VecDeque::new(),

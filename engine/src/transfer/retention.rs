@@ -79,6 +79,10 @@ pub(crate) struct Retention {
     entries: VecDeque<InFlight>,
     at_rail: usize,
     bytes_at_rail: u64,
+    /// When the oldest entry left that the rail has sent and the peer has not acknowledged.
+    oldest: Option<Instant>,
+    /// Entries that were acknowledged before earlier ones.
+    ahead: usize,
 }
 
 impl Retention {
@@ -147,7 +151,12 @@ impl Retention {
         }
         let len = entry.len;
         let arrived = if done && !entry.acked { entry.len } else { 0 };
+        let (sent_at, newly) = (entry.sent_at, done && !entry.acked);
         entry.acked = done;
+        self.ahead += usize::from(newly);
+        if !done {
+            self.oldest = Some(self.oldest.map_or(sent_at, |oldest| oldest.min(sent_at)));
+        }
         self.at_rail -= 1;
         self.pending -= arrived;
         self.bytes_at_rail -= len;
@@ -160,6 +169,7 @@ impl Retention {
     fn trim(&mut self) {
         while self.entries.front().is_some_and(|entry| entry.acked && !entry.at_rail) {
             self.entries.pop_front();
+            self.ahead -= 1;
         }
     }
 
@@ -176,6 +186,7 @@ impl Retention {
             }
             if has && !entry.acked {
                 entry.acked = true;
+                self.ahead += 1;
                 self.pending -= entry.len;
                 news.any = true;
                 if entry.resent == 0 {
@@ -190,6 +201,9 @@ impl Retention {
             }
         }
         self.trim();
+        if news.any {
+            self.look_for_oldest();
+        }
         news
     }
 
@@ -198,6 +212,7 @@ impl Retention {
         self.at_rail = 0;
         self.pending = 0;
         self.bytes_at_rail = 0;
+        (self.oldest, self.ahead) = (None, 0);
         core::mem::take(&mut self.entries).into_iter().filter(|entry| !entry.acked || entry.at_rail)
     }
 
@@ -208,7 +223,11 @@ impl Retention {
 
     /// When the oldest entry that the rail has sent and the peer has not acknowledged left.
     pub(crate) fn oldest(&self) -> Option<Instant> {
-        self.waiting().map(|entry| entry.sent_at).min()
+        self.oldest
+    }
+
+    fn look_for_oldest(&mut self) {
+        self.oldest = self.waiting().map(|entry| entry.sent_at).min();
     }
 
     /// Its number.
@@ -219,7 +238,7 @@ impl Retention {
     /// An entry that at least `count` later ones have overtaken, if `patient` says of its time that it
     /// should have arrived.
     pub(crate) fn overtaken(&self, count: usize, patient: impl Fn(Instant) -> bool) -> Option<u32> {
-        let mut acked = self.entries.iter().filter(|entry| entry.acked).count();
+        let mut acked = self.ahead;
         for entry in &self.entries {
             if acked < count {
                 return None;
@@ -230,6 +249,11 @@ impl Retention {
             }
         }
         None
+    }
+
+    /// Whether so many were acknowledged before earlier ones.
+    pub(crate) fn has_overtaken(&self, count: usize) -> bool {
+        self.ahead >= count
     }
 
     /// Bytes that the peer is not known to have.
@@ -250,6 +274,7 @@ impl Retention {
             let len = entry.len;
             self.bytes_at_rail += len;
             self.at_rail += 1;
+            self.look_for_oldest();
         }
     }
 }

@@ -235,6 +235,7 @@ impl Row {
     fn at(len: u64, forecasts: &[Forecast; 2]) -> Row {
         let view = |rail: usize| RailView {
             rail: RailId(rail as u8),
+            wire: RailId(rail as u8),
             idle_at: Instant::default(),
             bandwidth: 0,
             latency_ns: 0,

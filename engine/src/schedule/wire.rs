@@ -1,0 +1,55 @@
+//! Rails that share a wire: two ways to one NIC, which are not two NICs.
+//!
+//! Streams and datagrams over one interface do not add up, so a strategy that shares a body out is told of
+//! one way to each wire, the one that carries this body first. Each share then goes the way that carries the
+//! share first: a long body over a second wire may leave the first one something short. Load is a matter of
+//! the wire and not of the way, so ways are compared by what they were measured to do.
+
+use super::strategy::{RailView, ShareList, Shares, Strategy};
+use crate::clock::Instant;
+use crate::packet::RailId;
+
+/// Shares out a body of `len` bytes among `rails`, of which each wire is counted once.
+pub(crate) fn split(strategy: &mut dyn Strategy, now: Instant, len: u64, rails: &[RailView]) -> Shares {
+    if rails.iter().all(|view| view.wire == view.rail) {
+        return strategy.split(now, len, rails);
+    }
+    let Some(first) = rails.first() else { return Shares::FirstIdle };
+    let (mut ways, mut count) = ([*first; nmad_wire::MAX_RAILS], 0);
+    for view in rails {
+        match ways[..count].iter_mut().find(|way| way.wire == view.wire) {
+            Some(way) => {
+                let (primary, fastest) = (way.primary || view.primary, way.fastest || view.fastest);
+                let best = if leads(now, view, way, len) { *view } else { *way };
+                *way = RailView { primary, fastest, ..best };
+            }
+            None => {
+                ways[count] = *view;
+                count += 1;
+            }
+        }
+    }
+    let Shares::Fixed(shares) = strategy.split(now, len, &ways[..count]) else { return Shares::FirstIdle };
+    let best = |&(rail, len): &(_, u64)| (best_way(now, rails, rail, len), len);
+    Shares::Fixed(shares.iter().map(best).collect::<ShareList>())
+}
+
+/// The rail that carries a share first, of all that share the wire of `rail`.
+fn best_way(now: Instant, rails: &[RailView], rail: RailId, len: u64) -> RailId {
+    let Some(mut best) = rails.iter().find(|view| view.rail == rail) else { return rail };
+    for way in rails.iter().filter(|view| view.wire == best.wire) {
+        if leads(now, way, best, len) {
+            best = way;
+        }
+    }
+    best.rail
+}
+
+/// Whether one way is predicted to carry `len` bytes earlier than another one to the same wire; of equal
+/// ones it is the first.
+pub(crate) fn leads(now: Instant, way: &RailView, other: &RailView, len: u64) -> bool {
+    let finish_ns = |view: &RailView| {
+        view.idle_at.since(now).as_ns().saturating_add(view.forecast.profile().body().ns(len))
+    };
+    (finish_ns(way), way.rail) < (finish_ns(other), other.rail)
+}

@@ -16,12 +16,20 @@ pub enum Canary {
     Neglects,
     /// No strategy: the wire changes a byte of a large message now and then, which no checksum sees.
     Corrupts,
+    /// No strategy: drivers of datagrams take what was damaged on its way as it comes.
+    Unchecked,
 }
 
 impl Canary {
     /// All of them.
-    pub const ALL: [Canary; 5] =
-        [Canary::Loses, Canary::Starves, Canary::Overfills, Canary::Neglects, Canary::Corrupts];
+    pub const ALL: [Canary; 6] = [
+        Canary::Loses,
+        Canary::Starves,
+        Canary::Overfills,
+        Canary::Neglects,
+        Canary::Corrupts,
+        Canary::Unchecked,
+    ];
 
     /// The name by which it is chosen.
     pub fn name(self) -> &'static str {
@@ -31,6 +39,7 @@ impl Canary {
             Canary::Overfills => "canary-overfills",
             Canary::Neglects => "canary-neglects",
             Canary::Corrupts => "canary-corrupts",
+            Canary::Unchecked => "canary-unchecked",
         }
     }
 
@@ -46,7 +55,7 @@ impl Canary {
             Canary::Starves => Some(|| Box::new(Broken { canary: Canary::Starves, entries: 0 })),
             Canary::Overfills => Some(|| Box::new(Broken { canary: Canary::Overfills, entries: 0 })),
             Canary::Neglects => Some(|| Box::new(Broken { canary: Canary::Neglects, entries: 0 })),
-            Canary::Corrupts => None,
+            Canary::Corrupts | Canary::Unchecked => None,
         }
     }
 }

@@ -22,6 +22,7 @@ Examples:
   nmad sim --seed 1..200               two hundred runs; exits 1 at the first violation
   nmad sim --seed 137 --explain        the stage and every event of one run
   nmad sim --seed 137 --no-faults      the same, with nothing going wrong
+  nmad sim --seed 1..1000 --lossy      nothing but datagrams that are lost, repeated, overtaken and damaged
   nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
   nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
 pub struct Sim {
@@ -34,7 +35,7 @@ pub struct Sim {
     /// Print one line of JSON for each seed
     #[arg(long)]
     json: bool,
-    /// Break something on purpose: loses, starves, overfills, neglects or corrupts
+    /// Break something on purpose: loses, starves, overfills, neglects, corrupts or unchecked
     #[arg(long, value_name = "NAME", value_parser = canary)]
     canary: Option<Canary>,
     /// Use this strategy on all hosts instead of drawing one for each
@@ -46,9 +47,13 @@ pub struct Sim {
     /// Nothing goes wrong: no loss, no delays, no deaths
     #[arg(long)]
     no_faults: bool,
+    /// All networks carry datagrams; up to 20 % of them are lost, others repeated, overtaken and damaged
+    #[arg(long, conflicts_with = "no_faults")]
+    lossy: bool,
     /// Instead of seeds: the papers' figures, ours beside theirs; FIGURE is one of `--golden list`
     #[arg(long, value_name = "FIGURE", num_args = 0..=1, default_missing_value = "",
-        conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "hosts", "no_faults"])]
+        conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "hosts", "no_faults",
+            "lossy"])]
     golden: Option<String>,
     /// Write the figures to sim/golden instead of printing them
     #[arg(long, requires = "golden")]
@@ -105,8 +110,8 @@ impl Sim {
             return show::run(Some(figure.as_str()).filter(|name| !name.is_empty()), self.bless);
         }
         let hosts = self.hosts.map(usize::from);
-        let (no_faults, canary, explain) = (self.no_faults, self.canary, self.explain);
-        let options = Options { hosts, no_faults, canary, strategy: self.strategy.clone(), explain };
+        let &Sim { no_faults, lossy, canary, explain, .. } = self;
+        let options = Options { hosts, no_faults, lossy, canary, strategy: self.strategy.clone(), explain };
         if let Err(e) = self.check_strategy() {
             eprintln!("nmad sim: {e}");
             return ExitCode::from(2);
@@ -166,6 +171,9 @@ impl Sim {
         }
         if self.no_faults {
             command += " --no-faults";
+        }
+        if self.lossy {
+            command += " --lossy";
         }
         command
     }

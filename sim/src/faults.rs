@@ -13,6 +13,8 @@ pub struct Faults {
     pub duplication: u64,
     /// A cargo is overtaken by later ones (lossy fabrics).
     pub reordering: u64,
+    /// A bit of a cargo is turned over on its way (lossy fabrics).
+    pub corruption: u64,
     /// A cargo, and on a reliable link everything behind it, is late.
     pub spikes: u64,
     /// By how much a late or overtaken cargo is late, at most, in nanoseconds.
@@ -26,17 +28,20 @@ pub struct Fate {
     pub copies: u64,
     /// How much later than usual, in nanoseconds.
     pub late_ns: u64,
+    /// The first of them arrives damaged: by this much chance says where.
+    pub damage: Option<u64>,
 }
 
 impl Default for Fate {
     fn default() -> Self {
-        Fate { copies: 1, late_ns: 0 }
+        Fate { copies: 1, late_ns: 0, damage: None }
     }
 }
 
 impl fmt::Display for Fate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.copies {
+            _ if self.damage.is_some() => write!(f, "is damaged"),
             0 => write!(f, "vanishes"),
             1 => write!(f, "is late by {} ns", self.late_ns),
             _ => write!(f, "arrives twice"),
@@ -61,6 +66,19 @@ impl Faults {
         faults
     }
 
+    /// The unreliability of a fabric of datagrams of which everything is expected, for runs that are about
+    /// nothing else: a loss of up to 20 %.
+    pub fn draw_harsh(rng: &mut Rng) -> Faults {
+        let mut faults = Faults::draw(true, rng);
+        faults.loss = rng.range(0, 2_000);
+        faults.damaged(rng)
+    }
+
+    /// The same with damage as chance will have it.
+    pub fn damaged(self, rng: &mut Rng) -> Faults {
+        Faults { corruption: *rng.pick(&[0, 0, 10, 200, 1_000]), ..self }
+    }
+
     /// What becomes of the next cargo.
     pub fn fate(&self, lossy: bool, rng: &mut Rng) -> Fate {
         let mut fate = Fate::default();
@@ -71,6 +89,9 @@ impl Faults {
         }
         if rng.per_10k(self.spikes) || (lossy && rng.per_10k(self.reordering)) {
             fate.late_ns = rng.below(self.late_ns + 1);
+        }
+        if lossy && self.corruption > 0 && rng.per_10k(self.corruption) {
+            fate.damage = Some(rng.below(u64::MAX));
         }
         fate
     }
@@ -85,6 +106,7 @@ impl fmt::Display for Faults {
             (self.loss, "lost"),
             (self.duplication, "twice"),
             (self.reordering, "overtaken"),
+            (self.corruption, "damaged"),
             (self.spikes, "late"),
         ];
         let shown: Vec<String> = parts

@@ -22,6 +22,8 @@ pub struct Options {
     pub hosts: Option<usize>,
     /// Nothing goes wrong.
     pub no_faults: bool,
+    /// All networks carry datagrams, and lose, repeat, reorder and damage them.
+    pub lossy: bool,
     /// All hosts use this broken strategy, for tests of the oracles.
     pub canary: Option<Canary>,
     /// All hosts use this strategy; none: drawn for each.
@@ -37,6 +39,9 @@ pub struct Scenario {
     pub seed: u64,
     /// The networks, and how unreliable each is.
     pub fabrics: Vec<(Arc<dyn Model>, Faults)>,
+    /// For each network the one whose interfaces carry it, by which they are two ways to one NIC; missing:
+    /// it has interfaces of its own.
+    pub wires: Vec<usize>,
     /// What its hosts cost.
     pub machine: Machine,
     /// A burst of submissions waits for the call that waits, as in the library when the bursts before it each
@@ -50,8 +55,8 @@ pub struct Scenario {
     pub configs: Vec<Config>,
     /// What breaks.
     pub strikes: Vec<Strike>,
-    /// The wires change bytes, see [`Canary::Corrupts`].
-    pub corrupts: bool,
+    /// A network or its drivers are broken on purpose; broken strategies are in `configs`.
+    pub canary: Option<Canary>,
 }
 
 impl Scenario {
@@ -60,22 +65,29 @@ impl Scenario {
         let mut rng = Rng::of(seed, 1);
         let hosts = options.hosts.unwrap_or_else(|| *rng.pick(&[2, 2, 2, 3, 3, 4, 5]));
         let count = *rng.pick(&[1, 2, 2, 2, 3, 3, 4]);
+        // Chance of its own, so that what was drawn before damage was known stays as it was.
+        let mut damage_rng = Rng::of(seed, 4);
         let fabrics: Vec<(Arc<dyn Model>, Faults)> = (0..count)
             .map(|_| {
-                let model = if rng.percent(15) { LOSSY } else { rng.pick(&KINDS).clone() };
-                let faults = Faults::draw(model.lossy, &mut rng);
+                let mut model = if rng.percent(15) { LOSSY } else { rng.pick(&KINDS).clone() };
+                let mut faults = Faults::draw(model.lossy, &mut rng);
+                if options.lossy {
+                    (model, faults) = (LOSSY, Faults::draw_harsh(&mut damage_rng));
+                } else if model.lossy {
+                    faults = faults.damaged(&mut damage_rng);
+                }
                 let model: Arc<dyn Model> = Arc::new(model);
                 (model, if options.no_faults { Faults::default() } else { faults })
             })
             .collect();
         let rails = (0..hosts).map(|_| draw_rails(count, &mut rng)).collect();
         let configs = (0..hosts).map(|host| draw_config(host, options, &mut rng)).collect();
-        let corrupts = options.canary == Some(Canary::Corrupts);
         // Chance of its own, so that what was drawn before these were known stays as it was.
         let mut hosts_rng = Rng::of(seed, 3);
         let bus = hosts_rng.percent(20).then(|| hosts_rng.range(100_000_000, 4_000_000_000));
         let mut scenario = Scenario {
             seed,
+            wires: draw_wires(fabrics.len(), &mut Rng::of(seed, 5)),
             fabrics,
             machine: Machine { bus, ..Machine::default() },
             holds_back: hosts_rng.percent(10),
@@ -83,7 +95,7 @@ impl Scenario {
             rails,
             configs,
             strikes: Vec::new(),
-            corrupts,
+            canary: options.canary,
         };
         let strikes = Strike::draw(hosts, count, &mut rng);
         if !options.no_faults {
@@ -131,6 +143,12 @@ impl Broken {
     }
 }
 
+/// Sometimes the last network goes through the interfaces of the first one, to which everybody is joined.
+fn draw_wires(fabrics: usize, rng: &mut Rng) -> Vec<usize> {
+    let shared = fabrics > 1 && rng.percent(15);
+    (0..fabrics).map(|number| if shared && number + 1 == fabrics { 0 } else { number }).collect()
+}
+
 /// Rails in an order of the host's own. Everybody is on the first fabric, so all pairs can talk.
 fn draw_rails(fabrics: usize, rng: &mut Rng) -> Vec<usize> {
     let mut rails: Vec<usize> = (0..fabrics).filter(|&fabric| fabric == 0 || rng.percent(88)).collect();
@@ -166,6 +184,8 @@ impl fmt::Display for Scenario {
         for (number, (model, faults)) in self.fabrics.iter().enumerate() {
             let limits = model.limits();
             let kind = if limits.lossy { "datagrams" } else { "reliable" };
+            let wire = self.wires.get(number).filter(|wire| **wire != number);
+            let kind = wire.map_or(kind.into(), |wire| format!("{kind}, over the wire of net{wire}"));
             let (us, mb) = (limits.latency_ns / 1000, limits.bandwidth / 1_000_000);
             writeln!(f, "  net{number} {:<9} {us:>3} us {mb:>6} MB/s {kind}; {faults}", model.name())?;
         }

@@ -1,7 +1,9 @@
 //! The world: hosts, the network between them, the agenda in virtual time, and the oracles that watch.
 
-use crate::faults::Broken;
+use crate::canary::Canary;
+use crate::faults::{Broken, Faults};
 use crate::host::Host;
+use crate::model::Model;
 use crate::network::{Fabric, Happening, Key, Network, Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::{DeliveryOracle, Fates};
@@ -12,7 +14,7 @@ use crate::rail::SimRail;
 use crate::scenario::Scenario;
 use crate::workload::Plan;
 use nmad_engine::Engine;
-use nmad_engine::packet::PeerId;
+use nmad_engine::packet::{PeerId, RailId};
 use nmad_engine::transfer::driver::Driver;
 use std::sync::{Arc, Mutex};
 
@@ -50,14 +52,17 @@ impl Fates for Network {
 impl World {
     /// Sets the stage.
     pub fn new(scenario: Scenario, plan: Plan, explain: bool) -> World {
-        let fabrics = scenario.fabrics.iter();
-        let fabrics =
-            fabrics.map(|(model, faults)| Fabric { model: model.clone(), faults: *faults }).collect();
+        let fabric = |(number, (model, faults)): (usize, &(Arc<dyn Model>, Faults))| {
+            let wire = scenario.wires.get(number).copied().unwrap_or(number);
+            Fabric { model: model.clone(), faults: *faults, wire }
+        };
+        let fabrics = scenario.fabrics.iter().enumerate().map(fabric).collect();
         let mut network = Network::new(fabrics, &scenario.rails, scenario.seed, explain);
         network.machine = scenario.machine;
         let budgets = scenario.configs.iter().map(|config| config.credit.max(INITIAL_CREDIT)).collect();
         network.oracle.set_budgets(budgets);
-        network.corrupts = scenario.corrupts;
+        network.corrupts = scenario.canary == Some(Canary::Corrupts);
+        network.unchecked = scenario.canary == Some(Canary::Unchecked);
         for (number, strike) in scenario.strikes.iter().enumerate() {
             network.agenda.enter(strike.at, Happening::Strike(number));
         }
@@ -237,10 +242,15 @@ fn host(scenario: &Scenario, id: usize, network: &Shared) -> Host {
     let config = scenario.configs[id].clone();
     let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
     let mut rails: Vec<Box<dyn Driver>> = Vec::new();
-    for &fabric in &scenario.rails[id] {
+    let wire = |fabric: usize| scenario.wires.get(fabric).copied().unwrap_or(fabric);
+    for (place, &fabric) in scenario.rails[id].iter().enumerate() {
         let rail = SimRail::new(network, fabric, id);
         let number = engine.add_rail(rail.limits());
         rails.push(Box::new(rail));
+        let other = scenario.rails[id][..place].iter().position(|&other| wire(other) == wire(fabric));
+        if let Some(other) = other {
+            engine.share_wire(number, RailId(other as u8));
+        }
         if let Some(Some(profile)) = scenario.profiles.get(fabric) {
             engine.set_profile(number, None, profile.clone());
         }

@@ -21,6 +21,11 @@ fn nothing_is_wrong_when_everything_goes_wrong() {
 }
 
 #[test]
+fn nothing_is_wrong_over_nothing_but_bad_datagrams() {
+    clean(1..=40, &Options { lossy: true, ..Options::default() }, "--lossy");
+}
+
+#[test]
 fn many_hosts_reach_each_other() {
     clean(1..=3, &Options { hosts: Some(16), ..Options::default() }, "--hosts 16");
 }

@@ -32,6 +32,8 @@ pub struct Stage {
     pub holds_back: bool,
     /// The drivers take packets while earlier ones are under way, which the papers' library does not use.
     pub pipelined: bool,
+    /// See [`Scenario::wires`].
+    pub wires: Vec<usize>,
     /// What the rails were measured to do; empty or none: only nominal figures are known.
     pub profiles: Vec<Option<Arc<Profile>>>,
 }
@@ -77,6 +79,7 @@ impl Stage {
             config,
             holds_back: true,
             pipelined: false,
+            wires: Vec::new(),
             profiles: Vec::new(),
         }
     }
@@ -132,7 +135,8 @@ impl Stage {
             rails: vec![(0..self.cards.len()).collect(); 2],
             configs: vec![config(0), config(1)],
             strikes: Vec::new(),
-            corrupts: false,
+            canary: None,
+            wires: self.wires.clone(),
         }
     }
 }

@@ -34,6 +34,8 @@ impl Flight {
 pub struct Transit {
     key: Key,
     cargo: Cargo,
+    /// What the sender has made of its bytes, where they may be damaged.
+    sum: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -73,6 +75,32 @@ impl Cargo {
             }
         }
     }
+
+    /// What a driver adds to a datagram, so that the receiver finds damage: FNV-1a over all of it.
+    fn sum(&self) -> u64 {
+        let add = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        match self {
+            Cargo::Packet(bytes) => bytes.iter().fold(0xcbf2_9ce4_8422_2325, add),
+            Cargo::Chunk(head, bytes) => {
+                let ChunkHead { number, ack, landing, key, offset, len } = *head;
+                let head = [u64::from(number), u64::from(ack), landing.0, key, offset, len];
+                let head =
+                    head.iter().flat_map(|word| word.to_le_bytes()).fold(1, |sum, byte| add(sum, &byte));
+                bytes.iter().fold(head, add)
+            }
+        }
+    }
+
+    /// Turns a bit over.
+    fn damage(&mut self, at: u64) {
+        let bytes = match self {
+            Cargo::Packet(bytes) => bytes,
+            Cargo::Chunk(head, bytes) if bytes.is_empty() => return head.number ^= 1,
+            Cargo::Chunk(_, bytes) => bytes,
+        };
+        let bit = at % (8 * bytes.len() as u64);
+        bytes[bit as usize / 8] ^= 1 << (bit % 8);
+    }
 }
 
 impl Network {
@@ -95,10 +123,10 @@ impl Network {
         }
         let local = self.local_ns(key.me);
         let has_bus = self.machine.bus.is_some();
-        let port = self.port(key.fabric, key.me);
-        port.outstanding += 1;
+        self.port(key.fabric, key.me).outstanding += 1;
         // Whose bytes wait for a bus ends nobody knows when.
-        let end = if has_bus { u64::MAX } else { ready.max(port.tx_free) + wire_ns };
+        let free = self.interface(key.fabric, key.me).tx_free;
+        let end = if has_bus { u64::MAX } else { ready.max(free) + wire_ns };
         let id = self.next_flight;
         self.next_flight += 1;
         self.flights.insert(id, Flight { key, order, end });
@@ -106,7 +134,7 @@ impl Network {
         if has_bus {
             return self.queue(key.fabric, key.me, id, ready);
         }
-        self.port(key.fabric, key.me).tx_free = end + model.gap_ns();
+        self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
         let sent_at = local.max(end.saturating_sub(model.wire_ns(model.swallows())));
         self.agenda.enter(sent_at, Happening::Depart(id));
     }
@@ -204,7 +232,7 @@ impl Network {
         let (model, lossy) = (fabric.model.clone(), fabric.model.limits().lossy);
         let fate = fabric.faults.fate(lossy, &mut self.rng);
         if fate != Fate::default() {
-            let facts = [12, fate.copies, fate.late_ns];
+            let facts = [12, fate.copies, fate.late_ns, fate.damage.unwrap_or(0)];
             self.trace.note(end, key.me, &facts, || {
                 format!("net{} -> h{}  {} {fate}", key.fabric, key.peer, cargo.name())
             });
@@ -212,6 +240,7 @@ impl Network {
         if fate.copies == 0 {
             self.traffic.dropped += 1;
         }
+        let sum = fate.damage.map(|_| cargo.sum());
         for copy in 0..fate.copies {
             let jitter = self.rng.below(model.jitter_ns() + 1);
             let late = fate.late_ns + copy * (model.latency_ns() + fate.late_ns / 2);
@@ -222,7 +251,11 @@ impl Network {
             }
             side.last_reach = side.last_reach.max(at);
             self.in_transit += 1;
-            self.agenda.enter(at, Happening::Reach(Box::new(Transit { key, cargo: cargo.clone() })));
+            let mut cargo = cargo.clone();
+            if let Some(at) = fate.damage.filter(|_| copy == 0) {
+                cargo.damage(at);
+            }
+            self.agenda.enter(at, Happening::Reach(Box::new(Transit { key, cargo, sum })));
         }
     }
 
@@ -233,7 +266,7 @@ impl Network {
             return self.lose();
         }
         let wire = self.fabrics[fabric].model.wire_ns(transit.cargo.len());
-        let port = self.port(fabric, peer);
+        let port = self.interface(fabric, peer);
         port.rx_free = now.max(port.rx_free + wire);
         let at = port.rx_free;
         self.agenda.enter(at, Happening::Deliver(transit));
@@ -252,8 +285,14 @@ impl Network {
             }
             _ => return self.lose(),
         }
-        self.in_transit -= 1;
         let cargo = &transit.cargo;
+        if !self.unchecked && transit.sum.is_some_and(|sum| sum != cargo.sum()) {
+            self.trace.note(now, key.peer, &[14, key.fabric as u64, key.me as u64], || {
+                format!("net{} <- h{}  {} is damaged, dropped", key.fabric, key.me, cargo.name())
+            });
+            return self.lose();
+        }
+        self.in_transit -= 1;
         let facts = [13, key.fabric as u64, key.me as u64, cargo.len()];
         self.trace
             .note(now, key.peer, &facts, || format!("net{} <- h{}  {}", key.fabric, key.me, cargo.name()));

@@ -67,6 +67,8 @@ pub struct Fabric {
     pub model: Arc<dyn Model>,
     /// How unreliable it is.
     pub faults: Faults,
+    /// The fabric whose interfaces carry it; its own number if they are its own.
+    pub wire: usize,
 }
 
 /// What one host is doing, as far as the network must know.
@@ -114,6 +116,8 @@ pub struct Network {
     pub oracle: WireOracle,
     /// The wires change bytes of chunks now and then.
     pub corrupts: bool,
+    /// Drivers take datagrams that were damaged on their way.
+    pub unchecked: bool,
     /// What every host costs.
     pub machine: Machine,
     buses: Buses,
@@ -145,6 +149,7 @@ impl Network {
             doing: vec![Doing::default(); rails.len()],
             oracle: WireOracle::default(),
             corrupts: false,
+            unchecked: false,
             machine: Machine::default(),
             buses: Buses::default(),
             fabrics,
@@ -236,6 +241,13 @@ impl Network {
     /// Whether two hosts share a fabric that loses cargoes.
     pub fn share_lossy(&self, a: usize, b: usize) -> bool {
         self.shared(a, b).any(|fabric| self.fabrics[fabric].model.limits().lossy)
+    }
+
+    /// The port whose interface carries what goes through this one.
+    fn interface(&mut self, fabric: usize, host: usize) -> &mut Port {
+        let wire = self.fabrics[fabric].wire;
+        let own = !self.ports.contains_key(&(wire, host));
+        self.port(if own { fabric } else { wire }, host)
     }
 
     fn port(&mut self, fabric: usize, host: usize) -> &mut Port {

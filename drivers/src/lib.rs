@@ -15,6 +15,7 @@ pub mod handshake;
 mod hot;
 pub mod landings;
 pub mod loopback;
+pub mod packet;
 pub mod shm;
 pub mod tcp;
 mod timer;

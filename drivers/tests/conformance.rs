@@ -6,6 +6,7 @@ use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::Trace;
 use nmad_drivers::conformance::{Pair, check};
 use nmad_drivers::loopback::LoopbackRail;
+use nmad_drivers::packet::{PacketConfig, PacketRail};
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
@@ -82,6 +83,17 @@ fn tcp_v6() {
         let (first, second) = tcp_pair(&v6());
         Pair::introduce(first, second)
     });
+}
+
+#[test]
+fn packet() {
+    let rail = |rank| PacketRail::open(PacketConfig::new(PeerId(rank), 0, Interface::loopback(), [5; 32]));
+    if let Err(e) = rail(0) {
+        eprintln!("skipped: {e}");
+        return;
+    }
+    let rail = |rank| rail(rank).expect("it has opened before");
+    check("packet", || Pair::introduce(rail(0), rail(1)));
 }
 
 fn shm(rank: u32, cross_memory: bool) -> ShmRail {

@@ -6,28 +6,28 @@
 //! proves the secret of the job and probes which length passes ([`greeting`], [`connect`]); from then on each
 //! datagram bears a tag that nobody off the path can guess ([`seal`]). It knows headers, never frames.
 
-mod assembly;
+pub(crate) mod assembly;
 mod config;
 mod connect;
-mod datagram;
-mod greeting;
+pub(crate) mod datagram;
+pub(crate) mod greeting;
 mod link;
 mod opening;
 mod peers;
 mod rail;
 mod read;
-mod seal;
+pub(crate) mod seal;
 mod socket;
 mod strangers;
-mod strays;
+pub(crate) mod strays;
 mod window;
-mod write;
+pub(crate) mod write;
 
 pub use config::UdpConfig;
 pub use rail::UdpRail;
 pub use strays::Stray;
 
 /// Longest packet in bytes: 64 KiB of data and its headers.
-const PACKET: usize = 72 << 10;
+pub(crate) const PACKET: usize = 72 << 10;
 /// Longest chunk in bytes of data: with its header it leaves as one train at the usual path MTU.
-const CHUNK: usize = 60 << 10;
+pub(crate) const CHUNK: usize = 60 << 10;

@@ -92,7 +92,7 @@ impl Outbox {
 }
 
 /// Bytes of an order on the wire, without the headers of its datagrams.
-fn len(order: &Order) -> usize {
+pub(crate) fn len(order: &Order) -> usize {
     match order {
         Order::Packet { packet, .. } => packet.len(),
         Order::Chunk { from, .. } => ChunkHeader::LEN + from.len() as usize,
@@ -102,7 +102,7 @@ fn len(order: &Order) -> usize {
 
 /// Calls `part` with each contiguous part of an order, in the order of the wire.
 #[inline]
-fn parts<'a>(order: &'a Order, head: &'a [u8], mut part: impl FnMut(&'a [u8])) {
+pub(crate) fn parts<'a>(order: &'a Order, head: &'a [u8], mut part: impl FnMut(&'a [u8])) {
     match order {
         Order::Packet { packet, .. } => packet.parts(part),
         Order::Chunk { from, .. } => {
@@ -113,7 +113,7 @@ fn parts<'a>(order: &'a Order, head: &'a [u8], mut part: impl FnMut(&'a [u8])) {
     }
 }
 
-fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
+pub(crate) fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
     let Order::Chunk { number, ack, landing, key, offset, from, .. } = order else {
         return [0; ChunkHeader::LEN];
     };
@@ -121,7 +121,7 @@ fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
     ChunkHeader { number: *number, ack: *ack, landing, key, offset: *offset, len }.encode()
 }
 
-fn number(order: &Order) -> u32 {
+pub(crate) fn number(order: &Order) -> u32 {
     match order {
         Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
         Order::Connect { .. } | Order::Close { .. } => 0,

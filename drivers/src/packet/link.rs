@@ -1,0 +1,119 @@
+//! One peer over this rail: what is to be sent to it, and what has arrived of it in parts.
+
+use super::frame::{HEAD, Way, head};
+use super::opening::Opened;
+use super::sys::Socket;
+use super::write::Outbox;
+use crate::udp::assembly::Assemblies;
+use crate::udp::datagram::{Datagram, LEN, Signal};
+use crate::udp::seal::Seal;
+use nmad_engine::packet::PeerId;
+use rustix::net::{self, SendFlags};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// Silence after which it is found out whether the peer's process is still there, in milliseconds.
+const SILENT_MS: u64 = 500;
+
+/// An open link.
+#[derive(Debug)]
+pub struct Link {
+    /// To whom.
+    pub peer: PeerId,
+    /// Number of the peer's rail.
+    pub remote: u8,
+    /// Where it is.
+    pub way: Way,
+    /// Orders that the kernel has not taken yet.
+    pub out: Outbox,
+    /// Bytes that a frame carries behind its headers.
+    pub part: usize,
+    /// Makes and checks tags.
+    pub seal: Seal,
+    /// What has arrived in parts.
+    pub assemblies: Assemblies,
+    /// Orders were posted since the last flush.
+    pub touched: bool,
+    /// The kernel did not take everything.
+    pub blocked: bool,
+    /// Something of the peer has come since the last look at the clock.
+    pub heard: bool,
+    head: [u8; HEAD],
+    /// A socket towards the UDP port that the peer's process holds. Nobody reads there; but when the process
+    /// has ended, its kernel says so.
+    bell: Option<UdpSocket>,
+    /// What this side says until it has heard something.
+    proof: Vec<u8>,
+    heard_ms: u64,
+}
+
+impl Link {
+    /// A link that has just been opened, from `ours`, an interface with this address.
+    pub fn new(opened: Opened, ours: Way, address: IpAddr, secret: &[u8; 32], now_ms: u64) -> Self {
+        let Opened { peer, remote, place, ends, proof, datagram, .. } = opened;
+        let (way, head, part) = (place.way(), head(ours, place.way()), datagram - LEN);
+        Link {
+            peer,
+            remote,
+            way,
+            out: Outbox::new(head, part),
+            part,
+            seal: Seal::new(&ends, secret, !proof.is_empty()),
+            assemblies: Assemblies::default(),
+            touched: false,
+            blocked: false,
+            heard: false,
+            head,
+            bell: bell(address, place.address.socket).ok(),
+            proof,
+            heard_ms: now_ms,
+        }
+    }
+
+    /// Whether this side still has to prove itself, as far as it knows.
+    pub fn is_unproved(&self) -> bool {
+        !self.proof.is_empty()
+    }
+
+    /// Says something that carries nothing. What the kernel does not take is lost, as the network might.
+    pub fn signal(&mut self, socket: &Socket, signal: Signal) {
+        let datagram = Datagram::signal(self.seal.next() as u32, signal);
+        let tag = self.seal.tag(&datagram);
+        self.say(socket, &datagram.encode(tag));
+    }
+
+    fn say(&self, socket: &Socket, bytes: &[u8]) {
+        let _ = net::send(socket, &[&self.head[..], bytes].concat(), SendFlags::empty());
+    }
+
+    /// Does what is to be done from time to time.
+    ///
+    /// # Errors
+    /// The peer's kernel, or the way to it, says that the process is gone.
+    pub fn keep_up(&mut self, socket: &Socket, now_ms: u64) -> io::Result<()> {
+        if std::mem::take(&mut self.heard) {
+            self.heard_ms = now_ms;
+            self.proof = Vec::new();
+        } else if self.is_unproved() {
+            self.say(socket, &self.proof);
+        } else if now_ms >= self.heard_ms + SILENT_MS {
+            self.signal(socket, Signal::Probe);
+            return self.ring();
+        }
+        Ok(())
+    }
+
+    fn ring(&self) -> io::Result<()> {
+        match self.bell.as_ref().map(|bell| bell.send(&[])) {
+            Some(Err(e)) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn bell(from: IpAddr, to: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddr::new(from, 0))?;
+    socket.set_nonblocking(true)?;
+    socket.connect(to)?;
+    Ok(socket)
+}

@@ -1,0 +1,18 @@
+//! Raw Ethernet frames on one interface: a driver of the room below the engine, for who may (CAP_NET_RAW).
+//!
+//! A socket of the AF_PACKET family for each rail, with an EtherType of our own and a receive ring that is
+//! mapped into the process, so that looking for something costs a read of memory ([`sys`]). What is sent is
+//! what the UDP driver sends, datagram for datagram: parts of orders under tags, opened by equal greetings.
+//! Instead of IP and UDP there is a header of four bytes with two ports ([`frame`]), and the kernel's filter
+//! drops what is for other processes. It knows headers, never frames of the engine.
+
+mod config;
+pub mod frame;
+mod link;
+mod opening;
+mod rail;
+pub mod sys;
+mod write;
+
+pub use config::PacketConfig;
+pub use rail::PacketRail;

@@ -1,0 +1,490 @@
+//! The driver itself: links that open and close, and the traffic on those that are open.
+
+use super::config::PacketConfig;
+use super::frame::{self, Place, Way};
+use super::link::Link;
+use super::opening::{self, Opened, Opening, Outcome, RETRY_MS};
+use super::sys::Socket;
+use crate::error::DriverError;
+use crate::landings::Landings;
+use crate::tcp::address::Address;
+use crate::tcp::now_ms;
+use crate::timer::Timer;
+use crate::udp::assembly::Place as Destination;
+use crate::udp::datagram::{Datagram, LEN, Signal};
+use crate::udp::seal::Check;
+use crate::udp::strays::{Stray, Strays};
+use crate::udp::{CHUNK, PACKET};
+use crate::watch::{Token, Watch};
+use hashbrown::HashMap;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+/// Orders taken at once; each link has its own, smaller depth.
+const ROOM: usize = 1024;
+/// Orders to one peer that are taken before the first is reported as sent.
+const DEPTH: usize = 4;
+/// Pieces that a packet may leave in place.
+const GATHER: usize = 16;
+/// Frames taken per poll, so that a flood of them does not keep the caller.
+const FRAMES: usize = 64;
+/// The timer is looked at once in so many polls: a look is a system call, which a poll is not.
+const LOOK_EVERY: u32 = 1024;
+/// Time between two looks after open links, in milliseconds.
+const UPKEEP_MS: u64 = 250;
+
+/// A rail of raw Ethernet on one interface.
+#[derive(Debug)]
+pub struct PacketRail {
+    name: String,
+    config: PacketConfig,
+    place: Place,
+    socket: Socket,
+    /// Holds the port: nobody else on this network has it, and the kernel answers for it when we are gone.
+    port: UdpSocket,
+    watch: Watch,
+    timer: Timer,
+    opening: Opening,
+    outcome: Vec<Outcome>,
+    known: HashMap<PeerId, Vec<(u8, Place)>>,
+    links: Vec<Option<Box<Link>>>,
+    by_peer: HashMap<PeerId, usize>,
+    by_way: HashMap<Way, usize>,
+    /// The link from which the last frame came.
+    latest: Option<(Way, usize)>,
+    landings: Landings,
+    strays: Strays,
+    touched: Vec<usize>,
+    blocked: Vec<usize>,
+    /// Taken by the kernel, not yet reported.
+    sent: Vec<Order>,
+    /// To be reported at the next poll.
+    news: Vec<Event<'static>>,
+    polls: u32,
+}
+
+impl PacketRail {
+    /// Opens a socket on the interface.
+    ///
+    /// # Errors
+    /// This process may not, or the interface is gone or is not Ethernet.
+    pub fn open(config: PacketConfig) -> Result<PacketRail, DriverError> {
+        let name = config.name();
+        let fail = |what: &'static str| {
+            let name = name.clone();
+            move |e: io::Error| DriverError::new(&name, what, e)
+        };
+        let port = UdpSocket::bind(SocketAddr::new(config.interface.address, 0))
+            .and_then(|port| port.set_nonblocking(true).map(|()| port))
+            .map_err(fail("cannot use the address of the interface (is it still one of this machine?)"))?;
+        let number = port.local_addr().map_err(fail("cannot tell its port"))?.port();
+        let socket = Socket::open(&config.interface.name, number).map_err(|e| {
+            let what = match e.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "raw Ethernet needs the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or a user \
+                     namespace of one's own); udp does without"
+                }
+                _ => "cannot open a packet socket",
+            };
+            DriverError::new(&name, what, e)
+        })?;
+        let watch = Watch::new().map_err(io::Error::from).map_err(fail("cannot make an epoll"))?;
+        let timer = Timer::new().map_err(io::Error::from).map_err(fail("cannot make a timer"))?;
+        let watched = watch.add(&socket, Token::Opening, false);
+        let watched = watched.and_then(|()| watch.add(timer.descriptor(), Token::Bell, false));
+        watched.map_err(io::Error::from).map_err(fail("cannot watch a socket"))?;
+        let here = SocketAddr::new(config.interface.address, number);
+        let address = Address { socket: here, prefix: config.interface.prefix };
+        Ok(PacketRail {
+            name,
+            place: Place { mac: socket.mac(), address },
+            config,
+            socket,
+            port,
+            watch,
+            timer,
+            opening: Opening::default(),
+            outcome: Vec::new(),
+            known: HashMap::new(),
+            links: Vec::new(),
+            by_peer: HashMap::new(),
+            by_way: HashMap::new(),
+            latest: None,
+            landings: Landings::default(),
+            strays: Strays::default(),
+            touched: Vec::new(),
+            blocked: Vec::new(),
+            sent: Vec::new(),
+            news: Vec::new(),
+            polls: 0,
+        })
+    }
+
+    /// Frames that were dropped so far, for this reason.
+    pub fn dropped(&self, stray: Stray) -> u64 {
+        self.strays.counted(stray)
+    }
+
+    fn connect(&mut self, to: PeerId) {
+        let linked = self.by_peer.get(&to).and_then(|&index| self.links[index].as_deref());
+        match linked.map(|link| link.remote) {
+            Some(remote) => self.news.push(Event::Up { peer: to, remote }),
+            None if to == self.config.rank => {
+                self.lost(to, "is this process itself, which needs no network", Vec::new());
+            }
+            None => {
+                self.with_opening(|opening, rail, _| opening.connect(to, rail));
+                self.wind();
+            }
+        }
+    }
+
+    /// Ends a link that the engine gave up.
+    fn leave(&mut self, to: PeerId) {
+        self.opening.forget(to);
+        let mut link = self.remove(to);
+        if let Some(link) = &mut link {
+            link.signal(&self.socket, Signal::Close);
+        }
+        let unsent = link.map(|mut link| link.out.take_unsent()).unwrap_or_default();
+        self.lost(to, "was given up", unsent);
+    }
+
+    /// Reports the end of a link or of the attempt to open one.
+    #[cold]
+    fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
+        let why = format!("rail {}: peer {} {why}", self.name, peer.0);
+        log::info!("{why}");
+        self.news.push(Event::Lost { peer, why, unsent });
+    }
+
+    #[cold]
+    fn lose(&mut self, peer: PeerId, why: &str) {
+        if let Some(mut link) = self.remove(peer) {
+            self.lost(peer, why, link.out.take_unsent());
+        }
+    }
+
+    fn remove(&mut self, peer: PeerId) -> Option<Box<Link>> {
+        let gone = self.by_peer.remove(&peer)?;
+        let link = self.links[gone].take()?;
+        self.by_way.remove(&link.way);
+        self.latest = None;
+        self.touched.retain(|index| *index != gone);
+        self.blocked.retain(|index| *index != gone);
+        Some(link)
+    }
+
+    fn write(&mut self, index: usize) {
+        let Some(link) = self.links[index].as_deref_mut() else { return };
+        if let Err(e) = link.out.write(&self.socket, &mut link.seal, &mut self.sent) {
+            let peer = link.peer;
+            return self.lose(peer, &format!("cannot be reached: {e} (is the interface down?)"));
+        }
+        let blocked = !link.out.is_empty();
+        if blocked && !link.blocked {
+            self.blocked.push(index);
+        }
+        link.blocked = blocked;
+    }
+
+    #[cold]
+    fn write_blocked(&mut self) {
+        for index in self.blocked.clone() {
+            self.write(index);
+        }
+        let links = &self.links;
+        self.blocked.retain(|index| links[*index].as_ref().is_some_and(|link| link.blocked));
+    }
+
+    /// The link at whose other end a frame began.
+    #[inline]
+    fn find(&mut self, way: Way) -> Option<usize> {
+        if let Some((latest, index)) = self.latest
+            && latest == way
+        {
+            return Some(index);
+        }
+        let index = *self.by_way.get(&way)?;
+        self.latest = Some((way, index));
+        Some(index)
+    }
+
+    /// Takes the frames that have come. Whether there were any.
+    #[inline]
+    fn take_frames(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        for count in 0..FRAMES {
+            let Some(way) = self.socket.frame().map(|frame| frame::open(frame).map(|(way, _)| way)) else {
+                return count > 0;
+            };
+            match way.map(|way| (way, self.find(way))) {
+                Some((_, Some(index))) => self.take(index, report),
+                Some((way, None)) => self.hear(way, report),
+                None => self.strays.count(Stray::Truncated),
+            }
+            self.socket.release();
+        }
+        true
+    }
+
+    /// Takes the frame that waits, which is of this link.
+    #[inline]
+    fn take(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) {
+        let PacketRail { socket, links, landings, strays, .. } = self;
+        let Some(link) = links[index].as_deref_mut() else { return };
+        let Some((_, bytes)) = socket.frame().and_then(frame::open) else { return };
+        let Some((tag, datagram)) = Datagram::decode(bytes) else {
+            return strays.count(Stray::Truncated);
+        };
+        match link.seal.check(tag, &datagram) {
+            Check::Right => {}
+            // A greeting that comes again, because its answer was lost or late.
+            _ if link.seal.is_greeting(bytes) => return link.signal(socket, Signal::Alive),
+            Check::Repeated => return strays.count(Stray::Repeated),
+            Check::Forged => return strays.count(Stray::Forged),
+        }
+        link.heard = true;
+        let peer = link.peer;
+        match datagram.as_signal() {
+            None => {
+                let data = &bytes[LEN..usize::from(datagram.len)];
+                let mut to = Destination { peer, landings, part: link.part, last: None };
+                if let Err(stray) = link.assemblies.take(&datagram, data, &mut to, report) {
+                    strays.count(stray);
+                }
+            }
+            Some(Some(Signal::Probe)) => link.signal(socket, Signal::Alive),
+            Some(Some(Signal::Close)) => self.lose(peer, "closed the link (has it ended?)"),
+            Some(Some(Signal::Alive) | None) => {}
+        }
+    }
+
+    /// A frame from somebody to whom there is no link.
+    #[cold]
+    fn hear(&mut self, from: Way, report: &mut dyn FnMut(Event<'_>)) {
+        let bytes = self.socket.frame().and_then(frame::open).map(|(_, bytes)| bytes.to_vec());
+        let bytes = bytes.unwrap_or_default();
+        if !self.with_opening(|opening, rail, outcome| opening.hear(from, &bytes, rail, outcome)) {
+            self.strays.count(Stray::Stranger);
+        }
+        self.settle(report);
+    }
+
+    /// Calls `what` with what is not open yet and the parts of the rail that it looks at.
+    fn with_opening<R>(
+        &mut self,
+        what: impl FnOnce(&mut Opening, &opening::Rail<'_>, &mut Vec<Outcome>) -> R,
+    ) -> R {
+        let PacketRail { config, socket, place, known, links, by_peer, opening, outcome, .. } = self;
+        let known = |peer: PeerId| {
+            let places = known.get(&peer).map_or(&[][..], Vec::as_slice);
+            places.iter().map(|(_, place)| *place).collect::<Vec<_>>()
+        };
+        let linked = |peer: PeerId| Some(links[*by_peer.get(&peer)?].as_deref()?.remote);
+        // Short packets take as much of the ring as long ones: half of it is promised.
+        let buffer = (socket.slots() / 2 * socket.data_max()) as u32;
+        let (known, linked, ours) = (&known, &linked, place.way());
+        let rail = opening::Rail { config, socket, ours, buffer, known, linked, now_ms: now_ms() };
+        what(opening, &rail, outcome)
+    }
+
+    /// Reports what became of links that were to open.
+    fn settle(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for outcome in std::mem::take(&mut self.outcome) {
+            match outcome {
+                Outcome::Open(opened) => self.opened(opened, report),
+                Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
+            }
+        }
+        self.wind();
+    }
+
+    fn opened(&mut self, opened: Opened, report: &mut dyn FnMut(Event<'_>)) {
+        let (peer, remote, buffer) = (opened.peer, opened.remote, opened.buffer);
+        self.lose(peer, "opened another link in its place");
+        self.report(report);
+        log::debug!("rail {}: link to peer {}, {} B a frame", self.name, peer.0, opened.datagram);
+        let answers = opened.proof.is_empty();
+        let address = self.config.interface.address;
+        let mut link = Link::new(opened, self.place.way(), address, &self.config.secret, now_ms());
+        if answers {
+            link.signal(&self.socket, Signal::Alive);
+        }
+        let index = self.links.iter().position(Option::is_none).unwrap_or(self.links.len());
+        if index == self.links.len() {
+            self.links.push(None);
+        }
+        self.by_peer.insert(peer, index);
+        self.by_way.insert(link.way, index);
+        self.links[index] = Some(Box::new(link));
+        report(Event::Up { peer, remote });
+        report(Event::Buffers { peer, len: u64::from(buffer) });
+    }
+
+    /// Looks at the clock if the timer has rung, and goes on with what is to open.
+    #[cold]
+    fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        self.polls = 0;
+        let mut rings = false;
+        self.watch.look(|token, _| rings |= token == Token::Bell);
+        if rings || !self.opening.is_idle() {
+            self.with_opening(|opening, rail, outcome| opening.step(rail, outcome));
+            self.settle(report);
+        }
+        if rings {
+            self.timer.silence();
+            self.keep_up();
+            self.wind();
+        }
+    }
+
+    /// Looks after links on which nothing happens, and says what was dropped.
+    fn keep_up(&mut self) {
+        let now_ms = now_ms();
+        for index in 0..self.links.len() {
+            let Some(link) = self.links[index].as_deref_mut() else { continue };
+            if let Err(e) = link.keep_up(&self.socket, now_ms) {
+                let peer = link.peer;
+                self.lose(peer, &format!("is gone: {e} (has it died?)"));
+            }
+        }
+        // What peers ring with is nothing to read, but fills a buffer.
+        while self.port.recv(&mut [0; 8]).is_ok() {}
+        if let Some(text) = self.strays.news(now_ms) {
+            log::warn!("rail {}: {text}", self.name);
+        }
+    }
+
+    /// Sets the timer for what there is to look after.
+    fn wind(&mut self) {
+        let hurry = !self.opening.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
+        self.timer.wind(if hurry { RETRY_MS } else { UPKEEP_MS });
+    }
+
+    /// Reports what was found out of turn, after what was sent before.
+    #[inline]
+    fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for order in self.sent.drain(..) {
+            match order {
+                Order::Packet { to, number, packet } => {
+                    report(Event::Sent { to, number, packet: Some(packet) });
+                }
+                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
+                Order::Connect { .. } | Order::Close { .. } => {}
+            }
+        }
+        if !self.news.is_empty() {
+            self.news.drain(..).for_each(report);
+        }
+    }
+}
+
+impl Driver for PacketRail {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: PACKET,
+            chunk: CHUNK as u64,
+            gather: GATHER,
+            depth: DEPTH,
+            lossy: true,
+            pushes: false,
+            bandwidth: self.config.interface.bandwidth,
+            latency_ns: 0,
+        }
+    }
+
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        self.landings.open(landing, from, into)
+    }
+
+    fn close(&mut self, landing: LandingId) {
+        self.landings.close(landing);
+    }
+
+    fn room(&self) -> usize {
+        ROOM
+    }
+
+    #[inline]
+    fn post(&mut self, order: Order) {
+        let to = match order {
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => to,
+            Order::Connect { to } => return self.connect(to),
+            Order::Close { to } => return self.leave(to),
+        };
+        let found = self.by_peer.get(&to).copied();
+        let link = found.and_then(|index| Some((index, self.links[index].as_deref_mut()?)));
+        let Some((index, link)) = link else {
+            return self.lost(to, "has no open link", vec![order]);
+        };
+        link.out.push(order);
+        if !link.touched {
+            link.touched = true;
+            self.touched.push(index);
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        while let Some(index) = self.touched.pop() {
+            if let Some(link) = self.links[index].as_deref_mut() {
+                link.touched = false;
+                self.write(index);
+            }
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !self.sent.is_empty() {
+            self.report(report);
+        }
+        if !self.blocked.is_empty() {
+            self.write_blocked();
+        }
+        self.take_frames(report);
+        self.polls += 1;
+        if self.polls >= LOOK_EVERY || self.opening.is_urgent() {
+            self.look(report);
+        }
+        if !self.news.is_empty() {
+            self.report(report);
+        }
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        Some(self.watch.descriptor())
+    }
+
+    fn address(&self) -> String {
+        self.place.to_string()
+    }
+
+    fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
+        let place = address.parse::<Place>().ok();
+        let place = place.filter(|place| self.place.address.same_subnet(&place.address));
+        let Some(place) = place else { return false };
+        // The rail of the same number at the other side is the best: two rails on one network pair up.
+        let known = self.known.entry(peer).or_default();
+        known.retain(|old| old.1 != place && old.0 != rail);
+        known.push((rail, place));
+        known.sort_by_key(|known| (known.0 != self.config.rail, known.0));
+        true
+    }
+}
+
+impl Drop for PacketRail {
+    /// The peers shall not have to find out.
+    fn drop(&mut self) {
+        for link in self.links.iter_mut().flatten() {
+            link.signal(&self.socket, Signal::Close);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Sending: orders as trains of frames, straight from where the bytes lie.
+
+use super::frame::HEAD;
+use super::sys::Socket;
+use crate::udp::datagram::{Datagram, LEN};
+use crate::udp::seal::{AT_ONCE, Seal};
+use crate::udp::write::{chunk_head, len, number, parts};
+use nmad_engine::transfer::driver::Order;
+use rustix::io::Errno;
+use rustix::net::{self, MMsgHdr, SendAncillaryBuffer, SendFlags};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// Everything before the data of a frame.
+const FRONT: usize = HEAD + LEN;
+
+/// Orders of one link that the kernel has not taken yet.
+#[derive(Debug)]
+pub struct Outbox {
+    queue: VecDeque<Order>,
+    /// Bytes of the first order that have left.
+    begun: usize,
+    /// Ethernet header and ports.
+    head: [u8; HEAD],
+    /// Bytes that a frame carries behind its headers.
+    part: usize,
+    /// A short frame in one piece.
+    staging: Vec<u8>,
+}
+
+impl Outbox {
+    /// For frames that begin with `head` and carry `part` bytes.
+    pub fn new(head: [u8; HEAD], part: usize) -> Self {
+        Outbox { queue: VecDeque::new(), begun: 0, head, part, staging: Vec::new() }
+    }
+
+    /// Takes an order.
+    #[inline]
+    pub fn push(&mut self, order: Order) {
+        self.queue.push_back(order);
+    }
+
+    /// Whether everything has left.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// What has not left.
+    pub fn take_unsent(&mut self) -> Vec<Order> {
+        self.queue.drain(..).collect()
+    }
+
+    /// Gives the kernel what it takes; orders that have left go to `sent`.
+    ///
+    /// # Errors
+    /// The system says that nothing can be sent.
+    #[inline]
+    pub fn write(&mut self, socket: &Socket, seal: &mut Seal, sent: &mut Vec<Order>) -> Result<(), Errno> {
+        while let Some(order) = self.queue.front() {
+            let total = len(order);
+            let left = match total <= self.part {
+                true => send_short(&mut self.staging, &self.head, socket, seal, order).map(|()| total),
+                false => send_train(self.begun, &self.head, self.part, socket, seal, order),
+            };
+            match left {
+                Ok(bytes) => self.begun += bytes,
+                // A queue of the system that is full loses what it does not take, as the network does.
+                Err(Errno::NOBUFS) => self.begun = total,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(e) => return Err(e),
+            }
+            if self.begun >= total {
+                self.begun = 0;
+                sent.extend(self.queue.pop_front());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn send_short(
+    staging: &mut Vec<u8>,
+    head: &[u8; HEAD],
+    socket: &Socket,
+    seal: &mut Seal,
+    order: &Order,
+) -> Result<(), Errno> {
+    staging.clear();
+    staging.extend_from_slice(head);
+    staging.resize(FRONT, 0);
+    match order {
+        Order::Packet { packet, .. } if packet.in_place.is_empty() => {
+            staging.extend_from_slice(&packet.bytes);
+        }
+        _ => parts(order, &chunk_head(order), |part| staging.extend_from_slice(part)),
+    }
+    let datagram = Datagram::part(seal.next() as u32, number(order), 0, staging.len() - FRONT);
+    let tag = seal.tag(&datagram);
+    staging[HEAD..FRONT].copy_from_slice(&datagram.encode(tag));
+    net::send(socket, staging, SendFlags::empty()).map(drop)
+}
+
+/// Sends as many frames of an order as one call takes; how many bytes of it that were.
+fn send_train(
+    begun: usize,
+    head: &[u8; HEAD],
+    part: usize,
+    socket: &Socket,
+    seal: &mut Seal,
+    order: &Order,
+) -> Result<usize, Errno> {
+    let rest = len(order) - begun;
+    let count = rest.div_ceil(part).min(AT_ONCE);
+    let (first, sequence) = ((begun / part) as u16, seal.next() as u32);
+    let mut datagrams = [Datagram::part(0, 0, 0, 0); AT_ONCE];
+    for (place, datagram) in datagrams.iter_mut().enumerate().take(count) {
+        let len = (rest - place * part).min(part);
+        let sequence = sequence.wrapping_add(place as u32);
+        *datagram = Datagram::part(sequence, number(order), first + place as u16, len);
+    }
+    let tags = seal.tags(&datagrams[..count]);
+    let mut fronts = [[0; FRONT]; AT_ONCE];
+    for ((front, datagram), tag) in fronts.iter_mut().zip(&datagrams[..count]).zip(tags) {
+        front[..HEAD].copy_from_slice(head);
+        front[HEAD..].copy_from_slice(&datagram.encode(tag));
+    }
+    let chunk_head = chunk_head(order);
+    let (list, ends) = pieces(order, &chunk_head, &fronts[..count], begun, part);
+    let mut nothing: [SendAncillaryBuffer<'_, '_, '_>; AT_ONCE] = std::array::from_fn(|_| Default::default());
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let messages = starts.zip(&ends).zip(&mut nothing);
+    let mut messages: Vec<MMsgHdr<'_>> =
+        messages.map(|((start, end), nothing)| MMsgHdr::new(&list[start..*end], nothing)).collect();
+    let sent = net::sendmmsg(socket, &mut messages, SendFlags::empty())?;
+    Ok((sent * part).min(rest))
+}
+
+/// The pieces of memory of several frames, and where in the list those of each end.
+fn pieces<'a>(
+    order: &'a Order,
+    chunk_head: &'a [u8],
+    fronts: &'a [[u8; FRONT]],
+    begun: usize,
+    part: usize,
+) -> (Vec<IoSlice<'a>>, Vec<usize>) {
+    let (mut list, mut ends) = (Vec::with_capacity(3 * fronts.len()), Vec::with_capacity(fronts.len()));
+    let (mut skip, mut room) = (begun, 0);
+    let mut next = fronts.iter();
+    parts(order, chunk_head, |mut bytes| {
+        let skipped = skip.min(bytes.len());
+        skip -= skipped;
+        bytes = &bytes[skipped..];
+        while !bytes.is_empty() {
+            if room == 0 {
+                let Some(front) = next.next() else { return };
+                if !list.is_empty() {
+                    ends.push(list.len());
+                }
+                list.push(IoSlice::new(front));
+                room = part;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            list.push(IoSlice::new(now));
+            room -= now.len();
+            bytes = later;
+        }
+    });
+    ends.push(list.len());
+    (list, ends)
+}

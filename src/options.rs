@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `strategy` | `NMAD_STRATEGY` | what decides which rail carries what |
 //! | `rails` | `NMAD_RAILS` | interfaces to use: `eth0,eth1=2.8gbit` (bandwidth), `udp/eth0`, `shm` |
-//! | `driver` | `NMAD_DRIVER` | drivers of interfaces: `tcp` (the default), `udp`, or both: `tcp,udp` |
+//! | `driver` | `NMAD_DRIVER` | drivers of interfaces: `tcp` (the default), `udp`, `packet`, `tcp,udp` |
 //! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
 //! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
 //! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
@@ -43,17 +43,20 @@ pub enum Network {
     Tcp,
     /// Datagrams.
     Udp,
+    /// Raw Ethernet.
+    Packet,
 }
 
 impl Network {
     /// All of them.
-    pub const ALL: [Network; 2] = [Network::Tcp, Network::Udp];
+    pub const ALL: [Network; 3] = [Network::Tcp, Network::Udp, Network::Packet];
 
     /// Its name, with which names of rails begin.
     pub const fn name(self) -> &'static str {
         match self {
             Network::Tcp => "tcp",
             Network::Udp => "udp",
+            Network::Packet => "packet",
         }
     }
 
@@ -63,7 +66,7 @@ impl Network {
     /// There is none; the text says which there are.
     pub fn named(name: &str) -> Result<Network, String> {
         let found = Network::ALL.into_iter().find(|network| network.name() == name);
-        found.ok_or_else(|| format!("'{name}' is no driver for interfaces (there are: tcp, udp)"))
+        found.ok_or_else(|| format!("'{name}' is no driver for interfaces (there are: tcp, udp, packet)"))
     }
 }
 
@@ -385,7 +388,7 @@ mod tests {
         assert_eq!(options.engine(Vec::new()).chunk, 4096);
         options.read_file(Path::new("f"), "rails = 'udp/r0=1gbit'\ndriver = 'tcp,udp'").unwrap();
         assert_eq!(options.rails.as_ref().unwrap()[0].driver, Some(Network::Udp));
-        assert_eq!(options.drivers, Network::ALL);
+        assert_eq!(options.drivers, [Network::Tcp, Network::Udp]);
         for (text, word) in [
             ("strategi = 'x'", "strategi"),
             ("driver = 'ucp'", "tcp, udp"),

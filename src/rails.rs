@@ -11,6 +11,7 @@ use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::{Trace, TraceHandle};
 use nmad_drivers::error::DriverError;
 use nmad_drivers::loopback::LoopbackRail;
+use nmad_drivers::packet::{PacketConfig, PacketRail};
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail, interfaces};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
@@ -27,6 +28,8 @@ pub(crate) struct OpenRail {
     /// Bandwidth that the user gave, zero for none.
     pub(crate) bandwidth: u64,
     pub(crate) reach: Reach,
+    /// The first rail over the same wire; itself if it has one of its own.
+    pub(crate) wire: usize,
     /// What passed, if the user wants to know.
     pub(crate) trace: Option<TraceHandle>,
 }
@@ -75,7 +78,9 @@ impl Reach {
 /// Opens the rails that the options or the machine say, and the one to oneself, which comes last.
 pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRail>, SessionError> {
     let mut rails = Vec::new();
-    for Wanted { medium, bandwidth, reach } in wanted(options, job)? {
+    let wanted = wanted(options, job)?;
+    let wires = wires(&wanted);
+    for (Wanted { medium, bandwidth, reach }, wire) in wanted.into_iter().zip(wires) {
         let number = rails.len() as u8;
         let (driver, trace) = match medium {
             Medium::Memory => {
@@ -97,14 +102,38 @@ pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRai
                         let config = UdpConfig::new(rank, number, interface, secret);
                         around(options, number, UdpRail::open(config).map_err(failed)?)
                     }
+                    Network::Packet => {
+                        let config = PacketConfig::new(rank, number, interface, secret);
+                        around(options, number, PacketRail::open(config).map_err(failed)?)
+                    }
                 }
             }
         };
-        rails.push(OpenRail { driver, bandwidth, reach, trace });
+        rails.push(OpenRail { driver, bandwidth, reach, wire, trace });
     }
+    let wire = rails.len();
     let myself = Box::new(LoopbackRail::new(PeerId(job.rank()), rails.len() as u8));
-    rails.push(OpenRail { driver: myself, bandwidth: 0, reach: Reach::Myself, trace: None });
+    rails.push(OpenRail { driver: myself, bandwidth: 0, reach: Reach::Myself, wire, trace: None });
     Ok(rails)
+}
+
+/// For each rail the first one over the same wire. Rails of different drivers on one interface are ways to
+/// one NIC; an interface that is named twice for one driver is taken for two, as its user says.
+fn wires(wanted: &[Wanted]) -> Vec<usize> {
+    let mut names: Vec<(&str, usize)> = Vec::new();
+    for (place, rail) in wanted.iter().enumerate() {
+        names.push(match &rail.medium {
+            Medium::Memory => ("", place),
+            Medium::Interface(network, interface) => {
+                let same = |other: &&Wanted| match &other.medium {
+                    Medium::Interface(driver, found) => driver == network && found.name == interface.name,
+                    Medium::Memory => false,
+                };
+                (&interface.name, wanted[..place].iter().filter(same).count())
+            }
+        });
+    }
+    names.iter().map(|name| names.iter().position(|other| other == name).unwrap_or(0)).collect()
 }
 
 fn failed(error: DriverError) -> SessionError {
@@ -202,4 +231,22 @@ fn one_address_each(found: &[Interface]) -> Vec<Interface> {
         }
     }
     chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_of_one_interface_share_its_wire() {
+        let on = |network, name: &str| {
+            let interface = Interface { name: name.into(), ..Interface::loopback() };
+            Wanted { medium: Medium::Interface(network, interface), bandwidth: 0, reach: Reach::Others }
+        };
+        let memory = Wanted { medium: Medium::Memory, bandwidth: 0, reach: Reach::Node };
+        let (tcp, udp) = (Network::Tcp, Network::Udp);
+        let wanted =
+            [on(tcp, "a"), on(udp, "b"), on(udp, "a"), memory, on(tcp, "b"), on(tcp, "a"), on(udp, "a")];
+        assert_eq!(wires(&wanted), [0, 1, 0, 3, 1, 5, 5]);
+    }
 }

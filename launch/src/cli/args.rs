@@ -46,7 +46,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
 
-    /// How ranks that use NewMadeleine use interfaces: tcp, udp, or both; sets NMAD_DRIVER
+    /// How ranks that use NewMadeleine use interfaces: tcp, udp, packet, or several; sets NMAD_DRIVER
     #[arg(long, value_name = "NAME,...")]
     pub driver: Option<String>,
 

@@ -47,6 +47,8 @@ pub enum What {
     Down,
     /// Limited in what a host sends.
     Rate(Rate),
+    /// One in so many frames that a host receives is lost; zero: none.
+    Loss(u32),
 }
 
 impl Inside {
@@ -74,11 +76,15 @@ impl Inside {
     /// [`TestbedError::NoSuchHost`], [`TestbedError::NoSuchRail`], or what the kernel refused.
     pub fn set(&self, change: &Change) -> Result<(), TestbedError> {
         for host in self.chosen(change.host.as_deref())? {
-            let mut socket = host.socket()?;
+            let mut socket = host.socket(Socket::open)?;
             match change.what {
                 What::Up => wiring::switch(&mut socket, host.index, change.rail, true)?,
                 What::Down => wiring::switch(&mut socket, host.index, change.rail, false)?,
                 What::Rate(rate) => wiring::limit(&mut socket, change.rail, rate)?,
+                What::Loss(one_in) => {
+                    let mut filter = host.socket(Socket::open_filter)?;
+                    wiring::lose(&mut socket, &mut filter, change.rail, one_in)?;
+                }
             }
         }
         Ok(())
@@ -104,15 +110,15 @@ impl InsideHost {
 
     /// Its rails, as the kernel has them now.
     pub fn rails(&self) -> Result<Vec<RailState>, TestbedError> {
-        observe(&mut self.socket()?).map_err(|source| self.unreachable(source))
+        observe(&mut self.socket(Socket::open)?).map_err(|source| self.unreachable(source))
     }
 
     /// A netlink socket of its network, made by a thread that moves there and ends.
-    fn socket(&self) -> Result<Socket, TestbedError> {
+    fn socket(&self, open: fn() -> std::io::Result<Socket>) -> Result<Socket, TestbedError> {
         let network = network_of(self.pid)?;
         let visit = std::thread::spawn(move || {
             move_into_link_name_space(rustix::fd::AsFd::as_fd(&network), Some(LinkNameSpaceType::Network))?;
-            Socket::open()
+            open()
         });
         let lost = |_| Err(std::io::Error::other("the visiting thread panicked"));
         visit.join().unwrap_or_else(lost).map_err(|source| self.unreachable(source))
@@ -161,9 +167,22 @@ impl FromStr for Change {
         let what = match what {
             "up" => What::Up,
             "down" => What::Down,
+            loss if loss.starts_with("loss:") => What::Loss(one_in(&loss[5..]).ok_or_else(|| {
+                format!("`{loss}` is no loss: write loss:1%, loss:0.1%, or loss:0 to end it")
+            })?),
             rate => What::Rate(rate.parse().map_err(|error| format!("{error}; or up, or down"))?),
         };
         Ok(Change { host, rail: rail.ok_or_else(|| unreadable(text))?, what })
+    }
+}
+
+/// `1%` is one in a hundred, `0` none.
+fn one_in(text: &str) -> Option<u32> {
+    let percent: f64 = text.trim_end_matches('%').parse().ok()?;
+    match percent {
+        0.0 => Some(0),
+        percent if (0.001..=50.0).contains(&percent) => Some((100.0 / percent).round() as u32),
+        _ => None,
     }
 }
 
@@ -205,6 +224,12 @@ mod tests {
         for damaged in ["r1", "1=down", "r=up", "host0:=up"] {
             assert!(damaged.parse::<Change>().unwrap_err().contains("host0:r1=down"), "{damaged}");
         }
+        for (text, one_in) in
+            [("r0=loss:1%", 100), ("r0=loss:0.1%", 1000), ("r0=loss:20%", 5), ("r0=loss:0", 0)]
+        {
+            assert_eq!(text.parse(), Ok(change(None, 0, What::Loss(one_in))), "{text}");
+        }
+        assert!("r0=loss:x".parse::<Change>().unwrap_err().contains("loss:1%"));
         assert!("r1=off".parse::<Change>().unwrap_err().contains("or down"));
     }
 }

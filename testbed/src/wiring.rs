@@ -11,6 +11,7 @@ use std::net::IpAddr;
 const VETH: &str = "does this kernel have veth? try modprobe veth";
 const BRIDGE: &str = "more than two hosts need a bridge; try modprobe bridge";
 const TBF: &str = "does this kernel have the tbf queue? try modprobe sch_tbf, or rails of rate max";
+const NFT: &str = "does this kernel have nf_tables for devices, with numgen?";
 const NAMES: &str = "was the interface removed or renamed?";
 
 /// Lays `rail` between `hosts` (their network namespaces), with `switch` speaking for the switch's.
@@ -76,6 +77,21 @@ pub(crate) fn limit(socket: &mut Socket, rail: u32, rate: Rate) -> Result<(), Te
     let index = find(socket, rail)?;
     netlink::shape(socket, index, rate)
         .map_err(|source| kernel(format!("limit rail r{rail} to {rate}"), source, TBF))
+}
+
+/// Has a host lose one in `one_in` of the frames that it receives over `rail`; none if that is zero. What it
+/// sends leaves in single frames meanwhile, so that what is lost are those.
+pub(crate) fn lose(
+    socket: &mut Socket,
+    filter: &mut Socket,
+    rail: u32,
+    one_in: u32,
+) -> Result<(), TestbedError> {
+    const ANY: u32 = 65_535;
+    let index = find(socket, rail)?;
+    netlink::set_gso_max_count(socket, index, if one_in == 0 { ANY } else { 1 })
+        .and_then(|()| netlink::lose(filter, &rail_name(rail), one_in))
+        .map_err(|source| kernel(format!("have r{rail} lose one in {one_in} frames"), source, NFT))
 }
 
 /// An interface that was off has lost its IPv6 address, so every rise gives both.

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 const VETH_INFO_PEER: u16 = 1;
 const IFLA_BR_MCAST_SNOOPING: u16 = 23;
+const IFLA_GSO_MAX_COUNT: u16 = 40;
 const IFLA_GSO_MAX_SIZE: u16 = 41;
 
 /// One end of a pair of devices.
@@ -61,6 +62,11 @@ pub(crate) fn set_master(socket: &mut Socket, index: u32, master: u32) -> io::Re
 /// Limits what the device `index` is handed at once, in bytes.
 pub(crate) fn set_gso_max_len(socket: &mut Socket, index: u32, len: u32) -> io::Result<()> {
     socket.order(change().put(&header(index, 0, 0)).attribute(IFLA_GSO_MAX_SIZE, &len.to_ne_bytes()))
+}
+
+/// Limits how many frames the device `index` is handed at once as one.
+pub(crate) fn set_gso_max_count(socket: &mut Socket, index: u32, count: u32) -> io::Result<()> {
+    socket.order(change().put(&header(index, 0, 0)).attribute(IFLA_GSO_MAX_COUNT, &count.to_ne_bytes()))
 }
 
 /// Gives the device `index` an address, unless it has it. IPv6 addresses are usable at once (no search

@@ -19,6 +19,13 @@ impl Message {
         Message { bytes }
     }
 
+    /// A request of `kind` that the kernel does not acknowledge.
+    pub(crate) fn unanswered(kind: u16) -> Message {
+        let mut message = Message::new(kind, 0);
+        message.bytes[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
+        message
+    }
+
     /// Appends a fixed part.
     pub(crate) fn put(mut self, bytes: &[u8]) -> Message {
         self.bytes.extend_from_slice(bytes);
@@ -34,6 +41,11 @@ impl Message {
         });
         message.pad();
         message
+    }
+
+    /// Appends an attribute whose value is a number, most significant byte first as netfilter has them.
+    pub(crate) fn number(self, kind: u16, value: u32) -> Message {
+        self.attribute(kind, &value.to_be_bytes())
     }
 
     /// Appends an attribute whose value is a C string.

@@ -2,7 +2,9 @@
 
 use super::message::{Message, answers, u32_at};
 use rustix::fd::OwnedFd;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 use std::io;
 
 /// A netlink socket. It acts on the namespace it was made in, whoever uses it.
@@ -17,14 +19,56 @@ pub(crate) type Body = Vec<u8>;
 impl Socket {
     /// A socket of the calling thread's network namespace.
     pub(crate) fn open() -> io::Result<Socket> {
-        let flags = SocketFlags::CLOEXEC;
         // Protocol 0 of this family is rtnetlink.
-        Ok(Socket::from(socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?))
+        Socket::of(None)
+    }
+
+    /// The same for another protocol of the family.
+    pub(super) fn of(protocol: Option<Protocol>) -> io::Result<Socket> {
+        let flags = SocketFlags::CLOEXEC;
+        Ok(Socket::from(socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?))
     }
 
     /// Does what `message` orders.
     pub(crate) fn order(&mut self, message: Message) -> io::Result<()> {
         self.ask(message).map(drop)
+    }
+
+    /// Sends `messages` at once between `begin` and `end`, and waits until each is acknowledged.
+    pub(super) fn send_all(
+        &mut self,
+        begin: Message,
+        messages: Vec<Message>,
+        end: Message,
+    ) -> io::Result<()> {
+        let (mut bytes, mut missing) = (begin.finish(0), messages.len());
+        let first = self.sequence + 1;
+        for message in messages {
+            self.sequence += 1;
+            bytes.extend(message.finish(self.sequence));
+        }
+        bytes.extend(end.finish(0));
+        send(&self.file, &bytes, SendFlags::empty())?;
+        let mut buffer = vec![0; 32 * 1024];
+        let mut refused = Ok(());
+        while missing > 0 {
+            let (len, _) = recv(&self.file, &mut buffer[..], RecvFlags::empty())?;
+            for answer in answers(&buffer[..len]) {
+                let is_error = i32::from(answer.kind) == libc::NLMSG_ERROR;
+                if !is_error {
+                    continue;
+                }
+                let ours = (first..=self.sequence).contains(&answer.sequence);
+                missing -= usize::from(ours);
+                let verdict = verdict(answer.body);
+                // What is wrong with all of them is said once, of none in particular.
+                if !ours && verdict.is_err() {
+                    return verdict;
+                }
+                refused = refused.and(verdict);
+            }
+        }
+        refused
     }
 
     /// Sends `message` and gathers what answers it.

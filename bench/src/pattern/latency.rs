@@ -47,6 +47,7 @@ pub fn run(
     let beside = yard.filter(|_| memory.is_none());
     let mut socket = beside.map(|yard| yard.open_one(pair, 0, &Policy::default())).transpose()?;
     let mut datagrams = beside.map(|yard| yard.datagrams(pair)).transpose()?.flatten();
+    let mut frames = beside.map(|yard| yard.frames(pair)).transpose()?.flatten();
     for &len in &plan.lens {
         let turn = |buffer: &mut Vec<u8>| {
             buffer.resize(len, 1);
@@ -66,6 +67,13 @@ pub fn run(
         if let Some(socket) = datagrams.as_mut().filter(|_| len <= DATAGRAM_MAX) {
             all.push(Contestant::new("bare UDP", Kind::Yardstick, move || {
                 let fail = BenchError::socket("ping-pong of datagrams");
+                let (active, limit) = (pair.is_active(), Duration::from_secs(20));
+                half_of(plan.rounds, || socket.ping_pong(active, len, plan.rounds, limit)).map_err(fail)
+            }));
+        }
+        if let Some(socket) = frames.as_mut().filter(|_| len <= DATAGRAM_MAX) {
+            all.push(Contestant::new("bare Ethernet", Kind::Yardstick, move || {
+                let fail = BenchError::socket("ping-pong of frames");
                 let (active, limit) = (pair.is_active(), Duration::from_secs(20));
                 half_of(plan.rounds, || socket.ping_pong(active, len, plan.rounds, limit)).map_err(fail)
             }));

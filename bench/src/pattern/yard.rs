@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::{BenchError, Pair};
 use crate::plain::datagram::Datagrams;
+use crate::plain::frames::Frames;
 use crate::plain::memory::Memory;
 use crate::plain::{Listener, Policy, Socket};
+use nmad_drivers::packet::frame::Way;
 
 /// Connecting and accepting must be over by then.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -144,6 +146,36 @@ impl Yard {
         Ok(Some(socket))
     }
 
+    /// A packet socket over the first rail, tied to the other rank's; none if no rail of the session carries
+    /// raw frames.
+    ///
+    /// # Errors
+    /// A socket cannot be opened.
+    pub fn frames(&self, pair: Pair<'_>) -> Result<Option<Frames>, BenchError> {
+        let is_raw = |rail: &newmadeleine::RailInfo| rail.address.starts_with("packet:") && rail.peers > 0;
+        let lane = self.lanes.first().filter(|_| pair.session.rails().iter().any(is_raw));
+        let Some(Lane { ours, name, .. }) = lane else { return Ok(None) };
+        let interface = name.split_once('/').map_or("", |(_, interface)| interface);
+        let mut socket =
+            Frames::open(interface, *ours).map_err(BenchError::socket(format!("use Ethernet at {ours}")))?;
+        let Way { mac, port } = socket.way();
+        let words: Vec<String> = mac.iter().map(u8::to_string).chain([port.to_string()]).collect();
+        let there = if pair.is_active() {
+            pair.tell(&words.join(" "))?;
+            pair.hear()?
+        } else {
+            let there = pair.hear()?;
+            pair.tell(&words.join(" "))?;
+            there
+        };
+        let numbers: Result<Vec<u16>, _> = there.split(' ').map(str::parse).collect();
+        let [a, b, c, d, e, f, port] = numbers.unwrap_or_default()[..] else {
+            return Err(BenchError::Job(format!("the other rank is at `{there}`, which is no address")));
+        };
+        socket.connect(Way { mac: [a, b, c, d, e, f].map(|byte| byte as u8), port });
+        Ok(Some(socket))
+    }
+
     /// [`Yard::open`] for one rail.
     ///
     /// # Errors
@@ -207,6 +239,7 @@ impl Place {
     /// None if it is no address of an IP rail.
     fn parse(text: &str) -> Option<Place> {
         let text = text.strip_prefix("udp:").unwrap_or(text);
+        let text = text.split_once('@').map_or(text, |(_, address)| address);
         let (ip, rest) = text.split_once('/')?;
         let (prefix, _port) = rest.split_once(':')?;
         Some(Place { ip: ip.parse().ok()?, prefix: prefix.parse().ok()? })

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | half round trip of a short message | [`latency::measure`] | [`latency::answer`] |
 //! | half round trip of a short datagram | [`datagram::Datagrams`] | the same |
+//! | half round trip of a short frame | [`frames::Frames`] | the same |
 //! | bulk, one way or back and forth | [`bandwidth::measure`] | [`bandwidth::answer`] |
 //! | rate of short messages | [`rate::measure`] | [`rate::answer`] |
 //! | bulk over several rails at once | [`rails::measure`] | [`rails::answer`] |
@@ -19,6 +20,7 @@
 //! with `TimedOut` if the other side does not answer. This module knows nothing of NewMadeleine.
 pub mod bandwidth;
 pub mod datagram;
+pub mod frames;
 pub mod latency;
 pub mod memory;
 mod pace;

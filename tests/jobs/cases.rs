@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, node, profiles};
+use crate::{Case, datagrams, node, profiles};
 use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
@@ -16,6 +16,8 @@ const DIRECTLY_NOT: &[(&str, &str)] = &[("NMAD_CROSS_MEMORY", "off")];
 
 /// Interfaces are rails of datagrams.
 const DATAGRAMS: &[(&str, &str)] = &[("NMAD_DRIVER", "udp")];
+/// Raw Ethernet.
+const FRAMES: &[(&str, &str)] = &[("NMAD_DRIVER", "packet")];
 
 /// A case on this host that ends well.
 const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
@@ -74,6 +76,30 @@ pub const ALL: &[Case] = &[
         env: DATAGRAMS,
         code: KILLED,
         ..apart("udp: a killed peer is an error within 5 s", ONE, peer_killed)
+    },
+    Case {
+        env: DATAGRAMS,
+        ..apart("udp: what crosses a lossy rail is whole", ONE, datagrams::bulk_over_loss)
+    },
+    Case {
+        env: FRAMES,
+        ..apart("packet: what crosses a lossy rail is whole", ONE, datagrams::bulk_over_loss)
+    },
+    Case { env: FRAMES, ..apart("packet: messages leave while their sender computes", ONE, computes) },
+    Case { env: FRAMES, ..apart("packet: a loop of sends without a wait arrives in order", ONE, no_wait) },
+    Case { env: FRAMES, ..apart("packet: two shaped rails carry one message", UNEQUAL, both_rails) },
+    Case {
+        env: FRAMES,
+        ..apart("packet: a rail that goes down in the middle loses nothing", UNEQUAL, rail_down)
+    },
+    Case {
+        env: FRAMES,
+        code: KILLED,
+        ..apart("packet: a killed peer is an error within 5 s", ONE, peer_killed)
+    },
+    Case {
+        env: &[("NMAD_DRIVER", "tcp,udp"), ("NMAD_SAMPLE", "auto")],
+        ..apart("two ways to one NIC are used for what each is good at", ONE, datagrams::two_ways)
     },
     Case { env: DIRECTLY_NOT, ..here("more ranks than cores, without cross-memory access", 8, all_to_all) },
     here("a receiver alone copies while the sender computes", 2, node::sender_computes),

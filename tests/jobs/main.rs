@@ -5,6 +5,7 @@
 //! the job must end.
 
 mod cases;
+mod datagrams;
 mod node;
 mod profiles;
 

@@ -1,0 +1,87 @@
+//! Cases over rails that lose, and over an interface that is used in two ways.
+
+use crate::cases::{open, pattern};
+use nmad_testbed::What;
+
+/// Bytes that cross the lossy rail; `NMAD_TEST_BULK` says another number: 1073741824 takes some seconds.
+const BULK: usize = 32 << 20;
+
+/// One in a hundred frames is lost, in both directions. What arrives is judged by its hash, so that no side
+/// needs the other's data.
+pub fn bulk_over_loss() {
+    let session = open();
+    let len = std::env::var("NMAD_TEST_BULK").map_or(BULK, |text| text.parse().expect("a number of bytes"));
+    // The links are open before anything is lost: how they open is another matter.
+    session.send(1 - session.rank(), 0, &[]).unwrap();
+    session.recv(1 - session.rank(), 0, &mut []).unwrap();
+    if session.rank() == 0 {
+        nmad_testbed::set(None, 0, What::Loss(100)).unwrap_or_else(|e| panic!("{e}"));
+        let data: Vec<u8> = (0..len as u64 / 8).flat_map(|n| mixed(n).to_le_bytes()).collect();
+        let hash = hash(&data).to_le_bytes();
+        session.send(1, 1, &data).unwrap_or_else(|e| panic!("{e}"));
+        session.send(1, 2, &hash).unwrap_or_else(|e| panic!("{e}"));
+        let resent = session.rails()[0].counters.resent;
+        assert!(resent > len as u64 / 1_000_000, "{resent} orders were sent again: was anything lost?");
+    } else {
+        let (mut data, mut told) = (vec![0; len / 8 * 8], [0; 8]);
+        session.recv(0, 1, &mut data).unwrap_or_else(|e| panic!("{e}"));
+        session.recv(0, 2, &mut told).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(hash(&data), u64::from_le_bytes(told), "{len} B arrived changed");
+    }
+    session.close().unwrap();
+}
+
+/// Each message goes one of the two ways, short ones the way that was measured to be faster.
+pub fn two_ways() {
+    let session = open();
+    let (short, long) = (pattern(8, 1), pattern(4 << 20, 2));
+    let mut buffer = vec![0; 4 << 20];
+    let mut round = |data: &[u8]| {
+        if session.rank() == 0 {
+            session.send(1, 1, data).unwrap();
+            session.recv(1, 2, &mut []).unwrap();
+        } else {
+            session.recv(0, 1, &mut buffer).unwrap();
+            assert!(buffer[..data.len()] == *data);
+            session.send(0, 2, &[]).unwrap();
+        }
+    };
+    // Both links open, and promises settle.
+    (0..5).for_each(|_| round(&long));
+    let carried = || session.rails().iter().take(2).map(|rail| rail.counters).collect::<Vec<_>>();
+    let before = carried();
+    (0..200).for_each(|_| round(&short));
+    let after_short = carried();
+    (0..10).for_each(|_| round(&long));
+    let after_long = carried();
+    let packets: Vec<u64> = (0..2).map(|way| after_short[way].packets - before[way].packets).collect();
+    let bytes: Vec<u64> =
+        (0..2).map(|way| after_long[way].chunk_bytes - after_short[way].chunk_bytes).collect();
+    let mut figures = Vec::new();
+    for info in session.profiles().iter().filter(|info| usize::from(info.number) < 2) {
+        let (profile, _) = info.known.as_ref().expect("both ways were measured");
+        figures.push((profile.eager().ns(64), profile.body().ns(4 << 20)));
+    }
+    if session.rank() == 0 {
+        let best = |of: fn(&(u64, u64)) -> u64| usize::from(of(&figures[1]) < of(&figures[0]));
+        let (for_short, for_long) = (best(|f| f.0), best(|f| f.1));
+        assert!(packets[for_short] >= 190, "short messages by {packets:?} packets, measured {figures:?}");
+        // The short end of a message may go the other way.
+        assert!(bytes[for_long] > 9 * (4 << 20), "long messages by {bytes:?} B, measured {figures:?}");
+    }
+    session.close().unwrap();
+}
+
+/// Numbers that look like chance, so that no piece equals another.
+fn mixed(n: u64) -> u64 {
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
+/// FNV-1a over words.
+fn hash(data: &[u8]) -> u64 {
+    let words = data.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
+    words.fold(0xcbf2_9ce4_8422_2325, |hash, word| {
+        (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
+    })
+}

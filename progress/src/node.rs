@@ -178,7 +178,7 @@ impl Node {
         self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data, hints))
     }
 
-    /// As [`Node::submit_send`], but none where the message has ended well already, and nothing is to be told.
+    /// As [`Node::submit_send`], but none where the message has ended well already.
     #[inline]
     pub fn begin_send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> Option<RequestId> {
         let mut core = self.shared.lock();

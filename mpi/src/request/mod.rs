@@ -96,8 +96,8 @@ impl State {
     /// Its status, if it is a message of the engine's that has ended without an error; its end is taken.
     /// Otherwise `runs` says whether it is one that has not ended.
     ///
-    /// Nothing here wants the lock that the caller holds: the last user of a communicator, whose end is not to be
-    /// foreseen, counts as no message of the engine's.
+    /// Nothing here wants the lock that the caller holds: the last user of a communicator, whose end is not
+    /// to be foreseen, counts as no message of the engine's.
     #[inline]
     pub(crate) fn end_well(&mut self, engine: &mut engine::Engine, runs: &mut bool) -> Option<Status> {
         let (id, comm) = match self {

@@ -30,8 +30,8 @@ const BASE: u32 = DYNAMIC + 1;
 /// Whether several threads may be here at a time. Until it is known that they may not, they may.
 static CONCURRENT: AtomicBool = AtomicBool::new(true);
 
-/// Says whether several threads may use requests at a time. If not, changes of the table need not lock the bus,
-/// which is most of what they cost.
+/// Says whether several threads may use requests at a time. If not, changes of the table need not lock the
+/// bus, which is most of what they cost.
 pub(crate) fn set_concurrent(concurrent: bool) {
     CONCURRENT.store(concurrent, Ordering::Release);
 }

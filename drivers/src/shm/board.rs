@@ -1,12 +1,12 @@
 //! Where the sender finds the memory of a landing: a board of the receiver's side of the link.
 //!
 //! An entry says by which key a landing is open, and where it is in the receiver's memory: its address,
-//! or, if it consists of pieces, that of a list of them. A sender looks at the key again when it has claimed
-//! something to push, and the receiver, when it closes the landing, takes the key away and then waits for
-//! the end of a push that has begun. Each has a full fence in between, so after closing nobody writes
-//! there any more. A landing for which there is no place on the board is pulled.
+//! or, if it consists of pieces, a list of them, which lies beside it if it is short. A sender looks at the
+//! key again when it has claimed something to push, and the receiver, when it closes the landing, takes the
+//! key away and then waits for the end of a push that has begun. Each has a full fence in between, so after
+//! closing nobody writes there any more. A landing for which there is no place on the board is pulled.
 
-use super::layout::{CHUNKS, End, LANDINGS};
+use super::layout::{CHUNKS, End, LANDINGS, LISTED};
 use super::segment::Segment;
 use super::sys::{self, Remote};
 use super::word::Word;
@@ -31,18 +31,36 @@ pub fn describe(memory: &Segments) -> (u64, u64, List) {
     }
 }
 
-/// Reads what a peer described.
+/// Puts a short list where the peer sees it without a system call.
+pub fn put_list(segment: &Segment, at: usize, list: &List) {
+    if list.len() <= 2 * LISTED {
+        let words = list.iter().enumerate();
+        words.for_each(|(word, value)| segment.word(at + word * 8).store(*value, Ordering::Relaxed));
+    }
+}
+
+/// Reads what a peer described; a short list is at `listed` of the segment.
 ///
 /// # Errors
 /// The description makes no sense, or the memory of the peer cannot be read.
-pub fn fetch(pid: i32, address: u64, pieces: u64, len: u64) -> std::io::Result<Remote> {
+pub fn fetch(
+    (segment, listed): (&Segment, usize),
+    pid: i32,
+    (address, pieces): (u64, u64),
+    len: u64,
+) -> std::io::Result<Remote> {
     let wrong = || std::io::Error::other("its description makes no sense");
     let remote = match pieces {
         1 => Remote::new([(address, len)]),
         0 | PIECES_MAX.. => None,
         _ => {
             let mut list = vec![0; pieces as usize * 2];
-            sys::peek(pid, address, &mut list)?;
+            if pieces <= LISTED as u64 {
+                let words = list.iter_mut().enumerate();
+                words.for_each(|(word, to)| *to = segment.word(listed + word * 8).load(Ordering::Relaxed));
+            } else {
+                sys::peek(pid, address, &mut list)?;
+            }
             Remote::new(list.chunks_exact(2).map(|pair| (pair[0], pair[1])))
         }
     };
@@ -54,7 +72,7 @@ fn place_of(key: Key) -> usize {
 }
 
 /// Shows a landing of `end` to the peer; false: there is no place for it.
-pub fn show(segment: &Segment, end: End, key: Key, described: (u64, u64), len: u64) -> bool {
+pub fn show(segment: &Segment, end: End, key: Key, described: (u64, u64, &List), len: u64) -> bool {
     let at = end.landing(place_of(key));
     if segment.word(at).load(Ordering::Relaxed) != 0 {
         return false;
@@ -62,6 +80,7 @@ pub fn show(segment: &Segment, end: End, key: Key, described: (u64, u64), len: u
     for (word, value) in [described.0, described.1, len].into_iter().enumerate() {
         segment.word(at + 8 + word * 8).store(value, Ordering::Relaxed);
     }
+    put_list(segment, at + 32, described.2);
     segment.word(at).store(key.0, Ordering::Release);
     true
 }
@@ -102,9 +121,9 @@ pub fn find(segment: &Segment, end: End, pid: i32, key: Key) -> Option<Remote> {
     if !is_shown(segment, end, key) {
         return None;
     }
-    let at = end.landing(place_of(key)) + 8;
-    let [address, pieces, len] = [0, 8, 16].map(|word| segment.word(at + word).load(Ordering::Relaxed));
-    let remote = fetch(pid, address, pieces, len).ok()?;
+    let at = end.landing(place_of(key));
+    let [address, pieces, len] = [8, 16, 24].map(|word| segment.word(at + word).load(Ordering::Relaxed));
+    let remote = fetch((segment, at + 32), pid, (address, pieces), len).ok()?;
     // What was read may be of the next landing in this place, or of freed memory.
     is_shown(segment, end, key).then_some(remote)
 }

@@ -111,6 +111,7 @@ impl Pushing {
         self.next += 1;
         self.last[place] = cell;
         let (address, pieces, list) = board::describe(&from);
+        board::put_list(&b.segment, b.end.pieces(place), &list);
         let chunk = Chunk { number, ack, landing, key, offset, len: from.len(), address, pieces };
         let reaches = |r: &Remote| offset.checked_add(from.len()).is_some_and(|end| end <= r.len());
         let target = b.pid.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
@@ -313,7 +314,8 @@ impl Pulling {
             }
             if incoming.source.is_none() {
                 let Chunk { address, pieces, len, .. } = incoming.chunk;
-                match board::fetch(pid, address, pieces, len) {
+                let listed = (&b.segment, b.end.other().pieces(incoming.place));
+                match board::fetch(listed, pid, (address, pieces), len) {
                     Ok(source) => incoming.source = Some(source),
                     // The sender has claimed the rest meanwhile, and its list may be gone.
                     Err(_) if claim::is_claimed(word, incoming.round) => continue,

@@ -17,15 +17,21 @@ pub const CHUNKS: usize = 8;
 pub const LANDINGS: usize = 64;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm2");
+/// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
+/// read them.
+pub const LISTED: usize = 14;
 
 const LINE: usize = 64;
 const SIDES: usize = 512;
 const SIDE: usize = 512;
 const CLAIMS: usize = 4096;
-const CLAIM: usize = 2 * LINE;
-const BOARDS: usize = 8192;
-const BOARD: usize = LANDINGS * LINE;
+const CLAIM: usize = 6 * LINE;
+const BOARDS: usize = 16384;
+const BOARD: usize = LANDINGS * ENTRY;
+/// Four words about a landing, and its pieces.
+const ENTRY: usize = 32 + LIST;
+const LIST: usize = LISTED * 16;
 const RINGS: usize = BOARDS + 2 * BOARD;
 const RING: usize = CELLS as usize * LINE;
 /// Not at the beginning of a page, where large buffers usually begin: copies from one place to another with
@@ -92,9 +98,14 @@ impl End {
         CLAIMS + (self.0 * CHUNKS + place) * CLAIM
     }
 
-    /// A landing of this side: key, address, pieces, bytes.
+    /// Where the pieces of this side's chunk number `place` are, if they are few.
+    pub fn pieces(self, place: usize) -> usize {
+        self.claim(place) + 2 * LINE
+    }
+
+    /// A landing of this side: key, address, pieces, bytes, and the pieces if they are few.
     pub fn landing(self, place: usize) -> usize {
-        BOARDS + self.0 * BOARD + place * LINE
+        BOARDS + self.0 * BOARD + place * ENTRY
     }
 
     /// A range of this side's area.
@@ -155,7 +166,7 @@ mod tests {
         for end in [End::OPENED, End::ANSWERED] {
             ranges.extend([end.probe(), end.can(), end.asleep(), end.taken()].map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
-            ranges.extend((0..LANDINGS).map(|place| (end.landing(place), LINE)));
+            ranges.extend((0..LANDINGS).map(|place| (end.landing(place), ENTRY)));
             ranges.extend((0..CELLS).map(|cell| (end.cell(cell), LINE)));
             ranges.push((end.area(0), AREA as usize));
         }

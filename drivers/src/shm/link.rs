@@ -3,7 +3,7 @@
 use super::area::Area;
 use super::barrier;
 use super::bell::{self, Fence};
-use super::board;
+use super::board::{self, List};
 use super::copy::{Pulling, Pushing, wait_for_pushes};
 use super::layout::AREA;
 use super::ring::{Consumer, Producer};
@@ -91,7 +91,7 @@ impl Link {
     }
 
     /// Shows a landing to the peer, so that it may push; false: there is no place for it.
-    pub fn show(&self, key: Key, described: (u64, u64), len: u64) -> bool {
+    pub fn show(&self, key: Key, described: (u64, u64, &List), len: u64) -> bool {
         board::show(&self.shared.segment, self.shared.end, key, described, len)
     }
 

@@ -271,7 +271,7 @@ impl Driver for ShmRail {
         let len = into.len();
         let key = self.landings.open(landing, from, into);
         if let Some(link) = self.peers.link(from).filter(|_| self.config.cross_memory)
-            && link.show(key, (address, pieces), len)
+            && link.show(key, (address, pieces, &list), len)
         {
             self.shown.insert(landing, (from, key, list));
         }

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Opening a link takes no longer, or it is not there.
 const OPENING: Duration = Duration::from_millis(4_500);
+/// So much longer it may take, on a machine that is very busy, until there is enough for any profile.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that go before a visit; more than shapers usually grant at once.
 const BURST_LEN: u64 = 256 << 10;
 /// But no more messages than this.
@@ -121,10 +123,11 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<Sampler, SessionErro
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
     // The plan counts what it is told; warm-ups and orders take time as well.
     let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
+    let limit = until + PATIENCE;
     let mut host = Host::default();
     let (mut empty_ns, mut visits) = (u64::MAX, 0);
     while let Some(probe) = sampler.next_probe()
-        && Instant::now() < until
+        && Instant::now() < if sampler.suffices() { until } else { limit }
     {
         let mut times = match probe.method {
             Method::Memcpy => host.copies(&probe),

@@ -145,7 +145,7 @@ impl Sampler {
     /// What to measure next; none when the plan is done or its time is over.
     pub fn next_probe(&mut self) -> Option<Probe> {
         loop {
-            if self.spent_ns >= self.effort.budget_ns {
+            if self.spent_ns >= self.effort.budget_ns && self.suffices() {
                 return None;
             }
             while let Some((method, len)) = self.queue.pop_front() {
@@ -156,6 +156,13 @@ impl Sampler {
             }
             self.advance()?;
         }
+    }
+
+    /// Whether a profile can be made of what was found so far. On a machine that is very busy the first sizes
+    /// may take more than the whole budget.
+    pub fn suffices(&self) -> bool {
+        let sizes = |method| self.found.range((method, 0)..=(method, u64::MAX)).count();
+        [Method::Copy, Method::InPlace, Method::Rendezvous].into_iter().any(|method| sizes(method) >= 2)
     }
 
     /// Part of the budget that is spent, zero to one: for progress.
@@ -192,9 +199,6 @@ impl Sampler {
     fn grid(&self) -> VecDeque<Point> {
         let Reach { packet_max, len_max, gathers, pushes, host } = self.reach;
         let mut points = VecDeque::new();
-        if host {
-            points.push_back((Method::HandOff, 0));
-        }
         let mut len = 1;
         while len <= len_max {
             let two = 2 * len <= packet_max;
@@ -209,6 +213,10 @@ impl Sampler {
             ];
             points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
             len *= self.effort.ratio;
+        }
+        // Last, since it takes milliseconds where other threads want the cores.
+        if host {
+            points.push_back((Method::HandOff, 0));
         }
         points
     }

@@ -49,6 +49,8 @@ impl Interval {
 pub(crate) struct Bounds {
     /// From the first to the last byte of data; none if there is no data.
     data: Option<Interval>,
+    /// The same with the padding of basic types and structures.
+    natural: Option<Interval>,
     /// Bounds that a user gave (`MPI_Type_create_resized`), here or in a part: they override the natural
     /// ones.
     given: Option<Interval>,
@@ -58,17 +60,19 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// Of no data at all.
-    pub const EMPTY: Bounds = Bounds { data: None, given: None, alignment: 1 };
+    pub const EMPTY: Bounds = Bounds { data: None, natural: None, given: None, alignment: 1 };
 
-    /// Of data that begins at zero.
-    pub fn basic(span: i64, alignment: i64) -> Bounds {
-        Bounds { data: Some(Interval { begin: 0, end: span }), given: None, alignment }
+    /// Of data that begins at zero, and the extent that its type has.
+    pub fn basic(span: i64, extent: i64, alignment: i64) -> Bounds {
+        let to = |end| Some(Interval { begin: 0, end });
+        Bounds { data: to(span), natural: to(extent), given: None, alignment }
     }
 
     /// Of copies that are displaced by at least `least` and at most `greatest`, both of which occur.
     pub fn spread(self, least: i64, greatest: i64) -> Result<Bounds> {
         let spread = |interval: Option<Interval>| interval.map(|i| i.spread(least, greatest)).transpose();
-        Ok(Bounds { data: spread(self.data)?, given: spread(self.given)?, alignment: self.alignment })
+        let (data, natural, given) = (spread(self.data)?, spread(self.natural)?, spread(self.given)?);
+        Ok(Bounds { data, natural, given, alignment: self.alignment })
     }
 
     /// Of both together.
@@ -79,6 +83,7 @@ impl Bounds {
         };
         Bounds {
             data: cover(self.data, other.data),
+            natural: cover(self.natural, other.natural),
             given: cover(self.given, other.given),
             alignment: self.alignment.max(other.alignment),
         }
@@ -94,16 +99,21 @@ impl Bounds {
         self.data.unwrap_or(Interval { begin: 0, end: 0 })
     }
 
-    /// Lower and upper bound: the given ones, or the natural ones with the upper one rounded up so that
-    /// the extent is a multiple of the alignment.
-    pub fn resolve(&self) -> Result<Interval> {
-        let data = self.data();
-        let extent = subtract(data.end, data.begin)?;
-        if let Some(given) = self.given {
-            subtract(given.end, given.begin)?;
-            return Ok(given);
-        }
+    /// As those of a structure: the upper natural one rounded up so that the extent is a multiple of the
+    /// alignment. The standard's text would have it for every type; what programs were tested with, MPICH and
+    /// Open MPI, pad structures only, as compilers do, and so does this library.
+    pub fn padded(self) -> Result<Bounds> {
+        let Some(natural) = self.natural else { return Ok(self) };
+        let extent = subtract(natural.end, natural.begin)?;
         let padding = (self.alignment - extent.rem_euclid(self.alignment)) % self.alignment;
-        Ok(Interval { begin: data.begin, end: add(data.end, padding)? })
+        let natural = Interval { begin: natural.begin, end: add(natural.end, padding)? };
+        Ok(Bounds { natural: Some(natural), ..self })
+    }
+
+    /// Lower and upper bound: the given ones, or the natural ones.
+    pub fn resolve(&self) -> Result<Interval> {
+        let chosen = self.given.or(self.natural).unwrap_or(Interval { begin: 0, end: 0 });
+        subtract(chosen.end, chosen.begin)?;
+        Ok(chosen)
     }
 }

@@ -178,7 +178,7 @@ impl Datatype {
     /// Blocks of different types.
     pub(super) fn fields(fields: Box<[(Block, Datatype)]>, contents: Contents) -> Result<Datatype> {
         let join = |all: Bounds, (b, of): &(Block, Datatype)| Ok(all.join(of_block(b, of)?));
-        let bounds = fields.iter().try_fold(Bounds::EMPTY, join)?;
+        let bounds = fields.iter().try_fold(Bounds::EMPTY, join)?.padded()?;
         Datatype::assemble(Structure::Fields(fields), bounds, contents, |structure| match structure {
             Structure::Fields(fields) => {
                 let part = |(b, of): &(Block, Datatype)| (b.offset, of.layout().repeat(b.count, of.extent()));

@@ -51,7 +51,7 @@ impl Datatype {
     }
 
     fn from_basic(basic: Basic) -> Datatype {
-        let bounds = Bounds::basic(basic.span(), basic.alignment());
+        let bounds = Bounds::basic(basic.span(), basic.extent(), basic.alignment());
         let limits = Interval { begin: 0, end: basic.extent() };
         let layout = match basic.index_offset().zip(basic.index()) {
             Some((offset, index)) => Layout::sequence(vec![

@@ -207,3 +207,17 @@ fn nesting_has_a_limit_and_ends_in_peace() {
     });
     assert!(matches!(deepest, Some(Class::TYPE | Class::COUNT)));
 }
+
+/// Structures are padded to their alignment, vectors are not, wherever their blocks begin.
+#[test]
+fn only_structures_are_padded() {
+    let double = &Datatype::of(Basic::Double);
+    let vector = Datatype::hvector(Form::Int, 2, 1, 9, double).unwrap();
+    assert_eq!((vector.extent(), vector.true_extent()), (17, 17));
+    let structure =
+        Datatype::structure_of(Form::Int, &[1, 1], &[0, 8], &[double.clone(), Datatype::of(Basic::Char)]);
+    let structure = structure.unwrap();
+    assert_eq!((structure.extent(), structure.true_extent()), (16, 9));
+    let both = Datatype::hvector(Form::Int, 2, 1, 17, &structure).unwrap();
+    assert_eq!((both.extent(), both.true_extent()), (33, 26));
+}

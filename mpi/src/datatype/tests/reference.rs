@@ -9,25 +9,37 @@ use crate::datatype::{Basic, Datatype, Form};
 pub(super) struct Map {
     pub entries: Vec<(Basic, i64)>,
     pub given: Option<(i64, i64)>,
+    /// The bounds with the padding of basic types and structures.
+    natural: Option<(i64, i64)>,
+}
+
+fn cover(a: Option<(i64, i64)>, b: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
 }
 
 impl Map {
     fn basic(basic: Basic) -> Map {
-        Map { entries: vec![(basic, 0)], given: None }
+        Map { entries: vec![(basic, 0)], given: None, natural: Some((0, basic.extent())) }
     }
 
-    /// MPI 5.0, section 5.1.6 and 5.1.7.
+    const EMPTY: Map = Map { entries: Vec::new(), given: None, natural: None };
+
+    /// MPI 5.0, section 5.1.6 and 5.1.7, but only structures are padded.
     pub fn bounds(&self) -> (i64, i64) {
-        if let Some(given) = self.given {
-            return given;
-        }
-        let (begin, end) = self.data();
+        self.given.or(self.natural).unwrap_or((0, 0))
+    }
+
+    fn padded(mut self) -> Map {
         let alignment = self.entries.iter().map(|(basic, _)| basic.alignment()).max().unwrap_or(1);
-        let mut end = end;
-        while (end - begin) % alignment != 0 {
-            end += 1;
+        if let Some((begin, end)) = &mut self.natural {
+            while (*end - *begin) % alignment != 0 {
+                *end += 1;
+            }
         }
-        (begin, end)
+        self
     }
 
     /// The true bounds.
@@ -44,10 +56,9 @@ impl Map {
 
     fn append(&mut self, other: &Map, by: i64) {
         self.entries.extend(other.entries.iter().map(|(basic, at)| (*basic, at + by)));
-        if let Some((begin, end)) = other.given {
-            let (b, e) = self.given.unwrap_or((i64::MAX, i64::MIN));
-            self.given = Some((b.min(begin + by), e.max(end + by)));
-        }
+        let moved = |bounds: Option<(i64, i64)>| bounds.map(|(begin, end)| (begin + by, end + by));
+        self.given = cover(self.given, moved(other.given));
+        self.natural = cover(self.natural, moved(other.natural));
     }
 
     /// `count` elements at `by`, an extent apart.
@@ -57,7 +68,7 @@ impl Map {
 
     /// Displacements of all bytes of `count` elements, in order.
     pub fn bytes(&self, count: i64) -> Vec<i64> {
-        let mut whole = Map { entries: Vec::new(), given: None };
+        let mut whole = Map::EMPTY;
         whole.append_block(self, 0, count);
         whole.entries.iter().flat_map(|&(basic, at)| bytes_of(basic, at)).collect()
     }
@@ -114,7 +125,7 @@ pub(super) fn recipes() -> impl Strategy<Value = Recipe> {
 impl Recipe {
     /// By the definition.
     pub fn map(&self) -> Map {
-        let mut map = Map { entries: Vec::new(), given: None };
+        let mut map = Map::EMPTY;
         match self {
             Recipe::Basic(basic) => return Map::basic(*basic),
             Recipe::Dup(of) => return of.map(),
@@ -139,6 +150,7 @@ impl Recipe {
             }
             Recipe::Struct(fields) => {
                 fields.iter().for_each(|(count, at, of)| map.append_block(&of.map(), *at, *count));
+                return map.padded();
             }
         }
         map

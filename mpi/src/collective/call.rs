@@ -144,7 +144,7 @@ impl Ready {
     /// Nonblocking: a request that ends with it.
     pub(crate) fn begin(self) -> Result<Request> {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
-        run.bind(self.comm.next_operation(), self.send, self.recv);
+        run.bind(self.comm.next_in_background(), self.send, self.recv);
         run.start();
         let running = Running { comm: self.comm, run: Some(run), key: self.key };
         Ok(State::Task(task::start(world()?, Box::new(running))).into_request())
@@ -153,7 +153,7 @@ impl Ready {
     /// Persistent: a request that can be started again and again.
     pub(crate) fn keep(self) -> Result<Request> {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
-        run.bind(self.comm.next_operation(), self.send, self.recv);
+        run.bind(self.comm.next_in_background(), self.send, self.recv);
         let (comm, run) = (self.comm, Arc::new(Mutex::new(run)));
         let make = move || {
             run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();

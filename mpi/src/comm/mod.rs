@@ -43,6 +43,8 @@ pub(crate) struct Communicator {
     remote: Option<Arc<Members>>,
     /// Collective operations that were begun: part of their tags.
     operations: AtomicU64,
+    /// The same for those that do not block.
+    background: AtomicU64,
     /// Agreements that were begun, likewise.
     agreements: AtomicU64,
     /// What collectives keep.
@@ -68,6 +70,7 @@ impl Communicator {
             local,
             remote,
             operations: AtomicU64::new(0),
+            background: AtomicU64::new(0),
             agreements: AtomicU64::new(0),
             desk: Desk::default(),
             attributes: Attributes::default(),
@@ -155,10 +158,17 @@ impl Communicator {
     }
 
     /// The number of a collective operation that begins: the same in all processes, which begin them in the
-    /// same order. Below 2^63.
+    /// same order. Even, below 2^63.
     #[inline]
     pub(crate) fn next_operation(&self) -> u64 {
-        self.operations.fetch_add(1, Ordering::Relaxed)
+        self.operations.fetch_add(1, Ordering::Relaxed) << 1
+    }
+
+    /// The same for those that do not block. They are counted apart from those that do: programs that mix both
+    /// in an order of their own are wrong by the standard, but run on other libraries (mpi4py's tests do).
+    #[inline]
+    pub(crate) fn next_in_background(&self) -> u64 {
+        self.background.fetch_add(1, Ordering::Relaxed) << 1 | 1
     }
 
     fn next_agreement(&self) -> u64 {

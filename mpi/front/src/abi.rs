@@ -98,6 +98,8 @@ pub trait Abi: Sized + 'static {
 
     /// A buffer, with the core's constants.
     fn buffer(buffer: *mut c_void) -> *mut c_void;
+    /// A buffer that a program attached, with its own constants.
+    fn buffer_out(buffer: *mut c_void) -> *mut c_void;
     /// What a list of weights is.
     fn weights(list: *const i32) -> Weights;
     /// Whether a function of attributes is the one that copies them.

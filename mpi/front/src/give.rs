@@ -80,6 +80,11 @@ plain! {
     address: *mut c_void;
 }
 
+/// A buffer that was attached, or the constant that was given for one.
+pub(crate) fn buffer<A: Abi>(buffer: *mut c_void) -> *mut c_void {
+    A::buffer_out(buffer)
+}
+
 /// A flag.
 pub(crate) fn bool<A: Abi>(value: bool) -> i32 {
     value.into()
@@ -148,20 +153,33 @@ pub(crate) fn string(to: *mut c_char, room: usize, text: &str, written: *mut i32
     value(written, len as i32);
 }
 
-/// Fills in a status, except for its error.
+/// The error of an empty status is MPI_SUCCESS (MPI 5.0, section 3.7.3); calls for one request leave that of others
+/// alone.
+fn clear_error<A: Abi>(status: &mut A::Status) {
+    *A::error(status) = 0;
+}
+
+/// Fills in a status, except for its error unless it is empty.
 #[inline]
 pub(crate) fn status<A: Abi>(to: *mut A::Status, from: &Status) {
     // SAFETY: the program passes a place for a status; wrappers ask only if it does.
-    A::status_out(unsafe { &mut *to }, from);
+    let place = unsafe { &mut *to };
+    A::status_out(place, from);
+    if *from == Status::EMPTY {
+        clear_error::<A>(place);
+    }
 }
 
-/// Fills in statuses; their errors too if the call fails and says that they are there.
+/// Fills in statuses; their errors too if they are empty, or if the call fails and says that they are there.
 pub(crate) fn statuses<A: Abi>(to: *mut A::Status, from: &[Status], error: Option<&Error>) {
     let with_errors = error.is_some_and(|error| error.class() == Class::IN_STATUS);
     for (index, each) in from.iter().enumerate() {
         // SAFETY: the program passes as many places as there are requests.
         let place = unsafe { &mut *to.add(index) };
         A::status_out(place, each);
+        if *each == Status::EMPTY {
+            clear_error::<A>(place);
+        }
         if with_errors {
             *A::error(place) = errors::code_out::<A>(Code { class: each.error, detail: 0 });
         }

@@ -57,7 +57,7 @@ fn scalar(kind: &str, form: Form) -> String {
         "offset" => "MPI_Offset".into(),
         "status" | "raw_status" => "MPI_Status".into(),
         "string" => "char".into(),
-        "choice" | "address" | "word" => "void".into(),
+        "choice" | "location" | "address" | "buffer" | "word" => "void".into(),
         "double" => "double".into(),
         _ if is_function(kind) => format!("MPI_{kind}{}", large_function(kind, form)),
         _ if kind.starts_with("T_") => format!("MPI_{kind}"),
@@ -84,8 +84,10 @@ pub(crate) fn declare(argument: &Argument, form: Form) -> String {
     let constant = if is_in { "const " } else { "" };
     match (&**kind, length) {
         ("triple", _) => format!("int {name}[][3]"),
-        ("choice" | "string" | "status" | "raw_status", None) => format!("{constant}{base} *{name}"),
-        ("address" | "word", _) => format!("void *{name}"),
+        ("choice" | "location" | "string" | "status" | "raw_status", None) => {
+            format!("{constant}{base} *{name}")
+        }
+        ("address" | "buffer" | "word", _) => format!("void *{name}"),
         // Lists of strings are pointers to what the program may change.
         (kind, Some(_)) if kind.starts_with("char*") => format!("{base} {name}[]"),
         (kind, None) if is_function(kind) => format!("{base} *{name}"),
@@ -103,8 +105,8 @@ pub(crate) fn rust_scalar(kind: &str, form: Form) -> &'static str {
     match kind {
         "status" | "raw_status" => "A::Status",
         "string" => "c_char",
-        "choice" | "word" => "c_void",
-        "address" => "*mut c_void",
+        "choice" | "location" | "word" => "c_void",
+        "address" | "buffer" => "*mut c_void",
         "triple" => "[i32; 3]",
         "double" => "f64",
         _ if is_handle(kind) => "A::Handle",
@@ -125,9 +127,11 @@ pub(crate) fn rust(argument: &Argument, form: Form) -> String {
     let base = rust_scalar(kind, form);
     let is_in = matches!(direction, Direction::In | Direction::Unused);
     match (&**kind, length) {
-        ("address", None) => "*mut *mut c_void".into(),
+        ("address" | "buffer", None) => "*mut *mut c_void".into(),
         ("word", None) => "*mut c_void".into(),
-        ("choice" | "string" | "status" | "raw_status", None) if is_in => format!("*const {base}"),
+        ("choice" | "location" | "string" | "status" | "raw_status", None) if is_in => {
+            format!("*const {base}")
+        }
         (kind, None) if is_function(kind) => format!("*const {base}"),
         (_, None) if is_in => base.into(),
         (_, Some(_)) if is_in => format!("*const {base}"),

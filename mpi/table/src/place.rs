@@ -59,7 +59,7 @@ impl Place {
             }
             ("len" | "length", _) => Place::Length,
             ("written", _) => Place::Nothing,
-            ("choice", _) => Place::Value,
+            ("choice" | "location", _) => Place::Value,
             ("status", Direction::Out) if list => Place::Statuses,
             ("status", Direction::Out) => Place::Status,
             ("weight", _) => Place::Weights,
@@ -136,6 +136,7 @@ fn incoming(argument: &Argument) -> String {
     match (&*argument.kind, argument.direction) {
         ("choice", Direction::In) => format!("A::buffer(({name}).cast_mut()).cast_const()"),
         ("choice", _) => format!("A::buffer({name})"),
+        ("location", _) => name.clone(),
         ("word", _) => format!("{name}.expose_provenance()"),
         ("count", _) if name.ends_with("count") => format!("take::some(\"{name}\", {name})?"),
         ("string", _) => format!("&take::string(\"{name}\", {name})?"),

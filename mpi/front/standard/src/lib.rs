@@ -107,6 +107,10 @@ impl front::Abi for Abi {
         buffer
     }
 
+    fn buffer_out(buffer: *mut c_void) -> *mut c_void {
+        buffer
+    }
+
     fn weights(list: *const i32) -> Weights {
         match list.addr() {
             10 => Weights::Unweighted,

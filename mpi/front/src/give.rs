@@ -153,8 +153,8 @@ pub(crate) fn string(to: *mut c_char, room: usize, text: &str, written: *mut i32
     value(written, len as i32);
 }
 
-/// The error of an empty status is MPI_SUCCESS (MPI 5.0, section 3.7.3); calls for one request leave that of others
-/// alone.
+/// The error of an empty status is MPI_SUCCESS (MPI 5.0, section 3.7.3); calls for one request leave that of
+/// others alone.
 fn clear_error<A: Abi>(status: &mut A::Status) {
     *A::error(status) = 0;
 }

@@ -164,8 +164,9 @@ impl Communicator {
         self.operations.fetch_add(1, Ordering::Relaxed) << 1
     }
 
-    /// The same for those that do not block. They are counted apart from those that do: programs that mix both
-    /// in an order of their own are wrong by the standard, but run on other libraries (mpi4py's tests do).
+    /// The same for those that do not block. They are counted apart from those that do: programs that mix
+    /// both in an order of their own are wrong by the standard, but run on other libraries (mpi4py's tests
+    /// do).
     #[inline]
     pub(crate) fn next_in_background(&self) -> u64 {
         self.background.fetch_add(1, Ordering::Relaxed) << 1 | 1

@@ -103,6 +103,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("c.md", include_str!("../../../docs/c.md")),
     ("collectives.md", include_str!("../../../docs/collectives.md")),
     ("install.md", include_str!("../../../docs/install.md")),
+    ("mpi.md", include_str!("../../../docs/mpi.md")),
     ("run.md", include_str!("../../../docs/run.md")),
     ("testbed.md", include_str!("../../../docs/testbed.md")),
     ("trace.md", include_str!("../../../docs/trace.md")),

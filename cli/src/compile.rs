@@ -19,7 +19,7 @@ pub(crate) enum Language {
 }
 
 const HELP: &str = "\
- compiles and links programs with MAD-MPI: it calls the compiler with the arguments that it is given
+\x20compiles and links programs with MAD-MPI: it calls the compiler with the arguments that it is given
 and those that find mpi.h and the library.
 
   -show            print the command, do not run it (also -show-compile, -show-link: only these flags)

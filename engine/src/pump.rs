@@ -78,15 +78,16 @@ pub fn send_directly(
     hints: Hints,
     clock: Option<(Instant, &mut dyn FnMut() -> Instant)>,
 ) -> Option<Envelope> {
+    let carry = |rail: RailId, head: &[u8]| rails[rail.index()].pass(to.0, head, data);
+    if let Some(envelope) = engine.pass(to, data.len(), hints, carry) {
+        return Some(envelope);
+    }
+    let (now, clock) = clock?;
     let direct = engine.direct(to, data.len(), hints)?;
     let rail = &mut rails[direct.rail.index()];
-    if let Some(head) = engine.head(&direct)
-        && rail.pass(to.0, &head, data)
-    {
-        engine.passed(&direct);
-        return Some(direct.envelope);
+    if rail.room() == 0 {
+        return None;
     }
-    let (now, clock) = clock.filter(|_| rail.room() > 0)?;
     rail.post(engine.packet(now, &direct, data)?);
     rail.flush();
     engine.posted(direct.rail, None, clock());

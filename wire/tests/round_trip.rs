@@ -2,7 +2,9 @@
 
 mod common;
 
-use nmad_wire::{ChunkHeader, Control, Frame, Header, Hello, Kind, MAX_LEN, Refusal, RefusalCode, frames};
+use nmad_wire::{
+    ChunkHeader, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Refusal, RefusalCode, frames,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -36,6 +38,31 @@ proptest! {
         let bytes: Vec<u8> = list.iter().flat_map(|frame| frame.bytes()).collect();
         let back: Vec<Frame<'_>> = frames(&bytes).map(|frame| frame.unwrap()).collect();
         prop_assert_eq!(back, list.iter().map(|frame| frame.frame()).collect::<Vec<_>>());
+    }
+
+    /// The short way in finds what the long way finds, or nothing.
+    #[test]
+    fn a_message_that_is_alone_is_found_at_once(
+        frame in common::frame(),
+        (number, ack) in any::<(u32, u32)>(),
+        change in any::<Option<(prop::sample::Index, u8)>>(),
+    ) {
+        let body = frame.bytes();
+        let len = (Header::LEN + body.len()) as u32;
+        let mut packet = Header { kind: Kind::Packet, len, number, ack }.encode().to_vec();
+        packet.extend_from_slice(&body);
+        if let Some((at, byte)) = change {
+            let at = at.index(packet.len());
+            packet[at] = byte;
+        }
+        if let Some((header, eager, data)) = Eager::alone(&packet) {
+            prop_assert_eq!(Header::decode(&packet), Ok(header));
+            let all: Vec<_> = frames(&packet[Header::LEN..]).map(Result::unwrap).collect();
+            prop_assert_eq!(all, vec![Frame::Eager(eager, data)]);
+        } else {
+            let plain = matches!(frame.frame(), Frame::Eager(Eager { flags: 0, .. }, _));
+            prop_assert!(!plain || change.is_some());
+        }
     }
 
     /// Two ways to write one frame would be two packets that look alike in a trace and differ for a peer.

@@ -160,6 +160,12 @@ impl Matching {
         self.unexpected.iter().any(|(_, message)| message.lies_in(stored))
     }
 
+    /// Whether anything is posted, or any message without a receive is there.
+    #[inline]
+    pub(crate) fn has_any(&self) -> bool {
+        self.posted.len() > 0 || self.unexpected.len() > 0
+    }
+
     pub(crate) fn unexpected_count(&self) -> usize {
         self.unexpected.len()
     }

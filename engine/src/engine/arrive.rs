@@ -26,7 +26,15 @@ impl Engine {
         }
         match event {
             Event::Arrived { from, packet } => {
-                if let Err(why) = self.on_packet(now, rail, from, packet) {
+                let arrived = match self.on_plain(now, rail, from, packet) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => {
+                        self.post_expected();
+                        self.on_packet(now, rail, from, packet)
+                    }
+                    Err(why) => Err(why),
+                };
+                if let Err(why) = arrived {
                     self.violate(from, why);
                 }
             }

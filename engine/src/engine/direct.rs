@@ -19,8 +19,6 @@ pub(crate) struct Direct {
     /// What [`crate::Engine::send`] would return the end of.
     pub(crate) envelope: Envelope,
     frame: Eager,
-    /// Nothing has to be remembered of it, and nothing to be told with it.
-    bare: bool,
 }
 
 /// Header and frame of a packet with one message, whose data follows.
@@ -39,48 +37,59 @@ impl Engine {
         let peer = self.peer(to)?;
         let rail = peer.alone?;
         let link = peer.link(rail)?;
-        let plain = Hints { priority: hints.priority, ..Hints::default() } == hints;
-        let short = len as usize <= peer.eager_max.min(peer.packet_max.saturating_sub(size_of::<Head>()));
         // A receipt needs a request to belong to.
-        let goes = plain && short && self.receipts.is_none();
-        if !goes || !peer.is_idle() || !peer.credit.has(len) || !link.is_up() {
+        if !peer.passes(len, hints) || self.receipts.is_some() || !link.is_up() {
             return None;
         }
         if self.rails[rail.index()].prepared.is_some() {
             return None;
         }
-        let bare = !peer.keeps && link.tx.len() == 0 && link.rx.beyond() == 0 && !peer.credit.owes_limit();
         let seq = peer.flows.next_to_send(context.0);
         let envelope = Envelope { peer: to, context, tag, len, seq };
         let flags = flags::of(false, false, false);
         let frame = Eager { flags, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
-        Some(Direct { rail, envelope, frame, bare })
+        Some(Direct { rail, envelope, frame })
     }
 
-    /// The bytes that go before the message's data, for a rail that takes it at once
-    /// ([`crate::Driver::pass`]); none if more than the message has to be told or remembered.
+    /// Lets a rail take a message at once, if nothing more than it has to be told or remembered: `carry` is
+    /// given the bytes that go before its data ([`crate::Driver::pass`]). The message has ended then. None:
+    /// the rail did not take it, or was not asked.
     #[inline]
-    pub(crate) fn head(&self, direct: &Direct) -> Option<Head> {
-        let link = self.peer(direct.envelope.peer)?.link(direct.rail).filter(|_| direct.bare)?;
-        let len = size_of::<Head>() as u32 + direct.frame.len;
-        let header = Header { kind: Kind::Packet, len, number: link.tx.next_number(), ack: link.rx.below() };
+    pub(crate) fn pass(
+        &mut self,
+        (to, context, tag): (PeerId, Context, Tag),
+        len: u64,
+        hints: Hints,
+        carry: impl FnOnce(RailId, &[u8]) -> bool,
+    ) -> Option<Envelope> {
+        let Engine { peers, rails, receipts, .. } = self;
+        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let rail = peer.alone?;
+        // What has to be kept goes the other way, and what has to be told with it too.
+        let bare = !peer.keeps && !peer.credit.owes_limit();
+        let goes = bare && peer.passes(len, hints) && receipts.is_none();
+        let link = peer.links.iter_mut().find(|link| link.rail == rail).filter(|_| goes)?;
+        let at = &mut rails[rail.index()];
+        let bare = link.is_up() && link.tx.len() == 0 && link.rx.beyond() == 0 && at.prepared.is_none();
+        let flow = bare.then(|| peer.flows.of(context.0))?;
+        let (seq, size) = (flow.send_next, size_of::<Head>() as u32 + len as u32);
+        let frame = Eager { flags: 0, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
+        let (number, ack) = (link.tx.next_number(), link.rx.below());
+        let header = Header { kind: Kind::Packet, len: size, number, ack };
         let mut head = [0; size_of::<Head>()];
         head[..Header::LEN].copy_from_slice(&header.encode());
-        head[Header::LEN..].copy_from_slice(&direct.frame.encode_plain());
-        Some(head)
-    }
-
-    /// The rail has taken the message, which has ended.
-    #[inline]
-    pub(crate) fn passed(&mut self, direct: &Direct) {
-        let Some(peer) = self.spend_for(direct) else { return };
-        let Some(link) = peer.link_mut(direct.rail) else { return };
+        head[Header::LEN..].copy_from_slice(&frame.encode_plain());
+        if !carry(rail, &head) {
+            return None;
+        }
+        flow.send_next = seq.wrapping_add(1);
+        peer.credit.spend(len);
         link.tx.skip();
         link.rx.acknowledged();
-        let counters = &mut self.rails[direct.rail.index()].counters;
-        counters.packets += 1;
-        counters.entries += 1;
-        counters.packet_bytes += size_of::<Head>() as u64 + direct.envelope.len;
+        at.counters.packets += 1;
+        at.counters.entries += 1;
+        at.counters.packet_bytes += u64::from(size);
+        Some(Envelope { peer: to, context, tag, len, seq })
     }
 
     /// A packet with the message, which has ended, to be posted on the rail now; none if that rail should
@@ -102,13 +111,12 @@ impl Engine {
         Some(self.depart(now, direct.rail, direct.envelope.peer, packet, Vec::new(), 1))
     }
 
-    /// A request for a message that has passed: it has ended.
+    /// A request for a message that has passed. It has ended, and since nobody can wait for it yet,
+    /// [`Engine::next_ended`] does not tell so.
     #[inline]
     pub fn ended(&mut self, envelope: Envelope) -> RequestId {
-        let request = RequestId(self.requests.insert(Request::Ended(Ok(envelope))));
         self.untold += 1;
-        self.ended.push_back(request);
-        request
+        RequestId(self.requests.insert(Request::Ended(Ok(envelope))))
     }
 
     #[inline]
@@ -119,5 +127,15 @@ impl Engine {
         flow.send_next = flow.send_next.wrapping_add(1);
         peer.credit.spend(len);
         Some(peer)
+    }
+}
+
+impl Peer {
+    /// Whether a message of this length with these hints would leave alone, without asking, right away.
+    #[inline]
+    fn passes(&self, len: u64, hints: Hints) -> bool {
+        let plain = !hints.synchronous && !hints.unordered && hints.rail.is_none() && hints.probe.is_none();
+        let short = len as usize <= self.eager_max.min(self.packet_max.saturating_sub(size_of::<Head>()));
+        plain && short && self.is_idle() && self.credit.has(len)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
 //! `submit` (application to window), `direct` (past an empty window), `claim` (found now, received later),
-//! `dispatch` (window to rail), `chunks` (bodies to rails), `arrive` (rail to application), `rendezvous`
+//! `dispatch` (window to rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the
+//! same for a packet with one message), `rendezvous`
 //! (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and peers that
 //! are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `receipt`
 //! (how messages went).
@@ -15,6 +16,7 @@ mod dispatch;
 mod failure;
 mod forecast;
 mod peer;
+mod plain;
 mod push;
 mod receipt;
 mod rendezvous;
@@ -41,6 +43,8 @@ pub use claim::Claim;
 use claim::Claimed;
 use forecast::Fixed;
 use peer::{Peer, Standing};
+use plain::Expected;
+pub use plain::Met;
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
 
@@ -140,6 +144,8 @@ pub struct Engine {
     // collect
     requests: Slab<Request>,
     matching: Matching,
+    /// A receive that is in no table.
+    expected: Expected,
     claimed: Claimed,
     messages: Slab<Unpacked>,
     /// Requests that have ended, in that order.
@@ -175,6 +181,7 @@ impl Engine {
             config,
             requests: Slab::default(),
             matching: Matching::default(),
+            expected: Expected::default(),
             claimed: Claimed::default(),
             messages: Slab::default(),
             ended: VecDeque::new(),

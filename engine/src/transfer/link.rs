@@ -241,6 +241,12 @@ impl Arrivals {
         }
     }
 
+    /// Whether this number comes next, with nothing missing before it and nothing there behind it.
+    #[inline]
+    pub(crate) fn is_next(&self, number: u32) -> bool {
+        number == self.below && self.beyond == 0 && self.far.is_empty()
+    }
+
     /// `len` bytes have arrived of what other rails share: how long they took says how the next ones should
     /// be shared out, so they are acknowledged at once when there are enough of them for that.
     #[inline]

@@ -209,15 +209,21 @@ impl Pair {
         tag: TagMatch,
         len: usize,
     ) -> (RequestId, *const [u8]) {
-        let memory = Box::leak(vec![0u8; len].into_boxed_slice());
-        // SAFETY: leaked memory that only this receive writes.
-        let into = unsafe { Segments::from_raw(memory.as_mut_ptr(), len) };
+        let (into, memory) = memory(len);
         (self.hosts[at].engine.recv(from, Context(context), tag, into), memory)
     }
 
     pub fn result(&self, at: usize, request: RequestId) -> Option<Result<Envelope, Error>> {
         self.hosts[at].done.get(&request).copied()
     }
+}
+
+/// Memory for a receive, which lasts as long as the program.
+pub fn memory(len: usize) -> (Segments, *const [u8]) {
+    let memory = Box::leak(vec![0u8; len].into_boxed_slice());
+    // SAFETY: leaked memory that only one receive at a time writes.
+    let into = unsafe { Segments::from_raw(memory.as_mut_ptr(), len) };
+    (into, memory)
 }
 
 /// Data to send.

@@ -1,0 +1,178 @@
+//! The short way in: a packet that holds one message and nothing else, from a peer over its only rail, next
+//! in its order. Most packets do, so what takes many steps otherwise is decided at once.
+
+use super::Engine;
+use crate::clock::Instant;
+use crate::collect::matching::Arrived;
+use crate::collect::request::{Context, Envelope, Request, Source, Tag, TagMatch};
+use crate::collect::sequence::Place;
+use crate::memory::Segments;
+use crate::packet::{PeerId, RailId, RequestId};
+use nmad_wire::Eager;
+
+/// A receive that is in no table: nobody but the one who waits for it may call the engine until it has met
+/// its message or was posted.
+#[derive(Debug, Default)]
+pub(super) enum Expected {
+    #[default]
+    Nothing,
+    /// From whom, of which context and tag, and where it goes.
+    Message(PeerId, Context, Tag, Segments),
+    /// It is here.
+    Met(Envelope),
+    /// It has become a request like any other.
+    Posted(RequestId),
+}
+
+impl Expected {
+    /// Whether this message is expected; none: it is, and too long.
+    #[inline]
+    fn meets(&self, names: (PeerId, Context, Tag), len: u64) -> Option<bool> {
+        match self {
+            Expected::Message(from, context, tag, into) if (*from, *context, *tag) == names => {
+                (len <= into.len()).then_some(true)
+            }
+            _ => Some(false),
+        }
+    }
+
+    /// The message that is expected.
+    #[inline]
+    fn meet(&mut self, envelope: Envelope, data: &[u8]) {
+        if let Expected::Message(.., into) = core::mem::replace(self, Expected::Met(envelope)) {
+            into.write(0, data);
+        }
+    }
+}
+
+/// How far an expected receive is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Met {
+    /// Nothing has come for it.
+    Not,
+    /// Its message is there.
+    Message(Envelope),
+    /// It is a request now.
+    Request(RequestId),
+}
+
+impl Engine {
+    /// Expects a message for somebody who waits and keeps everybody else from the engine meanwhile: a receive
+    /// without the tables that many receives need. Ask [`Engine::met`] after each turn of the pump, and
+    /// [`Engine::post_expected`] before anybody else may call. False: nothing is expected, use
+    /// [`Engine::recv`].
+    #[inline]
+    pub fn expect(&mut self, from: Source, context: Context, tag: TagMatch, into: &Segments) -> bool {
+        let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return false };
+        // Whoever was posted before comes before; and a receipt needs a request to belong to.
+        if self.matching.has_any() || self.receipts.is_some() {
+            return false;
+        }
+        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return false;
+        };
+        // A large one may pay to promise its memory, and that needs a name.
+        let large = into.len() as usize > peer.eager_max && peer.flows.of(context.0).large;
+        if large || peer.is_gone() {
+            return false;
+        }
+        self.expected = Expected::Message(from, context, tag, into.clone());
+        true
+    }
+
+    /// How far what is expected is; a message or request is told once.
+    #[inline]
+    pub fn met(&mut self) -> Met {
+        match self.expected {
+            Expected::Nothing | Expected::Message(..) => Met::Not,
+            Expected::Met(envelope) => {
+                self.expected = Expected::Nothing;
+                Met::Message(envelope)
+            }
+            Expected::Posted(request) => {
+                self.expected = Expected::Nothing;
+                Met::Request(request)
+            }
+        }
+    }
+
+    /// Posts what is expected as a receive like any other, if its message has not come.
+    pub fn post_expected(&mut self) {
+        if !matches!(self.expected, Expected::Message(..)) {
+            return;
+        }
+        if let Expected::Message(from, context, tag, into) = core::mem::take(&mut self.expected) {
+            let request = self.recv(Source::Peer(from), context, TagMatch::Exact(tag), into);
+            self.expected = Expected::Posted(request);
+        }
+    }
+
+    /// Takes a packet that may go the short way; false: it does not, and nothing was done. What is expected
+    /// is posted then, since the long way looks among the posted ones.
+    #[inline]
+    pub(super) fn on_plain(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        packet: &[u8],
+    ) -> Result<bool, &'static str> {
+        let Some((header, frame, data)) = Eager::alone(packet) else { return Ok(false) };
+        let Engine { peers, rails, matching, requests, expected, ended, untold, receipts, .. } = self;
+        let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Ok(false);
+        };
+        let keeps = peer.keeps || peer.is_gone() || receipts.is_some();
+        let Some(link) = peer.links.iter_mut().find(|link| link.rail == rail).filter(|_| !keeps) else {
+            return Ok(false);
+        };
+        let flow = peer.flows.of(frame.context);
+        let next = link.tx.len() == 0 && link.rx.is_next(header.number);
+        if !next || flow.place(frame.seq) != Place::Next || flow.has_early() {
+            return Ok(false);
+        }
+        let (context, tag, len) = (Context(frame.context), Tag(frame.tag), data.len() as u64);
+        let Some(meets) = expected.meets((from, context, tag), len) else { return Ok(false) };
+        if !peer.credit.received(len) {
+            return Err("more eager data than it was granted");
+        }
+        flow.large = false;
+        flow.recv_next = flow.recv_next.wrapping_add(1);
+        rails[rail.index()].counters.packets_in += 1;
+        link.rx.accept(now, header.number);
+        let due = link.ack_is_due(now);
+        let envelope = Envelope { peer: from, context, tag, len, seq: frame.seq };
+        if meets {
+            expected.meet(envelope, data);
+            peer.credit.consume(len);
+        } else if let Some(request) = matching.arrive(&envelope) {
+            if fill(requests.get_mut(request.0), envelope, data) {
+                peer.credit.consume(len);
+                *untold += 1;
+                ended.push_back(request);
+            } else {
+                self.deliver(request, envelope, data, 0);
+            }
+        } else {
+            matching.keep(envelope, Arrived::copy(data), 0);
+        }
+        if due {
+            self.make_ready(from);
+        }
+        self.consider_credit(from);
+        Ok(true)
+    }
+}
+
+/// Gives the message to a receive that nothing else belongs to; false: something does.
+#[inline]
+fn fill(request: Option<&mut Request>, envelope: Envelope, data: &[u8]) -> bool {
+    let Some(request) = request else { return false };
+    let Request::Recv(recv) = request else { return false };
+    if recv.landing.is_some() || recv.message.is_some() || envelope.len > recv.into.len() {
+        return false;
+    }
+    recv.into.write(0, data);
+    *request = Request::Ended(Ok(envelope));
+    true
+}

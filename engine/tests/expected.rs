@@ -1,0 +1,89 @@
+//! Receives that are in no table, for those who keep everybody else from the engine while they wait.
+
+mod common;
+
+use common::{Pair, bytes, memory, pattern};
+use nmad_engine::{Config, Context, Met, PeerId, Source, Tag, TagMatch};
+
+const FROM: Source = Source::Peer(PeerId(0));
+const TAG: TagMatch = TagMatch::Exact(Tag(5));
+
+/// Two hosts whose link is open and who have told each other what they must.
+fn acquainted() -> Pair {
+    let mut pair = Pair::new(1, Config::default());
+    for _ in 0..2 {
+        pair.send(0, 9, 9, pattern(1));
+        pair.recv(1, FROM, 9, TagMatch::Any, 1);
+        pair.settle();
+    }
+    pair
+}
+
+#[test]
+fn the_message_that_is_named_is_met_and_others_are_kept() {
+    let mut pair = acquainted();
+    let (into, place) = memory(100);
+    for round in 0..100 {
+        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "round {round}");
+        assert_eq!(pair.hosts[1].engine.met(), Met::Not);
+        pair.send(0, 0, 5, pattern(round));
+        pair.settle();
+        let Met::Message(envelope) = pair.hosts[1].engine.met() else { panic!("round {round}: not met") };
+        assert_eq!((envelope.tag, envelope.len), (Tag(5), round as u64));
+        assert!(bytes(place)[..round] == *pattern(round));
+        assert_eq!(pair.hosts[1].engine.met(), Met::Not, "told once");
+    }
+    assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+    pair.send(0, 0, 6, pattern(10));
+    pair.send(0, 1, 5, pattern(11));
+    pair.settle();
+    assert_eq!(pair.hosts[1].engine.unexpected(), 2, "of another tag and another context");
+    pair.hosts[1].engine.post_expected();
+    let Met::Request(request) = pair.hosts[1].engine.met() else { panic!("not posted") };
+    pair.send(0, 0, 5, pattern(12));
+    pair.settle();
+    let envelope = pair.result(1, request).expect("it has ended").expect("and well");
+    assert_eq!(envelope.len, 12);
+}
+
+/// Long ones, and several in one packet, go the long way, which looks among the posted receives.
+#[test]
+fn what_cannot_go_the_short_way_comes_all_the_same() {
+    for (lens, room) in [(&[100_000][..], 100_000), (&[50], 20), (&[1, 2, 3], 3), (&[0; 40], 0)] {
+        let mut pair = acquainted();
+        let (into, place) = memory(room);
+        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+        for &len in lens {
+            pair.send(0, 0, 5, pattern(len));
+        }
+        pair.settle();
+        let len = lens[0].min(room);
+        match pair.hosts[1].engine.met() {
+            Met::Message(envelope) => assert_eq!(envelope.len, len as u64),
+            Met::Request(request) => {
+                let ended = pair.result(1, request).expect("it has ended");
+                assert_eq!(ended.is_ok(), lens[0] <= room, "{ended:?}");
+            }
+            Met::Not => panic!("{lens:?} did not come"),
+        }
+        assert!(bytes(place)[..len] == pattern(lens[0])[..len]);
+    }
+}
+
+#[test]
+fn who_was_posted_first_comes_first() {
+    let mut pair = Pair::new(1, Config::default());
+    let (into, _) = memory(8);
+    let (request, _) = pair.recv(1, FROM, 0, TagMatch::Any, 8);
+    assert!(!pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "somebody waits");
+    pair.send(0, 0, 5, pattern(8));
+    pair.settle();
+    assert!(pair.result(1, request).is_some());
+    pair.send(0, 0, 5, pattern(8));
+    pair.settle();
+    assert!(!pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "it is here already");
+    for (from, tag) in [(Source::Any, TAG), (FROM, TagMatch::Any), (Source::Peer(PeerId(7)), TAG)] {
+        let mut pair = Pair::new(1, Config::default());
+        assert!(!pair.hosts[1].engine.expect(from, Context(0), tag, &into), "{from:?} {tag:?}");
+    }
+}

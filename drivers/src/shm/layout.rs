@@ -136,8 +136,9 @@ impl Cells for RingOf<'_> {
     }
 
     #[inline]
-    fn put(&self, cell: u64, content: &[u8; CONTENT]) {
-        self.0.put(self.1.cell(cell) + 8, content);
+    fn put(&self, cell: u64, at: usize, part: &[u8]) {
+        debug_assert!(at + part.len() <= CONTENT, "inside the cell");
+        self.0.put(self.1.cell(cell) + 8 + at, part);
     }
 
     #[inline]

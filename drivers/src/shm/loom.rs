@@ -50,9 +50,9 @@ impl Memory {
     }
 
     #[allow(unsafe_code)]
-    fn write(&self, bytes: &[u8]) {
+    fn write(&self, at: usize, bytes: &[u8]) {
         // SAFETY: loom has just checked that nobody else accesses it.
-        self.0.with_mut(|place| unsafe { (&mut *place)[..bytes.len()].copy_from_slice(bytes) });
+        self.0.with_mut(|place| unsafe { (&mut *place)[at..at + bytes.len()].copy_from_slice(bytes) });
     }
 
     #[allow(unsafe_code)]
@@ -86,8 +86,8 @@ impl Cells for Two {
         &self.cells[cell as usize].0
     }
 
-    fn put(&self, cell: u64, content: &[u8; CONTENT]) {
-        self.cells[cell as usize].1.write(content);
+    fn put(&self, cell: u64, at: usize, part: &[u8]) {
+        self.cells[cell as usize].1.write(at, part);
     }
 
     fn get(&self, cell: u64, content: &mut [u8; CONTENT]) {
@@ -172,7 +172,7 @@ fn two_copy_a_chunk_every_unit_once() {
             while let Some((from, to)) = claim::claim(&shared.0, round, side) {
                 // Loom watches one place for each four units; claims of these lengths begin and end there.
                 assert_eq!((from % (4 * UNIT), to % (4 * UNIT)), (0, 0));
-                (from / UNIT / 4..to / UNIT / 4).for_each(|place| shared.1[place as usize].write(&[1]));
+                (from / UNIT / 4..to / UNIT / 4).for_each(|place| shared.1[place as usize].write(0, &[1]));
                 units += (to - from) / UNIT;
                 claim::finish(&shared.0, side);
             }
@@ -185,7 +185,7 @@ fn two_copy_a_chunk_every_unit_once() {
             thread::yield_now();
         }
         // Complete: nobody touches the memory any more, and everything is there.
-        shared.1.iter().for_each(|memory| memory.write(&[2]));
+        shared.1.iter().for_each(|memory| memory.write(0, &[2]));
         assert_eq!(mine + other.join().expect("it ends"), UNITS);
     });
 }
@@ -202,7 +202,7 @@ fn nobody_pushes_into_a_landing_that_is_closed() {
             for _ in 0..2 {
                 if claim::claim(word, round, Side::Push).is_some() {
                     if board::stands(board, key) {
-                        landing.write(&[1]);
+                        landing.write(0, &[1]);
                     }
                     claim::finish(word, Side::Push);
                 }
@@ -213,7 +213,7 @@ fn nobody_pushes_into_a_landing_that_is_closed() {
         while claim::is_pushing(word) {
             thread::yield_now();
         }
-        landing.write(&[2]);
+        landing.write(0, &[2]);
         sender.join().expect("it ends");
         assert_eq!(landing.read()[0], 2);
     });
@@ -241,7 +241,7 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
         while claim::is_copying(word, round, Side::Pull) {
             thread::yield_now();
         }
-        source.write(&[2]);
+        source.write(0, &[2]);
         assert!(!receiver.join().expect("it ends"), "it does not count as arrived");
     });
 }

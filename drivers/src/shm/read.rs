@@ -11,6 +11,8 @@ use nmad_engine::transfer::driver::Event;
 
 /// Cells read at once, so that one busy link does not starve the others.
 const AT_ONCE: u32 = 128;
+/// Bytes of a packet that are fetched at once; the processor sees the way of longer ones by itself.
+const FETCH: usize = 512;
 /// Bytes of the area that may be taken before the producer is told.
 const TELL_BYTES: u64 = AREA as u64 / 4;
 
@@ -70,7 +72,10 @@ impl Link {
                 report(Event::Arrived { from, packet: &content[..len] });
             }
             cell::FAR_PACKET if len <= longest => {
-                let packet = range_of(&self.shared, cell::start_of(&content), len)?;
+                let start = cell::start_of(&content);
+                let packet = range_of(&self.shared, start, len)?;
+                // One line after the other would take a trip to the other core each.
+                self.shared.segment.fetch(self.shared.end.other().area(start), len.min(FETCH));
                 report(Event::Arrived { from, packet });
                 self.untold_bytes += len as u64;
             }

@@ -23,8 +23,8 @@ pub trait Cells {
     fn count(&self) -> u64;
     /// The word of a cell.
     fn word(&self, cell: u64) -> &Self::Word;
-    /// Writes content; only the producer calls it, for a cell that the consumer does not read.
-    fn put(&self, cell: u64, content: &[u8; CONTENT]);
+    /// Writes a part of the content; only the producer calls it, for a cell that the consumer does not read.
+    fn put(&self, cell: u64, at: usize, part: &[u8]);
     /// Reads content; only the consumer calls it, for a cell that the producer does not write.
     fn get(&self, cell: u64, content: &mut [u8; CONTENT]);
     /// The producer will write this cell soon.
@@ -97,10 +97,16 @@ impl Producer {
 
     /// Writes a cell. There must be room.
     #[inline]
-    pub fn push<C: Cells>(&mut self, cells: &C, head: Head, content: &[u8; CONTENT]) {
+    pub fn push<C: Cells>(&mut self, cells: &C, head: Head, content: &[u8]) {
+        self.push_parts(cells, head, |cell| cells.put(cell, 0, content));
+    }
+
+    /// Writes a cell whose content `put` writes, given its number. There must be room.
+    #[inline]
+    pub fn push_parts<C: Cells>(&mut self, cells: &C, head: Head, put: impl FnOnce(u64)) {
         debug_assert!(self.room(cells) > 0);
         let cell = self.next & (cells.count() - 1);
-        cells.put(cell, content);
+        put(cell);
         cells.word(cell).store(head.encode(tag(self.next, cells.count())), Ordering::Release);
         self.next += 1;
         // Not one that the consumer has still to read.

@@ -93,14 +93,17 @@ impl Link {
         if !self.has_room()? {
             return Ok(false);
         }
-        let mut content = [0; CONTENT];
         if len <= CONTENT {
-            let mut at = 0;
-            parts(&mut |part| {
-                content[at..at + part.len()].copy_from_slice(part);
-                at += part.len();
+            let cells = self.shared.ours();
+            let head = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
+            self.producer.push_parts(&cells, head, |cell| {
+                let mut at = 0;
+                parts(&mut |part| {
+                    cells.put(cell, at, part);
+                    at += part.len();
+                });
             });
-            self.push(cell::PACKET, len as u32, &content);
+            self.pushed();
             return Ok(true);
         }
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
@@ -110,8 +113,7 @@ impl Link {
             segment.put(at, part);
             at += part.len();
         });
-        content[..4].copy_from_slice(&start.to_le_bytes());
-        self.push(cell::FAR_PACKET, len as u32, &content);
+        self.push(cell::FAR_PACKET, len as u32, &start.to_le_bytes());
         Ok(true)
     }
 
@@ -131,9 +133,14 @@ impl Link {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, kind: u8, value: u32, content: &[u8; CONTENT]) {
+    pub(super) fn push(&mut self, kind: u8, value: u32, content: &[u8]) {
         let head = Head { kind, value, taken: self.consumer.taken() };
         self.producer.push(&self.shared.ours(), head, content);
+        self.pushed();
+    }
+
+    #[inline]
+    fn pushed(&mut self) {
         self.consumer.told();
         self.untold_bytes = 0;
         self.left = true;

@@ -99,7 +99,7 @@ impl<'s> Channel<'s> {
     ) -> Result<Outcome, SessionError> {
         let (from, tag) = (from.into(), tag.into());
         self.session.check_source(from)?;
-        Ok(self.session.node().call(|engine| engine.recv(from.into(), self.context, tag.into(), into)))
+        Ok(self.session.node().recv((from.into(), self.context, tag.into()), into))
     }
 
     /// Submits a send whose memory the caller answers for (see [`Segments::from_raw`]): for bindings.

@@ -14,6 +14,7 @@ pub mod idle;
 mod node;
 mod pause;
 mod receipts;
+mod receive;
 mod several;
 mod tick;
 mod watch;

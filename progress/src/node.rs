@@ -171,7 +171,7 @@ impl Node {
         let Core { engine, rails, .. } = &mut *core;
         if let Some(envelope) = pump::send_directly(engine, rails, to, &data, hints, None) {
             let request = engine.ended(envelope);
-            self.shared.collect(&mut core);
+            self.shared.news(&mut core);
             return request;
         }
         let (peer, context, tag) = to;
@@ -200,7 +200,7 @@ impl Node {
     }
 
     #[inline]
-    fn finish(&self, mut core: MutexGuard<'_, Core>, request: RequestId) -> Outcome {
+    pub(crate) fn finish(&self, mut core: MutexGuard<'_, Core>, request: RequestId) -> Outcome {
         self.shared.push(&mut core, true);
         let ended = core.engine.take(request);
         drop(core);
@@ -213,11 +213,21 @@ impl Node {
     pub(crate) fn wait_until<R>(
         &self,
         until: Option<Instant>,
-        mut ready: impl FnMut(&mut Core) -> Option<R>,
+        ready: impl FnMut(&mut Core) -> Option<R>,
     ) -> Option<R> {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        let mut active = None;
+        self.wait_on(core, (None, until), ready)
+    }
+
+    /// The same with the lock, and the time of the last event if this thread has waited already.
+    #[inline]
+    pub(crate) fn wait_on<'a, R>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        (mut active, until): (Option<Instant>, Option<Instant>),
+        mut ready: impl FnMut(&mut Core) -> Option<R>,
+    ) -> Option<R> {
         loop {
             if let Some(answer) = ready(&mut core) {
                 return Some(answer);
@@ -338,15 +348,21 @@ impl Shared {
             (core.tell)(&notice);
         }
         if ended {
-            self.rouse();
-        }
-        if ended && let Some(watch) = &mut core.watch {
-            watch.ended();
-        }
-        if ended && core.on_receipt.is_some() {
-            core.tell_receipts();
+            self.news(core);
         }
         ended
+    }
+
+    /// A request has ended: whoever may wait for that is told.
+    #[inline]
+    fn news(&self, core: &mut Core) {
+        self.rouse();
+        if let Some(watch) = &mut core.watch {
+            watch.ended();
+        }
+        if core.on_receipt.is_some() {
+            core.tell_receipts();
+        }
     }
 
     /// Sleeps without the lock until a rail has something, another thread has completed requests, or the

@@ -26,7 +26,7 @@ pub(crate) fn recv(arguments: Arguments) -> Result<Ended> {
     if crate::task::any() {
         return recv_beside(arguments);
     }
-    let outcome = world.node().call(|engine| engine.recv(from, context, tag, into));
+    let outcome = world.node().recv((from, context, tag), into);
     Ok(received(world, comm, outcome))
 }
 

@@ -77,7 +77,7 @@ impl Yard {
         if !self.lanes.is_empty() {
             return Ok(None);
         }
-        let fail = BenchError::socket("share memory");
+        let fail = BenchError::socket("share memory (--no-plain measures without a yardstick)");
         if pair.is_active() {
             let (memory, place) = Memory::offer().map_err(fail)?;
             pair.tell(&place)?;

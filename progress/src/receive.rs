@@ -1,4 +1,5 @@
-//! Receives whose thread waits: while it spins it keeps the lock, so that the engine needs no request for them.
+//! Receives whose thread waits: while it spins it keeps the lock, so that the engine needs no request for
+//! them.
 
 use crate::idle::Stage;
 use crate::node::{Node, Outcome};

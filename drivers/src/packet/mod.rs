@@ -4,9 +4,11 @@
 //! mapped into the process, so that looking for something costs a read of memory ([`sys`]). What is sent is
 //! what the UDP driver sends, datagram for datagram: parts of orders under tags, opened by equal greetings.
 //! Instead of IP and UDP there is a header of four bytes with two ports ([`frame`]), and the kernel's filter
-//! drops what is for other processes. It knows headers, never frames of the engine.
+//! drops what is for other processes. Tags cover the data too, which nothing else does on the way
+//! ([`digest`]). It knows headers, never frames of the engine.
 
 mod config;
+mod digest;
 pub mod frame;
 mod link;
 mod opening;

@@ -1,6 +1,7 @@
 //! The driver itself: links that open and close, and the traffic on those that are open.
 
 use super::config::PacketConfig;
+use super::digest::Digest;
 use super::frame::{self, Place, Way};
 use super::link::Link;
 use super::opening::{self, Opened, Opening, Outcome, RETRY_MS};
@@ -43,6 +44,7 @@ pub struct PacketRail {
     config: PacketConfig,
     place: Place,
     socket: Socket,
+    digest: Digest,
     /// Holds the port: nobody else on this network has it, and the kernel answers for it when we are gone.
     port: UdpSocket,
     watch: Watch,
@@ -101,6 +103,7 @@ impl PacketRail {
         Ok(PacketRail {
             name,
             place: Place { mac: socket.mac(), address },
+            digest: Digest::new(&config.secret, socket.data_max()),
             config,
             socket,
             port,
@@ -180,7 +183,8 @@ impl PacketRail {
 
     fn write(&mut self, index: usize) {
         let Some(link) = self.links[index].as_deref_mut() else { return };
-        if let Err(e) = link.out.write(&self.socket, &mut link.seal, &mut self.sent) {
+        let seal = (&mut link.seal, &self.digest);
+        if let Err(e) = link.out.write(&self.socket, seal, &mut self.sent) {
             let peer = link.peer;
             return self.lose(peer, &format!("cannot be reached: {e} (is the interface down?)"));
         }
@@ -233,13 +237,19 @@ impl PacketRail {
     /// Takes the frame that waits, which is of this link.
     #[inline]
     fn take(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) {
-        let PacketRail { socket, links, landings, strays, .. } = self;
+        let PacketRail { socket, digest, links, landings, strays, .. } = self;
         let Some(link) = links[index].as_deref_mut() else { return };
         let Some((_, bytes)) = socket.frame().and_then(frame::open) else { return };
         let Some((tag, datagram)) = Datagram::decode(bytes) else {
             return strays.count(Stray::Truncated);
         };
-        match link.seal.check(tag, &datagram) {
+        let data = &bytes[LEN..usize::from(datagram.len)];
+        // The tag covers no more than a frame of the link carries.
+        let verdict = match data.len() > link.part {
+            true => Check::Forged,
+            false => link.seal.check(tag.wrapping_sub(digest.of(data)), &datagram),
+        };
+        match verdict {
             Check::Right => {}
             // A greeting that comes again, because its answer was lost or late.
             _ if link.seal.is_greeting(bytes) => return link.signal(socket, Signal::Alive),
@@ -250,7 +260,6 @@ impl PacketRail {
         let peer = link.peer;
         match datagram.as_signal() {
             None => {
-                let data = &bytes[LEN..usize::from(datagram.len)];
                 let mut to = Destination { peer, landings, part: link.part, last: None };
                 if let Err(stray) = link.assemblies.take(&datagram, data, &mut to, report) {
                     strays.count(stray);

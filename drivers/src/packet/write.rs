@@ -1,5 +1,6 @@
 //! Sending: orders as trains of frames, straight from where the bytes lie.
 
+use super::digest::Digest;
 use super::frame::HEAD;
 use super::sys::Socket;
 use crate::udp::datagram::{Datagram, LEN};
@@ -56,12 +57,20 @@ impl Outbox {
     /// # Errors
     /// The system says that nothing can be sent.
     #[inline]
-    pub fn write(&mut self, socket: &Socket, seal: &mut Seal, sent: &mut Vec<Order>) -> Result<(), Errno> {
+    pub fn write(
+        &mut self,
+        socket: &Socket,
+        seal: (&mut Seal, &Digest),
+        sent: &mut Vec<Order>,
+    ) -> Result<(), Errno> {
+        let (seal, digest) = seal;
         while let Some(order) = self.queue.front() {
             let total = len(order);
             let left = match total <= self.part {
-                true => send_short(&mut self.staging, &self.head, socket, seal, order).map(|()| total),
-                false => send_train(self.begun, &self.head, self.part, socket, seal, order),
+                true => {
+                    send_short(&mut self.staging, &self.head, socket, (seal, digest), order).map(|()| total)
+                }
+                false => send_train(self.begun, &self.head, self.part, socket, (seal, digest), order),
             };
             match left {
                 Ok(bytes) => self.begun += bytes,
@@ -85,7 +94,7 @@ fn send_short(
     staging: &mut Vec<u8>,
     head: &[u8; HEAD],
     socket: &Socket,
-    seal: &mut Seal,
+    (seal, digest): (&mut Seal, &Digest),
     order: &Order,
 ) -> Result<(), Errno> {
     staging.clear();
@@ -98,7 +107,7 @@ fn send_short(
         _ => parts(order, &chunk_head(order), |part| staging.extend_from_slice(part)),
     }
     let datagram = Datagram::part(seal.next() as u32, number(order), 0, staging.len() - FRONT);
-    let tag = seal.tag(&datagram);
+    let tag = seal.tag(&datagram).wrapping_add(digest.of(&staging[FRONT..]));
     staging[HEAD..FRONT].copy_from_slice(&datagram.encode(tag));
     net::send(socket, staging, SendFlags::empty()).map(drop)
 }
@@ -109,7 +118,7 @@ fn send_train(
     head: &[u8; HEAD],
     part: usize,
     socket: &Socket,
-    seal: &mut Seal,
+    (seal, digest): (&mut Seal, &Digest),
     order: &Order,
 ) -> Result<usize, Errno> {
     let rest = len(order) - begun;
@@ -121,13 +130,14 @@ fn send_train(
         let sequence = sequence.wrapping_add(place as u32);
         *datagram = Datagram::part(sequence, number(order), first + place as u16, len);
     }
-    let tags = seal.tags(&datagrams[..count]);
+    let mut tags = seal.tags(&datagrams[..count]);
+    let chunk_head = chunk_head(order);
+    cover(&mut tags[..count], digest, order, &chunk_head, begun, part);
     let mut fronts = [[0; FRONT]; AT_ONCE];
     for ((front, datagram), tag) in fronts.iter_mut().zip(&datagrams[..count]).zip(tags) {
         front[..HEAD].copy_from_slice(head);
         front[HEAD..].copy_from_slice(&datagram.encode(tag));
     }
-    let chunk_head = chunk_head(order);
     let (list, ends) = pieces(order, &chunk_head, &fronts[..count], begun, part);
     let mut nothing: [SendAncillaryBuffer<'_, '_, '_>; AT_ONCE] = std::array::from_fn(|_| Default::default());
     let starts = std::iter::once(0).chain(ends.iter().copied());
@@ -136,6 +146,31 @@ fn send_train(
         messages.map(|((start, end), nothing)| MMsgHdr::new(&list[start..*end], nothing)).collect();
     let sent = net::sendmmsg(socket, &mut messages, SendFlags::empty())?;
     Ok((sent * part).min(rest))
+}
+
+/// Has the tags of several frames cover their data.
+fn cover(tags: &mut [u64], digest: &Digest, order: &Order, chunk_head: &[u8], begun: usize, part: usize) {
+    let (mut skip, mut room, mut sum) = (begun, part, digest.begin());
+    let mut tags = tags.iter_mut();
+    parts(order, chunk_head, |mut bytes| {
+        let skipped = skip.min(bytes.len());
+        skip -= skipped;
+        bytes = &bytes[skipped..];
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            sum.add(now);
+            room -= now.len();
+            bytes = later;
+            if room == 0 {
+                let Some(tag) = tags.next() else { return };
+                *tag = tag.wrapping_add(std::mem::replace(&mut sum, digest.begin()).finish());
+                room = part;
+            }
+        }
+    });
+    if let Some(tag) = tags.next().filter(|_| room < part) {
+        *tag = tag.wrapping_add(sum.finish());
+    }
 }
 
 /// The pieces of memory of several frames, and where in the list those of each end.

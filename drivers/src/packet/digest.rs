@@ -1,0 +1,168 @@
+//! What tags say of the data: a number that nobody can aim at who does not know the key.
+//!
+//! A frame on its way through kernels and virtual interfaces has no checksum, so its tag covers the data. The
+//! tag of a link ([`crate::udp::seal`]) is a pseudo-random number for each place in the sequence; what
+//! is added to it here is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the
+//! data, under a key of the job. The sum is a MAC after Wegman and Carter: a changed frame, by accident or by
+//! intent, passes with a probability of 2^-32. It costs two multiplications for each 16 bytes and no lookup.
+
+/// Words that are worked on at once: data are taken in blocks of so many, filled up with zeroes. Their length
+/// is under the tag by other means.
+const WORDS: usize = 8;
+const BLOCK: usize = 4 * WORDS;
+
+/// The key of a job.
+pub struct Digest {
+    key: Vec<[u32; WORDS]>,
+}
+
+impl Digest {
+    /// For data of at most `len` bytes.
+    pub fn new(secret: &[u8; 32], len: usize) -> Digest {
+        let mut hasher = blake3::Hasher::new_keyed(secret);
+        hasher.update(b"NewMadeleine data of frames");
+        let mut bytes = vec![0; len.next_multiple_of(BLOCK)];
+        hasher.finalize_xof().fill(&mut bytes);
+        let (blocks, _) = bytes.as_chunks::<BLOCK>();
+        Digest { key: blocks.iter().map(words).collect() }
+    }
+
+    /// Of these bytes; of more than the key is long for, none is looked at beyond it.
+    #[inline]
+    pub fn of(&self, data: &[u8]) -> u64 {
+        let mut sum = self.begin();
+        sum.add(data);
+        sum.finish()
+    }
+
+    /// Of bytes that come in pieces.
+    #[inline]
+    pub fn begin(&self) -> Sum<'_> {
+        Sum { key: &self.key, sums: [0; WORDS / 2], rest: [0; BLOCK], have: 0 }
+    }
+}
+
+/// The digest of bytes that come in pieces.
+pub struct Sum<'a> {
+    /// For what has not come yet.
+    key: &'a [[u32; WORDS]],
+    sums: [u64; WORDS / 2],
+    /// The beginning of a block.
+    rest: [u8; BLOCK],
+    have: usize,
+}
+
+impl Sum<'_> {
+    /// Takes the next piece.
+    #[inline]
+    pub fn add(&mut self, mut data: &[u8]) {
+        if self.have > 0 {
+            let (now, later) = data.split_at(data.len().min(BLOCK - self.have));
+            self.rest[self.have..][..now.len()].copy_from_slice(now);
+            self.have += now.len();
+            data = later;
+            if self.have < BLOCK {
+                return;
+            }
+            self.block();
+        }
+        let (blocks, rest) = data.as_chunks::<BLOCK>();
+        for (block, key) in blocks.iter().zip(self.key) {
+            add(&mut self.sums, block, key);
+        }
+        self.key = self.key.get(blocks.len()..).unwrap_or_default();
+        self.rest[..rest.len()].copy_from_slice(rest);
+        self.have = rest.len();
+    }
+
+    /// What it comes to.
+    #[inline]
+    pub fn finish(mut self) -> u64 {
+        if self.have > 0 {
+            self.rest[self.have..].fill(0);
+            self.block();
+        }
+        self.sums.iter().fold(0, |sum, part| sum.wrapping_add(*part))
+    }
+
+    #[inline]
+    fn block(&mut self) {
+        if let Some((key, later)) = self.key.split_first() {
+            add(&mut self.sums, &self.rest, key);
+            self.key = later;
+        }
+        self.have = 0;
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Digest")
+    }
+}
+
+#[inline]
+fn words(block: &[u8; BLOCK]) -> [u32; WORDS] {
+    let (words, _) = block.as_chunks::<4>();
+    std::array::from_fn(|at| u32::from_le_bytes(words[at]))
+}
+
+/// Words are paired four apart, which suits processors that work on several at once.
+#[inline]
+fn add(sums: &mut [u64; WORDS / 2], block: &[u8; BLOCK], key: &[u32; WORDS]) {
+    let data = words(block);
+    for (at, sum) in sums.iter_mut().enumerate() {
+        let low = data[at].wrapping_add(key[at]);
+        let high = data[at + WORDS / 2].wrapping_add(key[at + WORDS / 2]);
+        *sum = sum.wrapping_add(u64::from(low) * u64::from(high));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_counts_at_each_length() {
+        let digest = Digest::new(&[7; 32], 100);
+        for len in 1..=100 {
+            let data: Vec<u8> = (0..len).map(|at| (at * 37) as u8).collect();
+            let right = digest.of(&data);
+            for at in 0..len {
+                let mut changed = data.clone();
+                changed[at] ^= 1 << (at % 8);
+                assert_ne!(digest.of(&changed), right, "byte {at} of {len}");
+            }
+        }
+        assert_eq!(digest.of(&[]), 0);
+    }
+
+    #[test]
+    fn pieces_come_to_the_same_as_the_whole() {
+        let digest = Digest::new(&[7; 32], 200);
+        let data: Vec<u8> = (0..200).collect();
+        for first in 0..200 {
+            for second in first..200 {
+                let mut sum = digest.begin();
+                for piece in [&data[..first], &data[first..second], &data[second..]] {
+                    sum.add(piece);
+                }
+                assert_eq!(sum.finish(), digest.of(&data), "cut at {first} and {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_the_published_sum_under_the_key_of_the_secret() {
+        let digest = Digest::new(&[7; 32], 64);
+        let data: Vec<u8> = (0..64).collect();
+        let word = |at: usize| u64::from(u32::from_le_bytes([0, 1, 2, 3].map(|n| data[at * 4 + n])));
+        let key = |at: usize| u64::from(digest.key[at / 8][at % 8]);
+        let half = |at: usize| (word(at) + key(at)) & 0xffff_ffff;
+        let sum = [0, 1, 2, 3, 8, 9, 10, 11]
+            .iter()
+            .fold(0u64, |sum, &at| sum.wrapping_add(half(at) * half(at + 4)));
+        assert_eq!(digest.of(&data), sum);
+        assert_ne!(Digest::new(&[8; 32], 64).of(&data), sum, "another job");
+    }
+}

@@ -83,9 +83,14 @@ pub(crate) fn reduce(
     comm: Comm,
 ) -> Result<Ready> {
     let call = Call::new(Operation::Reduce, form, comm)?;
+    let role = call.remote().map(|remote| role(remote, root)).transpose()?;
+    if role == Some(Role::Bystander) {
+        // The other arguments say nothing here (MPI 5.0, section 6.2.3).
+        return call.ready(None, Alike::default(), buffers, |_, _, _| Ok(()));
+    }
     let reduction = Reduction::new(count, datatype, op)?;
-    if let Some(remote) = call.remote() {
-        return inter_reduce(call, role(remote, root)?, buffers, reduction, root);
+    if let Some(role) = role {
+        return inter_reduce(call, role, buffers, reduction, root);
     }
     let rank = root_of(&call, root)?;
     let is_root = call.me() == rank;

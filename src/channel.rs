@@ -81,7 +81,7 @@ impl<'s> Channel<'s> {
     #[inline]
     pub fn send_segments(&self, to: u32, tag: u64, data: Segments, hints: Hints) -> Result<(), SessionError> {
         let to = self.session.peer(to)?;
-        let outcome = self.session.node().send((to, self.context, nmad_engine::Tag(tag)), data, hints);
+        let outcome = self.session.node().send((to, self.context, nmad_engine::Tag(tag)), &data, hints);
         self.session.outcome(outcome).map(drop)
     }
 
@@ -106,6 +106,7 @@ impl<'s> Channel<'s> {
     ///
     /// # Errors
     /// The rank does not exist.
+    #[inline]
     pub fn submit_send(
         &self,
         to: u32,
@@ -115,13 +116,14 @@ impl<'s> Channel<'s> {
     ) -> Result<RequestId, SessionError> {
         let to = self.session.peer(to)?;
         let to = (to, self.context, nmad_engine::Tag(tag));
-        Ok(self.session.node().submit_send(to, data, hints))
+        Ok(self.session.node().submit_send(to, &data, hints))
     }
 
     /// Submits a receive whose memory the caller answers for: for bindings.
     ///
     /// # Errors
     /// The rank does not exist.
+    #[inline]
     pub fn submit_recv(
         &self,
         from: impl Into<Source>,

@@ -3,7 +3,7 @@
 //! Real hosts and simulated hosts turn this same pump. It never waits.
 
 use crate::clock::Instant;
-use crate::collect::request::{Context, Envelope, Hints, Tag};
+use crate::collect::request::{Context, Hints, Tag};
 use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
@@ -68,7 +68,7 @@ pub fn push(
 
 /// Sends a message past the window, if nothing is in it and one rail is left: the message has ended then. A
 /// caller who does not wait (`clock` is none) gets this only from rails that take a packet without a system
-/// call; on the others what is submitted next may still share a packet with it.
+/// call; on the others what is submitted next may still share a packet with it. Its number in its flow.
 #[inline]
 pub fn send_directly(
     engine: &mut Engine,
@@ -77,10 +77,10 @@ pub fn send_directly(
     data: &Segments,
     hints: Hints,
     clock: Option<(Instant, &mut dyn FnMut() -> Instant)>,
-) -> Option<Envelope> {
-    let carry = |rail: RailId, head: &[u8]| rails[rail.index()].pass(to.0, head, data);
-    if let Some(envelope) = engine.pass(to, data.len(), hints, carry) {
-        return Some(envelope);
+) -> Option<u32> {
+    let carry = |rail: RailId, head: &[u64]| rails[rail.index()].pass(to.0, head, data);
+    if let Some(seq) = engine.pass(to, data.len(), hints, carry) {
+        return Some(seq);
     }
     let (now, clock) = clock?;
     let direct = engine.direct(to, data.len(), hints)?;
@@ -91,7 +91,7 @@ pub fn send_directly(
     rail.post(engine.packet(now, &direct, data)?);
     rail.flush();
     engine.posted(direct.rail, None, clock());
-    Some(direct.envelope)
+    Some(direct.envelope.seq)
 }
 
 fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {

@@ -23,19 +23,21 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    #[inline]
+    // Inlined wherever it is called: entries are long, and are to be written once, into their place.
+    #[inline(always)]
     pub(crate) fn insert(&mut self, entry: T) -> u64 {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                self.places.push(Place { generation: 0, entry: None });
-                (self.places.len() - 1) as u32
-            }
-        };
+        let index = self.free.pop().unwrap_or_else(|| self.grow());
         let place = &mut self.places[index as usize];
         place.generation = place.generation.wrapping_add(1).max(1);
         place.entry = Some(entry);
         u64::from(place.generation) << 32 | u64::from(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> u32 {
+        self.places.push(Place { generation: 0, entry: None });
+        (self.places.len() - 1) as u32
     }
 
     #[inline]

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Pair, bytes, pattern, segments};
 use nmad_engine::{
-    Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId, Registry,
-    Segments, Source, Tag, TagMatch, pump,
+    Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId,
+    Registry, Segments, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,13 +36,13 @@ impl Driver for Passing {
     fn room(&self) -> usize {
         self.inner.room()
     }
-    fn pass(&mut self, to: PeerId, head: &[u8], data: &Segments) -> bool {
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         assert_eq!(self.waiting, 0, "the engine remembers what was posted, and numbers what passes");
         self.asked += 1;
         if (self.refuses)(self.asked) {
             return false;
         }
-        let mut bytes = head.to_vec();
+        let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
         data.append_to(&mut bytes);
         // The rail below reports it, which is swallowed.
         self.inner.post(Order::Packet {
@@ -88,7 +88,10 @@ fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
     let hints = Hints::default();
     let sent = pump::send_directly(&mut host.engine, &mut host.rails, to, &data, hints, None);
     match sent {
-        Some(envelope) => drop(host.engine.ended(envelope)),
+        Some(seq) => {
+            let (peer, context, tag) = to;
+            host.engine.ended(Envelope { peer, context, tag, len: data.len(), seq });
+        }
         None => drop(host.engine.send(to.0, to.1, to.2, data, hints)),
     }
     sent.is_some()

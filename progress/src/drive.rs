@@ -2,7 +2,7 @@
 //! lock in between: what a collective of small messages is made of.
 
 use crate::node::{Core, Node, Outcome, Shared};
-use nmad_engine::{Context, Engine, Envelope, Hints, PeerId, RequestId, Segments, Tag, pump};
+use nmad_engine::{Context, Engine, Hints, PeerId, RequestId, Segments, Tag, pump};
 
 /// What a step works with while it holds the node.
 pub struct Step<'a> {
@@ -30,14 +30,14 @@ impl<'a> Step<'a> {
     }
 
     /// Sends a message past the window if an idle rail takes it at once and nothing is before it: then its
-    /// memory may be reused already. None: submit it instead.
+    /// memory may be reused already, and this is its number in its flow. None: submit it instead.
     #[inline]
     pub fn send_directly(
         &mut self,
         to: (PeerId, Context, Tag),
         data: &Segments,
         hints: Hints,
-    ) -> Option<Envelope> {
+    ) -> Option<u32> {
         let Core { engine, rails, now, .. } = &mut *self.core;
         let found_at = *now;
         let mut clock = || {

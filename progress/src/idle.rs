@@ -48,6 +48,23 @@ pub enum Stage {
     Block,
 }
 
+/// Between two looks: the next one begins when this one has ended.
+///
+/// A processor that runs ahead has looked a dozen times before it is sure of the first, and when the line
+/// that it looks at comes over from another core it throws all of that away: 5 of 115 ns of half a round
+/// trip.
+#[inline]
+#[allow(unsafe_code)]
+pub(crate) fn look_anew() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a fence, which all processors of this architecture have.
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    std::hint::spin_loop();
+}
+
 /// Sleeps until one of the rails' descriptors or the alarm is readable, or the time is over.
 ///
 /// A descriptor that another thread closes meanwhile makes the sleep end early or late by no more than

@@ -11,6 +11,7 @@ mod burst;
 pub mod clock;
 mod drive;
 pub mod idle;
+mod lock;
 mod node;
 mod pause;
 mod receipts;

@@ -3,6 +3,7 @@
 use crate::burst::Bursts;
 use crate::clock::Clock;
 use crate::idle::{self, Idle, Stage};
+use crate::lock::{Guard, Lock};
 use crate::receipts::OnReceipt;
 use crate::tick::Ticker;
 use crate::watch::Watch;
@@ -12,8 +13,8 @@ use nmad_engine::{
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Tells the user something.
 pub type Tell = fn(&Notice);
@@ -40,7 +41,7 @@ pub struct Node {
 
 /// What the application's threads and the ticking one share.
 pub(crate) struct Shared {
-    core: Mutex<Core>,
+    core: Lock<Core>,
     pub(crate) clock: Clock,
     /// Threads that sleep outside of the lock, and what wakes them.
     pub(crate) sleepers: AtomicUsize,
@@ -79,7 +80,7 @@ impl Node {
         };
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let shared =
-            Shared { core: Mutex::new(core), clock: Clock::start(), sleepers: AtomicUsize::new(0), alarm };
+            Shared { core: Lock::new(core), clock: Clock::start(), sleepers: AtomicUsize::new(0), alarm };
         let shared = Arc::new(shared);
         let ticker = Ticker::start(shared.clone())?;
         Ok(Node { shared, ticker, idle })
@@ -94,7 +95,7 @@ impl Node {
     #[inline]
     pub(crate) fn submit_to<R>(
         &self,
-        mut core: MutexGuard<'_, Core>,
+        mut core: Guard<'_, Core>,
         submission: impl FnOnce(&Shared, &mut Core) -> R,
     ) -> R {
         let answer = submission(&self.shared, &mut core);
@@ -146,7 +147,7 @@ impl Node {
 
     /// Sends a message and waits until its memory may be reused.
     #[inline]
-    pub fn send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> Outcome {
+    pub fn send(&self, to: (PeerId, Context, Tag), data: &Segments, hints: Hints) -> Outcome {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
         let Core { engine, rails, now, .. } = &mut *core;
@@ -156,38 +157,38 @@ impl Node {
             *now
         };
         let waits = Some((found_at, &mut clock as &mut dyn FnMut() -> Instant));
-        if let Some(envelope) = pump::send_directly(engine, rails, to, &data, hints, waits) {
-            return Ok(envelope);
-        }
         let (peer, context, tag) = to;
-        let request = core.engine.send(peer, context, tag, data, hints);
+        if let Some(seq) = pump::send_directly(engine, rails, to, data, hints, waits) {
+            return Ok(Envelope { peer, context, tag, len: data.len(), seq });
+        }
+        let request = core.engine.send(peer, context, tag, data.clone(), hints);
         self.finish(core, request)
     }
 
     /// Submits a message; a rail that takes it without a system call has it at once.
     #[inline]
-    pub fn submit_send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> RequestId {
+    pub fn submit_send(&self, to: (PeerId, Context, Tag), data: &Segments, hints: Hints) -> RequestId {
         let mut core = self.shared.lock();
         let Core { engine, rails, .. } = &mut *core;
-        if let Some(envelope) = pump::send_directly(engine, rails, to, &data, hints, None) {
-            let request = engine.ended(envelope);
+        let (peer, context, tag) = to;
+        if let Some(seq) = pump::send_directly(engine, rails, to, data, hints, None) {
+            let request = engine.ended(Envelope { peer, context, tag, len: data.len(), seq });
             self.shared.news(&mut core);
             return request;
         }
-        let (peer, context, tag) = to;
-        self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data, hints))
+        self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data.clone(), hints))
     }
 
     /// As [`Node::submit_send`], but none where the message has ended well already.
     #[inline]
-    pub fn begin_send(&self, to: (PeerId, Context, Tag), data: Segments, hints: Hints) -> Option<RequestId> {
+    pub fn begin_send(&self, to: (PeerId, Context, Tag), data: &Segments, hints: Hints) -> Option<RequestId> {
         let mut core = self.shared.lock();
         let Core { engine, rails, .. } = &mut *core;
-        if pump::send_directly(engine, rails, to, &data, hints, None).is_some() {
+        if pump::send_directly(engine, rails, to, data, hints, None).is_some() {
             return None;
         }
         let (peer, context, tag) = to;
-        Some(self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data, hints)))
+        Some(self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data.clone(), hints)))
     }
 
     /// Submits a request and waits for it, without letting go of the lock in between.
@@ -200,7 +201,7 @@ impl Node {
     }
 
     #[inline]
-    pub(crate) fn finish(&self, mut core: MutexGuard<'_, Core>, request: RequestId) -> Outcome {
+    pub(crate) fn finish(&self, mut core: Guard<'_, Core>, request: RequestId) -> Outcome {
         self.shared.push(&mut core, true);
         let ended = core.engine.take(request);
         drop(core);
@@ -224,7 +225,7 @@ impl Node {
     #[inline]
     pub(crate) fn wait_on<'a, R>(
         &'a self,
-        mut core: MutexGuard<'a, Core>,
+        mut core: Guard<'a, Core>,
         (mut active, until): (Option<Instant>, Option<Instant>),
         mut ready: impl FnMut(&mut Core) -> Option<R>,
     ) -> Option<R> {
@@ -263,14 +264,12 @@ impl Node {
 
 impl Shared {
     #[inline]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
-        // A thread that panicked inside the engine has met a bug of ours and said so; the state is as
-        // consistent as the engine keeps it between any two of its calls.
-        self.core.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    pub(crate) fn lock(&self) -> Guard<'_, Core> {
+        self.core.lock()
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
-        self.core.try_lock().ok()
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, Core>> {
+        self.core.try_lock()
     }
 
     /// Feeds the rails unless a waiting call is about to come anyway.
@@ -333,6 +332,8 @@ impl Shared {
             // What happened may have taken long: the next turn reads the clock.
             core.turns = u32::MAX;
             self.collect(core);
+        } else {
+            idle::look_anew();
         }
         happened
     }
@@ -340,10 +341,7 @@ impl Shared {
     /// Takes note of what has ended; true: something has.
     #[inline]
     pub(crate) fn collect(&self, core: &mut Core) -> bool {
-        let mut ended = false;
-        while core.engine.next_ended().is_some() {
-            ended = true;
-        }
+        let ended = core.engine.any_ended();
         while let Some(notice) = core.engine.next_notice() {
             (core.tell)(&notice);
         }
@@ -368,11 +366,7 @@ impl Shared {
     /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
     /// engine's next deadline, or the time `until`.
     #[cold]
-    pub(crate) fn sleep<'a>(
-        &'a self,
-        core: MutexGuard<'a, Core>,
-        until: Option<Instant>,
-    ) -> MutexGuard<'a, Core> {
+    pub(crate) fn sleep<'a>(&'a self, core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
         let (descriptors, mut bound) = core.prepare_sleep();
         if let Some(until) = until {
             bound = bound.min(until.since(core.now).max(Duration::from_us(1)));

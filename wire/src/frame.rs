@@ -3,9 +3,8 @@
 //! One byte tells the frame, one its flags; the other fields have fixed places. Only eager data, the keys
 //! of a landing and a replayed packet have a length of their own, and it is checked against the packet.
 
+use crate::MAX_RAILS;
 use crate::cursor::{Cursor, Malformed, put};
-use crate::header::{Header, Kind};
-use crate::{MAX_LEN, MAX_RAILS, VERSION};
 use alloc::vec::Vec;
 
 /// Bits of the second byte of [`Eager`] and [`Rts`] frames.
@@ -232,7 +231,7 @@ pub enum Frame<'a> {
     Bye,
 }
 
-const EAGER: u8 = 1;
+pub(crate) const EAGER: u8 = 1;
 const RTS: u8 = 2;
 const CTS: u8 = 3;
 const PROMISE: u8 = 4;
@@ -264,26 +263,6 @@ impl Eager {
         if self.flags & flags::FIN != 0 {
             out.extend_from_slice(&self.request.to_le_bytes());
         }
-    }
-
-    /// The parts of a packet that holds nothing but one message, in order and without a request: the packet's
-    /// header, the frame, the data. None: it holds something else, or is malformed, which [`Header::decode`]
-    /// and [`frames`] tell.
-    #[inline]
-    pub fn alone(packet: &[u8]) -> Option<(Header, Eager, &[u8])> {
-        let (head, data) = packet.split_first_chunk::<{ Header::LEN + Self::PLAIN_LEN }>()?;
-        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let kinds = [Kind::Packet as u8, VERSION, 0, 0, EAGER, 0, 0, 0];
-        let (len, data_len) = (word(0), word(36));
-        let alone = head[4..8] == kinds[..4]
-            && head[16..20] == kinds[4..]
-            && len as usize == packet.len()
-            && data_len as usize == data.len()
-            && len <= MAX_LEN;
-        let header = Header { kind: Kind::Packet, len, number: word(8), ack: word(12) };
-        let tag = u64::from(word(24)) | u64::from(word(28)) << 32;
-        let frame = Eager { flags: 0, context: word(20), tag, seq: word(32), len: data_len, request: 0 };
-        alone.then_some((header, frame, data))
     }
 
     /// The header without a request; the `len` bytes of data must follow.

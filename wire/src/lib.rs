@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod alone;
 mod chunk;
 mod control;
 mod cursor;

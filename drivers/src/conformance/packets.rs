@@ -97,8 +97,9 @@ pub(super) fn passed(world: &mut World) {
             0 => whole.pieces(std::slice::from_ref(&(Header::LEN..len))),
             _ => whole.pieces(&[Header::LEN..middle, middle..len]),
         };
-        let head = &whole.bytes()[..Header::LEN];
-        if number % 50 == 7 || !world.rail(A).pass(to, head, &data) {
+        let head = whole.bytes()[..Header::LEN].chunks_exact(8);
+        let head: Vec<u64> = head.map(|word| u64::from_ne_bytes(word.try_into().expect("eight"))).collect();
+        if number % 50 == 7 || !world.rail(A).pass(to, &head, &data) {
             posted += 1;
             world.post_packet(A, number, len);
             world.until("room", |w| w.sent(A) == posted);

@@ -131,6 +131,13 @@ impl Link {
             || ((!self.queue.is_empty() || self.pushing.has_rest(b)) && self.may_write())
     }
 
+    /// Whether there is nothing to do, looked at in a hurry.
+    #[inline]
+    pub fn is_silent(&self) -> bool {
+        let calm = self.queue.is_empty() && self.pushing.is_empty() && self.pulling.is_empty() && !self.left;
+        calm && !self.has_cells()
+    }
+
     /// This side is awake again.
     pub fn rise(&self) {
         bell::lower(self.shared.segment.word(self.shared.end.asleep()));

@@ -107,7 +107,7 @@ impl ShmRail {
     }
 
     /// Reads what a peer has left, writes what waits for it, copies.
-    #[inline]
+    #[inline(never)]
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
         let peer = PeerId(rank as u32);
         let Some(link) = self.peers.link_mut(peer) else { return };
@@ -305,7 +305,7 @@ impl Driver for ShmRail {
     }
 
     #[inline]
-    fn pass(&mut self, to: PeerId, head: &[u8], data: &Segments) -> bool {
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         let Some(link) = self.peers.link_mut(to) else { return false };
         match link.pass(head, data) {
             Ok(passed) => passed,
@@ -331,7 +331,10 @@ impl Driver for ShmRail {
             self.rise();
         }
         for place in (0..self.peers.open().len()).rev() {
-            if let Some(&rank) = self.peers.open().get(place) {
+            // Most looks find nothing: that is decided with a few loads.
+            if let Some(&rank) = self.peers.open().get(place)
+                && self.peers.link(PeerId(rank as u32)).is_some_and(|link| !link.is_silent())
+            {
                 self.serve(rank, report);
             }
         }

@@ -18,6 +18,7 @@ const TELL_BYTES: u64 = AREA as u64 / 4;
 
 impl Link {
     /// Whether something is to be read.
+    #[inline]
     pub fn has_cells(&self) -> bool {
         self.consumer.peek(&self.shared.theirs()).is_some()
     }

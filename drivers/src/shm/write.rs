@@ -13,6 +13,33 @@ use std::sync::atomic::Ordering;
 #[derive(Debug)]
 pub struct Impossible;
 
+/// What a packet consists of.
+trait Content {
+    /// Calls `put` with each part in turn.
+    fn each(&self, put: impl FnMut(&[u8]));
+}
+
+impl Content for Packet {
+    #[inline]
+    fn each(&self, put: impl FnMut(&[u8])) {
+        self.parts(put);
+    }
+}
+
+/// A packet that was not built: words of its head, and its data.
+struct Parts<'a> {
+    head: &'a [u64],
+    data: &'a Segments,
+}
+
+impl Content for Parts<'_> {
+    #[inline]
+    fn each(&self, mut put: impl FnMut(&[u8])) {
+        self.head.iter().for_each(|word| put(&word.to_ne_bytes()));
+        self.data.slices().for_each(put);
+    }
+}
+
 impl Link {
     /// Takes an order, and gives it to the ring if nothing waits before it.
     #[inline]
@@ -31,15 +58,11 @@ impl Link {
 
     /// Takes a packet straight into the ring, if nothing waits before it; false: it does not go there now.
     #[inline]
-    pub fn pass(&mut self, head: &[u8], data: &Segments) -> Result<bool, Impossible> {
+    pub fn pass(&mut self, head: &[u64], data: &Segments) -> Result<bool, Impossible> {
         if !self.queue.is_empty() || !self.pushing.is_empty() {
             return Ok(false);
         }
-        let len = head.len() + data.len() as usize;
-        let passed = self.put(len, |part| {
-            part(head);
-            data.slices().for_each(part);
-        })?;
+        let passed = self.put(size_of_val(head) + data.len() as usize, &Parts { head, data })?;
         if passed {
             self.wake();
         }
@@ -79,17 +102,13 @@ impl Link {
     /// A packet, whole; false: there is no room.
     #[inline]
     fn put_packet(&mut self, packet: &Packet) -> Result<bool, Impossible> {
-        self.put(packet.len(), |part| packet.parts(part))
+        self.put(packet.len(), packet)
     }
 
     /// `len` bytes in parts as a packet: a short one in a cell, others in a range of the area that the cell
     /// names.
     #[inline]
-    fn put<'a>(
-        &mut self,
-        len: usize,
-        parts: impl FnOnce(&mut dyn FnMut(&'a [u8])),
-    ) -> Result<bool, Impossible> {
+    fn put(&mut self, len: usize, content: &impl Content) -> Result<bool, Impossible> {
         if !self.has_room()? {
             return Ok(false);
         }
@@ -98,7 +117,7 @@ impl Link {
             let head = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
             self.producer.push_parts(&cells, head, |cell| {
                 let mut at = 0;
-                parts(&mut |part| {
+                content.each(|part| {
                     cells.put(cell, at, part);
                     at += part.len();
                 });
@@ -109,7 +128,7 @@ impl Link {
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let mut at = self.shared.end.area(start);
         let segment = &self.shared.segment;
-        parts(&mut |part| {
+        content.each(|part| {
             segment.put(at, part);
             at += part.len();
         });

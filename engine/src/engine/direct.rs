@@ -21,8 +21,8 @@ pub(crate) struct Direct {
     frame: Eager,
 }
 
-/// Header and frame of a packet with one message, whose data follows.
-pub(crate) type Head = [u8; Header::LEN + Eager::PLAIN_LEN];
+/// Bytes of header and frame of a packet with one message, whose data follows.
+const HEAD: usize = Header::LEN + Eager::PLAIN_LEN;
 
 impl Engine {
     /// What a message needs to go past the window, if [`Engine::send`] and the pump would put it alone into a
@@ -52,16 +52,19 @@ impl Engine {
     }
 
     /// Lets a rail take a message at once, if nothing more than it has to be told or remembered: `carry` is
-    /// given the bytes that go before its data ([`crate::Driver::pass`]). The message has ended then. None:
-    /// the rail did not take it, or was not asked.
+    /// given the bytes that go before its data ([`crate::Driver::pass`]). The message has ended then, and
+    /// this is its number in its flow. None: the rail did not take it, or was not asked.
+    ///
+    /// Nothing longer than a register is answered. Memory that is read in other pieces than it was written
+    /// in has to reach the cache first, behind the packet, whose line is still with another core.
     #[inline]
     pub(crate) fn pass(
         &mut self,
         (to, context, tag): (PeerId, Context, Tag),
         len: u64,
         hints: Hints,
-        carry: impl FnOnce(RailId, &[u8]) -> bool,
-    ) -> Option<Envelope> {
+        carry: impl FnOnce(RailId, &[u64]) -> bool,
+    ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
         let rail = peer.alone?;
@@ -72,14 +75,11 @@ impl Engine {
         let at = &mut rails[rail.index()];
         let bare = link.is_up() && link.tx.len() == 0 && link.rx.beyond() == 0 && at.prepared.is_none();
         let flow = bare.then(|| peer.flows.of(context.0))?;
-        let (seq, size) = (flow.send_next, size_of::<Head>() as u32 + len as u32);
+        let (seq, size) = (flow.send_next, HEAD as u32 + len as u32);
         let frame = Eager { flags: 0, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
         let (number, ack) = (link.tx.next_number(), link.rx.below());
         let header = Header { kind: Kind::Packet, len: size, number, ack };
-        let mut head = [0; size_of::<Head>()];
-        head[..Header::LEN].copy_from_slice(&header.encode());
-        head[Header::LEN..].copy_from_slice(&frame.encode_plain());
-        if !carry(rail, &head) {
+        if !carry(rail, &frame.alone_head(&header)) {
             return None;
         }
         flow.send_next = seq.wrapping_add(1);
@@ -89,7 +89,7 @@ impl Engine {
         at.counters.packets += 1;
         at.counters.entries += 1;
         at.counters.packet_bytes += u64::from(size);
-        Some(Envelope { peer: to, context, tag, len, seq })
+        Some(seq)
     }
 
     /// A packet with the message, which has ended, to be posted on the rail now; none if that rail should
@@ -135,7 +135,7 @@ impl Peer {
     #[inline]
     fn passes(&self, len: u64, hints: Hints) -> bool {
         let plain = !hints.synchronous && !hints.unordered && hints.rail.is_none() && hints.probe.is_none();
-        let short = len as usize <= self.eager_max.min(self.packet_max.saturating_sub(size_of::<Head>()));
+        let short = len as usize <= self.eager_max.min(self.packet_max.saturating_sub(HEAD));
         plain && short && self.is_idle() && self.credit.has(len)
     }
 }

@@ -289,6 +289,15 @@ impl Engine {
         self.ended.pop_front()
     }
 
+    /// Whether a request has ended since this was asked; for who does not ask which: [`Engine::next_ended`]
+    /// does not tell of those any more.
+    #[inline]
+    pub fn any_ended(&mut self) -> bool {
+        let any = !self.ended.is_empty();
+        self.ended.clear();
+        any
+    }
+
     /// How a request ended, if it has; told once, and its name is free for reuse then.
     #[inline]
     pub fn take(&mut self, request: RequestId) -> Option<Result<Envelope, Error>> {

@@ -175,10 +175,11 @@ pub trait Driver: Send {
     }
     /// Orders that it takes now; zero: busy.
     fn room(&self) -> usize;
-    /// Takes a packet at once, if that costs no more than a copy: `head` and then `data` are all of it, and
-    /// both are free when this returns. It goes behind what was posted before, needs no [`Driver::flush`],
-    /// and is not reported as sent. False: nothing was done, and it is to be posted instead.
-    fn pass(&mut self, to: PeerId, head: &[u8], data: &Segments) -> bool {
+    /// Takes a packet at once, if that costs no more than a copy: `head` (the bytes of the wire, eight in
+    /// each word) and then `data` are all of it, and both are free when this returns. It goes behind what was
+    /// posted before, needs no [`Driver::flush`], and is not reported as sent. False: nothing was done, and
+    /// it is to be posted instead.
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         let _ = (to, head, data);
         false
     }

@@ -29,7 +29,7 @@ pub(crate) fn send((buffer, count, datatype, dest, tag, comm): Arguments, hints:
     if crate::task::any() {
         return send_beside(target, data, hints);
     }
-    sent(world, world.node().send(target, data, hints)).answer().map(drop)
+    sent(world, world.node().send(target, &data, hints)).answer().map(drop)
 }
 
 /// Sends, and advances tasks while it waits.
@@ -50,7 +50,7 @@ pub(crate) fn submit(
     let data = segments(buffer, count, datatype)?;
     let world = world()?;
     let Some(target) = comm.target(dest, tag)? else { return Ok(None) };
-    Ok(world.node().begin_send(target, data, hints))
+    Ok(world.node().begin_send(target, &data, hints))
 }
 
 /// Submits a send: its state.

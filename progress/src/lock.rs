@@ -1,0 +1,294 @@
+//! The lock of a node: next to free for the one thread that uses it most.
+//!
+//! Nearly every program has one thread that communicates; the only other that wants the lock is the ticking
+//! one, a thousand times a second at most. A locked instruction costs that thread about 20 cycles, four of
+//! them in each half of a ping-pong, and it waits for all earlier stores: for the line of a short message
+//! that has to come over from the other core. So the first thread that locks becomes the owner, who takes
+//! the lock with a store and a load. Whoever else wants it says so, has the system make a full fence on all
+//! cores that run a thread of ours (membarrier(2), private expedited), and then looks whether the owner is
+//! inside: Dekker's argument, with both fences paid for by the one who comes seldom. When a second thread of
+//! the application comes, nobody is the owner any more, and the lock is an ordinary one.
+
+#![allow(unsafe_code)]
+
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+/// Looks at the owner before a thread that waits for it gives its core away.
+const LOOKS: u32 = 100;
+
+/// No thread.
+const NOBODY: usize = 0;
+/// No thread yet: the next becomes the owner.
+const ANYBODY: usize = 1;
+
+/// Something that one thread at a time may use.
+pub(crate) struct Lock<T> {
+    /// The owner's [`here`], or [`NOBODY`], or [`ANYBODY`].
+    owner: AtomicUsize,
+    /// The owner uses it.
+    inside: AtomicBool,
+    /// Another thread uses it, or is about to: the owner has to go the ordinary way.
+    blocked: AtomicBool,
+    ordinary: Mutex<()>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: `Guard` gives the value to one thread at a time, as that of a `Mutex` does.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// The right to use what is locked.
+pub(crate) struct Guard<'a, T> {
+    lock: &'a Lock<T>,
+    way: Way<'a>,
+}
+
+/// How the lock was taken.
+enum Way<'a> {
+    /// By the owner.
+    Owner,
+    /// By a thread that goes away again; the lock keeps its owner.
+    Guest { _ordinary: MutexGuard<'a, ()> },
+    /// By anybody, when there is no owner.
+    Ordinary { _ordinary: MutexGuard<'a, ()> },
+}
+
+impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Lock<T> {
+        let owner = if can_fence_others() { ANYBODY } else { NOBODY };
+        Lock {
+            owner: AtomicUsize::new(owner),
+            inside: AtomicBool::new(false),
+            blocked: AtomicBool::new(false),
+            ordinary: Mutex::new(()),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Waits for the lock.
+    ///
+    /// # Panics
+    /// This thread has it already.
+    #[inline]
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
+        if self.owner.load(Ordering::Relaxed) == here() && self.enter() {
+            return Guard { lock: self, way: Way::Owner };
+        }
+        self.lock_slowly()
+    }
+
+    /// The lock if nobody has it. Whoever asks so does not become the owner, nor ends that there is one.
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let ordinary = self.ordinary.try_lock().ok()?;
+        if self.owner.load(Ordering::Relaxed) == NOBODY {
+            return Some(Guard { lock: self, way: Way::Ordinary { _ordinary: ordinary } });
+        }
+        // A fence disturbs the owner: not when the answer is known.
+        if self.inside.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.block();
+        if self.inside.load(Ordering::Acquire) {
+            self.blocked.store(false, Ordering::Release);
+            return None;
+        }
+        Some(Guard { lock: self, way: Way::Guest { _ordinary: ordinary } })
+    }
+
+    /// The owner's way in; false: somebody else is there, or about to be.
+    #[inline]
+    fn enter(&self) -> bool {
+        assert!(!self.inside.load(Ordering::Relaxed), "a node is used from within a call to it");
+        self.inside.store(true, Ordering::Relaxed);
+        // The processor's part of this fence is made by whoever comes, see `block`.
+        compiler_fence(Ordering::SeqCst);
+        let free = !self.blocked.load(Ordering::Acquire);
+        if !free {
+            self.inside.store(false, Ordering::Release);
+        }
+        free
+    }
+
+    /// Keeps the owner out, who may be inside still.
+    fn block(&self) {
+        self.blocked.store(true, Ordering::SeqCst);
+        membarrier(MembarrierCommand::PrivateExpedited).expect("it could be made when the lock was");
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slowly(&self) -> Guard<'_, T> {
+        // A thread that panicked with the lock has met a bug and said so; what it guards is as consistent as
+        // it is between any two calls.
+        let ordinary = self.ordinary.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match self.owner.load(Ordering::Relaxed) {
+            NOBODY => Guard { lock: self, way: Way::Ordinary { _ordinary: ordinary } },
+            // A guest, if there was one, is gone.
+            owner if owner == ANYBODY || owner == here() => {
+                self.owner.store(here(), Ordering::Relaxed);
+                self.inside.store(true, Ordering::Relaxed);
+                Guard { lock: self, way: Way::Owner }
+            }
+            _ => {
+                self.end_ownership();
+                Guard { lock: self, way: Way::Ordinary { _ordinary: ordinary } }
+            }
+        }
+    }
+
+    /// Waits until the owner is out, who is one no more.
+    fn end_ownership(&self) {
+        self.block();
+        let mut looks = 0;
+        while self.inside.load(Ordering::Acquire) {
+            looks += 1;
+            if looks > LOOKS {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        self.owner.store(NOBODY, Ordering::Relaxed);
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: no other thread has a guard, and this one only one.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.way {
+            Way::Owner => self.lock.inside.store(false, Ordering::Release),
+            Way::Guest { .. } => self.lock.blocked.store(false, Ordering::Release),
+            Way::Ordinary { .. } => {}
+        }
+    }
+}
+
+/// Whether the system makes fences on other cores; asks it for that the first time.
+fn can_fence_others() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+            && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+    })
+}
+
+/// A number of the calling thread, that no other living thread has; above [`ANYBODY`].
+#[inline]
+fn here() -> usize {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    {
+        use std::arch::asm;
+        let here;
+        // SAFETY: the first word of a thread's control block holds its own address (ELF Handling for
+        // Thread-Local Storage, 3.4.2). In a shared library a variable of the thread would cost a call.
+        unsafe {
+            asm!("mov {}, fs:[0]", out(reg) here, options(nostack, preserves_flags, pure, readonly));
+        }
+        here
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    {
+        thread_local! { static HERE: u16 = const { 0 } }
+        HERE.with(|here| std::ptr::from_ref(here) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    const ROUNDS: u64 = 100_000;
+
+    /// Adds in two steps that another thread would come between, if it could.
+    fn add(guard: &mut Guard<'_, [u64; 2]>) {
+        let before = guard[0];
+        assert_eq!(before, guard[1]);
+        guard[0] = std::hint::black_box(before) + 1;
+        guard[1] = before + 1;
+    }
+
+    #[test]
+    fn owner_and_guest_are_never_inside_together() {
+        let lock = Lock::new([0, 0]);
+        drop(lock.lock());
+        let (guests, over) = (AtomicU32::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    if let Some(mut guard) = lock.try_lock() {
+                        add(&mut guard);
+                        guests.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+            for _ in 0..ROUNDS {
+                add(&mut lock.lock());
+            }
+            while guests.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(lock.lock()[0], ROUNDS + u64::from(guests.into_inner()));
+        assert!(!can_fence_others() || lock.owner.load(Ordering::Relaxed) == here(), "it is still the owner");
+    }
+
+    #[test]
+    fn a_second_thread_ends_ownership_while_the_owner_is_inside() {
+        let lock = Lock::new([0, 0]);
+        drop(lock.lock());
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..ROUNDS).for_each(|_| add(&mut lock.lock())));
+            }
+            (0..ROUNDS).for_each(|_| add(&mut lock.lock()));
+        });
+        assert_eq!(lock.lock()[0], 4 * ROUNDS);
+        assert_eq!(lock.owner.load(Ordering::Relaxed), NOBODY);
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_not_taken() {
+        let lock = Lock::new(());
+        let held = lock.lock();
+        assert!(std::thread::scope(|scope| scope
+            .spawn(|| lock.try_lock().is_none())
+            .join()
+            .expect("it ends")));
+        drop(held);
+        assert!(lock.try_lock().is_some());
+    }
+
+    #[test]
+    #[should_panic(expected = "from within")]
+    fn the_owner_who_locks_twice_is_told() {
+        let lock = Lock::new(());
+        if !can_fence_others() {
+            panic!("without an owner it would wait for itself: from within");
+        }
+        let _held = lock.lock();
+        let _again = lock.lock();
+    }
+}

@@ -196,9 +196,11 @@ fn a_slow_stranger_is_dropped_and_many_leave_room_for_the_right_one() {
 
 #[test]
 fn an_address_that_answers_nothing_is_given_up_within_the_bound() {
-    // The kernel takes the connection, but no process ever looks at it.
+    // No room is left for connections that wait, so the kernel answers no more.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    rustix::net::listen(&listener, 0).expect("it listens already");
     let address = listener.local_addr().expect("an address");
+    let _waits = TcpStream::connect(address).expect("there is room for one");
     let mut a = open(TcpConfig { bound: Duration::from_millis(700), ..config(0) });
     assert!(a.know(PeerId(1), 0, &format!("127.0.0.1/8:{}", address.port())));
     a.post(Order::Connect { to: PeerId(1) });
@@ -207,6 +209,28 @@ fn an_address_that_answers_nothing_is_given_up_within_the_bound() {
     let elapsed = begun.elapsed();
     assert!(elapsed >= Duration::from_millis(650) && elapsed < Duration::from_secs(2), "{elapsed:?}");
     assert!(why.contains("rail tcp/lo: peer 1 did not answer within 700ms (is 127.0.0.1 reachable"), "{why}");
+}
+
+#[test]
+fn a_peer_that_is_slow_to_answer_is_waited_for_and_one_that_dies_is_not() {
+    let bound = Duration::from_millis(200);
+    let mut a = open(TcpConfig { bound, ..config(0) });
+    // The kernel takes the connection long before the process looks at it.
+    let mut b = open(config(1));
+    assert!(a.know(PeerId(1), 0, &b.address()));
+    a.post(Order::Connect { to: PeerId(1) });
+    let begun = Instant::now();
+    while begun.elapsed() < 3 * bound {
+        assert_eq!(poll(&mut a), [""; 0]);
+    }
+    until(&mut [&mut a, &mut b], "up 1");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    assert!(a.know(PeerId(2), 0, &format!("127.0.0.1/8:{port}")));
+    a.post(Order::Connect { to: PeerId(2) });
+    assert_eq!(poll(&mut a), [""; 0]);
+    drop(listener);
+    assert!(until(&mut [&mut a], "lost").contains("is gone"));
 }
 
 #[test]

@@ -15,7 +15,8 @@ pub struct ShmConfig {
     /// Copy large data straight from process to process where the system permits that; otherwise, and where
     /// it does not, through the shared memory.
     pub cross_memory: bool,
-    /// Longest time for a link to open, from the order to the end of the handshake.
+    /// Time for a link to open, from the order to the end of the handshake, after which the user is told that
+    /// a peer is slow, and a stranger that has not proved who it is is sent away.
     pub bound: Duration,
 }
 

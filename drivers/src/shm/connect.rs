@@ -1,4 +1,7 @@
 //! Opening a link to a peer: knock, show and be shown the secret, hand over the shared memory.
+//!
+//! The system tells when a peer has died: nobody is at its door, or the connection ends. So one that merely
+//! does not answer is there and busy, or starved by many others on few cores, and is waited for.
 
 use super::address::Address;
 use super::config::ShmConfig;
@@ -17,6 +20,8 @@ use rustix::io::Errno;
 
 /// Tries after which a peer at whose door nobody listens counts as gone.
 const TRIES: usize = 3;
+/// Connections that a peer may end: one at whose door very many wait sends some away.
+const ENDED_MAX: usize = 20;
 /// Rest between two tries, in milliseconds.
 const REST_MS: u64 = 100;
 /// How long the connection of the other side is waited for before trying again, in milliseconds.
@@ -27,8 +32,11 @@ const CROSSED_MS: u64 = 500;
 pub struct Attempt {
     /// The peer to reach.
     pub peer: PeerId,
-    until_ms: u64,
+    /// When the user is told that the peer is slow; none: that has been said.
+    patient_until_ms: Option<u64>,
     tries: usize,
+    /// Connections that the peer has ended.
+    ended: usize,
     stage: Stage,
 }
 
@@ -72,8 +80,8 @@ pub struct Around<'a> {
 impl Attempt {
     /// Begins at the next step.
     pub fn new(peer: PeerId, config: &ShmConfig, now_ms: u64) -> Self {
-        let until_ms = now_ms + config.bound.as_millis() as u64;
-        Attempt { peer, until_ms, tries: 0, stage: Stage::Resting { until_ms: 0 } }
+        let patient_until_ms = Some(now_ms + config.bound.as_millis() as u64);
+        Attempt { peer, patient_until_ms, tries: 0, ended: 0, stage: Stage::Resting { until_ms: 0 } }
     }
 
     /// Whether the peer knows of this attempt.
@@ -88,9 +96,12 @@ impl Attempt {
 
     /// Goes as far as is possible now.
     pub fn step(&mut self, around: &Around<'_>) -> Step {
-        if around.now_ms >= self.until_ms {
-            let bound = around.config.bound;
-            return Step::Failed(format!("did not answer within {bound:?} (does it make any call?)"));
+        if self.patient_until_ms.is_some_and(|until_ms| around.now_ms >= until_ms) {
+            self.patient_until_ms = None;
+            let (peer, bound) = (self.peer.0, around.config.bound);
+            log::warn!(
+                "rail shm: peer {peer} has not answered within {bound:?}; it lives, and is waited for"
+            );
         }
         let resting = Stage::Resting { until_ms: around.now_ms };
         match std::mem::replace(&mut self.stage, resting) {
@@ -127,6 +138,7 @@ impl Attempt {
         let talk = Box::new(Conversation::new(socket));
         match talk.say(&Control::Hello(hello)) {
             Ok(()) => self.listen(talk, hello, around),
+            Err(Errno::PIPE | Errno::CONNRESET) => self.again(around),
             Err(e) => Step::Failed(format!("cannot be reached: {e}")),
         }
     }
@@ -176,6 +188,7 @@ impl Attempt {
         });
         match given {
             Ok(socket) => self.finish(socket, segment, ends.rail, around),
+            Err(Errno::PIPE | Errno::CONNRESET) => self.again(around),
             Err(e) => Step::Failed(format!("cannot be handed the shared memory: {e}")),
         }
     }
@@ -200,7 +213,9 @@ impl Attempt {
     }
 
     fn again(&mut self, around: &Around<'_>) -> Step {
-        if self.tries >= TRIES {
+        self.ended += 1;
+        self.tries = 0;
+        if self.ended >= ENDED_MAX {
             return Step::Failed("closed the connection while the link was opened (has it died?)".into());
         }
         self.stage = Stage::Resting { until_ms: around.now_ms + REST_MS };

@@ -74,7 +74,18 @@ pub struct Rail<'a> {
     pub now_ms: u64,
 }
 
+impl Rail<'_> {
+    fn bound_ms(&self) -> u64 {
+        self.config.bound.as_millis() as u64
+    }
+}
+
 impl Stage {
+    /// Whether the other side has shown that it belongs to the job.
+    fn is_proved(&self) -> bool {
+        matches!(self, Stage::Proved(..))
+    }
+
     fn claims(&self) -> Option<PeerId> {
         match self {
             Stage::Talking(_, ends) => ends.as_ref().map(|ends| PeerId(ends.hello.from)),
@@ -104,9 +115,10 @@ impl Opening {
 
     /// Lets in who waits, listens to everyone, goes on with every attempt.
     pub fn step(&mut self, rail: &Rail<'_>, outcome: &mut Vec<Outcome>) {
-        self.accept(rail);
-        for at in (0..self.strangers.len()).rev() {
-            self.hear(at, rail, outcome);
+        // Before others are let in: whoever has said nothing so far may have to make room.
+        self.hear_all(rail, outcome);
+        if self.accept(rail) {
+            self.hear_all(rail, outcome);
         }
         for at in (0..self.attempts.len()).rev() {
             let peer = self.attempts[at].peer;
@@ -123,18 +135,27 @@ impl Opening {
         }
     }
 
-    fn accept(&mut self, rail: &Rail<'_>) {
+    fn hear_all(&mut self, rail: &Rail<'_>, outcome: &mut Vec<Outcome>) {
+        for at in (0..self.strangers.len()).rev() {
+            self.hear(at, rail, outcome);
+        }
+    }
+
+    /// Lets in who waits; whether somebody did.
+    fn accept(&mut self, rail: &Rail<'_>) -> bool {
+        let mut came = false;
         loop {
             if self.strangers.len() >= STRANGERS {
                 let old =
                     |s: &Stranger| s.stage.claims().is_none() && rail.now_ms >= s.since_ms + PATIENCE_MS;
-                let Some(at) = self.strangers.iter().position(old) else { return };
+                let Some(at) = self.strangers.iter().position(old) else { return came };
                 self.strangers.remove(at);
             }
-            let Some(fd) = rail.home.accept() else { return };
+            let Some(fd) = rail.home.accept() else { return came };
             if rail.watch.add(&fd, Token::Opening, false).is_ok() {
                 let stage = Stage::Talking(Box::new(Conversation::new(fd)), None);
                 self.strangers.push(Stranger { stage, since_ms: rail.now_ms });
+                came = true;
             }
         }
     }
@@ -147,7 +168,7 @@ impl Opening {
             Stage::Proved(socket, ends) => receive(socket, ends, rail),
         };
         match progress {
-            Progress::On(stage) if rail.now_ms < since_ms + rail.config.bound.as_millis() as u64 => {
+            Progress::On(stage) if stage.is_proved() || rail.now_ms < since_ms + rail.bound_ms() => {
                 self.strangers.push(Stranger { stage, since_ms });
                 // In the place of the one that was taken out, so that each is heard once.
                 let last = self.strangers.len() - 1;

@@ -196,6 +196,25 @@ fn strangers_that_say_nothing_keep_nobody_out() {
 }
 
 #[test]
+fn a_peer_that_is_slow_to_answer_is_waited_for_and_one_that_dies_is_not() {
+    let mut rails = introduced([[5; 32]; 2]);
+    let begun = Instant::now();
+    while begun.elapsed() < 2 * rails[0].config.bound {
+        rails[0].poll(&mut |event| panic!("{event:?}"));
+    }
+    until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
+    let [mut a, gone] = introduced([[5; 32]; 2]);
+    a.poll(&mut |event| panic!("{event:?}"));
+    drop(gone);
+    let mut rails = [a, rail(2, [5; 32])];
+    let why = until(&mut rails, |event| match event {
+        Event::Lost { why, .. } => Some(why.clone()),
+        _ => None,
+    });
+    assert!(why.contains("is gone"), "{why}");
+}
+
+#[test]
 fn addresses_of_other_machines_are_not_reached() {
     let mut rail = rail(0, [5; 32]);
     for address in ["10.0.0.1/24:500", "@elsewhere.1/nmad-00", ""] {

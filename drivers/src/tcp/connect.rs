@@ -1,4 +1,7 @@
 //! Connecting to a peer: its addresses one after the other, within a bound.
+//!
+//! The bound is for connections. Where one stands, the peer's system has taken it, and tells when the peer
+//! dies; one that does not answer then is busy, or starved by many others on few cores, and is waited for.
 
 use super::config::TcpConfig;
 use super::peers::Known;
@@ -13,6 +16,8 @@ use rustix::io::Errno;
 
 /// Tries per address after which the peer counts as not there.
 const TRIES: usize = 3;
+/// Connections that a peer may end: one to whom very many connect at once sends some away.
+const ENDED_MAX: usize = 20;
 /// Rest between two tries, in milliseconds.
 const REST_MS: u64 = 100;
 /// How long the connection of the other side is waited for before trying again, in milliseconds.
@@ -23,8 +28,11 @@ const CROSSED_MS: u64 = 500;
 pub struct Attempt {
     /// The peer to reach.
     pub peer: PeerId,
-    until_ms: u64,
+    /// When it is given up; none once a connection stood.
+    until_ms: Option<u64>,
     tries: usize,
+    /// Connections that stood and that the peer has ended.
+    ended: usize,
     stage: Stage,
     /// Why the last try failed.
     last: Option<String>,
@@ -36,10 +44,10 @@ enum Stage {
     Resting { until_ms: u64 },
     /// The connection is on its way, the hello not yet said.
     Reaching { talk: Conversation, hello: Hello, to: Known, until_ms: u64 },
-    /// Waits for the welcome.
-    Greeted { talk: Conversation, hello: Hello, to: Known },
+    /// Waits for the welcome; after a while another address is tried, if there is one.
+    Greeted { talk: Conversation, hello: Hello, to: Known, until_ms: u64 },
     /// The peer has shown that it knows the secret; our proof is held back.
-    Welcomed { talk: Conversation, ends: Ends },
+    Welcomed { talk: Conversation, ends: Ends, to: Known },
 }
 
 /// How far an attempt has come.
@@ -69,11 +77,17 @@ pub struct Around<'a> {
     pub now_ms: u64,
 }
 
+impl Around<'_> {
+    fn bound_ms(&self) -> u64 {
+        self.config.bound.as_millis() as u64
+    }
+}
+
 impl Attempt {
     /// Begins at the next step.
     pub fn new(peer: PeerId, config: &TcpConfig, now_ms: u64) -> Self {
-        let until_ms = now_ms + config.bound.as_millis() as u64;
-        Attempt { peer, until_ms, tries: 0, stage: Stage::Resting { until_ms: 0 }, last: None }
+        let until_ms = Some(now_ms + config.bound.as_millis() as u64);
+        Attempt { peer, until_ms, tries: 0, ended: 0, stage: Stage::Resting { until_ms: 0 }, last: None }
     }
 
     /// Whether a connection of this side is under way, and to which rail.
@@ -87,7 +101,7 @@ impl Attempt {
 
     /// Goes as far as is possible now.
     pub fn step(&mut self, around: &Around<'_>) -> Step {
-        if around.now_ms >= self.until_ms {
+        if self.until_ms.is_some_and(|until_ms| around.now_ms >= until_ms) {
             return Step::Failed(self.too_late(around));
         }
         let resting = Stage::Resting { until_ms: around.now_ms };
@@ -98,8 +112,8 @@ impl Attempt {
             }
             Stage::Resting { .. } => self.reach(around),
             Stage::Reaching { talk, hello, to, until_ms } => self.greet(talk, hello, to, until_ms, around),
-            Stage::Greeted { talk, hello, to } => self.listen(talk, hello, to, around),
-            Stage::Welcomed { talk, ends } => self.prove(talk, ends, around),
+            Stage::Greeted { talk, hello, to, until_ms } => self.listen(talk, hello, to, until_ms, around),
+            Stage::Welcomed { talk, ends, to } => self.prove(talk, ends, to, around),
         }
     }
 
@@ -112,7 +126,8 @@ impl Attempt {
         let config = around.config;
         // Each address that was not tried yet gets the same part of the time that is left.
         let untried = count.saturating_sub(self.tries).max(1) as u64;
-        let until_ms = around.now_ms + (self.until_ms - around.now_ms) / untried;
+        let left_ms = self.until_ms.map_or(around.bound_ms(), |until_ms| until_ms - around.now_ms);
+        let until_ms = around.now_ms + left_ms / untried;
         self.tries += 1;
         match socket::connect(config, around.exit, to.address.socket) {
             Ok(fd) => {
@@ -138,7 +153,8 @@ impl Attempt {
         match talk.say(&Control::Hello(hello)) {
             Ok(()) => {
                 let _ = around.watch.change(talk.as_fd(), Token::Opening, false);
-                self.listen(talk, hello, to, around)
+                self.until_ms = None;
+                self.listen(talk, hello, to, around.now_ms + around.bound_ms(), around)
             }
             Err(Errno::AGAIN | Errno::NOTCONN) if around.now_ms < until_ms => {
                 self.stage = Stage::Reaching { talk, hello, to, until_ms };
@@ -149,11 +165,20 @@ impl Attempt {
         }
     }
 
-    fn listen(&mut self, mut talk: Conversation, hello: Hello, to: Known, around: &Around<'_>) -> Step {
+    fn listen(
+        &mut self,
+        mut talk: Conversation,
+        hello: Hello,
+        to: Known,
+        until_ms: u64,
+        around: &Around<'_>,
+    ) -> Step {
         let secret = &around.config.secret;
         let welcome = match talk.hear() {
+            Heard::Nothing if around.now_ms >= until_ms && around.known.len() > 1 => return Step::On,
             Heard::Nothing => {
-                self.stage = Stage::Greeted { talk, hello, to };
+                let until_ms = self.patience(until_ms, around);
+                self.stage = Stage::Greeted { talk, hello, to, until_ms };
                 return Step::On;
             }
             Heard::Message(Control::Welcome(welcome)) => welcome,
@@ -184,18 +209,30 @@ impl Attempt {
             socket::hush(talk.as_fd());
             return Step::Failed("has another secret (is it of the same job?)".into());
         };
-        self.prove(talk, ends, around)
+        self.prove(talk, ends, to, around)
+    }
+
+    /// Says once that a peer is slow.
+    fn patience(&self, until_ms: u64, around: &Around<'_>) -> u64 {
+        if around.now_ms < until_ms {
+            return until_ms;
+        }
+        let (name, peer, bound) = (around.config.name(), self.peer.0, around.config.bound);
+        log::warn!(
+            "rail {name}: peer {peer} has not answered within {bound:?}; it is there, and is waited for"
+        );
+        u64::MAX
     }
 
     /// The connection of the lower rank stays: the higher one waits for what becomes of that.
-    fn prove(&mut self, talk: Conversation, ends: Ends, around: &Around<'_>) -> Step {
+    fn prove(&mut self, talk: Conversation, ends: Ends, to: Known, around: &Around<'_>) -> Step {
         if around.rival && ends.hello.from > ends.hello.to {
-            self.stage = Stage::Welcomed { talk, ends };
+            self.stage = Stage::Welcomed { talk, ends, to };
             return Step::On;
         }
         match talk.say(&ends.proof(&around.config.secret)) {
             Ok(()) => Step::Open(talk.into_socket(), ends.rail),
-            Err(e) => Step::Failed(format!("the link failed while it was opened: {e}")),
+            Err(e) => self.again(&to, e, around),
         }
     }
 
@@ -205,7 +242,9 @@ impl Attempt {
             Errno::CONNREFUSED => format!("is gone: nobody listens at {at} (has it died?)"),
             e => format!("cannot be reached at {at} from {}: {e}", around.config.address()),
         };
-        if self.tries >= TRIES * around.known.len() {
+        let has_ended = self.until_ms.is_none() && matches!(e, Errno::CONNRESET | Errno::PIPE);
+        self.ended += usize::from(has_ended);
+        if self.ended >= ENDED_MAX || !has_ended && self.tries >= TRIES * around.known.len() {
             return Step::Failed(why);
         }
         // The other addresses at once, then a rest.

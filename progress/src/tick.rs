@@ -1,10 +1,16 @@
 //! The tick: a thread that turns the pump while the application computes.
 //!
-//! It sleeps in periods of a millisecond while there is traffic, and is parked when there was none for a
+//! It sleeps in periods of a millisecond while there is traffic, and rests when there was none for a
 //! while. It is woken only by a submission that leaves something pending after such a silence, never by
-//! somebody who waits, since waking costs 12 to 16 us (DESIGN section 12).
+//! somebody who waits, since waking costs 12 to 16 us (DESIGN section 12); and by a peer that wants a link,
+//! which would take a process that computes for long, and answers nobody, for dead.
 
-use crate::node::Shared;
+use crate::idle::block_on;
+use crate::lock::Guard;
+use crate::node::{Core, Shared};
+use nmad_engine::Duration as Span;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -12,8 +18,10 @@ use std::time::Duration;
 
 /// What stays in the window leaves after at most this long, whatever the application does.
 const PERIOD: Duration = Duration::from_millis(1);
-/// Periods without anything pending after which the thread parks.
+/// Periods without anything pending after which the thread rests.
 const PATIENCE: u32 = 200;
+/// It rests until it is woken; a sleep has to have a length.
+const REST: Span = Span::from_ms(3_600_000);
 
 /// The ticking thread; it ends with this value.
 pub(crate) struct Ticker {
@@ -21,15 +29,17 @@ pub(crate) struct Ticker {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct State {
-    parked: AtomicBool,
+    resting: AtomicBool,
     stop: AtomicBool,
+    /// Ends a rest.
+    bell: OwnedFd,
 }
 
 impl Ticker {
     pub(crate) fn start(shared: Arc<Shared>) -> std::io::Result<Ticker> {
-        let state = Arc::<State>::default();
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let state = Arc::new(State { resting: AtomicBool::new(false), stop: AtomicBool::new(false), bell });
         let own = state.clone();
         let thread = thread::Builder::new().name("nmad-tick".into()).spawn(move || tick(&shared, &own))?;
         Ok(Ticker { state, thread: Some(thread) })
@@ -38,24 +48,22 @@ impl Ticker {
     /// Something is pending: makes sure that the thread ticks.
     #[inline]
     pub(crate) fn wake(&self) {
-        if self.state.parked.load(Ordering::Relaxed) {
-            self.unpark();
+        if self.state.resting.load(Ordering::Relaxed) {
+            self.ring();
         }
     }
 
     #[cold]
-    fn unpark(&self) {
-        self.state.parked.store(false, Ordering::Release);
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
+    fn ring(&self) {
+        self.state.resting.store(false, Ordering::Release);
+        let _ = rustix::io::write(&self.state.bell, &1u64.to_ne_bytes());
     }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
         self.state.stop.store(true, Ordering::Release);
-        self.unpark();
+        self.ring();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -76,12 +84,28 @@ fn tick(shared: &Shared, state: &State) {
         let needed = core.engine.pending() > 0 || core.engine.next_deadline().is_some();
         quiet = if happened || needed { 0 } else { quiet + 1 };
         if quiet >= PATIENCE {
-            state.parked.store(true, Ordering::Release);
-            drop(core);
             quiet = 0;
-            while state.parked.load(Ordering::Acquire) && !state.stop.load(Ordering::Acquire) {
-                thread::park();
-            }
+            rest(shared, core, state);
         }
     }
+}
+
+/// Sleeps until something is submitted or a peer is at the door.
+fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) {
+    // While the lock is held, so that no submission is missed.
+    state.resting.store(true, Ordering::Release);
+    let doors = doors(&mut core);
+    drop(core);
+    block_on(&doors, &state.bell, REST);
+    state.resting.store(false, Ordering::Release);
+    let _ = rustix::io::read(&state.bell, &mut [0u8; 8]);
+    // Whoever holds the lock instead looks at the doors himself, sooner or later.
+    if let Some(mut core) = shared.try_lock() {
+        self::doors(&mut core);
+        shared.turn(&mut core, true);
+    }
+}
+
+fn doors(core: &mut Core) -> Vec<i32> {
+    core.rails.iter_mut().filter_map(|rail| rail.door()).filter(|&fd| fd >= 0).collect()
 }

@@ -97,6 +97,10 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.layer.descriptor(&self.rail)
     }
 
+    fn door(&mut self) -> Option<i32> {
+        self.rail.door()
+    }
+
     fn address(&self) -> String {
         self.rail.address()
     }

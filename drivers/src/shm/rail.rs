@@ -359,6 +359,15 @@ impl Driver for ShmRail {
         Some(self.watch.descriptor())
     }
 
+    fn door(&mut self) -> Option<i32> {
+        if !self.dozing.get() {
+            // Somebody may have rung after the last sleep was over.
+            let _ = rustix::io::read(&self.home.bell, &mut [0u8; 8]);
+        }
+        self.polls = LOOK_EVERY;
+        Some(self.watch.descriptor())
+    }
+
     fn address(&self) -> String {
         self.home.address.to_string()
     }

@@ -166,6 +166,10 @@ impl Driver for TcpRail {
         Some(self.traffic.watch.descriptor())
     }
 
+    fn door(&mut self) -> Option<i32> {
+        Some(self.traffic.watch.descriptor())
+    }
+
     fn address(&self) -> String {
         self.address.to_string()
     }

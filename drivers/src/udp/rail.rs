@@ -418,6 +418,10 @@ impl Driver for UdpRail {
         Some(self.watch.descriptor())
     }
 
+    fn door(&mut self) -> Option<i32> {
+        Some(self.watch.descriptor())
+    }
+
     fn address(&self) -> String {
         format!("{SCHEME}{}", self.address)
     }

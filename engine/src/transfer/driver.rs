@@ -195,6 +195,12 @@ pub trait Driver: Send {
     fn descriptor(&self) -> Option<i32> {
         None
     }
+    /// A file descriptor that becomes readable when a peer wants a link, for somebody who sleeps long while
+    /// nothing is in flight; the next poll looks who it is. Unlike [`Driver::descriptor`] it prepares
+    /// nothing: peers that have a link are not asked to wake anybody. None or negative: nobody is woken.
+    fn door(&mut self) -> Option<i32> {
+        self.descriptor()
+    }
     /// How an address of this rail is told to the peers, as text without spaces; empty: none is needed.
     fn address(&self) -> String {
         String::new()

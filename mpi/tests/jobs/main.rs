@@ -54,6 +54,7 @@ const ALL: &[Case] = &[
     case("no process answers at once", 1, point::no_process),
     case("pairs of messages, also in place", 3, point::pairs),
     case("buffered messages wait in the attached buffer", 2, point::buffered),
+    case("who computes is reached nevertheless", 6, point::while_others_compute),
     case("a message that was matched is nobody else's", 2, point::matched),
     case("types with gaps land where they belong", 2, data::gaps),
     case("large types with gaps are not packed", 2, data::large),

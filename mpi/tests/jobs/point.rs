@@ -4,6 +4,7 @@ use nmad_mpi::api;
 use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use nmad_mpi::{Comm, Message, Request, Result, Status, Type};
 use std::ffi::c_void;
+use std::time::{Duration, Instant};
 
 /// MPI_INT
 pub const INT: Type = Type(9);
@@ -205,5 +206,27 @@ pub fn matched() {
         assert!(first.is_null() && buffer == pattern(len, 1));
         assert!(api::mrecv(into(&mut buffer), 1, INT, &mut { stale }, None).is_err(), "it is received");
         assert_eq!(api::improbe(ANY_SOURCE, 77, WORLD, None), Ok(None));
+    }
+}
+
+/// Everybody but the first computes, and calls nothing, until the first has sent a message to each: links to
+/// those that computed in silence for long open nevertheless.
+pub fn while_others_compute() {
+    let begun = Instant::now();
+    let sent = std::env::temp_dir().join(format!("nmad-test-sent-{}", std::os::unix::process::parent_id()));
+    if rank() == 0 {
+        // Long enough for whoever else turns the pump to rest.
+        while begun.elapsed() < Duration::from_millis(400) {}
+        (1..size()).for_each(|peer| api::send(out(&[peer]), 1, INT, peer, 0, WORLD).unwrap());
+        std::fs::write(&sent, "").unwrap();
+    } else {
+        while !sent.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "nothing was sent meanwhile");
+        }
+        assert_eq!(recv(1, 0, 0, WORLD).0, [rank()]);
+    }
+    api::barrier(WORLD).unwrap();
+    if rank() == 0 {
+        std::fs::remove_file(&sent).unwrap();
     }
 }

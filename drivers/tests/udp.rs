@@ -85,9 +85,14 @@ struct World {
 
 impl World {
     fn new(bound: Duration) -> World {
+        World::with(|config| config.bound = bound)
+    }
+
+    fn with(set: impl Fn(&mut UdpConfig)) -> World {
         let rail = |rank| {
-            let config = UdpConfig::new(PeerId(rank), 0, Interface::loopback(), [5; 32]);
-            UdpRail::open(UdpConfig { bound, ..config }).expect("a rail opens on the loopback interface")
+            let mut config = UdpConfig::new(PeerId(rank), 0, Interface::loopback(), [5; 32]);
+            set(&mut config);
+            UdpRail::open(config).expect("a rail opens on the loopback interface")
         };
         let mut rails = [rail(0), rail(1)];
         let router = Router::before(&rails[1]);
@@ -221,6 +226,21 @@ fn a_path_that_swallows_everything_is_found_out() {
     world.until("the attempt ends", &mut |_, _| Vec::new(), |w| w.seen[0].lost.is_some());
     let why = world.seen[0].lost.take().unwrap_or_default();
     assert!(why.contains("peer 1") && why.contains("does a firewall swallow UDP"), "{why}");
+}
+
+#[test]
+fn a_path_that_begins_to_swallow_is_found_out_while_nothing_is_sent() {
+    let bound = Duration::from_millis(1_500);
+    let mut world = World::with(|config| config.silence = bound);
+    world.connect(&mut pass);
+    let begun = Instant::now();
+    world.until("questions pass", &mut pass, |_| begun.elapsed() > 2 * bound);
+    assert!(world.seen.iter().all(|seen| seen.lost.is_none()), "who is asked answers");
+    world.until("both sides give up", &mut |_, _| Vec::new(), |w| {
+        w.seen.iter().all(|seen| seen.lost.is_some())
+    });
+    let why = world.seen[0].lost.take().unwrap_or_default();
+    assert!(why.contains("peer 1 has not answered for 1.5s"), "{why}");
 }
 
 #[test]

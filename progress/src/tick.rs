@@ -22,6 +22,9 @@ const PERIOD: Duration = Duration::from_millis(1);
 const PATIENCE: u32 = 200;
 /// It rests until it is woken; a sleep has to have a length.
 const REST: Span = Span::from_ms(3_600_000);
+/// With a rail that loses it looks so often: there only this process itself acknowledges and says that it lives,
+/// and peers give up who leaves them without an answer for some seconds.
+const LOOK: Span = Span::from_ms(250);
 
 /// The ticking thread; it ends with this value.
 pub(crate) struct Ticker {
@@ -84,26 +87,26 @@ fn tick(shared: &Shared, state: &State) {
         let needed = core.engine.pending() > 0 || core.engine.next_deadline().is_some();
         quiet = if happened || needed { 0 } else { quiet + 1 };
         if quiet >= PATIENCE {
-            quiet = 0;
-            rest(shared, core, state);
+            quiet = if rest(shared, core, state) { 0 } else { PATIENCE - 1 };
         }
     }
 }
 
-/// Sleeps until something is submitted or a peer is at the door.
-fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) {
+/// Sleeps until something is submitted, a peer is at the door, or it is time to look at rails that lose; whether
+/// there may be more to do.
+fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
     // While the lock is held, so that no submission is missed.
     state.resting.store(true, Ordering::Release);
     let doors = doors(&mut core);
+    let loses = core.rails.iter().any(|rail| rail.limits().lossy);
     drop(core);
-    block_on(&doors, &state.bell, REST);
-    state.resting.store(false, Ordering::Release);
+    block_on(&doors, &state.bell, if loses { LOOK } else { REST });
+    let woken = !state.resting.swap(false, Ordering::AcqRel);
     let _ = rustix::io::read(&state.bell, &mut [0u8; 8]);
     // Whoever holds the lock instead looks at the doors himself, sooner or later.
-    if let Some(mut core) = shared.try_lock() {
-        self::doors(&mut core);
-        shared.turn(&mut core, true);
-    }
+    let Some(mut core) = shared.try_lock() else { return true };
+    self::doors(&mut core);
+    shared.turn(&mut core, true) || woken || !loses
 }
 
 fn doors(core: &mut Core) -> Vec<i32> {

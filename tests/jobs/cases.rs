@@ -79,6 +79,16 @@ pub const ALL: &[Case] = &[
     },
     Case {
         env: DATAGRAMS,
+        ..apart("udp: a firewall that begins to swallow is an error in time", ONE, datagrams::swallowed)
+    },
+    Case { env: DATAGRAMS, ..apart("udp: a rank that computes is not lost", ONE, datagrams::computes_long) },
+    Case {
+        env: FRAMES,
+        ..apart("packet: a network that begins to swallow is an error in time", ONE, datagrams::swallowed)
+    },
+    Case { env: FRAMES, ..apart("packet: a rank that computes is not lost", ONE, datagrams::computes_long) },
+    Case {
+        env: DATAGRAMS,
         ..apart("udp: what crosses a lossy rail is whole", ONE, datagrams::bulk_over_loss)
     },
     Case {

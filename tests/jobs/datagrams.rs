@@ -1,7 +1,9 @@
 //! Cases over rails that lose, and over an interface that is used in two ways.
 
 use crate::cases::{open, pattern};
+use newmadeleine::SessionError;
 use nmad_testbed::What;
+use std::time::{Duration, Instant};
 
 /// Bytes that cross the lossy rail; `NMAD_TEST_BULK` says another number: 1073741824 takes some seconds.
 const BULK: usize = 32 << 20;
@@ -27,6 +29,39 @@ pub fn bulk_over_loss() {
         session.recv(0, 1, &mut data).unwrap_or_else(|e| panic!("{e}"));
         session.recv(0, 2, &mut told).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(hash(&data), u64::from_le_bytes(told), "{len} B arrived changed");
+    }
+    session.close().unwrap();
+}
+
+/// Everything is swallowed from some time on, while both ranks only wait: each learns that the other is gone.
+pub fn swallowed() {
+    let session = open();
+    let other = 1 - session.rank();
+    session.send(other, 0, &[]).unwrap();
+    session.recv(other, 0, &mut []).unwrap();
+    if session.rank() == 0 {
+        nmad_testbed::set(None, 0, What::Loss(1)).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let begun = Instant::now();
+    let error = session.recv(other, 1, &mut []).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { .. }), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+}
+
+/// A rank makes no call for longer than a silent peer is waited for. Neither the one that waits for it loses
+/// patience, nor the one that has sent it something.
+pub fn computes_long() {
+    let session = open();
+    let other = 1 - session.rank();
+    session.send(other, 0, &[]).unwrap();
+    session.recv(other, 0, &mut []).unwrap();
+    if session.rank() == 0 {
+        session.send(1, 1, b"early").unwrap();
+        session.recv(1, 2, &mut []).unwrap_or_else(|e| panic!("{e}"));
+    } else {
+        std::thread::sleep(Duration::from_secs(10));
+        session.recv(0, 1, &mut [0; 5]).unwrap_or_else(|e| panic!("{e}"));
+        session.send(0, 2, &[]).unwrap();
     }
     session.close().unwrap();
 }

@@ -1,6 +1,7 @@
 //! What a rail of raw Ethernet is opened with.
 
 use crate::tcp::Interface;
+use crate::udp::config::SILENCE;
 use nmad_engine::packet::PeerId;
 use std::time::Duration;
 
@@ -18,12 +19,14 @@ pub struct PacketConfig {
     pub secret: [u8; 32],
     /// Longest time for a link to open, from the order to the end of the handshake.
     pub bound: Duration,
+    /// Silence after which a peer that was asked again and again counts as gone.
+    pub silence: Duration,
 }
 
 impl PacketConfig {
     /// The configuration that suits most networks.
     pub fn new(rank: PeerId, rail: u8, interface: Interface, secret: [u8; 32]) -> Self {
-        PacketConfig { rank, rail, interface, secret, bound: Duration::from_secs(5) }
+        PacketConfig { rank, rail, interface, secret, bound: Duration::from_secs(5), silence: SILENCE }
     }
 
     /// Name of the rail for the user.

@@ -1,5 +1,6 @@
 //! One peer over this rail: what is to be sent to it, and what has arrived of it in parts.
 
+use super::config::PacketConfig;
 use super::frame::{HEAD, Way, head};
 use super::opening::Opened;
 use super::sys::Socket;
@@ -7,13 +8,34 @@ use super::write::Outbox;
 use crate::udp::assembly::Assemblies;
 use crate::udp::datagram::{Datagram, LEN, Signal};
 use crate::udp::seal::Seal;
+use crate::udp::silence::{Duty, Silence};
 use nmad_engine::packet::PeerId;
 use rustix::net::{self, SendFlags};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-/// Silence after which it is found out whether the peer's process is still there, in milliseconds.
-const SILENT_MS: u64 = 500;
+/// Why a link cannot go on.
+#[derive(Debug)]
+pub enum Broken {
+    /// The system says so.
+    System(io::Error),
+    /// The peer answers nothing any more.
+    Silent,
+}
+
+impl Broken {
+    /// What is said of the peer.
+    pub fn describe(&self, config: &PacketConfig) -> String {
+        match self {
+            Broken::System(e) => format!("is gone: {e} (has it died?)"),
+            Broken::Silent => format!(
+                "has not answered for {:?} (is its host gone, an interface down, or does a switch drop \
+                 EtherType 0x88B5?)",
+                config.silence
+            ),
+        }
+    }
+}
 
 /// An open link.
 #[derive(Debug)]
@@ -44,12 +66,12 @@ pub struct Link {
     bell: Option<UdpSocket>,
     /// What this side says until it has heard something.
     proof: Vec<u8>,
-    heard_ms: u64,
+    silence: Silence,
 }
 
 impl Link {
     /// A link that has just been opened, from `ours`, an interface with this address.
-    pub fn new(opened: Opened, ours: Way, address: IpAddr, secret: &[u8; 32], now_ms: u64) -> Self {
+    pub fn new(opened: Opened, ours: Way, address: IpAddr, secret: &[u8; 32], silence: Silence) -> Self {
         let Opened { peer, remote, place, ends, proof, datagram, .. } = opened;
         let (way, head, part) = (place.way(), head(ours, place.way()), datagram - LEN);
         Link {
@@ -66,7 +88,7 @@ impl Link {
             head,
             bell: bell(address, place.address.socket).ok(),
             proof,
-            heard_ms: now_ms,
+            silence,
         }
     }
 
@@ -89,18 +111,23 @@ impl Link {
     /// Does what is to be done from time to time.
     ///
     /// # Errors
-    /// The peer's kernel, or the way to it, says that the process is gone.
-    pub fn keep_up(&mut self, socket: &Socket, now_ms: u64) -> io::Result<()> {
-        if std::mem::take(&mut self.heard) {
-            self.heard_ms = now_ms;
+    /// The peer's kernel says that the process is gone, or nobody says anything any more.
+    pub fn keep_up(&mut self, socket: &Socket, now_ms: u64) -> Result<(), Broken> {
+        if self.heard {
             self.proof = Vec::new();
-        } else if self.is_unproved() {
-            self.say(socket, &self.proof);
-        } else if now_ms >= self.heard_ms + SILENT_MS {
-            self.signal(socket, Signal::Probe);
-            return self.ring();
         }
-        Ok(())
+        match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
+            Duty::Over => Err(Broken::Silent),
+            _ if self.is_unproved() => {
+                self.say(socket, &self.proof);
+                Ok(())
+            }
+            Duty::Nothing => Ok(()),
+            Duty::Ask => {
+                self.signal(socket, Signal::Probe);
+                self.ring().map_err(Broken::System)
+            }
+        }
     }
 
     fn ring(&self) -> io::Result<()> {

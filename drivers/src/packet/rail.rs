@@ -14,6 +14,7 @@ use crate::timer::Timer;
 use crate::udp::assembly::Place as Destination;
 use crate::udp::datagram::{Datagram, LEN, Signal};
 use crate::udp::seal::Check;
+use crate::udp::silence::{self, Silence};
 use crate::udp::strays::{Stray, Strays};
 use crate::udp::{CHUNK, PACKET};
 use crate::watch::{Token, Watch};
@@ -34,8 +35,6 @@ const GATHER: usize = 16;
 const FRAMES: usize = 64;
 /// The timer is looked at once in so many polls: a look is a system call, which a poll is not.
 const LOOK_EVERY: u32 = 1024;
-/// Time between two looks after open links, in milliseconds.
-const UPKEEP_MS: u64 = 250;
 
 /// A rail of raw Ethernet on one interface.
 #[derive(Debug)]
@@ -318,7 +317,8 @@ impl PacketRail {
         log::debug!("rail {}: link to peer {}, {} B a frame", self.name, peer.0, opened.datagram);
         let answers = opened.proof.is_empty();
         let address = self.config.interface.address;
-        let mut link = Link::new(opened, self.place.way(), address, &self.config.secret, now_ms());
+        let silence = Silence::new(self.config.silence, now_ms());
+        let mut link = Link::new(opened, self.place.way(), address, &self.config.secret, silence);
         if answers {
             link.signal(&self.socket, Signal::Alive);
         }
@@ -355,9 +355,9 @@ impl PacketRail {
         let now_ms = now_ms();
         for index in 0..self.links.len() {
             let Some(link) = self.links[index].as_deref_mut() else { continue };
-            if let Err(e) = link.keep_up(&self.socket, now_ms) {
+            if let Err(broken) = link.keep_up(&self.socket, now_ms) {
                 let peer = link.peer;
-                self.lose(peer, &format!("is gone: {e} (has it died?)"));
+                self.lose(peer, &broken.describe(&self.config));
             }
         }
         // What peers ring with is nothing to read, but fills a buffer.
@@ -370,7 +370,7 @@ impl PacketRail {
     /// Sets the timer for what there is to look after.
     fn wind(&mut self) {
         let hurry = !self.opening.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
-        self.timer.wind(if hurry { RETRY_MS } else { UPKEEP_MS });
+        self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 
     /// Reports what was found out of turn, after what was sent before.

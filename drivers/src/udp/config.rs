@@ -20,12 +20,18 @@ pub struct UdpConfig {
     pub buffer: usize,
     /// Longest time for a link to open, from the order to the end of the handshake.
     pub bound: Duration,
+    /// Silence after which a peer that was asked again and again counts as gone.
+    pub silence: Duration,
 }
+
+/// As long as a peer may say nothing, not even that it is there.
+pub(crate) const SILENCE: Duration = Duration::from_secs(6);
 
 impl UdpConfig {
     /// The configuration that suits most networks.
     pub fn new(rank: PeerId, rail: u8, interface: Interface, secret: [u8; 32]) -> Self {
-        UdpConfig { rank, rail, interface, secret, buffer: 4 << 20, bound: Duration::from_secs(5) }
+        let (buffer, bound, silence) = (4 << 20, Duration::from_secs(5), SILENCE);
+        UdpConfig { rank, rail, interface, secret, buffer, bound, silence }
     }
 
     /// Name of the rail for the user.

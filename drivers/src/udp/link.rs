@@ -4,6 +4,7 @@ use super::assembly::Assemblies;
 use super::datagram::{Datagram, LEN, Signal};
 use super::opening::Opened;
 use super::seal::Seal;
+use super::silence::{Duty, Silence};
 use super::socket;
 use super::write::{Cut, Outbox};
 use rustix::fd::OwnedFd;
@@ -11,9 +12,14 @@ use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 use std::cell::Cell;
 
-/// Silence after which a peer is asked whether it is there, in milliseconds. The kernel answers for a process
-/// that has ended, and the neighbours' protocol for a host that is gone.
-const SILENT_MS: u64 = 500;
+/// Why a link cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// The system says so.
+    System(Errno),
+    /// The peer answers nothing any more.
+    Silent,
+}
 
 /// An open link.
 #[derive(Debug)]
@@ -42,12 +48,12 @@ pub struct Link {
     pub watched: Cell<bool>,
     /// What this side says until it has heard something.
     proof: Vec<u8>,
-    heard_ms: u64,
+    silence: Silence,
 }
 
 impl Link {
     /// A link that has just been opened.
-    pub fn new(opened: Opened, secret: &[u8; 32], now_ms: u64) -> Self {
+    pub fn new(opened: Opened, secret: &[u8; 32], silence: Silence) -> Self {
         let Opened { remote, fd, ends, proof, datagram, .. } = opened;
         let can_cut = socket::cut(&fd, datagram);
         socket::join(&fd);
@@ -64,7 +70,7 @@ impl Link {
             reads: 0,
             watched: Cell::new(true),
             proof,
-            heard_ms: now_ms,
+            silence,
         };
         if link.proof.is_empty() {
             link.signal(Signal::Alive);
@@ -88,25 +94,27 @@ impl Link {
     /// Says what is to be said from time to time.
     ///
     /// # Errors
-    /// The system says that the peer cannot be reached.
-    pub fn keep_up(&mut self, now_ms: u64) -> Result<(), Errno> {
-        if std::mem::take(&mut self.heard) {
-            self.heard_ms = now_ms;
+    /// The peer cannot be reached.
+    pub fn keep_up(&mut self, now_ms: u64) -> Result<(), Broken> {
+        if self.heard {
             self.proof = Vec::new();
-        } else if self.is_unproved() {
-            return sent(net::send(&self.socket, &self.proof, SendFlags::NOSIGNAL));
-        } else if now_ms >= self.heard_ms + SILENT_MS {
-            let datagram = Datagram::signal(self.seal.next() as u32, Signal::Probe);
-            let tag = self.seal.tag(&datagram);
-            return sent(net::send(&self.socket, &datagram.encode(tag), SendFlags::NOSIGNAL));
         }
-        Ok(())
+        match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
+            Duty::Over => Err(Broken::Silent),
+            _ if self.is_unproved() => sent(net::send(&self.socket, &self.proof, SendFlags::NOSIGNAL)),
+            Duty::Nothing => Ok(()),
+            Duty::Ask => {
+                let datagram = Datagram::signal(self.seal.next() as u32, Signal::Probe);
+                let tag = self.seal.tag(&datagram);
+                sent(net::send(&self.socket, &datagram.encode(tag), SendFlags::NOSIGNAL))
+            }
+        }
     }
 }
 
-fn sent(result: Result<usize, Errno>) -> Result<(), Errno> {
+fn sent(result: Result<usize, Errno>) -> Result<(), Broken> {
     match result {
-        Err(e) if !matches!(e, Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Err(e),
+        Err(e) if !matches!(e, Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Err(Broken::System(e)),
         _ => Ok(()),
     }
 }

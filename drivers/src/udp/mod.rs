@@ -7,7 +7,7 @@
 //! datagram bears a tag that nobody off the path can guess ([`seal`]). It knows headers, never frames.
 
 pub(crate) mod assembly;
-mod config;
+pub(crate) mod config;
 mod connect;
 pub(crate) mod datagram;
 pub(crate) mod greeting;
@@ -17,6 +17,7 @@ mod peers;
 mod rail;
 mod read;
 pub(crate) mod seal;
+pub(crate) mod silence;
 mod socket;
 mod strangers;
 pub(crate) mod strays;

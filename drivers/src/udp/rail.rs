@@ -4,10 +4,11 @@ use super::assembly::Place;
 use super::config::UdpConfig;
 use super::connect::RETRY_MS;
 use super::datagram::Signal;
-use super::link::Link;
+use super::link::{Broken, Link};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
 use super::read::{Ended, read};
+use super::silence::{self, Silence};
 use super::strays::{Stray, Strays};
 use super::{CHUNK, PACKET, socket};
 use crate::error::DriverError;
@@ -36,8 +37,6 @@ const READS: usize = 8;
 const LOOK_EVERY: u32 = 32;
 /// Reads with success after which a hot link is not watched any more.
 const TRUSTED_AFTER: u32 = 16;
-/// Time between two looks after open links, in milliseconds.
-const UPKEEP_MS: u64 = 250;
 /// What the address of a UDP rail begins with, so that it is not taken for that of a TCP rail.
 const SCHEME: &str = "udp:";
 
@@ -284,7 +283,8 @@ impl UdpRail {
             return self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
         }
         log::debug!("rail {}: link to peer {}, {} B a datagram", self.name, peer.0, opened.datagram);
-        self.peers[index].link = Some(Box::new(Link::new(opened, &self.config.secret, now_ms())));
+        let silence = Silence::new(self.config.silence, now_ms());
+        self.peers[index].link = Some(Box::new(Link::new(opened, &self.config.secret, silence)));
         report(Event::Up { peer, remote });
         report(Event::Buffers { peer, len: u64::from(buffer) });
     }
@@ -296,8 +296,10 @@ impl UdpRail {
         for index in linked {
             let peer = self.peers[index].id;
             let kept = self.peers[index].link.as_deref_mut().map_or(Ok(()), |link| link.keep_up(now_ms));
-            if let Err(e) = kept {
-                self.lose(peer, &failed(e));
+            match kept {
+                Ok(()) => {}
+                Err(Broken::System(e)) => self.lose(peer, &failed(e)),
+                Err(Broken::Silent) => self.lose(peer, &self.silent()),
             }
         }
         if let Some(text) = self.strays.news(now_ms) {
@@ -305,11 +307,20 @@ impl UdpRail {
         }
     }
 
+    fn silent(&self) -> String {
+        format!(
+            "has not answered for {:?} (is its host gone, is an interface down, or has a firewall begun to \
+             swallow UDP to {}?)",
+            self.config.silence,
+            self.config.address()
+        )
+    }
+
     /// Sets the timer for what there is to look after.
     fn wind(&mut self) {
         let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
         let hurry = !self.opening.is_idle() || self.peers.linked().any(unproved);
-        self.timer.wind(if hurry { RETRY_MS } else { UPKEEP_MS });
+        self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 
     /// Reports what was found out of turn, after what was sent before.

@@ -265,9 +265,11 @@ impl Engine {
     }
 
     fn resend(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
-        let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
+        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        let alone = peer.links.iter().filter(|link| link.is_up()).count() == 1;
+        let link = peer.link_mut(rail)?;
         let number = link.overdue(now)?;
-        if link.is_hopeless(now) {
+        if link.is_hopeless(now, alone) {
             self.give_up(rail, id, "no acknowledgement although everything was sent again and again");
             return None;
         }

@@ -17,7 +17,8 @@ const EAGER_DELAY: Duration = Duration::from_us(50);
 pub(crate) const IN_FLIGHT_MAX: usize = 64;
 /// Sent again when this many later numbers were acknowledged (RFC 5681 section 3.2).
 const OVERTAKEN_MIN: usize = 3;
-/// A lossy link is given up after this many timeouts in a row and this long without an acknowledgement.
+/// A lossy link is given up after this many timeouts in a row and this long without an acknowledgement; the
+/// only one to a peer, with which the peer is lost, after twice as long.
 const HOPELESS_COUNT: u32 = 6;
 const HOPELESS_AFTER: Duration = Duration::from_ms(3000);
 /// Fewer bytes say nothing of a rail's service: their time is latency and the age of the clock.
@@ -197,9 +198,11 @@ impl Link {
         self.tx.oldest_number()
     }
 
-    /// Whether the peer has acknowledged nothing for so long that the link counts as dead.
-    pub(crate) fn is_hopeless(&self, now: Instant) -> bool {
-        self.rtt.backoff() >= HOPELESS_COUNT && now.since(self.progress_at) > HOPELESS_AFTER
+    /// Whether the peer has acknowledged nothing for so long that the link counts as dead; `alone`: there is
+    /// no other one to the peer.
+    pub(crate) fn is_hopeless(&self, now: Instant, alone: bool) -> bool {
+        let after = HOPELESS_AFTER.as_ns() << u32::from(alone);
+        self.rtt.backoff() >= HOPELESS_COUNT && now.since(self.progress_at).as_ns() > after
     }
 }
 

@@ -1,0 +1,103 @@
+//! How long a peer may say nothing: after a short silence it is asked, and if it leaves enough questions
+//! unanswered the link is over.
+//!
+//! Nobody tells of a host that lost power, of a cable that was pulled at the other side, or of a firewall
+//! that begins to swallow. A process that computes answers all the same, by the thread that ticks. Questions
+//! are counted, not time: whoever was stopped itself, or had no core, has not asked meanwhile, and finds
+//! nobody guilty.
+
+use std::time::Duration;
+
+/// Silence after which a peer is asked whether it is there, in milliseconds. The kernel answers at once for a
+/// process that has ended.
+const SILENT_MS: u64 = 500;
+/// Time between two questions, in milliseconds, and between two looks after a link.
+pub const ASK_MS: u64 = 250;
+
+/// What is known of the silence of one peer.
+#[derive(Debug)]
+pub struct Silence {
+    /// Questions that may stay without an answer.
+    most: u64,
+    heard_ms: u64,
+    asked: u64,
+    asked_ms: u64,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// Nothing: it has been heard lately, or asked.
+    Nothing,
+    /// It should be asked.
+    Ask,
+    /// It has left too many questions unanswered.
+    Over,
+}
+
+impl Silence {
+    /// From now on; a peer that says nothing for `bound` is gone.
+    pub fn new(bound: Duration, now_ms: u64) -> Self {
+        let most = (bound.as_millis() as u64).saturating_sub(SILENT_MS).div_ceil(ASK_MS).max(1);
+        Silence { most, heard_ms: now_ms, asked: 0, asked_ms: 0 }
+    }
+
+    /// Whether something was heard since the last time.
+    pub fn judge(&mut self, heard: bool, now_ms: u64) -> Duty {
+        if heard {
+            (self.heard_ms, self.asked) = (now_ms, 0);
+            return Duty::Nothing;
+        }
+        // A timer that rings every `ASK_MS` may be a little early by this clock.
+        let asked_lately = self.asked > 0 && now_ms < self.asked_ms + ASK_MS * 9 / 10;
+        if now_ms < self.heard_ms + SILENT_MS || asked_lately {
+            return Duty::Nothing;
+        }
+        if self.asked >= self.most {
+            return Duty::Over;
+        }
+        (self.asked, self.asked_ms) = (self.asked + 1, now_ms);
+        Duty::Ask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often it was asked until it was over, and when that was.
+    fn silent_from(now_ms: u64, every_ms: u64) -> (u64, u64) {
+        let (mut silence, mut asked) = (Silence::new(Duration::from_secs(6), now_ms), 0);
+        for now_ms in (now_ms..now_ms + 1_000_000).step_by(every_ms as usize) {
+            match silence.judge(false, now_ms) {
+                Duty::Nothing => {}
+                Duty::Ask => asked += 1,
+                Duty::Over => return (asked, now_ms),
+            }
+        }
+        panic!("silence is endless")
+    }
+
+    #[test]
+    fn silence_ends_at_its_bound_however_often_it_is_looked_at() {
+        for every_ms in [1, 25, 249, 250] {
+            let (asked, at) = silent_from(1_000, every_ms);
+            assert_eq!(asked, 22);
+            assert!((6_000..=8_000).contains(&at), "over at {at} ms, looked at every {every_ms} ms");
+        }
+    }
+
+    #[test]
+    fn who_was_stopped_asks_before_it_judges() {
+        let (asked, at) = silent_from(0, 60_000);
+        assert!(asked == 22 && at >= 22 * 60_000);
+    }
+
+    #[test]
+    fn an_answer_ends_the_silence() {
+        let mut silence = Silence::new(Duration::from_secs(6), 0);
+        for now_ms in (0..100_000).step_by(250) {
+            assert_ne!(silence.judge(now_ms % 5_000 == 0, now_ms), Duty::Over);
+        }
+    }
+}

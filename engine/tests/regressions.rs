@@ -5,7 +5,7 @@ mod net;
 
 use net::{Net, exact, from, pattern};
 use nmad_engine::{Config, Context, Error, Event, Hints, Instant, PeerId, RailId, Source, TagMatch};
-use nmad_wire::{Cts, Fin, Frame, Header, Keys, Kind, Withdrawn};
+use nmad_wire::{Cts, Fin, Frame, Header, Keys, Kind, Promise, Rts, Withdraw, Withdrawn};
 
 const LONG: usize = 100_000;
 
@@ -293,6 +293,36 @@ fn a_receive_that_nobody_cancelled_is_not_cancelled_by_its_peer() {
     net.hosts[1].engine.handle(Instant::from_ns(net.now), RailId(0), event);
     net.settle();
     assert_ne!(net.result(1, promised), Some(Err(Error::Cancelled)));
+}
+
+#[test]
+fn a_promise_that_comes_after_it_was_asked_back_is_not_used() {
+    for overtaken in [false, true] {
+        let mut net = Net::pair(1, Config::default());
+        net.recv(1, from(0), 0, exact(1), LONG);
+        net.send(0, 1, 0, 1, &pattern(LONG, 1));
+        net.settle();
+        let (landing, mut keys) = (77, Keys::default());
+        keys.push(0, 1);
+        let promise = Promise { context: 0, tag: 1, seq: 1, landing, len: LONG as u64, keys };
+        let mut frames = [Frame::Promise(promise), Frame::Withdraw(Withdraw { landing })];
+        if overtaken {
+            frames.reverse();
+        }
+        for frame in &frames {
+            let event = Event::Arrived { from: PeerId(1), packet: &notice(frame) };
+            net.hosts[0].engine.handle(Instant::from_ns(net.now), RailId(0), event);
+        }
+        net.carried();
+        let recv = net.recv(1, Source::Any, 0, exact(1), LONG);
+        net.send(0, 1, 0, 1, &pattern(LONG, 2));
+        net.settle();
+        assert!(net.got(1, recv, &pattern(LONG, 2)), "overtaken: {overtaken}");
+        let packets: Vec<_> = net.carried().into_iter().filter(|c| c.from == 0 && c.is_packet).collect();
+        let mut frames = packets.iter().flat_map(|c| nmad_wire::frames(&c.bytes[Header::LEN..]));
+        let uses = |rts: &Rts| rts.landing == landing;
+        assert!(!frames.any(|f| matches!(f, Ok(Frame::Rts(rts)) if uses(&rts))), "overtaken: {overtaken}");
+    }
 }
 
 #[test]

@@ -217,6 +217,7 @@ impl Engine {
         peer.window.clear();
         peer.bodies.clear();
         peer.promises.clear();
+        peer.asked_back.clear();
         peer.held.clear();
         peer.requested.clear();
         peer.pushes.clear();

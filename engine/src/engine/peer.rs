@@ -8,7 +8,7 @@ use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Strategy};
 use crate::transfer::credit::Credit;
-use crate::transfer::link::{Arrivals, Link, State};
+use crate::transfer::link::{Arrivals, IN_FLIGHT_MAX, Link, State};
 use crate::transfer::rail::{Rail, busy_until};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -81,6 +81,9 @@ pub(super) struct Peer {
     pub(super) credit: Credit,
     /// Landings that the peer has open for messages we have not sent yet.
     pub(super) promises: Vec<Promise>,
+    /// Landings that it asked back before it was heard that they are open: packets overtake each other. The
+    /// latest few; what comes later still finds a landing that is closed.
+    pub(super) asked_back: VecDeque<LandingId>,
     /// Large sends that wait for their Cts, oldest first: context, sequence number, request.
     pub(super) requested: Vec<(u32, u32, u64)>,
     /// What is known of the peer's rails whose links have not opened on this side.
@@ -122,6 +125,7 @@ impl Peer {
             links: Vec::new(),
             credit: Credit::new(credit),
             promises: Vec::new(),
+            asked_back: VecDeque::new(),
             requested: Vec::new(),
             orphans: Vec::new(),
             pushes: Vec::new(),
@@ -212,6 +216,14 @@ impl Peer {
         let before = self.promises.len();
         self.promises.retain(|p| p.landing != landing.0);
         self.promises.len() < before
+    }
+
+    /// A landing is asked back of which nothing is known: if its promise comes, it comes too late.
+    pub(super) fn expect_no_promise(&mut self, landing: LandingId) {
+        if self.asked_back.len() >= IN_FLIGHT_MAX {
+            self.asked_back.pop_front();
+        }
+        self.asked_back.push_back(landing);
     }
 
     /// What is known of a rail of the peer whose link has not opened on this side.

@@ -343,7 +343,9 @@ impl Engine {
         if !peer.can_use(&promise.keys) {
             return Err(NO_KEY);
         }
-        self.keep_promise(from, promise);
+        if !peer.asked_back.contains(&LandingId(promise.landing)) {
+            self.keep_promise(from, promise);
+        }
         Ok(())
     }
 
@@ -394,7 +396,9 @@ impl Engine {
         };
         let used = self.requests.iter().any(|(_, request)| is_used(request));
         let Some(peer) = self.peer_mut(from) else { return };
-        peer.drop_promise(LandingId(landing));
+        if !peer.drop_promise(LandingId(landing)) && !used {
+            peer.expect_no_promise(LandingId(landing));
+        }
         peer.control(&Frame::Withdrawn(Withdrawn { landing, used }));
         self.make_ready(from);
     }

@@ -89,7 +89,9 @@ fn describe(name: &str) -> Vec<String> {
     let speed = read("speed").ok().filter(|_| is_ours).and_then(|text| text.parse::<i64>().ok());
     let speed = speed.filter(|&mbit| mbit > 0).map(|mbit| format!("{mbit} Mbit/s"));
     let kind = if link.kind.is_empty() { driver.unwrap_or_else(|| "hardware".into()) } else { link.kind };
-    [kind, speed.unwrap_or_default(), format!("mtu {}", link.mtu), link.limit].into()
+    // Bulk is slower by far where the kernel may not hand over several frames at once.
+    let frames = link.frames.map(|count| format!("{count} frames at once")).unwrap_or_default();
+    [kind, speed.unwrap_or_default(), format!("mtu {}", link.mtu), frames, link.limit].into()
 }
 
 /// Kernel, processor, and, since code without optimisation is another machine, how this was built.

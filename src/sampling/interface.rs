@@ -22,6 +22,7 @@ const ARPHRD_LOOPBACK: u16 = 772;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINKINFO: u16 = 18;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_INFO_KIND: u16 = 1;
 const TC_H_ROOT: u32 = u32::MAX;
 const TCA_KIND: u16 = 1;
@@ -33,11 +34,16 @@ const TBF_RATE_AT: usize = 8;
 /// Queues that send as fast as the interface does.
 const FREE: [&str; 8] = ["noqueue", "noop", "pfifo", "pfifo_fast", "bfifo", "fq", "fq_codel", "mq"];
 
+/// Frames that interfaces are handed at once, if nobody has said otherwise.
+const FRAMES: u32 = 64;
+
 /// An interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) index: u32,
     pub(super) mtu: u32,
+    /// Frames that it is handed at once, if that is less than usual.
+    pub(super) frames: Option<u32>,
     /// `veth`, `bond`, `loopback`; empty for hardware.
     pub(super) kind: String,
     /// What limits it, in words; empty if nothing does.
@@ -99,9 +105,10 @@ fn parse(body: &[u8]) -> Option<Link> {
         None if u16::from_ne_bytes(number(body, 2)?) == ARPHRD_LOOPBACK => "loopback".into(),
         None => String::new(),
     };
-    let mtu =
-        attribute(attributes, IFLA_MTU).and_then(|value| number(value, 0)).map_or(0, u32::from_ne_bytes);
-    Some(Link { index: u32::from_ne_bytes(number(body, 4)?), mtu, kind, limit: String::new() })
+    let value = |kind| attribute(attributes, kind).and_then(|value| number(value, 0)).map(u32::from_ne_bytes);
+    let mtu = value(IFLA_MTU).unwrap_or_default();
+    let frames = value(IFLA_GSO_MAX_SEGS).filter(|&frames| frames < FRAMES);
+    Some(Link { index: u32::from_ne_bytes(number(body, 4)?), mtu, frames, kind, limit: String::new() })
 }
 
 fn text(kind: u16, value: &str) -> Vec<u8> {
@@ -199,6 +206,16 @@ mod tests {
         let netem = |option: u8| [tlv(TCA_KIND, b"netem\0"), tlv(TCA_OPTIONS, &[option])].concat();
         assert_ne!(describe(&netem(1)), describe(&netem(2)));
         assert_eq!(describe(&tlv(TCA_KIND, b"fq_codel\0")), "");
+    }
+
+    #[test]
+    fn an_interface_that_gets_single_frames_is_another_one() {
+        let answer = |frames: u32| {
+            let name = tlv(IFLA_LINKINFO, &tlv(IFLA_INFO_KIND, b"veth\0"));
+            [vec![0; LINK_LEN], name, tlv(IFLA_GSO_MAX_SEGS, &frames.to_ne_bytes())].concat()
+        };
+        assert_eq!(parse(&answer(65_535)).expect("an interface").frames, None);
+        assert_eq!(parse(&answer(1)).expect("an interface").frames, Some(1));
     }
 
     #[test]

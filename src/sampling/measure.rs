@@ -41,11 +41,18 @@ pub(super) struct Task<'a> {
     pub(super) progress: &'a mut dyn FnMut(f64),
 }
 
+/// What came of a measurement.
+pub(super) struct Measured {
+    pub(super) profile: Profile,
+    /// The part of what the rail carried that it lost, as far as this side knows.
+    pub(super) lost: f64,
+}
+
 /// Measures as the rank that sends. None: the rail does not lead there after all.
 ///
 /// # Errors
 /// The other rank is gone.
-pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, SessionError> {
+pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Measured>, SessionError> {
     let Task { peer, rail, .. } = *task;
     let mut talk = Talk::new(node, peer);
     // Any traffic opens all links to a peer.
@@ -58,13 +65,23 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, 
     };
     talk.order(&format!("rail {remote}"))?;
     talk.hear()?;
-    node.with(|engine| engine.measure(peer, Some(rail)));
+    let before = node.with(|engine| {
+        engine.measure(peer, Some(rail));
+        engine.counters(rail)
+    });
     let measured = plan(&mut talk, task);
-    node.with(|engine| engine.measure(peer, None));
+    let after = node.with(|engine| {
+        engine.measure(peer, None);
+        engine.counters(rail)
+    });
     let sampler = measured?;
     talk.end();
+    let carried = (after.packets + after.chunks).saturating_sub(before.packets + before.chunks);
+    let lost = after.resent.saturating_sub(before.resent) as f64 / carried.max(1) as f64;
+    log::debug!("rail {}: {:.2} % of {carried} orders were sent again", rail.0, 100.0 * lost);
     // Too few samples to say anything count as none.
-    Ok(sampler.finish(task.provenance.clone()).ok())
+    let profile = sampler.finish(task.provenance.clone()).ok();
+    Ok(profile.map(|profile| Measured { profile, lost }))
 }
 
 /// Does what the rank that measures says, until it has enough.

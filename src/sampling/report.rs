@@ -62,6 +62,15 @@ impl Report {
         self.say(text);
     }
 
+    /// The rail lost so much that what was measured is not kept.
+    pub(super) fn lossy(&mut self, rail: &str, lost: f64) {
+        self.speaks = true;
+        let percent = 100.0 * lost;
+        self.once(&format!(
+            "{rail} lost {percent:.1} % while it was measured; this job makes do, the next one measures again"
+        ));
+    }
+
     /// All measurements are over.
     pub(super) fn end(&mut self) {
         self.bar.finish_and_clear();

@@ -1,7 +1,7 @@
 //! What this process knows of its rails, what it lacks, and how it comes by it.
 
 use super::hardware::{self, Distance, Key};
-use super::measure::{self, Task};
+use super::measure::{self, Measured, Task};
 use super::plan::{self, Offer, Stage};
 use super::report::Report;
 use super::{Origin, ProfileInfo, Sampling, cache};
@@ -15,6 +15,13 @@ use std::sync::Arc;
 
 /// All quick measurements of a job together take about this long, in nanoseconds.
 const QUICK_NS: u64 = 900_000_000;
+
+/// A rail that lost more than this part of what it carried while it was measured is used as it was measured,
+/// but not remembered so: later jobs measure it again. Queues that are short for the rate lose up to 1 %.
+const LOST_MAX: f64 = 0.02;
+
+/// What a profile begins with that is passed on to be used once.
+const ONCE: &str = "once\n";
 
 /// A rail before it is used.
 pub(crate) struct RailToSample {
@@ -181,8 +188,9 @@ impl Stock {
                 }
             }
             Offer::Measure { rail, peer } if stage.rank == job.rank() => {
-                if let Some(profile) = self.measure(node, stage.hash, rail, peer)? {
-                    job.put(&key(stage), &profile.print())?;
+                if let Some((profile, keep)) = self.measure(node, stage.hash, rail, peer)? {
+                    let mark = if keep { "" } else { ONCE };
+                    job.put(&key(stage), &format!("{mark}{}", profile.print()))?;
                 }
             }
             Offer::Measure { peer, .. } if peer == job.rank() => measure::answer(node, PeerId(stage.rank))?,
@@ -191,13 +199,14 @@ impl Stock {
         Ok(())
     }
 
+    /// Measures a rail; whether later jobs may rely on it, too.
     fn measure(
         &mut self,
         node: &Node,
         hash: u64,
         rail: u8,
         peer: u32,
-    ) -> Result<Option<Arc<Profile>>, SessionError> {
+    ) -> Result<Option<(Arc<Profile>, bool)>, SessionError> {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.hash == hash) else { return Ok(None) };
         let name = &self.rails[usize::from(rail)].0;
         let report = &mut self.report;
@@ -216,15 +225,19 @@ impl Stock {
             provenance,
             progress: &mut |part| report.progress(part),
         };
-        let Some(profile) = measure::send(node, &mut task)? else {
+        let Some(Measured { profile, lost }) = measure::send(node, &mut task)? else {
             report.failed(&format!("{name} could not be measured: rank {peer} does not answer on it"));
             return Ok(None);
         };
         let profile = Arc::new(profile);
         entry.known = Some((profile.clone(), Origin::Measured));
         entry.stale = false;
-        self.keep(hash);
-        Ok(Some(profile))
+        let keep = lost <= LOST_MAX;
+        match keep {
+            true => self.keep(hash),
+            false => report.lossy(name, lost),
+        }
+        Ok(Some((profile, keep)))
     }
 
     /// Reads what another rank has given or measured.
@@ -237,10 +250,11 @@ impl Stock {
         }
         let Some(text) = job.get(&key(stage))? else { return Ok(()) };
         // A rank of the same version wrote it; what is no profile nevertheless is as good as none.
-        let Ok(profile) = Profile::parse(&text) else { return Ok(()) };
+        let (keep, text) = text.strip_prefix(ONCE).map_or((true, &*text), |text| (false, text));
+        let Ok(profile) = Profile::parse(text) else { return Ok(()) };
         entry.known = Some((Arc::new(profile), Origin::Measured));
         entry.stale = false;
-        if speaks(job) {
+        if keep && speaks(job) {
             self.keep(stage.hash);
         }
         Ok(())

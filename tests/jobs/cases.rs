@@ -145,6 +145,11 @@ pub const ALL: &[Case] = &[
     },
     Case { env: AUTO, rounds: 3, ..here("a shipped profile is used", 2, profiles::shipped) },
     Case {
+        env: &[("NMAD_DRIVER", "udp"), ("NMAD_SAMPLE", "auto")],
+        rounds: 2,
+        ..apart("what is measured while a rail loses is not kept", ONE, profiles::while_it_loses)
+    },
+    Case {
         env: AUTO,
         code: KILLED,
         ..apart("a peer killed while rails are measured is an error within 5 s", ONE, profiles::killed)

@@ -54,6 +54,20 @@ pub fn once() {
     session.close().unwrap();
 }
 
+/// Each job measures a rail that loses one in twenty frames, and none believes another.
+pub fn while_it_loses() {
+    if std::env::var("PMI_RANK").is_ok_and(|rank| rank == "0") {
+        nmad_testbed::set(None, 0, nmad_testbed::What::Loss(20)).unwrap_or_else(|e| panic!("{e}"));
+    }
+    let session = open();
+    let origins = origins(&session);
+    assert!(origins.iter().all(|origin| *origin == Origin::Measured), "{origins:?}");
+    let kept = std::fs::read_dir(cache::folder().expect("the case names one")).map_or(0, Iterator::count);
+    assert_eq!(kept, 0, "files were kept");
+    talk(&session);
+    session.close().unwrap();
+}
+
 /// Rank 0 damages the file when the first job is over.
 pub fn damaged() {
     let session = open();

@@ -126,9 +126,37 @@ fn the_demonstration_tells_shares_and_draws() {
     assert_eq!(split[0]["rails"], serde_json::json!(["4gbit", "2.8gbit"]));
     // Far less than it reaches: a machine under load must not fail here, a rail left alone must.
     assert!(split.iter().all(|line| line["share_of_sum"].as_f64() > Some(0.5)), "{split:?}");
+    let drivers = |line: &Value| line["drivers"].clone();
+    assert!(split.iter().all(|line| drivers(line) == serde_json::json!(["tcp"])), "{split:?}");
     for name in ["bandwidth.svg", "timeline.svg"] {
         let svg = std::fs::read_to_string(out.join(name)).expect(name);
         let picture = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(picture.root_element().tag_name().name(), "svg", "{name}");
+    }
+}
+
+#[test]
+fn the_demonstration_measures_each_rail_by_each_of_its_drivers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("text");
+    if !allowed() {
+        return;
+    }
+    let rails = ["--rails", "4gbit,1gbit", "--driver", "tcp,udp"];
+    let ended = nmad(&[&["demo", "--quick", "--json", "--out", out][..], &rails].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines = ended.json();
+    for driver in ["tcp", "udp"] {
+        let rate = |rail: &str| {
+            let is_it = |line: &&Value| {
+                line["rails"] == serde_json::json!([rail])
+                    && line["drivers"] == serde_json::json!([driver])
+                    && line["bytes"] == 4 << 20
+            };
+            lines.iter().find(is_it).and_then(|line| line["mb_per_s"].as_f64()).expect("a line")
+        };
+        // 500 and 125 MB/s at most.
+        let (fast, slow) = (rate("4gbit"), rate("1gbit"));
+        assert!(fast > slow && slow < 135.0, "{driver}: {fast} and {slow} MB/s");
     }
 }

@@ -24,6 +24,8 @@ pub struct Yard {
 struct Lane {
     /// Name of the rail, for example `tcp/r0`.
     name: String,
+    /// Numbers of the session's rails that use it, each by a driver of its own.
+    numbers: Vec<u8>,
     /// Our address on it.
     ours: IpAddr,
     /// Rate in bytes per second to which software slows the rail down; none: as fast as it is.
@@ -93,6 +95,11 @@ impl Yard {
     /// Names of the rails, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.lanes.iter().map(|lane| lane.name.as_str())
+    }
+
+    /// Numbers of the session's rails that use the one at this place in [`Yard::names`], one for each driver.
+    pub fn numbers(&self, rail: usize) -> &[u8] {
+        self.lanes.get(rail).map_or(&[], |lane| &lane.numbers)
     }
 
     /// How many rails there are.
@@ -212,17 +219,22 @@ fn lanes(pair: Pair<'_>, throttle: &[u64]) -> Vec<(Place, Lane)> {
     let lane = |(number, rail): (usize, newmadeleine::RailInfo)| {
         let place = Place::parse(&rail.address).filter(|_| rail.peers > 0)?;
         let pace = throttle.get(number).copied();
-        Some((place, Lane { name: rail.name, ours: place.ip, pace }))
+        Some((place, Lane { name: rail.name, numbers: vec![number as u8], ours: place.ip, pace }))
     };
-    let mut found: Vec<(Place, Lane)> = rails.filter_map(lane).collect();
-    // Two drivers of one interface are one rail to plain sockets, unless software slows each of them down.
-    let mut seen = Vec::new();
-    found.retain(|(place, lane)| {
-        let new = lane.pace.is_some() || !seen.contains(&place.ip);
-        seen.push(place.ip);
-        new
-    });
-    found
+    join(rails.filter_map(lane))
+}
+
+/// Two drivers of one interface are one rail to plain sockets, unless software slows each of them down.
+fn join(lanes: impl Iterator<Item = (Place, Lane)>) -> Vec<(Place, Lane)> {
+    let mut joined: Vec<(Place, Lane)> = Vec::new();
+    for (place, lane) in lanes {
+        let same = |other: &&mut (Place, Lane)| lane.pace.is_none() && other.0.ip == place.ip;
+        match joined.iter_mut().find(same) {
+            Some((_, first)) => first.numbers.extend(lane.numbers),
+            None => joined.push((place, lane)),
+        }
+    }
+    joined
 }
 
 /// Pairs of rails (ours, theirs) on one subnet; each rail is used once.
@@ -274,6 +286,21 @@ mod tests {
         assert_eq!(matches(&ours, &theirs), [(1, 1), (2, 0)]);
         let twice = places(&["127.0.0.1/8:1", "127.0.0.1/8:2"]);
         assert_eq!(matches(&twice, &twice), [(0, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn drivers_of_one_interface_are_one_rail_that_knows_them() {
+        let lane = |(number, (name, text, pace)): (usize, (&str, &str, Option<u64>))| {
+            let place = Place::parse(text).expect(text);
+            (place, Lane { name: name.into(), numbers: vec![number as u8], ours: place.ip, pace })
+        };
+        let (tcp, udp) = ("10.0.0.1/24:5", "udp:10.0.0.1/24:6");
+        let rails = [("tcp/r0", tcp, None), ("udp/r0", udp, None), ("tcp/r1", "10.0.1.1/24:5", None)];
+        let joined = join(rails.into_iter().enumerate().map(lane));
+        let numbers: Vec<&[u8]> = joined.iter().map(|(_, lane)| &*lane.numbers).collect();
+        assert_eq!(numbers, [&[0, 1][..], &[2]]);
+        let slowed = [("tcp/lo", tcp, Some(5)), ("tcp/lo", tcp, Some(3))];
+        assert_eq!(join(slowed.into_iter().enumerate().map(lane)).len(), 2);
     }
 
     #[test]

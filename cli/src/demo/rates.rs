@@ -39,9 +39,9 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
         )));
     }
     let lens: &[usize] = if args.quick { &QUICK } else { &LENS };
-    let cases = cases(args);
+    let cases = cases(&session, &yard);
     let progress = progress(pair.is_active(), lens.len() as u64);
-    let mut figures = Figures::new(args);
+    let mut figures = Figures::new(args, drivers(&session, &yard));
     let memory = RefCell::new(Vec::new());
     for &len in lens {
         let contestants = cases.iter().map(|case| contestant(pair, &yard, (case, len), &memory));
@@ -72,13 +72,36 @@ fn repeat(args: &DemoArgs, len: usize) -> usize {
     if args.quick || len >= SAMPLE { 3 } else { 5 }
 }
 
+/// By which drivers the rails are used.
+fn drivers(session: &Session, yard: &Yard) -> Vec<String> {
+    let mut drivers: Vec<String> = Vec::new();
+    for number in (0..yard.count()).flat_map(|rail| yard.numbers(rail)) {
+        let name = driver(session, *number);
+        if !drivers.contains(&name) {
+            drivers.push(name);
+        }
+    }
+    drivers
+}
+
+fn driver(session: &Session, number: u8) -> String {
+    let rails = session.rails();
+    let name = rails.get(usize::from(number)).map_or("", |rail| &rail.name);
+    name.split('/').next().unwrap_or_default().to_string()
+}
+
 /// Everything that is measured.
-fn cases(args: &DemoArgs) -> Vec<Case> {
-    let rails = || (0..args.rails.len()).map(Some);
+fn cases(session: &Session, yard: &Yard) -> Vec<Case> {
+    let rails = || (0..yard.count()).map(Some);
     let plain = rails().chain([None]).map(|rail| Case { rail, ..Case::of(PLAIN) });
-    let alone = rails().map(|rail| Case { rail, ..Case::of("fifo") });
+    // Each rail by each of its drivers.
+    let driven = |rail: usize| yard.numbers(rail).iter().map(move |&number| (rail, number));
+    let alone = (0..yard.count()).flat_map(driven).map(|(rail, number)| {
+        let driven = Some((driver(session, number), number));
+        Case { rail: Some(rail), driven, ..Case::of("fifo") }
+    });
     let strategies = STRATEGIES.iter().map(|name| Case::of(name));
-    let several = BALANCING.iter().map(|name| Case { in_flight: args.rails.len().max(2), ..Case::of(name) });
+    let several = BALANCING.iter().map(|name| Case { in_flight: yard.count().max(2), ..Case::of(name) });
     plain.chain(alone).chain(strategies).chain(several).collect()
 }
 
@@ -92,7 +115,7 @@ fn contestant<'a>(
     if case.strategy == PLAIN {
         return plain(pair, yard, case.rail, (len, count));
     }
-    let rail = case.rail.map(|rail| RailId(rail as u8));
+    let rail = case.driven.as_ref().map(|&(_, number)| RailId(number));
     let hints = Hints { rail, ..Hints::default() };
     // Enough messages for all rails to have several, where they get whole ones.
     let least = if case.in_flight == 1 { 1 } else { 2 * case.in_flight };

@@ -13,11 +13,13 @@ use crate::output::{say_json, say_line};
 pub(super) const PLAIN: &str = "plain";
 
 /// How data is moved in one line of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) strategy: &'static str,
     /// The only rail that is used; none: all of them.
     pub(super) rail: Option<usize>,
+    /// With it, the driver that uses it and the number that the session gives it.
+    pub(super) driven: Option<(String, u8)>,
     /// Messages on the way at once.
     pub(super) in_flight: usize,
 }
@@ -25,7 +27,7 @@ pub(super) struct Case {
 impl Case {
     /// A strategy over all rails, one message at a time.
     pub(super) fn of(strategy: &'static str) -> Case {
-        Case { strategy, rail: None, in_flight: 1 }
+        Case { strategy, rail: None, driven: None, in_flight: 1 }
     }
 }
 
@@ -33,6 +35,7 @@ impl Case {
 struct Curve {
     label: String,
     rails: Vec<String>,
+    drivers: Vec<String>,
     strategy: &'static str,
     in_flight: usize,
     points: Vec<(usize, f64)>,
@@ -42,6 +45,8 @@ struct Curve {
 #[derive(Serialize)]
 struct Line<'a> {
     rails: &'a [String],
+    /// None: plain sockets.
+    drivers: &'a [String],
     strategy: &'a str,
     bytes: usize,
     mb_per_s: f64,
@@ -52,14 +57,16 @@ struct Line<'a> {
 /// All figures of a run.
 pub(super) struct Figures<'a> {
     args: &'a DemoArgs,
+    /// By which interfaces are used.
+    drivers: Vec<String>,
     curves: Vec<Curve>,
     /// What plain sockets reach over all rails at once, at their best size, in MB/s.
     sum: f64,
 }
 
 impl<'a> Figures<'a> {
-    pub(super) fn new(args: &'a DemoArgs) -> Figures<'a> {
-        Figures { args, curves: Vec::new(), sum: 0.0 }
+    pub(super) fn new(args: &'a DemoArgs, drivers: Vec<String>) -> Figures<'a> {
+        Figures { args, drivers, curves: Vec::new(), sum: 0.0 }
     }
 
     /// Takes what was reached with one size in each case.
@@ -73,9 +80,9 @@ impl<'a> Figures<'a> {
             match self.curves.iter_mut().find(|curve| curve.label == label) {
                 Some(curve) => curve.points.push((row.len, median)),
                 None => {
-                    let (rails, &Case { strategy, in_flight, .. }) = (self.rails(case), case);
-                    let points = vec![(row.len, median)];
-                    self.curves.push(Curve { label, rails, strategy, in_flight, points });
+                    let (rails, drivers) = (self.rails(case), self.drivers(case));
+                    let (&Case { strategy, in_flight, .. }, points) = (case, vec![(row.len, median)]);
+                    self.curves.push(Curve { label, rails, drivers, strategy, in_flight, points });
                 }
             }
         }
@@ -86,11 +93,19 @@ impl<'a> Figures<'a> {
         case.rail.map_or_else(|| names.clone(), |rail| vec![names[rail].clone()])
     }
 
+    fn drivers(&self, case: &Case) -> Vec<String> {
+        match case {
+            Case { strategy: PLAIN, .. } => Vec::new(),
+            Case { driven: Some((driver, _)), .. } => vec![driver.clone()],
+            _ => self.drivers.clone(),
+        }
+    }
+
     fn label(&self, case: &Case) -> String {
         let rails = self.rails(case).join(" + ");
         match case {
             Case { strategy: PLAIN, .. } => format!("plain sockets, {rails}"),
-            Case { rail: Some(_), .. } => format!("{rails} alone"),
+            Case { driven: Some((driver, _)), .. } => format!("{rails} alone, {driver}"),
             Case { in_flight: 1, strategy, .. } => (*strategy).to_string(),
             Case { in_flight, strategy, .. } => format!("{strategy}, {in_flight} in flight"),
         }
@@ -104,7 +119,8 @@ impl<'a> Figures<'a> {
             self.tables();
         }
         let path = self.args.out.join("bandwidth.svg");
-        let title = format!("One way over {}", self.args.rail_names().join(" + "));
+        let (rails, drivers) = (self.args.rail_names().join(" + "), self.drivers.join(" and "));
+        let title = format!("One way over {rails} by {drivers}");
         let svg = bandwidth_svg(&title, &self.series()).map_err(|error| error.to_string())?;
         std::fs::write(&path, svg).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         if !self.args.json {
@@ -120,8 +136,8 @@ impl<'a> Figures<'a> {
     fn lines(&self, curve: &Curve) {
         for &(bytes, mb_per_s) in &curve.points {
             let share_of_sum = self.share(mb_per_s);
-            let Curve { rails, strategy, in_flight, .. } = curve;
-            say_json(&Line { rails, strategy, bytes, mb_per_s, share_of_sum, in_flight: *in_flight });
+            let &Curve { ref rails, ref drivers, strategy, in_flight, .. } = curve;
+            say_json(&Line { rails, drivers, strategy, bytes, mb_per_s, share_of_sum, in_flight });
         }
     }
 
@@ -132,7 +148,8 @@ impl<'a> Figures<'a> {
             .map_or_else(Vec::new, |c| c.points.iter().map(|p| bytes(p.0 as u64)).collect());
         let mut header = vec![""];
         header.extend(sizes.iter().map(String::as_str));
-        let mut rates = Table::new("one way, MB/s (medians)", &header);
+        let drivers = self.drivers.join(" and ");
+        let mut rates = Table::new(format!("one way by {drivers}, MB/s (medians)"), &header);
         let title =
             format!("share of the sum ({} MB/s: plain sockets on all rails at once)", number(self.sum));
         let mut shares = Table::new(title, &header);

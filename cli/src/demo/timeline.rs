@@ -41,9 +41,10 @@ pub(super) fn draw(args: &DemoArgs, trace: &Path) -> Result<(), String> {
     let lanes = bars(&sender, Some(&receiver));
     let messages = lanes.messages(LEN as u64);
     let names = args.rail_names();
+    let rates: Vec<String> = lanes.rails().iter().enumerate().map(|rail| rate_of(rail, &names)).collect();
     let groups = STRATEGIES.iter().enumerate().filter_map(|(number, strategy)| {
         let message = messages.get(number * MESSAGES + MESSAGES - 1)?;
-        Some(LaneGroup { label: (*strategy).to_string(), rails: message.lanes(&names) })
+        Some(LaneGroup { label: (*strategy).to_string(), rails: message.lanes(&rates) })
     });
     let groups: Vec<LaneGroup> = groups.collect();
     let title = format!("One message of 4 MiB over {}", names.join(" + "));
@@ -55,6 +56,13 @@ pub(super) fn draw(args: &DemoArgs, trace: &Path) -> Result<(), String> {
         say_line(format_args!("the trace (nmad trace FILE): {}", rank_file(trace, 0).display()));
     }
     Ok(())
+}
+
+/// The rate of a rail of the trace: several drivers may use one interface (`tcp/r1`, `udp/r1`); on loopback
+/// rails, which all have one name, each is by itself.
+fn rate_of((place, name): (usize, &String), rates: &[String]) -> String {
+    let interface = name.split_once("/r").and_then(|(_, number)| number.parse().ok());
+    rates.get(interface.unwrap_or(place)).cloned().unwrap_or_default()
 }
 
 fn rank_file(trace: &Path, rank: u32) -> std::path::PathBuf {

@@ -95,6 +95,11 @@ impl Bars {
         messages.into_iter().map(|list| Bars { rails: self.rails.clone(), list }).collect()
     }
 
+    /// Names of the rails, in the order of the lanes.
+    pub(crate) fn rails(&self) -> &[String] {
+        &self.rails
+    }
+
     /// As lanes of a picture that begins with the first bar; `names` are added to those of the rails.
     pub(crate) fn lanes(&self, names: &[String]) -> Vec<RailLane> {
         let origin = self.list.iter().map(|bar| bar.start_ns).min().unwrap_or(0);

@@ -22,8 +22,9 @@ use std::sync::{Arc, Mutex};
 const TIME_MAX_NS: u64 = 60_000_000_000;
 /// A run must be over after so many entries of the agenda.
 const EVENTS_MAX: u64 = 20_000_000;
-/// How long after the last application has ended everything must be settled.
-const SETTLE_NS: u64 = 3_000_000_000;
+/// How long after the last application has ended everything must be settled: longer than an engine tries
+/// before it gives a link up, since chance may swallow what is last, and its acknowledgements, that often.
+const SETTLE_NS: u64 = 8_000_000_000;
 /// What every peer assumes that it may send before it was told (see the engine's credits), in bytes.
 const INITIAL_CREDIT: u64 = 256 << 10;
 

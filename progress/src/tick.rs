@@ -22,8 +22,8 @@ const PERIOD: Duration = Duration::from_millis(1);
 const PATIENCE: u32 = 200;
 /// It rests until it is woken; a sleep has to have a length.
 const REST: Span = Span::from_ms(3_600_000);
-/// With a rail that loses it looks so often: there only this process itself acknowledges and says that it lives,
-/// and peers give up who leaves them without an answer for some seconds.
+/// With a rail that loses it looks so often: there only this process itself acknowledges and says that it
+/// lives, and peers give up who leaves them without an answer for some seconds.
 const LOOK: Span = Span::from_ms(250);
 
 /// The ticking thread; it ends with this value.
@@ -92,8 +92,8 @@ fn tick(shared: &Shared, state: &State) {
     }
 }
 
-/// Sleeps until something is submitted, a peer is at the door, or it is time to look at rails that lose; whether
-/// there may be more to do.
+/// Sleeps until something is submitted, a peer is at the door, or it is time to look at rails that lose;
+/// whether there may be more to do.
 fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
     // While the lock is held, so that no submission is missed.
     state.resting.store(true, Ordering::Release);

@@ -168,3 +168,34 @@ fn a_strategy_is_chosen_for_one_peer_or_for_all() {
     counts.sort_unstable();
     assert_eq!(counts, [1, 1, 1, 1, 4], "alone to peer 1, together to peer 2");
 }
+
+/// Of so many large messages under `auto`, how many went over one rail, if rails are so many times slower
+/// than they were thought to be.
+fn alone(messages: u64, slower: u64) -> usize {
+    let rails = [1_000_000_000, 3_000_000_000].map(|bandwidth| Limits { bandwidth, ..limits() });
+    let mut net = Net::new(2, &rails, &Config { chunk: 10_000, ..Config::default() }, 1);
+    net.hosts[0].engine.set_strategy(None, "auto").expect("it is there");
+    net.send(0, 1, 0, 0, &[]);
+    net.settle();
+    let mut one = |seed| {
+        let before = [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes);
+        let recv = net.recv(1, from(0), 0, exact(2), LARGE);
+        net.send(0, 1, 0, 2, &pattern(LARGE, seed));
+        for turn in 0..200 {
+            net.turn(turn % 2, true);
+            net.now += slower * LARGE as u64 / 4 / 200;
+        }
+        net.settle();
+        assert!(net.got(1, recv, &pattern(LARGE, seed)));
+        let carried =
+            |rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes > before[usize::from(rail)];
+        [0, 1].into_iter().filter(|&rail| carried(rail)).count() == 1
+    };
+    (0..messages).filter(|&seed| one(seed)).count()
+}
+
+#[test]
+fn auto_tries_one_rail_when_all_together_are_slower_than_predicted() {
+    assert_eq!(alone(20, 1), 0);
+    assert!(alone(20, 20) > 0);
+}

@@ -1,5 +1,6 @@
 //! Requests: what the application asked, its state, and what it is told at the end.
 
+use crate::clock::Instant;
 use crate::memory::Segments;
 use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::profile::sample::Method;
@@ -158,6 +159,8 @@ pub(crate) struct Outgoing {
     pub(crate) sent: u64,
     /// Bytes that go ahead of any answer, zero for none.
     pub(crate) pushed: u64,
+    /// When the strategy has shared it out, how many bytes, and among how many rails.
+    pub(crate) shared: Option<(Instant, u64, usize)>,
 }
 
 /// The receiver's permission to send the body.

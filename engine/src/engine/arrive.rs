@@ -211,7 +211,7 @@ impl Engine {
                 Frame::Rts(rts) => self.on_rts(from, rts)?,
                 Frame::Cts(cts) => self.on_cts(from, cts)?,
                 Frame::Promise(promise) => self.on_promise(from, promise)?,
-                Frame::Fin(fin) => self.on_fin(from, fin)?,
+                Frame::Fin(fin) => self.on_fin(now, from, fin)?,
                 // An acknowledgement in a replay is about a link that is dead.
                 Frame::Ack(_) if depth > 0 => {}
                 Frame::Ack(selective) => self.on_ack(now, rail, from, ack, selective.beyond),

@@ -28,7 +28,7 @@ impl Engine {
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
             return None;
         }
-        decide(now, peer, &self.rails, &self.requests, self.receipts.as_deref_mut());
+        decide(now, peer, &self.rails, &mut self.requests, self.receipts.as_deref_mut());
         let link = peer.link(rail)?;
         let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
         let revises = peer.revises();
@@ -162,7 +162,7 @@ fn decide(
     now: Instant,
     peer: &mut Peer,
     rails: &[Rail],
-    requests: &Slab<Request>,
+    requests: &mut Slab<Request>,
     mut receipts: Option<&mut Receipts>,
 ) {
     let Peer { bodies, links, strategy, primary, fastest, eager_max, .. } = peer;
@@ -172,7 +172,7 @@ fn decide(
     links.iter_mut().for_each(|link| link.forecast.relax(now));
     let mut meant = meant(bodies.iter());
     for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
-        let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
+        let Some(Request::Large(outgoing)) = requests.get_mut(body.request.0) else { continue };
         let Some((mut views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
             continue;
         };
@@ -186,6 +186,10 @@ fn decide(
         if let Some(receipts) = &mut receipts {
             receipts.now = now;
             receipts.decided(body.request, outgoing.envelope, *eager_max, views, &shares);
+        }
+        if let (Shares::Fixed(list), None) = (&shares, body.wish()) {
+            outgoing.shared = Some((now, body.remaining(), list.len()));
+            body.settled = list.len() == 1 && views.iter().all(|view| view.idle_at <= now);
         }
         body.decide(&shares, is_open);
         views.iter().for_each(|view| meant[view.rail.index()] += body.meant_for(view.rail));
@@ -218,7 +222,7 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
     let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
     let mut revised = false;
     let all = meant(bodies.iter());
-    for body in bodies.iter_mut().filter(|body| body.wish().is_none()) {
+    for body in bodies.iter_mut().filter(|body| body.wish().is_none() && !body.settled) {
         if !body.consider(now, PAUSE) {
             continue;
         }

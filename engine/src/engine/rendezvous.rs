@@ -139,7 +139,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn on_fin(&mut self, from: PeerId, fin: Fin) -> Result<(), &'static str> {
+    pub(super) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), &'static str> {
         let request = RequestId(fin.request);
         match self.requests.get_mut(fin.request) {
             Some(Request::Eager(eager)) if eager.envelope.peer == from => {
@@ -151,7 +151,11 @@ impl Engine {
             }
             Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
                 outgoing.has_fin = true;
+                let shared = outgoing.shared.take();
                 if let Some(peer) = self.peer_mut(from) {
+                    if let Some((at, len, rails)) = shared {
+                        peer.strategy.carried(len, rails, now.since(at));
+                    }
                     peer.bodies.retain(|body| body.request != request || body.push);
                     peer.requested.retain(|&(_, _, other)| other != request.0);
                 }

@@ -94,6 +94,7 @@ impl Engine {
             at_rails: 0,
             sent: 0,
             pushed,
+            shared: None,
         };
         let request = RequestId(self.requests.insert(Request::Large(Box::new(outgoing))));
         if promise.is_some() || pushed > 0 || !self.expects_promise(request) {

@@ -3,16 +3,21 @@
 //! A small message goes over the rail that is predicted to deliver it first, its busy time included, so it
 //! may wait for a fast rail that is busy rather than take an idle slow one; whatever else waits joins it
 //! while sharing a packet pays (P2 section 3.3 and P4 section III-B). Which messages are small is the
-//! threshold of the peer. Large bodies are shared out with equal finish time, as `split` does.
+//! threshold of the peer. Large bodies are shared out with equal finish time, as `split` does, unless one
+//! rail alone was seen to be faster ([`super::together`]).
 
 use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
 use super::split::equal_finish;
 use super::strategy::{RailView, Shares, Strategy};
-use crate::clock::Instant;
+use super::together::Together;
+use crate::clock::{Duration, Instant};
 use crate::collect::window::Window;
 
-pub(super) struct Auto;
+#[derive(Default)]
+pub(super) struct Auto {
+    together: Together,
+}
 
 impl Strategy for Auto {
     fn name(&self) -> &'static str {
@@ -31,7 +36,16 @@ impl Strategy for Auto {
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
-        Shares::Fixed(equal_finish(now, len, rails).0)
+        let (shares, finish_ns) = equal_finish(now, len, rails);
+        if shares.len() < 2 || !self.together.prefers_alone(len, Duration::from_ns(finish_ns)) {
+            return Shares::Fixed(shares);
+        }
+        let finish_ns = |view: &&RailView| view.idle_at.since(now).as_ns() + view.forecast.body_ns(len);
+        Shares::of(rails.iter().min_by_key(finish_ns).map(|view| (view.rail, len)))
+    }
+
+    fn carried(&mut self, len: u64, rails: usize, took: Duration) {
+        self.together.carried(len, rails, took);
     }
 
     fn revises(&self) -> bool {

@@ -38,6 +38,8 @@ pub(crate) struct Body {
     parts: Vec<Part>,
     /// When it was last considered whether to share it out anew.
     considered: Instant,
+    /// Given to one rail although all were idle: an idle rail is no reason to share it out anew.
+    pub(crate) settled: bool,
 }
 
 impl Body {
@@ -47,7 +49,7 @@ impl Body {
         if len > 0 {
             parts.push(Part { carrier: Carrier::Nobody, start: begin, end: begin + len });
         }
-        Body { request, priority, rail, push: false, parts, considered: Instant::default() }
+        Body { request, priority, rail, push: false, parts, considered: Instant::default(), settled: false }
     }
 
     /// The first `len` bytes, which go ahead.

@@ -17,5 +17,6 @@ mod iso_split;
 mod ratio_split;
 pub(crate) mod split;
 pub mod strategy;
+mod together;
 mod weighted;
 pub(crate) mod wire;

@@ -3,7 +3,7 @@
 use super::builder::PacketBuilder;
 use super::{aggregate, aggregate_fastest, auto, dichotomy, fifo, greedy};
 use super::{iso_split, ratio_split, split, weighted};
-use crate::clock::Instant;
+use crate::clock::{Duration, Instant};
 use crate::collect::window::{Scope, Window};
 use crate::packet::RailId;
 use crate::profile::forecast::Forecast;
@@ -159,6 +159,11 @@ pub trait Strategy: Send {
     /// Shares out a body of `len` bytes among `rails`, the open rails to the peer (at least one).
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares;
 
+    /// A body that [`Strategy::split`] has shared out among so many rails is carried, so long after that.
+    fn carried(&mut self, len: u64, rails: usize, took: Duration) {
+        let _ = (len, rails, took);
+    }
+
     /// Whether what is not yet on a rail shall be shared out anew when a rail with nothing left to do would
     /// finish it earlier. Such a strategy's shares are handed out in chunks that leave something to revise.
     fn revises(&self) -> bool {
@@ -185,7 +190,7 @@ impl Default for Registry {
             || Box::new(dichotomy::Dichotomy),
             || Box::new(weighted::Weighted),
             || Box::new(split::Split),
-            || Box::new(auto::Auto),
+            || Box::new(auto::Auto::default()),
         ];
         Registry(makers.into_iter().map(|make| (make().name().to_string(), make)).collect())
     }

@@ -7,6 +7,7 @@ use crate::table::Table;
 use crate::world::world;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// Handlers that programs made.
 static HANDLERS: Table<Handler> = Table::new(DYNAMIC);
@@ -156,10 +157,17 @@ pub(crate) fn call(handler: &Handler, object: u32, code: Code) -> Code {
     code
 }
 
+/// Until a launcher knows of a death that its peers have noticed.
+const DEATH_TOLD: Duration = Duration::from_millis(200);
+
 fn abort(code: Code) -> ! {
     let text = text_of(code).unwrap_or_else(|| format!("MPI error {}", code.class.0));
     // What ends the job is said where the user looks first.
     eprintln!("{text}\nMPI_ERRORS_ARE_FATAL is the error handler: the job ends");
+    if code.class == Class::PROC_ABORTED {
+        // The launcher learns from the system how that process ended, and then ends this one.
+        std::thread::sleep(DEATH_TOLD);
+    }
     match world() {
         Ok(world) => world.session().abort(code.class.0 & 0x7f, &text),
         Err(_) => std::process::exit(code.class.0 & 0x7f),

@@ -164,11 +164,7 @@ impl Run {
 
     fn signalled(&mut self, request: Request) {
         match request {
-            Request::Reap => {
-                for end in self.ranks.reap() {
-                    self.ended(end);
-                }
-            }
+            Request::Reap => self.reap(),
             // Only our output is left, and the user does not want to wait for its reader.
             Request::End(_) if !self.ranks.any_alive() => self.sinks.iter_mut().for_each(Sink::give_up),
             Request::End(signal) => {
@@ -180,6 +176,12 @@ impl Run {
                 Signals::stop_ourselves();
             }
             Request::Forward(signal) => self.ranks.signal(signal),
+        }
+    }
+
+    fn reap(&mut self) {
+        for end in self.ranks.reap() {
+            self.ended(end);
         }
     }
 
@@ -229,6 +231,8 @@ impl Run {
                 }
             }
             Event::Abort { rank, code, why } => {
+                // Whoever ends the job because another rank has died is not the reason.
+                self.reap();
                 let why = if why.is_empty() { String::new() } else { format!(": {why}") };
                 let reason = format!("rank {rank} asked to end the job with code {code}{why}");
                 self.end(code, reason, "ending all ranks");

@@ -4,8 +4,9 @@
 //! They come from callers of MPI, who promise what the standard asks of every buffer: it is valid for the
 //! count and the type that are given with it, and left alone until the operation is complete.
 
+use crate::constant::IN_PLACE;
 use crate::datatype::{Datatype, Scalar};
-use crate::error::Result;
+use crate::error::{Class, Error, Result};
 use crate::op::Op;
 use newmadeleine::{Segment, Segments};
 use std::alloc::Layout;
@@ -14,6 +15,21 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::{Mutex, MutexGuard};
+
+/// Nothing of a program lies in the first page: `NULL`, or a constant that stands for a buffer elsewhere.
+#[inline]
+pub(crate) fn is_nowhere(start: *const c_void) -> bool {
+    start.addr() < 4096
+}
+
+/// No data can be where this buffer says.
+#[cold]
+pub(crate) fn nowhere(buffer: *const c_void) -> Error {
+    Class::BUFFER.error(match buffer {
+        IN_PLACE => "the buffer is MPI_IN_PLACE, which means nothing here",
+        _ => "the buffer is NULL (or MPI_BOTTOM, and the datatype has no absolute addresses)",
+    })
+}
 
 /// Memory of a message: `len` contiguous bytes.
 #[inline]
@@ -76,6 +92,12 @@ pub(crate) enum Representation {
     External32,
 }
 
+/// Checks that there can be elements at a buffer.
+fn somewhere(buffer: *const c_void, count: i64, datatype: &Datatype) -> Result<()> {
+    let first = buffer.wrapping_byte_offset(datatype.true_lower_bound() as isize);
+    if count > 0 && datatype.size() > 0 && is_nowhere(first) { Err(nowhere(buffer)) } else { Ok(()) }
+}
+
 /// Packs elements into a buffer of so many bytes, from `position` on.
 pub(crate) fn pack(
     representation: Representation,
@@ -84,6 +106,7 @@ pub(crate) fn pack(
     (room, len): (*mut c_void, usize),
     position: &mut i64,
 ) -> Result<()> {
+    somewhere(buffer, count, datatype)?;
     let room = if len == 0 { NonNull::dangling().as_ptr() } else { room.cast::<u8>() };
     // SAFETY: the caller's promise, see above.
     unsafe {
@@ -103,6 +126,7 @@ pub(crate) fn unpack(
     buffer: *mut c_void,
     (count, datatype): (i64, &Datatype),
 ) -> Result<()> {
+    somewhere(buffer, count, datatype)?;
     let packed = if len == 0 { NonNull::dangling().as_ptr() } else { packed.cast::<u8>().cast_mut() };
     // SAFETY: the caller's promise, see above.
     unsafe {

@@ -3,7 +3,7 @@
 use crate::datatype::{Datatype, Strided};
 use crate::error::{Class, Error, Result};
 use crate::handle::Type;
-use crate::memory;
+use crate::memory::{self, is_nowhere, nowhere};
 use crate::objects::committed;
 use newmadeleine::{Segment, Segments};
 use std::ffi::c_void;
@@ -29,20 +29,27 @@ pub(crate) fn of(buffer: *const c_void, count: i64, datatype: &Datatype) -> Resu
     let len = datatype.bytes(count)?;
     match datatype.run(count) {
         Some(run) => {
-            Ok(memory::contiguous(buffer.wrapping_byte_offset(run.offset as isize), run.len as usize))
+            let start = buffer.wrapping_byte_offset(run.offset as isize);
+            if is_nowhere(start) && run.len > 0 {
+                return Err(nowhere(buffer));
+            }
+            Ok(memory::contiguous(start, run.len as usize))
         }
-        None => Ok(walk(buffer, count, datatype, len)),
+        None => walk(buffer, count, datatype, len),
     }
 }
 
 /// Memory of several pieces.
 #[cold]
-fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Segments {
+fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Result<Segments> {
     if let Some(Strided { first, count, stride }) = datatype.strides(count)
         && let (Ok(len), Ok(count)) = (usize::try_from(first.len), usize::try_from(count))
     {
         let start = buffer.wrapping_byte_offset(first.offset as isize);
-        return memory::strided(start, len, stride as isize, count);
+        if is_nowhere(start) && len > 0 {
+            return Err(nowhere(buffer));
+        }
+        return Ok(memory::strided(start, len, stride as isize, count));
     }
     // A type that writes no byte twice has no more pieces than bytes.
     let most = datatype.max_runs(count).min(len);
@@ -51,7 +58,10 @@ fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Seg
         let start = buffer.wrapping_byte_offset(run.offset as isize);
         list.push(Segment { start: start.cast_mut().cast(), len: run.len as usize });
     });
-    memory::pieces(&list)
+    if list.first().is_some_and(|first| is_nowhere(first.start.cast()) && first.len > 0) {
+        return Err(nowhere(buffer));
+    }
+    Ok(memory::pieces(&list))
 }
 
 #[cold]

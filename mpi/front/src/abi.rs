@@ -145,8 +145,7 @@ macro_rules! numbers {
 
         #[inline]
         fn rank_in(rank: i32) -> i32 {
-            // Negative numbers that are no constants must not become one of the core's.
-            if rank >= 0 { rank } else { $numbers::rank_in(rank).unwrap_or(i32::MIN) }
+            $crate::numbers!(@only rank, $numbers, rank_in, rank_out)
         }
 
         #[inline]
@@ -156,7 +155,7 @@ macro_rules! numbers {
 
         #[inline]
         fn tag_in(tag: i32) -> i32 {
-            if tag >= 0 { tag } else { $numbers::tag_in(tag).unwrap_or(i32::MIN) }
+            $crate::numbers!(@only tag, $numbers, tag_in, tag_out)
         }
 
         #[inline]
@@ -180,6 +179,15 @@ macro_rules! numbers {
 
         fn class_out(class: $crate::Class) -> Option<i32> {
             $numbers::class_out(class.0)
+        }
+    };
+    // Negative numbers that are no constants must not become one of the core's.
+    (@only $number:ident, $numbers:ident, $in:ident, $out:ident) => {
+        match ($number, $numbers::$in($number)) {
+            (0.., _) => $number,
+            (_, Some(number)) => number,
+            _ if $numbers::$out($number).is_some() => i32::MIN,
+            _ => $number,
         }
     };
     (@pick $group:ident, $number:ident, $numbers:ident, $thread:ident, $comparison:ident, $topology:ident,

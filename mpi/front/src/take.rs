@@ -97,8 +97,10 @@ fn negative(name: &str, count: i64) -> Error {
 #[inline]
 pub(crate) fn length(name: &str, count: i64) -> Result<usize> {
     // Groups and topologies have other classes for it, but all name the argument.
-    usize::try_from(count)
-        .map_err(|_| Class::ARG.error(format!("argument {name} is {count}: it must not be negative")))
+    usize::try_from(count).map_err(|_| {
+        let class = if name.contains("count") { Class::COUNT } else { Class::ARG };
+        class.error(format!("argument {name} is {count}: it must not be negative"))
+    })
 }
 
 /// A flag.

@@ -85,6 +85,14 @@ impl Place {
         }
     }
 
+    /// The offset of its first byte, if its elements follow each other upwards.
+    pub fn first(&self) -> i64 {
+        match &self.span {
+            Span::Bytes(_) => self.spot.offset,
+            Span::Elements { datatype, .. } => self.spot.offset + datatype.true_lower_bound(),
+        }
+    }
+
     /// Whether it lies in a row.
     pub const fn is_contiguous(&self) -> bool {
         matches!(self.span, Span::Bytes(_))

@@ -101,7 +101,10 @@ fn submit(
         return Ok(None);
     }
     let Some(found) = FOUND.remove(message.0) else {
-        let text = format!("there is no message {}: it never was, or is received", message.0);
+        let text = match *message {
+            Message::NULL => "the message is MPI_MESSAGE_NULL".to_string(),
+            _ => format!("there is no message {}: it never was, or is received", message.0),
+        };
         return Err(crate::Class::REQUEST.error(text));
     };
     *message = Message::NULL;

@@ -40,6 +40,12 @@ int main(int argc, char **argv)
     expect("start", MPI_Start(&none), MPI_ERR_REQUEST, "MPI_Start");
     expect("window", MPI_Win_create(&value, 4, 1, MPI_INFO_NULL, all, &win), MPI_ERR_UNSUPPORTED_OPERATION,
            "not supported");
+    expect("null", MPI_Send(NULL, 1, MPI_INT, 0, 0, all), MPI_ERR_BUFFER, "NULL");
+    expect("nothing at null", MPI_Bcast(NULL, 0, MPI_INT, 0, all), MPI_SUCCESS, "");
+    expect("null to all", MPI_Bcast(NULL, 1, MPI_INT, 0, all), MPI_ERR_BUFFER, "NULL");
+    expect("in place of nothing", MPI_Send(MPI_IN_PLACE, 1, MPI_INT, 0, 0, all), MPI_ERR_BUFFER, "MPI_IN_PLACE");
+    expect("the same", MPI_Allreduce(&value, &value, 1, MPI_INT, MPI_SUM, all), MPI_ERR_BUFFER, "MPI_IN_PLACE");
+    expect("many", MPI_Waitall(-1, NULL, MPI_STATUSES_IGNORE), MPI_ERR_COUNT, "count");
     if (rank == 0) {
         int two[2] = {1, 2};
         MPI_Send(two, 2, MPI_INT, 1, 5, all);

@@ -21,6 +21,8 @@ pub enum Family {
     Complex,
     /// A value and an index, for MINLOC and MAXLOC.
     Pair,
+    /// No data: where a type shall begin or end, whatever else is in it. MPI-3.0 has removed them.
+    Bound,
 }
 
 macro_rules! basics {
@@ -154,6 +156,8 @@ basics! {
     0xeb Complex32 "MPI_COMPLEX32", Complex, Scalar::F128, 16;
     0xf0 Float16 "MPIX_C_FLOAT16", Float, Scalar::F16, 2;
     0xf1 Bfloat16 "MPIX_BFLOAT16", Float, Scalar::Bf16, 2;
+    0xf2 LowerBound "MPI_LB", Bound, Scalar::U8, 0;
+    0xf3 UpperBound "MPI_UB", Bound, Scalar::U8, 0;
 }
 
 impl Basic {
@@ -177,6 +181,7 @@ impl Basic {
         let value = self.scalar().size();
         match self.family() {
             Family::Complex => 2 * value,
+            Family::Bound => 0,
             _ => value + self.index().map_or(0, Scalar::size),
         }
     }
@@ -203,7 +208,11 @@ impl Basic {
     /// Basic elements of one element, as `MPI_Get_elements` counts: a pair is two, like the structure that it
     /// stands for.
     pub fn elements(self) -> i64 {
-        if self.family() == Family::Pair { 2 } else { 1 }
+        match self.family() {
+            Family::Pair => 2,
+            Family::Bound => 0,
+            _ => 1,
+        }
     }
 
     /// Bytes of one element in `external32`.

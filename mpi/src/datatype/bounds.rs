@@ -51,28 +51,38 @@ pub(crate) struct Bounds {
     data: Option<Interval>,
     /// The same with the padding of basic types and structures.
     natural: Option<Interval>,
-    /// Bounds that a user gave (`MPI_Type_create_resized`), here or in a part: they override the natural
-    /// ones.
-    given: Option<Interval>,
+    /// Bounds that a user gave (`MPI_Type_create_resized`, or `MPI_LB` and `MPI_UB`), here or in a part: each
+    /// overrides the natural one.
+    given_begin: Option<i64>,
+    given_end: Option<i64>,
     /// The strictest alignment of all basic parts.
     alignment: i64,
 }
 
 impl Bounds {
     /// Of no data at all.
-    pub const EMPTY: Bounds = Bounds { data: None, natural: None, given: None, alignment: 1 };
+    pub const EMPTY: Bounds =
+        Bounds { data: None, natural: None, given_begin: None, given_end: None, alignment: 1 };
 
     /// Of data that begins at zero, and the extent that its type has.
     pub fn basic(span: i64, extent: i64, alignment: i64) -> Bounds {
         let to = |end| Some(Interval { begin: 0, end });
-        Bounds { data: to(span), natural: to(extent), given: None, alignment }
+        Bounds { data: to(span), natural: to(extent), alignment, ..Bounds::EMPTY }
+    }
+
+    /// Of no data, but a place where types that have it shall begin, or end.
+    pub fn mark(is_begin: bool) -> Bounds {
+        let (begin, end) = if is_begin { (Some(0), None) } else { (None, Some(0)) };
+        Bounds { given_begin: begin, given_end: end, ..Bounds::EMPTY }
     }
 
     /// Of copies that are displaced by at least `least` and at most `greatest`, both of which occur.
     pub fn spread(self, least: i64, greatest: i64) -> Result<Bounds> {
         let spread = |interval: Option<Interval>| interval.map(|i| i.spread(least, greatest)).transpose();
-        let (data, natural, given) = (spread(self.data)?, spread(self.natural)?, spread(self.given)?);
-        Ok(Bounds { data, natural, given, alignment: self.alignment })
+        let (data, natural) = (spread(self.data)?, spread(self.natural)?);
+        let given_begin = self.given_begin.map(|begin| add(begin, least)).transpose()?;
+        let given_end = self.given_end.map(|end| add(end, greatest)).transpose()?;
+        Ok(Bounds { data, natural, given_begin, given_end, alignment: self.alignment })
     }
 
     /// Of both together.
@@ -84,14 +94,15 @@ impl Bounds {
         Bounds {
             data: cover(self.data, other.data),
             natural: cover(self.natural, other.natural),
-            given: cover(self.given, other.given),
+            given_begin: self.given_begin.into_iter().chain(other.given_begin).min(),
+            given_end: self.given_end.into_iter().chain(other.given_end).max(),
             alignment: self.alignment.max(other.alignment),
         }
     }
 
     /// With other bounds than the natural ones.
     pub fn resized(self, begin: i64, end: i64) -> Bounds {
-        Bounds { given: Some(Interval { begin, end }), ..self }
+        Bounds { given_begin: Some(begin), given_end: Some(end), ..self }
     }
 
     /// From the first to the last byte of data; the empty interval at zero if there is none.
@@ -112,7 +123,11 @@ impl Bounds {
 
     /// Lower and upper bound: the given ones, or the natural ones.
     pub fn resolve(&self) -> Result<Interval> {
-        let chosen = self.given.or(self.natural).unwrap_or(Interval { begin: 0, end: 0 });
+        let natural = self.natural.unwrap_or(Interval { begin: 0, end: 0 });
+        let chosen = Interval {
+            begin: self.given_begin.unwrap_or(natural.begin),
+            end: self.given_end.unwrap_or(natural.end),
+        };
         subtract(chosen.end, chosen.begin)?;
         Ok(chosen)
     }

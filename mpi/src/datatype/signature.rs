@@ -29,6 +29,7 @@ impl Signature {
             Basic::TwoReal => Signature::one(Basic::Real).times(2),
             Basic::TwoDoublePrecision => Signature::one(Basic::DoublePrecision).times(2),
             Basic::TwoInteger => Signature::one(Basic::Integer).times(2),
+            Basic::LowerBound | Basic::UpperBound => Signature::EMPTY,
             _ => Signature::one(basic),
         }
     }

@@ -142,6 +142,9 @@ impl Datatype {
         show: &mut impl FnMut(Elements) -> Walk<T>,
     ) -> Walk<T> {
         if let Structure::Basic(basic) = *self.structure() {
+            if basic.size() == 0 {
+                return Walk::Continue(());
+            }
             return show(Elements { basic, offset: base, count, stride: self.extent() });
         }
         if let (1, Structure::Strided { of, offset, count, block: 1, stride }) = (count, self.structure())

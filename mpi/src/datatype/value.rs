@@ -7,7 +7,7 @@ use super::bounds::{Bounds, Interval, multiply};
 use super::contents::Contents;
 use super::layout::{Layout, Run};
 use super::structure::Structure;
-use super::{Basic, Combiner, Signature};
+use super::{Basic, Combiner, Family, Signature};
 use crate::error::{Class, Result};
 
 /// How deep types may be nested: walks and the end of a type recurse.
@@ -51,7 +51,10 @@ impl Datatype {
     }
 
     fn from_basic(basic: Basic) -> Datatype {
-        let bounds = Bounds::basic(basic.span(), basic.extent(), basic.alignment());
+        let bounds = match basic.family() {
+            Family::Bound => Bounds::mark(basic == Basic::LowerBound),
+            _ => Bounds::basic(basic.span(), basic.extent(), basic.alignment()),
+        };
         let limits = Interval { begin: 0, end: basic.extent() };
         let layout = match basic.index_offset().zip(basic.index()) {
             Some((offset, index)) => Layout::sequence(vec![

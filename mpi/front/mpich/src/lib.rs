@@ -20,6 +20,8 @@ mod exports {
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }
 
+mod fortran;
+mod removed;
 mod symbols;
 
 /// This interface.

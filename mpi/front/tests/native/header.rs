@@ -20,7 +20,9 @@ fn facts(abi: Abi) -> &'static str {
              MPI_ANY_SOURCE == -2, MPI_PROC_NULL == -1, MPI_THREAD_MULTIPLE == 3, MPI_ERR_TRUNCATE == 14,
              MPI_COMM_WORLD == 0x44000000, MPI_INT == 0x4c000405, MPI_SUM == 0x58000003,
              MPI_ERRORS_RETURN == 0x54000001, MPI_REQUEST_NULL == 0x2c000000,
-             (intptr_t)MPI_IN_PLACE == -1, (intptr_t)MPI_STATUS_IGNORE == 1, MPI_TAG_UB == 0x64400001"
+             (intptr_t)MPI_IN_PLACE == -1, (intptr_t)MPI_STATUS_IGNORE == 1, MPI_TAG_UB == 0x64400001,
+             MPI_LB == 0x4c000010, MPI_UB == 0x4c000011, MPI_COMBINER_STRUCT_INTEGER == 11,
+             MPI_T_SCOPE_INVALID == 0, sizeof(MPI_F08_status) == 20"
         }
     }
 }

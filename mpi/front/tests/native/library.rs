@@ -71,12 +71,17 @@ pub fn output(command: &mut Command) -> String {
 
 /// Compiles a program in the language `standard` (`c99`, `c++11`) for a binary interface.
 pub fn compile(standard: &str, abi: Abi, file: &Path) -> PathBuf {
+    compile_all(standard, abi, &[file.to_path_buf()])
+}
+
+/// As [`compile`], of several files, which have the name of the first.
+pub fn compile_all(standard: &str, abi: Abi, files: &[PathBuf]) -> PathBuf {
     let compiler = if standard.starts_with("c++") { "c++" } else { "cc" };
-    let name = file.file_stem().expect("a file").to_string_lossy();
+    let name = files[0].file_stem().expect("a file").to_string_lossy();
     let program = folder().join(format!("{name}-{standard}-{}", include(abi)));
     let mut command = Command::new(compiler);
     command.arg(format!("-std={standard}")).args(WARNINGS).args(["-O1", "-g"]);
-    command.arg("-I").arg(folder().join(include(abi))).arg(file).arg("-o").arg(&program);
+    command.arg("-I").arg(folder().join(include(abi))).args(files).arg("-o").arg(&program);
     command.arg(folder().join(soname(abi))).arg("-lm").arg(format!("-Wl,-rpath,{}", folder().display()));
     output(&mut command);
     program

@@ -1,6 +1,6 @@
 //! The examples in C, in both binary interfaces.
 
-use crate::library::{ABIS, compile};
+use crate::library::{ABIS, compile_all};
 use nmad_launch::{ExitReport, Job, Stdin};
 use nmad_mpi_table::Abi;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,21 @@ fn source(path: &str) -> PathBuf {
 }
 
 fn run(abi: Abi, file: &str, words: &[&str], ranks: u32, expected: i32) {
-    let mut job = Job::new(compile("c99", abi, &source(file)), words.iter().copied(), ranks);
+    start(abi, &[file], words, ranks, expected, &[]);
+}
+
+/// A program of several files, with variables of the environment.
+fn start(
+    abi: Abi,
+    files: &[&str],
+    words: &[&str],
+    ranks: u32,
+    expected: i32,
+    variables: &[(&'static str, &'static str)],
+) {
+    let sources: Vec<PathBuf> = files.iter().map(|file| source(file)).collect();
+    let mut job = Job::new(compile_all("c99", abi, &sources), words.iter().copied(), ranks);
+    job.env.extend(variables.iter().map(|&(name, value)| (name.into(), value.into())));
     job.timeout = Some(Duration::from_secs(60));
     job.stdin = Stdin::None;
     // Time is for what is tested.
@@ -23,9 +37,9 @@ fn run(abi: Abi, file: &str, words: &[&str], ranks: u32, expected: i32) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match nmad_launch::run(job) {
         Ok(ExitReport { code, .. }) => {
-            assert_eq!(code, expected, "{file} {words:?} with {ranks} ranks, {abi:?}")
+            assert_eq!(code, expected, "{files:?} {words:?} with {ranks} ranks, {abi:?}, {variables:?}")
         }
-        Err(why) => panic!("{file}: {why}"),
+        Err(why) => panic!("{files:?}: {why}"),
     }
 }
 
@@ -55,6 +69,47 @@ fn what_a_program_gets_wrong_has_the_class_that_the_standard_says() {
 #[test]
 fn functions_of_the_program_are_called_with_its_handles() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/callbacks.c", &[], 3, 0));
+}
+
+#[test]
+fn what_was_removed_is_there_for_old_programs() {
+    run(Abi::Mpich, "tests/native/removed.c", &[], 1, 0);
+}
+
+/// Algorithms chosen by hand, so that each has its turn, and the check of what is called.
+const CHOICES: [&[(&str, &str)]; 4] = [
+    &[],
+    &[
+        ("NMAD_MPI_BCAST", "scatter_allgather"),
+        ("NMAD_MPI_ALLGATHER", "bruck"),
+        ("NMAD_MPI_ALLTOALL", "bruck"),
+        ("NMAD_MPI_REDUCE", "rabenseifner"),
+        ("NMAD_MPI_ALLREDUCE", "rabenseifner"),
+        ("NMAD_MPI_REDUCE_SCATTER", "halving"),
+        ("NMAD_MPI_SCAN", "chain"),
+    ],
+    &[
+        ("NMAD_MPI_BCAST", "chain"),
+        ("NMAD_MPI_ALLGATHER", "recursive_doubling"),
+        ("NMAD_MPI_ALLTOALL", "pairwise"),
+        ("NMAD_MPI_REDUCE", "chain"),
+        ("NMAD_MPI_ALLREDUCE", "ring"),
+        ("NMAD_MPI_REDUCE_SCATTER", "pairwise"),
+        ("NMAD_MPI_GATHER", "binomial"),
+        ("NMAD_MPI_SCATTER", "binomial"),
+    ],
+    &[("NMAD_MPI_CHECK", "1")],
+];
+
+#[test]
+fn random_programs_do_what_their_seed_says() {
+    const FILES: [&str; 3] =
+        ["tests/native/random.c", "tests/native/random-messages.c", "tests/native/random-collectives.c"];
+    for (turn, ranks) in [1, 2, 3, 5, 8].into_iter().enumerate() {
+        for (seed, choice) in ["1", "2", "3", "4"].into_iter().zip(CHOICES) {
+            start(ABIS[turn % 2], &FILES, &[seed, "25"], ranks, 0, choice);
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Communicators.
 
+use crate::coll::check::Operation;
+use crate::collective::announce;
 use crate::comm::{self, COMMS, Communicator, create, inter, lookup, share};
 use crate::constant::{Comparison, SplitType, UNDEFINED};
 use crate::errhandler;
@@ -81,6 +83,7 @@ fn insert_group(members: &Arc<comm::Members>) -> Group {
 /// # Errors
 /// There is no such communicator, a copy function fails, or a process is gone.
 pub fn comm_dup(comm: Comm) -> Result<Comm> {
+    announce(Operation::CommDup, comm)?;
     create::dup(comm, None)
 }
 
@@ -89,6 +92,7 @@ pub fn comm_dup(comm: Comm) -> Result<Comm> {
 /// # Errors
 /// As [`comm_dup`], or there is no such info object.
 pub fn comm_dup_with_info(comm: Comm, info: Info) -> Result<Comm> {
+    announce(Operation::CommDup, comm)?;
     create::dup(comm, Some(info::optional(info)?.unwrap_or_default()))
 }
 
@@ -113,6 +117,7 @@ pub fn comm_idup_with_info(comm: Comm, info: Info) -> Result<(Comm, Request)> {
 /// # Errors
 /// There is no such communicator or group, or it is no part of the communicator.
 pub fn comm_create(comm: Comm, group: Group) -> Result<Comm> {
+    announce(Operation::CommCreate, comm)?;
     create::create(comm, &self::group(group)?)
 }
 
@@ -155,6 +160,7 @@ pub fn comm_split(comm: Comm, color: i32, key: i32) -> Result<Comm> {
         UNDEFINED => None,
         _ => return Err(Class::ARG.error(format!("color {color} is negative, and not MPI_UNDEFINED"))),
     };
+    announce(Operation::CommSplit, comm)?;
     create::split(comm, color, key, |_| None)
 }
 
@@ -184,6 +190,7 @@ pub fn comm_split_type(comm: Comm, split_type: Option<SplitType>, key: i32, info
                 _ => is_node(name).then_some(node),
             }),
     };
+    announce(Operation::CommSplitType, comm)?;
     create::split(comm, color, key, |_| None)
 }
 
@@ -294,5 +301,6 @@ pub fn intercomm_create_from_groups(
 /// # Errors
 /// There is no such communicator, or it is an intracommunicator.
 pub fn intercomm_merge(intercomm: Comm, high: bool) -> Result<Comm> {
+    announce(Operation::IntercommMerge, intercomm)?;
     inter::merge(intercomm, high)
 }

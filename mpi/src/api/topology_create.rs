@@ -1,6 +1,8 @@
 //! Making communicators with a virtual topology. Ranks are never reordered, which the standard leaves to
 //! the library.
 
+use crate::coll::check::Operation;
+use crate::collective::announce;
 use crate::comm::arrange;
 use crate::error::Result;
 use crate::handle::{Comm, Info};
@@ -11,6 +13,7 @@ use crate::topology::DistGraph;
 /// # Errors
 /// There is no such communicator, a dimension is not positive, or the grid is larger than the communicator.
 pub fn cart_create(comm: Comm, dims: &[i32], periods: &[bool], _reorder: bool) -> Result<Comm> {
+    announce(Operation::CartCreate, comm)?;
     arrange::cart(comm, dims, periods)
 }
 
@@ -19,6 +22,7 @@ pub fn cart_create(comm: Comm, dims: &[i32], periods: &[bool], _reorder: bool) -
 /// # Errors
 /// The communicator has no Cartesian topology.
 pub fn cart_sub(comm: Comm, remain: &[bool]) -> Result<Comm> {
+    announce(Operation::CartSub, comm)?;
     arrange::sub(comm, remain)
 }
 
@@ -28,6 +32,7 @@ pub fn cart_sub(comm: Comm, remain: &[bool]) -> Result<Comm> {
 /// There is no such communicator, `index` and `edges` do not fit, or the graph is larger than the
 /// communicator.
 pub fn graph_create(comm: Comm, index: &[i32], edges: &[i32], _reorder: bool) -> Result<Comm> {
+    announce(Operation::GraphCreate, comm)?;
     arrange::graph(comm, index, edges)
 }
 
@@ -44,6 +49,7 @@ pub fn dist_graph_create_adjacent(
     _info: Info,
     _reorder: bool,
 ) -> Result<Comm> {
+    announce(Operation::DistGraphCreateAdjacent, comm)?;
     arrange::adjacent(comm, (sources, source_weights), (destinations, destination_weights))
 }
 
@@ -61,6 +67,7 @@ pub fn dist_graph_create(
     _info: Info,
     _reorder: bool,
 ) -> Result<Comm> {
+    announce(Operation::DistGraphCreate, comm)?;
     let edges = |size| DistGraph::edges(size, sources, degrees, destinations, weights);
     arrange::distributed(comm, edges, weights.is_some())
 }

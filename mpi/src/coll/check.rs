@@ -73,6 +73,16 @@ kinds! {
     NeighborAlltoall "neighbor_alltoall";
     NeighborAlltoallv "neighbor_alltoallv";
     NeighborAlltoallw "neighbor_alltoallw";
+    CommDup "comm_dup";
+    CommCreate "comm_create";
+    CommSplit "comm_split";
+    CommSplitType "comm_split_type";
+    IntercommMerge "intercomm_merge";
+    CartCreate "cart_create";
+    CartSub "cart_sub";
+    GraphCreate "graph_create";
+    DistGraphCreate "dist_graph_create";
+    DistGraphCreateAdjacent "dist_graph_create_adjacent";
 }
 
 /// How a collective is called.

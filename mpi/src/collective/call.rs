@@ -131,11 +131,27 @@ impl Call {
     }
 }
 
+/// In the checking mode, finds out whether all ranks begin the same operation, which is no collective of
+/// [`crate::coll`].
+pub(crate) fn announce(operation: Operation, comm: Comm) -> Result<()> {
+    if !settings().check {
+        return Ok(());
+    }
+    let nothing = (std::ptr::null(), std::ptr::null_mut());
+    let call = Call::new(operation, Form::Blocking, comm)?;
+    call.ready(None, Alike::default(), nothing, |_, _, _| Ok(()))?.block()
+}
+
 impl Ready {
     /// Blocking: runs it to its end.
     pub(crate) fn block(self) -> Result<()> {
         let Some(mut run) = self.run else { return Ok(()) };
-        run.bind(self.comm.next_operation(), self.send, self.recv);
+        let number = match settings().check {
+            // Counted like all others, so that one that does not block is found out.
+            true => self.comm.next_in_background(),
+            false => self.comm.next_operation(),
+        };
+        run.bind(number, self.send, self.recv);
         let ended = complete(&self.comm, &mut run);
         if let Some(key) = self.key {
             self.comm.desk().put(key, run);

@@ -15,5 +15,6 @@ mod settings;
 mod shared;
 pub(crate) mod vectors;
 
+pub(crate) use call::announce;
 pub(crate) use desk::Desk;
 pub(crate) use settings::agree;

@@ -257,6 +257,13 @@ pub fn mismatches() {
         _ => api::bcast(into(&mut data), 1, INT, 0, WORLD),
     };
     told(mixed, Class::NOT_SAME, "MPI_Barrier");
+    let mixed = match me {
+        0 => api::barrier(WORLD),
+        _ => api::ibarrier(WORLD).and_then(|mut request| api::wait(&mut request, None)),
+    };
+    told(mixed, Class::NOT_SAME, "MPI_Ibarrier");
+    let made = if me == 0 { api::comm_dup(WORLD) } else { api::comm_split(WORLD, 0, 0) };
+    told(made.map(drop), Class::NOT_SAME, "MPI_Comm_split");
     let op = if me == 0 { SUM } else { Op(2) };
     let own = [me];
     told(api::allreduce(out(&own), into(&mut data), 1, INT, op, WORLD), Class::OP, "operators");

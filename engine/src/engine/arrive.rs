@@ -124,7 +124,6 @@ impl Engine {
         let news = link.tx.acknowledge(ack, beyond, &mut free);
         if news.any {
             link.stir();
-            link.rtt.progress();
             link.progress_at = now;
         }
         if let Some(sent_at) = news.sample {

@@ -56,13 +56,22 @@ impl Stage {
 
     /// Runs this very program there as two ranks, each on a core of its own, with the words `words`.
     pub(crate) fn run(&self, words: &[OsString], more: &[(String, String)]) -> ExitCode {
+        self.launch(&["-n", "2", "--bind", "core"], words, more)
+    }
+
+    /// The same as so many ranks, on whichever cores there are.
+    pub(crate) fn run_ranks(&self, count: u32, words: &[OsString], more: &[(String, String)]) -> ExitCode {
+        self.launch(&["-n", &count.to_string()], words, more)
+    }
+
+    fn launch(&self, how: &[&str], words: &[OsString], more: &[(String, String)]) -> ExitCode {
         let program = match std::env::current_exe() {
             Ok(program) => program,
             Err(error) => {
                 return complain("run", &format!("cannot find the path of this program: {error}"), 1);
             }
         };
-        let mut line: Vec<OsString> = ["-n", "2", "--bind", "core"].map(OsString::from).to_vec();
+        let mut line: Vec<OsString> = how.iter().map(OsString::from).collect();
         for (name, value) in self.environment().iter().chain(more) {
             line.push("--env".into());
             line.push(format!("{name}={value}").into());

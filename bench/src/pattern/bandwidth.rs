@@ -182,7 +182,7 @@ fn mean(samples: &[rails::Sample]) -> f64 {
     samples.len() as f64 / samples.iter().map(|sample| 1.0 / sample.total).sum::<f64>()
 }
 
-fn policies() -> [(&'static str, Policy); 3] {
+pub(super) fn policies() -> [(&'static str, Policy); 3] {
     let ours = Policy::default();
     let autotuned = Policy { send_buffer: None, ..ours.clone() };
     let untouched = Policy { congestion: Vec::new(), ..autotuned.clone() };

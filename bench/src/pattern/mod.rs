@@ -7,6 +7,7 @@
 //! prints; nothing is measured there.
 pub mod bandwidth;
 mod error;
+pub mod fairness;
 pub mod flow;
 pub mod latency;
 pub mod multiseg;

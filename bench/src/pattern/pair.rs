@@ -8,7 +8,7 @@ const TALK: u64 = 0x7461_6c6b;
 /// Longest text that the ranks tell each other.
 const TALK_LEN: usize = 16 << 10;
 
-/// A session of two ranks: rank 0 is the active one.
+/// Two ranks of a session: the lower one is active.
 #[derive(Clone, Copy)]
 pub struct Pair<'s> {
     /// The session between them.
@@ -33,7 +33,7 @@ impl<'s> Pair<'s> {
 
     /// Whether this rank measures.
     pub fn is_active(&self) -> bool {
-        self.session.rank() == 0
+        self.session.rank() < self.other
     }
 
     /// Tells the other rank a text; it has to [`Pair::hear`].

@@ -153,7 +153,7 @@ impl Socket {
     }
 
     /// Sends all of `data`, each call offering all that remains.
-    pub(super) fn send_all(&mut self, mut data: &[u8], deadline: Instant) -> io::Result<()> {
+    pub(crate) fn send_all(&mut self, mut data: &[u8], deadline: Instant) -> io::Result<()> {
         let mut wait = Wait::new(self.spin, deadline);
         while !data.is_empty() {
             let allowed = self.allowed(data.len());
@@ -174,7 +174,7 @@ impl Socket {
     }
 
     /// Fills `into`, each call asking for all that is missing.
-    pub(super) fn recv_all(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<()> {
+    pub(crate) fn recv_all(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<()> {
         let mut wait = Wait::new(self.spin, deadline);
         let mut at = 0;
         while at < into.len() {

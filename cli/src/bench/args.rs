@@ -16,6 +16,8 @@ Examples:
   nmad bench thresholds                      what thresholds lose against the best method of each size
   nmad bench prediction --rails 4gbit,2.8gbit
                                              how well the times of large messages are predicted
+  nmad bench fairness --rails 1gbit --driver udp,tcp
+                                             datagrams beside datagrams, a stream, and plain sockets
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
@@ -38,6 +40,8 @@ pub(crate) enum Pattern {
     Compared(Compared),
     /// Predicted times of large messages over several rails, and the times that they took
     Prediction(Sizes),
+    /// Which part of a rail a flow gets beside another one, and beside plain TCP sockets
+    Fairness(Fairness),
 }
 
 /// What takes turns with a yardstick.
@@ -60,6 +64,15 @@ pub(crate) struct Sizes {
     /// Message sizes: 8,64KiB,4M
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size::parse)]
     pub(crate) size: Option<Vec<usize>>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fairness {
+    /// Seconds for each sample
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub(crate) seconds: u64,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -142,6 +155,7 @@ impl Pattern {
         match self {
             Pattern::Compared(compared) => compared.common(),
             Pattern::Prediction(args) => &args.common,
+            Pattern::Fairness(args) => &args.common,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod predicted;
 mod report;
+mod shared;
 
 use newmadeleine::engine::Registry;
 use newmadeleine::{Options, Session};
@@ -26,7 +27,10 @@ pub(crate) fn main(args: &BenchArgs) -> ExitCode {
     }
     if !is_in_job() {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
-        return stage(common).run(&words, &[]);
+        return match args.pattern {
+            Pattern::Fairness(_) => stage(common).run_ranks(4, &words, &[]),
+            _ => stage(common).run(&words, &[]),
+        };
     }
     match measure(&args.pattern) {
         Ok(()) => ExitCode::SUCCESS,
@@ -44,11 +48,15 @@ fn stage(common: &Common) -> Stage {
 fn measure(pattern: &Pattern) -> Result<(), BenchError> {
     let options = pattern.common().driver.of(Options::load()?);
     let session = Session::open_with(&options)?;
+    if let Pattern::Fairness(args) = pattern {
+        shared::run(&session, &options.throttle, args)?;
+        return Ok(session.close()?);
+    }
     let pair = Pair::of(&session)?;
     let common = pattern.common();
     let compares = match pattern {
         Pattern::Compared(compared) => !matches!(compared, Compared::Multiseg(_) | Compared::Thresholds(_)),
-        Pattern::Prediction(_) => false,
+        Pattern::Prediction(_) | Pattern::Fairness(_) => false,
     };
     let yard = match common.with_plain() && compares {
         true => Some(Yard::survey(pair, &options.throttle)?),
@@ -56,6 +64,7 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
     };
     match pattern {
         Pattern::Prediction(sizes) => predicted::run(pair, sizes)?,
+        Pattern::Fairness(_) => {}
         Pattern::Compared(compared) => {
             let mut report = report(compared, &options, &session);
             run(compared, pair, yard.as_ref(), &mut |row| report.row(row))?;

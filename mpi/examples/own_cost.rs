@@ -52,8 +52,8 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(exceeded))
 }
 
-/// Instructions of a pair. What is held back for a moment depends on the clock, and under load that only adds:
-/// the least of several runs counts.
+/// Instructions of a pair. What is held back for a moment depends on the clock, and under load that only
+/// adds: the least of several runs counts.
 fn each(way: &str) -> Option<i64> {
     let least = |count| (0..RUNS).filter_map(|_| instructions(way, count)).min();
     let [few, many] = [FEW, MANY].map(least);

@@ -72,7 +72,7 @@ fn pairs_lose_their_holes() {
 
 #[test]
 fn every_basic_type_comes_back() {
-    for &basic in Basic::ALL {
+    for &basic in Basic::ALL.iter().filter(|basic| basic.size() > 0) {
         let datatype = Datatype::predefined(basic);
         let external = datatype.external_size(1).unwrap() as usize;
         // Small numbers: a byte at the end of each; of numbers with a point, a harmless exponent.

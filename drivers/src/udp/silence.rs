@@ -68,7 +68,7 @@ mod tests {
     /// How often it was asked until it was over, and when that was.
     fn silent_from(now_ms: u64, every_ms: u64) -> (u64, u64) {
         let (mut silence, mut asked) = (Silence::new(Duration::from_secs(6), now_ms), 0);
-        for now_ms in (now_ms..now_ms + 1_000_000).step_by(every_ms as usize) {
+        for now_ms in (now_ms..now_ms + 10_000_000).step_by(every_ms as usize) {
             match silence.judge(false, now_ms) {
                 Duty::Nothing => {}
                 Duty::Ask => asked += 1,

@@ -9,6 +9,7 @@
 mod bounded;
 mod burst;
 pub mod clock;
+mod crowd;
 mod drive;
 pub mod idle;
 mod lock;

@@ -2,6 +2,7 @@
 
 use crate::burst::Bursts;
 use crate::clock::Clock;
+use crate::crowd::Crowd;
 use crate::idle::{self, Idle, Stage};
 use crate::lock::{Guard, Lock};
 use crate::receipts::OnReceipt;
@@ -56,6 +57,7 @@ pub(crate) struct Core {
     pub(crate) now: Instant,
     turns: u32,
     bursts: Bursts,
+    pub(crate) crowd: Crowd,
     /// For an application with a loop of its own; none until it asks.
     pub(crate) watch: Option<Watch>,
     pub(crate) on_receipt: Option<OnReceipt>,
@@ -75,6 +77,7 @@ impl Node {
             now: Instant::default(),
             turns: 0,
             bursts: Bursts::default(),
+            crowd: Crowd::default(),
             watch: None,
             on_receipt: None,
         };
@@ -240,16 +243,13 @@ impl Node {
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
+                core.crowd.happened();
                 continue;
             }
-            match self.idle.stage(core.now.since(*active)) {
+            match core.crowd.idle(self.idle).stage(core.now.since(*active)) {
                 // Looking at a rail costs a system call: that is pause enough.
                 Stage::Spin => {}
-                Stage::Yield => {
-                    drop(core);
-                    std::thread::yield_now();
-                    core = self.shared.lock();
-                }
+                Stage::Yield => core = self.shared.give_away(core),
                 Stage::Block => core = self.shared.sleep(core, until),
             }
         }
@@ -361,6 +361,19 @@ impl Shared {
         if core.on_receipt.is_some() {
             core.tell_receipts();
         }
+    }
+
+    /// Gives the core to others, without the lock.
+    #[cold]
+    pub(crate) fn give_away<'a>(&'a self, core: Guard<'a, Core>) -> Guard<'a, Core> {
+        let before = self.clock.now();
+        drop(core);
+        std::thread::yield_now();
+        let mut core = self.lock();
+        core.now = self.clock.now();
+        let took = core.now.since(before);
+        core.crowd.gave_away(took);
+        core
     }
 
     /// Sleeps without the lock until a rail has something, another thread has completed requests, or the

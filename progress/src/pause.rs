@@ -42,14 +42,12 @@ impl Node {
         let active = patience.active.get_or_insert(core.now);
         if happened {
             *active = core.now;
+            core.crowd.happened();
             return;
         }
-        match self.idle.stage(core.now.since(*active)) {
+        match core.crowd.idle(self.idle).stage(core.now.since(*active)) {
             Stage::Spin => {}
-            Stage::Yield => {
-                drop(core);
-                std::thread::yield_now();
-            }
+            Stage::Yield => drop(self.shared.give_away(core)),
             Stage::Block => {
                 let until = core.now + NAP_MAX;
                 drop(self.shared.sleep(core, Some(until)));

@@ -28,7 +28,8 @@ impl Node {
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
-            } else if self.idle.stage(core.now.since(*active)) != Stage::Spin {
+                core.crowd.happened();
+            } else if core.crowd.idle(self.idle).stage(core.now.since(*active)) != Stage::Spin {
                 core.engine.post_expected();
             }
         };

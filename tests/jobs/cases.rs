@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 const UNEQUAL: &[Rate] = &[Rate::Limited(4_000_000_000), Rate::Limited(2_800_000_000)];
 const ONE: &[Rate] = &[Rate::Unlimited];
+const SLOW: &[Rate] = &[Rate::Limited(4_000_000_000)];
 const KILLED: i32 = 128 + 9;
 
 /// Nobody copies straight from process to process.
@@ -87,6 +88,10 @@ pub const ALL: &[Case] = &[
         ..apart("packet: a network that begins to swallow is an error in time", ONE, datagrams::swallowed)
     },
     Case { env: FRAMES, ..apart("packet: a rank that computes is not lost", ONE, datagrams::computes_long) },
+    Case {
+        env: DATAGRAMS,
+        ..apart("udp: over a shaped rail hardly anything is sent twice", SLOW, datagrams::shaped)
+    },
     Case {
         env: DATAGRAMS,
         ..apart("udp: what crosses a lossy rail is whole", ONE, datagrams::bulk_over_loss)

@@ -124,9 +124,12 @@ impl Engine {
         let news = link.tx.acknowledge(ack, beyond, &mut free);
         if news.any {
             link.stir();
+            link.rtt.progress();
             link.progress_at = now;
         }
-        if let Some(sent_at) = news.sample {
+        let too_soon = |&(_, again): &(Instant, Instant)| link.rtt.answers_before(now.since(again));
+        let late = news.again.filter(too_soon).map(|(first, _)| first);
+        if let Some(sent_at) = news.sample.or(late) {
             link.rtt.measured(now.since(sent_at));
             if link.lossy {
                 link.congestion.measured(now, now.since(sent_at));

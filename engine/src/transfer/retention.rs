@@ -38,6 +38,8 @@ pub(crate) struct InFlight {
     pub(crate) at_rail: bool,
     pub(crate) acked: bool,
     pub(crate) sent_at: Instant,
+    /// The first time.
+    pub(crate) first_at: Instant,
     pub(crate) resent: u32,
 }
 
@@ -58,6 +60,8 @@ pub(crate) struct News {
     pub(crate) any: bool,
     /// When the newest of it had left, if it was sent only once.
     pub(crate) sample: Option<Instant>,
+    /// When the newest of what was sent again had left, the first and the last time.
+    pub(crate) again: Option<(Instant, Instant)>,
     /// What the peer is now known to have, and was sent only once.
     pub(crate) served: Option<Served>,
 }
@@ -123,8 +127,17 @@ impl Retention {
         self.at_rail += 1;
         self.pending += len;
         self.bytes_at_rail += len;
-        let entry =
-            InFlight { number, cargo, len, in_place, at_rail: true, acked: false, sent_at: now, resent: 0 };
+        let entry = InFlight {
+            number,
+            cargo,
+            len,
+            in_place,
+            at_rail: true,
+            acked: false,
+            sent_at: now,
+            first_at: now,
+            resent: 0,
+        };
         self.entries.push_back(entry);
     }
 
@@ -194,7 +207,10 @@ impl Retention {
                     served.len += entry.len;
                     served.count += 1;
                 }
-                news.sample = (entry.resent == 0).then_some(entry.sent_at).or(news.sample);
+                match entry.resent {
+                    0 => news.sample = Some(entry.sent_at),
+                    _ => news.again = Some((entry.first_at, entry.sent_at)),
+                }
                 if let Cargo::Packet(packet) = &mut entry.cargo {
                     packet.take().map(&mut *free);
                 }

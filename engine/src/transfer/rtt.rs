@@ -17,9 +17,7 @@ pub(crate) struct Rtt {
 }
 
 impl Rtt {
-    /// A packet that was sent once was acknowledged after `sample` (Karn's rule: never of one sent again).
-    /// Only this ends a back-off (RFC 6298, sections 3 and 5.7): were it over with any acknowledgement, a
-    /// queue that has grown beyond the timeout would have everything sent twice, and nothing would end that.
+    /// A packet was acknowledged `sample` after it left; see [`Rtt::answers_before`] for one that left again.
     pub(crate) fn measured(&mut self, sample: Duration) {
         let sample = sample.as_ns();
         if self.smoothed == 0 {
@@ -28,6 +26,18 @@ impl Rtt {
             self.variation = (3 * self.variation + self.smoothed.abs_diff(sample)) / 4;
             self.smoothed = (7 * self.smoothed + sample) / 8;
         }
+    }
+
+    /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before. Karn's
+    /// rule takes no sample of what was sent twice; but when a queue has outgrown the timeout, everything is
+    /// sent twice, which makes it longer, and without a sample that never ends. What comes long before a
+    /// round trip is over cannot answer the second time (as Ludwig and Katz, "The Eifel algorithm", 2000).
+    pub(crate) fn answers_before(&self, after: Duration) -> bool {
+        after.as_ns() < self.smoothed / 2
+    }
+
+    /// The peer acknowledged something new: the path works, whatever was lost on it before.
+    pub(crate) fn progress(&mut self) {
         self.backoff = 0;
     }
 
@@ -71,13 +81,10 @@ mod tests {
     }
 
     #[test]
-    fn a_back_off_lasts_until_something_that_was_sent_once_has_arrived() {
+    fn an_acknowledgement_that_comes_too_soon_answers_the_time_before() {
         let mut rtt = Rtt::default();
         rtt.measured(Duration::from_us(1_000));
-        let before = rtt.timeout();
-        (0..3).for_each(|_| rtt.back_off());
-        assert_eq!(rtt.timeout(), Duration::from_ns(before.as_ns() * 8));
-        rtt.measured(Duration::from_us(1_000));
-        assert!(rtt.timeout() <= before && rtt.backoff() == 0);
+        assert!(rtt.answers_before(Duration::from_us(60)));
+        assert!(!rtt.answers_before(Duration::from_us(900)));
     }
 }

@@ -115,13 +115,18 @@ fn parse(
     for word in words {
         match word.to_str().unwrap_or_default() {
             "-show" | "--show" | "-showme" | "--showme" => call.show = Show::Command,
-            "-show-compile" | "-compile_info" | "--showme:compile" => call.show = Show::Compile,
-            "-show-link" | "-link_info" | "--showme:link" => call.show = Show::Link,
+            "-show-compile" | "-compile_info" | "-showme:compile" | "--showme:compile" => {
+                call.show = Show::Compile
+            }
+            "-show-link" | "-link_info" | "-showme:link" | "--showme:link" => call.show = Show::Link,
             "-help" | "--help" | "-h" => call.show = Show::Help,
             text if text.starts_with("-abi=") => call.abi = Abi::parse(&text[5..])?,
             text if text.starts_with(option) => call.compiler = text[option.len()..].into(),
             _ => call.rest.push(word),
         }
+    }
+    if call.rest.is_empty() && call.show == Show::Nothing {
+        return Err("there is nothing to compile (--help says how)".into());
     }
     Ok(call)
 }
@@ -244,6 +249,7 @@ mod tests {
         let call = call(Language::Cxx, "-cxx=clang++ -show a.cc", None);
         assert_eq!((call.compiler, call.show, call.rest.len()), ("clang++".into(), Show::Command, 1));
         let none = |_: &str| None;
+        assert!(parse(Language::C, [].into_iter(), none).is_err());
         assert!(parse(Language::C, ["-abi=openmpi".into()].into_iter(), none).is_err());
     }
 }

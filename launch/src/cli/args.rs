@@ -1,6 +1,7 @@
 //! The options, and the help that explains them.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -50,9 +51,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME,...")]
     pub driver: Option<String>,
 
-    /// Bind ranks to cores: each to one of those that we may use, in turns, or not at all
+    /// Bind ranks to cores: each to one of those that we may use, in turns, or not at all [spelled -bind-to
+    /// as well]
     #[arg(long, value_enum, default_value_t = Bind::None, value_name = "WHAT")]
     pub bind: Bind,
+
+    /// Run the ranks in this folder; where they are started from otherwise
+    #[arg(long, value_name = "FOLDER")]
+    pub wdir: Option<PathBuf>,
 
     /// Which ranks read our standard input
     #[arg(long, value_enum, default_value_t = StdinChoice::Rank0, value_name = "WHO")]

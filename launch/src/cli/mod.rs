@@ -6,6 +6,7 @@
 mod args;
 mod spelling;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::thread::CpuSet;
@@ -27,14 +28,25 @@ const CODE_USAGE: u8 = 2;
 /// code 2 for a job that makes no sense, 126 and 127 (as shells do) for a program that cannot be
 /// executed or found, 1 for the rest.
 pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
-    let code = job(args, hosts).and_then(run).map(|report| report.code);
-    match code {
+    let folder = args.wdir.clone();
+    let started = job(args, hosts).and_then(|job| {
+        enter(folder.as_deref())?;
+        run(job)
+    });
+    match started.map(|report| report.code) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
             eprintln!("{SPEAKER}: {error}");
             ExitCode::from(failure_code(&error))
         }
     }
+}
+
+/// Goes to the folder in which the ranks shall run; they follow.
+fn enter(folder: Option<&Path>) -> Result<(), LaunchError> {
+    let Some(folder) = folder else { return Ok(()) };
+    let failed = |error| LaunchError::Job(format!("cannot run in the folder {}: {error}", folder.display()));
+    std::env::set_current_dir(folder).map_err(failed)
 }
 
 /// The job that a command line describes; see [`main`] about `hosts`.

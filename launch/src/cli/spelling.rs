@@ -61,6 +61,8 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
             "-genv" | "-env" => out.push(assignment(single, &mut words)?),
             "-x" => out.extend(exported(words.next())),
             "-l" | "-prepend-rank" | "-tag-output" => out.push("--tag-output".into()),
+            "-wdir" | "-wd" => out.extend([Some("--wdir".into()), words.next()].into_iter().flatten()),
+            "-bind-to" => out.extend([Some("--bind".into()), words.next()].into_iter().flatten()),
             "-oversubscribe" => out.push("--oversubscribe".into()),
             // Ranks get all of our environment, and root needs no permission of ours.
             "-genvall" | "-envall" | "-allow-run-as-root" => {}
@@ -161,6 +163,15 @@ mod tests {
         assert_eq!(args.timeout, Some(Duration::from_millis(1500)));
         assert_eq!((args.bind, args.stdin), (super::super::Bind::Core, super::super::StdinChoice::All));
         assert_eq!(args.hosts_from.as_deref(), Some("none"));
+    }
+
+    #[test]
+    fn folders_and_cores_in_all_spellings() {
+        for line in ["-wdir /x -bind-to core a", "-wd /x --bind-to core a", "--wdir=/x --bind=core a"] {
+            let args = read(line).unwrap();
+            let found = (args.wdir, args.bind, args.command.len());
+            assert_eq!(found, (Some("/x".into()), super::super::Bind::Core, 1), "{line}");
+        }
     }
 
     #[test]

@@ -67,6 +67,19 @@ pub fn truncated() {
     assert_eq!(recv(1, 0, 0, WORLD).0, [7]);
 }
 
+/// Whoever waits for a process that is gone does not wait for ever.
+pub fn killed() {
+    if rank() == 1 {
+        std::process::abort();
+    }
+    loop {
+        if api::barrier(WORLD).is_err() {
+            // The launcher ends us when it sees the death; nothing that we do is the reason.
+            std::thread::park();
+        }
+    }
+}
+
 pub fn abort() {
     if rank() == 1 {
         api::abort(WORLD, 3);

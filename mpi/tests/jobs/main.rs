@@ -93,6 +93,7 @@ const ALL: &[Case] = &[
     case("a message that is too long is an error and loses nothing else", 2, errors::truncated),
     case("threads talk at the same time", 2, threads::at_once),
     case("threads make communicators at the same time", 3, threads::comms),
+    Case { code: 134, ..case("a rank that dies ends the job", 4, errors::killed) },
     Case { code: 3, ..case("a rank aborts the job with its code", 2, errors::abort) },
 ];
 

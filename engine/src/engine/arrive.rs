@@ -127,7 +127,7 @@ impl Engine {
             link.rtt.progress();
             link.progress_at = now;
         }
-        let too_soon = |&(_, again): &(Instant, Instant)| link.rtt.answers_before(now.since(again));
+        let too_soon = |&(_, again): &(Instant, Instant)| link.congestion.is_too_soon(now.since(again));
         let late = news.again.filter(too_soon).map(|(first, _)| first);
         if let Some(sent_at) = news.sample.or(late) {
             link.rtt.measured(now.since(sent_at));

@@ -87,9 +87,22 @@ impl Congestion {
             self.least = [Duration::from_ns(u64::MAX), self.least[0]];
         }
         self.least[0] = self.least[0].min(sample);
-        let least = self.least[0].min(self.least[1]);
+        let least = self.least();
         self.queued = Duration::from_ns(sample.as_ns().saturating_sub(least.as_ns()));
         self.standing = (7 * self.standing + self.queued.as_ns()) / 8;
+    }
+
+    /// The least round trip of late.
+    fn least(&self) -> Duration {
+        self.least[0].min(self.least[1])
+    }
+
+    /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before: it
+    /// comes sooner than any round trip. When a queue has outgrown the timeout everything is sent twice,
+    /// which makes it longer, and Karn's rule takes no sample that would end this; what answers the first
+    /// time is one (as Ludwig and Katz, "The Eifel algorithm", CCR 30(1), 2000).
+    pub(crate) fn is_too_soon(&self, after: Duration) -> bool {
+        after < self.least() && self.standing > 0
     }
 
     /// The peer has `len` bytes more, of `in_flight`. A window that was not used does not grow (RFC 7661).
@@ -180,6 +193,16 @@ mod tests {
             congestion.lost(20, 40);
             assert!(congestion.window() < MOST - MOST / part);
         }
+    }
+
+    #[test]
+    fn what_comes_sooner_than_any_round_trip_answers_something_else() {
+        let mut congestion = Congestion::default();
+        assert!(!congestion.is_too_soon(Duration::from_us(1)), "nothing is known");
+        used(&mut congestion, 100, 1);
+        used(&mut congestion, 2_000, 5);
+        assert!(congestion.is_too_soon(Duration::from_us(90)));
+        assert!(!congestion.is_too_soon(Duration::from_us(110)));
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub(crate) struct Rtt {
 }
 
 impl Rtt {
-    /// A packet was acknowledged `sample` after it left; see [`Rtt::answers_before`] for one that left again.
+    /// A packet was acknowledged `sample` after it left. Of one that was sent again no sample may be taken
+    /// (Karn's rule), unless it is known which time was answered.
     pub(crate) fn measured(&mut self, sample: Duration) {
         let sample = sample.as_ns();
         if self.smoothed == 0 {
@@ -26,14 +27,6 @@ impl Rtt {
             self.variation = (3 * self.variation + self.smoothed.abs_diff(sample)) / 4;
             self.smoothed = (7 * self.smoothed + sample) / 8;
         }
-    }
-
-    /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before. Karn's
-    /// rule takes no sample of what was sent twice; but when a queue has outgrown the timeout, everything is
-    /// sent twice, which makes it longer, and without a sample that never ends. What comes long before a
-    /// round trip is over cannot answer the second time (as Ludwig and Katz, "The Eifel algorithm", 2000).
-    pub(crate) fn answers_before(&self, after: Duration) -> bool {
-        after.as_ns() < self.smoothed / 2
     }
 
     /// The peer acknowledged something new: the path works, whatever was lost on it before.
@@ -78,13 +71,5 @@ mod tests {
             let found = rtt.timeout().as_ns() as f64 / 1e3;
             assert!((found / timeout as f64 - 1.0).abs() < 0.02, "{found} us after {sample} us");
         }
-    }
-
-    #[test]
-    fn an_acknowledgement_that_comes_too_soon_answers_the_time_before() {
-        let mut rtt = Rtt::default();
-        rtt.measured(Duration::from_us(1_000));
-        assert!(rtt.answers_before(Duration::from_us(60)));
-        assert!(!rtt.answers_before(Duration::from_us(900)));
     }
 }

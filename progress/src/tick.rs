@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// Turns of the pump at each look at rails that lose: where some links were busy lately a rail looks at the
+/// others once in a few dozen turns only.
+const LOOKS: u32 = 64;
 /// What stays in the window leaves after at most this long, whatever the application does.
 const PERIOD: Duration = Duration::from_millis(1);
 /// Periods without anything pending after which the thread rests.
@@ -106,7 +109,9 @@ fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
     // Whoever holds the lock instead looks at the doors himself, sooner or later.
     let Some(mut core) = shared.try_lock() else { return true };
     self::doors(&mut core);
-    shared.turn(&mut core, true) || woken || !loses
+    let turns = if loses { LOOKS } else { 1 };
+    let happened = (0..turns).fold(false, |happened, _| shared.turn(&mut core, true) || happened);
+    happened || woken || !loses
 }
 
 fn doors(core: &mut Core) -> Vec<i32> {

@@ -6,6 +6,7 @@
 //! ([`interleave`]), so that whatever disturbs the machine disturbs all of them. The command line parses and
 //! prints; nothing is measured there.
 pub mod bandwidth;
+pub mod decision;
 mod error;
 pub mod fairness;
 pub mod flow;

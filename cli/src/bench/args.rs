@@ -18,6 +18,7 @@ Examples:
                                              how well the times of large messages are predicted
   nmad bench fairness --rails 1gbit --driver udp,tcp
                                              datagrams beside datagrams, a stream, and plain sockets
+  nmad bench decision                        how long it takes to share out a large message, here
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
@@ -31,9 +32,31 @@ quartiles, differences and ratios are taken turn by turn.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
-    pub(crate) pattern: Pattern,
+    pub(crate) what: What,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    #[command(flatten)]
+    Measured(Pattern),
+    /// How long a strategy takes to share out a large message; needs no ranks
+    Decision(Decision),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Decision {
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Strategies [default: auto,split,weighted,dichotomy]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) strategy: Vec<String>,
+    /// Samples of each
+    #[arg(long, value_name = "N", default_value_t = 21, value_parser = at_least_one)]
+    pub(crate) repeat: usize,
+}
+
+/// What needs ranks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Pattern {
     #[command(flatten)]

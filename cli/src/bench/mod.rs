@@ -1,6 +1,7 @@
 //! `nmad bench`: parses, finds two ranks to run in, and prints what `nmad_bench::pattern` measures.
 
 mod args;
+mod decided;
 mod predicted;
 mod report;
 mod shared;
@@ -12,7 +13,7 @@ use nmad_bench::plain::bandwidth::Way;
 use std::process::ExitCode;
 
 pub(crate) use args::BenchArgs;
-use args::{Common, Compared, Pattern};
+use args::{Common, Compared, Pattern, What};
 use report::{Better, Report};
 
 use crate::output::{USAGE, complain};
@@ -20,19 +21,26 @@ use crate::stage::{Stage, is_in_job};
 
 /// Runs the benchmark, here if this is a rank of a job, else as two ranks that it starts itself.
 pub(crate) fn main(args: &BenchArgs) -> ExitCode {
-    let common = args.pattern.common();
+    match &args.what {
+        What::Measured(pattern) => ranked(pattern),
+        What::Decision(args) => decided::run(args),
+    }
+}
+
+fn ranked(pattern: &Pattern) -> ExitCode {
+    let common = pattern.common();
     let registry = Registry::default();
     if let Some(error) = common.strategy.iter().find_map(|name| registry.make(name).err()) {
         return complain("bench", &error, USAGE);
     }
     if !is_in_job() {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
-        return match args.pattern {
+        return match pattern {
             Pattern::Fairness(_) => stage(common).run_ranks(4, &words, &[]),
             _ => stage(common).run(&words, &[]),
         };
     }
-    match measure(&args.pattern) {
+    match measure(pattern) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain("bench", &error, 1),
     }

@@ -157,7 +157,7 @@ fn the_demonstration_measures_each_rail_by_each_of_its_drivers() {
         };
         // 500 and 125 MB/s at most.
         let (fast, slow) = (rate("4gbit"), rate("1gbit"));
-        assert!(fast > slow && slow < 135.0, "{driver}: {fast} and {slow} MB/s");
+        assert!(fast > slow && slow < 135.0, "{driver}: {fast} and {slow} MB/s; {}", ended.err);
     }
 }
 

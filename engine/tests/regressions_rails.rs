@@ -6,7 +6,8 @@ mod net;
 use net::rail::Faults;
 use net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
-    Config, Feed, Hints, Instant, Limits, PacketBuilder, PeerId, RailId, RailView, Shares, Strategy, Window,
+    Config, Feed, Hints, Instant, Limits, LinkView, PacketBuilder, PeerId, RailId, RailView, Shares,
+    Strategy, Window,
 };
 
 const LONG: usize = 100_000;
@@ -174,6 +175,25 @@ fn a_link_given_up_for_silence_is_told_to_the_peer() {
     net.settle();
     assert_eq!(net.hosts[1].engine.unexpected(), 2);
     assert!(net.said(0).iter().any(|(rail, text)| *rail == 1 && text.contains("rail 0 down")));
+}
+
+#[test]
+fn a_link_that_was_idle_for_long_is_not_given_up_at_once() {
+    let rails = [Limits { lossy: true, ..limits() }, limits()];
+    let mut net = Net::new(2, &rails, &Config::default(), 1);
+    net.send(0, 1, 0, 0, &[]);
+    net.settle();
+    net.now += 10_000_000_000;
+    net.set_faults(Faults { drop: 255, ..Default::default() });
+    net.send_with(0, 1, 0, 1, &[1], Hints { rail: Some(RailId(0)), ..Hints::default() });
+    // A peer without a core for a second.
+    for _ in 0..1000 {
+        net.turn(0, true);
+        net.now += 1_000_000;
+    }
+    let state = |net: &Net| net.hosts[0].engine.link(PeerId(1), RailId(0));
+    assert!(matches!(state(&net), Some(LinkView::Up { .. })), "{:?}", state(&net));
+    assert!(net.hosts[0].engine.counters(RailId(0)).resent > 6, "it was tried again and again");
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Engine {
         if let Some(receipts) = &mut self.receipts {
             receipts.carried(cargo.request, rail, from.len());
         }
-        link.tx.push(now, Cargo::Chunk(cargo), from.len(), Vec::new());
+        link.hold(now, Cargo::Chunk(cargo), from.len(), Vec::new());
         let state = &mut self.rails[rail.index()];
         state.counters.chunks += 1;
         state.counters.chunk_bytes += from.len();

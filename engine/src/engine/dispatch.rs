@@ -189,7 +189,7 @@ impl Engine {
         seal(&mut packet, Kind::Packet, number, link.rx.below());
         link.rx.acknowledged();
         let len = packet.len() as u64;
-        link.tx.push(now, Cargo::Packet(None), len, in_place);
+        link.hold(now, Cargo::Packet(None), len, in_place);
         let state = &mut self.rails[rail.index()];
         state.give(now, id, link.forecast.busy_ns(len));
         state.counters.packets += 1;

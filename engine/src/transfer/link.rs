@@ -1,12 +1,13 @@
 //! A link: one peer over one rail. Its state, and which numbers have arrived on it.
 
 use super::congestion::Congestion;
-use super::retention::{Retention, Served};
+use super::retention::{Cargo, Retention, Served};
 use super::rtt::Rtt;
 use crate::clock::{Duration, Instant};
-use crate::packet::RailId;
+use crate::packet::{RailId, RequestId};
 use crate::profile::forecast::Forecast;
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
 /// On a reliable link, acknowledge after this many packets and chunks if no other traffic does it.
 const LAZY_COUNT: u32 = 64;
@@ -196,6 +197,16 @@ impl Link {
         }
         self.rtt.back_off();
         self.tx.oldest_number()
+    }
+
+    /// Remembers what leaves now until it is acknowledged. With nothing else under way the wait begins here:
+    /// what was silent because nobody had anything to say is not hopeless.
+    #[inline]
+    pub(crate) fn hold(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
+        if self.tx.len() == 0 {
+            self.progress_at = now;
+        }
+        self.tx.push(now, cargo, len, in_place);
     }
 
     /// Whether the peer has acknowledged nothing for so long that the link counts as dead; `alone`: there is

@@ -15,6 +15,7 @@ pub mod handshake;
 mod hot;
 pub mod landings;
 pub mod loopback;
+mod news;
 pub mod packet;
 pub mod shm;
 pub mod tcp;

@@ -8,6 +8,7 @@ use super::opening::{self, Opened, Opening, Outcome, RETRY_MS};
 use super::sys::Socket;
 use crate::error::DriverError;
 use crate::landings::Landings;
+use crate::news::News;
 use crate::tcp::address::Address;
 use crate::tcp::now_ms;
 use crate::timer::Timer;
@@ -60,10 +61,7 @@ pub struct PacketRail {
     strays: Strays,
     touched: Vec<usize>,
     blocked: Vec<usize>,
-    /// Taken by the kernel, not yet reported.
-    sent: Vec<Order>,
-    /// To be reported at the next poll.
-    news: Vec<Event<'static>>,
+    news: News,
     polls: u32,
 }
 
@@ -119,8 +117,7 @@ impl PacketRail {
             strays: Strays::default(),
             touched: Vec::new(),
             blocked: Vec::new(),
-            sent: Vec::new(),
-            news: Vec::new(),
+            news: News::default(),
             polls: 0,
         })
     }
@@ -133,7 +130,7 @@ impl PacketRail {
     fn connect(&mut self, to: PeerId) {
         let linked = self.by_peer.get(&to).and_then(|&index| self.links[index].as_deref());
         match linked.map(|link| link.remote) {
-            Some(remote) => self.news.push(Event::Up { peer: to, remote }),
+            Some(remote) => self.news.found.push(Event::Up { peer: to, remote }),
             None if to == self.config.rank => {
                 self.lost(to, "is this process itself, which needs no network", Vec::new());
             }
@@ -158,9 +155,7 @@ impl PacketRail {
     /// Reports the end of a link or of the attempt to open one.
     #[cold]
     fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
-        let why = format!("rail {}: peer {} {why}", self.name, peer.0);
-        log::info!("{why}");
-        self.news.push(Event::Lost { peer, why, unsent });
+        self.news.lost(&self.name, peer, why, unsent);
     }
 
     #[cold]
@@ -183,7 +178,7 @@ impl PacketRail {
     fn write(&mut self, index: usize) {
         let Some(link) = self.links[index].as_deref_mut() else { return };
         let seal = (&mut link.seal, &self.digest);
-        if let Err(e) = link.out.write(&self.socket, seal, &mut self.sent) {
+        if let Err(e) = link.out.write(&self.socket, seal, &mut self.news.sent) {
             let peer = link.peer;
             return self.lose(peer, &format!("cannot be reached: {e} (is the interface down?)"));
         }
@@ -313,7 +308,7 @@ impl PacketRail {
     fn opened(&mut self, opened: Opened, report: &mut dyn FnMut(Event<'_>)) {
         let (peer, remote, buffer) = (opened.peer, opened.remote, opened.buffer);
         self.lose(peer, "opened another link in its place");
-        self.report(report);
+        self.news.report(report);
         log::debug!("rail {}: link to peer {}, {} B a frame", self.name, peer.0, opened.datagram);
         let answers = opened.proof.is_empty();
         let address = self.config.interface.address;
@@ -371,23 +366,6 @@ impl PacketRail {
     fn wind(&mut self) {
         let hurry = !self.opening.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
-    }
-
-    /// Reports what was found out of turn, after what was sent before.
-    #[inline]
-    fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        for order in self.sent.drain(..) {
-            match order {
-                Order::Packet { to, number, packet } => {
-                    report(Event::Sent { to, number, packet: Some(packet) });
-                }
-                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
-                Order::Connect { .. } | Order::Close { .. } => {}
-            }
-        }
-        if !self.news.is_empty() {
-            self.news.drain(..).for_each(report);
-        }
     }
 }
 
@@ -452,8 +430,8 @@ impl Driver for PacketRail {
 
     #[inline]
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        if !self.sent.is_empty() {
-            self.report(report);
+        if !self.news.sent.is_empty() {
+            self.news.report(report);
         }
         if !self.blocked.is_empty() {
             self.write_blocked();
@@ -463,8 +441,8 @@ impl Driver for PacketRail {
         if self.polls >= LOOK_EVERY || self.opening.is_urgent() {
             self.look(report);
         }
-        if !self.news.is_empty() {
-            self.report(report);
+        if !self.news.found.is_empty() {
+            self.news.report(report);
         }
     }
 

@@ -10,6 +10,7 @@ use super::peers::Peers;
 use super::{PACKET, claim, now_ms};
 use crate::error::DriverError;
 use crate::landings::Landings;
+use crate::news::News;
 use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
@@ -43,10 +44,7 @@ pub struct ShmRail {
     shown: HashMap<LandingId, (PeerId, Key, List)>,
     /// Peers to whom something was posted since the last flush.
     touched: Vec<PeerId>,
-    /// Given to the ring, or copied, and not yet reported.
-    sent: Vec<Order>,
-    /// To be reported at the next poll.
-    news: Vec<Event<'static>>,
+    news: News,
     polls: u32,
     /// The peers were told that this side sleeps.
     dozing: Cell<bool>,
@@ -73,8 +71,7 @@ impl ShmRail {
             landings: Landings::default(),
             shown: HashMap::new(),
             touched: Vec::new(),
-            sent: Vec::new(),
-            news: Vec::new(),
+            news: News::default(),
             polls: 0,
             dozing: Cell::new(false),
         })
@@ -82,7 +79,7 @@ impl ShmRail {
 
     fn connect(&mut self, to: PeerId) {
         match self.peers.link(to).map(|link| link.remote) {
-            Some(remote) => self.news.push(Event::Up { peer: to, remote }),
+            Some(remote) => self.news.found.push(Event::Up { peer: to, remote }),
             None if to == self.config.rank => {
                 self.lost(to, "is this process itself, which needs no other", Vec::new());
             }
@@ -98,7 +95,7 @@ impl ShmRail {
         let Some(link) = self.peers.link_mut(to) else {
             return self.lost(to, "has no open link", vec![order]);
         };
-        if link.post(order, &mut self.sent).is_err() {
+        if link.post(order, &mut self.news.sent).is_err() {
             return self.lose(to, "broke the protocol: took cells that were not there");
         }
         if self.touched.last() != Some(&to) {
@@ -111,7 +108,7 @@ impl ShmRail {
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
         let peer = PeerId(rank as u32);
         let Some(link) = self.peers.link_mut(peer) else { return };
-        match advance(link, peer, &self.landings, &mut self.sent, report) {
+        match advance(link, peer, &self.landings, &mut self.news.sent, report) {
             Ok(true) => {}
             Ok(false) => {
                 if let Some(why) = link.ended.take() {
@@ -162,7 +159,7 @@ impl ShmRail {
             };
             let (peer, remote) = (opened.peer, opened.remote);
             self.lose(peer, "opened another link in its place");
-            self.report(report);
+            self.news.report(report);
             let link = opening::link(*opened);
             let token = Token::Link(peer.0 as usize);
             let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
@@ -176,29 +173,10 @@ impl ShmRail {
         }
     }
 
-    /// Reports what was sent, and what was found out of turn.
-    #[inline]
-    fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        for order in self.sent.drain(..) {
-            match order {
-                Order::Packet { to, number, packet } => {
-                    report(Event::Sent { to, number, packet: Some(packet) });
-                }
-                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
-                Order::Connect { .. } | Order::Close { .. } => {}
-            }
-        }
-        if !self.news.is_empty() {
-            self.news.drain(..).for_each(report);
-        }
-    }
-
     /// Reports the end of a link or of the attempt to open one.
     #[cold]
     fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
-        let why = format!("rail shm: peer {} {why}", peer.0);
-        log::info!("{why}");
-        self.news.push(Event::Lost { peer, why, unsent });
+        self.news.lost(Self::NAME, peer, why, unsent);
     }
 
     /// Gives up a link, if there is one, and reports that.
@@ -342,8 +320,8 @@ impl Driver for ShmRail {
         if self.polls > LOOK_EVERY {
             self.look(report);
         }
-        if !self.sent.is_empty() || !self.news.is_empty() {
-            self.report(report);
+        if !self.news.is_empty() {
+            self.news.report(report);
         }
     }
 
@@ -353,7 +331,7 @@ impl Driver for ShmRail {
         self.peers.links().for_each(Link::doze);
         barrier::make();
         let busy = self.peers.links().any(Link::is_busy);
-        if busy || !self.sent.is_empty() || !self.news.is_empty() {
+        if busy || !self.news.is_empty() {
             ring_bell(&self.home.bell);
         }
         Some(self.watch.descriptor())

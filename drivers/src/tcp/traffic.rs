@@ -12,6 +12,7 @@ use super::stream::{Broken, Place, Stream};
 use super::{PACKET, now_ms};
 use crate::hot::Hot;
 use crate::landings::Landings;
+use crate::news::News;
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::{Event, Order};
@@ -49,10 +50,7 @@ pub struct Traffic {
     pub scratch: Box<[u8]>,
     hot: Hot,
     lists: Lists,
-    /// Taken by the kernel, not yet reported.
-    sent: Vec<Order>,
-    /// To be reported at the next poll.
-    news: Vec<Event<'static>>,
+    news: News,
     staging: Vec<u8>,
     pool: Vec<Vec<u8>>,
     looked: Vec<(Token, bool)>,
@@ -84,8 +82,7 @@ impl Traffic {
             scratch: vec![0; SCRATCH].into(),
             hot: Hot::default(),
             lists: Lists::default(),
-            sent: Vec::new(),
-            news: Vec::new(),
+            news: News::default(),
             staging: Vec::new(),
             pool: Vec::new(),
             looked: Vec::new(),
@@ -141,7 +138,7 @@ impl Traffic {
     /// is time for [`Traffic::look`].
     #[inline]
     pub fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
-        if !self.sent.is_empty() {
+        if !self.news.sent.is_empty() {
             self.report(report);
         }
         if !self.lists.blocked.is_empty() {
@@ -216,31 +213,18 @@ impl Traffic {
     /// Reports what was found out of turn, after what was sent before.
     #[inline]
     pub fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        for order in self.sent.drain(..) {
-            match order {
-                Order::Packet { to, number, packet } => {
-                    report(Event::Sent { to, number, packet: Some(packet) });
-                }
-                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
-                Order::Connect { .. } | Order::Close { .. } => {}
-            }
-        }
-        if !self.news.is_empty() {
-            self.news.drain(..).for_each(report);
-        }
+        self.news.report(report);
     }
 
     /// Reports this in its turn.
     pub fn tell(&mut self, event: Event<'static>) {
-        self.news.push(event);
+        self.news.found.push(event);
     }
 
     /// Reports the end of a link or of the attempt to open one.
     #[cold]
     pub fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
-        let why = format!("rail {}: peer {} {why}", self.name, peer.0);
-        log::info!("{why}");
-        self.news.push(Event::Lost { peer, why, unsent });
+        self.news.lost(&self.name, peer, why, unsent);
     }
 
     /// Gives up a link, if there is one, and reports that.
@@ -287,7 +271,7 @@ impl Traffic {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return };
         let before = link.out.written();
-        let written = link.out.write(link.socket.as_fd(), &mut self.staging, &mut self.sent);
+        let written = link.out.write(link.socket.as_fd(), &mut self.staging, &mut self.news.sent);
         if !link.lists.unproven {
             link.lists.unproven = true;
             self.lists.unproven.push(index);
@@ -302,7 +286,7 @@ impl Traffic {
         }
         link.lists.blocked = blocked;
         if blocked && link.out.written() != before {
-            self.news.push(Event::Moved { peer: peer.id });
+            self.news.found.push(Event::Moved { peer: peer.id });
         }
     }
 

@@ -14,6 +14,7 @@ use super::{CHUNK, PACKET, socket};
 use crate::error::DriverError;
 use crate::hot::Hot;
 use crate::landings::Landings;
+use crate::news::News;
 use crate::tcp::address::Address;
 use crate::timer::Timer;
 use crate::watch::{Token, Watch};
@@ -57,10 +58,7 @@ pub struct UdpRail {
     hot: Hot,
     touched: Vec<usize>,
     blocked: Vec<usize>,
-    /// Taken by the kernel, not yet reported.
-    sent: Vec<Order>,
-    /// To be reported at the next poll.
-    news: Vec<Event<'static>>,
+    news: News,
     looked: Vec<Token>,
     polls: u32,
 }
@@ -99,8 +97,7 @@ impl UdpRail {
             hot: Hot::default(),
             touched: Vec::new(),
             blocked: Vec::new(),
-            sent: Vec::new(),
-            news: Vec::new(),
+            news: News::default(),
             looked: Vec::new(),
             polls: 0,
         })
@@ -113,7 +110,7 @@ impl UdpRail {
 
     fn connect(&mut self, to: PeerId) {
         match self.peers.link(to).map(|link| link.remote) {
-            Some(remote) => self.news.push(Event::Up { peer: to, remote }),
+            Some(remote) => self.news.found.push(Event::Up { peer: to, remote }),
             None if to == self.config.rank => {
                 self.lost(to, "is this process itself, which needs no network", Vec::new());
             }
@@ -138,9 +135,7 @@ impl UdpRail {
     /// Reports the end of a link or of the attempt to open one.
     #[cold]
     fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
-        let why = format!("rail {}: peer {} {why}", self.name, peer.0);
-        log::info!("{why}");
-        self.news.push(Event::Lost { peer, why, unsent });
+        self.news.lost(&self.name, peer, why, unsent);
     }
 
     #[cold]
@@ -162,7 +157,7 @@ impl UdpRail {
     fn write(&mut self, index: usize) {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
         let Link { out, socket, seal, cut, .. } = link;
-        if let Err(e) = out.write(socket, seal, *cut, &mut self.sent) {
+        if let Err(e) = out.write(socket, seal, *cut, &mut self.news.sent) {
             let peer = self.peers[index].id;
             return self.lose(peer, &failed(e));
         }
@@ -277,7 +272,7 @@ impl UdpRail {
     fn opened(&mut self, opened: opening::Opened, report: &mut dyn FnMut(Event<'_>)) {
         let (peer, remote, buffer) = (opened.peer, opened.remote, opened.buffer);
         self.lose(peer, "opened another link in its place");
-        self.report(report);
+        self.news.report(report);
         let index = self.peers.find_or_add(peer);
         if let Err(e) = self.watch.change(&opened.fd, Token::Link(index), false) {
             return self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
@@ -321,23 +316,6 @@ impl UdpRail {
         let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
         let hurry = !self.opening.is_idle() || self.peers.linked().any(unproved);
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
-    }
-
-    /// Reports what was found out of turn, after what was sent before.
-    #[inline]
-    fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        for order in self.sent.drain(..) {
-            match order {
-                Order::Packet { to, number, packet } => {
-                    report(Event::Sent { to, number, packet: Some(packet) });
-                }
-                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
-                Order::Connect { .. } | Order::Close { .. } => {}
-            }
-        }
-        if !self.news.is_empty() {
-            self.news.drain(..).for_each(report);
-        }
     }
 }
 
@@ -402,8 +380,8 @@ impl Driver for UdpRail {
 
     #[inline]
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        if !self.sent.is_empty() {
-            self.report(report);
+        if !self.news.sent.is_empty() {
+            self.news.report(report);
         }
         if !self.blocked.is_empty() {
             self.write_blocked();
@@ -417,7 +395,7 @@ impl Driver for UdpRail {
         if self.polls >= LOOK_EVERY || self.hot.count() == 0 || self.opening.is_urgent() {
             self.look(report);
         }
-        self.report(report);
+        self.news.report(report);
     }
 
     /// To be asked for before each sleep: asking is what makes it watch the links that are otherwise looked

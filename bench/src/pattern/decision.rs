@@ -14,7 +14,7 @@ use std::time::Instant as Clock;
 pub struct Plan {
     /// Strategies by name.
     pub strategies: Vec<String>,
-    /// Numbers of rails, at most 16.
+    /// Numbers of rails, from 1 to [`nmad_engine::MAX_RAILS`].
     pub rails: Vec<usize>,
     /// Samples of each.
     pub repeat: usize,
@@ -38,6 +38,8 @@ pub struct Found {
     pub ns: Summary,
 }
 
+/// Rails that are asked about at most.
+const RAILS_MAX: usize = nmad_engine::MAX_RAILS;
 /// Decisions of one sample: about messages of different lengths, rails busy for different times.
 const DECISIONS: u64 = 4096;
 /// Knots of each curve: lengths from 64 B to 16 MiB.
@@ -50,18 +52,17 @@ const OCTAVES: std::ops::RangeInclusive<u32> = 6..=24;
 pub fn run(plan: &Plan, each: &mut dyn FnMut(&Found)) -> Result<(), UnknownStrategy> {
     for name in &plan.strategies {
         for &count in &plan.rails {
+            let count = count.clamp(1, RAILS_MAX);
             let forecasts: Vec<Forecast> = (0..count as u64).map(forecast).collect();
             let mut strategy = Registry::default().make(name)?;
             let mut sample = || {
-                let begun = Clock::now();
-                for turn in 0..DECISIONS {
-                    let now = Instant::from_ns(1_000_000 * (turn + 1));
-                    let views: [RailView<'_>; 16] = std::array::from_fn(|index| {
-                        view(index, turn, now, &forecasts[index % forecasts.len()])
-                    });
-                    black_box(strategy.split(now, length(turn), black_box(&views[..count.min(16)])));
-                }
-                begun.elapsed().as_nanos() as f64 / DECISIONS as f64 - empty(&forecasts, count)
+                let decided = turns(&forecasts, &mut |now, len, views| {
+                    black_box(strategy.split(now, len, views));
+                });
+                let empty = turns(&forecasts, &mut |now, len, views| {
+                    black_box((now, len, views));
+                });
+                decided - empty
             };
             // What is decided first is decided with cold caches.
             sample();
@@ -74,14 +75,14 @@ pub fn run(plan: &Plan, each: &mut dyn FnMut(&Found)) -> Result<(), UnknownStrat
     Ok(())
 }
 
-/// What a turn takes without any decision.
-fn empty(forecasts: &[Forecast], count: usize) -> f64 {
+/// What `each` takes with a message and the views of all rails, in nanoseconds, and to make these.
+fn turns(forecasts: &[Forecast], each: &mut dyn FnMut(Instant, u64, &[RailView<'_>])) -> f64 {
     let begun = Clock::now();
     for turn in 0..DECISIONS {
         let now = Instant::from_ns(1_000_000 * (turn + 1));
-        let views: [RailView<'_>; 16] =
+        let views: [RailView<'_>; RAILS_MAX] =
             std::array::from_fn(|index| view(index, turn, now, &forecasts[index % forecasts.len()]));
-        black_box((length(turn), black_box(&views[..count.min(16)])));
+        each(now, length(turn), black_box(&views[..forecasts.len()]));
     }
     begun.elapsed().as_nanos() as f64 / DECISIONS as f64
 }

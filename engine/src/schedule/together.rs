@@ -36,9 +36,7 @@ pub(super) struct Together {
 #[derive(Debug, Default)]
 struct Class {
     turns: u32,
-    /// Nanoseconds per byte: as predicted for all together, as it was together, as it was alone. Zero: not
-    /// known.
-    predicted: f32,
+    /// Nanoseconds per byte: as it was together, as it was alone. Zero: not known.
     together: f32,
     alone: f32,
 }
@@ -48,8 +46,7 @@ impl Together {
     pub(super) fn prefers_alone(&mut self, len: u64, predicted: Duration) -> bool {
         let class = self.class(len);
         class.turns = class.turns.wrapping_add(1);
-        class.predicted = per_byte(len, predicted);
-        let doubted = class.turns > ENOUGH && class.together > DOUBT * class.predicted;
+        let doubted = class.turns > ENOUGH && class.together > DOUBT * per_byte(len, predicted);
         let better = class.alone > 0.0 && class.alone < CLEARLY * class.together;
         let tries = class.turns.is_multiple_of(AGAIN);
         match better {

@@ -219,6 +219,17 @@ impl Segments {
         done
     }
 
+    /// All of it as one slice to read, if it is one piece.
+    #[inline]
+    pub fn contiguous(&self) -> Option<&[u8]> {
+        let Pieces::One(start) = self.pieces else { return None };
+        if self.len == 0 {
+            return Some(&[]);
+        }
+        // SAFETY: as for the slices below.
+        Some(unsafe { core::slice::from_raw_parts(start, self.len as usize) })
+    }
+
     /// The pieces as slices to read, for drivers that gather.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> + '_ {
         // SAFETY: valid for reading by the promise of the maker, for as long as the request runs; the

@@ -201,7 +201,7 @@ impl Attempt {
             }
             Given::All(mut fds) => match fds.pop() {
                 Some(bell) => {
-                    let memory = (segment, End::OPENED);
+                    let memory = (segment, End::Opened);
                     let opened = around.home.open_link(self.peer, remote, memory, socket, bell);
                     Step::Open(Box::new(opened))
                 }

@@ -79,7 +79,7 @@ impl Home {
     pub fn segment(&self) -> std::io::Result<(Segment, OwnedFd)> {
         let (segment, fd) = Segment::create(LEN)?;
         segment.word(End::magic()).store(MAGIC, Ordering::Relaxed);
-        self.sign(&segment, End::OPENED);
+        self.sign(&segment, End::Opened);
         Ok((segment, fd))
     }
 
@@ -89,7 +89,7 @@ impl Home {
         if segment.word(End::magic()).load(Ordering::Relaxed) != MAGIC {
             return Err("its shared memory is of another release (start one release everywhere)".into());
         }
-        self.sign(&segment, End::ANSWERED);
+        self.sign(&segment, End::Answered);
         Ok(segment)
     }
 

@@ -45,21 +45,25 @@ pub const LEN: usize = AREAS + 2 * AREA as usize;
 
 /// One side of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End(usize);
+pub enum End {
+    /// The side that opened the link.
+    Opened,
+    /// The side that answered.
+    Answered,
+}
 
 impl End {
-    /// The side that opened the link.
-    pub const OPENED: End = End(0);
-    /// The side that answered.
-    pub const ANSWERED: End = End(1);
-
     /// The other one.
+    #[inline]
     pub fn other(self) -> End {
-        End(1 - self.0)
+        match self {
+            End::Opened => End::Answered,
+            End::Answered => End::Opened,
+        }
     }
 
     fn side(self, line: usize) -> usize {
-        SIDES + self.0 * SIDE + line * LINE
+        SIDES + self as usize * SIDE + line * LINE
     }
 
     /// Where [`MAGIC`] is.
@@ -95,7 +99,7 @@ impl End {
 
     /// Who copies what of this side's chunk number `place`.
     pub fn claim(self, place: usize) -> usize {
-        CLAIMS + (self.0 * CHUNKS + place) * CLAIM
+        CLAIMS + (self as usize * CHUNKS + place) * CLAIM
     }
 
     /// Where the pieces of this side's chunk number `place` are, if they are few.
@@ -105,22 +109,38 @@ impl End {
 
     /// A landing of this side: key, address, pieces, bytes, and the pieces if they are few.
     pub fn landing(self, place: usize) -> usize {
-        BOARDS + self.0 * BOARD + place * ENTRY
+        BOARDS + self as usize * BOARD + place * ENTRY
     }
 
     /// A range of this side's area.
     pub fn area(self, start: u32) -> usize {
-        AREAS + self.0 * AREA as usize + start as usize
+        AREAS + self as usize * AREA as usize + start as usize
     }
 
+    #[inline]
     fn cell(self, cell: u64) -> usize {
-        RINGS + self.0 * RING + cell as usize * LINE
+        RINGS + self as usize * RING + (cell % CELLS) as usize * LINE
     }
 }
 
 /// The ring that a side writes.
 #[derive(Debug, Clone, Copy)]
 pub struct RingOf<'a>(pub &'a Segment, pub End);
+
+impl<'a> RingOf<'a> {
+    /// Writes content from its beginning on, in words.
+    #[inline]
+    pub fn put_words<const N: usize>(&self, cell: u64, words: &[u64; N]) {
+        const { assert!(8 * N <= CONTENT, "inside the cell") };
+        self.0.put_words(self.1.cell(cell) + 8, words);
+    }
+
+    /// The first bytes of a cell's content, to be read in place.
+    #[inline]
+    pub fn bytes(&self, cell: u64, len: usize) -> &'a [u8] {
+        self.0.bytes(self.1.cell(cell) + 8, len.min(CONTENT))
+    }
+}
 
 impl Cells for RingOf<'_> {
     type Word = AtomicU64;
@@ -164,7 +184,7 @@ mod tests {
     #[test]
     fn nothing_overlaps() {
         let mut ranges = vec![(End::magic(), LINE)];
-        for end in [End::OPENED, End::ANSWERED] {
+        for end in [End::Opened, End::Answered] {
             ranges.extend([end.probe(), end.can(), end.asleep(), end.taken()].map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
             ranges.extend((0..LANDINGS).map(|place| (end.landing(place), ENTRY)));

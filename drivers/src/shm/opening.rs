@@ -273,7 +273,7 @@ fn receive(socket: OwnedFd, ends: Ends, rail: &Rail<'_>) -> Progress {
         return Progress::Gone(e.to_string());
     }
     let (peer, remote) = (PeerId(ends.hello.from), ends.hello.rail);
-    Progress::Open(Box::new(rail.home.open_link(peer, remote, (segment, End::ANSWERED), socket, bell)))
+    Progress::Open(Box::new(rail.home.open_link(peer, remote, (segment, End::Answered), socket, bell)))
 }
 
 /// A link, made of what the handshake left.

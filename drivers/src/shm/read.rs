@@ -65,13 +65,16 @@ impl Link {
         landings: &Landings,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), String> {
+        let len = head.value as usize;
+        if head.kind == cell::PACKET && len <= CONTENT {
+            let ring = self.shared.theirs();
+            report(Event::Arrived { from, packet: ring.bytes(self.consumer.cell(&ring), len) });
+            self.consumer.take();
+            return Ok(());
+        }
         let mut content = [0; CONTENT];
         self.consumer.content(&self.shared.theirs(), &mut content);
-        let len = head.value as usize;
         match head.kind {
-            cell::PACKET if len <= CONTENT => {
-                report(Event::Arrived { from, packet: &content[..len] });
-            }
             cell::FAR_PACKET if len <= longest => {
                 let start = cell::start_of(&content);
                 let packet = range_of(&self.shared, start, len)?;

@@ -152,14 +152,20 @@ impl Consumer {
     /// What the next cell says, if it is there.
     #[inline]
     pub fn peek<C: Cells>(&self, cells: &C) -> Option<Head> {
-        let word = cells.word(self.next & (cells.count() - 1)).load(Ordering::Acquire);
+        let word = cells.word(self.cell(cells)).load(Ordering::Acquire);
         (word & 0xffff == tag(self.next, cells.count())).then(|| Head::decode(word))
+    }
+
+    /// The cell that was peeked at.
+    #[inline]
+    pub fn cell<C: Cells>(&self, cells: &C) -> u64 {
+        self.next & (cells.count() - 1)
     }
 
     /// The content of the cell that was peeked at.
     #[inline]
     pub fn content<C: Cells>(&self, cells: &C, content: &mut [u8; CONTENT]) {
-        cells.get(self.next & (cells.count() - 1), content);
+        cells.get(self.cell(cells), content);
     }
 
     /// Takes the cell that was peeked at; the producer may write it again once it knows.

@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Shared memory, mapped.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Segment {
 
     #[inline]
     fn at(&self, offset: usize, len: usize) -> *mut u8 {
-        assert!(offset <= self.len && len <= self.len - offset, "inside the segment");
+        assert!(offset.checked_add(len).is_some_and(|end| end <= self.len), "inside the segment");
         // SAFETY: the mapping has that many bytes, as was just checked.
         unsafe { self.base.as_ptr().add(offset) }
     }
@@ -122,6 +122,18 @@ impl Segment {
         }
     }
 
+    /// Writes words that belong to this side now, from an offset on that is a multiple of eight. One by one:
+    /// what was just written in words and is read in longer pieces has to reach the cache first.
+    #[inline]
+    pub fn put_words<const N: usize>(&self, offset: usize, words: &[u64; N]) {
+        let place = self.at(offset, size_of_val(words)).cast::<AtomicU64>();
+        assert!(offset.is_multiple_of(8), "words are aligned");
+        for (index, word) in words.iter().enumerate() {
+            // SAFETY: inside the mapping, as was just checked, and aligned, since mappings begin on a page.
+            unsafe { (*place.add(index)).store(*word, Ordering::Relaxed) };
+        }
+    }
+
     /// Reads bytes that belong to this side now.
     #[inline]
     pub fn get(&self, offset: usize, bytes: &mut [u8]) {
@@ -149,7 +161,6 @@ impl Drop for Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn both_see_the_same_and_a_wrong_length_is_refused() {

@@ -7,7 +7,11 @@ use super::ring::{CONTENT, Cells, Head};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::Order;
+use nmad_wire::{Eager, Header};
 use std::sync::atomic::Ordering;
+
+/// What goes before the data of a message that is alone in its packet.
+type AloneHead = [u64; (Header::LEN + Eager::PLAIN_LEN) / 8];
 
 /// The peer told an impossible number.
 #[derive(Debug)]
@@ -62,6 +66,33 @@ impl Link {
         if !self.queue.is_empty() || !self.pushing.is_empty() {
             return Ok(false);
         }
+        if let (Ok(head), Some(data)) = (head.try_into(), data.contiguous())
+            && data.len() <= CONTENT - size_of::<AloneHead>()
+        {
+            return self.pass_short(head, data);
+        }
+        self.pass_any(head, data)
+    }
+
+    /// What most packets are: one message, in one cell.
+    #[inline]
+    fn pass_short(&mut self, head: &AloneHead, data: &[u8]) -> Result<bool, Impossible> {
+        if !self.has_room()? {
+            return Ok(false);
+        }
+        let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
+        let word = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
+        self.producer.push_parts(&cells, word, |cell| {
+            cells.put_words(cell, head);
+            cells.put(cell, size_of_val(head), data);
+        });
+        self.pushed();
+        self.wake();
+        Ok(true)
+    }
+
+    #[inline(never)]
+    fn pass_any(&mut self, head: &[u64], data: &Segments) -> Result<bool, Impossible> {
         let passed = self.put(size_of_val(head) + data.len() as usize, &Parts { head, data })?;
         if passed {
             self.wake();
@@ -187,6 +218,8 @@ impl Link {
         Ok(self.area.take(self.producer.next(), len))
     }
 
+    #[cold]
+    #[inline(never)]
     fn ask(&mut self) -> Result<(), Impossible> {
         if !self.producer.ask(&self.shared.ours()) {
             return Err(Impossible);

@@ -82,7 +82,19 @@ pub fn send_directly(
     if let Some(seq) = engine.pass(to, data.len(), hints, carry) {
         return Some(seq);
     }
-    let (now, clock) = clock?;
+    post_directly(engine, rails, to, data, hints, clock?)
+}
+
+/// The same by way of a packet. On its own, so that the shortest way has all registers.
+#[inline(never)]
+fn post_directly(
+    engine: &mut Engine,
+    rails: &mut [Box<dyn Driver>],
+    to: (PeerId, Context, Tag),
+    data: &Segments,
+    hints: Hints,
+    (now, clock): (Instant, &mut dyn FnMut() -> Instant),
+) -> Option<u32> {
     let direct = engine.direct(to, data.len(), hints)?;
     let rail = &mut rails[direct.rail.index()];
     if rail.room() == 0 {

@@ -26,11 +26,20 @@ impl<T> Slab<T> {
     // Inlined wherever it is called: entries are long, and are to be written once, into their place.
     #[inline(always)]
     pub(crate) fn insert(&mut self, entry: T) -> u64 {
+        self.insert_named(|_| entry)
+    }
+
+    /// Inserts what is made of its own name.
+    #[inline(always)]
+    pub(crate) fn insert_named(&mut self, entry: impl FnOnce(u64) -> T) -> u64 {
         let index = self.free.pop().unwrap_or_else(|| self.grow());
         let place = &mut self.places[index as usize];
         place.generation = place.generation.wrapping_add(1).max(1);
-        place.entry = Some(entry);
-        u64::from(place.generation) << 32 | u64::from(index)
+        let name = u64::from(place.generation) << 32 | u64::from(index);
+        // A free place is empty, which does not have to be found out to drop what is in it.
+        debug_assert!(place.entry.is_none());
+        core::mem::forget(place.entry.replace(entry(name)));
+        name
     }
 
     #[cold]

@@ -11,7 +11,7 @@ use hashbrown::hash_table::Entry;
 
 /// What entries are found by, wildcards included; plain numbers, since it is hashed and compared for every
 /// message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ListKey {
     tag: u64,
     context: u32,
@@ -117,19 +117,11 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
     /// Appends an entry to the lists of all its classes.
     #[inline]
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
-        let place = self.insert_loose(entry);
+        let place = self.store(entry);
         for class in 0..N {
             self.append(place, class);
         }
         place
-    }
-
-    /// Takes out an entry that is in no list.
-    #[inline]
-    fn remove_loose(&mut self, place: u32) -> Option<T> {
-        let entry = self.places.get_mut(place as usize)?.take()?;
-        self.free.push(place);
-        Some(entry)
     }
 
     /// Takes an entry out of all its lists.
@@ -139,12 +131,14 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         for class in 0..N {
             self.unlink(place, class);
         }
-        self.remove_loose(place)
+        let entry = self.places.get_mut(place as usize)?.take()?;
+        self.free.push(place);
+        Some(entry)
     }
 
     /// Gives an entry a place, in no list yet.
     #[inline]
-    fn insert_loose(&mut self, entry: T) -> u32 {
+    fn store(&mut self, entry: T) -> u32 {
         if let Some(place) = self.free.pop() {
             self.places[place as usize] = Some(entry);
             return place;
@@ -198,43 +192,6 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         }
         self.at(prev).neighbours()[class].next = next;
         self.at(next).neighbours()[class].prev = prev;
-    }
-}
-
-/// Lists that are in no table: whoever holds the place of the first entry finds the others. For entries of
-/// one class.
-impl<T: Listed<1>> Lists<T, 1> {
-    /// Begins a list.
-    #[inline]
-    pub(crate) fn begin(&mut self, entry: T) -> u32 {
-        let place = self.insert_loose(entry);
-        self.at(place).neighbours()[0] = Neighbours { prev: place, next: place };
-        place
-    }
-
-    /// Appends an entry with the same key.
-    #[inline]
-    pub(crate) fn extend(&mut self, first: u32, entry: T) -> u32 {
-        let place = self.insert_loose(entry);
-        self.link_before(first, place, 0);
-        place
-    }
-
-    /// Takes an entry out; also the place of the one behind it, if it was not the last.
-    #[inline]
-    pub(crate) fn shorten(&mut self, place: u32) -> Option<(T, Option<u32>)> {
-        self.get(place)?;
-        let Neighbours { prev, next } = self.at(place).neighbours()[0];
-        self.at(prev).neighbours()[0].next = next;
-        self.at(next).neighbours()[0].prev = prev;
-        self.remove_loose(place).map(|entry| (entry, (next != place).then_some(next)))
-    }
-
-    /// From now on the list is in the table, which has none with its key.
-    pub(crate) fn enter(&mut self, first: u32) {
-        let places = &self.places;
-        let hash = |&head: &u32| head_key::<T, 1>(places, head).hash();
-        self.heads.insert_unique(hash(&first), first, hash);
     }
 }
 

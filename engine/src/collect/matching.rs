@@ -5,6 +5,7 @@
 
 use super::lists::{ListKey, Listed, Lists, Neighbours};
 use super::request::{Context, Envelope, Source, TagMatch};
+use super::run::Run;
 use crate::packet::{LandingId, PeerId, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -110,9 +111,8 @@ impl Listed<1> for Posted {
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     posted: Lists<Posted, 1>,
-    /// The first of all posted receives, if they have the same names and no wildcard: found by one
-    /// comparison. Their list is in no table then.
-    alike: Option<u32>,
+    /// The receives of one name, while there are some; `posted` has none of that name.
+    run: Run,
     unexpected: Lists<Unexpected, 4>,
     turn: u64,
     /// Posted receives with a wildcard; while there is none, one lookup decides.
@@ -163,54 +163,48 @@ impl Matching {
     /// Whether anything is posted, or any message without a receive is there.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
-        self.posted.len() > 0 || self.unexpected.len() > 0
+        !self.run.is_empty() || self.posted.len() > 0 || self.unexpected.len() > 0
     }
 
     pub(crate) fn unexpected_count(&self) -> usize {
         self.unexpected.len()
     }
 
-    /// Posts a receive for which no message is there.
+    /// Posts a receive for which no message is there; its place.
     #[inline]
     pub(crate) fn post(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) -> u32 {
         let key = key(from, context, tag);
-        self.wild += usize::from(key.is_wild());
         self.turn += 1;
-        let posted = Posted { request, key, turn: self.turn, neighbours: Default::default() };
-        if self.posted.len() == 0 && !key.is_wild() {
-            let place = self.posted.begin(posted);
-            self.alike = Some(place);
-            return place;
+        if self.run.is_empty() && !key.is_wild() && (self.posted.len() == 0 || self.lists_no(&key)) {
+            self.run.begin(key);
+        } else if !self.run.has(&key) {
+            return self.list(request, key);
         }
-        if let Some(first) = self.alike {
-            if self.posted.get(first).is_some_and(|posted| posted.key == key) {
-                return self.posted.extend(first, posted);
-            }
-            self.posted.enter(first);
-            self.alike = None;
-        }
-        self.posted.insert(posted)
+        self.run.push(request, self.turn)
     }
 
-    #[inline]
-    fn remove(&mut self, place: u32) -> Option<Posted> {
-        let Some(first) = self.alike else { return self.posted.remove(place) };
-        let (posted, next) = self.posted.shorten(place)?;
-        if place == first {
-            self.alike = next;
-        }
-        Some(posted)
+    #[inline(never)]
+    fn list(&mut self, request: RequestId, key: ListKey) -> u32 {
+        self.wild += usize::from(key.is_wild());
+        self.posted.insert(Posted { request, key, turn: self.turn, neighbours: Default::default() })
     }
 
     /// Whether a message with this exact key would go to the receive at `place`.
     pub(crate) fn is_first(&self, place: u32) -> bool {
+        if Run::owns(place) {
+            return self.run.is_first(place)
+                && (self.wild == 0 || self.run_leads(self.first(self.run.key())));
+        }
         let Some(posted) = self.posted.get(place) else { return false };
         !posted.key.is_wild() && self.first(posted.key) == Some(place)
     }
 
     /// Takes back a receive that is not matched yet.
     pub(crate) fn retract(&mut self, place: u32) {
-        if let Some(posted) = self.remove(place) {
+        if Run::owns(place) {
+            return self.run.remove(place);
+        }
+        if let Some(posted) = self.posted.remove(place) {
             self.wild -= usize::from(posted.key.is_wild());
         }
     }
@@ -218,13 +212,35 @@ impl Matching {
     /// The receive that takes this message, which is no longer posted then.
     #[inline]
     pub(crate) fn arrive(&mut self, envelope: &Envelope) -> Option<RequestId> {
-        if self.posted.len() == 0 {
-            return None;
-        }
         let exact = ListKey::exact(envelope.context.0, envelope.peer.0, envelope.tag.0);
-        let posted = self.remove(self.first(exact)?)?;
+        let runs = self.run.has(&exact);
+        if runs && self.wild == 0 {
+            return self.run.pop();
+        }
+        self.arrive_among(exact, runs)
+    }
+
+    /// The same where there are others.
+    #[inline(never)]
+    fn arrive_among(&mut self, exact: ListKey, runs: bool) -> Option<RequestId> {
+        let listed = if self.posted.len() > 0 { self.first(exact) } else { None };
+        if runs && self.run_leads(listed) {
+            return self.run.pop();
+        }
+        let posted = self.posted.remove(listed?)?;
         self.wild -= usize::from(posted.key.is_wild());
         Some(posted.request)
+    }
+
+    #[inline(never)]
+    fn lists_no(&self, key: &ListKey) -> bool {
+        self.posted.first(key).is_none()
+    }
+
+    /// Whether the first of the run was posted before this one in the lists.
+    fn run_leads(&self, listed: Option<u32>) -> bool {
+        let turn = listed.and_then(|place| self.posted.get(place)).map_or(u64::MAX, |posted| posted.turn);
+        self.run.turn().is_some_and(|first| first < turn)
     }
 
     /// Keeps a message that no receive takes.
@@ -232,11 +248,8 @@ impl Matching {
         self.unexpected.insert(Unexpected { envelope, body, request, neighbours: Default::default() });
     }
 
-    #[inline]
+    /// The first receive in the lists that takes messages with this key.
     fn first(&self, exact: ListKey) -> Option<u32> {
-        if let Some(first) = self.alike {
-            return self.posted.get(first).is_some_and(|posted| posted.key == exact).then_some(first);
-        }
         let named = self.posted.first(&exact);
         if self.wild == 0 {
             return named;

@@ -55,6 +55,14 @@ pub struct Hints {
     pub probe: Option<Method>,
 }
 
+impl Hints {
+    /// Whether the message wants nothing but to arrive; a priority does not matter to what is alone.
+    #[inline]
+    pub(crate) fn are_plain(&self) -> bool {
+        !self.synchronous && !self.unordered && self.rail.is_none() && self.probe.is_none()
+    }
+}
+
 /// What is known about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {

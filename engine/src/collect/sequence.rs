@@ -89,7 +89,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(&mut self, context: u32) -> &mut Flow {
         let place = match self.last {
             Some((last, place)) if last == context => place,
@@ -108,6 +108,8 @@ impl Flows {
         place.map_or(0, |place| self.flows[place as usize].send_next)
     }
 
+    #[cold]
+    #[inline(never)]
     fn find(&mut self, context: u32) -> u32 {
         let place = *self.places.entry(context).or_insert_with(|| {
             self.flows.push(Flow::default());

@@ -2,6 +2,7 @@
 //! nothing to decide, and on a reliable rail nothing to remember.
 
 use super::Engine;
+use super::lane::{HEAD, Lane};
 use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Hints, Request, Tag};
@@ -21,9 +22,6 @@ pub(crate) struct Direct {
     frame: Eager,
 }
 
-/// Bytes of header and frame of a packet with one message, whose data follows.
-const HEAD: usize = Header::LEN + Eager::PLAIN_LEN;
-
 impl Engine {
     /// What a message needs to go past the window, if [`Engine::send`] and the pump would put it alone into a
     /// packet of the only rail. Nothing is done yet.
@@ -35,10 +33,9 @@ impl Engine {
         hints: Hints,
     ) -> Option<Direct> {
         let peer = self.peer(to)?;
-        let rail = peer.alone?;
-        let link = peer.link(rail)?;
+        let Lane { rail, below, .. } = peer.lane?;
         // A receipt needs a request to belong to.
-        if !peer.passes(len, hints) || self.receipts.is_some() || !link.is_up() {
+        if len >= below || !peer.passes(len, hints) || self.receipts.is_some() {
             return None;
         }
         if self.rails[rail.index()].prepared.is_some() {
@@ -67,14 +64,19 @@ impl Engine {
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let rail = peer.alone?;
+        let Lane { rail, place, below } = peer.lane?;
+        if len >= below || !peer.passes(len, hints) || receipts.is_some() {
+            return None;
+        }
         // What has to be kept goes the other way, and what has to be told with it too.
-        let bare = !peer.keeps && !peer.credit.owes_limit();
-        let goes = bare && peer.passes(len, hints) && receipts.is_none();
-        let link = peer.links.iter_mut().find(|link| link.rail == rail).filter(|_| goes)?;
-        let at = &mut rails[rail.index()];
-        let bare = link.is_up() && link.tx.len() == 0 && link.rx.beyond() == 0 && at.prepared.is_none();
-        let flow = bare.then(|| peer.flows.of(context.0))?;
+        if peer.keeps || peer.credit.owes_limit() {
+            return None;
+        }
+        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
+        if link.tx.len() > 0 || link.rx.beyond() > 0 || at.prepared.is_some() {
+            return None;
+        }
+        let flow = peer.flows.of(context.0);
         let (seq, size) = (flow.send_next, HEAD as u32 + len as u32);
         let frame = Eager { flags: 0, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
         let (number, ack) = (link.tx.next_number(), link.rx.below());
@@ -131,11 +133,9 @@ impl Engine {
 }
 
 impl Peer {
-    /// Whether a message of this length with these hints would leave alone, without asking, right away.
+    /// Whether a message with these hints, short enough for the lane, would leave alone and right away.
     #[inline]
     fn passes(&self, len: u64, hints: Hints) -> bool {
-        let plain = !hints.synchronous && !hints.unordered && hints.rail.is_none() && hints.probe.is_none();
-        let short = len as usize <= self.eager_max.min(self.packet_max.saturating_sub(HEAD));
-        plain && short && self.is_idle() && self.credit.has(len)
+        hints.are_plain() && self.is_idle() && self.credit.has(len)
     }
 }

@@ -227,6 +227,7 @@ impl Engine {
             self.rails[link.rail.index()].errands.push_back(Order::Close { to: id });
             self.has_errands = true;
         }
+        peer.mark_lane();
         for rail in &mut self.rails {
             rail.prepared.take_if(|prepared| prepared.to == id);
         }

@@ -97,6 +97,7 @@ impl Peer {
             link.aggregate_max = aggregate_max.unwrap_or(aggregate);
         }
         self.eager_max = eager_max.or_else(|| self.measured_eager_max(rails)).unwrap_or(Config::EAGER_MAX);
+        self.mark_lane();
     }
 
     /// The rendezvous threshold of P4 for all open rails together; none if one of them was not measured. One

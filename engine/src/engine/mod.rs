@@ -15,6 +15,7 @@ mod direct;
 mod dispatch;
 mod failure;
 mod forecast;
+mod lane;
 mod peer;
 mod plain;
 mod push;
@@ -23,6 +24,7 @@ mod rendezvous;
 mod submit;
 
 use crate::clock::Instant;
+use crate::collect::ended::Ended;
 use crate::collect::matching::Matching;
 use crate::collect::message::Unpacked;
 use crate::collect::request::{Completion, Envelope, Error, Request};
@@ -149,7 +151,7 @@ pub struct Engine {
     claimed: Claimed,
     messages: Slab<Unpacked>,
     /// Requests that have ended, in that order.
-    ended: VecDeque<RequestId>,
+    ended: Ended,
     /// Requests that have ended and nobody was told of.
     untold: usize,
     // transfer
@@ -184,7 +186,7 @@ impl Engine {
             expected: Expected::default(),
             claimed: Claimed::default(),
             messages: Slab::default(),
-            ended: VecDeque::new(),
+            ended: Ended::default(),
             untold: 0,
             rails: Vec::new(),
             landings: Slab::default(),
@@ -286,16 +288,14 @@ impl Engine {
     /// The next request that ended, in the order in which they ended. How it ended stays until it is taken.
     #[inline]
     pub fn next_ended(&mut self) -> Option<RequestId> {
-        self.ended.pop_front()
+        self.ended.pop()
     }
 
     /// Whether a request has ended since this was asked; for who does not ask which: [`Engine::next_ended`]
-    /// does not tell of those any more.
+    /// and [`Engine::next_completion`] tell of none any more.
     #[inline]
     pub fn any_ended(&mut self) -> bool {
-        let any = !self.ended.is_empty();
-        self.ended.clear();
-        any
+        self.ended.any()
     }
 
     /// How a request ended, if it has; told once, and its name is free for reuse then.
@@ -459,7 +459,7 @@ impl Engine {
         if let Some(place) = self.requests.get_mut(request.0) {
             *place = Request::Ended(result);
             self.untold += 1;
-            self.ended.push_back(request);
+            self.ended.push(request);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the three layers keep for one peer.
 
 use super::forecast::Fixed;
+use super::lane::Lane;
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
@@ -92,8 +93,8 @@ pub(super) struct Peer {
     pub(super) pushes: Vec<Push>,
     /// Large sends that wait a little for a promise, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
-    /// The only rail that is left, if the strategy passes what is alone.
-    pub(super) alone: Option<RailId>,
+    /// The only rail that is left, if its link is open.
+    pub(super) lane: Option<Lane>,
     /// Longest chunk that may go ahead of any answer: one reliable rail is left, whose driver can hold it.
     pub(super) may_push: Option<u64>,
     /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
@@ -129,7 +130,7 @@ impl Peer {
             requested: Vec::new(),
             orphans: Vec::new(),
             pushes: Vec::new(),
-            alone: None,
+            lane: None,
             may_push: None,
             held: Vec::new(),
             keeps: false,
@@ -154,6 +155,7 @@ impl Peer {
         self.links.iter_mut().find(|link| link.rail == rail)
     }
 
+    #[inline]
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.standing, Standing::Gone(_))
     }
@@ -166,7 +168,6 @@ impl Peer {
         self.keeps = used().count() > 1 || used().any(|link| link.lossy);
         let lone = || used().next().filter(|_| used().count() == 1);
         self.may_push = lone().filter(|link| limits(link).pushes).map(|link| limits(link).chunk);
-        self.alone = lone().filter(|_| self.strategy.passes()).map(|link| link.rail);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);
@@ -274,6 +275,7 @@ impl Peer {
     }
 
     /// Whether no rail would get anything.
+    #[inline]
     pub(super) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
     }

@@ -122,13 +122,13 @@ impl Engine {
         let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Ok(false);
         };
-        let keeps = peer.keeps || peer.is_gone() || receipts.is_some();
-        let Some(link) = peer.links.iter_mut().find(|link| link.rail == rail).filter(|_| !keeps) else {
+        let Some(lane) = peer.lane.filter(|lane| lane.rail == rail) else { return Ok(false) };
+        let link = &mut peer.links[lane.place];
+        if peer.keeps || receipts.is_some() || link.tx.len() > 0 || !link.rx.is_next(header.number) {
             return Ok(false);
-        };
+        }
         let flow = peer.flows.of(frame.context);
-        let next = link.tx.len() == 0 && link.rx.is_next(header.number);
-        if !next || flow.place(frame.seq) != Place::Next || flow.has_early() {
+        if flow.place(frame.seq) != Place::Next || flow.has_early() {
             return Ok(false);
         }
         let (context, tag, len) = (Context(frame.context), Tag(frame.tag), data.len() as u64);
@@ -139,8 +139,8 @@ impl Engine {
         flow.large = false;
         flow.recv_next = flow.recv_next.wrapping_add(1);
         rails[rail.index()].counters.packets_in += 1;
-        link.rx.accept(now, header.number);
-        let due = link.ack_is_due(now);
+        link.rx.accept_next(now);
+        let (due, short) = (link.ack_is_due(now), peer.credit.is_short());
         let envelope = Envelope { peer: from, context, tag, len, seq: frame.seq };
         if meets {
             expected.meet(envelope, data);
@@ -149,7 +149,7 @@ impl Engine {
             if fill(requests.get_mut(request.0), envelope, data) {
                 peer.credit.consume(len);
                 *untold += 1;
-                ended.push_back(request);
+                ended.push(request);
             } else {
                 self.deliver(request, envelope, data, 0);
             }
@@ -159,7 +159,9 @@ impl Engine {
         if due {
             self.make_ready(from);
         }
-        self.consider_credit(from);
+        if short {
+            self.consider_credit(from);
+        }
         Ok(true)
     }
 }

@@ -131,14 +131,28 @@ impl Engine {
     }
 
     #[inline]
-    fn post(&mut self, recv: Recv) -> RequestId {
+    fn post(&mut self, mut recv: Recv) -> RequestId {
         let (from, context, tag) = (recv.from, recv.context, recv.tag);
-        let request = RequestId(self.requests.insert(Request::Recv(recv)));
+        let Engine { peers, matching, requests, .. } = self;
+        let plain = match from {
+            Source::Any => true,
+            Source::Peer(id) => peers
+                .get(id.0 as usize)
+                .and_then(|peer| peer.as_deref())
+                .is_some_and(|peer| !peer.is_gone() && recv.into.len() as usize <= peer.eager_max),
+        };
+        if plain && matching.unexpected_count() == 0 {
+            // Nothing is there for it, and nobody needs to be told.
+            return RequestId(requests.insert_named(|name| {
+                recv.posted = Some(matching.post(RequestId(name), from, context, tag));
+                Request::Recv(recv)
+            }));
+        }
+        let request = RequestId(requests.insert(Request::Recv(recv)));
         self.post_as(request, from, context, tag);
         request
     }
 
-    #[inline]
     fn post_as(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) {
         if let Some(place) = self.matching.peek(from, context, tag) {
             if let Some(unexpected) = self.matching.take(place) {

@@ -25,11 +25,13 @@ pub(crate) struct Credit {
     told: u64,
     received: u64,
     consumed: u64,
+    /// No less than what the peer assumes initially.
     budget: u64,
 }
 
 impl Credit {
     pub(crate) fn new(budget: u64) -> Self {
+        let budget = budget.max(INITIAL);
         Credit { limit: INITIAL, spent: 0, told: INITIAL, received: 0, consumed: 0, budget }
     }
 
@@ -79,7 +81,7 @@ impl Credit {
     /// Whether the peer may soon have to stop: then a new limit does not wait for a packet to ride on.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
-        self.told.saturating_sub(self.received) < self.budget.max(INITIAL) / 2
+        self.told.saturating_sub(self.received) < self.budget / 2
     }
 
     /// Whether a new limit is worth telling: enough was consumed since the last time, or the budget is larger
@@ -100,7 +102,7 @@ impl Credit {
     }
 
     fn limit_now(&self) -> u64 {
-        self.consumed.saturating_add(self.budget.max(INITIAL))
+        self.consumed.saturating_add(self.budget)
     }
 }
 

@@ -127,6 +127,7 @@ impl Link {
     }
 
     /// Whether an acknowledgement should leave now, without waiting for other traffic.
+    #[inline]
     pub(crate) fn ack_is_due(&self, now: Instant) -> bool {
         if self.state != State::Up {
             return false;
@@ -253,6 +254,16 @@ impl Arrivals {
                 self.accept_ahead(number, ahead)
             }
         }
+    }
+
+    /// Takes note of a number that [`Arrivals::is_next`].
+    #[inline]
+    pub(crate) fn accept_next(&mut self, now: Instant) {
+        if self.unacknowledged == 0 {
+            self.since = now;
+        }
+        self.unacknowledged += 1;
+        self.below = self.below.wrapping_add(1);
     }
 
     /// Whether this number comes next, with nothing missing before it and nothing there behind it.

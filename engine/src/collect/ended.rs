@@ -1,0 +1,40 @@
+//! Requests that have ended, for those who ask which, and for those who only ask whether.
+
+use crate::packet::RequestId;
+use alloc::collections::VecDeque;
+
+/// What has ended and was not asked for yet.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// In the order in which they ended; none, once somebody has asked only whether any has.
+    names: VecDeque<RequestId>,
+    any: bool,
+    nameless: bool,
+}
+
+impl Ended {
+    /// A request has ended.
+    #[inline]
+    pub(crate) fn push(&mut self, request: RequestId) {
+        self.any = true;
+        if !self.nameless {
+            self.names.push_back(request);
+        }
+    }
+
+    /// The next one.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<RequestId> {
+        self.names.pop_front()
+    }
+
+    /// Whether any has since this was asked. From now on nobody asks which.
+    #[inline]
+    pub(crate) fn any(&mut self) -> bool {
+        if !self.nameless {
+            self.nameless = true;
+            self.names = VecDeque::new();
+        }
+        core::mem::take(&mut self.any)
+    }
+}

@@ -86,6 +86,32 @@ fn one_that_left_is_named_as_such_and_needs_no_notice() {
 }
 
 #[test]
+fn one_whose_first_link_ends_before_its_goodbye_is_read_needs_no_notice_either() {
+    let mut net = three(2);
+    net.hosts[0].engine.leave();
+    net.kill(0, 0, 1);
+    net.settle();
+    net.kill(1, 0, 1);
+    net.settle();
+    let why = net.hosts[1].engine.failure(PeerId(0)).expect("it is gone");
+    assert!(why.contains("has left"), "{why}");
+    assert!(net.hosts[1].notices.is_empty(), "{:?}", net.hosts[1].notices);
+}
+
+#[test]
+fn one_that_stays_when_a_link_ends_is_named_with_its_other_links() {
+    let mut net = three(2);
+    net.kill(0, 0, 1);
+    net.settle();
+    let wanted = net.recv(1, from(0), 0, exact(1), 10);
+    net.send(0, 1, 0, 1, &[1; 10]);
+    net.settle();
+    assert!(net.got(1, wanted, &[1; 10]));
+    let about: Vec<&str> = net.hosts[1].notices.iter().map(|notice| &*notice.text).collect();
+    assert!(matches!(about[..], [one] if one.contains("the other rails to peer 0 carry")), "{about:?}");
+}
+
+#[test]
 fn one_whose_links_end_without_goodbye_is_named_as_lost() {
     let mut net = three(1);
     net.kill(0, 0, 1);

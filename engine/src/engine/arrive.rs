@@ -195,6 +195,9 @@ impl Engine {
         }
         self.on_frames(now, rail, from, header.ack, &packet[Header::LEN..], 0)?;
         self.consider_credit(from);
+        if self.peer(from).is_some_and(|peer| !peer.unsaid.is_empty()) {
+            self.tell_unsaid(from);
+        }
         Ok(())
     }
 

@@ -117,8 +117,8 @@ impl Engine {
         }
         if !remote_knew && !leaving {
             peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
-            let text = format!("{why}; the other rails to peer {} carry its traffic", id.0);
-            self.notices.push_back(Notice { peer: id, text });
+            peer.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
+            peer.mark_lane();
         }
         self.move_over(rail, id, lost);
         if self.has_useless_grant(id) {
@@ -126,6 +126,19 @@ impl Engine {
         }
         self.meet(id);
         self.make_ready(id);
+    }
+
+    /// A peer that has lost a link has sent something: if it was no goodbye, the user is told of the link. A
+    /// peer that ends closes its links one after the other, and the first may be seen before the goodbye on
+    /// another.
+    #[cold]
+    pub(super) fn tell_unsaid(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let unsaid = core::mem::take(&mut peer.unsaid);
+        peer.mark_lane();
+        if peer.standing == Standing::Here {
+            self.notices.extend(unsaid.into_iter().map(|text| Notice { peer: id, text }));
+        }
     }
 
     /// What a dead link held, and what was meant for it, goes over the other links.

@@ -26,7 +26,9 @@ impl Peer {
         let left = |link: &Link| link.state != State::Dead && used(link.rail);
         let mut places = (0..self.links.len()).filter(|&place| left(&self.links[place]));
         let lone = places.next().filter(|_| places.next().is_none());
-        let open = lone.filter(|&place| self.links[place].is_up() && !self.is_gone());
+        // What is still to be said is said on the long way.
+        let usual = !self.is_gone() && self.unsaid.is_empty();
+        let open = lone.filter(|&place| usual && self.links[place].is_up());
         let longest = self.eager_max.min(self.packet_max.saturating_sub(HEAD)) as u64;
         let below = if self.strategy.passes() { longest + 1 } else { 0 };
         self.lane = open.map(|place| Lane { rail: self.links[place].rail, place, below });

@@ -13,6 +13,7 @@ use crate::transfer::link::{Arrivals, IN_FLIGHT_MAX, Link, State};
 use crate::transfer::rail::{Rail, busy_until};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -89,6 +90,8 @@ pub(super) struct Peer {
     pub(super) requested: Vec<(u32, u32, u64)>,
     /// What is known of the peer's rails whose links have not opened on this side.
     pub(super) orphans: Vec<Orphan>,
+    /// What the user is told of lost links as soon as it is clear that the peer is not about to end.
+    pub(super) unsaid: Vec<String>,
     /// What the peer has announced to push and has not begun to.
     pub(super) pushes: Vec<Push>,
     /// Large sends that wait a little for a promise, and since when.
@@ -129,6 +132,7 @@ impl Peer {
             asked_back: VecDeque::new(),
             requested: Vec::new(),
             orphans: Vec::new(),
+            unsaid: Vec::new(),
             pushes: Vec::new(),
             lane: None,
             may_push: None,

@@ -48,6 +48,8 @@ pub struct Link {
     pub(super) queue: VecDeque<Order>,
     pub(super) producer: Producer,
     pub(super) area: Area,
+    /// Bytes of the last packet in it, as far as they are worth fetching for the next one.
+    pub(super) far: usize,
     pub(super) consumer: Consumer,
     /// Bytes of the peer's area that were read since it was told.
     pub(super) untold_bytes: u64,
@@ -75,6 +77,7 @@ impl Link {
             queue: VecDeque::new(),
             producer: Producer::default(),
             area: Area::new(AREA),
+            far: 0,
             consumer: Consumer::default(),
             untold_bytes: 0,
             pushing: Pushing::default(),

@@ -45,6 +45,9 @@ impl Link {
             if !self.producer.learn(head.taken) {
                 return Err("broke the protocol: took cells that were not there".into());
             }
+            if self.far > 0 && count == 0 {
+                self.ready_area();
+            }
             self.take(head, from, longest, landings, report)?;
             count += 1;
             if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {

@@ -13,6 +13,10 @@ use std::sync::atomic::Ordering;
 /// What goes before the data of a message that is alone in its packet.
 type AloneHead = [u64; (Header::LEN + Eager::PLAIN_LEN) / 8];
 
+/// Bytes of the area that are fetched before they are written: the processor sees the way of longer packets
+/// by itself.
+const READY: usize = 512;
+
 /// The peer told an impossible number.
 #[derive(Debug)]
 pub struct Impossible;
@@ -164,6 +168,7 @@ impl Link {
             at += part.len();
         });
         self.push(cell::FAR_PACKET, len as u32, &start.to_le_bytes());
+        self.far = len.min(READY);
         Ok(true)
     }
 
@@ -204,6 +209,18 @@ impl Link {
         }
         self.ask()?;
         Ok(self.producer.room(&self.shared.ours()) > 0)
+    }
+
+    /// Fetches the lines of the area that the next packet would be written to, if it is like the last one.
+    /// The peer has just read them, and what is stored after a line that is not there is not seen before that
+    /// line has come back. It comes while this side looks at what has arrived.
+    #[inline(never)]
+    pub(super) fn ready_area(&mut self) {
+        self.area.free(self.producer.taken());
+        let start = self.area.next();
+        for line in (0..self.far as u32).step_by(64).filter(|line| start + line < AREA) {
+            self.shared.segment.expect(self.shared.end.area(start + line));
+        }
     }
 
     /// A range of the area for the next cell.

@@ -126,6 +126,25 @@ pub(super) fn combine(operator: &Operator, from: &[u8], into: &Segments, count: 
     }
 }
 
+/// Memory in which operands are combined, aligned as strictly as an operand may need.
+#[derive(Debug)]
+pub(super) struct Scratch(Box<[u128]>);
+
+impl Scratch {
+    /// So many bytes.
+    pub(super) fn new(len: usize) -> Scratch {
+        Scratch(vec![0; len.div_ceil(size_of::<u128>())].into())
+    }
+
+    /// The first `len` bytes, until it is lent again.
+    pub(super) fn lend(&mut self, len: usize) -> Segments {
+        assert!(len <= size_of_val(&*self.0), "inside the scratch memory");
+        // SAFETY: as was just checked; who lends it combines operands in it, one thread at a time, and keeps
+        // it meanwhile.
+        unsafe { Segments::from_raw(self.0.as_mut_ptr().cast(), len) }
+    }
+}
+
 /// What is left of a piece after so many bytes.
 fn rest(piece: Segment, used: usize) -> Option<Segment> {
     let left = piece.len - used;

@@ -28,6 +28,7 @@ pub mod operands;
 #[allow(unsafe_code)]
 pub mod operator;
 pub mod place;
+pub mod pool;
 pub mod reduce;
 pub mod reduce_scatter;
 pub mod run;

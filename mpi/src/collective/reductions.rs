@@ -12,6 +12,7 @@ use crate::coll::choice::Family;
 use crate::coll::inter::Role;
 use crate::coll::operands::Operands;
 use crate::coll::place::{Buffer, Spot};
+use crate::coll::pool::{Pool, Sums, Wanted};
 use crate::coll::reduce::Reduce;
 use crate::coll::reduce_scatter::ReduceScatter;
 use crate::coll::scan::Scan;
@@ -63,6 +64,17 @@ impl Reduction {
         if self.is_plain() { self.data.len() } else { u64::MAX }
     }
 
+    /// Bytes of the vector, if it is plain.
+    fn len(&self) -> Option<u64> {
+        self.is_plain().then(|| self.data.len())
+    }
+
+    /// Where the parts of so many ranks begin, if the vector has the same part for each.
+    fn shares(&self, size: usize) -> Vec<i64> {
+        let begin = |rank: usize| self.operands.share(size, rank).start;
+        (0..size).map(begin).chain([self.data.count]).collect()
+    }
+
     /// The memory of our operands, and of a result.
     fn memory(&self, (send, recv): Buffers, in_place: bool) -> Result<(Segments, Segments)> {
         let own = if in_place { recv.cast_const() } else { send };
@@ -103,7 +115,16 @@ pub(crate) fn reduce(
         let ranks = if is_root { 0..call.size() } else { 0..0 };
         board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
     };
-    if call.on_board(Family::Reduce, reduction.posted(), combine)? {
+    let pooled = |pool: &mut Pool, pause: Pause<'_>| {
+        let own = if in_place { buffers.1.cast_const() } else { buffers.0 };
+        let (own, nothing) = (reduction.data.memory(own)?, Segments::empty());
+        let into = if is_root { reduction.data.memory(buffers.1)? } else { nothing };
+        let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
+        pool.combine(&own, &sums, (Wanted::AtRoot(rank), &into), pause)
+    };
+    if call.on_board(Family::Reduce, reduction.posted(), combine)?
+        || call.in_pool(Family::Reduce, reduction.len(), pooled)?
+    {
         return Ok(call.done());
     }
     let alike = Alike { root: Some(rank as u32), ..reduction.alike(&call) };
@@ -147,7 +168,14 @@ pub(crate) fn allreduce(
         let (own, into) = reduction.memory(buffers, in_place)?;
         board.combine_all(&own, (&reduction.operands.operator, 0..count), &into, pause)
     };
-    if call.on_board(Family::Allreduce, reduction.posted(), combine)? {
+    let pooled = |pool: &mut Pool, pause: Pause<'_>| {
+        let (own, into) = reduction.memory(buffers, in_place)?;
+        let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
+        pool.combine(&own, &sums, (Wanted::Everywhere, &into), pause)
+    };
+    if call.on_board(Family::Allreduce, reduction.posted(), combine)?
+        || call.in_pool(Family::Allreduce, reduction.len(), pooled)?
+    {
         return Ok(call.done());
     }
     let key = reduction.key(&call, 0, in_place);
@@ -227,7 +255,15 @@ fn scattered(
         let into = Data { count: wanted.end - wanted.start, ..reduction.data }.memory(buffers.1)?;
         board.combine_all(&own, (&reduction.operands.operator, wanted), &into, pause)
     };
-    if call.on_board(Family::ReduceScatter, reduction.posted(), combine)? {
+    let pooled = |pool: &mut Pool, pause: Pause<'_>| {
+        let (own, _) = reduction.memory(buffers, in_place)?;
+        let into = Data { count: bounds[call.me() + 1] - bounds[call.me()], ..reduction.data };
+        let sums = Sums { operator: &reduction.operands.operator, bounds: &bounds };
+        pool.combine(&own, &sums, (Wanted::Parts, &into.memory(buffers.1)?), pause)
+    };
+    if call.on_board(Family::ReduceScatter, reduction.posted(), combine)?
+        || call.in_pool(Family::ReduceScatter, reduction.len(), pooled)?
+    {
         return Ok(call.done());
     }
     let alike = reduction.alike(&call);

@@ -1,9 +1,10 @@
-//! The board of a communicator: when it is made, and how ranks wait at it.
+//! The board and the pool of a communicator: when they are made, and how ranks wait at them.
 
 use super::call::Call;
 use super::settings::{greatest, settings};
-use crate::coll::board::{Board, POST_MAX, Pause, RANKS_MAX};
+use crate::coll::board::{self, Board, POST_MAX, Pause};
 use crate::coll::choice::Family;
+use crate::coll::pool::{self, Pool};
 use crate::comm::Communicator;
 use crate::error::{Class, Result};
 use crate::task;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Short collectives of a communicator before it gets a board: many communicators never have as many.
+/// Collectives of a communicator before it gets memory for them: many communicators never have as many.
 const FIRST: u32 = 4;
 /// Looks between two turns of the pump: others may wait for our messages before they come to the board.
 const LOOKS: u32 = 64;
@@ -26,13 +27,67 @@ const SPIN: Duration = Duration::from_micros(50);
 const AWAKE: Duration = Duration::from_millis(10);
 const NAP: Duration = Duration::from_micros(50);
 
-/// The board of a communicator, if it has one.
+/// What a communicator has of both.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// Short collectives before it was made.
+    board: Place<Board>,
+    pool: Place<Pool>,
+}
+
+/// One of them, if there is one.
+struct Place<T> {
+    /// Collectives that wanted it before it was made.
     wanted: AtomicU32,
-    /// None: it cannot have one.
-    board: OnceLock<Option<Mutex<Board>>>,
+    /// None: it cannot be had.
+    made: OnceLock<Option<Mutex<T>>>,
+}
+
+impl<T> Default for Place<T> {
+    fn default() -> Self {
+        Place { wanted: AtomicU32::new(0), made: OnceLock::new() }
+    }
+}
+
+/// What is done in shared memory.
+trait Means: Sized {
+    /// For whom, in the line that explains it.
+    fn purpose() -> String;
+    const RANKS_MAX: usize;
+    /// Bytes for so many ranks.
+    fn len(size: usize) -> usize;
+    fn new(memory: SharedMemory, size: usize, me: usize) -> Self;
+}
+
+impl Means for Board {
+    const RANKS_MAX: usize = board::RANKS_MAX;
+
+    fn purpose() -> String {
+        format!("collectives of up to {POST_MAX} B: board")
+    }
+
+    fn len(size: usize) -> usize {
+        Board::len(size)
+    }
+
+    fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
+        Board::new(memory, size, me)
+    }
+}
+
+impl Means for Pool {
+    const RANKS_MAX: usize = pool::RANKS_MAX;
+
+    fn purpose() -> String {
+        format!("reductions of more than {POST_MAX} B: pool")
+    }
+
+    fn len(size: usize) -> usize {
+        Pool::len(size)
+    }
+
+    fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
+        Pool::new(memory, size, me)
+    }
 }
 
 impl Call {
@@ -45,51 +100,69 @@ impl Call {
         len: u64,
         work: impl FnOnce(&mut Board, Pause<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let settings = settings();
-        if len > POST_MAX as u64 || !self.is_blocking() || settings.check || !settings.choices.is_free(family)
-        {
+        if len > POST_MAX as u64 {
             return Ok(false);
         }
-        let Some(board) = self.board()? else { return Ok(false) };
-        let mut board = board.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let is_crowded = self.team().crowd() > settings.cost.cores;
-        let mut wait =
-            Wait { world: world()?, comm: &self.comm, is_crowded, looks: 0, since: None, checked: 0 };
-        work(&mut board, &mut || wait.pause()).map(|()| true)
+        self.in_shared(family, &self.comm.desk().shared.board, work)
+    }
+
+    /// Does a long reduction in the pool, if every rank does: `len` are the bytes of the vector, the same on
+    /// all ranks; none if they do not lie in a row. False: it takes another way.
+    pub(super) fn in_pool(
+        &self,
+        family: Family,
+        len: Option<u64>,
+        work: impl FnOnce(&mut Pool, Pause<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        if len.is_none_or(|len| len <= POST_MAX as u64) {
+            return Ok(false);
+        }
+        self.in_shared(family, &self.comm.desk().shared.pool, work)
     }
 
     #[inline]
-    fn board(&self) -> Result<Option<&Mutex<Board>>> {
-        let shared = &self.comm.desk().shared;
-        match shared.board.get() {
-            Some(board) => Ok(board.as_ref()),
-            None => self.consider(shared),
+    fn in_shared<T: Means>(
+        &self,
+        family: Family,
+        place: &Place<T>,
+        work: impl FnOnce(&mut T, Pause<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let settings = settings();
+        if !self.is_blocking() || settings.check || !settings.choices.is_free(family) {
+            return Ok(false);
         }
+        let made = match place.made.get() {
+            Some(made) => made.as_ref(),
+            None => self.consider(place)?,
+        };
+        let Some(means) = made else { return Ok(false) };
+        let mut means = means.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let is_crowded = self.team().crowd() > settings.cost.cores;
+        let mut wait =
+            Wait { world: world()?, comm: &self.comm, is_crowded, looks: 0, since: None, checked: 0 };
+        work(&mut means, &mut || wait.pause()).map(|()| true)
     }
 
-    /// Makes the board when it is time: all ranks count the same calls.
+    /// Makes it when it is time: all ranks count the same calls.
     #[cold]
-    fn consider<'a>(&self, shared: &'a Shared) -> Result<Option<&'a Mutex<Board>>> {
-        let team = self.team();
-        let is_suited =
-            self.remote().is_none() && !team.spans_nodes() && (2..=RANKS_MAX).contains(&team.size());
-        if is_suited && shared.wanted.fetch_add(1, Ordering::Relaxed) + 1 < FIRST {
+    fn consider<'a, T: Means>(&self, place: &'a Place<T>) -> Result<Option<&'a Mutex<T>>> {
+        let (team, comm) = (self.team(), &self.comm);
+        let (size, me) = (team.size(), team.me());
+        let is_suited = self.remote().is_none() && !team.spans_nodes() && (2..=T::RANKS_MAX).contains(&size);
+        if is_suited && place.wanted.fetch_add(1, Ordering::Relaxed) + 1 < FIRST {
             return Ok(None);
         }
-        let board = if is_suited { make(&self.comm, team.size(), team.me())? } else { None };
-        if let (true, 0, Some(_)) = (settings().choices.explain, team.me(), &board) {
-            eprintln!(
-                "nmad: collectives of up to {POST_MAX} B over {} ranks of one node: board",
-                team.size()
-            );
+        let memory = if is_suited { make(comm, T::len(size), me)? } else { None };
+        if let (true, 0, Some(_)) = (settings().choices.explain, me, &memory) {
+            eprintln!("nmad: over {size} ranks of one node, {}", T::purpose());
         }
-        Ok(shared.board.get_or_init(|| board.map(Mutex::new)).as_ref())
+        let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
+        Ok(place.made.get_or_init(|| made).as_ref())
     }
 }
 
 /// Makes memory that all ranks of a node see; none if one of them cannot. Collective.
-fn make(comm: &Communicator, size: usize, me: usize) -> Result<Option<Board>> {
-    let len = Board::len(size);
+fn make(comm: &Communicator, len: usize, me: usize) -> Result<Option<SharedMemory>> {
     let made = if me == 0 { SharedMemory::create(len).ok() } else { None };
     let mut offer = [0.0; 3];
     if let Some((memory, fd)) = &made {
@@ -111,10 +184,10 @@ fn make(comm: &Communicator, size: usize, me: usize) -> Result<Option<Board>> {
     greatest(comm, &mut missing)?;
     // All have it, or nobody uses it: the name is not needed any more.
     drop(kept);
-    Ok(memory.filter(|_| missing[0] == 0.0).map(|memory| Board::new(memory, size, me)))
+    Ok(memory.filter(|_| missing[0] == 0.0))
 }
 
-/// The last word, which boards leave alone.
+/// The last word, which boards and pools leave alone.
 const fn mark_at(len: usize) -> usize {
     len - size_of::<u64>()
 }
@@ -124,7 +197,7 @@ fn open(process: u64, fd: u64, len: usize) -> Option<SharedMemory> {
     SharedMemory::adopt(&file, len).ok()
 }
 
-/// Waiting at a board.
+/// Waiting for other ranks.
 struct Wait<'a> {
     world: &'a World,
     comm: &'a Communicator,

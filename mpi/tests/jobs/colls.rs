@@ -135,13 +135,29 @@ pub fn long() {
     let count = 400_003;
     let own: Vec<i32> = (0..count).map(|index| index ^ me).collect();
     let sum: Vec<i32> = (0..count).map(|index| (0..n).map(|rank| index ^ rank).sum()).collect();
-    let mut result = vec![0; count as usize];
-    api::allreduce(out(&own), into(&mut result), i64::from(count), INT, SUM, WORLD).unwrap();
-    assert!(result == sum);
-    let mut copy = own.clone();
-    api::bcast(into(&mut copy), i64::from(count), INT, 1, WORLD).unwrap();
-    assert!(copy.iter().zip(0..).all(|(&value, index)| value == index ^ 1));
+    let all = i64::from(count);
     let block = count / n;
+    // By messages at first, then through shared memory.
+    for _ in 0..3 {
+        let (mut result, mut in_place) = (vec![0; count as usize], own.clone());
+        api::allreduce(out(&own), into(&mut result), all, INT, SUM, WORLD).unwrap();
+        assert!(result == sum);
+        api::allreduce(IN_PLACE, into(&mut in_place), all, INT, SUM, WORLD).unwrap();
+        assert!(in_place == sum);
+        result.fill(-1);
+        api::reduce(out(&own), into(&mut result), all, INT, SUM, n - 1, WORLD).unwrap();
+        assert!(if me == n - 1 { result == sum } else { result.iter().all(|&value| value == -1) });
+        let part = &sum[(me * block) as usize..((me + 1) * block) as usize];
+        let scatter = api::reduce_scatter_block;
+        scatter(out(&own), into(&mut result), i64::from(block), INT, SUM, WORLD).unwrap();
+        assert!(result.starts_with(part));
+        in_place.copy_from_slice(&own);
+        scatter(IN_PLACE, into(&mut in_place), i64::from(block), INT, SUM, WORLD).unwrap();
+        assert!(in_place.starts_with(part));
+    }
+    let mut copy = own.clone();
+    api::bcast(into(&mut copy), all, INT, 1, WORLD).unwrap();
+    assert!(copy.iter().zip(0..).all(|(&value, index)| value == index ^ 1));
     let mut parcels = vec![0; (block * n) as usize];
     let each = i64::from(block);
     api::alltoall(out(&own), each, INT, into(&mut parcels), each, INT, WORLD).unwrap();

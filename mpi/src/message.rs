@@ -4,7 +4,7 @@ use crate::datatype::{Datatype, Strided};
 use crate::error::{Class, Error, Result};
 use crate::handle::Type;
 use crate::memory::{self, is_nowhere, nowhere};
-use crate::objects::committed;
+use crate::objects::{committed, dense_len};
 use newmadeleine::{Segment, Segments};
 use std::ffi::c_void;
 
@@ -14,6 +14,15 @@ use std::ffi::c_void;
 /// A negative count, or no such type.
 #[inline]
 pub(crate) fn segments(buffer: *const c_void, count: i64, datatype: Type) -> Result<Segments> {
+    let Some(len) = dense_len(datatype, count) else { return slowly(buffer, count, datatype) };
+    if is_nowhere(buffer) && len > 0 {
+        return Err(nowhere(buffer));
+    }
+    Ok(memory::contiguous(buffer, len))
+}
+
+#[inline(never)]
+fn slowly(buffer: *const c_void, count: i64, datatype: Type) -> Result<Segments> {
     of(buffer, count, committed(datatype)?)
 }
 

@@ -1,6 +1,6 @@
 //! Types, operators and groups by handle.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::attribute::Attributes;
@@ -58,13 +58,32 @@ pub(crate) fn datatype(handle: Type) -> Result<&'static Datatype> {
     }
 }
 
+/// Bytes of an element of those predefined types that were used, and whose elements lie in a row; zero: ask
+/// the type.
+static DENSE: [AtomicU8; DYNAMIC as usize] = [const { AtomicU8::new(0) }; DYNAMIC as usize];
+/// So many elements of such a type are no more bytes than can be.
+const DENSE_MOST: u64 = 1 << 55;
+
+/// Bytes of `count` elements, if the type is predefined and they lie in a row from the buffer's begin on;
+/// none too for what is wrong, and where the type has to be asked.
+#[inline]
+pub(crate) fn dense_len(handle: Type, count: i64) -> Option<usize> {
+    let size = usize::from(DENSE.get(handle.0 as usize)?.load(Ordering::Relaxed));
+    (size > 0 && (count as u64) < DENSE_MOST).then(|| size * count as usize)
+}
+
 /// The type of a handle, for communication.
 ///
 /// # Errors
 /// Class TYPE if there is none, or it is not committed.
-#[inline]
 pub(crate) fn committed(handle: Type) -> Result<&'static Datatype> {
     let datatype = datatype(handle)?;
+    if let Some(dense) = DENSE.get(handle.0 as usize)
+        && let (true, Ok(size)) = (datatype.is_contiguous(), u8::try_from(datatype.size()))
+        && datatype.run(1).is_some_and(|run| run.offset == 0)
+    {
+        dense.store(size, Ordering::Relaxed);
+    }
     if datatype.is_committed() { Ok(datatype) } else { Err(not_committed()) }
 }
 

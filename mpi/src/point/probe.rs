@@ -4,7 +4,7 @@ use crate::comm::{self, Communicator};
 use crate::error::Result;
 use crate::handle::{Comm, DYNAMIC, Message, Type};
 use crate::message::segments;
-use crate::request::{self, Ended, State, explain, received};
+use crate::request::{self, Ended, Flight, State, explain, received};
 use crate::status::Status;
 use crate::table::Table;
 use crate::task;
@@ -134,7 +134,7 @@ pub(crate) fn imrecv(
     message: &mut Message,
 ) -> Result<State> {
     Ok(match submit(buffer, count, datatype, message)? {
-        Some((id, comm)) => State::Recv(id, comm),
+        Some((id, comm)) => State::Flight(Flight::recv(id, comm)),
         None => State::ended(Status::NO_PROC),
     })
 }

@@ -4,7 +4,7 @@ use crate::comm::{self, Communicator};
 use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
 use crate::message::segments;
-use crate::request::{Ended, State, received};
+use crate::request::{Ended, Flight, SLOTS, State, received};
 use crate::status::Status;
 use crate::world::world;
 use newmadeleine::RequestId;
@@ -51,7 +51,7 @@ pub(crate) fn submit(arguments: Arguments, comm: &Communicator) -> Result<Option
 pub(crate) fn post(arguments: Arguments) -> Result<State> {
     let comm = comm::share(arguments.5)?;
     Ok(match submit(arguments, &comm)? {
-        Some(id) => State::Recv(id, comm),
+        Some(id) => State::Flight(Flight::recv(id, comm)),
         None => State::ended(Status::NO_PROC),
     })
 }
@@ -59,5 +59,9 @@ pub(crate) fn post(arguments: Arguments) -> Result<State> {
 /// Posts a receive.
 #[inline]
 pub(crate) fn irecv(arguments: Arguments) -> Result<Request> {
-    post(arguments).map(State::into_request)
+    let comm = comm::share(arguments.5)?;
+    Ok(match submit(arguments, &comm)? {
+        Some(id) => State::Flight(Flight::recv(id, comm)).into_request(),
+        None => SLOTS.no_proc(),
+    })
 }

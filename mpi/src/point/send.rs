@@ -4,7 +4,7 @@ use crate::comm;
 use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
 use crate::message::segments;
-use crate::request::{SLOTS, State, sent};
+use crate::request::{Flight, SLOTS, State, sent};
 use crate::status::Status;
 use crate::world::world;
 use newmadeleine::{Hints, RequestId};
@@ -37,7 +37,7 @@ pub(crate) fn send((buffer, count, datatype, dest, tag, comm): Arguments, hints:
 fn send_beside((to, context, tag): comm::Target, data: newmadeleine::Segments, hints: Hints) -> Result<()> {
     let world = world()?;
     let id = world.node().submit(|engine| engine.send(to, context, tag, data, hints));
-    crate::request::wait::await_state(world, State::Send(id)).answer().map(drop)
+    crate::request::wait::await_state(world, State::Flight(Flight::send(id))).answer().map(drop)
 }
 
 /// Submits a send; none: it has ended already, or goes to no process.
@@ -55,7 +55,8 @@ pub(crate) fn submit(
 
 /// Submits a send: its state.
 pub(crate) fn state(arguments: Arguments, hints: Hints) -> Result<State> {
-    Ok(submit(arguments, hints)?.map_or(State::ended(Status::EMPTY), State::Send))
+    let flight = submit(arguments, hints)?.map(Flight::send);
+    Ok(flight.map_or(State::ended(Status::EMPTY), State::Flight))
 }
 
 /// Submits a send: its request.
@@ -63,6 +64,6 @@ pub(crate) fn state(arguments: Arguments, hints: Hints) -> Result<State> {
 pub(crate) fn isend(arguments: Arguments, hints: Hints) -> Result<Request> {
     Ok(match submit(arguments, hints)? {
         None => SLOTS.sent(),
-        Some(id) => State::Send(id).into_request(),
+        Some(id) => State::Flight(Flight::send(id)).into_request(),
     })
 }

@@ -1,12 +1,14 @@
 //! Several requests: waiting for any, some or all of them, and testing them.
 
-use super::wait::{consume, peek, progress, settle, unknown, wait};
-use super::{Ended, SLOTS, State};
+use super::flight::Look;
+use super::wait::{consume, over, peek, progress, settle, unknown, wait, wait_flight};
+use super::{Ended, Flight, SLOTS, State};
 use crate::error::{Class, Error, Result};
 use crate::handle::Request;
 use crate::status::Status;
 use crate::task;
 use crate::world::World;
+use newmadeleine::engine::Engine;
 use newmadeleine::progress::Patience;
 
 /// Where statuses go, if anybody wants them.
@@ -43,59 +45,81 @@ impl Tally<'_> {
 /// Waits for all.
 pub(crate) fn wait_all(world: &World, requests: &mut [Request], statuses: Statuses<'_>) -> Result<()> {
     let mut tally = Tally { statuses, first: None };
-    let mut done = 0;
-    while done < requests.len() {
-        done = wait_well(world, requests, done, &mut |index, status| tally.note_well(index, status));
+    let mut row = Row { requests, next: 0, flight: None };
+    loop {
+        row.wait_well(world, &mut |index, status| tally.note_well(index, status));
         // What is no plain message, and what has failed, takes its time.
-        if let Some(request) = requests.get_mut(done) {
-            let ended = wait(world, request)?;
-            tally.note(done, done, ended);
-            done += 1;
-        }
+        let index = row.next;
+        let ended = match (row.flight.take(), row.requests.get_mut(index)) {
+            (Some(flight), _) => wait_flight(world, flight),
+            (None, Some(request)) => wait(world, request)?,
+            (None, None) => return tally.answer(),
+        };
+        tally.note(index, index, ended);
+        row.next += 1;
     }
-    tally.answer()
 }
 
-/// Waits for requests from this place on, with one lock for all of them, as long as they are messages of the
-/// engine's and end well: the place of the first that is not or does not.
-fn wait_well(
-    world: &World,
-    requests: &mut [Request],
-    from: usize,
-    note: &mut impl FnMut(usize, Status),
-) -> usize {
-    let mut index = from;
-    while requests.get_mut(index).is_some_and(is_over) {
-        note(index, Status::EMPTY);
-        index += 1;
+/// Requests that are waited for in their order.
+struct Row<'a> {
+    requests: &'a mut [Request],
+    /// The first that has not ended.
+    next: usize,
+    /// It, if it was taken out of the table already.
+    flight: Option<Flight>,
+}
+
+impl Row<'_> {
+    /// Waits with one lock for all of them, as long as they are messages and end well.
+    #[inline]
+    fn wait_well(&mut self, world: &World, note: &mut impl FnMut(usize, Status)) {
+        self.skip(note);
+        if self.next < self.requests.len() {
+            world.node().wait_look(|engine| self.look(engine, note).then_some(()));
+        }
     }
-    if index == requests.len() {
-        return index;
+
+    /// Goes on as far as messages have ended; true: there is no message to wait for.
+    #[inline]
+    fn look(&mut self, engine: &mut Engine, note: &mut impl FnMut(usize, Status)) -> bool {
+        loop {
+            if self.flight.is_none() {
+                self.skip(note);
+                self.take();
+            }
+            let Some(flight) = self.flight.as_ref().filter(|flight| flight.is_light()) else { return true };
+            match flight.look(engine) {
+                Look::Well(status) => note(self.next, status),
+                Look::Runs => return task::any(),
+                Look::Badly => return true,
+            }
+            self.flight = None;
+            self.next += 1;
+        }
     }
-    world.node().wait_look(|engine| {
-        while let Some(request) = requests.get_mut(index) {
-            let mut runs = false;
-            let status = match is_over(request) {
-                true => Some(Status::EMPTY),
-                false => SLOTS.end_with(*request, |state| state.end_well(engine, &mut runs)),
-            };
-            let Some(status) = status else { return (!runs || task::any()).then_some(()) };
+
+    /// Passes those for which there is nothing to wait.
+    #[inline]
+    fn skip(&mut self, note: &mut impl FnMut(usize, Status)) {
+        while let Some(request) = self.requests.get_mut(self.next)
+            && let Some(status) = over(*request)
+        {
             *request = Request::NULL;
-            note(index, status);
-            index += 1;
+            note(self.next, status);
+            self.next += 1;
         }
-        Some(())
-    });
-    index
-}
-
-/// Whether there is nothing to wait for: the request is null then.
-fn is_over(request: &mut Request) -> bool {
-    let over = request.is_null() || SLOTS.is_sent(*request);
-    if over {
-        *request = Request::NULL;
     }
-    over
+
+    /// Takes the next one out of the table if it is a message.
+    #[inline]
+    fn take(&mut self) {
+        if let Some(request) = self.requests.get_mut(self.next)
+            && let Some(flight) = SLOTS.remove_flight(*request)
+        {
+            *request = Request::NULL;
+            self.flight = Some(flight);
+        }
+    }
 }
 
 /// Whether all have ended; if not, none is touched.

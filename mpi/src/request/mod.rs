@@ -1,5 +1,6 @@
 //! Requests: what runs, and how it ended.
 
+mod flight;
 pub mod general;
 pub(crate) mod list;
 mod persistent;
@@ -7,6 +8,7 @@ mod persistent;
 mod slots;
 pub(crate) mod wait;
 
+pub(crate) use flight::Flight;
 pub(crate) use persistent::Persistent;
 pub(crate) use slots::{SLOTS, set_concurrent};
 
@@ -17,17 +19,14 @@ use crate::status::Status;
 use crate::task::Task;
 use crate::world::World;
 use general::General;
-use newmadeleine::RequestId;
 use newmadeleine::engine;
 use newmadeleine::progress::Outcome;
 use std::sync::Arc;
 
 /// What a request is.
 pub(crate) enum State {
-    /// A send that the engine runs.
-    Send(RequestId),
-    /// A receive that the engine runs, and the communicator in which its sender has a rank.
-    Recv(RequestId, Arc<Communicator>),
+    /// A message under way.
+    Flight(Flight),
     /// It has ended, and nobody was told yet.
     Ended(Ended),
     /// Something in several steps.
@@ -80,8 +79,7 @@ impl State {
     pub(crate) fn settle(&mut self, world: &World) -> bool {
         let ended = match self {
             State::Ended(_) => return true,
-            State::Send(id) => world.node().take(*id).map(|outcome| sent(world, outcome)),
-            State::Recv(id, comm) => world.node().take(*id).map(|outcome| received(world, comm, outcome)),
+            State::Flight(flight) => flight.take(world),
             State::Task(task) => task.ended().cloned(),
             State::Persistent(persistent) => {
                 return persistent.active.as_mut().is_none_or(|state| state.settle(world));
@@ -93,25 +91,6 @@ impl State {
         true
     }
 
-    /// Its status, if it is a message of the engine's that has ended without an error; its end is taken.
-    /// Otherwise `runs` says whether it is one that has not ended.
-    ///
-    /// Nothing here wants the lock that the caller holds: the last user of a communicator, whose end is not
-    /// to be foreseen, counts as no message of the engine's.
-    #[inline]
-    pub(crate) fn end_well(&mut self, engine: &mut engine::Engine, runs: &mut bool) -> Option<Status> {
-        let (id, comm) = match self {
-            State::Send(id) => (*id, None),
-            State::Recv(id, comm) if Arc::strong_count(comm) > 1 => (*id, Some(&*comm)),
-            _ => return None,
-        };
-        let Some(envelope) = engine.take_well(id) else {
-            *runs = engine.has_ended(id) == Some(false);
-            return None;
-        };
-        Some(comm.map_or(Status::EMPTY, |comm| status(comm, &envelope)))
-    }
-
     /// How it ended; it is settled. What it stands for is over.
     pub(crate) fn finish(self) -> Ended {
         match self {
@@ -120,7 +99,7 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.map_or(Ended::well(Status::EMPTY), State::finish)
             }
-            State::Send(_) | State::Recv(..) | State::Task(_) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Task(_) => Ended::well(Status::EMPTY),
         }
     }
 
@@ -132,7 +111,7 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.as_ref().map_or(Ended::well(Status::EMPTY), State::peek)
             }
-            State::Send(_) | State::Recv(..) | State::Task(_) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Task(_) => Ended::well(Status::EMPTY),
         }
     }
 

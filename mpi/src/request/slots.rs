@@ -1,7 +1,7 @@
 //! The table of requests: made and freed for every nonblocking message, so without locks and, once it has
 //! grown, without allocations.
 
-use super::State;
+use super::{Flight, State};
 use crate::handle::{DYNAMIC, Request};
 use crate::status::Status;
 use std::cell::UnsafeCell;
@@ -24,8 +24,10 @@ const TAKEN: u32 = 2;
 /// A send that had ended when it was submitted: the same name for all of them, since there is nothing to tell
 /// them apart by, and no slot.
 const SENT: Request = Request(DYNAMIC);
+/// The same for receives from no process.
+const NO_PROC: Request = Request(DYNAMIC + 1);
 /// The name of the first slot's request.
-const BASE: u32 = DYNAMIC + 1;
+const BASE: u32 = DYNAMIC + 2;
 
 /// Whether several threads may be here at a time. Until it is known that they may not, they may.
 static CONCURRENT: AtomicBool = AtomicBool::new(true);
@@ -68,8 +70,8 @@ impl Slots {
     #[inline]
     pub(crate) fn insert(&self, state: State) -> Request {
         let (index, slot) = self.pop();
-        // SAFETY: off the list of free slots, and not marked: nobody else touches it.
-        unsafe { *slot.state.get() = Some(state) };
+        // SAFETY: off the list of free slots, and not marked: nobody else touches it. Nothing is in it.
+        unsafe { slot.state.get().write(Some(state)) };
         slot.mark.store(FULL, Ordering::Release);
         Request(index + BASE)
     }
@@ -80,10 +82,20 @@ impl Slots {
         SENT
     }
 
-    /// Whether it is such a request: there is nothing to take out or to look at.
+    /// The request of a receive from no process.
     #[inline]
-    pub(crate) fn is_sent(&self, request: Request) -> bool {
-        request == SENT
+    pub(crate) fn no_proc(&self) -> Request {
+        NO_PROC
+    }
+
+    /// How a request of these two kinds has ended, for which there is nothing to take out of the table.
+    #[inline]
+    pub(crate) fn over(&self, request: Request) -> Option<Status> {
+        match request {
+            SENT => Some(Status::EMPTY),
+            NO_PROC => Some(Status::NO_PROC),
+            _ => None,
+        }
     }
 
     /// Takes a request out of the table.
@@ -92,35 +104,32 @@ impl Slots {
         self.remove_if(request, |_| true)
     }
 
-    /// Takes a request out of the table if `end` says how it ended; none if it does not, if there is no such
-    /// request, and if another thread looks at it just now: `end` may hold a lock that the other one wants.
+    /// Takes a message under way out of the table; none if it is something else, if there is no such request,
+    /// and if another thread looks at it just now: that may want a lock that we hold.
     #[inline]
-    pub(crate) fn end_with<R>(
-        &self,
-        request: Request,
-        end: impl FnOnce(&mut State) -> Option<R>,
-    ) -> Option<R> {
+    pub(crate) fn remove_flight(&self, request: Request) -> Option<Flight> {
         let index = request.0.wrapping_sub(BASE);
         let slot = self.slot(index)?;
         swap(&slot.mark, FULL, TAKEN).ok()?;
         // SAFETY: marked as taken by us.
         let place = unsafe { &mut *slot.state.get() };
-        let ended = place.as_mut().and_then(end);
-        if ended.is_none() {
+        let Some(State::Flight(flight)) = place else {
             slot.mark.store(FULL, Ordering::Release);
             return None;
-        }
-        *place = None;
+        };
+        let flight = flight.take_all();
+        // SAFETY: ours; nothing is left in it that would have to be dropped.
+        unsafe { slot.state.get().write(None) };
         slot.mark.store(FREE, Ordering::Release);
         self.push(index, slot);
-        ended
+        Some(flight)
     }
 
     /// Takes a request out of the table if it is as wanted.
     #[inline]
     pub(crate) fn remove_if(&self, request: Request, wanted: impl Fn(&State) -> bool) -> Option<State> {
-        if request == SENT {
-            return Some(State::ended(Status::EMPTY)).filter(wanted);
+        if let Some(status) = self.over(request) {
+            return Some(State::ended(status)).filter(wanted);
         }
         let index = request.0.wrapping_sub(BASE);
         let slot = self.slot(index)?;
@@ -140,8 +149,8 @@ impl Slots {
     /// Looks at a request; none: there is no such request.
     #[inline]
     pub(crate) fn with<R>(&self, request: Request, look: impl FnOnce(&mut State) -> R) -> Option<R> {
-        if request == SENT {
-            return Some(look(&mut State::ended(Status::EMPTY)));
+        if let Some(status) = self.over(request) {
+            return Some(look(&mut State::ended(status)));
         }
         let slot = self.slot(request.0.wrapping_sub(BASE))?;
         take(slot)?;
@@ -272,15 +281,15 @@ fn split(index: u32) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Ended;
+    use newmadeleine::RequestId;
 
     fn ended(tag: i32) -> State {
-        State::Ended(Ended::well(Status { tag, ..Status::EMPTY }))
+        State::ended(Status { tag, ..Status::EMPTY })
     }
 
     fn tag(state: &State) -> i32 {
-        let State::Ended(Ended { status, .. }) = state else { panic!("only ended ones here") };
-        status.tag
+        let State::Ended(ended) = state else { panic!("only ended ones here") };
+        ended.status.tag
     }
 
     #[test]
@@ -296,23 +305,34 @@ mod tests {
     }
 
     #[test]
-    fn sends_that_have_ended_share_a_name() {
-        let slots = Slots::new();
-        let (first, other) = (slots.sent(), slots.insert(ended(7)));
-        assert!(slots.is_sent(first) && !slots.is_sent(other) && first != other && first != Request::NULL);
-        for _ in 0..2 {
-            assert_eq!(slots.with(first, |state| tag(state)), Some(Status::EMPTY.tag));
-            assert_eq!(slots.remove(first).map(|state| tag(&state)), Some(Status::EMPTY.tag));
+    fn what_has_ended_when_it_begins_shares_a_name() {
+        fn source(state: &mut State) -> i32 {
+            let State::Ended(ended) = state else { panic!("only ended ones here") };
+            ended.status.source
         }
+        let slots = Slots::new();
+        let other = slots.insert(ended(7));
+        assert_eq!(slots.over(other), None);
+        for (shared, status) in [(slots.sent(), Status::EMPTY), (slots.no_proc(), Status::NO_PROC)] {
+            assert!(shared != other && shared != Request::NULL);
+            assert_eq!(slots.over(shared), Some(status));
+            for _ in 0..2 {
+                assert_eq!(slots.with(shared, source), Some(status.source));
+                assert_eq!(slots.remove(shared).map(|mut state| source(&mut state)), Some(status.source));
+            }
+        }
+        assert_ne!(slots.sent(), slots.no_proc());
     }
 
     #[test]
-    fn what_has_not_ended_stays() {
+    fn only_messages_under_way_are_taken_as_such() {
         let slots = Slots::new();
-        let request = slots.insert(ended(7));
-        assert_eq!(slots.end_with(request, |_| None::<()>), None);
-        assert_eq!(slots.end_with(request, |state| Some(tag(state))), Some(7));
-        assert_eq!(slots.end_with(request, |state| Some(tag(state))), None);
+        let (ended, flight) =
+            (slots.insert(ended(7)), slots.insert(State::Flight(Flight::send(RequestId(5)))));
+        assert!(slots.remove_flight(ended).is_none() && slots.remove_flight(slots.sent()).is_none());
+        assert_eq!(slots.remove(ended).map(|state| tag(&state)), Some(7));
+        assert_eq!(slots.remove_flight(flight).map(|flight| flight.request()), Some(RequestId(5)));
+        assert!(slots.remove_flight(flight).is_none() && slots.with(flight, |_| ()).is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One request: waiting for it, testing it, giving it away.
 
-use super::{Ended, SLOTS, State, received, sent};
+use super::{Ended, Flight, SLOTS, State};
 use crate::error::{Class, Error, Result};
 use crate::handle::Request;
 use crate::status::Status;
@@ -13,27 +13,28 @@ use std::sync::Mutex;
 /// Waits for a request: how it ended. The null request has ended.
 #[inline]
 pub(crate) fn wait(world: &World, request: &mut Request) -> Result<Ended> {
-    if request.is_null() || SLOTS.is_sent(*request) {
+    if let Some(status) = over(*request) {
         *request = Request::NULL;
-        return Ok(Ended::well(Status::EMPTY));
+        return Ok(Ended::well(status));
     }
-    let plain = |state: &State| matches!(state, State::Send(_) | State::Recv(..) | State::Ended(_));
-    let Some(state) = SLOTS.remove_if(*request, plain) else {
-        return wait_slowly(world, request);
-    };
+    let Some(flight) = SLOTS.remove_flight(*request) else { return wait_slowly(world, request) };
     *request = Request::NULL;
-    Ok(match state {
-        State::Ended(ended) => ended,
-        State::Send(id) => match world.node().wait_unless(id, task::any) {
-            Some(outcome) => sent(world, outcome),
-            None => await_state(world, State::Send(id)),
-        },
-        State::Recv(id, comm) => match world.node().wait_unless(id, task::any) {
-            Some(outcome) => received(world, &comm, outcome),
-            None => await_state(world, State::Recv(id, comm)),
-        },
-        other => await_state(world, other),
-    })
+    Ok(wait_flight(world, flight))
+}
+
+/// Waits for a message.
+#[inline]
+pub(super) fn wait_flight(world: &World, flight: Flight) -> Ended {
+    match flight.wait_well(world) {
+        Some(status) => Ended::well(status),
+        None => await_state(world, State::Flight(flight)),
+    }
+}
+
+/// How a request has ended for which there is nothing to wait.
+#[inline]
+pub(crate) fn over(request: Request) -> Option<Status> {
+    if request.is_null() { Some(Status::EMPTY) } else { SLOTS.over(request) }
 }
 
 /// Waits for what has no handle any more, while tasks go on.
@@ -117,7 +118,7 @@ pub(crate) fn peek(world: &World, request: Request) -> Result<Option<Ended>> {
 pub(crate) fn cancel(world: &World, request: Request) -> Result<()> {
     fn id(state: &State) -> Option<RequestId> {
         match state {
-            State::Send(id) | State::Recv(id, _) => Some(*id),
+            State::Flight(flight) => Some(flight.request()),
             State::Persistent(persistent) => persistent.active.as_ref().and_then(id),
             _ => None,
         }
@@ -165,7 +166,8 @@ fn orphan(world: &World, state: State) {
 /// Waits for sends that were given away: their memory is the program's until they have ended.
 pub(crate) fn wait_for_orphans(world: &World) {
     let orphans = std::mem::take(&mut *ORPHANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-    let sends = orphans.into_iter().filter(|state| matches!(state, State::Send(_)));
+    let sends =
+        orphans.into_iter().filter(|state| matches!(state, State::Flight(flight) if flight.is_send()));
     sends.for_each(|state| drop(await_state(world, state)));
 }
 

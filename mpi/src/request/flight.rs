@@ -1,0 +1,102 @@
+//! A message that the engine moves: what most requests are.
+
+use super::{Ended, received, sent, status};
+use crate::comm::Communicator;
+use crate::status::Status;
+use crate::task;
+use crate::world::World;
+use newmadeleine::RequestId;
+use newmadeleine::engine::Engine;
+use newmadeleine::progress::Outcome;
+use std::sync::Arc;
+
+/// A message under way.
+pub(crate) struct Flight {
+    request: RequestId,
+    /// Of a receive, the communicator in which its sender has a rank.
+    comm: Option<Arc<Communicator>>,
+}
+
+/// What a look at a message has found.
+pub(super) enum Look {
+    /// It has ended without an error, which was taken note of.
+    Well(Status),
+    /// It is still under way.
+    Runs,
+    /// It has failed.
+    Badly,
+}
+
+impl Flight {
+    /// A send.
+    #[inline]
+    pub(crate) fn send(request: RequestId) -> Flight {
+        Flight { request, comm: None }
+    }
+
+    /// A receive on a communicator.
+    #[inline]
+    pub(crate) fn recv(request: RequestId, comm: Arc<Communicator>) -> Flight {
+        Flight { request, comm: Some(comm) }
+    }
+
+    /// Takes everything out of it that has to be dropped, so that it need not be.
+    #[inline]
+    pub(super) fn take_all(&mut self) -> Flight {
+        Flight { request: self.request, comm: self.comm.take() }
+    }
+
+    /// Its name in the engine.
+    pub(crate) fn request(&self) -> RequestId {
+        self.request
+    }
+
+    /// Whether it is a send.
+    pub(crate) fn is_send(&self) -> bool {
+        self.comm.is_none()
+    }
+
+    /// Looks at it, with the node's lock held.
+    // Inlined wherever it is called: most looks find nothing, and the others write a status to its place.
+    #[inline(always)]
+    pub(super) fn look(&self, engine: &mut Engine) -> Look {
+        if engine.has_ended(self.request) == Some(false) {
+            return Look::Runs;
+        }
+        let Some(envelope) = engine.take_well(self.request) else { return Look::Badly };
+        Look::Well(match &self.comm {
+            Some(comm) => status(comm, &envelope),
+            None => Status::EMPTY,
+        })
+    }
+
+    /// Waits for it, as long as no task wants to go on: its status. None: it may still be under way, or has
+    /// failed.
+    #[inline]
+    pub(super) fn wait_well(&self, world: &World) -> Option<Status> {
+        world.node().wait_look(|engine| match self.look(engine) {
+            Look::Well(status) => Some(Some(status)),
+            Look::Runs if !task::any() => None,
+            Look::Runs | Look::Badly => Some(None),
+        })
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn take(&self, world: &World) -> Option<Ended> {
+        world.node().take(self.request).map(|outcome| self.ended(world, outcome))
+    }
+
+    fn ended(&self, world: &World, outcome: Outcome) -> Ended {
+        match &self.comm {
+            Some(comm) => received(world, comm, outcome),
+            None => sent(world, outcome),
+        }
+    }
+
+    /// Whether it may be dropped with the node's lock held. The last user of a communicator may not: its end
+    /// is not to be foreseen.
+    #[inline]
+    pub(super) fn is_light(&self) -> bool {
+        self.comm.as_ref().is_none_or(|comm| Arc::strong_count(comm) > 1)
+    }
+}

@@ -8,6 +8,10 @@ use crate::pmi::server::Phase;
 /// The exit code of a job that ran out of time, as `timeout(1)` has it.
 pub const CODE_TIMEOUT: i32 = 124;
 
+/// A rank that exits before its goodbye may do so because it has seen another one die, whose end the system
+/// tells a little later than its neighbours see their links close. So long that one is waited for.
+pub const PATIENCE: Duration = Duration::from_millis(100);
+
 /// How far the end is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -39,12 +43,14 @@ pub struct Ending {
     grace: Duration,
     code: Option<i32>,
     reason: Option<String>,
+    /// Why the job ends at this time, unless another rank turns out to have died before.
+    suspect: Option<(Instant, i32, String)>,
 }
 
 impl Ending {
     /// A job that runs; `grace` is the time from SIGTERM to SIGKILL.
     pub fn new(grace: Duration) -> Ending {
-        Ending { stage: Stage::Running, grace, code: None, reason: None }
+        Ending { stage: Stage::Running, grace, code: None, reason: None, suspect: None }
     }
 
     /// The code so far, 0 to 255.
@@ -59,17 +65,29 @@ impl Ending {
 
     /// When [`Ending::overdue`] should be asked next.
     pub fn deadline(&self) -> Option<Instant> {
-        match self.stage {
-            Stage::Asked(kill_at) => Some(kill_at),
+        match (self.stage, &self.suspect) {
+            (_, Some((until, ..))) => Some(*until),
+            (Stage::Asked(kill_at), None) => Some(kill_at),
             _ => None,
         }
     }
 
-    /// Whether ranks outlived their time to end.
+    /// Whether ranks outlived their time to end, or what one ended with is the reason after all.
     pub fn overdue(&mut self, now: Instant) -> Order {
+        if self.suspect.as_ref().is_some_and(|(until, ..)| *until <= now) {
+            return self.confirm(now);
+        }
         match self.stage {
             Stage::Asked(kill_at) if kill_at <= now => self.kill(),
             _ => Order::None,
+        }
+    }
+
+    /// Nobody else has died: who exited before its goodbye is the reason.
+    pub fn confirm(&mut self, now: Instant) -> Order {
+        match self.suspect.take() {
+            Some((_, code, reason)) => self.because(code, reason, now),
+            None => Order::None,
         }
     }
 
@@ -112,6 +130,13 @@ impl Ending {
         };
         if code == 0 {
             return Order::None;
+        }
+        if matches!((self.stage, end.status, phase), (Stage::Running, RankStatus::Exited(_), Phase::Joined)) {
+            self.suspect.get_or_insert_with(|| (now + PATIENCE, code, told(end, phase, place)));
+            return Order::None;
+        }
+        if matches!(end.status, RankStatus::Killed { .. }) {
+            self.suspect = None;
         }
         self.first(code);
         match (self.stage, end.status) {
@@ -176,14 +201,36 @@ mod tests {
         for (status, phase, order, code) in [
             (0, Phase::Silent, Order::None, 0),
             (0, Phase::Finalized, Order::None, 0),
-            (0, Phase::Joined, Order::Terminate, 1),
             (3, Phase::Silent, Order::Terminate, 3),
-            (3, Phase::Joined, Order::Terminate, 3),
             (3, Phase::Finalized, Order::None, 3),
         ] {
             let mut ending = Ending::new(Duration::ZERO);
             assert_eq!(ended(&mut ending, RankStatus::Exited(status), phase), order, "{status} {phase:?}");
             assert_eq!(ending.code(), code, "{status} {phase:?}");
+        }
+    }
+
+    #[test]
+    fn who_exits_before_goodbye_is_the_reason_unless_another_was_killed() {
+        let killed = RankStatus::Killed { signal: libc::SIGKILL, core: false };
+        for (status, alone) in [(0, 1), (3, 3)] {
+            for (other, code) in [(None, alone), (Some(RankStatus::Exited(9)), alone), (Some(killed), 137)] {
+                let mut ending = Ending::new(Duration::from_secs(1));
+                assert_eq!(ended(&mut ending, RankStatus::Exited(status), Phase::Joined), Order::None);
+                let until = ending.deadline().expect("it will not wait long");
+                let order = match other {
+                    Some(killed @ RankStatus::Killed { .. }) => ended(&mut ending, killed, Phase::Joined),
+                    Some(exited) => {
+                        assert_eq!(ended(&mut ending, exited, Phase::Joined), Order::None);
+                        ending.overdue(until)
+                    }
+                    None => ending.overdue(until),
+                };
+                assert_eq!((order, ending.code()), (Order::Terminate, code), "{status} {other:?}");
+                let reason = ending.reason().expect("there is one");
+                assert_eq!(reason.contains("SIGKILL"), code == 137, "{reason}");
+                assert_eq!(ending.overdue(until + Duration::from_secs(2)), Order::Kill);
+            }
         }
     }
 

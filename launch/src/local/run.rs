@@ -102,8 +102,9 @@ impl Run {
             let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
             self.end(CODE_TIMEOUT, format!("the time limit of {limit} s is over"), "ending all ranks");
         }
+        let known = self.ending.reason().is_some();
         let order = self.ending.overdue(now);
-        self.carry_out(order);
+        self.decided(known, order);
         Ok(())
     }
 
@@ -183,6 +184,9 @@ impl Run {
         for end in self.ranks.reap() {
             self.ended(end);
         }
+        if !self.ranks.any_alive() {
+            self.confirm();
+        }
     }
 
     /// A rank's process is gone: what it said last counts, then its end.
@@ -200,13 +204,25 @@ impl Run {
         let phase = self.server.phase(end.rank);
         let known = self.ending.reason().is_some();
         let order = self.ending.rank_ended(&end, phase, &self.job.placement, Instant::now());
+        self.decided(known, order);
+        self.check_fence();
+    }
+
+    /// Whoever exited before its goodbye is the reason, if anybody is suspected to be.
+    fn confirm(&mut self) {
+        let known = self.ending.reason().is_some();
+        let order = self.ending.confirm(Instant::now());
+        self.decided(known, order);
+    }
+
+    /// Tells the reason, if none was known before, and carries out the order.
+    fn decided(&mut self, known: bool, order: Order) {
         if let Some(reason) = self.ending.reason().filter(|_| !known) {
             let then = if self.ranks.any_alive() { "; ending the other ranks" } else { "" };
             let line = format!("{reason}{then}");
             self.tell(&line);
         }
         self.carry_out(order);
-        self.check_fence();
     }
 
     fn listen(&mut self, rank: u32) {
@@ -258,6 +274,7 @@ impl Run {
 
     /// Ends the job for a reason that is told, unless it is being ended for another.
     fn end(&mut self, code: i32, reason: String, then: &str) {
+        self.confirm();
         if self.ending.reason().is_none() {
             self.tell(&format!("{reason}; {then}"));
         }

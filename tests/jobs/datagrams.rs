@@ -2,6 +2,7 @@
 
 use crate::cases::{open, pattern};
 use newmadeleine::SessionError;
+use nmad_engine::{Candidate, Receipt};
 use nmad_testbed::What;
 use std::time::{Duration, Instant};
 
@@ -87,7 +88,7 @@ pub fn shaped() {
     session.close().unwrap();
 }
 
-/// Each message goes one of the two ways, short ones the way that was measured to be faster.
+/// Each message goes one of the two ways, and the one that was predicted to be faster when it left.
 pub fn two_ways() {
     let session = open();
     let (short, long) = (pattern(8, 1), pattern(4 << 20, 2));
@@ -104,33 +105,28 @@ pub fn two_ways() {
     };
     // Both links open, and promises settle.
     (0..5).for_each(|_| round(&long));
-    let carried = || session.rails().iter().take(2).map(|rail| rail.counters).collect::<Vec<_>>();
-    let before = carried();
+    session.record_receipts(session.rank() == 0);
     (0..200).for_each(|_| round(&short));
-    let after_short = carried();
     (0..10).for_each(|_| round(&long));
-    let after_long = carried();
-    let packets: Vec<u64> = (0..2).map(|way| after_short[way].packets - before[way].packets).collect();
-    let bytes: Vec<u64> =
-        (0..2).map(|way| after_long[way].chunk_bytes - after_short[way].chunk_bytes).collect();
-    let mut figures = Vec::new();
-    for info in session.profiles().iter().filter(|info| usize::from(info.number) < 2) {
-        let (profile, _) = info.known.as_ref().expect("both ways were measured");
-        figures.push((profile.eager().ns(64), profile.body().ns(4 << 20)));
-    }
     if session.rank() == 0 {
-        let best = |of: fn(&(u64, u64)) -> u64| usize::from(of(&figures[1]) < of(&figures[0]));
-        // Between ways that were measured to be alike what was carried since decides.
-        let differ =
-            |of: fn(&(u64, u64)) -> u64| of(&figures[0]).abs_diff(of(&figures[1])) > of(&figures[0]) / 5;
-        let (for_short, for_long) = (best(|f| f.0), best(|f| f.1));
-        let short_ok = packets[for_short] >= 190 || !differ(|f| f.0);
-        assert!(short_ok, "short messages by {packets:?} packets, measured {figures:?}");
-        // The short end of a message may go the other way.
-        let long_ok = bytes[for_long] > 9 * (4 << 20) || !differ(|f| f.1);
-        assert!(long_ok, "long messages by {bytes:?} B, measured {figures:?}");
+        let receipts: Vec<Receipt> = std::iter::from_fn(|| session.next_receipt()).collect();
+        for (len, count) in [(short.len(), 200), (long.len(), 10)] {
+            let of_len: Vec<_> = receipts.iter().filter(|r| r.envelope.len == len as u64).collect();
+            assert_eq!(of_len.len(), count);
+            let other: Vec<_> = of_len.iter().filter(|receipt| !went_the_faster_way(receipt)).collect();
+            assert!(other.len() <= count / 10, "{} of {count}, for example {:?}", other.len(), other[0]);
+        }
     }
     session.close().unwrap();
+}
+
+/// Whether all of a message but its short end went one way, and no other was thought to be much faster.
+fn went_the_faster_way(receipt: &Receipt) -> bool {
+    let Some(&(rail, bytes)) = receipt.carried.iter().max_by_key(|(_, bytes)| *bytes) else { return false };
+    let alone = |candidate: &Candidate| candidate.alone_ns;
+    let best = receipt.candidates.iter().map(alone).min().unwrap_or(0);
+    let own = receipt.candidates.iter().find(|candidate| candidate.rail == rail).map_or(u64::MAX, alone);
+    receipt.candidates.len() == 2 && bytes > receipt.envelope.len / 10 * 9 && own <= best + best / 5
 }
 
 /// Numbers that look like chance, so that no piece equals another.

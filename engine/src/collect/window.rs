@@ -125,10 +125,10 @@ impl Window {
         self.bytes
     }
 
-    /// Bytes in a packet of the first entry that any rail may take.
+    /// Bytes of data of the first entry that any rail may take: what rails were measured with.
     #[inline]
-    pub fn first_len(&self) -> Option<usize> {
-        self.common.front().map(Entry::len)
+    pub fn first_len(&self) -> Option<u64> {
+        self.common.front().map(|entry| entry.data.len())
     }
 
     /// Takes the first entry for which `fits` says yes; looks at no more than a bounded number.

@@ -31,7 +31,7 @@ impl Strategy for Auto {
     #[inline]
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         let first = if rail.rivals.is_empty() { None } else { window.first_len() };
-        let common = first.is_none_or(|len| delivers_first(now, len as u64, rail));
+        let common = first.is_none_or(|len| delivers_first(now, len, rail));
         coalesce(rail.scope(common), window, packet);
     }
 

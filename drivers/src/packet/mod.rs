@@ -14,6 +14,7 @@ mod link;
 mod opening;
 mod rail;
 pub mod sys;
+mod wakes;
 mod write;
 
 pub use config::PacketConfig;

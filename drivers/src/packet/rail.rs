@@ -6,6 +6,7 @@ use super::frame::{self, Place, Way};
 use super::link::Link;
 use super::opening::{self, Opened, Opening, Outcome, RETRY_MS};
 use super::sys::Socket;
+use super::wakes::Wakes;
 use crate::error::DriverError;
 use crate::landings::Landings;
 use crate::news::News;
@@ -47,7 +48,7 @@ pub struct PacketRail {
     digest: Digest,
     /// Holds the port: nobody else on this network has it, and the kernel answers for it when we are gone.
     port: UdpSocket,
-    watch: Watch,
+    wakes: Wakes,
     timer: Timer,
     opening: Opening,
     outcome: Vec<Outcome>,
@@ -104,7 +105,7 @@ impl PacketRail {
             config,
             socket,
             port,
-            watch,
+            wakes: Wakes::new(watch),
             timer,
             opening: Opening::default(),
             outcome: Vec::new(),
@@ -211,13 +212,14 @@ impl PacketRail {
         Some(index)
     }
 
-    /// Takes the frames that have come. Whether there were any.
+    /// Takes the frames that have come.
     #[inline]
-    fn take_frames(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
-        for count in 0..FRAMES {
+    fn take_frames(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for _ in 0..FRAMES {
             let Some(way) = self.socket.frame().map(|frame| frame::open(frame).map(|(way, _)| way)) else {
-                return count > 0;
+                return;
             };
+            self.wakes.found(&self.socket);
             match way.map(|way| (way, self.find(way))) {
                 Some((_, Some(index))) => self.take(index, report),
                 Some((way, None)) => self.hear(way, report),
@@ -225,7 +227,6 @@ impl PacketRail {
             }
             self.socket.release();
         }
-        true
     }
 
     /// Takes the frame that waits, which is of this link.
@@ -333,7 +334,7 @@ impl PacketRail {
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         self.polls = 0;
         let mut rings = false;
-        self.watch.look(|token, _| rings |= token == Token::Bell);
+        self.wakes.watch.look(|token, _| rings |= token == Token::Bell);
         if rings || !self.opening.is_idle() {
             self.with_opening(|opening, rail, outcome| opening.step(rail, outcome));
             self.settle(report);
@@ -446,8 +447,10 @@ impl Driver for PacketRail {
         }
     }
 
+    /// To be asked for before each sleep: asking is what makes it watch the socket.
     fn descriptor(&self) -> Option<i32> {
-        Some(self.watch.descriptor())
+        self.wakes.attend(&self.socket);
+        Some(self.wakes.watch.descriptor())
     }
 
     fn address(&self) -> String {

@@ -30,8 +30,12 @@ pub fn turn(
             engine.handle(now, id, event);
         });
     }
+    // Who has what he waits for goes on with it. What is only due now may be done at the next turn.
+    if urgent && engine.is_met() {
+        return true;
+    }
     // What was found may have taken a while, or was looked for at a time that is a little old.
-    let now = if urgent || !engine.has_orders() { now } else { clock() };
+    let now = if urgent || !engine.has_orders(now) { now } else { clock() };
     push(engine, rails, now, clock, urgent) || happened
 }
 
@@ -48,7 +52,7 @@ pub fn push(
     if engine.has_errands() {
         errands(engine, rails);
     }
-    if !engine.has_orders() {
+    if !engine.has_orders(now) {
         return false;
     }
     let mut happened = false;
@@ -95,6 +99,12 @@ fn post_directly(
     hints: Hints,
     (now, clock): (Instant, &mut dyn FnMut() -> Instant),
 ) -> Option<u32> {
+    let send = |rail: RailId, number: u32, head: &[u64]| {
+        rails[rail.index()].send_now(to.0, number, head, data).then(&mut *clock)
+    };
+    if let Some(seq) = engine.send_now(to, data, hints, send) {
+        return Some(seq);
+    }
     let direct = engine.direct(to, data.len(), hints)?;
     let rail = &mut rails[direct.rail.index()];
     if rail.room() == 0 {

@@ -275,7 +275,7 @@ impl Shared {
     /// Feeds the rails unless a waiting call is about to come anyway.
     #[inline]
     fn push_or_hold(&self, core: &mut Core) {
-        if core.engine.has_orders() {
+        if core.engine.has_orders(core.now) {
             core.now = self.clock.now();
             if !core.bursts.submitted(core.now) {
                 self.push(core, false);

@@ -75,7 +75,8 @@ pub const CASES: &[Case] = &[
     two("traffic flows in both directions at once", chunks::both_ways),
     two("a peer that ends is lost within 5 s and gives back what was not sent", links::peer_ends),
     two("a link that is given up is answered with what was not sent, and may be opened again", links::closes),
-    Case { name: "what arrives is intact", run: lossy::intact, two_sides: true, lossy: true, pushes: false },
+    lossy("what arrives is intact", lossy::intact),
+    lossy("so is what leaves at once, among what is posted", lossy::at_once),
 ];
 
 const fn reliable(name: &'static str, run: fn(&mut World)) -> Case {
@@ -84,6 +85,10 @@ const fn reliable(name: &'static str, run: fn(&mut World)) -> Case {
 
 const fn two(name: &'static str, run: fn(&mut World)) -> Case {
     Case { name, run, two_sides: true, lossy: false, pushes: false }
+}
+
+const fn lossy(name: &'static str, run: fn(&mut World)) -> Case {
+    Case { name, run, two_sides: true, lossy: true, pushes: false }
 }
 
 const fn pushing(name: &'static str, run: fn(&mut World)) -> Case {

@@ -97,8 +97,7 @@ pub(super) fn passed(world: &mut World) {
             0 => whole.pieces(std::slice::from_ref(&(Header::LEN..len))),
             _ => whole.pieces(&[Header::LEN..middle, middle..len]),
         };
-        let head = whole.bytes()[..Header::LEN].chunks_exact(8);
-        let head: Vec<u64> = head.map(|word| u64::from_ne_bytes(word.try_into().expect("eight"))).collect();
+        let head = words(&whole.bytes()[..Header::LEN]);
         if number % 50 == 7 || !world.rail(A).pass(to, &head, &data) {
             posted += 1;
             world.post_packet(A, number, len);
@@ -109,6 +108,11 @@ pub(super) fn passed(world: &mut World) {
     }
     world.until("all packets", |w| w.arrived(B) == all.len() && w.sent(A) == posted);
     world.check_arrived(B, &all);
+}
+
+/// Bytes as the engine gives them to a rail that takes a packet at once.
+pub(super) fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight"))).collect()
 }
 
 pub(super) fn depth(world: &mut World) {

@@ -401,6 +401,14 @@ impl Driver for PacketRail {
     }
 
     #[inline]
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
+        let Some(link) = self.by_peer.get(&to).and_then(|&index| self.links[index].as_deref_mut()) else {
+            return false;
+        };
+        link.out.send_now(&self.socket, (&mut link.seal, &self.digest), number, (head, data))
+    }
+
+    #[inline]
     fn post(&mut self, order: Order) {
         let to = match order {
             Order::Packet { to, .. } | Order::Chunk { to, .. } => to,

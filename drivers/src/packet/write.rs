@@ -6,6 +6,7 @@ use super::sys::Socket;
 use crate::udp::datagram::{Datagram, LEN};
 use crate::udp::seal::{AT_ONCE, Seal};
 use crate::udp::write::{chunk_head, len, number, parts};
+use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Order;
 use rustix::io::Errno;
 use rustix::net::{self, MMsgHdr, SendAncillaryBuffer, SendFlags};
@@ -25,14 +26,15 @@ pub struct Outbox {
     head: [u8; HEAD],
     /// Bytes that a frame carries behind its headers.
     part: usize,
-    /// A short frame in one piece.
+    /// A short frame in one piece, of which the head stays.
     staging: Vec<u8>,
 }
 
 impl Outbox {
     /// For frames that begin with `head` and carry `part` bytes.
     pub fn new(head: [u8; HEAD], part: usize) -> Self {
-        Outbox { queue: VecDeque::new(), begun: 0, head, part, staging: Vec::new() }
+        let staging = [&head[..], &[0; LEN]].concat();
+        Outbox { queue: VecDeque::new(), begun: 0, head, part, staging }
     }
 
     /// Takes an order.
@@ -67,9 +69,7 @@ impl Outbox {
         while let Some(order) = self.queue.front() {
             let total = len(order);
             let left = match total <= self.part {
-                true => {
-                    send_short(&mut self.staging, &self.head, socket, (seal, digest), order).map(|()| total)
-                }
+                true => send_short(&mut self.staging, socket, (seal, digest), order).map(|()| total),
                 false => send_train(self.begun, &self.head, self.part, socket, (seal, digest), order),
             };
             match left {
@@ -87,26 +87,53 @@ impl Outbox {
         }
         Ok(())
     }
+
+    /// Sends a packet in one frame if nothing waits before it; false: it was not sent.
+    #[inline]
+    pub fn send_now(
+        &mut self,
+        socket: &Socket,
+        sealing: (&mut Seal, &Digest),
+        number: u32,
+        (head, data): (&[u64], &Segments),
+    ) -> bool {
+        if !self.queue.is_empty() || size_of_val(head) + data.len() as usize > self.part {
+            return false;
+        }
+        self.staging.truncate(FRONT);
+        head.iter().for_each(|word| self.staging.extend_from_slice(&word.to_ne_bytes()));
+        data.append_to(&mut self.staging);
+        // A queue of the system that is full loses what it does not take, as the network does.
+        matches!(send_staged(&mut self.staging, socket, sealing, number), Ok(()) | Err(Errno::NOBUFS))
+    }
 }
 
 #[inline]
 fn send_short(
     staging: &mut Vec<u8>,
-    head: &[u8; HEAD],
     socket: &Socket,
-    (seal, digest): (&mut Seal, &Digest),
+    sealing: (&mut Seal, &Digest),
     order: &Order,
 ) -> Result<(), Errno> {
-    staging.clear();
-    staging.extend_from_slice(head);
-    staging.resize(FRONT, 0);
+    staging.truncate(FRONT);
     match order {
         Order::Packet { packet, .. } if packet.in_place.is_empty() => {
             staging.extend_from_slice(&packet.bytes);
         }
         _ => parts(order, &chunk_head(order), |part| staging.extend_from_slice(part)),
     }
-    let datagram = Datagram::part(seal.next() as u32, number(order), 0, staging.len() - FRONT);
+    send_staged(staging, socket, sealing, number(order))
+}
+
+/// Seals and sends the frame that is staged.
+#[inline]
+fn send_staged(
+    staging: &mut [u8],
+    socket: &Socket,
+    (seal, digest): (&mut Seal, &Digest),
+    number: u32,
+) -> Result<(), Errno> {
+    let datagram = Datagram::part(seal.next() as u32, number, 0, staging.len() - FRONT);
     let tag = seal.tag(&datagram).wrapping_add(digest.of(&staging[FRONT..]));
     staging[HEAD..FRONT].copy_from_slice(&datagram.encode(tag));
     net::send(socket, staging, SendFlags::empty()).map(drop)

@@ -350,6 +350,14 @@ impl Driver for UdpRail {
     }
 
     #[inline]
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
+        let found = self.peers.find(to);
+        let Some(link) = found.and_then(|index| self.peers[index].link.as_deref_mut()) else { return false };
+        let Link { out, socket, seal, cut, .. } = link;
+        out.send_now(socket, seal, *cut, number, (head, data))
+    }
+
+    #[inline]
     fn post(&mut self, order: Order) {
         let to = match order {
             Order::Packet { to, .. } | Order::Chunk { to, .. } => to,

@@ -3,6 +3,7 @@
 use super::datagram::{Datagram, LEN};
 use super::seal::Seal;
 use super::socket::TRAIN_MAX;
+use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Order;
 use nmad_wire::ChunkHeader;
 use rustix::fd::{AsFd, OwnedFd};
@@ -89,6 +90,26 @@ impl Outbox {
         }
         Ok(())
     }
+
+    /// Sends a packet in one datagram if nothing waits before it; false: it was not sent.
+    #[inline]
+    pub fn send_now(
+        &mut self,
+        fd: &OwnedFd,
+        seal: &mut Seal,
+        cut: Cut,
+        number: u32,
+        (head, data): (&[u64], &Segments),
+    ) -> bool {
+        if !self.queue.is_empty() || size_of_val(head) + data.len() as usize > cut.part {
+            return false;
+        }
+        self.staging.clear();
+        self.staging.resize(LEN, 0);
+        head.iter().for_each(|word| self.staging.extend_from_slice(&word.to_ne_bytes()));
+        data.append_to(&mut self.staging);
+        send_staged(&mut self.staging, fd, seal, number).is_ok()
+    }
 }
 
 /// Bytes of an order on the wire, without the headers of its datagrams.
@@ -138,10 +159,16 @@ fn send_short(staging: &mut Vec<u8>, fd: &OwnedFd, seal: &mut Seal, order: &Orde
         }
         _ => parts(order, &chunk_head(order), |part| staging.extend_from_slice(part)),
     }
-    let datagram = Datagram::part(seal.next() as u32, number(order), 0, staging.len() - LEN);
+    send_staged(staging, fd, seal, number(order)).map(|()| true)
+}
+
+/// Seals and sends the datagram that is staged.
+#[inline]
+fn send_staged(staging: &mut [u8], fd: &OwnedFd, seal: &mut Seal, number: u32) -> Result<(), Errno> {
+    let datagram = Datagram::part(seal.next() as u32, number, 0, staging.len() - LEN);
     let tag = seal.tag(&datagram);
     staging[..LEN].copy_from_slice(&datagram.encode(tag));
-    taken(net::send(fd, staging, SendFlags::NOSIGNAL)).map(|()| true)
+    taken(net::send(fd, staging, SendFlags::NOSIGNAL))
 }
 
 /// Sends as many datagrams of an order as one call takes; true: that was the last of them.

@@ -24,6 +24,7 @@ impl Engine {
         if let Some(receipts) = &mut self.receipts {
             receipts.now = now;
         }
+        self.stir();
         match event {
             Event::Arrived { from, packet } => {
                 let arrived = match self.on_plain(now, rail, from, packet) {
@@ -107,7 +108,7 @@ impl Engine {
     }
 
     #[inline]
-    fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
+    pub(super) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let several = peer.keeps;

@@ -135,7 +135,7 @@ impl Engine {
 impl Peer {
     /// Whether a message with these hints, short enough for the lane, would leave alone and right away.
     #[inline]
-    fn passes(&self, len: u64, hints: Hints) -> bool {
+    pub(super) fn passes(&self, len: u64, hints: Hints) -> bool {
         hints.are_plain() && self.is_idle() && self.credit.has(len)
     }
 }

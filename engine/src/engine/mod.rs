@@ -3,7 +3,7 @@
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
 //! `submit` (application to window), `direct` (past an empty window), `claim` (found now, received later),
 //! `dispatch` (window to rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the
-//! same for a packet with one message), `rendezvous`
+//! same for a packet with one message), `kept` (both for lossy rails), `rendezvous`
 //! (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and peers that
 //! are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `receipt`
 //! (how messages went).
@@ -15,6 +15,7 @@ mod direct;
 mod dispatch;
 mod failure;
 mod forecast;
+mod kept;
 mod lane;
 mod peer;
 mod plain;
@@ -159,6 +160,8 @@ pub struct Engine {
     landings: Slab<Landing>,
     /// Lossy links, the only ones with timers.
     timed: Vec<(PeerId, RailId)>,
+    /// No lossy link needs anything before, unless something happens.
+    rests_until: Instant,
     has_errands: bool,
     // both
     peers: Vec<Option<Box<Peer>>>,
@@ -191,6 +194,7 @@ impl Engine {
             rails: Vec::new(),
             landings: Slab::default(),
             timed: Vec::new(),
+            rests_until: Instant::default(),
             has_errands: false,
             peers: Vec::new(),
             ready: VecDeque::new(),
@@ -415,11 +419,11 @@ impl Engine {
         self.has_errands
     }
 
-    /// Whether a rail might get an order.
+    /// Whether a rail might get an order now.
     #[inline]
-    pub fn has_orders(&self) -> bool {
+    pub fn has_orders(&mut self, now: Instant) -> bool {
         !self.ready.is_empty()
-            || !self.timed.is_empty()
+            || (now >= self.rests_until && !self.timed.is_empty() && !self.timers_rest(now))
             || self.rails.iter().any(|rail| rail.prepared.is_some())
     }
 

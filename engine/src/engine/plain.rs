@@ -124,7 +124,9 @@ impl Engine {
         };
         let Some(lane) = peer.lane.filter(|lane| lane.rail == rail) else { return Ok(false) };
         let link = &mut peer.links[lane.place];
-        if peer.keeps || receipts.is_some() || link.tx.len() > 0 || !link.rx.is_next(header.number) {
+        // What may have to be sent again was kept because the rail is lossy, since there is no other one.
+        let (lossy, waits) = (link.lossy, link.tx.len() > 0);
+        if receipts.is_some() || (waits && !lossy) || !link.rx.is_next(header.number) {
             return Ok(false);
         }
         let flow = peer.flows.of(frame.context);
@@ -140,7 +142,8 @@ impl Engine {
         flow.recv_next = flow.recv_next.wrapping_add(1);
         rails[rail.index()].counters.packets_in += 1;
         link.rx.accept_next(now);
-        let (due, short) = (link.ack_is_due(now), peer.credit.is_short());
+        // On a lossy one the timers see to it.
+        let (due, short) = (!lossy && link.ack_is_due(now), peer.credit.is_short());
         let envelope = Envelope { peer: from, context, tag, len, seq: frame.seq };
         if meets {
             expected.meet(envelope, data);
@@ -161,6 +164,9 @@ impl Engine {
         }
         if short {
             self.consider_credit(from);
+        }
+        if waits {
+            self.on_ack(now, rail, from, header.ack, 0);
         }
         Ok(true)
     }

@@ -183,6 +183,14 @@ pub trait Driver: Send {
         let _ = (to, head, data);
         false
     }
+    /// Sends a packet with a call of its own, for somebody who waits: `head` and `data` as for
+    /// [`Driver::pass`], `number` as in [`Order::Packet`]. All of it has left when this returns, behind what
+    /// was posted before, and it is not reported as sent. False: nothing was done, and it is to be posted
+    /// instead. Only lossy rails are asked: on them the engine keeps what it sends, and can do so afterwards.
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
+        let _ = (to, number, head, data);
+        false
+    }
     /// Takes an order. What it costs may be put off until [`Driver::flush`].
     fn post(&mut self, order: Order);
     /// Everything posted so far shall leave; called once after a series of posts.

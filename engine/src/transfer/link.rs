@@ -174,6 +174,13 @@ impl Link {
         now < self.calm_until && self.rx.unacknowledged == 0
     }
 
+    /// Until when nothing is to be done on a lossy link, unless something happens on it; none: something may
+    /// be to be done now.
+    pub(crate) fn rests_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.rx.due_at(EAGER_COUNT).map_or(self.calm_until, |due| due.min(self.calm_until));
+        (now < until).then_some(until)
+    }
+
     /// The number that should be sent again: the oldest after a timeout, or one that several later ones
     /// have overtaken (fast resend).
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<u32> {

@@ -1,0 +1,210 @@
+//! Messages that leave at once over a lossy rail, and are remembered while they are under way.
+
+mod common;
+
+use common::{Pair, bytes, limits, pattern, segments};
+use nmad_engine::{
+    Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId, RailId,
+    Segments, Source, Tag, TagMatch, pump,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A lossy rail that sends a packet at once, unless its place in the sequence of those says otherwise, and
+/// loses others.
+struct Hasty {
+    inner: Box<dyn Driver>,
+    refuses: fn(u32) -> bool,
+    loses: fn(u32) -> bool,
+    asked: u32,
+    carried: u32,
+    lost: Vec<(PeerId, u32, Packet)>,
+    hurried: Arc<AtomicU32>,
+}
+
+impl Driver for Hasty {
+    fn name(&self) -> &str {
+        "hasty"
+    }
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        self.inner.open(landing, from, into)
+    }
+    fn close(&mut self, landing: LandingId) {
+        self.inner.close(landing);
+    }
+    fn room(&self) -> usize {
+        self.inner.room()
+    }
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
+        self.asked += 1;
+        if (self.refuses)(self.asked) {
+            return false;
+        }
+        let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        data.append_to(&mut bytes);
+        assert_eq!(bytes[8..12], number.to_le_bytes(), "told the number of the packet");
+        self.hurried.fetch_add(1, Ordering::Relaxed);
+        self.carried += 1;
+        if !(self.loses)(self.carried) {
+            // The rail below reports it, which is swallowed.
+            let packet = Packet { bytes, in_place: Vec::new() };
+            self.inner.post(Order::Packet { to, number: u32::MAX, packet });
+        }
+        true
+    }
+    fn post(&mut self, order: Order) {
+        self.carried += 1;
+        match order {
+            Order::Packet { to, number, packet } if (self.loses)(self.carried) => {
+                self.lost.push((to, number, packet));
+            }
+            order => self.inner.post(order),
+        }
+    }
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for (to, number, packet) in self.lost.drain(..) {
+            report(Event::Sent { to, number, packet: Some(packet) });
+        }
+        self.inner.poll(&mut |event| match event {
+            Event::Sent { number: u32::MAX, .. } => {}
+            event => report(event),
+        });
+    }
+}
+
+/// Two hosts whose rail from the first to the second is such a one.
+fn pair(refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
+    let mut pair = Pair::with(1, Config::default(), Limits { lossy: true, ..limits() });
+    // What both sides tell each other first: how much they may send.
+    for _ in 0..2 {
+        pair.send(0, 9, 9, pattern(1));
+        pair.recv(1, Source::Peer(PeerId(0)), 9, TagMatch::Any, 1);
+        pair.settle();
+    }
+    let hurried = Arc::<AtomicU32>::default();
+    let inner = pair.hosts[0].rails.pop().expect("one rail");
+    let (lost, hurried_too) = (Vec::new(), hurried.clone());
+    let hasty = Hasty { inner, refuses, loses, asked: 0, carried: 0, lost, hurried: hurried_too };
+    pair.hosts[0].rails.push(Box::new(hasty));
+    pair.settle();
+    (pair, hurried)
+}
+
+/// Sends as somebody who waits; whether the message ended at once.
+fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
+    let host = &mut pair.hosts[0];
+    let (data, now) = (segments(data), Instant::from_ns(host.now));
+    let to = (PeerId(1), Context(0), Tag(tag));
+    let mut clock = || now;
+    let waits = Some((now, &mut clock as &mut dyn FnMut() -> Instant));
+    let sent =
+        pump::send_directly(&mut host.engine, &mut host.rails, to, &data, Hints::default(), waits).is_some();
+    if !sent {
+        host.engine.send(to.0, to.1, to.2, data, Hints::default());
+    }
+    sent
+}
+
+/// Turns both pumps until nothing is under way, for at most ten simulated seconds.
+fn deliver(pair: &mut Pair) {
+    for _ in 0..10_000 {
+        pair.hosts.iter_mut().for_each(|host| {
+            host.now += 1_000_000;
+            host.turn(true);
+        });
+        if pair.hosts[0].engine.peer_view(PeerId(1)).is_some_and(|peer| peer.in_flight == 0) {
+            return;
+        }
+    }
+    panic!("not all was acknowledged");
+}
+
+#[test]
+fn what_left_at_once_arrives_in_order_whatever_is_refused_or_lost() {
+    let lens: Vec<usize> = (0..400).map(|n| n * n * 13 % 3000).collect();
+    let patterns: [fn(u32) -> bool; 3] = [|_| false, |n| n % 3 == 0, |n| n % 7 > 4];
+    for refuses in patterns {
+        for loses in patterns {
+            let (mut pair, hurried) = pair(refuses, loses);
+            for (tag, &len) in lens.iter().enumerate() {
+                send(&mut pair, tag as u64, pattern(len));
+                if tag % 3 == 2 {
+                    pair.hosts.iter_mut().for_each(|host| host.turn(true));
+                }
+                if tag % 50 == 49 {
+                    deliver(&mut pair);
+                }
+            }
+            deliver(&mut pair);
+            assert!(hurried.load(Ordering::Relaxed) > 50, "some did leave at once");
+            check(&mut pair, &lens);
+            let counters = pair.hosts[0].engine.counters(RailId(0));
+            assert!(counters.entries >= lens.len() as u64, "{counters:?}");
+        }
+    }
+}
+
+fn check(pair: &mut Pair, lens: &[usize]) {
+    for (number, &len) in lens.iter().enumerate() {
+        let (request, memory) = pair.recv(1, Source::Peer(PeerId(0)), 0, TagMatch::Any, len.max(1));
+        pair.hosts[1].turn(true);
+        let envelope = pair.result(1, request).expect("it has ended").expect("and well");
+        assert_eq!((envelope.tag.0, envelope.len), (number as u64, len as u64), "in order");
+        assert!(bytes(memory)[..len] == pattern(len)[..], "message {number} is intact");
+    }
+}
+
+/// One that is lost is sent again when its timeout has passed, also if nothing else happens; until then
+/// nobody is told to look.
+#[test]
+fn what_left_at_once_and_was_lost_is_sent_again_in_time() {
+    let (mut pair, hurried) = pair(|_| false, |n| n == 1);
+    assert!(send(&mut pair, 0, pattern(8)) && hurried.load(Ordering::Relaxed) == 1);
+    let engine = &mut pair.hosts[0].engine;
+    let deadline = engine.next_deadline().expect("it waits for an acknowledgement");
+    let (before, after) = (Instant::from_ns(deadline.as_ns() - 1), deadline);
+    pair.hosts[0].now = before.as_ns() - 2_000;
+    pair.hosts[0].turn(true);
+    assert!(!pair.hosts[0].engine.has_orders(before), "nothing is due");
+    assert!(pair.hosts[0].engine.has_orders(after), "it is to be sent again");
+    deliver(&mut pair);
+    check(&mut pair, &[8]);
+    assert!(pair.hosts[0].engine.counters(RailId(0)).resent >= 1);
+}
+
+/// A receive that is expected is met by what comes over a lossy rail, which is acknowledged.
+#[test]
+fn the_message_that_is_expected_is_met_and_acknowledged() {
+    let (mut pair, _) = pair(|_| false, |n| n == 30);
+    let (into, place) = common::memory(100);
+    let mut met = 0;
+    for round in 0..100u64 {
+        let from = Source::Peer(PeerId(0));
+        assert!(pair.hosts[1].engine.expect(from, Context(0), TagMatch::Exact(Tag(round)), &into));
+        assert!(send(&mut pair, round, pattern(round as usize)), "round {round}");
+        // Who waits asks after each turn.
+        let met_or_posted = (0..10_000).find_map(|_| {
+            pair.hosts.iter_mut().for_each(|host| {
+                host.now += 1_000_000;
+                host.turn(true);
+            });
+            Some(pair.hosts[1].engine.met()).filter(|met| *met != nmad_engine::Met::Not)
+        });
+        deliver(&mut pair);
+        match met_or_posted.unwrap_or(nmad_engine::Met::Not) {
+            nmad_engine::Met::Message(envelope) => {
+                met += 1;
+                assert_eq!((envelope.tag, envelope.len), (Tag(round), round));
+            }
+            nmad_engine::Met::Request(request) => {
+                assert!(pair.result(1, request).is_some_and(|ended| ended.is_ok()), "round {round}");
+            }
+            nmad_engine::Met::Not => panic!("round {round}: not met"),
+        }
+        assert!(bytes(place)[..round as usize] == *pattern(round as usize));
+    }
+    assert!(met > 90, "{met}");
+}

@@ -22,10 +22,10 @@ pub struct Link {
     pub health: Health,
     /// Which of the rail's lists the link is in.
     pub lists: Lists,
-    /// So many of the next reads take little, since a pushed chunk may come.
-    pub short_reads: u32,
     /// Reads with success since the socket was last watched.
     pub reads: u32,
+    /// The peer has sent more than was read at once.
+    pub backlog: bool,
     watched: Cell<Watched>,
 }
 
@@ -61,8 +61,8 @@ impl Link {
             stream: Stream::default(),
             health: Health::default(),
             lists: Lists::default(),
-            short_reads: 0,
             reads: 0,
+            backlog: false,
             watched: Cell::new(Watched::Input),
         }
     }

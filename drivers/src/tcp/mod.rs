@@ -16,6 +16,7 @@ mod padding;
 mod peers;
 mod rail;
 mod read;
+mod scratch;
 mod socket;
 mod strangers;
 mod stream;

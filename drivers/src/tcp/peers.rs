@@ -20,8 +20,6 @@ pub struct Peer {
     pub id: PeerId,
     /// Where it listens, the best address first.
     pub known: Vec<Known>,
-    /// Landings that are open for it.
-    pub landings: usize,
     /// The open link.
     pub link: Option<Box<Link>>,
 }
@@ -45,7 +43,7 @@ impl Peers {
     /// The index of a peer, which is new if need be.
     pub fn find_or_add(&mut self, peer: PeerId) -> usize {
         *self.index.entry(peer).or_insert_with(|| {
-            self.list.push(Peer { id: peer, known: Vec::new(), landings: 0, link: None });
+            self.list.push(Peer { id: peer, known: Vec::new(), link: None });
             self.list.len() - 1
         })
     }

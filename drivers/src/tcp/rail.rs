@@ -114,16 +114,11 @@ impl Driver for TcpRail {
     }
 
     fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        let index = self.traffic.peers.find_or_add(from);
-        self.traffic.peers[index].landings += 1;
         self.traffic.landings.open(landing, from, into)
     }
 
     fn close(&mut self, landing: LandingId) {
-        let Traffic { landings, peers, .. } = &mut self.traffic;
-        if let Some(index) = landings.close(landing).and_then(|from| peers.find(from)) {
-            peers[index].landings -= 1;
-        }
+        self.traffic.landings.close(landing);
     }
 
     fn accept(&mut self, from: PeerId, landing: LandingId) {
@@ -163,7 +158,8 @@ impl Driver for TcpRail {
     /// at in each poll. After a flush poll once more first, since what was sent is reported there.
     fn descriptor(&self) -> Option<i32> {
         self.traffic.watch_all();
-        Some(self.traffic.watch.descriptor())
+        // What was read already makes nothing readable.
+        (!self.traffic.goes_on()).then(|| self.traffic.watch.descriptor())
     }
 
     fn door(&mut self) -> Option<i32> {

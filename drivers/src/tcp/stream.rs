@@ -1,6 +1,7 @@
 //! The stream of one peer becomes packets and bytes in landings. Only values here, no socket.
 
 use super::padding;
+use super::scratch::{Kept, Scratch};
 use crate::landings::Landings;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
@@ -22,13 +23,15 @@ pub enum Stream {
     Chunk(ChunkHeader, u32),
     /// A pushed chunk whose landing is not known yet.
     Held(Held),
+    /// What was read together with the end of a chunk, for the next poll.
+    Kept(Kept),
 }
 
 /// A pushed chunk, and what has arrived behind its header.
 #[derive(Debug)]
 pub struct Held {
     header: ChunkHeader,
-    bytes: Vec<u8>,
+    behind: Kept,
     accepted: bool,
 }
 
@@ -60,26 +63,43 @@ impl From<Malformed> for Broken {
 }
 
 impl Stream {
-    /// Takes the next bytes of the stream: reports what is complete, keeps what is not.
+    /// Takes the next bytes of the stream: reports what is complete, keeps what is not. Returns how many it
+    /// took: not those behind the header of a pushed chunk that is held, nor those behind the end of a chunk.
+    /// They are to be [kept](Stream::keep): the end of a chunk may be what somebody waits for, who then posts
+    /// the receive for what follows, which so needs no memory of the engine's own.
     #[inline]
     pub fn feed(
         &mut self,
-        mut bytes: &[u8],
+        bytes: &[u8],
         place: &mut Place<'_>,
         report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), Broken> {
-        while !bytes.is_empty() {
-            bytes = match self {
-                Stream::Between => self.begin(bytes, place, report)?,
-                Stream::Partial(_) => self.complete(bytes, place, report)?,
-                Stream::Chunk(..) => self.fill(bytes, place, report)?,
-                Stream::Held(held) => {
-                    held.bytes.extend_from_slice(bytes);
-                    &[]
+    ) -> Result<usize, Broken> {
+        let mut left = bytes;
+        while !left.is_empty() {
+            left = match self {
+                Stream::Between => self.begin(left, place, report)?,
+                Stream::Partial(_) => self.complete(left, place, report)?,
+                Stream::Chunk(..) => {
+                    left = self.fill(left, place, report)?;
+                    break;
                 }
+                Stream::Held(_) | Stream::Kept(_) => break,
             };
         }
-        Ok(())
+        Ok(bytes.len() - left.len())
+    }
+
+    /// Keeps what [`Stream::feed`] has not taken.
+    pub fn keep(&mut self, left: Kept) {
+        match self {
+            Stream::Held(held) => held.behind = left,
+            _ => *self = Stream::Kept(left),
+        }
+    }
+
+    /// Whether it goes on without anything being read.
+    pub fn has_kept(&self) -> bool {
+        matches!(self, Stream::Kept(_))
     }
 
     /// The pushed chunk that is held goes there.
@@ -89,18 +109,31 @@ impl Stream {
         }
     }
 
-    /// Goes on with a pushed chunk that was accepted. False: it is still held, and nothing shall be read.
+    /// Goes on with what was kept, or with a pushed chunk that was accepted. False: it is still held, and
+    /// nothing shall be read.
     pub fn resume(
         &mut self,
+        scratch: &mut Scratch,
         place: &mut Place<'_>,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, Broken> {
-        match std::mem::take(self) {
-            Stream::Held(Held { header, bytes, accepted: true }) => {
+        let mut kept = match std::mem::take(self) {
+            Stream::Held(Held { header, behind, accepted: true }) => {
                 self.land(header, place, report)?;
-                self.feed(&bytes, place, report)?;
+                behind
             }
-            other => *self = other,
+            Stream::Kept(kept) => kept,
+            other => {
+                *self = other;
+                return Ok(!matches!(self, Stream::Held(_)));
+            }
+        };
+        let taken = self.feed(kept.bytes(), place, report)?;
+        if taken < kept.bytes().len() {
+            kept.advance(taken);
+            self.keep(kept);
+        } else {
+            scratch.give_back(kept);
         }
         Ok(!matches!(self, Stream::Held(_)))
     }
@@ -238,7 +271,7 @@ impl Stream {
             Kind::Chunk => {
                 let chunk = ChunkHeader::decode(header, packet)?;
                 if chunk.key == Key::PUSH.0 {
-                    *self = Stream::Held(Held { header: chunk, bytes: Vec::new(), accepted: false });
+                    *self = Stream::Held(Held { header: chunk, behind: Kept::default(), accepted: false });
                     let (request, len) = (chunk.landing, u64::from(chunk.len));
                     report(Event::Pushed { from: place.peer, request, len });
                 } else {
@@ -309,19 +342,58 @@ mod tests {
         let (mut stream, mut pool) = (Stream::default(), Vec::new());
         let mut place = Place { peer: PEER, landings, pool: &mut pool, longest: 1000 };
         for piece in pieces {
-            stream.feed(piece, &mut place, &mut |event| {
-                seen.push(match event {
-                    Event::Arrived { packet, .. } => {
-                        let number = Header::decode(packet).expect("a header").number;
-                        assert!(packet[Header::LEN..].iter().all(|byte| *byte == number as u8), "intact");
-                        format!("packet {number} {}", packet.len())
-                    }
-                    Event::Landed { number, len, kept, .. } => format!("chunk {number} {len} {kept}"),
-                    other => panic!("not expected: {other:?}"),
-                });
-            })?;
+            let mut left = *piece;
+            while !left.is_empty() {
+                let taken = stream.feed(left, &mut place, &mut |event| seen.push(told(&event)))?;
+                left = &left[taken..];
+                let ended = seen.last().is_some_and(|last| last.starts_with("chunk"));
+                assert!(left.is_empty() || ended, "only the end of a chunk stops it");
+            }
         }
         Ok(seen)
+    }
+
+    fn told(event: &Event<'_>) -> String {
+        match event {
+            Event::Arrived { packet, .. } => {
+                let number = Header::decode(packet).expect("a header").number;
+                assert!(packet[Header::LEN..].iter().all(|byte| *byte == number as u8), "intact");
+                format!("packet {number} {}", packet.len())
+            }
+            Event::Landed { number, len, kept, .. } => format!("chunk {number} {len} {kept}"),
+            other => panic!("not expected: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_follows_a_chunk_waits_for_the_next_poll() {
+        let (landings, mut scratch, mut pool) = (Landings::default(), Scratch::default(), Vec::new());
+        let mut place = Place { peer: PEER, landings: &landings, pool: &mut pool, longest: 1000 };
+        let pushed = chunk(1, Key::PUSH, 0, &[7; 100]);
+        let (mut stream, mut polls) = (Stream::default(), Vec::new());
+        let bytes = [&pushed[..], &packet(2, 20), &pushed, &packet(3, 30)].concat();
+        let events = std::cell::RefCell::new(Vec::new());
+        let mut report = |event: Event<'_>| {
+            let pushed = matches!(event, Event::Pushed { .. });
+            events.borrow_mut().push(if pushed { "pushed".into() } else { told(&event) });
+        };
+        scratch[..bytes.len()].copy_from_slice(&bytes);
+        let taken = stream.feed(&bytes, &mut place, &mut report).expect("well formed");
+        stream.keep(scratch.lend(taken..bytes.len()));
+        polls.push(events.take());
+        for _ in 0..4 {
+            stream.accept(LandingId(9), Key(77));
+            stream.resume(&mut scratch, &mut place, &mut report).expect("well formed");
+            polls.push(events.take());
+        }
+        let expected: [&[&str]; 5] = [
+            &["pushed"],
+            &["chunk 1 100 false"],
+            &["packet 2 20", "pushed"],
+            &["chunk 1 100 false"],
+            &["packet 3 30"],
+        ];
+        assert_eq!(polls, expected);
     }
 
     #[test]

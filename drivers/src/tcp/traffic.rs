@@ -8,6 +8,7 @@ use super::health::Verdict;
 use super::link::{Link, Watched};
 use super::peers::Peers;
 use super::read::{Brought, Ended, read};
+use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream};
 use super::{PACKET, now_ms};
 use crate::hot::Hot;
@@ -19,20 +20,16 @@ use nmad_engine::transfer::driver::{Event, Order};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-/// Bytes read at once between two packets.
-const SCRATCH: usize = 128 << 10;
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 32;
 /// While some link is hot, the others are looked at once in so many polls.
 const LOOK_EVERY: u32 = 32;
 /// Polls from one read to the next on a link whose output waits: reading takes the socket's lock, for which
-/// the acknowledgements that make room then have to wait.
+/// the acknowledgements that make room then have to wait. Likewise from one read to the next where each poll
+/// has something to report that was sent: who waited for that does not wait for a system call in vain, too.
 const READ_EVERY: u32 = 4;
 /// Reads with success after which a hot link is not watched any more.
 const TRUSTED_AFTER: u32 = 16;
-/// Reads behind a pushed chunk that expect another one: little of that shall arrive where it has to be
-/// copied from.
-const PUSHED_LATELY: u32 = 8;
 /// Polls in vain after which everything is watched, though nobody asked for the descriptor.
 const WATCH_AFTER: u32 = 1024;
 
@@ -47,7 +44,7 @@ pub struct Traffic {
     /// Where chunks go.
     pub landings: Landings,
     /// Where bytes arrive that have no other place.
-    pub scratch: Box<[u8]>,
+    pub scratch: Scratch,
     hot: Hot,
     lists: Lists,
     news: News,
@@ -67,8 +64,9 @@ struct Lists {
     touched: Vec<usize>,
     blocked: Vec<usize>,
     unproven: Vec<usize>,
-    /// Pushed chunks that may go on.
-    accepted: Vec<usize>,
+    /// Those that go on at the next poll: a pushed chunk was accepted, or something was read with the end of
+    /// a chunk.
+    going_on: Vec<usize>,
 }
 
 impl Traffic {
@@ -79,7 +77,7 @@ impl Traffic {
             watch,
             peers: Peers::default(),
             landings: Landings::default(),
-            scratch: vec![0; SCRATCH].into(),
+            scratch: Scratch::default(),
             hot: Hot::default(),
             lists: Lists::default(),
             news: News::default(),
@@ -119,8 +117,7 @@ impl Traffic {
         // A key that no landing has: the bytes are discarded.
         let key = self.landings.key(from, landing).unwrap_or(Key(0));
         link.stream.accept(landing, key);
-        link.short_reads = PUSHED_LATELY;
-        self.lists.accepted.push(index);
+        self.lists.going_on.push(index);
     }
 
     /// Gives the kernel what was posted.
@@ -140,23 +137,31 @@ impl Traffic {
     pub fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !self.news.sent.is_empty() {
             self.report(report);
+            if !self.polls.is_multiple_of(READ_EVERY) && self.lists.going_on.is_empty() {
+                self.polls += 1;
+                return false;
+            }
         }
         if !self.lists.blocked.is_empty() {
             self.write_blocked();
         }
-        while let Some(index) = self.lists.accepted.pop() {
+        let mut went_on = std::mem::take(&mut self.lists.going_on);
+        for &index in &went_on {
             let cold = if self.read(index, report) { self.hot.heat(index) } else { None };
             self.attend(cold);
         }
         self.vain = self.vain.saturating_add(1);
         for place in (0..self.hot.count()).rev() {
             let Some(index) = self.hot.at(place) else { continue };
-            if !self.polls.is_multiple_of(READ_EVERY) && self.is_blocked(index) {
+            if went_on.contains(&index) || !self.polls.is_multiple_of(READ_EVERY) && self.is_blocked(index) {
                 continue;
             }
             let cold = if self.read(index, report) { self.hot.heat(index) } else { self.hot.cool(place) };
             self.attend(cold);
         }
+        went_on.clear();
+        went_on.append(&mut self.lists.going_on);
+        self.lists.going_on = went_on;
         self.polls += 1;
         self.polls >= self.look_every || self.hot.count() == 0
     }
@@ -196,6 +201,11 @@ impl Traffic {
             self.watch_all();
         }
         knock
+    }
+
+    /// Whether the next poll goes on with something, though nothing may arrive.
+    pub fn goes_on(&self) -> bool {
+        !self.lists.going_on.is_empty()
     }
 
     /// Watches whatever is looked at in each poll now, so that a sleeper wakes for it.
@@ -248,8 +258,8 @@ impl Traffic {
         let gone = self.peers.find(peer)?;
         let link = self.peers[gone].link.take()?;
         self.hot.forget(gone);
-        let Lists { touched, blocked, unproven, accepted } = &mut self.lists;
-        for list in [touched, blocked, unproven, accepted] {
+        let Lists { touched, blocked, unproven, going_on } = &mut self.lists;
+        for list in [touched, blocked, unproven, going_on] {
             list.retain(|index| *index != gone);
         }
         Some(link)
@@ -306,26 +316,36 @@ impl Traffic {
     fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return false };
-        let expecting = peer.landings > 0 || link.short_reads > 0;
         let (id, landings, pool) = (peer.id, &self.landings, &mut self.pool);
         let mut place = Place { peer: id, landings, pool, longest: PACKET };
         let fd = link.socket.as_fd();
         for round in 0..READS {
-            match read(fd, &mut link.stream, expecting, &mut self.scratch, &mut place, report) {
-                Ok(Brought::Nothing) if round == 0 => return false,
-                Ok(Brought::Nothing | Brought::All) => break,
-                Ok(Brought::Full) => {}
+            match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {
+                Ok(Brought::Nothing) if round == 0 => {
+                    link.backlog = false;
+                    return false;
+                }
+                Ok(Brought::Nothing | Brought::All) => {
+                    link.backlog = false;
+                    break;
+                }
+                Ok(Brought::Full) => link.backlog = true,
+                Ok(Brought::Kept) if matches!(link.stream, Stream::Between) => break,
+                Ok(Brought::Kept) => {}
                 Err(ended) => {
                     self.lose(id, &describe(&ended));
                     return true;
                 }
+            }
+            if link.stream.has_kept() {
+                self.lists.going_on.push(index);
+                break;
             }
         }
         if !matches!(link.stream, Stream::Between) {
             report(Event::Moved { peer: id });
         }
         self.vain = 0;
-        link.short_reads = link.short_reads.saturating_sub(1);
         link.reads += 1;
         if link.reads == TRUSTED_AFTER {
             link.watch(&self.watch, index, Watched::Not);

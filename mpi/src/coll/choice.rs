@@ -151,7 +151,8 @@ impl Choices {
         Ok(())
     }
 
-    /// Whether the user leaves the choice to us, so that short data may take the board ([`super::board`]).
+    /// Whether the user leaves the choice to us, so that short data may take the board ([`super::board`]) and
+    /// long reductions the pool ([`super::pool`]).
     #[inline]
     pub fn is_free(&self, family: Family) -> bool {
         self.named[family as usize] == 0

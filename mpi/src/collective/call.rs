@@ -184,7 +184,7 @@ impl Ready {
 }
 
 /// There must be memory where data comes from and goes to, and not the same.
-fn check_buffers(starts: [Option<*const c_void>; 2], buffers: [*const c_void; 2]) -> Result<()> {
+pub(super) fn check_buffers(starts: [Option<*const c_void>; 2], buffers: [*const c_void; 2]) -> Result<()> {
     for (start, buffer) in starts.into_iter().zip(buffers) {
         if start.is_some_and(is_nowhere) {
             return Err(nowhere(buffer));

@@ -3,7 +3,7 @@
 use super::arguments::{
     Data, each, is_in_place, operands, refuse_in_place, refuse_inter, role, root as root_of, told,
 };
-use super::call::{Alike, Call, Ready};
+use super::call::{Alike, Call, Ready, check_buffers};
 use super::desk::Key;
 use crate::coll::allreduce::Allreduce;
 use crate::coll::board::{Board, Pause};
@@ -110,15 +110,19 @@ pub(crate) fn reduce(
     if !is_root {
         refuse_in_place(buffers.0, "the send buffer of a rank that is not the root")?;
     }
+    // Elsewhere than at the root the receive buffer says nothing.
+    let memory = || match is_root {
+        true => reduction.memory(buffers, in_place),
+        false => Ok((reduction.data.memory(buffers.0)?, Segments::empty())),
+    };
     let combine = |board: &mut Board, pause: Pause<'_>| {
-        let (own, into) = reduction.memory(buffers, in_place)?;
+        let (own, into) = memory()?;
         let ranks = if is_root { 0..call.size() } else { 0..0 };
         board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
-        let own = if in_place { buffers.1.cast_const() } else { buffers.0 };
-        let (own, nothing) = (reduction.data.memory(own)?, Segments::empty());
-        let into = if is_root { reduction.data.memory(buffers.1)? } else { nothing };
+        let (own, into) = memory()?;
+        apart(buffers, in_place || !is_root)?;
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::AtRoot(rank), &into), pause)
     };
@@ -170,6 +174,7 @@ pub(crate) fn allreduce(
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, into) = reduction.memory(buffers, in_place)?;
+        apart(buffers, in_place)?;
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::Everywhere, &into), pause)
     };
@@ -193,6 +198,12 @@ pub(crate) fn allreduce(
             Ok(())
         }
     })
+}
+
+/// Checks that both buffers are different, if both are used.
+fn apart((send, recv): Buffers, is_one: bool) -> Result<()> {
+    let start = |buffer: *const c_void| (!is_one).then_some(buffer);
+    check_buffers([start(send), start(recv)], [send, recv])
 }
 
 /// Whether the operands are in the receive buffer, where that may be.
@@ -257,6 +268,7 @@ fn scattered(
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, _) = reduction.memory(buffers, in_place)?;
+        apart(buffers, in_place)?;
         let into = Data { count: bounds[call.me() + 1] - bounds[call.me()], ..reduction.data };
         let sums = Sums { operator: &reduction.operands.operator, bounds: &bounds };
         pool.combine(&own, &sums, (Wanted::Parts, &into.memory(buffers.1)?), pause)

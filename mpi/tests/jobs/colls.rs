@@ -112,6 +112,13 @@ pub fn reductions() {
     let (own, sum) = ([me, 1], [n * (n - 1) / 2, n]);
     let at_root = if me == 1 { sum } else { [-1; 2] };
     forms!([-1; 2], at_root, |b| reduce ireduce reduce_init(out(&own), b, 2, INT, SUM, 1) on WORLD);
+    let nowhere = std::ptr::null_mut();
+    for _ in 0..4 {
+        let mut result = [-1; 2];
+        let buffer = if me == 1 { into(&mut result) } else { nowhere };
+        api::reduce(out(&own), buffer, 2, INT, SUM, 1, WORLD).unwrap();
+        assert_eq!(result, at_root, "only the root has a receive buffer");
+    }
     forms!([-1; 2], sum, |b| allreduce iallreduce allreduce_init(out(&own), b, 2, INT, SUM) on WORLD);
     forms!(own, sum, |b| allreduce iallreduce allreduce_init(IN_PLACE, b, 2, INT, SUM) on WORLD);
     let up_to = [(me + 1) * me / 2, me + 1];

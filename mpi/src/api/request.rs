@@ -11,17 +11,11 @@ use crate::handle::Request;
 pub use crate::request::general::Callbacks;
 use crate::request::general::General;
 use crate::request::list::{self, Found};
+use crate::request::wait::tell;
 use crate::request::{Ended, SLOTS, State, wait};
 use crate::status::Status;
 use crate::world::world;
 use std::sync::Arc;
-
-fn tell(ended: Ended, status: Option<&mut Status>) -> Result<()> {
-    if let Some(status) = status {
-        *status = ended.status;
-    }
-    ended.answer().map(drop)
-}
 
 /// `MPI_Wait`
 ///
@@ -29,7 +23,7 @@ fn tell(ended: Ended, status: Option<&mut Status>) -> Result<()> {
 /// There is no such request, or how it failed.
 #[inline]
 pub fn wait(request: &mut Request, status: Option<&mut Status>) -> Result<()> {
-    tell(wait::wait(world()?, request)?, status)
+    wait::wait_into(world()?, request, status)
 }
 
 /// `MPI_Test`: whether the request has ended.

@@ -83,19 +83,26 @@ impl Row<'_> {
     #[inline]
     fn look(&mut self, engine: &mut Engine, note: &mut impl FnMut(usize, Status)) -> bool {
         loop {
-            if self.flight.is_none() {
-                self.skip(note);
-                self.take();
-            }
-            let Some(flight) = self.flight.as_ref().filter(|flight| flight.is_light()) else { return true };
-            match flight.look(engine) {
-                Look::Well(status) => note(self.next, status),
-                Look::Runs => return task::any(),
-                Look::Badly => return true,
-            }
-            self.flight = None;
+            let Some(flight) = self.flight.take().or_else(|| self.take(note)) else { return true };
+            // The last user of a communicator is not dropped here.
+            let seen = if flight.is_light() { flight.look(engine) } else { Look::Badly };
+            let Look::Well(status) = seen else {
+                self.flight = Some(flight);
+                return matches!(seen, Look::Badly) || task::any();
+            };
+            note(self.next, status);
             self.next += 1;
         }
+    }
+
+    /// Takes the next one for which there is something to wait out of the table, if it is a message.
+    #[inline]
+    fn take(&mut self, note: &mut impl FnMut(usize, Status)) -> Option<Flight> {
+        self.skip(note);
+        let request = self.requests.get_mut(self.next)?;
+        let flight = SLOTS.remove_flight(*request)?;
+        *request = Request::NULL;
+        Some(flight)
     }
 
     /// Passes those for which there is nothing to wait.
@@ -107,17 +114,6 @@ impl Row<'_> {
             *request = Request::NULL;
             note(self.next, status);
             self.next += 1;
-        }
-    }
-
-    /// Takes the next one out of the table if it is a message.
-    #[inline]
-    fn take(&mut self) {
-        if let Some(request) = self.requests.get_mut(self.next)
-            && let Some(flight) = SLOTS.remove_flight(*request)
-        {
-            *request = Request::NULL;
-            self.flight = Some(flight);
         }
     }
 }

@@ -22,6 +22,35 @@ pub(crate) fn wait(world: &World, request: &mut Request) -> Result<Ended> {
     Ok(wait_flight(world, flight))
 }
 
+/// As [`wait`]; writes the status where it is wanted.
+#[inline]
+pub(crate) fn wait_into(world: &World, request: &mut Request, status: Option<&mut Status>) -> Result<()> {
+    let mut well = over(*request);
+    if well.is_none() {
+        let Some(flight) = SLOTS.remove_flight(*request) else {
+            return tell(wait_slowly(world, request)?, status);
+        };
+        well = flight.wait_well(world);
+        if well.is_none() {
+            *request = Request::NULL;
+            return tell(await_state(world, State::Flight(flight)), status);
+        }
+    }
+    *request = Request::NULL;
+    if let (Some(status), Some(well)) = (status, well) {
+        *status = well;
+    }
+    Ok(())
+}
+
+/// Writes the status where it is wanted, also that of a failure.
+pub(crate) fn tell(ended: Ended, status: Option<&mut Status>) -> Result<()> {
+    if let Some(status) = status {
+        *status = ended.status;
+    }
+    ended.answer().map(drop)
+}
+
 /// Waits for a message.
 #[inline]
 pub(super) fn wait_flight(world: &World, flight: Flight) -> Ended {

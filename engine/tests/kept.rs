@@ -77,7 +77,9 @@ impl Driver for Hasty {
 
 /// Two hosts whose rail from the first to the second is such a one.
 fn pair(refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
-    let mut pair = Pair::with(1, Config::default(), Limits { lossy: true, ..limits() });
+    // What is kept is copied anyway, so it does not matter from when on data would rather stay in place.
+    let config = Config { in_place_min: Some(16), ..Config::default() };
+    let mut pair = Pair::with(1, config, Limits { lossy: true, ..limits() });
     // What both sides tell each other first: how much they may send.
     for _ in 0..2 {
         pair.send(0, 9, 9, pattern(1));

@@ -99,8 +99,11 @@ impl Engine {
     #[inline]
     pub(crate) fn packet(&mut self, now: Instant, direct: &Direct, data: &Segments) -> Option<Order> {
         let depth = self.rails[direct.rail.index()].limits.depth;
-        let link = self.peer(direct.envelope.peer)?.link(direct.rail)?;
-        if data.len() as usize >= link.in_place_min || !link.accepts(depth) {
+        let peer = self.peer(direct.envelope.peer)?;
+        let link = peer.link(direct.rail)?;
+        // What is kept is copied anyway.
+        let stays = !peer.keeps && data.len() as usize >= link.in_place_min;
+        if stays || !link.accepts(depth) {
             return None;
         }
         self.spend_for(direct)?;

@@ -32,8 +32,10 @@ impl Engine {
             return None;
         }
         let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
-        let takes = link.lossy && link.accepts(at.limits.depth) && (len as usize) < link.in_place_min;
-        if !takes || link.rx.beyond() > 0 || at.prepared.is_some() {
+        if !link.lossy || !link.accepts(at.limits.depth) {
+            return None;
+        }
+        if link.rx.beyond() > 0 || at.prepared.is_some() {
             return None;
         }
         let flow = peer.flows.of(context.0);

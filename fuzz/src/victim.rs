@@ -26,7 +26,8 @@ pub struct Victim {
 
 impl Victim {
     pub fn new() -> Victim {
-        let config = Config { strategy: "greedy".into(), chunk: 8 << 10, ..Config::default() };
+        let (chunk, credit) = (8 << 10, 1 << 20);
+        let config = Config { strategy: "greedy".into(), chunk, credit, ..Config::default() };
         let mut net = Net::new(3, &[limits(); 2], &config, 1);
         for peer in [1, 2] {
             promises(&mut net, peer);

@@ -90,7 +90,7 @@ impl Default for Config {
             eager_max: None,
             in_place_min: None,
             aggregate_max: None,
-            credit: 1 << 20,
+            credit: 4 << 20,
             chunk: 1 << 20,
             bandwidths: Vec::new(),
         }

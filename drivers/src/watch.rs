@@ -9,6 +9,9 @@ use std::mem::MaybeUninit;
 /// Sockets looked at per call.
 const AT_ONCE: usize = 64;
 
+/// Reads with success after which a socket that is read without asking is not watched any more.
+pub const TRUSTED_AFTER: u32 = 16;
+
 /// The number of [`Token::Bell`]; no link has it.
 const BELL: u64 = u64::MAX;
 

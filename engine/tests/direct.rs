@@ -1,10 +1,12 @@
 //! Messages that go past the window into a rail that takes them at once.
 
 mod common;
+#[path = "common/short.rs"]
+mod short;
 
 use common::{Pair, bytes, pattern, segments};
 use nmad_engine::{
-    Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId,
+    Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, PeerId,
     Registry, Segments, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
@@ -42,14 +44,7 @@ impl Driver for Passing {
         if (self.refuses)(self.asked) {
             return false;
         }
-        let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        data.append_to(&mut bytes);
-        // The rail below reports it, which is swallowed.
-        self.inner.post(Order::Packet {
-            to,
-            number: u32::MAX,
-            packet: Packet { bytes, in_place: Vec::new() },
-        });
+        short::carry(&mut *self.inner, to, short::whole(head, data));
         self.passed.fetch_add(1, Ordering::Relaxed);
         true
     }
@@ -59,12 +54,9 @@ impl Driver for Passing {
     }
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let waiting = &mut self.waiting;
-        self.inner.poll(&mut |event| match event {
-            Event::Sent { number: u32::MAX, .. } => {}
-            event => {
-                *waiting -= u32::from(matches!(event, Event::Sent { packet: Some(_), .. }));
-                report(event);
-            }
+        short::poll(&mut *self.inner, |event| {
+            *waiting -= u32::from(matches!(event, Event::Sent { packet: Some(_), .. }));
+            report(event);
         });
     }
 }

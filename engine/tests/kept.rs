@@ -1,6 +1,8 @@
 //! Messages that leave at once over a lossy rail, and are remembered while they are under way.
 
 mod common;
+#[path = "common/short.rs"]
+mod short;
 
 use common::{Pair, bytes, limits, pattern, segments};
 use nmad_engine::{
@@ -43,15 +45,12 @@ impl Driver for Hasty {
         if (self.refuses)(self.asked) {
             return false;
         }
-        let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        data.append_to(&mut bytes);
+        let bytes = short::whole(head, data);
         assert_eq!(bytes[8..12], number.to_le_bytes(), "told the number of the packet");
         self.hurried.fetch_add(1, Ordering::Relaxed);
         self.carried += 1;
         if !(self.loses)(self.carried) {
-            // The rail below reports it, which is swallowed.
-            let packet = Packet { bytes, in_place: Vec::new() };
-            self.inner.post(Order::Packet { to, number: u32::MAX, packet });
+            short::carry(&mut *self.inner, to, bytes);
         }
         true
     }
@@ -68,10 +67,7 @@ impl Driver for Hasty {
         for (to, number, packet) in self.lost.drain(..) {
             report(Event::Sent { to, number, packet: Some(packet) });
         }
-        self.inner.poll(&mut |event| match event {
-            Event::Sent { number: u32::MAX, .. } => {}
-            event => report(event),
-        });
+        short::poll(&mut *self.inner, report);
     }
 }
 

@@ -3,13 +3,19 @@
 use crate::frame::EAGER;
 use crate::{Eager, Header, Kind, MAX_LEN, VERSION, flags};
 
+/// The bytes before the data of a packet that [`Eager::alone`] takes apart, eight in each word.
+pub type AloneHead = [u64; Eager::ALONE_LEN / 8];
+
 impl Eager {
+    /// Bytes of header and frame of a packet with one message and nothing else, whose data follows.
+    pub const ALONE_LEN: usize = Header::LEN + Self::PLAIN_LEN;
+
     /// The parts of a packet that holds nothing but one message, in order and without a request: the packet's
     /// header, the frame, the data. None: it holds something else, or is malformed, which [`Header::decode`]
     /// and [`frames`] tell.
     #[inline]
     pub fn alone(packet: &[u8]) -> Option<(Header, Eager, &[u8])> {
-        let (head, data) = packet.split_first_chunk::<{ Header::LEN + Self::PLAIN_LEN }>()?;
+        let (head, data) = packet.split_first_chunk::<{ Self::ALONE_LEN }>()?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let kinds = [Kind::Packet as u8, VERSION, 0, 0, EAGER, 0, 0, 0];
         let (len, data_len) = (word(0), word(36));
@@ -24,10 +30,10 @@ impl Eager {
         alone.then_some((header, frame, data))
     }
 
-    /// The bytes before the data of a packet that [`Eager::alone`] takes apart, eight in each word. Built in
-    /// words, so that who copies words does not wait until they have reached the cache.
+    /// What goes before its data in such a packet. Built in words, so that who copies words does not wait
+    /// until they have reached the cache.
     #[inline]
-    pub fn alone_head(&self, header: &Header) -> [u64; (Header::LEN + Self::PLAIN_LEN) / 8] {
+    pub fn alone_head(&self, header: &Header) -> AloneHead {
         debug_assert!(self.flags & flags::FIN == 0 && header.kind == Kind::Packet);
         let pair = |low: u32, high: u32| (u64::from(low) | u64::from(high) << 32).to_le();
         let kind = u32::from_le_bytes([Kind::Packet as u8, VERSION, 0, 0]);

@@ -19,6 +19,7 @@ mod explain;
 mod frame;
 mod header;
 
+pub use alone::AloneHead;
 pub use chunk::ChunkHeader;
 pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;

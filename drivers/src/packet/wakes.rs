@@ -3,11 +3,8 @@
 //! is not woken until he sleeps again.
 
 use super::sys::Socket;
-use crate::watch::{Token, Watch};
+use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use std::cell::Cell;
-
-/// Frames after which the socket is not watched any more.
-const TRUSTED_AFTER: u32 = 16;
 
 /// Which sockets of a rail wake a sleeper, and when the frames do.
 #[derive(Debug)]

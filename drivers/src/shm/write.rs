@@ -7,11 +7,8 @@ use super::ring::{CONTENT, Cells, Head};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::Order;
-use nmad_wire::{Eager, Header};
+use nmad_wire::AloneHead;
 use std::sync::atomic::Ordering;
-
-/// What goes before the data of a message that is alone in its packet.
-type AloneHead = [u64; (Header::LEN + Eager::PLAIN_LEN) / 8];
 
 /// Bytes of the area that are fetched before they are written: the processor sees the way of longer packets
 /// by itself.

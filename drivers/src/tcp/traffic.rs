@@ -14,7 +14,7 @@ use super::{PACKET, now_ms};
 use crate::hot::Hot;
 use crate::landings::Landings;
 use crate::news::News;
-use crate::watch::{Token, Watch};
+use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::fd::AsFd;
@@ -28,8 +28,6 @@ const LOOK_EVERY: u32 = 32;
 /// the acknowledgements that make room then have to wait. Likewise from one read to the next where each poll
 /// has something to report that was sent: who waited for that does not wait for a system call in vain, too.
 const READ_EVERY: u32 = 4;
-/// Reads with success after which a hot link is not watched any more.
-const TRUSTED_AFTER: u32 = 16;
 /// Polls in vain after which everything is watched, though nobody asked for the descriptor.
 const WATCH_AFTER: u32 = 1024;
 

@@ -17,7 +17,7 @@ use crate::landings::Landings;
 use crate::news::News;
 use crate::tcp::address::Address;
 use crate::timer::Timer;
-use crate::watch::{Token, Watch};
+use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
@@ -36,8 +36,6 @@ const SCRATCH: usize = 128 << 10;
 const READS: usize = 8;
 /// While some link is hot, the others are looked at once in so many polls.
 const LOOK_EVERY: u32 = 32;
-/// Reads with success after which a hot link is not watched any more.
-const TRUSTED_AFTER: u32 = 16;
 /// What the address of a UDP rail begins with, so that it is not taken for that of a TCP rail.
 const SCHEME: &str = "udp:";
 

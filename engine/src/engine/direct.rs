@@ -2,7 +2,7 @@
 //! nothing to decide, and on a reliable rail nothing to remember.
 
 use super::Engine;
-use super::lane::{HEAD, Lane};
+use super::lane::{Lane, alone_head};
 use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Hints, Request, Tag};
@@ -10,7 +10,7 @@ use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::transfer::driver::Order;
 use alloc::vec::Vec;
-use nmad_wire::{Eager, Header, Kind, flags};
+use nmad_wire::{Eager, Header, flags};
 
 /// A message that may go past the window.
 #[derive(Debug)]
@@ -77,20 +77,15 @@ impl Engine {
             return None;
         }
         let flow = peer.flows.of(context.0);
-        let (seq, size) = (flow.send_next, HEAD as u32 + len as u32);
-        let frame = Eager { flags: 0, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
-        let (number, ack) = (link.tx.next_number(), link.rx.below());
-        let header = Header { kind: Kind::Packet, len: size, number, ack };
-        if !carry(rail, &frame.alone_head(&header)) {
+        let seq = flow.send_next;
+        if !carry(rail, &alone_head(link, (context, tag), seq, len)) {
             return None;
         }
         flow.send_next = seq.wrapping_add(1);
         peer.credit.spend(len);
         link.tx.skip();
         link.rx.acknowledged();
-        at.counters.packets += 1;
-        at.counters.entries += 1;
-        at.counters.packet_bytes += u64::from(size);
+        at.counters.left(1, Eager::ALONE_LEN as u64 + len);
         Some(seq)
     }
 

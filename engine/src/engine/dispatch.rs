@@ -192,9 +192,7 @@ impl Engine {
         link.hold(now, Cargo::Packet(None), len, in_place);
         let state = &mut self.rails[rail.index()];
         state.give(now, id, link.forecast.busy_ns(len));
-        state.counters.packets += 1;
-        state.counters.entries += u64::from(entries);
-        state.counters.packet_bytes += len;
+        state.counters.left(entries, len);
         Order::Packet { to: id, number, packet }
     }
 

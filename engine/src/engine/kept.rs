@@ -2,7 +2,7 @@
 //! it is remembered while it is under way; timers are looked at when one of them may be due.
 
 use super::Engine;
-use super::lane::{HEAD, Lane};
+use super::lane::{Lane, alone_head};
 use super::plain::Expected;
 use crate::clock::Instant;
 use crate::collect::request::{Context, Hints, Tag};
@@ -10,7 +10,7 @@ use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
 use crate::transfer::retention::Cargo;
 use alloc::vec::Vec;
-use nmad_wire::{Eager, Header, Kind};
+use nmad_wire::Eager;
 
 impl Engine {
     /// Has a message leave at once over the only rail, if that is a lossy one and the message would be alone
@@ -39,10 +39,8 @@ impl Engine {
             return None;
         }
         let flow = peer.flows.of(context.0);
-        let (seq, size) = (flow.send_next, HEAD as u32 + len as u32);
-        let frame = Eager { flags: 0, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
-        let (number, ack) = (link.tx.next_number(), link.rx.below());
-        let head = frame.alone_head(&Header { kind: Kind::Packet, len: size, number, ack });
+        let (seq, size, number) = (flow.send_next, Eager::ALONE_LEN as u64 + len, link.tx.next_number());
+        let head = alone_head(link, (context, tag), seq, len);
         let left_at = send(rail, number, &head)?;
         flow.send_next = seq.wrapping_add(1);
         peer.credit.spend(len);
@@ -52,15 +50,13 @@ impl Engine {
         packet.bytes.clear();
         packet.bytes.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
         data.append_to(&mut packet.bytes);
-        link.hold(left_at, Cargo::Packet(None), u64::from(size), Vec::new());
+        link.hold(left_at, Cargo::Packet(None), size, Vec::new());
         link.tx.sent(number, Some(packet), true);
         link.stir();
         *rests_until = Instant::default();
-        at.give(left_at, to, link.forecast.busy_ns(u64::from(size)));
+        at.give(left_at, to, link.forecast.busy_ns(size));
         at.posted(None, left_at);
-        at.counters.packets += 1;
-        at.counters.entries += 1;
-        at.counters.packet_bytes += u64::from(size);
+        at.counters.left(1, size);
         Some(seq)
     }
 

@@ -2,12 +2,10 @@
 //! choose, so what is alone goes the short way over it, out ([`super::direct`]) and in ([`super::plain`]).
 
 use super::peer::Peer;
+use crate::collect::request::{Context, Tag};
 use crate::packet::RailId;
 use crate::transfer::link::{Link, State};
-use nmad_wire::{Eager, Header};
-
-/// Bytes of header and frame of a packet with one message, whose data follows.
-pub(super) const HEAD: usize = Header::LEN + Eager::PLAIN_LEN;
+use nmad_wire::{AloneHead, Eager, Header, Kind};
 
 /// The only rail to a peer.
 #[derive(Debug, Clone, Copy)]
@@ -19,18 +17,34 @@ pub(super) struct Lane {
     pub(super) below: u64,
 }
 
+/// What goes before the data of a message that is alone in the next packet of a link.
+#[inline]
+pub(super) fn alone_head(link: &Link, (context, tag): (Context, Tag), seq: u32, len: u64) -> AloneHead {
+    let frame = Eager { flags: 0, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
+    let (number, ack) = (link.tx.next_number(), link.rx.below());
+    frame.alone_head(&Header { kind: Kind::Packet, len: Eager::ALONE_LEN as u32 + len as u32, number, ack })
+}
+
 impl Peer {
+    /// The links that may carry something, and their places.
+    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Link)> {
+        let used = |link: &Link| self.only.is_none_or(|only| only == link.rail);
+        self.links.iter().enumerate().filter(move |(_, link)| link.state != State::Dead && used(link))
+    }
+
+    /// The only one of them, if there is but one.
+    pub(super) fn lone(&self) -> Option<(usize, &Link)> {
+        let mut used = self.used();
+        used.next().filter(|_| used.next().is_none())
+    }
+
     /// Derives the lane anew: links came, went or opened, or thresholds changed.
     pub(super) fn mark_lane(&mut self) {
-        let used = |rail| self.only.is_none_or(|only| only == rail);
-        let left = |link: &Link| link.state != State::Dead && used(link.rail);
-        let mut places = (0..self.links.len()).filter(|&place| left(&self.links[place]));
-        let lone = places.next().filter(|_| places.next().is_none());
         // What is still to be said is said on the long way.
         let usual = !self.is_gone() && self.unsaid.is_empty();
-        let open = lone.filter(|&place| usual && self.links[place].is_up());
-        let longest = self.eager_max.min(self.packet_max.saturating_sub(HEAD)) as u64;
+        let open = self.lone().filter(|(_, link)| usual && link.is_up());
+        let longest = self.eager_max.min(self.packet_max.saturating_sub(Eager::ALONE_LEN)) as u64;
         let below = if self.strategy.passes() { longest + 1 } else { 0 };
-        self.lane = open.map(|place| Lane { rail: self.links[place].rail, place, below });
+        self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below });
     }
 }

@@ -167,11 +167,9 @@ impl Peer {
     /// Links came, went, or opened: what depends on them is derived anew.
     pub(super) fn topology_changed(&mut self, rails: &[Rail]) {
         let limits = |link: &Link| rails[link.rail.index()].limits;
-        let alive = || self.links.iter().filter(|link| link.state != State::Dead);
-        let used = || alive().filter(|link| self.only.is_none_or(|only| link.rail == only));
-        self.keeps = used().count() > 1 || used().any(|link| link.lossy);
-        let lone = || used().next().filter(|_| used().count() == 1);
-        self.may_push = lone().filter(|link| limits(link).pushes).map(|link| limits(link).chunk);
+        self.keeps = self.used().count() > 1 || self.used().any(|(_, link)| link.lossy);
+        let pushes = self.lone().filter(|(_, link)| limits(link).pushes);
+        self.may_push = pushes.map(|(_, link)| limits(link).chunk);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);

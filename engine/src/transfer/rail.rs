@@ -36,6 +36,16 @@ pub struct RailCounters {
     pub chunks_in: u64,
 }
 
+impl RailCounters {
+    /// A packet of `len` bytes with so many entries has left.
+    #[inline]
+    pub(crate) fn left(&mut self, entries: u32, len: u64) {
+        self.packets += 1;
+        self.entries += u64::from(entries);
+        self.packet_bytes += len;
+    }
+}
+
 /// What a rail shall open or close.
 #[derive(Debug)]
 pub enum Opening {

@@ -10,7 +10,7 @@ pub const CODE_TIMEOUT: i32 = 124;
 
 /// A rank that exits before its goodbye may do so because it has seen another one die, whose end the system
 /// tells a little later than its neighbours see their links close. So long that one is waited for.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How far the end is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

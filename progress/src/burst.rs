@@ -2,46 +2,55 @@
 //!
 //! The first message of a burst leaves at once and what follows gathers (DESIGN section 3). A program that
 //! submits several messages and then waits, again and again, is better served if the first one gathers
-//! too: one system call instead of two. So when the recent bursts were all followed by a waiting call
-//! within microseconds, the next one is held until that call. A wrong guess costs what the tick takes, so
-//! guesses that failed make the next ones rarer.
+//! too: one system call instead of two. A program that computes before it waits is served worse: the message
+//! stays until the tick comes. What either is worth can be seen whether a burst was held or not, by when the
+//! waiting call comes; so the first message is held as long as that was worth more than it cost over the
+//! last thousand bursts. A processor that the system has taken away for a moment looks like a program that
+//! computes, but not often, and not for long.
 
 use nmad_engine::{Duration, Instant};
 
-/// A waiting call is expected within this time of the first submission.
+/// A burst is held for at most this long after its first submission.
 const SOON: Duration = Duration::from_us(20);
 /// A burst whose waiting call came this late was none: it was worth sending at once.
 const LATE: Duration = Duration::from_us(40);
-/// Bursts in a row before the first guess.
-const STREAK: u32 = 16;
-/// Bursts in a row after many wrong guesses.
-const STREAK_MAX: u32 = 1 << 16;
+/// What holding a burst gains in microseconds: little more than a system call that only enters and leaves.
+const GAIN: f32 = 2.0;
+/// What it costs at most, when only the tick ends it.
+const COST_MAX: f32 = 1000.0;
+/// Weight of the latest burst in the mean.
+const LATEST: f32 = 1.0 / 1024.0;
+/// Bursts that are watched before the first is held.
+const WATCHED: f32 = 16.0;
+/// Submissions between two looks at the clock while a burst is held.
+const CLOCK_EVERY: u32 = 8;
 
 /// What is known of the program's habit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Bursts {
     /// First submission since somebody waited, and how many there were.
     since: Option<Instant>,
     count: u32,
-    /// Bursts in a row that a waiting call ended soon.
-    streak: u32,
-    needed: u32,
+    /// Microseconds that holding would have gained on average.
+    worth: f32,
     held: bool,
 }
 
-impl Default for Bursts {
-    fn default() -> Self {
-        Bursts { since: None, count: 0, streak: 0, needed: STREAK, held: false }
-    }
-}
-
 impl Bursts {
+    /// Whether what is submitted now is held back too, without looking at the clock.
+    #[inline]
+    pub(crate) fn holds(&mut self) -> bool {
+        let holds = self.held && !self.count.is_multiple_of(CLOCK_EVERY);
+        self.count += u32::from(holds);
+        holds
+    }
+
     /// Something was submitted; true: hold it back, a waiting call is about to come.
     #[inline]
     pub(crate) fn submitted(&mut self, now: Instant) -> bool {
         self.count += 1;
         let since = *self.since.get_or_insert(now);
-        self.held = self.streak >= self.needed && now.since(since) < SOON;
+        self.held = self.worth >= GAIN * WATCHED * LATEST && now.since(since) < SOON;
         self.held
     }
 
@@ -55,17 +64,19 @@ impl Bursts {
     #[inline]
     pub(crate) fn ended(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };
-        let soon = now.since(since) < LATE;
-        if !soon {
-            if self.streak >= self.needed {
-                self.needed = (self.needed * 8).min(STREAK_MAX);
-            }
-            self.streak = 0;
+        let took = now.since(since);
+        if took >= LATE {
+            self.was_worth(-(took.as_ns() as f32 / 1e3).min(COST_MAX));
         } else if self.count > 1 {
-            self.streak = (self.streak + 1).min(STREAK_MAX);
+            self.was_worth(GAIN);
         }
         self.count = 0;
         self.held = false;
+    }
+
+    #[inline]
+    fn was_worth(&mut self, latest: f32) {
+        self.worth += LATEST * (latest - self.worth);
     }
 }
 
@@ -73,27 +84,49 @@ impl Bursts {
 mod tests {
     use super::*;
 
-    fn burst(bursts: &mut Bursts, at_us: u64, count: u64, wait_us: u64) -> bool {
-        let at = |us: u64| Instant::from_ns(us * 1_000);
-        let held = (0..count).fold(true, |held, _| bursts.submitted(at(at_us)) && held);
-        bursts.ended(at(at_us + wait_us));
+    /// A burst, and whether all of it was held back.
+    fn burst(bursts: &mut Bursts, count: u64, wait_us: u64) -> bool {
+        let held = (0..count).fold(true, |held, _| (bursts.holds() || bursts.submitted(at(0))) && held);
+        bursts.ended(at(wait_us));
         held
     }
 
+    fn at(us: u64) -> Instant {
+        Instant::from_ns(us * 1_000)
+    }
+
     #[test]
-    fn bursts_are_held_once_they_are_a_habit_and_not_after_a_wrong_guess() {
+    fn bursts_are_held_once_they_are_a_habit() {
         let mut bursts = Bursts::default();
-        let first = (0..100).find(|i| burst(&mut bursts, i * 100, 4, 1));
-        assert_eq!(first, Some(u64::from(STREAK)));
-        assert!(burst(&mut bursts, 20_000, 1, 800), "a guess, and a wrong one: the program computes");
-        assert!(!burst(&mut bursts, 30_000, 4, 1));
-        let again = (0..1000).find(|i| burst(&mut bursts, 40_000 + i * 100, 4, 1));
-        assert!(again.is_some_and(|again| again > u64::from(STREAK) * 4));
+        let first = (0..100).find(|_| burst(&mut bursts, 40, 10));
+        assert!((16..20).contains(&first.expect("it is one")));
+    }
+
+    #[test]
+    fn a_processor_that_is_taken_away_for_a_moment_changes_nothing() {
+        let mut bursts = Bursts::default();
+        let held = (0..10_000).filter(|i| burst(&mut bursts, 40, if i % 100 == 99 { 120 } else { 10 }));
+        assert!(held.count() > 9_900);
+    }
+
+    #[test]
+    fn a_program_that_computes_now_and_then_is_not_held_up() {
+        let mut bursts = Bursts::default();
+        let held = (0..10_000).filter(|i| burst(&mut bursts, 40, if i % 300 == 299 { 1_000 } else { 10 }));
+        assert!(held.count() < 400);
+    }
+
+    #[test]
+    fn a_long_burst_is_not_held_to_its_end() {
+        let mut bursts = Bursts::default();
+        (0..100).for_each(|_| drop(burst(&mut bursts, 40, 10)));
+        assert!(bursts.submitted(at(0)));
+        assert!((0..2 * CLOCK_EVERY).any(|_| !bursts.holds() && !bursts.submitted(at(25))));
     }
 
     #[test]
     fn single_messages_are_no_burst() {
         let mut bursts = Bursts::default();
-        assert!(!(0..1000).any(|i| burst(&mut bursts, i * 100, 1, 1)));
+        assert!(!(0..1000).any(|_| burst(&mut bursts, 1, 1)));
     }
 }

@@ -276,6 +276,9 @@ impl Shared {
     #[inline]
     fn push_or_hold(&self, core: &mut Core) {
         if core.engine.has_orders(core.now) {
+            if core.bursts.holds() {
+                return;
+            }
             core.now = self.clock.now();
             if !core.bursts.submitted(core.now) {
                 self.push(core, false);

@@ -118,6 +118,7 @@ impl Driver for ChannelRail {
             depth: DEPTH,
             lossy: false,
             pushes: false,
+            passes: false,
             bandwidth: 0,
             latency_ns: 0,
         }

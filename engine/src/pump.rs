@@ -7,7 +7,7 @@ use crate::collect::request::{Context, Hints, Tag};
 use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
-use crate::transfer::driver::Driver;
+use crate::transfer::driver::{AtOnce, Driver};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
@@ -80,40 +80,30 @@ pub fn send_directly(
     to: (PeerId, Context, Tag),
     data: &Segments,
     hints: Hints,
-    clock: Option<(Instant, &mut dyn FnMut() -> Instant)>,
+    clock: Option<&mut dyn FnMut() -> Instant>,
 ) -> Option<u32> {
     let carry = |rail: RailId, head: &[u64]| rails[rail.index()].pass(to.0, head, data);
     if let Some(seq) = engine.pass(to, data.len(), hints, carry) {
         return Some(seq);
     }
-    post_directly(engine, rails, to, data, hints, clock?)
+    send_now(engine, rails, to, data, hints, clock?)
 }
 
-/// The same by way of a packet. On its own, so that the shortest way has all registers.
+/// The same with a system call. On its own, so that the shortest way has all registers.
 #[inline(never)]
-fn post_directly(
+fn send_now(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
     to: (PeerId, Context, Tag),
     data: &Segments,
     hints: Hints,
-    (now, clock): (Instant, &mut dyn FnMut() -> Instant),
+    clock: &mut dyn FnMut() -> Instant,
 ) -> Option<u32> {
     let send = |rail: RailId, number: u32, head: &[u64]| {
-        rails[rail.index()].send_now(to.0, number, head, data).then(&mut *clock)
+        let how = rails[rail.index()].send_now(to.0, number, head, data);
+        (how != AtOnce::Refused).then(|| (how, clock()))
     };
-    if let Some(seq) = engine.send_now(to, data, hints, send) {
-        return Some(seq);
-    }
-    let direct = engine.direct(to, data.len(), hints)?;
-    let rail = &mut rails[direct.rail.index()];
-    if rail.room() == 0 {
-        return None;
-    }
-    rail.post(engine.packet(now, &direct, data)?);
-    rail.flush();
-    engine.posted(direct.rail, None, clock());
-    Some(direct.envelope.seq)
+    engine.send_now(to, data, hints, send)
 }
 
 fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {

@@ -6,7 +6,7 @@ mod short;
 
 use common::{Pair, bytes, pattern, segments};
 use nmad_engine::{
-    Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, PeerId,
+    AtOnce, Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, PeerId,
     Registry, Segments, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
@@ -48,6 +48,11 @@ impl Driver for Passing {
         self.passed.fetch_add(1, Ordering::Relaxed);
         true
     }
+    fn send_now(&mut self, to: PeerId, _: u32, head: &[u64], data: &Segments) -> AtOnce {
+        assert_eq!(self.waiting, 0, "the engine remembers what was posted, and numbers what leaves at once");
+        short::carry(&mut *self.inner, to, short::whole(head, data));
+        AtOnce::Left
+    }
     fn post(&mut self, order: Order) {
         self.waiting += u32::from(matches!(order, Order::Packet { .. }));
         self.inner.post(order);
@@ -63,7 +68,7 @@ impl Driver for Passing {
 
 /// Two hosts whose rail from the first to the second takes packets at once.
 fn pair(refuses: fn(u32) -> bool, config: Config) -> (Pair, Arc<AtomicU32>) {
-    let mut pair = Pair::new(1, config);
+    let mut pair = Pair::with(1, config, Limits { passes: true, ..common::limits() });
     let passed = Arc::<AtomicU32>::default();
     let inner = pair.hosts[0].rails.pop().expect("one rail");
     let passing = Passing { inner, refuses, asked: 0, waiting: 0, passed: passed.clone() };
@@ -137,19 +142,22 @@ fn without_credit_nothing_passes_and_all_arrives() {
 }
 
 #[test]
-fn what_waits_is_not_overtaken_and_a_waiting_caller_may_post() {
+fn what_waits_is_not_overtaken_and_who_waits_may_have_a_call_made() {
     let (mut pair, passed) = pair(|_| true, Config::default());
     let (data, now) = (pattern(8), Instant::from_ns(0));
-    let to = (PeerId(1), Context(0), Tag(0));
+    // The first one tells the peer how much it may send.
+    send(&mut pair, 0, data);
+    pair.settle();
+    let to = (PeerId(1), Context(0), Tag(1));
     let host = &mut pair.hosts[0];
     let mut clock = || now;
-    let waits = Some((now, &mut clock as &mut dyn FnMut() -> Instant));
+    let waits = Some(&mut clock as &mut dyn FnMut() -> Instant);
     let hints = Hints::default();
     let sent = pump::send_directly(&mut host.engine, &mut host.rails, to, &segments(data), hints, waits);
-    assert!(sent.is_some(), "a packet was posted instead");
-    pair.send(0, 0, 1, data);
-    assert!(!send(&mut pair, 2, data), "the window is not empty");
-    receive_all(&mut pair, &[8; 3]);
+    assert!(sent.is_some(), "the rail made a call instead");
+    assert!(!send(&mut pair, 2, data), "who does not wait has none made");
+    assert!(!send(&mut pair, 3, data), "the window is not empty");
+    receive_all(&mut pair, &[8; 4]);
     assert_eq!(passed.load(Ordering::Relaxed), 0);
 }
 

@@ -6,8 +6,8 @@ mod short;
 
 use common::{Pair, bytes, limits, pattern, segments};
 use nmad_engine::{
-    Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId, RailId,
-    Segments, Source, Tag, TagMatch, pump,
+    AtOnce, Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId,
+    RailId, Segments, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,10 +40,10 @@ impl Driver for Hasty {
     fn room(&self) -> usize {
         self.inner.room()
     }
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
         self.asked += 1;
         if (self.refuses)(self.asked) {
-            return false;
+            return AtOnce::Refused;
         }
         let bytes = short::whole(head, data);
         assert_eq!(bytes[8..12], number.to_le_bytes(), "told the number of the packet");
@@ -52,7 +52,7 @@ impl Driver for Hasty {
         if !(self.loses)(self.carried) {
             short::carry(&mut *self.inner, to, bytes);
         }
-        true
+        AtOnce::Left
     }
     fn post(&mut self, order: Order) {
         self.carried += 1;
@@ -97,7 +97,7 @@ fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
     let (data, now) = (segments(data), Instant::from_ns(host.now));
     let to = (PeerId(1), Context(0), Tag(tag));
     let mut clock = || now;
-    let waits = Some((now, &mut clock as &mut dyn FnMut() -> Instant));
+    let waits = Some(&mut clock as &mut dyn FnMut() -> Instant);
     let sent =
         pump::send_directly(&mut host.engine, &mut host.rails, to, &data, Hints::default(), waits).is_some();
     if !sent {

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_long_burst_is_not_held_to_its_end() {
         let mut bursts = Bursts::default();
-        (0..100).for_each(|_| drop(burst(&mut bursts, 40, 10)));
+        assert!((0..100).any(|_| burst(&mut bursts, 40, 10)));
         assert!(bursts.submitted(at(0)));
         assert!((0..2 * CLOCK_EVERY).any(|_| !bursts.holds() && !bursts.submitted(at(25))));
     }

@@ -39,12 +39,11 @@ impl<'a> Step<'a> {
         hints: Hints,
     ) -> Option<u32> {
         let Core { engine, rails, now, .. } = &mut *self.core;
-        let found_at = *now;
         let mut clock = || {
             *now = self.shared.clock.now();
             *now
         };
-        pump::send_directly(engine, rails, to, data, hints, Some((found_at, &mut clock)))
+        pump::send_directly(engine, rails, to, data, hints, Some(&mut clock))
     }
 }
 

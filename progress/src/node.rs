@@ -154,14 +154,12 @@ impl Node {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
         let Core { engine, rails, now, .. } = &mut *core;
-        let found_at = *now;
         let mut clock = || {
             *now = self.shared.clock.now();
             *now
         };
-        let waits = Some((found_at, &mut clock as &mut dyn FnMut() -> Instant));
         let (peer, context, tag) = to;
-        if let Some(seq) = pump::send_directly(engine, rails, to, data, hints, waits) {
+        if let Some(seq) = pump::send_directly(engine, rails, to, data, hints, Some(&mut clock)) {
             return Ok(Envelope { peer, context, tag, len: data.len(), seq });
         }
         let request = core.engine.send(peer, context, tag, data.clone(), hints);

@@ -154,6 +154,7 @@ impl Model for Line {
             lossy: self.lossy,
             // An interface that writes remotely has no stream that could stand still.
             pushes: !self.lossy && !self.remote_write,
+            passes: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
         }

@@ -1,9 +1,12 @@
 //! A rail that costs almost nothing: packets change hands in memory.
 
-use nmad_engine::{Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
+use nmad_engine::{AtOnce, Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
 use std::sync::{Arc, Mutex};
 
 type Lane = Arc<Mutex<Vec<(u32, Packet)>>>;
+
+/// Stands for a packet whose return is no report.
+const AT_ONCE: u32 = u32::MAX;
 
 /// One end; the other is the peer's.
 pub(super) struct FreeRail {
@@ -15,6 +18,7 @@ pub(super) struct FreeRail {
     read: Lane,
     fresh: bool,
     batch: Vec<(u32, Packet)>,
+    spare: Vec<Packet>,
 }
 
 impl FreeRail {
@@ -29,6 +33,7 @@ impl FreeRail {
             read: returned.clone(),
             fresh: true,
             batch: Vec::new(),
+            spare: Vec::new(),
         };
         let right = FreeRail {
             peer: PeerId(0),
@@ -38,6 +43,7 @@ impl FreeRail {
             read: sent,
             fresh: true,
             batch: Vec::new(),
+            spare: Vec::new(),
         };
         (left, right)
     }
@@ -60,6 +66,7 @@ impl Driver for FreeRail {
             depth: 8,
             lossy: false,
             pushes: false,
+            passes: false,
             bandwidth: 0,
             latency_ns: 0,
         }
@@ -75,6 +82,15 @@ impl Driver for FreeRail {
         8
     }
 
+    fn send_now(&mut self, _: PeerId, _: u32, head: &[u64], data: &Segments) -> AtOnce {
+        let mut packet = self.spare.pop().unwrap_or_default();
+        packet.bytes.clear();
+        packet.bytes.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
+        data.append_to(&mut packet.bytes);
+        lock(&self.out).push((AT_ONCE, packet));
+        AtOnce::Left
+    }
+
     fn post(&mut self, order: Order) {
         if let Order::Packet { number, packet, .. } = order {
             lock(&self.out).push((number, packet));
@@ -87,7 +103,10 @@ impl Driver for FreeRail {
         }
         std::mem::swap(&mut self.batch, &mut lock(&self.sent));
         for (number, packet) in self.batch.drain(..) {
-            report(Event::Sent { to: self.peer, number, packet: Some(packet) });
+            match number {
+                AT_ONCE => self.spare.push(packet),
+                _ => report(Event::Sent { to: self.peer, number, packet: Some(packet) }),
+            }
         }
         std::mem::swap(&mut self.batch, &mut lock(&self.incoming));
         let mut read = lock(&self.read);

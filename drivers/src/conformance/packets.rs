@@ -2,8 +2,9 @@
 
 use super::memory::Memory;
 use super::world::{A, B, Seen, World, packet};
-use nmad_engine::packet::Packet;
-use nmad_engine::transfer::driver::Order;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Packet, PeerId};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Order};
 use nmad_wire::Header;
 
 pub(super) fn sizes(world: &mut World) {
@@ -82,6 +83,15 @@ pub(super) fn many(world: &mut World) {
 }
 
 pub(super) fn passed(world: &mut World) {
+    at_once(world, |rail, to, _, head, data| rail.pass(to, head, data).into());
+}
+
+pub(super) fn sent_now(world: &mut World) {
+    at_once(world, |rail, to, number, head, data| rail.send_now(to, number, head, data));
+}
+
+/// Packets that are not posted, among some that are.
+fn at_once(world: &mut World, take: fn(&mut dyn Driver, PeerId, u32, &[u64], &Segments) -> AtOnce) {
     world.connect();
     let (longest, to) = (world.limits().packet, world.id(B));
     let all: Vec<_> = (0..3000u32)
@@ -98,12 +108,18 @@ pub(super) fn passed(world: &mut World) {
             _ => whole.pieces(&[Header::LEN..middle, middle..len]),
         };
         let head = words(&whole.bytes()[..Header::LEN]);
-        if number % 50 == 7 || !world.rail(A).pass(to, &head, &data) {
-            posted += 1;
+        let how = match number % 50 {
+            7 => AtOnce::Refused,
+            _ => take(world.rail(A), to, number, &head, &data),
+        };
+        if how == AtOnce::Refused {
             world.post_packet(A, number, len);
+        }
+        if how != AtOnce::Left {
+            posted += 1;
             world.until("room", |w| w.sent(A) == posted);
         }
-        // What has passed is the sender's again.
+        // What was taken is the sender's again.
         whole.bytes_mut().fill(0);
     }
     world.until("all packets", |w| w.arrived(B) == all.len() && w.sent(A) == posted);

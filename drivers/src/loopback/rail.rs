@@ -96,6 +96,7 @@ impl Driver for LoopbackRail {
             depth: DEPTH,
             lossy: false,
             pushes: false,
+            passes: false,
             bandwidth: 10_000_000_000,
             latency_ns: 100,
         }

@@ -23,7 +23,7 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
@@ -383,6 +383,7 @@ impl Driver for PacketRail {
             depth: DEPTH,
             lossy: true,
             pushes: false,
+            passes: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }
@@ -401,11 +402,11 @@ impl Driver for PacketRail {
     }
 
     #[inline]
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
         let Some(link) = self.by_peer.get(&to).and_then(|&index| self.links[index].as_deref_mut()) else {
-            return false;
+            return AtOnce::Refused;
         };
-        link.out.send_now(&self.socket, (&mut link.seal, &self.digest), number, (head, data))
+        link.out.send_now(&self.socket, (&mut link.seal, &self.digest), number, (head, data)).into()
     }
 
     #[inline]

@@ -239,6 +239,7 @@ impl Driver for ShmRail {
             depth: DEPTH,
             lossy: false,
             pushes: false,
+            passes: true,
             bandwidth: 10_000_000_000,
             latency_ns: 200,
         }

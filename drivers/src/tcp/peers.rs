@@ -4,6 +4,7 @@ use super::address::Address;
 use super::link::Link;
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
+use std::cell::Cell;
 use std::ops::{Index, IndexMut};
 
 /// Every peer that this rail has heard of, by index. A peer keeps its index for the life of the rail.
@@ -11,6 +12,8 @@ use std::ops::{Index, IndexMut};
 pub struct Peers {
     list: Vec<Peer>,
     index: HashMap<PeerId, usize>,
+    /// The one that was looked for last: who sends once mostly sends again.
+    last: Cell<Option<(PeerId, usize)>>,
 }
 
 /// One peer as seen from this rail.
@@ -37,7 +40,14 @@ impl Peers {
     /// The index of a peer that was heard of.
     #[inline]
     pub fn find(&self, peer: PeerId) -> Option<usize> {
-        self.index.get(&peer).copied()
+        if let Some((last, index)) = self.last.get()
+            && last == peer
+        {
+            return Some(index);
+        }
+        let index = *self.index.get(&peer)?;
+        self.last.set(Some((peer, index)));
+        Some(index)
     }
 
     /// The index of a peer, which is new if need be.

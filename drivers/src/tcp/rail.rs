@@ -12,7 +12,7 @@ use crate::error::DriverError;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
 use nmad_wire::ChunkHeader;
 use std::net::SocketAddr;
 
@@ -108,6 +108,7 @@ impl Driver for TcpRail {
             depth: DEPTH,
             lossy: false,
             pushes: true,
+            passes: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }
@@ -127,6 +128,11 @@ impl Driver for TcpRail {
 
     fn room(&self) -> usize {
         ROOM
+    }
+
+    #[inline]
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
+        self.traffic.send_now(to, number, (head, data))
     }
 
     #[inline]

@@ -15,8 +15,9 @@ use crate::hot::Hot;
 use crate::landings::Landings;
 use crate::news::News;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
+use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Event, Order};
+use nmad_engine::transfer::driver::{AtOnce, Event, Order};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
@@ -106,6 +107,18 @@ impl Traffic {
             link.lists.touched = true;
             self.lists.touched.push(index);
         }
+    }
+
+    /// Sends a packet at once, if nothing waits before it.
+    #[inline]
+    pub fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> AtOnce {
+        let Some(index) = self.peers.find(to) else { return AtOnce::Refused };
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return AtOnce::Refused };
+        let how = link.out.send_now(link.socket.as_fd(), &mut self.staging, (to, number), packet);
+        if how != AtOnce::Refused {
+            self.written(index);
+        }
+        how
     }
 
     /// The pushed chunk that a link holds goes to this landing.
@@ -280,22 +293,30 @@ impl Traffic {
         let Some(link) = peer.link.as_deref_mut() else { return };
         let before = link.out.written();
         let written = link.out.write(link.socket.as_fd(), &mut self.staging, &mut self.news.sent);
+        let moved = link.out.written() != before;
+        let peer = peer.id;
+        if let Err(e) = written {
+            return self.lose(peer, &failed(e));
+        }
+        if self.written(index) && moved {
+            self.news.found.push(Event::Moved { peer });
+        }
+    }
+
+    /// Something was given to the kernel for a peer; whether something waits for room there.
+    #[inline]
+    fn written(&mut self, index: usize) -> bool {
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
         if !link.lists.unproven {
             link.lists.unproven = true;
             self.lists.unproven.push(index);
-        }
-        if let Err(e) = written {
-            let peer = peer.id;
-            return self.lose(peer, &failed(e));
         }
         let blocked = !link.out.is_empty();
         if blocked && !link.lists.blocked {
             self.lists.blocked.push(index);
         }
         link.lists.blocked = blocked;
-        if blocked && link.out.written() != before {
-            self.news.found.push(Event::Moved { peer: peer.id });
-        }
+        blocked
     }
 
     #[inline(never)]

@@ -1,7 +1,9 @@
 //! Sending: what is queued for one peer goes to its socket in as few calls as possible.
 
 use super::padding;
-use nmad_engine::transfer::driver::Order;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Packet, PeerId};
+use nmad_engine::transfer::driver::{AtOnce, Order};
 use nmad_wire::ChunkHeader;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -63,6 +65,34 @@ impl Outbox {
             Order::Connect { .. } | Order::Close { .. } => (None, 0),
         };
         self.queue.push_back(Outgoing { order, header, len });
+    }
+
+    /// Sends a packet at once, if nothing waits before it.
+    #[inline]
+    pub fn send_now(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        staging: &mut Vec<u8>,
+        (to, number): (PeerId, u32),
+        (head, data): (&[u64], &Segments),
+    ) -> AtOnce {
+        if !self.is_empty() {
+            return AtOnce::Refused;
+        }
+        staging.clear();
+        head.iter().for_each(|word| staging.extend_from_slice(&word.to_ne_bytes()));
+        data.append_to(staging);
+        match send(fd, staging) {
+            Ok(taken) if taken == staging.len() => AtOnce::Left,
+            Ok(taken) if taken > 0 => {
+                let packet = Packet { bytes: staging.clone(), in_place: Vec::new() };
+                self.push(Order::Packet { to, number, packet });
+                self.written = taken as u64;
+                AtOnce::Posted
+            }
+            // An error is met again, and told, when the packet is posted.
+            Ok(_) | Err(_) => AtOnce::Refused,
+        }
     }
 
     /// Whether the kernel has taken everything.
@@ -211,4 +241,35 @@ impl<'a> Parts<'a, '_> {
 #[inline]
 fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
     net::send(fd, bytes, SendFlags::NOSIGNAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::{AsFd, OwnedFd};
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_the_network_takes_in_part_goes_on_as_if_posted() {
+        let (here, mut there) = UnixStream::pair().expect("two sockets");
+        [&here, &there].into_iter().for_each(|end| end.set_nonblocking(true).expect("it is permitted"));
+        let here = OwnedFd::from(here);
+        let mut memory = crate::conformance::memory::Memory::zeroed(1 << 20);
+        memory.bytes_mut().iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 7 % 251) as u8);
+        let (head, data) = ([u64::MAX; 5], memory.pieces(&[0..1 << 19, 1 << 19..1 << 20]));
+        let (mut out, mut staging, mut sent) = (Outbox::default(), Vec::new(), Vec::new());
+        let mut send =
+            |out: &mut Outbox| out.send_now(here.as_fd(), &mut staging, (PeerId(1), 7), (&head, &data));
+        assert_eq!(send(&mut out), AtOnce::Posted);
+        assert_eq!(send(&mut out), AtOnce::Refused, "something waits before it");
+        let mut arrived = Vec::new();
+        while sent.is_empty() {
+            let _ = there.read_to_end(&mut arrived);
+            out.write(here.as_fd(), &mut Vec::new(), &mut sent).expect("it is written");
+        }
+        let _ = there.read_to_end(&mut arrived);
+        assert!(arrived[..40] == [255; 40] && arrived[40..] == *memory.bytes(), "all of it, in order");
+        assert!(matches!(sent[..], [Order::Packet { number: 7, .. }]));
+    }
 }

@@ -20,7 +20,7 @@ use crate::timer::Timer;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
 use rustix::io::Errno;
 use std::net::SocketAddr;
 
@@ -330,6 +330,7 @@ impl Driver for UdpRail {
             depth: DEPTH,
             lossy: true,
             pushes: false,
+            passes: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }
@@ -348,11 +349,10 @@ impl Driver for UdpRail {
     }
 
     #[inline]
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
-        let found = self.peers.find(to);
-        let Some(link) = found.and_then(|index| self.peers[index].link.as_deref_mut()) else { return false };
-        let Link { out, socket, seal, cut, .. } = link;
-        out.send_now(socket, seal, *cut, number, (head, data))
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
+        let found = self.peers.find(to).and_then(|index| self.peers[index].link.as_deref_mut());
+        let Some(Link { out, socket, seal, cut, .. }) = found else { return AtOnce::Refused };
+        out.send_now(socket, seal, *cut, number, (head, data)).into()
     }
 
     #[inline]

@@ -98,16 +98,6 @@ impl Flows {
         &mut self.flows[place as usize]
     }
 
-    /// Number of the next message to send in a context.
-    #[inline]
-    pub(crate) fn next_to_send(&self, context: u32) -> u32 {
-        let place = match self.last {
-            Some((last, place)) if last == context => Some(place),
-            _ => self.places.get(&context).copied(),
-        };
-        place.map_or(0, |place| self.flows[place as usize].send_next)
-    }
-
     #[cold]
     #[inline(never)]
     fn find(&mut self, context: u32) -> u32 {

@@ -15,6 +15,8 @@ pub(super) struct Lane {
     pub(super) place: usize,
     /// Messages shorter than this may go past the window; none, if the strategy wants to see them all.
     pub(super) below: u64,
+    /// The rail takes a message that nothing has to be remembered of, without a system call.
+    pub(super) passes: bool,
 }
 
 /// What goes before the data of a message that is alone in the next packet of a link.
@@ -45,6 +47,7 @@ impl Peer {
         let open = self.lone().filter(|(_, link)| usual && link.is_up());
         let longest = self.eager_max.min(self.packet_max.saturating_sub(Eager::ALONE_LEN)) as u64;
         let below = if self.strategy.passes() { longest + 1 } else { 0 };
-        self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below });
+        let passes = self.may_pass;
+        self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, passes });
     }
 }

@@ -98,6 +98,8 @@ pub(super) struct Peer {
     pub(super) held: Vec<(RequestId, Patience)>,
     /// The only rail that is left, if its link is open.
     pub(super) lane: Option<Lane>,
+    /// Messages may leave without being remembered: one reliable rail is left, whose driver takes them so.
+    pub(super) may_pass: bool,
     /// Longest chunk that may go ahead of any answer: one reliable rail is left, whose driver can hold it.
     pub(super) may_push: Option<u64>,
     /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
@@ -135,6 +137,7 @@ impl Peer {
             unsaid: Vec::new(),
             pushes: Vec::new(),
             lane: None,
+            may_pass: false,
             may_push: None,
             held: Vec::new(),
             keeps: false,
@@ -170,6 +173,7 @@ impl Peer {
         self.keeps = self.used().count() > 1 || self.used().any(|(_, link)| link.lossy);
         let pushes = self.lone().filter(|(_, link)| limits(link).pushes);
         self.may_push = pushes.map(|(_, link)| limits(link).chunk);
+        self.may_pass = !self.keeps && self.lone().is_some_and(|(_, link)| limits(link).passes);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);

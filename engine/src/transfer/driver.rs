@@ -24,6 +24,8 @@ pub struct Limits {
     /// A chunk with [`Key::PUSH`] is held back until [`Driver::accept`] says where it goes, and so is all
     /// that follows it on the link. Only for rails that are not lossy.
     pub pushes: bool,
+    /// [`Driver::pass`] takes packets.
+    pub passes: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
@@ -78,6 +80,25 @@ pub enum Order {
         /// The peer.
         to: PeerId,
     },
+}
+
+/// What became of a packet that was to leave at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtOnce {
+    /// Nothing was done; it is to be posted instead.
+    Refused,
+    /// All of it has left, and that is not reported.
+    Left,
+    /// The network took a part; the rest is as if it had been posted, and reported as that.
+    Posted,
+}
+
+impl From<bool> for AtOnce {
+    /// Of a rail that sends all of a packet or nothing: whether it has left.
+    #[inline]
+    fn from(left: bool) -> AtOnce {
+        if left { AtOnce::Left } else { AtOnce::Refused }
+    }
 }
 
 /// What a rail reports from [`Driver::poll`].
@@ -178,18 +199,16 @@ pub trait Driver: Send {
     /// Takes a packet at once, if that costs no more than a copy: `head` (the bytes of the wire, eight in
     /// each word) and then `data` are all of it, and both are free when this returns. It goes behind what was
     /// posted before, needs no [`Driver::flush`], and is not reported as sent. False: nothing was done, and
-    /// it is to be posted instead.
+    /// it is to be posted instead. Only asked with [`Limits::passes`].
     fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         let _ = (to, head, data);
         false
     }
     /// Sends a packet with a call of its own, for somebody who waits: `head` and `data` as for
-    /// [`Driver::pass`], `number` as in [`Order::Packet`]. All of it has left when this returns, behind what
-    /// was posted before, and it is not reported as sent. False: nothing was done, and it is to be posted
-    /// instead. Only lossy rails are asked: on them the engine keeps what it sends, and can do so afterwards.
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> bool {
+    /// [`Driver::pass`], `number` as in [`Order::Packet`]. It goes behind what was posted before.
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
         let _ = (to, number, head, data);
-        false
+        AtOnce::Refused
     }
     /// Takes an order. What it costs may be put off until [`Driver::flush`].
     fn post(&mut self, order: Order);

@@ -43,6 +43,7 @@ impl Lone {
             depth: 64,
             lossy: false,
             pushes: false,
+            passes: false,
             bandwidth: 0,
             latency_ns: 0,
         };

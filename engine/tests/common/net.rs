@@ -46,6 +46,7 @@ pub fn limits() -> Limits {
         depth: 4,
         lossy: false,
         pushes: false,
+        passes: false,
         bandwidth: 0,
         latency_ns: 0,
     }

@@ -128,6 +128,7 @@ impl Model for Card {
             gather: 16,
             depth: self.depth,
             pushes: false,
+            passes: false,
             lossy: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,

@@ -159,6 +159,8 @@ pub enum Broken {
     },
     /// A host, with everything on it.
     Host(usize),
+    /// Nothing for good: the process on a host gets no core for so long, in nanoseconds.
+    Starves(usize, u64),
 }
 
 impl Strike {
@@ -187,6 +189,26 @@ impl Strike {
     }
 }
 
+/// Longest time in all for which a process gets no core, in nanoseconds: shorter than others wait for it.
+const STARVED_NS: u64 = 5_000_000_000;
+
+impl Strike {
+    /// Draws when processes starve on a machine that others use too: for long, and with little time between.
+    pub fn draw_starving(hosts: usize, rng: &mut Rng) -> Vec<Strike> {
+        let mut strikes = Vec::new();
+        for host in 0..hosts {
+            let (mut at, mut left) = (moment(rng), STARVED_NS);
+            for _ in 0..rng.range(0, 12) {
+                let ns = rng.len(STARVED_NS).min(left);
+                strikes.push(Strike { at, what: Broken::Starves(host, ns), notice_ns: [0; 2] });
+                at += ns + rng.len(30_000_000);
+                left -= ns;
+            }
+        }
+        strikes
+    }
+}
+
 /// A time at which a scenario is likely to be in the middle of something.
 fn moment(rng: &mut Rng) -> u64 {
     20_000 + rng.len(8_000_000)
@@ -210,6 +232,7 @@ impl fmt::Display for Strike {
                 )
             }
             Broken::Host(host) => write!(f, "h{host} dies, noticed elsewhere after {second} us"),
+            Broken::Starves(host, ns) => write!(f, "h{host} gets no core for {} us", ns / 1000),
         }
     }
 }

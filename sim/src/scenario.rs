@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Longest message of any workload, in bytes.
 pub const LEN_MAX: u64 = 4 << 20;
 
+/// Of a hundred scenarios so many are on machines whose cores others use, too.
+const STARVING: u64 = 12;
+
 /// What a user may fix instead of leaving it to the seed.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -101,6 +104,10 @@ impl Scenario {
         if !options.no_faults {
             scenario.strikes = strikes;
             scenario.postpone_severing();
+            let mut starving_rng = Rng::of(seed, 6);
+            if starving_rng.percent(STARVING) {
+                scenario.strikes.extend(Strike::draw_starving(hosts, &mut starving_rng));
+            }
         }
         scenario
     }
@@ -139,6 +146,7 @@ impl Broken {
             }
             Broken::Port { fabric, host } => fabric == on && (host == x || host == y),
             Broken::Host(host) => host == x || host == y,
+            Broken::Starves(..) => false,
         }
     }
 }

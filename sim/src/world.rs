@@ -24,7 +24,7 @@ const TIME_MAX_NS: u64 = 60_000_000_000;
 const EVENTS_MAX: u64 = 20_000_000;
 /// How long after the last application has ended everything must be settled: longer than an engine tries
 /// before it gives a link up, since chance may swallow what is last, and its acknowledgements, that often.
-const SETTLE_NS: u64 = 8_000_000_000;
+const SETTLE_NS: u64 = 16_000_000_000;
 /// What every peer assumes that it may send before it was told (see the engine's credits), in bytes.
 const INITIAL_CREDIT: u64 = 256 << 10;
 
@@ -146,6 +146,7 @@ impl World {
                     }
                     Broken::Port { fabric, host } => network.kill_port(fabric, host, now, strike.notice_ns),
                     Broken::Host(host) => network.kill_host(host, now, strike.notice_ns[1]),
+                    Broken::Starves(host, ns) => network.starve(host, now, ns),
                 }
             }
         }

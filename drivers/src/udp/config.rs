@@ -25,7 +25,7 @@ pub struct UdpConfig {
 }
 
 /// As long as a peer may say nothing, not even that it is there.
-pub(crate) const SILENCE: Duration = Duration::from_secs(6);
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 
 impl UdpConfig {
     /// The configuration that suits most networks.

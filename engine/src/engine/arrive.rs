@@ -80,7 +80,8 @@ impl Engine {
             self.has_errands = true;
             return;
         }
-        (link.state, link.remote, link.progress_at) = (State::Up, Some(remote), now);
+        (link.state, link.remote) = (State::Up, Some(remote));
+        link.vain.restart(now);
         let orphan = peer.orphans.iter().position(|orphan| orphan.remote == remote);
         let orphan = orphan.map(|index| peer.orphans.swap_remove(index));
         let down = orphan.as_ref().is_some_and(|orphan| orphan.down);
@@ -126,7 +127,7 @@ impl Engine {
         if news.any {
             link.stir();
             link.rtt.progress();
-            link.progress_at = now;
+            link.vain.restart(now);
         }
         let too_soon = |&(_, again): &(Instant, Instant)| link.congestion.is_too_soon(now.since(again));
         let late = news.again.filter(too_soon).map(|(first, _)| first);

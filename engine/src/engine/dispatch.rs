@@ -267,7 +267,7 @@ impl Engine {
         let alone = peer.links.iter().filter(|link| link.is_up()).count() == 1;
         let link = peer.link_mut(rail)?;
         let number = link.overdue(now)?;
-        if link.is_hopeless(now, alone) {
+        if link.is_hopeless(alone) {
             self.give_up(rail, id, "no acknowledgement although everything was sent again and again");
             return None;
         }

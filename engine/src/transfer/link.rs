@@ -3,6 +3,7 @@
 use super::congestion::Congestion;
 use super::retention::{Cargo, Retention, Served};
 use super::rtt::Rtt;
+use super::vain::Vain;
 use crate::clock::{Duration, Instant};
 use crate::packet::{RailId, RequestId};
 use crate::profile::forecast::Forecast;
@@ -18,10 +19,6 @@ const EAGER_DELAY: Duration = Duration::from_us(50);
 pub(crate) const IN_FLIGHT_MAX: usize = 64;
 /// Sent again when this many later numbers were acknowledged (RFC 5681 section 3.2).
 const OVERTAKEN_MIN: usize = 3;
-/// A lossy link is given up after this many timeouts in a row and this long without an acknowledgement; the
-/// only one to a peer, with which the peer is lost, after twice as long.
-const HOPELESS_COUNT: u32 = 6;
-const HOPELESS_AFTER: Duration = Duration::from_ms(3000);
 /// Fewer bytes say nothing of a rail's service: their time is latency and the age of the clock.
 const SERVICE_MIN: u64 = 48 << 10;
 /// Shorter pieces are short messages or their shares, and the time between those is not the rail's.
@@ -56,8 +53,8 @@ pub(crate) struct Link {
     pub(crate) in_place_min: usize,
     /// Of two things that share a packet, the smaller has at most this many bytes.
     pub(crate) aggregate_max: usize,
-    /// When the peer last acknowledged something new, or the link became busy.
-    pub(crate) progress_at: Instant,
+    /// How long it has waited for acknowledgements that did not come.
+    pub(crate) vain: Vain,
     /// When the peer was last known to have more.
     served_at: Instant,
     /// Nothing of a lossy link has to be sent again before, unless something happens on it.
@@ -86,7 +83,7 @@ impl Link {
             forecast,
             in_place_min: usize::MAX,
             aggregate_max: usize::MAX,
-            progress_at: Instant::default(),
+            vain: Vain::default(),
             served_at: Instant::default(),
             calm_until: Instant::default(),
             buffers: u64::MAX,
@@ -203,6 +200,7 @@ impl Link {
             0 => {}
             _ => self.congestion.stalled(self.tx.next_number()),
         }
+        self.vain.waited(now, timeout);
         self.rtt.back_off();
         self.tx.oldest_number()
     }
@@ -212,16 +210,15 @@ impl Link {
     #[inline]
     pub(crate) fn hold(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         if self.tx.len() == 0 {
-            self.progress_at = now;
+            self.vain.restart(now);
         }
         self.tx.push(now, cargo, len, in_place);
     }
 
     /// Whether the peer has acknowledged nothing for so long that the link counts as dead; `alone`: there is
     /// no other one to the peer.
-    pub(crate) fn is_hopeless(&self, now: Instant, alone: bool) -> bool {
-        let after = HOPELESS_AFTER.as_ns() << u32::from(alone);
-        self.rtt.backoff() >= HOPELESS_COUNT && now.since(self.progress_at).as_ns() > after
+    pub(crate) fn is_hopeless(&self, alone: bool) -> bool {
+        self.vain.is_hopeless(self.rtt.backoff(), alone)
     }
 }
 

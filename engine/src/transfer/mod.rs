@@ -13,3 +13,4 @@ pub mod rail;
 pub(crate) mod ranges;
 pub(crate) mod retention;
 pub(crate) mod rtt;
+pub(crate) mod vain;

@@ -145,6 +145,11 @@ impl Network {
         }
     }
 
+    /// Whether a fault has hit the link.
+    fn is_struck(&self, key: Key) -> bool {
+        self.struck.contains(&(key.fabric, key.me.min(key.peer), key.me.max(key.peer)))
+    }
+
     fn strike(&mut self, key: Key) {
         let new = self.struck.insert((key.fabric, key.me.min(key.peer), key.me.max(key.peer)));
         self.traffic.killed += u64::from(new);
@@ -185,6 +190,10 @@ impl Network {
         inbox.retain(|inbound| inbound.peer() != key.peer || !arrived(inbound));
         if self.side(key).standing == Standing::Gone {
             return;
+        }
+        if !self.is_struck(key) {
+            let Key { fabric, me, peer } = key;
+            self.oracle.object(format!("h{me} gives up its link to h{peer} on net{fabric}, which is whole"));
         }
         self.side(key).standing = Standing::Gone;
         let unsent = self.take_waiting(key);

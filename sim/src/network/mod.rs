@@ -82,6 +82,8 @@ pub struct Doing {
     pub wake_at: Option<u64>,
     /// The host has died.
     pub dead: bool,
+    /// For how long it got no core so far.
+    pub starved_ns: u64,
 }
 
 /// Counters of a run.
@@ -177,6 +179,13 @@ impl Network {
     /// The core of `host` works for `ns`.
     pub fn work(&mut self, host: usize, ns: u64) {
         self.doing[host].local_ns += ns;
+    }
+
+    /// `host` gets no core for `ns` from now on.
+    pub fn starve(&mut self, host: usize, now: u64, ns: u64) {
+        let doing = &mut self.doing[host];
+        doing.local_ns = doing.local_ns.max(now) + ns;
+        doing.starved_ns += ns;
     }
 
     /// Enters that `host` wakes at `at`, unless it does so earlier anyway.

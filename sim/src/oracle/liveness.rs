@@ -71,7 +71,8 @@ impl LivenessOracle {
         };
         let since = *self.idle.entry((host, peer)).or_insert(now);
         let bound = if network.share_lossy(host, peer) { IDLE_LOSSY_NS } else { IDLE_NS };
-        if now <= since + bound {
+        let starved: u64 = [host, peer].iter().map(|&id| network.doing[id].starved_ns).sum();
+        if now <= since + bound + starved {
             return Ok(());
         }
         let (window, bodies, rails) = (view.backlog, view.body_backlog, view.links_up);

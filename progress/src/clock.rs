@@ -1,22 +1,31 @@
 //! The clock of a real host: nanoseconds since the node was made.
 
 use nmad_engine::Instant;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Reads the monotonic clock of the system as the engine's time.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
-    origin: std::time::Instant,
+    origin: u64,
 }
 
 impl Clock {
     /// A clock whose origin is now.
     pub fn start() -> Self {
-        Clock { origin: std::time::Instant::now() }
+        Clock { origin: monotonic_ns() }
     }
 
     /// The time now. Costs about 20 ns.
     #[inline]
     pub fn now(&self) -> Instant {
-        Instant::from_ns(self.origin.elapsed().as_nanos() as u64)
+        Instant::from_ns(monotonic_ns() - self.origin)
     }
+}
+
+/// Nanoseconds since the system's own origin. Without the checks of the standard library's clock, which cost
+/// as much as the reading.
+#[inline]
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

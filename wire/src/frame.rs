@@ -285,6 +285,16 @@ impl Replay<'_> {
 }
 
 impl Frame<'_> {
+    /// Bytes of any frame without keys and data.
+    const USUAL_LEN: usize = 64;
+
+    /// The frame, with its data.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::USUAL_LEN);
+        self.encode(&mut bytes);
+        bytes
+    }
+
     /// Appends the frame, with its data.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

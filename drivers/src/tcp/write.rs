@@ -1,6 +1,7 @@
 //! Sending: what is queued for one peer goes to its socket in as few calls as possible.
 
 use super::padding;
+use arrayvec::ArrayVec;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Packet, PeerId};
 use nmad_engine::transfer::driver::{AtOnce, Order};
@@ -39,8 +40,7 @@ struct Outgoing {
 
 /// What one call gives to the kernel.
 struct Parts<'a, 's> {
-    list: [Part<'a>; PARTS],
-    count: usize,
+    list: ArrayVec<Part<'a>, PARTS>,
     staging: &'s mut Vec<u8>,
     offered: usize,
 }
@@ -154,7 +154,7 @@ impl Outbox {
     /// Sends as many parts of the queue as one call takes.
     fn gather(&self, fd: BorrowedFd<'_>, staging: &mut Vec<u8>) -> (usize, Result<usize, Errno>) {
         staging.clear();
-        let mut parts = Parts { list: [const { Part::Staged(0..0) }; PARTS], count: 0, staging, offered: 0 };
+        let mut parts = Parts { list: ArrayVec::new(), staging, offered: 0 };
         let mut skip = self.written;
         for outgoing in &self.queue {
             outgoing.parts(|part| {
@@ -167,19 +167,13 @@ impl Outbox {
             }
         }
         let offered = parts.offered;
-        if let (1, Part::Staged(all)) = (parts.count, &parts.list[0]) {
+        if let [Part::Staged(all)] = &parts.list[..] {
             return (offered, send(fd, &parts.staging[all.clone()]));
         }
-        let mut slices = [IoSlice::new(&[]); PARTS];
-        for (slice, part) in slices.iter_mut().zip(&parts.list[..parts.count]) {
-            *slice = match part {
-                Part::Staged(range) => IoSlice::new(&parts.staging[range.clone()]),
-                Part::InPlace(bytes) => IoSlice::new(bytes),
-            };
-        }
+        let slices: ArrayVec<_, PARTS> = parts.list.iter().map(|part| part.slice(parts.staging)).collect();
         let nothing = &mut SendAncillaryBuffer::default();
         let flags = SendFlags::NOSIGNAL;
-        (offered, net::sendmsg(fd, &slices[..parts.count], nothing, flags))
+        (offered, net::sendmsg(fd, &slices, nothing, flags))
     }
 
     fn advance(&mut self, taken: u64, sent: &mut Vec<Order>) {
@@ -208,10 +202,23 @@ impl Outgoing {
     }
 }
 
+impl<'a> Part<'a> {
+    #[inline]
+    fn slice<'s>(&self, staging: &'s [u8]) -> IoSlice<'s>
+    where
+        'a: 's,
+    {
+        match self {
+            Part::Staged(range) => IoSlice::new(&staging[range.clone()]),
+            Part::InPlace(bytes) => IoSlice::new(bytes),
+        }
+    }
+}
+
 impl<'a> Parts<'a, '_> {
     #[inline]
     fn is_full(&self) -> bool {
-        self.count == PARTS || self.staging.len() >= STAGED
+        self.list.is_full() || self.staging.len() >= STAGED
     }
 
     /// Adds a part as a whole or, when there is no room, not at all; then nothing behind it either.
@@ -221,19 +228,14 @@ impl<'a> Parts<'a, '_> {
         }
         self.offered += part.len();
         if part.len() > COPY {
-            self.list[self.count] = Part::InPlace(part);
-            self.count += 1;
-            return;
+            return self.list.push(Part::InPlace(part));
         }
         let start = self.staging.len();
         self.staging.extend_from_slice(part);
         let end = self.staging.len();
-        match self.count.checked_sub(1).map(|last| &mut self.list[last]) {
+        match self.list.last_mut() {
             Some(Part::Staged(range)) => range.end = end,
-            _ => {
-                self.list[self.count] = Part::Staged(start..end);
-                self.count += 1;
-            }
+            _ => self.list.push(Part::Staged(start..end)),
         }
     }
 }

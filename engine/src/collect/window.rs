@@ -9,7 +9,6 @@ use crate::memory::Segments;
 use crate::packet::RailId;
 use crate::packet::RequestId;
 use crate::profile::sample::Method;
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -32,7 +31,7 @@ pub struct Entry {
 pub(crate) enum Head {
     Eager(nmad_wire::Eager),
     /// Any other frame, encoded.
-    Frame(Box<[u8]>),
+    Frame(Vec<u8>),
 }
 
 impl Entry {
@@ -42,12 +41,12 @@ impl Entry {
     }
 
     /// An entry of control frames; they go before data of usual priority.
-    pub(crate) fn control(frame: Box<[u8]>) -> Self {
+    pub(crate) fn control(frame: Vec<u8>) -> Self {
         Entry { head: Head::Frame(frame), data: Segments::empty(), request: None, priority: 1, probe: None }
     }
 
     /// A request to send; it keeps its place among the messages. `request`: something follows it at once.
-    pub(crate) fn rts(frame: Box<[u8]>, request: Option<RequestId>, priority: i8) -> Self {
+    pub(crate) fn rts(frame: Vec<u8>, request: Option<RequestId>, priority: i8) -> Self {
         Entry { head: Head::Frame(frame), data: Segments::empty(), request, priority, probe: None }
     }
 

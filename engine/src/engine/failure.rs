@@ -194,7 +194,7 @@ impl Engine {
 
     fn resubmit(&mut self, id: PeerId, frames: Vec<u8>) {
         if let Some(peer) = self.peer_mut(id) {
-            peer.window.submit(None, Entry::control(frames.into_boxed_slice()));
+            peer.window.submit(None, Entry::control(frames));
         }
     }
 

@@ -206,10 +206,8 @@ impl Peer {
         if self.is_gone() {
             return;
         }
-        let mut bytes = Vec::new();
-        frame.encode(&mut bytes);
         let rail = self.wished(None);
-        self.window.submit(rail, Entry::control(bytes.into_boxed_slice()));
+        self.window.submit(rail, Entry::control(frame.to_vec()));
     }
 
     /// Takes the promise for this context and tag, if there is one.

@@ -87,12 +87,11 @@ impl Engine {
             landing: promise.map_or(0, |p| p.landing),
             pushed,
         };
-        let mut frame = Vec::new();
-        Frame::Rts(rts).encode(&mut frame);
+        let frame = Frame::Rts(rts).to_vec();
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         let rail = peer.wished(hints.rail);
         let follows = (pushed > 0).then_some(request);
-        peer.window.submit(rail, Entry::rts(frame.into_boxed_slice(), follows, hints.priority));
+        peer.window.submit(rail, Entry::rts(frame, follows, hints.priority));
         if !hints.unordered && promise.is_none() && pushed == 0 {
             peer.requested.push((envelope.context.0, envelope.seq, request.0));
         }

@@ -20,7 +20,6 @@ impl News {
     }
 
     /// Reports what was found out of turn, after what was sent before.
-    #[inline]
     pub(crate) fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for order in self.sent.drain(..) {
             match order {

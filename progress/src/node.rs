@@ -343,13 +343,20 @@ impl Shared {
     #[inline]
     pub(crate) fn collect(&self, core: &mut Core) -> bool {
         let ended = core.engine.any_ended();
-        while let Some(notice) = core.engine.next_notice() {
-            (core.tell)(&notice);
+        if core.engine.has_notices() {
+            self.tell_notices(core);
         }
         if ended {
             self.news(core);
         }
         ended
+    }
+
+    #[cold]
+    fn tell_notices(&self, core: &mut Core) {
+        while let Some(notice) = core.engine.next_notice() {
+            (core.tell)(&notice);
+        }
     }
 
     /// A request has ended: whoever may wait for that is told.

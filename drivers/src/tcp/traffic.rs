@@ -68,6 +68,18 @@ struct Lists {
     going_on: Vec<usize>,
 }
 
+impl Lists {
+    /// Gives back the memory of those that went on.
+    #[inline]
+    fn reuse(&mut self, mut went_on: Vec<usize>) {
+        if !went_on.is_empty() {
+            went_on.clear();
+            went_on.append(&mut self.going_on);
+            self.going_on = went_on;
+        }
+    }
+}
+
 impl Traffic {
     /// No link yet, on the rail called `name`.
     pub fn new(name: String, watch: Watch) -> Self {
@@ -156,7 +168,8 @@ impl Traffic {
         if !self.lists.blocked.is_empty() {
             self.write_blocked();
         }
-        let mut went_on = std::mem::take(&mut self.lists.going_on);
+        // Those that go on at the poll after this one are put into the list meanwhile.
+        let went_on = std::mem::take(&mut self.lists.going_on);
         for &index in &went_on {
             let cold = if self.read(index, report) { self.hot.heat(index) } else { None };
             self.attend(cold);
@@ -170,9 +183,7 @@ impl Traffic {
             let cold = if self.read(index, report) { self.hot.heat(index) } else { self.hot.cool(place) };
             self.attend(cold);
         }
-        went_on.clear();
-        went_on.append(&mut self.lists.going_on);
-        self.lists.going_on = went_on;
+        self.lists.reuse(went_on);
         self.polls += 1;
         self.polls >= self.look_every || self.hot.count() == 0
     }
@@ -234,7 +245,9 @@ impl Traffic {
     /// Reports what was found out of turn, after what was sent before.
     #[inline]
     pub fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        self.news.report(report);
+        if !self.news.is_empty() {
+            self.news.report(report);
+        }
     }
 
     /// Reports this in its turn.

@@ -80,7 +80,7 @@ impl Outbox {
             return AtOnce::Refused;
         }
         staging.clear();
-        head.iter().for_each(|word| staging.extend_from_slice(&word.to_ne_bytes()));
+        staging.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
         data.append_to(staging);
         match send(fd, staging) {
             Ok(taken) if taken == staging.len() => AtOnce::Left,

@@ -327,6 +327,12 @@ impl Engine {
         self.requests.get(request.0).map(|request| matches!(request, Request::Ended(_)))
     }
 
+    /// Whether there is something to tell the user.
+    #[inline]
+    pub fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
     /// The next thing that the user should know.
     pub fn next_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()

@@ -44,8 +44,10 @@ impl Strategy for Split {
 /// Steps until the equation counts as solved; halving alone ends within 64.
 const STEPS_MAX: u32 = 80;
 /// Newton's last step is taken without looking when what is too much or too little is less than this part:
-/// on straight lines it is exact, and a bend costs less than half a percent.
+/// on straight lines it is exact. Whether a bend came between is seen when the shares are known.
 const NEAR: u64 = 256;
+/// What the shares may lack of the whole: this part of it is given to whom it delays least.
+const REST: u64 = 1024;
 
 /// A rail as the equation sees it; zero until it is known.
 #[derive(Clone, Copy, Default)]
@@ -79,9 +81,13 @@ pub(crate) fn equal_finish(now: Instant, len: u64, rails: &[RailView]) -> (Share
     let Some((best, guess_ns)) = equation.look(now) else { return (shares, 0) };
     let best_ns = equation.best_ns;
     if equation.retain(|lane| lane.useful_ns < best_ns || lane.index == best) > 1 {
-        let at_ns = equation.finish(guess_ns);
+        let mut at_ns = equation.finish(guess_ns);
         if at_ns < best_ns {
-            equation.share(at_ns, &mut shares);
+            if !equation.share(at_ns, &mut shares) {
+                at_ns = equation.solve(0, at_ns, 0);
+                shares = ShareList::default();
+                equation.share(at_ns, &mut shares);
+            }
             return (shares, at_ns);
         }
     }
@@ -128,20 +134,20 @@ impl Equation<'_> {
 
     /// The finish of those rails for which something useful is left, which are kept.
     fn finish(&mut self, guess_ns: u64) -> u64 {
-        let all_ns = self.solve(0, guess_ns);
+        let all_ns = self.solve(0, guess_ns, self.len / NEAR);
         let all = self.count;
         // Fewer rails take longer, so that what is useful now is useful anyway.
         let useful = self.retain(|lane| lane.useful_ns <= all_ns);
         if useful == all {
             return all_ns;
         }
-        let without_ns = if useful > 0 { self.solve(all_ns, all_ns) } else { self.best_ns };
+        let without_ns = if useful > 0 { self.solve(all_ns, all_ns, self.len / NEAR) } else { self.best_ns };
         // The others are needed too if these alone would take longer than their smallest chunks.
         self.count = all;
         if self.retain(|lane| lane.useful_ns <= without_ns) == useful {
             return without_ns;
         }
-        self.solve(all_ns, all_ns)
+        self.solve(all_ns, all_ns, self.len / NEAR)
     }
 
     /// Bytes carried by `at_ns` by one rail, and how many more a further nanosecond brings.
@@ -154,8 +160,9 @@ impl Equation<'_> {
     }
 
     /// The time by which they carry the body: at least `low_ns`, where they carry less, and at most that of
-    /// the best rail, which is the answer too if they do not carry as much even then.
-    fn solve(&self, mut low_ns: u64, guess_ns: u64) -> u64 {
+    /// the best rail, which is the answer too if they do not carry as much even then. `near` bytes too many
+    /// or too few are near enough for the last step.
+    fn solve(&self, mut low_ns: u64, guess_ns: u64, near: u64) -> u64 {
         let mut high_ns = self.best_ns;
         let mut at_ns = guess_ns.clamp(low_ns, high_ns);
         for _ in 0..STEPS_MAX {
@@ -175,7 +182,7 @@ impl Equation<'_> {
                 at_ns.saturating_add(off_ns)
             };
             let is_inside = low_ns <= next_ns && next_ns <= high_ns;
-            if high_ns - low_ns <= 1 || (is_inside && off <= self.len / NEAR) {
+            if high_ns - low_ns <= 1 || (is_inside && off <= near) {
                 return if is_inside { next_ns } else { high_ns };
             }
             // A step onto an end of the bracket would be taken back by the next one.
@@ -185,12 +192,21 @@ impl Equation<'_> {
         high_ns
     }
 
-    /// What each carries by `at_ns`, made to add up to the whole.
-    fn share(&self, at_ns: u64, shares: &mut ShareList) {
-        for lane in &self.lanes[..self.count] {
-            let bytes = self.carried(lane, at_ns).0.min(self.len);
+    /// What each carries by `at_ns`, made to add up to the whole; false: they lack too much of it.
+    fn share(&self, at_ns: u64, shares: &mut ShareList) -> bool {
+        let (mut sum, mut quickest) = (0u64, (0.0, 0));
+        for (place, lane) in self.lanes[..self.count].iter().enumerate() {
+            let (bytes, more) = self.carried(lane, at_ns);
+            let bytes = bytes.min(self.len);
             shares.push(self.rails[usize::from(lane.index)].rail, bytes);
+            sum = sum.saturating_add(bytes);
+            if more > quickest.0 {
+                quickest = (more, place);
+            }
         }
+        let rest = self.len.saturating_sub(sum);
+        shares.add_to(quickest.1, rest);
         shares.add_up_to(self.len);
+        rest <= self.len / REST
     }
 }

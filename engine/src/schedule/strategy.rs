@@ -82,6 +82,12 @@ impl ShareList {
 }
 
 impl ShareList {
+    /// Makes the share at this place longer.
+    #[inline]
+    pub(super) fn add_to(&mut self, place: usize, bytes: u64) {
+        self.list[place].1 += bytes;
+    }
+
     /// Corrects the longest shares until all add up to `len`, and drops empty ones.
     pub(super) fn add_up_to(&mut self, len: u64) {
         let list = &mut self.list[..self.count];

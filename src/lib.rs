@@ -35,6 +35,7 @@ mod receipts;
 pub mod sampling;
 mod scope;
 mod session;
+mod size;
 
 pub use channel::Channel;
 pub use error::SessionError;
@@ -45,6 +46,7 @@ pub use nmad_progress as progress;
 pub use options::{Explain, Network, Options, RailChoice, parse_rate};
 pub use scope::{Piece, Request, Scope};
 pub use session::Session;
+pub use size::parse_size;
 
 pub use nmad_engine::{Feed, Hints, RequestId, Segment, Segments};
 

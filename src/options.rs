@@ -21,6 +21,7 @@
 
 use crate::error::SessionError;
 use crate::sampling::Sampling;
+use crate::size::{Written, parse_size};
 use nmad_engine::{Config, Effort, Feed};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -129,10 +130,10 @@ struct File {
     driver: Option<String>,
     throttle: Option<String>,
     feed: Option<String>,
-    eager_max: Option<u64>,
-    in_place_min: Option<u64>,
-    credit: Option<u64>,
-    chunk: Option<u64>,
+    eager_max: Option<Written>,
+    in_place_min: Option<Written>,
+    credit: Option<Written>,
+    chunk: Option<Written>,
     cross_memory: Option<String>,
     sample: Option<String>,
     profile: Option<String>,
@@ -206,17 +207,17 @@ impl Options {
     fn read_file(&mut self, path: &Path, text: &str) -> Result<(), SessionError> {
         let wrong = |e: toml::de::Error| setting(&path.display().to_string(), e.to_string());
         let file: File = toml::from_str(text).map_err(wrong)?;
-        let number = |value: Option<u64>| value.map(|v| v.to_string());
+        let size = |value: Option<Written>| value.map(Written::text);
         let entries = [
             ("strategy", file.strategy),
             ("rails", file.rails),
             ("driver", file.driver),
             ("throttle", file.throttle),
             ("feed", file.feed),
-            ("eager_max", number(file.eager_max)),
-            ("in_place_min", number(file.in_place_min)),
-            ("credit", number(file.credit)),
-            ("chunk", number(file.chunk)),
+            ("eager_max", size(file.eager_max)),
+            ("in_place_min", size(file.in_place_min)),
+            ("credit", size(file.credit)),
+            ("chunk", size(file.chunk)),
             ("cross_memory", file.cross_memory),
             ("sample", file.sample),
             ("profile", file.profile),
@@ -296,7 +297,8 @@ fn setting(setting: &str, why: String) -> SessionError {
 }
 
 fn number(name: &str, value: &str) -> Result<u64, SessionError> {
-    value.parse().map_err(|_| setting(name, format!("'{value}' is not a number of bytes")))
+    let wrong = || setting(name, format!("'{value}' is not a number of bytes, as 4096, 64KiB or 4MiB"));
+    parse_size(value).ok_or_else(wrong)
 }
 
 fn switch(name: &str, value: &str) -> Result<bool, SessionError> {
@@ -378,14 +380,18 @@ mod tests {
     fn settings_are_read_and_wrong_ones_name_themselves() {
         let mut options = Options::default();
         options
-            .read_file(Path::new("f"), "strategy = 'fifo'\nrails = 'r0,r1=2.8gbit'\nchunk = 4096")
+            .read_file(
+                Path::new("f"),
+                "strategy = 'fifo'\nrails = 'r0,r1=2.8gbit'\nchunk = 4096\ncredit = '8MiB'",
+            )
             .unwrap();
         assert_eq!(options.strategy.as_deref(), Some("fifo"));
         assert_eq!(
             options.rails.as_ref().unwrap()[1],
             RailChoice { interface: "r1".into(), driver: None, bandwidth: 350_000_000 }
         );
-        assert_eq!(options.engine(Vec::new()).chunk, 4096);
+        let config = options.engine(Vec::new());
+        assert_eq!((config.chunk, config.credit), (4096, 8 << 20));
         options.read_file(Path::new("f"), "rails = 'udp/r0=1gbit'\ndriver = 'tcp,udp'").unwrap();
         assert_eq!(options.rails.as_ref().unwrap()[0].driver, Some(Network::Udp));
         assert_eq!(options.drivers, [Network::Tcp, Network::Udp]);

@@ -30,9 +30,13 @@ impl Digest {
     /// Of these bytes; of more than the key is long for, none is looked at beyond it.
     #[inline]
     pub fn of(&self, data: &[u8]) -> u64 {
-        let mut sum = self.begin();
-        sum.add(data);
-        sum.finish()
+        let (blocks, rest) = data.as_chunks::<BLOCK>();
+        let mut sums = [0; WORDS / 2];
+        blocks.iter().zip(&self.key).for_each(|(block, key)| add(&mut sums, block, key));
+        if let Some(key) = self.key.get(blocks.len()).filter(|_| !rest.is_empty()) {
+            add(&mut sums, &filled_up(rest), key);
+        }
+        total(&sums)
     }
 
     /// Of bytes that come in pieces.
@@ -82,7 +86,7 @@ impl Sum<'_> {
             self.rest[self.have..].fill(0);
             self.block();
         }
-        self.sums.iter().fold(0, |sum, part| sum.wrapping_add(*part))
+        total(&self.sums)
     }
 
     #[inline]
@@ -99,6 +103,25 @@ impl std::fmt::Debug for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Digest")
     }
+}
+
+#[inline]
+fn total(sums: &[u64]) -> u64 {
+    sums.iter().fold(0, |sum, part| sum.wrapping_add(*part))
+}
+
+/// Less than a block with zeroes behind it. Word by word: for so little, copying any number of bytes would
+/// take longer than what is done with them.
+#[inline]
+fn filled_up(rest: &[u8]) -> [u8; BLOCK] {
+    let (eights, tail) = rest.as_chunks::<8>();
+    let mut block = [0; BLOCK];
+    let (places, _) = block.as_chunks_mut::<8>();
+    places.iter_mut().zip(eights).for_each(|(place, eight)| *place = *eight);
+    if let Some(place) = places.get_mut(eights.len()) {
+        place.iter_mut().zip(tail).for_each(|(place, byte)| *place = *byte);
+    }
+    block
 }
 
 #[inline]

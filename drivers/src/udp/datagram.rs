@@ -63,15 +63,10 @@ impl Datagram {
         }
     }
 
-    /// What the tag is made of; `sequence` is the whole of it.
+    /// What the tag covers, but for the sequence.
     #[inline]
-    pub fn block(&self, sequence: u64) -> [u8; 16] {
-        let mut out = [0; 16];
-        out[..8].copy_from_slice(&sequence.to_le_bytes());
-        out[8..12].copy_from_slice(&self.number.to_le_bytes());
-        out[12..14].copy_from_slice(&self.len.to_le_bytes());
-        out[14..].copy_from_slice(&self.index.to_le_bytes());
-        out
+    pub const fn words(&self) -> [u32; 2] {
+        [self.number, self.len as u32 | (self.index as u32) << 16]
     }
 
     /// The header as bytes.

@@ -13,6 +13,7 @@ pub(crate) mod datagram;
 pub(crate) mod greeting;
 mod link;
 mod opening;
+mod pads;
 mod peers;
 mod rail;
 mod read;

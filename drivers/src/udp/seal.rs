@@ -1,25 +1,44 @@
 //! Tags: who does not see a link's traffic cannot forge a datagram of it.
 //!
-//! A tag is half of the AES-128 of the datagram's number, place and length, one block, under a key of the
-//! link and direction that follows from the secret of the job and both nonces of the handshake. AES is a
-//! pseudo-random function of a single block, so a tag tells nothing of the next one. It covers headers, not
-//! data: a sender off the path cannot inject anything, whoever sits on the path can change data, as in the
-//! stream of a TCP rail. Repetitions are dropped by [`super::window`].
+//! A tag is a MAC after Wegman and Carter (JCSS 22, 1981), as UMAC (Black, Halevi, Krawczyk, Krovetz,
+//! Rogaway, CRYPTO 1999; RFC 4418): a universal hash of what is to be proved, hidden under a pseudo-random
+//! number that belongs to the datagram's place in the sequence ([`super::pads`]) and is used once. The hash
+//! is NH of UMAC. Here it covers headers (number, place and length), in [`crate::packet::digest`] data, too.
+//! Keys are those of the link and direction, and follow from the secret of the job and both nonces of the
+//! handshake.
+//!
+//! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. Who sits on
+//! the path and changes a header before the datagram arrives is lucky with 2^-32; data over UDP he can change
+//! anyway, as in the stream of a TCP rail. Repetitions are dropped by [`super::window`].
 
 use super::datagram::Datagram;
 use super::greeting;
+pub use super::pads::AT_ONCE;
+use super::pads::Pads;
 use super::window::Window;
 use crate::handshake::Ends;
-use aes::cipher::{BlockEncrypt, KeyInit};
-use aes::{Aes128, Block};
 
-/// Tags made or checked with one call; the processor works on several at a time.
-pub const AT_ONCE: usize = 64;
+/// Of one direction.
+struct Keys {
+    pads: Pads,
+    /// For the hash of a header.
+    hash: [u32; 2],
+}
+
+impl Keys {
+    /// NH of a header: one pair of words.
+    #[inline]
+    fn hash(&self, datagram: &Datagram) -> u64 {
+        let [number, place] = datagram.words();
+        let (number, place) = (number.wrapping_add(self.hash[0]), place.wrapping_add(self.hash[1]));
+        u64::from(number) * u64::from(place)
+    }
+}
 
 /// Makes the tags of one direction and checks those of the other.
 pub struct Seal {
-    ours: Aes128,
-    theirs: Aes128,
+    ours: Keys,
+    theirs: Keys,
     sent: u64,
     came: Window,
     secret: [u8; 32],
@@ -30,15 +49,17 @@ impl Seal {
     pub fn new(ends: &Ends, secret: &[u8; 32], connecting: bool) -> Self {
         let key = |of_connecting: bool| {
             let mut hasher = blake3::Hasher::new_keyed(secret);
-            hasher.update(b"NewMadeleine datagrams");
+            hasher.update(b"NewMadeleine pads and hashes of datagrams");
             hasher.update(&[u8::from(of_connecting), ends.hello.rail, ends.rail]);
             hasher.update(&ends.hello.from.to_le_bytes());
             hasher.update(&ends.hello.to.to_le_bytes());
             hasher.update(&ends.hello.nonce);
             hasher.update(&ends.nonce);
-            let mut key = [0; 16];
-            hasher.finalize_xof().fill(&mut key);
-            Aes128::new(&key.into())
+            let (mut pads, mut hash) = ([0; 16], [[0; 4]; 2]);
+            let mut bytes = hasher.finalize_xof();
+            bytes.fill(&mut pads);
+            bytes.fill(hash.as_flattened_mut());
+            Keys { pads: Pads::new(pads), hash: hash.map(u32::from_le_bytes) }
         };
         Seal {
             ours: key(connecting),
@@ -63,43 +84,40 @@ impl Seal {
     /// The tag of the next datagram.
     #[inline]
     pub fn tag(&mut self, datagram: &Datagram) -> u64 {
-        let mut block = Block::from(datagram.block(self.sent));
+        let pad = self.ours.pads.next(self.sent);
         self.sent += 1;
-        self.ours.encrypt_block(&mut block);
-        first_half(&block)
+        pad.wrapping_add(self.ours.hash(datagram))
     }
 
     /// The tags of the next datagrams, at most [`AT_ONCE`].
     pub fn tags(&mut self, datagrams: &[Datagram]) -> [u64; AT_ONCE] {
-        let mut blocks = [Block::from([0; 16]); AT_ONCE];
-        for (block, datagram) in blocks.iter_mut().zip(datagrams) {
-            *block = datagram.block(self.sent).into();
-            self.sent += 1;
+        let mut tags = self.ours.pads.run(self.sent, datagrams.len());
+        self.sent += datagrams.len() as u64;
+        for (tag, datagram) in tags.iter_mut().zip(datagrams) {
+            *tag = tag.wrapping_add(self.ours.hash(datagram));
         }
-        self.ours.encrypt_blocks(&mut blocks[..datagrams.len()]);
-        blocks.map(|block| first_half(&block))
+        tags
     }
 
     /// Whether a datagram bears the right tag; its number then counts as taken.
     #[inline]
     pub fn check(&mut self, tag: u64, datagram: &Datagram) -> Check {
         let sequence = self.came.expand(datagram.sequence);
-        let mut block = Block::from(datagram.block(sequence));
-        self.theirs.encrypt_block(&mut block);
-        self.judge(tag, first_half(&block), sequence)
+        let right = self.theirs.pads.of(sequence).wrapping_add(self.theirs.hash(datagram));
+        self.judge(tag, right, sequence)
     }
 
     /// Whether datagrams, at most [`AT_ONCE`], bear the right tags.
     pub fn check_all(&mut self, all: &[(u64, Datagram)], verdicts: &mut [Check; AT_ONCE]) {
-        let mut blocks = [Block::from([0; 16]); AT_ONCE];
-        let mut sequences = [0; AT_ONCE];
-        for (place, (_, datagram)) in all.iter().enumerate().take(AT_ONCE) {
-            sequences[place] = self.came.expand(datagram.sequence);
-            blocks[place] = datagram.block(sequences[place]).into();
-        }
-        self.theirs.encrypt_blocks(&mut blocks[..all.len()]);
-        for (place, (tag, _)) in all.iter().enumerate().take(AT_ONCE) {
-            verdicts[place] = self.judge(*tag, first_half(&blocks[place]), sequences[place]);
+        let Some((_, first)) = all.first() else { return };
+        let first = self.came.expand(first.sequence);
+        let run = self.theirs.pads.run(first, all.len());
+        for (place, (tag, datagram)) in all.iter().enumerate().take(AT_ONCE) {
+            let sequence = self.came.expand(datagram.sequence);
+            // The kernel joins what came in one train, mostly in order.
+            let in_order = sequence == first.wrapping_add(place as u64);
+            let pad = if in_order { run[place] } else { self.theirs.pads.of(sequence) };
+            verdicts[place] = self.judge(*tag, pad.wrapping_add(self.theirs.hash(datagram)), sequence);
         }
     }
 
@@ -109,6 +127,7 @@ impl Seal {
         if tag != right {
             Check::Forged
         } else if self.came.take(sequence) {
+            self.theirs.pads.came(sequence);
             Check::Right
         } else {
             Check::Repeated
@@ -125,10 +144,6 @@ pub enum Check {
     Forged,
     /// It came before, or is too old to tell.
     Repeated,
-}
-
-fn first_half(block: &[u8]) -> u64 {
-    block.first_chunk().map_or(0, |half| u64::from_le_bytes(*half))
 }
 
 impl std::fmt::Debug for Seal {

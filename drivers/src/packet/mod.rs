@@ -13,6 +13,7 @@ pub mod frame;
 mod link;
 mod opening;
 mod rail;
+mod read;
 pub mod sys;
 mod wakes;
 mod write;

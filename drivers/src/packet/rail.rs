@@ -5,6 +5,7 @@ use super::digest::Digest;
 use super::frame::{self, Place, Way};
 use super::link::Link;
 use super::opening::{self, Opened, Opening, Outcome, RETRY_MS};
+use super::read::read;
 use super::sys::Socket;
 use super::wakes::Wakes;
 use crate::error::DriverError;
@@ -13,9 +14,7 @@ use crate::news::News;
 use crate::tcp::address::Address;
 use crate::tcp::now_ms;
 use crate::timer::Timer;
-use crate::udp::assembly::Place as Destination;
-use crate::udp::datagram::{Datagram, LEN, Signal};
-use crate::udp::seal::Check;
+use crate::udp::datagram::Signal;
 use crate::udp::silence::{self, Silence};
 use crate::udp::strays::{Stray, Strays};
 use crate::udp::{CHUNK, PACKET};
@@ -199,70 +198,30 @@ impl PacketRail {
         self.blocked.retain(|index| links[*index].as_ref().is_some_and(|link| link.blocked));
     }
 
-    /// The link at whose other end a frame began.
-    #[inline]
-    fn find(&mut self, way: Way) -> Option<usize> {
-        if let Some((latest, index)) = self.latest
-            && latest == way
-        {
-            return Some(index);
-        }
-        let index = *self.by_way.get(&way)?;
-        self.latest = Some((way, index));
-        Some(index)
-    }
-
     /// Takes the frames that have come.
     #[inline]
     fn take_frames(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for _ in 0..FRAMES {
-            let Some(way) = self.socket.frame().map(|frame| frame::open(frame).map(|(way, _)| way)) else {
-                return;
-            };
-            self.wakes.found(&self.socket);
-            match way.map(|way| (way, self.find(way))) {
-                Some((_, Some(index))) => self.take(index, report),
-                Some((way, None)) => self.hear(way, report),
-                None => self.strays.count(Stray::Truncated),
+            let PacketRail { socket, digest, wakes, by_way, latest, links, landings, strays, .. } = self;
+            let Some(frame) = socket.frame() else { return };
+            wakes.found(socket);
+            if let Some((way, bytes)) = frame::open(frame) {
+                if latest.is_none_or(|(known, _)| known != way) {
+                    *latest = by_way.get(&way).map(|index| (way, *index));
+                }
+                let Some(link) = latest.and_then(|(_, index)| links[index].as_deref_mut()) else {
+                    self.hear(way, report);
+                    self.socket.release();
+                    continue;
+                };
+                if !read(link, bytes, (socket, digest, strays), landings, report) {
+                    let peer = link.peer;
+                    self.lose(peer, "closed the link (has it ended?)");
+                }
+            } else {
+                strays.count(Stray::Truncated);
             }
             self.socket.release();
-        }
-    }
-
-    /// Takes the frame that waits, which is of this link.
-    #[inline]
-    fn take(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) {
-        let PacketRail { socket, digest, links, landings, strays, .. } = self;
-        let Some(link) = links[index].as_deref_mut() else { return };
-        let Some((_, bytes)) = socket.frame().and_then(frame::open) else { return };
-        let Some((tag, datagram)) = Datagram::decode(bytes) else {
-            return strays.count(Stray::Truncated);
-        };
-        let data = &bytes[LEN..usize::from(datagram.len)];
-        // The tag covers no more than a frame of the link carries.
-        let verdict = match data.len() > link.part {
-            true => Check::Forged,
-            false => link.seal.check(tag.wrapping_sub(digest.of(data)), &datagram),
-        };
-        match verdict {
-            Check::Right => {}
-            // A greeting that comes again, because its answer was lost or late.
-            _ if link.seal.is_greeting(bytes) => return link.signal(socket, Signal::Alive),
-            Check::Repeated => return strays.count(Stray::Repeated),
-            Check::Forged => return strays.count(Stray::Forged),
-        }
-        link.heard = true;
-        let peer = link.peer;
-        match datagram.as_signal() {
-            None => {
-                let mut to = Destination { peer, landings, part: link.part, last: None };
-                if let Err(stray) = link.assemblies.take(&datagram, data, &mut to, report) {
-                    strays.count(stray);
-                }
-            }
-            Some(Some(Signal::Probe)) => link.signal(socket, Signal::Alive),
-            Some(Some(Signal::Close)) => self.lose(peer, "closed the link (has it ended?)"),
-            Some(Some(Signal::Alive) | None) => {}
         }
     }
 
@@ -403,9 +362,11 @@ impl Driver for PacketRail {
 
     #[inline]
     fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
-        let Some(link) = self.by_peer.get(&to).and_then(|&index| self.links[index].as_deref_mut()) else {
-            return AtOnce::Refused;
-        };
+        // Who answers sends to the one from whom the last frame came.
+        let answers = |index: &usize| self.links[*index].as_deref().is_some_and(|link| link.peer == to);
+        let latest = self.latest.map(|(_, index)| index).filter(answers);
+        let Some(index) = latest.or_else(|| self.by_peer.get(&to).copied()) else { return AtOnce::Refused };
+        let Some(link) = self.links[index].as_deref_mut() else { return AtOnce::Refused };
         link.out.send_now(&self.socket, (&mut link.seal, &self.digest), number, (head, data)).into()
     }
 

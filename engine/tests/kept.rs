@@ -206,3 +206,29 @@ fn the_message_that_is_expected_is_met_and_acknowledged() {
     }
     assert!(met > 90, "{met}");
 }
+
+/// Whoever waits has his message before note is taken of the acknowledgement that came with it; but that is
+/// done before anything is sent again or counts as under way, however late the next turn is.
+#[test]
+fn what_is_acknowledged_by_the_message_that_is_expected_is_not_sent_again() {
+    for sends_at_once in [false, true] {
+        let (mut pair, _) = pair(|_| false, |_| false);
+        assert!(send(&mut pair, 0, pattern(8)));
+        pair.hosts[1].turn(true);
+        let (into, _) = common::memory(100);
+        let from = Source::Peer(PeerId(1));
+        assert!(pair.hosts[0].engine.expect(from, Context(0), TagMatch::Exact(Tag(5)), &into));
+        pair.send(1, 0, 5, pattern(8));
+        pair.hosts[1].turn(true);
+        pair.hosts[0].turn(true);
+        assert!(matches!(pair.hosts[0].engine.met(), nmad_engine::Met::Message(_)));
+        pair.hosts[0].now += 1_000_000_000;
+        if sends_at_once {
+            assert!(send(&mut pair, 1, pattern(8)));
+        }
+        pair.hosts[0].turn(false);
+        let view = pair.hosts[0].engine.peer_view(PeerId(1)).expect("it is known");
+        assert_eq!(view.in_flight, usize::from(sends_at_once));
+        assert_eq!(pair.hosts[0].engine.counters(RailId(0)).resent, 0);
+    }
+}

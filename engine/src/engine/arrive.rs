@@ -24,6 +24,7 @@ impl Engine {
         if let Some(receipts) = &mut self.receipts {
             receipts.now = now;
         }
+        self.hear();
         self.stir();
         match event {
             Event::Arrived { from, packet } => {

@@ -64,13 +64,13 @@ impl Engine {
         hints: Hints,
         send: impl FnOnce(RailId, u32, &[u64]) -> Option<(AtOnce, Instant)>,
     ) -> Option<u32> {
-        let Engine { peers, rails, receipts, buffers, rests_until, .. } = self;
+        let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
         let (Lane { rail, place, below, .. }, len) = (peer.lane?, data.len());
         if len >= below || !peer.passes(len, hints) || receipts.is_some() || peer.credit.owes_limit() {
             return None;
         }
-        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
+        let (link, at) = (&peer.links[place], &rails[rail.index()]);
         if link.rx.beyond() > 0 || at.prepared.is_some() {
             return None;
         }
@@ -82,17 +82,36 @@ impl Engine {
         if !ready {
             return None;
         }
-        let flow = peer.flows.of(context.0);
-        let (seq, size, number) = (flow.send_next, Eager::ALONE_LEN as u64 + len, link.tx.next_number());
+        let seq = peer.flows.of(context.0).send_next;
         let head = alone_head(link, (context, tag), seq, len);
-        let (how, left_at) = send(rail, number, &head)?;
-        flow.send_next = seq.wrapping_add(1);
-        peer.credit.spend(len);
+        let went = send(rail, link.tx.next_number(), &head)?;
+        self.went_at_once(went, (to, context), &head, data);
+        Some(seq)
+    }
+
+    /// What has to be done for a message that has left at once, while it is under way.
+    #[inline(never)]
+    fn went_at_once(
+        &mut self,
+        (how, left_at): (AtOnce, Instant),
+        (to, context): (PeerId, Context),
+        head: &[u64],
+        data: &Segments,
+    ) {
+        self.hear();
+        let Engine { peers, rails, buffers, rests_until, .. } = self;
+        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
+        let Some(Lane { rail, place, .. }) = peer.lane else { return };
+        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
+        let flow = peer.flows.of(context.0);
+        flow.send_next = flow.send_next.wrapping_add(1);
+        peer.credit.spend(data.len());
         link.rx.acknowledged();
+        let size = Eager::ALONE_LEN as u64 + data.len();
         if how == AtOnce::Posted {
             link.hold(left_at, Cargo::Packet(None), size, Vec::new());
         } else if peer.keeps {
-            keep(link, left_at, buffers.pop().unwrap_or_default(), (&head, data));
+            keep(link, left_at, buffers.pop().unwrap_or_default(), (head, data));
             *rests_until = Instant::default();
         } else {
             link.tx.skip();
@@ -100,7 +119,6 @@ impl Engine {
         at.give(left_at, to, link.forecast.busy_ns(size));
         at.posted(None, left_at);
         at.counters.left(1, size);
-        Some(seq)
     }
 
     /// A request for a message that has passed. It has ended, and since nobody can wait for it yet,

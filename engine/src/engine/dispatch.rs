@@ -242,6 +242,7 @@ impl Engine {
 
     /// On a lossy rail: an acknowledgement that is due, or something to send again.
     fn timed_order(&mut self, now: Instant, rail: RailId) -> Option<Order> {
+        self.hear();
         let depth = self.rails[rail.index()].limits.depth;
         for index in 0..self.timed.len() {
             let (id, on) = self.timed[index];

@@ -24,6 +24,21 @@ pub(super) fn keep(link: &mut Link, left_at: Instant, mut packet: Packet, (head,
 }
 
 impl Engine {
+    /// Takes note of an acknowledgement that came with a message for which somebody waited: he had it first.
+    #[inline]
+    pub(super) fn hear(&mut self) {
+        if self.unheard.is_some() {
+            self.take_note();
+        }
+    }
+
+    #[inline(never)]
+    fn take_note(&mut self) {
+        if let Some((came_at, rail, from, ack)) = self.unheard.take() {
+            self.on_ack(came_at, rail, from, ack, 0);
+        }
+    }
+
     /// Whether somebody expects a message that has come, and nothing waits for a rail.
     #[inline]
     pub(crate) fn is_met(&self) -> bool {
@@ -36,8 +51,12 @@ impl Engine {
         self.rests_until = Instant::default();
     }
 
-    /// Whether no lossy link needs anything now; until when, is remembered.
+    /// Whether no lossy link needs anything now, nor has anything to be sent; until when, is remembered.
     pub(super) fn timers_rest(&mut self, now: Instant) -> bool {
+        self.hear();
+        if !self.ready.is_empty() {
+            return false;
+        }
         let mut until = Instant::from_ns(u64::MAX);
         for &(peer, rail) in &self.timed {
             let link = self.peer(peer).and_then(|peer| peer.link(rail)).filter(|link| link.is_up());

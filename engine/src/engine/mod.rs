@@ -162,6 +162,8 @@ pub struct Engine {
     timed: Vec<(PeerId, RailId)>,
     /// No lossy link needs anything before, unless something happens.
     rests_until: Instant,
+    /// An acknowledgement of which no note was taken yet: when it came, and of what.
+    unheard: Option<(Instant, RailId, PeerId, u32)>,
     has_errands: bool,
     // both
     peers: Vec<Option<Box<Peer>>>,
@@ -195,6 +197,7 @@ impl Engine {
             landings: Slab::default(),
             timed: Vec::new(),
             rests_until: Instant::default(),
+            unheard: None,
             has_errands: false,
             peers: Vec::new(),
             ready: VecDeque::new(),

@@ -118,7 +118,8 @@ impl Engine {
         packet: &[u8],
     ) -> Result<bool, &'static str> {
         let Some((header, frame, data)) = Eager::alone(packet) else { return Ok(false) };
-        let Engine { peers, rails, matching, requests, expected, ended, untold, receipts, .. } = self;
+        let Engine { peers, rails, matching, requests, expected, ended, untold, receipts, unheard, .. } =
+            self;
         let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Ok(false);
         };
@@ -145,9 +146,11 @@ impl Engine {
         // On a lossy one the timers see to it.
         let (due, short) = (!lossy && link.ack_is_due(now), peer.credit.is_short());
         let envelope = Envelope { peer: from, context, tag, len, seq: frame.seq };
+        let hears = waits && !meets;
         if meets {
             expected.meet(envelope, data);
             peer.credit.consume(len);
+            *unheard = waits.then_some((now, rail, from, header.ack));
         } else if let Some(request) = matching.arrive(&envelope) {
             if fill(requests.get_mut(request.0), envelope, data) {
                 peer.credit.consume(len);
@@ -165,7 +168,7 @@ impl Engine {
         if short {
             self.consider_credit(from);
         }
-        if waits {
+        if hears {
             self.on_ack(now, rail, from, header.ack, 0);
         }
         Ok(true)

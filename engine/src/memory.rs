@@ -194,6 +194,23 @@ impl Segments {
             fill(Segment { start: *start, len }, &data[..len]);
             return len;
         }
+        self.write_pieces(offset, data)
+    }
+
+    /// Writes all of `data` if they are one piece with room for it; false: nothing was done. One piece owns
+    /// nothing.
+    #[inline(always)]
+    pub(crate) fn write_whole(&self, data: &[u8]) -> bool {
+        let Pieces::One(start) = self.pieces else { return false };
+        let fits = data.len() as u64 <= self.len;
+        if fits {
+            fill(Segment { start, len: data.len() }, data);
+        }
+        fits
+    }
+
+    #[inline(never)]
+    fn write_pieces(&self, offset: u64, data: &[u8]) -> usize {
         let mut done = 0;
         for piece in self.slice(offset, data.len() as u64).iter() {
             fill(piece, &data[done..done + piece.len]);

@@ -82,16 +82,15 @@ pub fn send_directly(
     hints: Hints,
     clock: Option<&mut dyn FnMut() -> Instant>,
 ) -> Option<u32> {
-    let carry = |rail: RailId, head: &[u64]| rails[rail.index()].pass(to.0, head, data);
-    if let Some(seq) = engine.pass(to, data.len(), hints, carry) {
-        return Some(seq);
+    match engine.pass(rails, to, data, hints) {
+        Some(seq) => Some(seq),
+        None => send_now(engine, rails, to, data, hints, clock?),
     }
-    send_now(engine, rails, to, data, hints, clock?)
 }
 
-/// The same with a system call. On its own, so that the shortest way has all registers.
+/// The same for somebody who waits, after a rail without system calls was asked.
 #[inline(never)]
-fn send_now(
+pub fn send_now(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
     to: (PeerId, Context, Tag),

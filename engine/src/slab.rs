@@ -16,6 +16,28 @@ struct Place<T> {
     entry: Option<T>,
 }
 
+/// A place that was taken and is to be filled.
+#[must_use]
+pub(crate) struct Vacant<'a, T> {
+    place: &'a mut Option<T>,
+    name: u64,
+}
+
+impl<T> Vacant<'_, T> {
+    /// The name of what will be there.
+    #[inline(always)]
+    pub(crate) fn name(&self) -> u64 {
+        self.name
+    }
+
+    #[inline(always)]
+    pub(crate) fn fill(self, entry: T) {
+        // A free place is empty, which does not have to be found out to drop what is in it.
+        debug_assert!(self.place.is_none());
+        core::mem::forget(self.place.replace(entry));
+    }
+}
+
 impl<T> Default for Slab<T> {
     fn default() -> Self {
         Slab { places: Vec::new(), free: Vec::new() }
@@ -23,23 +45,23 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    // Inlined wherever it is called: entries are long, and are to be written once, into their place.
     #[inline(always)]
     pub(crate) fn insert(&mut self, entry: T) -> u64 {
-        self.insert_named(|_| entry)
+        let vacant = self.vacant();
+        let name = vacant.name;
+        vacant.fill(entry);
+        name
     }
 
-    /// Inserts what is made of its own name.
+    /// A place for an entry that has to know its name.
+    // Inlined wherever it is called: entries are long, and are to be written once, into their place.
     #[inline(always)]
-    pub(crate) fn insert_named(&mut self, entry: impl FnOnce(u64) -> T) -> u64 {
+    pub(crate) fn vacant(&mut self) -> Vacant<'_, T> {
         let index = self.free.pop().unwrap_or_else(|| self.grow());
         let place = &mut self.places[index as usize];
         place.generation = place.generation.wrapping_add(1).max(1);
         let name = u64::from(place.generation) << 32 | u64::from(index);
-        // A free place is empty, which does not have to be found out to drop what is in it.
-        debug_assert!(place.entry.is_none());
-        core::mem::forget(place.entry.replace(entry(name)));
-        name
+        Vacant { place: &mut place.entry, name }
     }
 
     #[cold]

@@ -6,6 +6,10 @@ use crate::{Eager, Header, Kind, MAX_LEN, VERSION, flags};
 /// The bytes before the data of a packet that [`Eager::alone`] takes apart, eight in each word.
 pub type AloneHead = [u64; Eager::ALONE_LEN / 8];
 
+/// The second word of such a packet, and the first of its frame.
+const KIND: u32 = u32::from_le_bytes([Kind::Packet as u8, VERSION, 0, 0]);
+const FRAME: u32 = u32::from_le_bytes([EAGER, 0, 0, 0]);
+
 impl Eager {
     /// Bytes of header and frame of a packet with one message and nothing else, whose data follows.
     pub const ALONE_LEN: usize = Header::LEN + Self::PLAIN_LEN;
@@ -17,10 +21,9 @@ impl Eager {
     pub fn alone(packet: &[u8]) -> Option<(Header, Eager, &[u8])> {
         let (head, data) = packet.split_first_chunk::<{ Self::ALONE_LEN }>()?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let kinds = [Kind::Packet as u8, VERSION, 0, 0, EAGER, 0, 0, 0];
         let (len, data_len) = (word(0), word(36));
-        let alone = head[4..8] == kinds[..4]
-            && head[16..20] == kinds[4..]
+        let alone = word(4) == KIND
+            && word(16) == FRAME
             && len as usize == packet.len()
             && data_len as usize == data.len()
             && len <= MAX_LEN;
@@ -36,10 +39,9 @@ impl Eager {
     pub fn alone_head(&self, header: &Header) -> AloneHead {
         debug_assert!(self.flags & flags::FIN == 0 && header.kind == Kind::Packet);
         let pair = |low: u32, high: u32| (u64::from(low) | u64::from(high) << 32).to_le();
-        let kind = u32::from_le_bytes([Kind::Packet as u8, VERSION, 0, 0]);
-        let frame = u32::from_le_bytes([EAGER, self.flags, 0, 0]);
+        let frame = FRAME | u32::from(self.flags) << 8;
         [
-            pair(header.len, kind),
+            pair(header.len, KIND),
             pair(header.number, header.ack),
             pair(frame, self.context),
             self.tag.to_le(),

@@ -14,7 +14,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// A request has ended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, request: RequestId) {
         self.any = true;
         if !self.nameless {
@@ -26,6 +26,12 @@ impl Ended {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<RequestId> {
         self.names.pop_front()
+    }
+
+    /// Whether any has since [`Ended::any`] was asked.
+    #[inline]
+    pub(crate) fn has_any(&self) -> bool {
+        self.any
     }
 
     /// Whether any has since this was asked. From now on nobody asks which.

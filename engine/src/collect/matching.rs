@@ -171,20 +171,24 @@ impl Matching {
     }
 
     /// Posts a receive for which no message is there; its place.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) -> u32 {
-        let key = key(from, context, tag);
         self.turn += 1;
-        if self.run.is_empty() && !key.is_wild() && (self.posted.len() == 0 || self.lists_no(&key)) {
-            self.run.begin(key);
-        } else if !self.run.has(&key) {
-            return self.list(request, key);
+        if let (Source::Peer(peer), TagMatch::Exact(tag)) = (from, tag)
+            && self.run.has(&ListKey::exact(context.0, peer.0, tag.0))
+        {
+            return self.run.push(request, self.turn);
         }
-        self.run.push(request, self.turn)
+        self.post_other(request, key(from, context, tag))
     }
 
+    /// The same for one that does not continue the run.
     #[inline(never)]
-    fn list(&mut self, request: RequestId, key: ListKey) -> u32 {
+    fn post_other(&mut self, request: RequestId, key: ListKey) -> u32 {
+        if self.run.is_empty() && !key.is_wild() && (self.posted.len() == 0 || self.lists_no(&key)) {
+            self.run.begin(key);
+            return self.run.push(request, self.turn);
+        }
         self.wild += usize::from(key.is_wild());
         self.posted.insert(Posted { request, key, turn: self.turn, neighbours: Default::default() })
     }
@@ -210,19 +214,21 @@ impl Matching {
     }
 
     /// The receive that takes this message, which is no longer posted then.
-    #[inline]
+    // Inlined wherever it is called: one comparison decides nearly always.
+    #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: &Envelope) -> Option<RequestId> {
-        let exact = ListKey::exact(envelope.context.0, envelope.peer.0, envelope.tag.0);
-        let runs = self.run.has(&exact);
-        if runs && self.wild == 0 {
+        let Envelope { context, peer, tag, .. } = *envelope;
+        if self.wild == 0 && self.run.has(&ListKey::exact(context.0, peer.0, tag.0)) {
             return self.run.pop();
         }
-        self.arrive_among(exact, runs)
+        self.arrive_among(context.0, peer.0, tag.0)
     }
 
     /// The same where there are others.
     #[inline(never)]
-    fn arrive_among(&mut self, exact: ListKey, runs: bool) -> Option<RequestId> {
+    fn arrive_among(&mut self, context: u32, peer: u32, tag: u64) -> Option<RequestId> {
+        let exact = ListKey::exact(context, peer, tag);
+        let runs = self.run.has(&exact);
         let listed = if self.posted.len() > 0 { self.first(exact) } else { None };
         if runs && self.run_leads(listed) {
             return self.run.pop();
@@ -232,7 +238,6 @@ impl Matching {
         Some(posted.request)
     }
 
-    #[inline(never)]
     fn lists_no(&self, key: &ListKey) -> bool {
         self.posted.first(key).is_none()
     }
@@ -260,6 +265,7 @@ impl Matching {
     }
 }
 
+#[inline]
 fn key(from: Source, context: Context, tag: TagMatch) -> ListKey {
     let peer = if let Source::Peer(peer) = from { Some(peer.0) } else { None };
     let tag = if let TagMatch::Exact(tag) = tag { Some(tag.0) } else { None };

@@ -195,3 +195,10 @@ pub(crate) struct Recv {
     /// The incremental message of which this is the first piece.
     pub(crate) message: Option<u64>,
 }
+
+impl Recv {
+    #[inline(always)]
+    pub(crate) fn new(into: Segments, (from, context, tag): (Source, Context, TagMatch)) -> Self {
+        Recv { into, from, context, tag, posted: None, landing: None, withdrawn: false, message: None }
+    }
+}

@@ -66,7 +66,7 @@ impl Run {
     }
 
     /// Takes the first out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<RequestId> {
         let (request, _) = self.receives.pop_front()?;
         self.first = self.first.wrapping_add(1);

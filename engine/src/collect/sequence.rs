@@ -85,16 +85,16 @@ pub(crate) struct Flows {
     /// Place in `flows` of each context.
     places: BTreeMap<u32, u32>,
     /// Context and place of the flow that was used last: most often the next one too.
-    last: Option<(u32, u32)>,
+    last: (u32, u32),
 }
 
 impl Flows {
     #[inline(always)]
     pub(crate) fn of(&mut self, context: u32) -> &mut Flow {
-        let place = match self.last {
-            Some((last, place)) if last == context => place,
-            _ => self.find(context),
-        };
+        let (last, place) = self.last;
+        // While there is no flow, no place is one.
+        let known = last == context && (place as usize) < self.flows.len();
+        let place = if known { place } else { self.find(context) };
         &mut self.flows[place as usize]
     }
 
@@ -105,7 +105,7 @@ impl Flows {
             self.flows.push(Flow::default());
             (self.flows.len() - 1) as u32
         });
-        self.last = Some((context, place));
+        self.last = (context, place);
         place
     }
 }

@@ -26,20 +26,28 @@ impl Engine {
         }
         self.hear();
         self.stir();
+        let Event::Arrived { from, packet } = event else { return self.on_other(now, rail, event) };
+        match self.on_plain(now, rail, from, packet) {
+            Ok(true) => {}
+            Ok(false) => self.on_any(now, rail, from, packet),
+            Err(why) => self.violate(from, why),
+        }
+    }
+
+    /// A packet that does not go the short way.
+    #[inline(never)]
+    fn on_any(&mut self, now: Instant, rail: RailId, from: PeerId, packet: &[u8]) {
+        self.post_expected();
+        if let Err(why) = self.on_packet(now, rail, from, packet) {
+            self.violate(from, why);
+        }
+    }
+
+    /// Anything but a packet.
+    #[inline(never)]
+    fn on_other(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         match event {
-            Event::Arrived { from, packet } => {
-                let arrived = match self.on_plain(now, rail, from, packet) {
-                    Ok(true) => Ok(()),
-                    Ok(false) => {
-                        self.post_expected();
-                        self.on_packet(now, rail, from, packet)
-                    }
-                    Err(why) => Err(why),
-                };
-                if let Err(why) = arrived {
-                    self.violate(from, why);
-                }
-            }
+            Event::Arrived { from, packet } => self.on_any(now, rail, from, packet),
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
             Event::Landed { from, number, ack, landing, offset, len, kept } => {
                 self.note_arrival(rail, from, len);
@@ -109,7 +117,7 @@ impl Engine {
         new
     }
 
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };

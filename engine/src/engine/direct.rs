@@ -9,29 +9,30 @@ use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Hints, Request, Tag};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
-use crate::transfer::driver::AtOnce;
+use crate::transfer::driver::{AtOnce, Driver};
 use crate::transfer::retention::Cargo;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use nmad_wire::Eager;
 
 impl Engine {
-    /// Lets a rail take a message at once, if nothing more than it has to be told or remembered: `carry` is
-    /// given the bytes that go before its data ([`crate::Driver::pass`]). The message has ended then, and
-    /// this is its number in its flow. None: the rail did not take it, or was not asked.
+    /// Lets a rail take a message at once ([`Driver::pass`]), if nothing more than it has to be told or
+    /// remembered. The message has ended then, and this is its number in its flow. None: the rail did not
+    /// take it, or was not asked.
     ///
     /// Nothing longer than a register is answered. Memory that is read in other pieces than it was written
     /// in has to reach the cache first, behind the packet, whose line is still with another core.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn pass(
         &mut self,
+        drivers: &mut [Box<dyn Driver>],
         (to, context, tag): (PeerId, Context, Tag),
-        len: u64,
+        data: &Segments,
         hints: Hints,
-        carry: impl FnOnce(RailId, &[u64]) -> bool,
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let Lane { rail, place, below, .. } = peer.lane.filter(|lane| lane.passes)?;
+        let (Lane { rail, place, below, .. }, len) = (peer.lane.filter(|lane| lane.passes)?, data.len());
         if len >= below || !peer.passes(len, hints) || receipts.is_some() || peer.credit.owes_limit() {
             return None;
         }
@@ -41,11 +42,11 @@ impl Engine {
         }
         let flow = peer.flows.of(context.0);
         let seq = flow.send_next;
-        if !carry(rail, &alone_head(link, (context, tag), seq, len)) {
+        if !drivers[rail.index()].pass(to, &alone_head(link, (context, tag), seq, len), data) {
             return None;
         }
         flow.send_next = seq.wrapping_add(1);
-        peer.credit.spend(len);
+        peer.credit.spend_known(len);
         link.tx.skip();
         link.rx.acknowledged();
         at.counters.left(1, Eager::ALONE_LEN as u64 + len);

@@ -211,6 +211,7 @@ impl Engine {
         }
         if let Some(built) = self.build(now, rail, id, false) {
             self.rails[rail.index()].prepared = Some(Prepared { to: id, built });
+            self.prepares = true;
         }
     }
 

@@ -165,6 +165,8 @@ pub struct Engine {
     /// An acknowledgement of which no note was taken yet: when it came, and of what.
     unheard: Option<(Instant, RailId, PeerId, u32)>,
     has_errands: bool,
+    /// A rail may have a packet that was prepared; none has where that was never asked for.
+    prepares: bool,
     // both
     peers: Vec<Option<Box<Peer>>>,
     /// Peers that have something for a rail, in the order of their turns.
@@ -199,6 +201,7 @@ impl Engine {
             rests_until: Instant::default(),
             unheard: None,
             has_errands: false,
+            prepares: false,
             peers: Vec::new(),
             ready: VecDeque::new(),
             buffers: Vec::new(),
@@ -303,6 +306,12 @@ impl Engine {
     #[inline]
     pub fn any_ended(&mut self) -> bool {
         self.ended.any()
+    }
+
+    /// Whether a request has ended, or a notice is there, and nobody has asked yet.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.ended.has_any() || !self.notices.is_empty()
     }
 
     /// How a request ended, if it has; told once, and its name is free for reuse then.
@@ -433,7 +442,7 @@ impl Engine {
     pub fn has_orders(&mut self, now: Instant) -> bool {
         !self.ready.is_empty()
             || (now >= self.rests_until && !self.timed.is_empty() && !self.timers_rest(now))
-            || self.rails.iter().any(|rail| rail.prepared.is_some())
+            || (self.prepares && self.rails.iter().any(|rail| rail.prepared.is_some()))
     }
 
     fn peer(&self, peer: PeerId) -> Option<&Peer> {

@@ -39,9 +39,12 @@ impl Expected {
     /// The message that is expected.
     #[inline]
     fn meet(&mut self, envelope: Envelope, data: &[u8]) {
-        if let Expected::Message(.., into) = core::mem::replace(self, Expected::Met(envelope)) {
+        if let Expected::Message(.., into) = self
+            && !into.write_whole(data)
+        {
             into.write(0, data);
         }
+        *self = Expected::Met(envelope);
     }
 }
 
@@ -151,39 +154,58 @@ impl Engine {
             expected.meet(envelope, data);
             peer.credit.consume(len);
             *unheard = waits.then_some((now, rail, from, header.ack));
-        } else if let Some(request) = matching.arrive(&envelope) {
-            if fill(requests.get_mut(request.0), envelope, data) {
+        } else {
+            let receive = matching.arrive(&envelope);
+            if let Some(request) = receive
+                && fill(requests.get_mut(request.0), envelope, data)
+            {
                 peer.credit.consume(len);
                 *untold += 1;
                 ended.push(request);
             } else {
-                self.deliver(request, envelope, data, 0);
+                self.place(receive, envelope, data);
             }
-        } else {
-            matching.keep(envelope, Arrived::copy(data), 0);
         }
-        if due {
-            self.make_ready(from);
-        }
-        if short {
-            self.consider_credit(from);
+        if due || short {
+            self.follow(from, due, short);
         }
         if hears {
             self.on_ack(now, rail, from, header.ack, 0);
         }
         Ok(true)
     }
+
+    /// Where a message goes that does not just fill a posted receive. Apart, so that the others have all
+    /// registers.
+    #[inline(never)]
+    fn place(&mut self, receive: Option<RequestId>, envelope: Envelope, data: &[u8]) {
+        match receive {
+            Some(request) => self.deliver(request, envelope, data, 0),
+            None => self.matching.keep(envelope, Arrived::copy(data), 0),
+        }
+    }
+
+    /// What a packet of the short way makes due.
+    #[inline(never)]
+    fn follow(&mut self, from: PeerId, due: bool, short: bool) {
+        if due {
+            self.make_ready(from);
+        }
+        if short {
+            self.consider_credit(from);
+        }
+    }
 }
 
-/// Gives the message to a receive that nothing else belongs to; false: something does.
-#[inline]
+/// Gives the message to a receive of one piece that nothing else belongs to; false: it is another one.
+#[inline(always)]
 fn fill(request: Option<&mut Request>, envelope: Envelope, data: &[u8]) -> bool {
     let Some(request) = request else { return false };
     let Request::Recv(recv) = request else { return false };
-    if recv.landing.is_some() || recv.message.is_some() || envelope.len > recv.into.len() {
+    if recv.landing.is_some() || recv.message.is_some() || !recv.into.write_whole(data) {
         return false;
     }
-    recv.into.write(0, data);
-    *request = Request::Ended(Ok(envelope));
+    // There is nothing in it that would have to be dropped.
+    core::mem::forget(core::mem::replace(request, Request::Ended(Ok(envelope))));
     true
 }

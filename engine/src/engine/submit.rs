@@ -116,39 +116,32 @@ impl Engine {
     ///
     /// The request ends with the envelope of the message, or with [`Error::Truncated`],
     /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer).
-    #[inline]
+    // Inlined wherever it is called: the receive is written once, into its place.
+    #[inline(always)]
     pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {
-        self.post(Recv {
-            into,
-            from,
-            context,
-            tag,
-            posted: None,
-            landing: None,
-            withdrawn: false,
-            message: None,
-        })
-    }
-
-    #[inline]
-    fn post(&mut self, mut recv: Recv) -> RequestId {
-        let (from, context, tag) = (recv.from, recv.context, recv.tag);
         let Engine { peers, matching, requests, .. } = self;
         let plain = match from {
             Source::Any => true,
             Source::Peer(id) => peers
                 .get(id.0 as usize)
                 .and_then(|peer| peer.as_deref())
-                .is_some_and(|peer| !peer.is_gone() && recv.into.len() as usize <= peer.eager_max),
+                .is_some_and(|peer| !peer.is_gone() && into.len() as usize <= peer.eager_max),
         };
-        if plain && matching.unexpected_count() == 0 {
-            // Nothing is there for it, and nobody needs to be told.
-            return RequestId(requests.insert_named(|name| {
-                recv.posted = Some(matching.post(RequestId(name), from, context, tag));
-                Request::Recv(recv)
-            }));
+        if !plain || matching.unexpected_count() > 0 {
+            return self.post(Recv::new(into, (from, context, tag)));
         }
-        let request = RequestId(requests.insert(Request::Recv(recv)));
+        // Nothing is there for it, and nobody needs to be told.
+        let vacant = requests.vacant();
+        let request = RequestId(vacant.name());
+        let posted = Some(matching.post(request, from, context, tag));
+        vacant.fill(Request::Recv(Recv { posted, ..Recv::new(into, (from, context, tag)) }));
+        request
+    }
+
+    #[inline(never)]
+    fn post(&mut self, recv: Recv) -> RequestId {
+        let (from, context, tag) = (recv.from, recv.context, recv.tag);
+        let request = RequestId(self.requests.insert(Request::Recv(recv)));
         self.post_as(request, from, context, tag);
         request
     }
@@ -234,8 +227,7 @@ impl Engine {
     pub fn unpack(&mut self, unpacking: &mut Unpacking, into: Segments) -> RequestId {
         let Unpacking { from, context, tag, message, next_piece } = *unpacking;
         unpacking.next_piece += 1;
-        let mut recv =
-            Recv { into, from, context, tag, posted: None, landing: None, withdrawn: false, message: None };
+        let mut recv = Recv::new(into, (from, context, tag));
         if next_piece == 0 {
             recv.message = Some(message);
             return self.post(recv);

@@ -27,12 +27,35 @@ pub(crate) struct Credit {
     consumed: u64,
     /// No less than what the peer assumes initially.
     budget: u64,
+    /// What follows from `told`: from how much consumed on a new limit is worth telling, and from how much
+    /// received on the peer may soon have to stop. Each message asks both.
+    owes_from: u64,
+    short_from: u64,
 }
 
 impl Credit {
     pub(crate) fn new(budget: u64) -> Self {
         let budget = budget.max(INITIAL);
-        Credit { limit: INITIAL, spent: 0, told: INITIAL, received: 0, consumed: 0, budget }
+        let mut credit = Credit {
+            limit: INITIAL,
+            spent: 0,
+            told: 0,
+            received: 0,
+            consumed: 0,
+            budget,
+            owes_from: 0,
+            short_from: 0,
+        };
+        credit.tell(INITIAL);
+        credit
+    }
+
+    fn tell(&mut self, limit: u64) {
+        self.told = limit;
+        // No limit is above the highest number: then there is nothing more to tell.
+        let worth = limit.checked_add(INITIAL / 2);
+        self.owes_from = worth.map_or(u64::MAX, |worth| worth.saturating_sub(self.budget));
+        self.short_from = limit.saturating_add(1).saturating_sub(self.budget / 2);
     }
 
     /// Whether there is enough for an eager message.
@@ -46,9 +69,16 @@ impl Credit {
     pub(crate) fn spend(&mut self, len: u64) -> bool {
         let enough = self.has(len);
         if enough {
-            self.spent += charge(len);
+            self.spend_known(len);
         }
         enough
+    }
+
+    /// Spends for an eager message for which there is enough.
+    #[inline]
+    pub(crate) fn spend_known(&mut self, len: u64) {
+        debug_assert!(self.has(len));
+        self.spent += charge(len);
     }
 
     /// Spends for the part of a large message of `len` bytes that goes ahead of any answer, and returns how
@@ -81,14 +111,14 @@ impl Credit {
     /// Whether the peer may soon have to stop: then a new limit does not wait for a packet to ride on.
     #[inline]
     pub(crate) fn is_short(&self) -> bool {
-        self.told.saturating_sub(self.received) < self.budget / 2
+        self.received >= self.short_from
     }
 
     /// Whether a new limit is worth telling: enough was consumed since the last time, or the budget is larger
     /// than what peers assume initially.
     #[inline]
     pub(crate) fn owes_limit(&self) -> bool {
-        self.limit_now().saturating_sub(self.told) >= INITIAL / 2
+        self.consumed >= self.owes_from
     }
 
     /// The new limit, when it is worth telling.
@@ -97,18 +127,31 @@ impl Credit {
         if !self.owes_limit() {
             return None;
         }
-        self.told = self.limit_now();
+        self.tell(self.consumed.saturating_add(self.budget));
         Some(self.told)
-    }
-
-    fn limit_now(&self) -> u64 {
-        self.consumed.saturating_add(self.budget)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_from_the_limit_is_what_it_was() {
+        for budget in [INITIAL, INITIAL + 1, 3 * INITIAL, 1 << 40, u64::MAX] {
+            let mut credit = Credit::new(budget);
+            for step in 0..3000 {
+                let now = credit.consumed.saturating_add(credit.budget);
+                assert_eq!(credit.owes_limit(), now.saturating_sub(credit.told) >= INITIAL / 2);
+                let left = credit.told.saturating_sub(credit.received);
+                assert_eq!(credit.is_short(), left < credit.budget / 2);
+                if !credit.received(1000) || step % 7 == 0 {
+                    credit.next_limit();
+                }
+                credit.consume(1000);
+            }
+        }
+    }
 
     #[test]
     fn a_sender_stops_at_the_limit_and_goes_on_when_told() {

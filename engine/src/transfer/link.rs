@@ -124,7 +124,7 @@ impl Link {
     }
 
     /// Whether an acknowledgement should leave now, without waiting for other traffic.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ack_is_due(&self, now: Instant) -> bool {
         if self.state != State::Up {
             return false;

@@ -116,7 +116,7 @@ impl Home {
         let pid = pid.filter(|pid| self.cross_memory && can_access(*pid, &segment, end.other()));
         let can = if pid.is_some() { 1 } else { 2 };
         segment.word(end.can()).store(can, Ordering::Release);
-        Opened { peer, remote, shared: Shared { segment, end, pid }, socket, bell, process }
+        Opened { peer, remote, shared: Shared::new(segment, end, pid), socket, bell, process }
     }
 }
 

@@ -17,7 +17,7 @@ pub const CHUNKS: usize = 8;
 pub const LANDINGS: usize = 64;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm3");
 /// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
 /// read them.
 pub const LISTED: usize = 14;
@@ -117,22 +117,36 @@ impl End {
         AREAS + self as usize * AREA as usize + start as usize
     }
 
-    #[inline]
-    fn cell(self, cell: u64) -> usize {
-        RINGS + self as usize * RING + (cell % CELLS) as usize * LINE
+    /// The ring that this side writes.
+    pub fn ring(self) -> Ring {
+        Ring { cells: RINGS + self as usize * RING, taken: self.other().taken() }
     }
 }
 
-/// The ring that a side writes.
+/// Where a ring lies.
 #[derive(Debug, Clone, Copy)]
-pub struct RingOf<'a>(pub &'a Segment, pub End);
+pub struct Ring {
+    cells: usize,
+    taken: usize,
+}
+
+impl Ring {
+    #[inline]
+    fn cell(self, cell: u64) -> usize {
+        self.cells + (cell % CELLS) as usize * LINE
+    }
+}
+
+/// A ring in its segment.
+#[derive(Debug, Clone, Copy)]
+pub struct RingOf<'a>(pub &'a Segment, pub Ring);
 
 impl<'a> RingOf<'a> {
-    /// Writes content from its beginning on, in words.
+    /// Writes content from its beginning on: words, and bytes behind them.
     #[inline]
-    pub fn put_words<const N: usize>(&self, cell: u64, words: &[u64; N]) {
-        const { assert!(8 * N <= CONTENT, "inside the cell") };
-        self.0.put_words(self.1.cell(cell) + 8, words);
+    pub fn put_words<const N: usize>(&self, cell: u64, words: &[u64; N], bytes: &[u8]) {
+        debug_assert!(size_of_val(words) + bytes.len() <= CONTENT, "inside the cell");
+        self.0.put_words(self.1.cell(cell) + 8, words, bytes);
     }
 
     /// The first bytes of a cell's content, to be read in place.
@@ -173,7 +187,7 @@ impl Cells for RingOf<'_> {
 
     #[inline]
     fn taken(&self) -> &AtomicU64 {
-        self.0.word(self.1.other().taken())
+        self.0.word(self.1.taken)
     }
 }
 
@@ -188,7 +202,7 @@ mod tests {
             ranges.extend([end.probe(), end.can(), end.asleep(), end.taken()].map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
             ranges.extend((0..LANDINGS).map(|place| (end.landing(place), ENTRY)));
-            ranges.extend((0..CELLS).map(|cell| (end.cell(cell), LINE)));
+            ranges.extend((0..CELLS).map(|cell| (end.ring().cell(cell), LINE)));
             ranges.push((end.area(0), AREA as usize));
         }
         ranges.sort_unstable();

@@ -108,15 +108,21 @@ impl Link {
     #[inline]
     pub fn wake(&mut self) {
         if self.left {
-            self.left = false;
-            let (segment, other) = (&self.shared.segment, self.shared.end.other());
-            let fence = match segment.word(other.fences()).load(Ordering::Relaxed) {
-                1 if self.hears => Fence::Sleeper,
-                _ => Fence::Own,
-            };
-            if bell::is_asleep(segment.word(other.asleep()), fence) {
-                ring_bell(&self.bell);
-            }
+            self.rouse();
+        }
+    }
+
+    /// Wakes the peer, for whom something was left, if it sleeps.
+    #[inline]
+    pub(super) fn rouse(&mut self) {
+        self.left = false;
+        let (segment, other) = (&self.shared.segment, self.shared.end.other());
+        let fence = match segment.word(other.fences()).load(Ordering::Relaxed) {
+            1 if self.hears => Fence::Sleeper,
+            _ => Fence::Own,
+        };
+        if bell::is_asleep(segment.word(other.asleep()), fence) {
+            ring_bell(&self.bell);
         }
     }
 

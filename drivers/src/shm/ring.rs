@@ -52,7 +52,6 @@ pub struct Head {
 /// near to each other a line takes as long as half a dozen packets.
 const AHEAD: u64 = 8;
 
-const TAGS: u64 = 0xffff;
 const TAKEN_BITS: u32 = 24;
 /// Values of a head are below this.
 pub const VALUE_LIMIT: u32 = 1 << 20;
@@ -69,9 +68,11 @@ impl Head {
     }
 }
 
-/// The tag of the round in which position `at` lies; never zero, which fresh memory holds.
+/// The tag of the round in which position `at` lies: not that of the round before, which the cell still
+/// holds, and never zero, which fresh memory holds.
+#[inline]
 fn tag(at: u64, count: u64) -> u64 {
-    (at / count) % TAGS + 1
+    (at / count) & 0x7fff | 0x8000
 }
 
 /// The writing end.

@@ -75,7 +75,7 @@ impl Segment {
     /// Fetches a line that this side will write, where processors know how to.
     #[inline]
     pub fn expect(&self, offset: usize) {
-        let line = self.at(offset, 1);
+        let line = self.base.as_ptr().wrapping_add(offset);
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
         unsafe {
@@ -112,26 +112,23 @@ impl Segment {
     #[inline]
     pub fn put(&self, offset: usize, bytes: &[u8]) {
         let place = self.at(offset, bytes.len());
-        // SAFETY: inside the mapping; `bytes` is memory of this process, not of the mapping.
-        unsafe {
-            match bytes.len() {
-                // A number, as many messages are, without a call.
-                8 => place.cast::<u64>().write_unaligned(bytes.as_ptr().cast::<u64>().read_unaligned()),
-                len => std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, len),
-            }
-        }
+        // SAFETY: inside the mapping.
+        unsafe { copy(bytes, place) };
     }
 
-    /// Writes words that belong to this side now, from an offset on that is a multiple of eight. One by one:
-    /// what was just written in words and is read in longer pieces has to reach the cache first.
+    /// Writes words that belong to this side now, from an offset on that is a multiple of eight, and bytes
+    /// behind them. One by one: what was just written in words and is read in longer pieces has to reach the
+    /// cache first.
     #[inline]
-    pub fn put_words<const N: usize>(&self, offset: usize, words: &[u64; N]) {
-        let place = self.at(offset, size_of_val(words)).cast::<AtomicU64>();
+    pub fn put_words<const N: usize>(&self, offset: usize, words: &[u64; N], bytes: &[u8]) {
+        let place = self.at(offset, size_of_val(words) + bytes.len());
         assert!(offset.is_multiple_of(8), "words are aligned");
         for (index, word) in words.iter().enumerate() {
             // SAFETY: inside the mapping, as was just checked, and aligned, since mappings begin on a page.
-            unsafe { (*place.add(index)).store(*word, Ordering::Relaxed) };
+            unsafe { (*place.cast::<AtomicU64>().add(index)).store(*word, Ordering::Relaxed) };
         }
+        // SAFETY: inside the mapping, too.
+        unsafe { copy(bytes, place.add(size_of_val(words))) };
     }
 
     /// Reads bytes that belong to this side now.
@@ -148,6 +145,22 @@ impl Segment {
     pub fn bytes(&self, offset: usize, len: usize) -> &[u8] {
         // SAFETY: inside the mapping; the rules of the ring give them to this side.
         unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
+    }
+}
+
+/// Copies bytes of this process into a mapping.
+///
+/// # Safety
+/// There is room for them.
+#[inline(always)]
+unsafe fn copy(bytes: &[u8], place: *mut u8) {
+    // SAFETY: the caller's promise; the two do not overlap.
+    unsafe {
+        match bytes.len() {
+            // A number, as many messages are, without a call.
+            8 => place.cast::<u64>().write_unaligned(bytes.as_ptr().cast::<u64>().read_unaligned()),
+            len => std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, len),
+        }
     }
 }
 

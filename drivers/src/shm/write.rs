@@ -83,12 +83,9 @@ impl Link {
         }
         let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
         let word = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
-        self.producer.push_parts(&cells, word, |cell| {
-            cells.put_words(cell, head);
-            cells.put(cell, size_of_val(head), data);
-        });
+        self.producer.push_parts(&cells, word, |cell| cells.put_words(cell, head, data));
         self.pushed();
-        self.wake();
+        self.rouse();
         Ok(true)
     }
 
@@ -155,6 +152,7 @@ impl Link {
                 });
             });
             self.pushed();
+            self.left = true;
             return Ok(true);
         }
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
@@ -189,13 +187,14 @@ impl Link {
         let head = Head { kind, value, taken: self.consumer.taken() };
         self.producer.push(&self.shared.ours(), head, content);
         self.pushed();
+        self.left = true;
     }
 
     #[inline]
     fn pushed(&mut self) {
         self.consumer.told();
         self.untold_bytes = 0;
-        self.left = true;
+        self.far = 0;
     }
 
     /// Whether a cell may be written.

@@ -102,7 +102,10 @@ impl Node {
         submission: impl FnOnce(&Shared, &mut Core) -> R,
     ) -> R {
         let answer = submission(&self.shared, &mut core);
-        self.shared.push_or_hold(&mut core);
+        // Most receives leave nothing to be done.
+        if core.has_work() {
+            self.shared.push_or_hold(&mut core);
+        }
         if core.engine.pending() > 0 {
             self.ticker.wake();
         }
@@ -153,13 +156,30 @@ impl Node {
     pub fn send(&self, to: (PeerId, Context, Tag), data: &Segments, hints: Hints) -> Outcome {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
+        let Core { engine, rails, .. } = &mut *core;
+        let (peer, context, tag) = to;
+        match pump::send_directly(engine, rails, to, data, hints, None) {
+            Some(seq) => Ok(Envelope { peer, context, tag, len: data.len(), seq }),
+            None => self.send_slowly(core, to, data, hints),
+        }
+    }
+
+    /// The same with a system call, or by way of a packet.
+    #[inline(never)]
+    fn send_slowly(
+        &self,
+        mut core: Guard<'_, Core>,
+        to: (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+    ) -> Outcome {
         let Core { engine, rails, now, .. } = &mut *core;
         let mut clock = || {
             *now = self.shared.clock.now();
             *now
         };
         let (peer, context, tag) = to;
-        if let Some(seq) = pump::send_directly(engine, rails, to, data, hints, Some(&mut clock)) {
+        if let Some(seq) = pump::send_now(engine, rails, to, data, hints, &mut clock) {
             return Ok(Envelope { peer, context, tag, len: data.len(), seq });
         }
         let request = core.engine.send(peer, context, tag, data.clone(), hints);
@@ -271,7 +291,7 @@ impl Shared {
     }
 
     /// Feeds the rails unless a waiting call is about to come anyway.
-    #[inline]
+    #[inline(never)]
     fn push_or_hold(&self, core: &mut Core) {
         if core.engine.has_orders(core.now) {
             if core.bursts.holds() {
@@ -332,7 +352,9 @@ impl Shared {
         if happened {
             // What happened may have taken long: the next turn reads the clock.
             core.turns = u32::MAX;
-            self.collect(core);
+            if core.engine.has_news() {
+                self.collect(core);
+            }
         } else {
             idle::look_anew();
         }
@@ -340,7 +362,7 @@ impl Shared {
     }
 
     /// Takes note of what has ended; true: something has.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn collect(&self, core: &mut Core) -> bool {
         let ended = core.engine.any_ended();
         if core.engine.has_notices() {
@@ -405,6 +427,12 @@ impl Shared {
 }
 
 impl Core {
+    /// Whether a rail may be fed, or somebody is to be told of something.
+    #[inline]
+    fn has_work(&mut self) -> bool {
+        self.engine.has_orders(self.now) || self.engine.has_errands() || self.engine.has_news()
+    }
+
     #[inline]
     pub(crate) fn has_ended(&self, request: RequestId) -> bool {
         self.engine.has_ended(request) == Some(true)

@@ -3,9 +3,19 @@
 
 use crate::idle::Stage;
 use crate::node::{Node, Outcome};
-use nmad_engine::{Context, Met, Segments, Source, TagMatch};
+use nmad_engine::{Context, Met, RequestId, Segments, Source, TagMatch};
 
 impl Node {
+    /// Submits a receive.
+    #[inline]
+    pub fn submit_recv(
+        &self,
+        (from, context, tag): (Source, Context, TagMatch),
+        into: Segments,
+    ) -> RequestId {
+        self.submit_to(self.shared.lock(), |_, core| core.engine.recv(from, context, tag, into))
+    }
+
     /// Receives a message and waits for it.
     #[inline]
     pub fn recv(&self, (from, context, tag): (Source, Context, TagMatch), into: Segments) -> Outcome {

@@ -21,6 +21,13 @@ pub(crate) fn segments(buffer: *const c_void, count: i64, datatype: Type) -> Res
     Ok(memory::contiguous(buffer, len))
 }
 
+/// As [`segments`], if that takes no look at the type and nothing is wrong: one piece.
+#[inline(always)]
+pub(crate) fn piece(buffer: *const c_void, count: i64, datatype: Type) -> Option<Segments> {
+    let len = dense_len(datatype, count)?;
+    (!is_nowhere(buffer)).then(|| memory::contiguous(buffer, len))
+}
+
 #[inline(never)]
 fn slowly(buffer: *const c_void, count: i64, datatype: Type) -> Result<Segments> {
     of(buffer, count, committed(datatype)?)

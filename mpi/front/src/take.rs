@@ -238,7 +238,10 @@ pub(crate) fn list<T: Copy, U>(
         return Err(Class::ARG.error(format!("argument {name} is NULL, but has {count} entries")));
     }
     // SAFETY: the program passes a list of this length.
-    unsafe { std::slice::from_raw_parts(from, count) }.iter().map(|&each| take(each)).collect()
+    let list = unsafe { std::slice::from_raw_parts(from, count) };
+    let (mut taken, mut wrong) = (List::with_capacity(count), None);
+    taken.extend(list.iter().map_while(|&each| take(each).map_err(|error| wrong = Some(error)).ok()));
+    wrong.map_or(Ok(taken), Err)
 }
 
 /// How many processes ranks of the communicator name.

@@ -9,10 +9,12 @@ use crate::status::Status;
 use newmadeleine::Hints;
 use std::ffi::c_void;
 
+#[inline]
 fn send_with(arguments: Arguments, hints: Hints) -> Result<()> {
     sending::send(arguments, hints)
 }
 
+#[inline]
 fn submit_with(arguments: Arguments, hints: Hints) -> Result<Request> {
     sending::isend(arguments, hints)
 }

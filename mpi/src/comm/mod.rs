@@ -21,7 +21,7 @@ use crate::info::Infos;
 use crate::point::buffered::Attached;
 use crate::table::Table;
 use crate::topology::Topology;
-use newmadeleine::engine::{Context, PeerId, Source, Tag, TagMatch};
+use newmadeleine::engine::{Context, Envelope, PeerId, Source, Tag, TagMatch};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -60,6 +60,9 @@ pub(crate) struct Communicator {
 
 /// Where a message goes, in the engine's words.
 pub(crate) type Target = (PeerId, Context, Tag);
+
+/// Where a message comes from, in the engine's words.
+pub(crate) type Origin = (Source, Context, TagMatch);
 
 impl Communicator {
     /// A communicator in whose local group we are.
@@ -191,7 +194,7 @@ impl Communicator {
 
     /// From where a message comes; none: from no process.
     #[inline]
-    pub(crate) fn origin(&self, source: i32, tag: i32) -> Result<Option<(Source, Context, TagMatch)>> {
+    pub(crate) fn origin(&self, source: i32, tag: i32) -> Result<Option<Origin>> {
         let tag = match tag {
             0.. => TagMatch::Exact(Tag(tag as u64)),
             ANY_TAG => TagMatch::Any,
@@ -204,6 +207,12 @@ impl Communicator {
             None => return Err(self.bad_rank(source)),
         };
         Ok(Some((source, self.context(), tag)))
+    }
+
+    /// The rank of a message's sender.
+    #[inline]
+    pub(crate) fn sender(&self, envelope: &Envelope) -> i32 {
+        self.peers().rank_of(envelope.peer.0).unwrap_or(ANY_SOURCE)
     }
 
     /// How two communicators compare.

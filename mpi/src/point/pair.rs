@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::handle::{Comm, Type};
 use crate::memory;
 use crate::message::segments;
-use crate::request::{Ended, State, received, sent};
+use crate::request::{Ended, Sender, State, received, sent};
 use crate::status::Status;
 use crate::task::{self, Async, Ending};
 use crate::world::world;
@@ -55,6 +55,7 @@ fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<St
     let world = world()?;
     let receiver = comm::share(into.5)?;
     let receive = recv::submit(into, &receiver)?;
+    let sender = Sender::Any(receiver);
     let send = send::submit(out, send::STANDARD)?;
     let work = Async::new(async move {
         let outgoing = match send {
@@ -63,7 +64,7 @@ fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<St
         };
         drop(copy);
         let incoming = match receive {
-            Some(id) => received(self::world()?, &receiver, Ending(id).await?),
+            Some(id) => received(self::world()?, |envelope| sender.rank(envelope), Ending(id).await?),
             None => Ended::well(Status::NO_PROC),
         };
         outgoing.answer()?;

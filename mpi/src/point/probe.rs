@@ -1,16 +1,16 @@
 //! Probing: which message would a receive get? With a handle it is taken away from all others.
 
-use crate::comm::{self, Communicator};
+use crate::comm::{self, Communicator, Origin};
 use crate::error::Result;
 use crate::handle::{Comm, DYNAMIC, Message, Type};
 use crate::message::segments;
-use crate::request::{self, Ended, Flight, State, explain, received};
+use crate::request::{self, Ended, Flight, Sender, State, explain, received};
 use crate::status::Status;
 use crate::table::Table;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::RequestId;
-use newmadeleine::engine::{Claim, Context, Engine, Error, Source, TagMatch};
+use newmadeleine::engine::{Claim, Engine, Error, Source};
 use newmadeleine::progress::Patience;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -24,15 +24,13 @@ pub(crate) struct Found {
     comm: Arc<Communicator>,
 }
 
-type Names = (Source, Context, TagMatch);
-
 /// The message that a receive would get: its status. None: it would come from no process.
 pub(crate) fn probe(source: i32, tag: i32, comm: Comm, waits: bool) -> Result<Option<Status>> {
     let (world, comm) = (world()?, comm::lookup(comm)?);
     let Some(names) = comm.origin(source, tag)? else { return Ok(Some(Status::NO_PROC)) };
     let look = |engine: &mut Engine| engine.probe(names.0, names.1, names.2);
     let found = find(world, names, waits, look)?;
-    Ok(found.map(|envelope| request::status(comm, &envelope)))
+    Ok(found.map(|envelope| request::status(comm.sender(&envelope), &envelope)))
 }
 
 /// As [`probe`]; nobody else gets the message.
@@ -43,7 +41,7 @@ pub(crate) fn matched(source: i32, tag: i32, handle: Comm, waits: bool) -> Resul
     };
     let look = |engine: &mut Engine| engine.claim(names.0, names.1, names.2);
     let Some(claim) = find(world, names, waits, look)? else { return Ok(None) };
-    let status = request::status(&comm, &claim.envelope);
+    let status = request::status(comm.sender(&claim.envelope), &claim.envelope);
     let message = Message(FOUND.insert(Arc::new(Found { claim, comm })));
     Ok(Some((message, status)))
 }
@@ -51,7 +49,7 @@ pub(crate) fn matched(source: i32, tag: i32, handle: Comm, waits: bool) -> Resul
 /// Looks, turns the pump, and looks again; as often as it takes, or once.
 fn find<R>(
     world: &World,
-    names: Names,
+    names: Origin,
     waits: bool,
     mut look: impl FnMut(&mut Engine) -> Option<R>,
 ) -> Result<Option<R>> {
@@ -123,7 +121,7 @@ pub(crate) fn mrecv(
         return Ok(Ended::well(Status::NO_PROC));
     };
     let world = world()?;
-    Ok(received(world, &comm, world.node().wait(id)))
+    Ok(received(world, |envelope| comm.sender(envelope), world.node().wait(id)))
 }
 
 /// Receives a found message.
@@ -134,7 +132,7 @@ pub(crate) fn imrecv(
     message: &mut Message,
 ) -> Result<State> {
     Ok(match submit(buffer, count, datatype, message)? {
-        Some((id, comm)) => State::Flight(Flight::recv(id, comm)),
+        Some((id, comm)) => State::Flight(Flight::recv(id, Sender::Any(comm))),
         None => State::ended(Status::NO_PROC),
     })
 }

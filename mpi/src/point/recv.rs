@@ -1,13 +1,14 @@
 //! Receiving.
 
-use crate::comm::{self, Communicator};
+use crate::comm::{self, Communicator, Origin};
 use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
-use crate::message::segments;
-use crate::request::{Ended, Flight, SLOTS, State, received};
+use crate::message::{piece, segments};
+use crate::request::{Ended, Flight, SLOTS, Sender, State, received};
 use crate::status::Status;
 use crate::world::world;
-use newmadeleine::RequestId;
+use newmadeleine::engine::Envelope;
+use newmadeleine::{RequestId, Segments};
 use std::ffi::c_void;
 
 /// What a receive is given: buffer, count, type, source, tag, communicator.
@@ -27,7 +28,8 @@ pub(crate) fn recv(arguments: Arguments) -> Result<Ended> {
         return recv_beside(arguments);
     }
     let outcome = world.node().recv((from, context, tag), into);
-    Ok(received(world, comm, outcome))
+    let sender = |envelope: &Envelope| if source >= 0 { source } else { comm.sender(envelope) };
+    Ok(received(world, sender, outcome))
 }
 
 /// Receives, and advances tasks while it waits.
@@ -40,28 +42,40 @@ fn recv_beside(arguments: Arguments) -> Result<Ended> {
 #[inline]
 pub(crate) fn submit(arguments: Arguments, comm: &Communicator) -> Result<Option<RequestId>> {
     let (buffer, count, datatype, source, tag, _) = arguments;
-    let into = segments(buffer, count, datatype)?;
     let world = world()?;
-    let Some((from, context, tag)) = comm.origin(source, tag)? else { return Ok(None) };
-    Ok(Some(world.node().submit(|engine| engine.recv(from, context, tag, into))))
+    let Some(names) = comm.origin(source, tag)? else {
+        return segments(buffer, count, datatype).map(|_| None);
+    };
+    // Apart, so that one piece goes straight to its place in the engine.
+    if let Some(into) = piece(buffer, count, datatype) {
+        return Ok(Some(world.node().submit_recv(names, into)));
+    }
+    submit_pieces(names, segments(buffer, count, datatype)?).map(Some)
+}
+
+#[inline(never)]
+fn submit_pieces(names: Origin, into: Segments) -> Result<RequestId> {
+    Ok(world()?.node().submit_recv(names, into))
+}
+
+/// Posts a receive: the message under way; none: it comes from no process.
+#[inline]
+fn begin(arguments: Arguments) -> Result<Option<Flight>> {
+    let (.., source, _, comm) = arguments;
+    let Some(request) = submit(arguments, comm::lookup(comm)?)? else { return Ok(None) };
+    Ok(Some(Flight::recv(request, Sender::of(source, comm)?)))
 }
 
 /// Posts a receive: its state.
-#[inline]
 pub(crate) fn post(arguments: Arguments) -> Result<State> {
-    let comm = comm::share(arguments.5)?;
-    Ok(match submit(arguments, &comm)? {
-        Some(id) => State::Flight(Flight::recv(id, comm)),
-        None => State::ended(Status::NO_PROC),
-    })
+    Ok(begin(arguments)?.map_or(State::ended(Status::NO_PROC), State::Flight))
 }
 
 /// Posts a receive.
 #[inline]
 pub(crate) fn irecv(arguments: Arguments) -> Result<Request> {
-    let comm = comm::share(arguments.5)?;
-    Ok(match submit(arguments, &comm)? {
-        Some(id) => State::Flight(Flight::recv(id, comm)).into_request(),
+    Ok(match begin(arguments)? {
+        Some(flight) => SLOTS.insert_flight(flight),
         None => SLOTS.no_proc(),
     })
 }

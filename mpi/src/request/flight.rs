@@ -1,20 +1,50 @@
 //! A message that the engine moves: what most requests are.
 
 use super::{Ended, received, sent, status};
-use crate::comm::Communicator;
+use crate::comm::{self, Communicator};
+use crate::error::Result;
+use crate::handle::Comm;
 use crate::status::Status;
 use crate::task;
 use crate::world::World;
 use newmadeleine::RequestId;
-use newmadeleine::engine::Engine;
+use newmadeleine::engine::{Engine, Envelope};
 use newmadeleine::progress::Outcome;
 use std::sync::Arc;
+
+/// The rank that a status names as the sender.
+pub(crate) enum Sender {
+    /// The receive has named it.
+    Rank(i32),
+    /// Whoever it is: it is looked up in the communicator.
+    Any(Arc<Communicator>),
+}
+
+impl Sender {
+    /// That of a receive with this source, which is a rank or MPI_ANY_SOURCE.
+    ///
+    /// # Errors
+    /// There is no such communicator.
+    #[inline]
+    pub(crate) fn of(source: i32, comm: Comm) -> Result<Sender> {
+        Ok(if source >= 0 { Sender::Rank(source) } else { Sender::Any(comm::share(comm)?) })
+    }
+
+    /// Of this message.
+    #[inline]
+    pub(crate) fn rank(&self, envelope: &Envelope) -> i32 {
+        match self {
+            Sender::Rank(rank) => *rank,
+            Sender::Any(comm) => comm.sender(envelope),
+        }
+    }
+}
 
 /// A message under way.
 pub(crate) struct Flight {
     request: RequestId,
-    /// Of a receive, the communicator in which its sender has a rank.
-    comm: Option<Arc<Communicator>>,
+    /// Of a receive.
+    from: Option<Sender>,
 }
 
 /// What a look at a message has found.
@@ -31,19 +61,19 @@ impl Flight {
     /// A send.
     #[inline]
     pub(crate) fn send(request: RequestId) -> Flight {
-        Flight { request, comm: None }
+        Flight { request, from: None }
     }
 
-    /// A receive on a communicator.
+    /// A receive.
     #[inline]
-    pub(crate) fn recv(request: RequestId, comm: Arc<Communicator>) -> Flight {
-        Flight { request, comm: Some(comm) }
+    pub(crate) fn recv(request: RequestId, from: Sender) -> Flight {
+        Flight { request, from: Some(from) }
     }
 
     /// Takes everything out of it that has to be dropped, so that it need not be.
     #[inline]
     pub(super) fn take_all(&mut self) -> Flight {
-        Flight { request: self.request, comm: self.comm.take() }
+        Flight { request: self.request, from: self.from.take() }
     }
 
     /// Its name in the engine.
@@ -53,7 +83,7 @@ impl Flight {
 
     /// Whether it is a send.
     pub(crate) fn is_send(&self) -> bool {
-        self.comm.is_none()
+        self.from.is_none()
     }
 
     /// Looks at it, with the node's lock held.
@@ -64,8 +94,8 @@ impl Flight {
             return Look::Runs;
         }
         let Some(envelope) = engine.take_well(self.request) else { return Look::Badly };
-        Look::Well(match &self.comm {
-            Some(comm) => status(comm, &envelope),
+        Look::Well(match &self.from {
+            Some(from) => status(from.rank(&envelope), &envelope),
             None => Status::EMPTY,
         })
     }
@@ -87,8 +117,8 @@ impl Flight {
     }
 
     fn ended(&self, world: &World, outcome: Outcome) -> Ended {
-        match &self.comm {
-            Some(comm) => received(world, comm, outcome),
+        match &self.from {
+            Some(from) => received(world, |envelope| from.rank(envelope), outcome),
             None => sent(world, outcome),
         }
     }
@@ -97,6 +127,9 @@ impl Flight {
     /// is not to be foreseen.
     #[inline]
     pub(super) fn is_light(&self) -> bool {
-        self.comm.as_ref().is_none_or(|comm| Arc::strong_count(comm) > 1)
+        match &self.from {
+            Some(Sender::Any(comm)) => Arc::strong_count(comm) > 1,
+            Some(Sender::Rank(_)) | None => true,
+        }
     }
 }

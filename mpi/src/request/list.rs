@@ -1,14 +1,13 @@
 //! Several requests: waiting for any, some or all of them, and testing them.
 
 use super::flight::Look;
-use super::wait::{consume, over, peek, progress, settle, unknown, wait, wait_flight};
-use super::{Ended, Flight, SLOTS, State};
+use super::wait::{consume, over, peek, progress, settle, unknown, wait};
+use super::{Ended, SLOTS, State};
 use crate::error::{Class, Error, Result};
 use crate::handle::Request;
 use crate::status::Status;
 use crate::task;
 use crate::world::World;
-use newmadeleine::engine::Engine;
 use newmadeleine::progress::Patience;
 
 /// Where statuses go, if anybody wants them.
@@ -45,77 +44,57 @@ impl Tally<'_> {
 /// Waits for all.
 pub(crate) fn wait_all(world: &World, requests: &mut [Request], statuses: Statuses<'_>) -> Result<()> {
     let mut tally = Tally { statuses, first: None };
-    let mut row = Row { requests, next: 0, flight: None };
+    let mut next = 0;
     loop {
-        row.wait_well(world, &mut |index, status| tally.note_well(index, status));
+        next = wait_well(world, requests, next, |index, status| tally.note_well(index, status));
         // What is no plain message, and what has failed, takes its time.
-        let index = row.next;
-        let ended = match (row.flight.take(), row.requests.get_mut(index)) {
-            (Some(flight), _) => wait_flight(world, flight),
-            (None, Some(request)) => wait(world, request)?,
-            (None, None) => return tally.answer(),
-        };
-        tally.note(index, index, ended);
-        row.next += 1;
+        let Some(request) = requests.get_mut(next) else { return tally.answer() };
+        let ended = wait(world, request)?;
+        tally.note(next, next, ended);
+        next += 1;
     }
 }
 
-/// Requests that are waited for in their order.
-struct Row<'a> {
-    requests: &'a mut [Request],
-    /// The first that has not ended.
+/// Waits for requests in their order with one lock for all of them, from `next` on, as long as they are
+/// messages and end well: the first that is or does not.
+#[inline]
+fn wait_well(
+    world: &World,
+    requests: &mut [Request],
     next: usize,
-    /// It, if it was taken out of the table already.
-    flight: Option<Flight>,
+    mut note: impl FnMut(usize, Status),
+) -> usize {
+    let mut next = skip(requests, next, &mut note);
+    if next == requests.len() {
+        return next;
+    }
+    world.node().wait_look(|engine| {
+        while let Some(request) = requests.get_mut(next) {
+            let status = match SLOTS.land(*request, engine) {
+                Look::Well(status) => status,
+                Look::Runs if !task::any() => return None,
+                Look::Runs | Look::Badly => break,
+            };
+            *request = Request::NULL;
+            note(next, status);
+            next = skip(requests, next + 1, &mut note);
+        }
+        Some(())
+    });
+    next
 }
 
-impl Row<'_> {
-    /// Waits with one lock for all of them, as long as they are messages and end well.
-    #[inline]
-    fn wait_well(&mut self, world: &World, note: &mut impl FnMut(usize, Status)) {
-        self.skip(note);
-        if self.next < self.requests.len() {
-            world.node().wait_look(|engine| self.look(engine, note).then_some(()));
-        }
-    }
-
-    /// Goes on as far as messages have ended; true: there is no message to wait for.
-    #[inline]
-    fn look(&mut self, engine: &mut Engine, note: &mut impl FnMut(usize, Status)) -> bool {
-        loop {
-            let Some(flight) = self.flight.take().or_else(|| self.take(note)) else { return true };
-            // The last user of a communicator is not dropped here.
-            let seen = if flight.is_light() { flight.look(engine) } else { Look::Badly };
-            let Look::Well(status) = seen else {
-                self.flight = Some(flight);
-                return matches!(seen, Look::Badly) || task::any();
-            };
-            note(self.next, status);
-            self.next += 1;
-        }
-    }
-
-    /// Takes the next one for which there is something to wait out of the table, if it is a message.
-    #[inline]
-    fn take(&mut self, note: &mut impl FnMut(usize, Status)) -> Option<Flight> {
-        self.skip(note);
-        let request = self.requests.get_mut(self.next)?;
-        let flight = SLOTS.remove_flight(*request)?;
+/// Passes requests for which there is nothing to wait, from `next` on: the first that is not such.
+#[inline]
+fn skip(requests: &mut [Request], mut next: usize, note: &mut impl FnMut(usize, Status)) -> usize {
+    while let Some(request) = requests.get_mut(next)
+        && let Some(status) = over(*request)
+    {
         *request = Request::NULL;
-        Some(flight)
+        note(next, status);
+        next += 1;
     }
-
-    /// Passes those for which there is nothing to wait.
-    #[inline]
-    fn skip(&mut self, note: &mut impl FnMut(usize, Status)) {
-        while let Some(request) = self.requests.get_mut(self.next)
-            && let Some(status) = over(*request)
-        {
-            *request = Request::NULL;
-            note(self.next, status);
-            self.next += 1;
-        }
-    }
+    next
 }
 
 /// Whether all have ended; if not, none is touched.

@@ -8,11 +8,10 @@ mod persistent;
 mod slots;
 pub(crate) mod wait;
 
-pub(crate) use flight::Flight;
+pub(crate) use flight::{Flight, Sender};
 pub(crate) use persistent::Persistent;
 pub(crate) use slots::{SLOTS, set_concurrent};
 
-use crate::comm::Communicator;
 use crate::error::{Class, Error};
 use crate::handle::Request;
 use crate::status::Status;
@@ -132,20 +131,20 @@ pub(crate) fn sent(world: &World, outcome: Outcome) -> Ended {
 
 /// How a receive ended.
 #[inline]
-pub(crate) fn received(world: &World, comm: &Communicator, outcome: Outcome) -> Ended {
+pub(crate) fn received(world: &World, sender: impl Fn(&engine::Envelope) -> i32, outcome: Outcome) -> Ended {
     match outcome {
-        Ok(envelope) => Ended::well(status(comm, &envelope)),
+        Ok(envelope) => Ended::well(status(sender(&envelope), &envelope)),
         Err(error @ engine::Error::Truncated { envelope, capacity }) => {
-            let status = Status { count_bytes: capacity as i64, ..status(comm, &envelope) };
+            let status = Status { count_bytes: capacity as i64, ..status(sender(&envelope), &envelope) };
             failed(world, status, error)
         }
         Err(error) => failed(world, Status::EMPTY, error),
     }
 }
 
+/// Of a message of this rank.
 #[inline]
-pub(crate) fn status(comm: &Communicator, envelope: &engine::Envelope) -> Status {
-    let source = comm.peers().rank_of(envelope.peer.0).unwrap_or(crate::constant::ANY_SOURCE);
+pub(crate) fn status(source: i32, envelope: &engine::Envelope) -> Status {
     Status { source, tag: envelope.tag.0 as i32, count_bytes: envelope.len as i64, ..Status::EMPTY }
 }
 

@@ -1,9 +1,11 @@
 //! The table of requests: made and freed for every nonblocking message, so without locks and, once it has
 //! grown, without allocations.
 
+use super::flight::Look;
 use super::{Flight, State};
 use crate::handle::{DYNAMIC, Request};
 use crate::status::Status;
+use newmadeleine::engine::Engine;
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -67,11 +69,22 @@ impl Slots {
     }
 
     /// Takes a request into the table.
-    #[inline]
     pub(crate) fn insert(&self, state: State) -> Request {
+        self.put(|| state)
+    }
+
+    /// Takes a message under way into the table.
+    #[inline]
+    pub(crate) fn insert_flight(&self, flight: Flight) -> Request {
+        self.put(|| State::Flight(flight))
+    }
+
+    /// Has `make` write a request to its place.
+    #[inline(always)]
+    fn put(&self, make: impl FnOnce() -> State) -> Request {
         let (index, slot) = self.pop();
         // SAFETY: off the list of free slots, and not marked: nobody else touches it. Nothing is in it.
-        unsafe { slot.state.get().write(Some(state)) };
+        unsafe { slot.state.get().write(Some(make())) };
         slot.mark.store(FULL, Ordering::Release);
         Request(index + BASE)
     }
@@ -92,6 +105,8 @@ impl Slots {
     #[inline]
     pub(crate) fn over(&self, request: Request) -> Option<Status> {
         match request {
+            // Most, so that one comparison is enough.
+            Request(BASE..) => None,
             SENT => Some(Status::EMPTY),
             NO_PROC => Some(Status::NO_PROC),
             _ => None,
@@ -123,6 +138,35 @@ impl Slots {
         slot.mark.store(FREE, Ordering::Release);
         self.push(index, slot);
         Some(flight)
+    }
+
+    /// Looks at a message under way, and takes it out of the table if it has ended well; what is something
+    /// else, or may not be dropped here, or is looked at by another thread, is left to those who have time.
+    // Inlined wherever it is called: who waits for many looks at one after the other.
+    #[inline(always)]
+    pub(super) fn land(&self, request: Request, engine: &mut Engine) -> Look {
+        let index = request.0.wrapping_sub(BASE);
+        let Some(slot) = self.slot(index) else { return Look::Badly };
+        if swap(&slot.mark, FULL, TAKEN).is_err() {
+            return Look::Badly;
+        }
+        // SAFETY: marked as taken by us.
+        let place = unsafe { &mut *slot.state.get() };
+        let Some(State::Flight(flight)) = place else {
+            slot.mark.store(FULL, Ordering::Release);
+            return Look::Badly;
+        };
+        let seen = if flight.is_light() { flight.look(engine) } else { Look::Badly };
+        if let Look::Well(_) = seen {
+            drop(flight.take_all());
+            // SAFETY: ours; there is nothing in it that would have to be dropped.
+            unsafe { slot.state.get().write(None) };
+            slot.mark.store(FREE, Ordering::Release);
+            self.push(index, slot);
+        } else {
+            slot.mark.store(FULL, Ordering::Release);
+        }
+        seen
     }
 
     /// Takes a request out of the table if it is as wanted.
@@ -200,11 +244,11 @@ impl Slots {
     /// The count of changes keeps a head that was taken and given back meanwhile from looking unchanged.
     #[inline]
     fn swap_head(&self, head: u64, index: u64) -> bool {
-        let new = (head & !0xffff_ffff).wrapping_add(1 << 32) | index;
         if !CONCURRENT.load(Ordering::Relaxed) {
-            self.free.store(new, Ordering::Relaxed);
+            self.free.store(index, Ordering::Relaxed);
             return true;
         }
+        let new = (head & !0xffff_ffff).wrapping_add(1 << 32) | index;
         self.free.compare_exchange(head, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 

@@ -63,7 +63,8 @@ pub(super) fn wait_flight(world: &World, flight: Flight) -> Ended {
 /// How a request has ended for which there is nothing to wait.
 #[inline]
 pub(crate) fn over(request: Request) -> Option<Status> {
-    if request.is_null() { Some(Status::EMPTY) } else { SLOTS.over(request) }
+    // Null ones come last: those for which there is something to wait are not to be looked at twice.
+    SLOTS.over(request).or_else(|| request.is_null().then_some(Status::EMPTY))
 }
 
 /// Waits for what has no handle any more, while tasks go on.

@@ -61,10 +61,14 @@ fn body(function: &Function, form: Form, shown: &str) -> String {
         steps.argument(function, argument);
     }
     let call = steps.call(function, form);
+    let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
+    // Not a closure, which would be given the places of its arguments where it is not inlined.
     format!(
-        "    let work = || -> Result<()> {{\n{}{call}        Ok(())\n    }};\n    \
-         finish::<A>(\"{shown}\", {owner}, work())\n",
-        steps.before
+        "    #[inline(always)]\n    fn work<A: Abi>({}) -> Result<()> {{\n{}{call}        Ok(())\n    }}\n\
+         \x20   finish::<A>(\"{shown}\", {owner}, work::<A>({}))\n",
+        signature(function, form).0,
+        steps.before,
+        names.join(", ")
     )
 }
 

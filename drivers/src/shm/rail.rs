@@ -312,7 +312,7 @@ impl Driver for ShmRail {
         for place in (0..self.peers.open().len()).rev() {
             // Most looks find nothing: that is decided with a few loads.
             if let Some(&rank) = self.peers.open().get(place)
-                && self.peers.link(PeerId(rank as u32)).is_some_and(|link| !link.is_silent())
+                && self.peers.link_mut(PeerId(rank as u32)).is_some_and(|link| !link.is_silent())
             {
                 self.serve(rank, report);
             }

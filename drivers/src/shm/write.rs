@@ -195,6 +195,7 @@ impl Link {
         self.consumer.told();
         self.untold_bytes = 0;
         self.far = 0;
+        self.row = 0;
     }
 
     /// Whether a cell may be written.

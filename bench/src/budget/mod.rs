@@ -58,10 +58,10 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 2300,
-            Case::Eager => 4000,
-            Case::Window => 1800,
-            Case::Unexpected => 5300,
+            Case::Direct => 2100,
+            Case::Eager => 3500,
+            Case::Window => 1750,
+            Case::Unexpected => 5100,
         }
     }
 

@@ -29,7 +29,7 @@ const GROWTH: u64 = 8;
 const SLACK: Duration = Duration::from_us(250);
 /// Bytes in flight times the nanoseconds that they queue. Measured: with about as much, a flow gets half of a
 /// shaped rail beside a TCP flow of the usual buffers (`nmad bench fairness`).
-const SHARE: u64 = (384 << 10) * 8_000_000;
+const SHARE: u64 = (304 << 10) * 8_000_000;
 /// The least round trip is that of one or two of these periods: routes change.
 const PERIOD: Duration = Duration::from_ms(5000);
 /// Orders into which a window is cut at least, so that a loss shows by the arrival of others.
@@ -212,7 +212,7 @@ mod tests {
         // One that was late changes little.
         used(&mut congestion, 8_020, 1);
         assert_eq!(congestion.window(), MOST);
-        for (queue_us, kib) in [(4_000, 704), (8_000, 384), (32_000, 96), (300_000, 16)] {
+        for (queue_us, kib) in [(2_000, 704), (4_000, 608), (8_000, 304), (32_000, 76), (300_000, 16)] {
             used(&mut congestion, 20 + queue_us, 100);
             let found = congestion.window() as f64 / 1024.0;
             assert!((found / f64::from(kib) - 1.0).abs() < 0.02, "{found} KiB in {queue_us} us");

@@ -17,11 +17,11 @@ use rustix::net::{self, RecvFlags};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-/// For so long, in pauses of the processor (some 10 to 40 ns each), the ring is left alone when it was read to
-/// its end and the peer goes on writing. Who looks at a cell before it is written takes its line away from the
-/// writer, who has to fetch it again, for each packet; after a while several packets are there, for one trip
-/// each way. 8 B, windows of 64: on cores that are not near to each other 8.1 -> 11 million a second, on near
-/// ones, where a trip takes no longer than three packets, 20.7 -> 19.7.
+/// For so long, in pauses of the processor (some 10 to 40 ns each), the ring is left alone when it was read
+/// to its end and the peer goes on writing. Who looks at a cell before it is written takes its line away from
+/// the writer, who has to fetch it again, for each packet; after a while several packets are there, for one
+/// trip each way. 8 B, windows of 64: on cores that are not near to each other 8.1 -> 11 million a second, on
+/// near ones, where a trip takes no longer than three packets, 20.7 -> 19.7.
 const LAG: u32 = 8;
 /// The peer sends one packet after the other when it has sent so many without an answer.
 pub(super) const ROW: u32 = 4;

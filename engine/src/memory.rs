@@ -186,6 +186,13 @@ impl Segments {
         unsafe { out.set_len(end) };
     }
 
+    /// Appends a packet to `out`: `head`, eight bytes of the wire in each word, and then all bytes.
+    #[inline]
+    pub fn append_behind(&self, head: &[u64], out: &mut Vec<u8>) {
+        out.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
+        self.append_to(out);
+    }
+
     /// Writes `data` from `offset` on; returns how many bytes fitted.
     #[inline]
     pub fn write(&self, offset: u64, data: &[u8]) -> usize {

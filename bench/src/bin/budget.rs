@@ -1,7 +1,7 @@
 //! The engine's cost in instructions, as a budget that a shared machine can check.
 //!
 //! Runs itself under callgrind with two numbers of messages; the difference is what messages cost, free of
-//! start-up. Exit code 1 if a budget is exceeded, 3 if valgrind is missing.
+//! start-up. Exit code 1 if a budget is exceeded, 3 if valgrind is missing or a case fails.
 
 use std::process::{Command, ExitCode};
 

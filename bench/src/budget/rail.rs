@@ -85,8 +85,7 @@ impl Driver for FreeRail {
     fn send_now(&mut self, _: PeerId, _: u32, head: &[u64], data: &Segments) -> AtOnce {
         let mut packet = self.spare.pop().unwrap_or_default();
         packet.bytes.clear();
-        packet.bytes.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
-        data.append_to(&mut packet.bytes);
+        data.append_behind(head, &mut packet.bytes);
         lock(&self.out).push((AT_ONCE, packet));
         AtOnce::Left
     }

@@ -101,8 +101,7 @@ impl Outbox {
             return false;
         }
         self.staging.truncate(FRONT);
-        head.iter().for_each(|word| self.staging.extend_from_slice(&word.to_ne_bytes()));
-        data.append_to(&mut self.staging);
+        data.append_behind(head, &mut self.staging);
         // A queue of the system that is full loses what it does not take, as the network does.
         matches!(send_staged(&mut self.staging, socket, sealing, number), Ok(()) | Err(Errno::NOBUFS))
     }

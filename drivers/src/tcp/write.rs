@@ -80,8 +80,7 @@ impl Outbox {
             return AtOnce::Refused;
         }
         staging.clear();
-        staging.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
-        data.append_to(staging);
+        data.append_behind(head, staging);
         match send(fd, staging) {
             Ok(taken) if taken == staging.len() => AtOnce::Left,
             Ok(taken) if taken > 0 => {

@@ -106,8 +106,7 @@ impl Outbox {
         }
         self.staging.clear();
         self.staging.resize(LEN, 0);
-        head.iter().for_each(|word| self.staging.extend_from_slice(&word.to_ne_bytes()));
-        data.append_to(&mut self.staging);
+        data.append_behind(head, &mut self.staging);
         send_staged(&mut self.staging, fd, seal, number).is_ok()
     }
 }

@@ -32,8 +32,9 @@ impl Engine {
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let (Lane { rail, place, below, .. }, len) = (peer.lane.filter(|lane| lane.passes)?, data.len());
-        if len >= below || !peer.passes(len, hints) || receipts.is_some() || peer.credit.owes_limit() {
+        let (lane, len) = (peer.lane.filter(|lane| lane.passes)?, data.len());
+        let Lane { rail, place, .. } = lane;
+        if !peer.passes(&lane, len, hints) || receipts.is_some() {
             return None;
         }
         let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
@@ -67,8 +68,9 @@ impl Engine {
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let (Lane { rail, place, below, .. }, len) = (peer.lane?, data.len());
-        if len >= below || !peer.passes(len, hints) || receipts.is_some() || peer.credit.owes_limit() {
+        let (lane, len) = (peer.lane?, data.len());
+        let Lane { rail, place, .. } = lane;
+        if !peer.passes(&lane, len, hints) || receipts.is_some() {
             return None;
         }
         let (link, at) = (&peer.links[place], &rails[rail.index()]);
@@ -132,9 +134,14 @@ impl Engine {
 }
 
 impl Peer {
-    /// Whether a message with these hints, short enough for the lane, would leave alone and right away.
-    #[inline]
-    pub(super) fn passes(&self, len: u64, hints: Hints) -> bool {
-        hints.are_plain() && self.is_idle() && self.credit.has(len)
+    /// Whether a message with these hints would leave over the lane alone and right away, with nothing else
+    /// to be told.
+    #[inline(always)]
+    fn passes(&self, lane: &Lane, len: u64, hints: Hints) -> bool {
+        len < lane.below
+            && hints.are_plain()
+            && self.is_idle()
+            && self.credit.has(len)
+            && !self.credit.owes_limit()
     }
 }

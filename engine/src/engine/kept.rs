@@ -15,8 +15,7 @@ use alloc::vec::Vec;
 pub(super) fn keep(link: &mut Link, left_at: Instant, mut packet: Packet, (head, data): (&[u64], &Segments)) {
     packet.in_place.clear();
     packet.bytes.clear();
-    packet.bytes.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
-    data.append_to(&mut packet.bytes);
+    data.append_behind(head, &mut packet.bytes);
     let (number, len) = (link.tx.next_number(), packet.len() as u64);
     link.hold(left_at, Cargo::Packet(None), len, Vec::new());
     link.tx.sent(number, Some(packet), true);

@@ -8,8 +8,8 @@ const SWALLOWED: u32 = u32::MAX;
 
 /// The bytes of such a packet.
 pub fn whole(head: &[u64], data: &Segments) -> Vec<u8> {
-    let mut bytes: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    data.append_to(&mut bytes);
+    let mut bytes = Vec::new();
+    data.append_behind(head, &mut bytes);
     bytes
 }
 

@@ -17,8 +17,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long a side waits for the other, who would take or leave parts in the area, before it copies
-/// alone: the other does not look just now.
-const PATIENCE: Duration = Duration::from_micros(10);
+/// alone: the other does not look just now. In an exchange it looks after 256 KiB that it has taken, and as
+/// much that it has left.
+const PATIENCE: Duration = Duration::from_micros(30);
 
 /// Since when nothing went through the area.
 #[derive(Debug, Default)]
@@ -105,7 +106,8 @@ impl Pushing {
     }
 
     /// Takes a chunk, whose cell gets this number; what it shall say: the value and the content.
-    pub fn add(&mut self, b: &Shared, order: Order, cell: u64) -> Option<(u32, Chunk)> {
+    /// `theirs` is the way of what the peer sends just now.
+    pub fn add(&mut self, b: &Shared, order: Order, cell: u64, theirs: Option<Way>) -> Option<(u32, Chunk)> {
         let Order::Chunk { number, ack, landing, key, offset, ref from, .. } = order else { return None };
         let (from, place, round) = (from.clone(), self.next % CHUNKS, Round::of((self.next / CHUNKS) as u64));
         self.next += 1;
@@ -116,7 +118,7 @@ impl Pushing {
         let reaches = |r: &Remote| offset.checked_add(from.len()).is_some_and(|end| end <= r.len());
         let target = b.pid.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
         let across = target.is_some() || b.peer_can();
-        let way = if across { self.pace.choose(from.len()) } else { Way::Area };
+        let way = if across { self.pace.choose(from.len(), theirs) } else { Way::Area };
         board::aimed_at(&b.segment, b.end, place).store(key.0, Ordering::Relaxed);
         let cut = if way == Way::Across { CUT } else { 0 };
         board::streamed(&b.segment, b.end, place).store(cut, Ordering::Relaxed);
@@ -130,11 +132,11 @@ impl Pushing {
         Some((value, chunk))
     }
 
-    /// Makes way for a packet behind the chunks: nothing more of them goes through the area. False: it
-    /// has to, so the packet waits.
+    /// Makes way for a packet behind the chunks: nothing more of them goes through the area. False: it does or
+    /// has to, so the packet waits. It would not be read before they are complete.
     pub fn make_way(&mut self, b: &Shared) -> bool {
         for out in self.chunks.iter_mut().filter(|out| out.streams && out.has_rest(b)) {
-            if out.target.is_none() && !b.peer_can() {
+            if !self.quiet.is_long() || (out.target.is_none() && !b.peer_can()) {
                 return false;
             }
             out.way = None;
@@ -249,6 +251,13 @@ impl Pulling {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
+    }
+
+    /// The way of the chunk that is coming just now.
+    pub fn way(&self, b: &Shared) -> Option<Way> {
+        let incoming = self.chunks.front()?;
+        let streamed = board::streamed(&b.segment, b.end.other(), incoming.place).load(Ordering::Relaxed);
+        Some(if streamed & CUT == 0 { Way::Area } else { Way::Across })
     }
 
     /// A cell told of a chunk.

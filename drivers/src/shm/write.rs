@@ -177,7 +177,8 @@ impl Link {
 
     /// Begins a chunk.
     fn begin(&mut self, order: Order) {
-        if let Some((value, chunk)) = self.pushing.add(&self.shared, order, self.producer.next()) {
+        let theirs = self.pulling.way(&self.shared);
+        if let Some((value, chunk)) = self.pushing.add(&self.shared, order, self.producer.next(), theirs) {
             self.push(cell::CHUNK, value, &chunk.encode());
         }
     }

@@ -80,7 +80,7 @@ pub fn compile_all(standard: &str, abi: Abi, files: &[PathBuf]) -> PathBuf {
     let name = files[0].file_stem().expect("a file").to_string_lossy();
     let program = folder().join(format!("{name}-{standard}-{}", include(abi)));
     let mut command = Command::new(compiler);
-    command.arg(format!("-std={standard}")).args(WARNINGS).args(["-O1", "-g"]);
+    command.arg(format!("-std={standard}")).args(WARNINGS).args(["-O1", "-g", "-pthread"]);
     command.arg("-I").arg(folder().join(include(abi))).args(files).arg("-o").arg(&program);
     command.arg(folder().join(soname(abi))).arg("-lm").arg(format!("-Wl,-rpath,{}", folder().display()));
     output(&mut command);

@@ -72,6 +72,13 @@ fn functions_of_the_program_are_called_with_its_handles() {
 }
 
 #[test]
+fn a_receive_is_cancelled_while_another_thread_waits_for_it() {
+    for abi in ABIS {
+        [1, 2].into_iter().for_each(|ranks| run(abi, "tests/native/cancel.c", &[], ranks, 0));
+    }
+}
+
+#[test]
 fn what_was_removed_is_there_for_old_programs() {
     run(Abi::Mpich, "tests/native/removed.c", &[], 1, 0);
 }

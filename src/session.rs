@@ -14,7 +14,7 @@ use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Notice, PeerId, RailId, Receipt};
 use nmad_launch::{Bootstrap, bootstrap};
-use nmad_progress::{Node, Outcome};
+use nmad_progress::{Idle, Node, Outcome};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -93,11 +93,15 @@ impl Session {
         opened: Vec<OpenRail>,
         cards: &[Card],
     ) -> Result<Session, SessionError> {
+        let (patience, cores) = cores::judge(job, cards.iter().map(|card| &card.cores));
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
         for OpenRail { mut driver, reach, wire, trace, .. } in opened {
             let rail = engine.add_rail(driver.limits());
             engine.share_wire(rail, RailId(wire as u8));
+            if patience == Idle::SHARED {
+                driver.crowd();
+            }
             let reached = |peer: &u32| {
                 let card = &cards[*peer as usize];
                 let peer = PeerId(*peer);
@@ -113,7 +117,6 @@ impl Session {
             drivers.push(driver);
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
-        let (patience, cores) = cores::judge(job, cards.iter().map(|card| &card.cores));
         let node = Node::new(engine, drivers, patience, tell).map_err(no_thread)?;
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);

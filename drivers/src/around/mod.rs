@@ -105,6 +105,10 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.rail.address()
     }
 
+    fn crowd(&mut self) {
+        self.rail.crowd();
+    }
+
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
         self.rail.know(peer, rail, address)
     }

@@ -20,21 +20,27 @@ use std::time::{Duration, Instant};
 /// alone: the other does not look just now. In an exchange it looks after 256 KiB that it has taken, and as
 /// much that it has left.
 const PATIENCE: Duration = Duration::from_micros(30);
+/// The same where the other may have no core just now: some turns of those who share one.
+const PATIENCE_IN_A_CROWD: Duration = Duration::from_micros(500);
 
 /// Since when nothing went through the area.
 #[derive(Debug, Default)]
-pub struct Quiet(Option<Instant>);
+pub struct Quiet {
+    since: Option<Instant>,
+    is_crowded: bool,
+}
 
 impl Quiet {
     /// Something did.
     #[inline]
     pub fn end(&mut self) {
-        self.0 = None;
+        self.since = None;
     }
 
     /// Nothing did, again; whether that lasts too long.
     fn is_long(&mut self) -> bool {
-        self.0.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+        let patience = if self.is_crowded { PATIENCE_IN_A_CROWD } else { PATIENCE };
+        self.since.get_or_insert_with(Instant::now).elapsed() > patience
     }
 }
 
@@ -93,6 +99,12 @@ pub struct Pushing {
 }
 
 impl Pushing {
+    /// There are fewer cores than processes.
+    pub fn crowd(&mut self) {
+        self.quiet.is_crowded = true;
+        self.pace.crowd();
+    }
+
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -132,8 +144,8 @@ impl Pushing {
         Some((value, chunk))
     }
 
-    /// Makes way for a packet behind the chunks: nothing more of them goes through the area. False: it does or
-    /// has to, so the packet waits. It would not be read before they are complete.
+    /// Makes way for a packet behind the chunks: nothing more of them goes through the area. False: it does
+    /// or has to, so the packet waits. It would not be read before they are complete.
     pub fn make_way(&mut self, b: &Shared) -> bool {
         for out in self.chunks.iter_mut().filter(|out| out.streams && out.has_rest(b)) {
             if !self.quiet.is_long() || (out.target.is_none() && !b.peer_can()) {
@@ -247,6 +259,11 @@ pub struct Pulling {
 }
 
 impl Pulling {
+    /// There are fewer cores than processes.
+    pub fn crowd(&mut self) {
+        self.quiet.is_crowded = true;
+    }
+
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -103,6 +103,12 @@ impl Link {
         }
     }
 
+    /// There are fewer cores than processes.
+    pub fn crowd(&mut self) {
+        self.pushing.crowd();
+        self.pulling.crowd();
+    }
+
     /// The peer's process as a descriptor.
     pub fn process(&self) -> Option<&OwnedFd> {
         self.process.as_ref()

@@ -7,8 +7,8 @@
 
 use std::time::Instant;
 
-/// Chunks in a row that take the same way when the two are compared: the first finds the memory of that way in
-/// nobody's cache.
+/// Chunks in a row that take the same way when the two are compared: the first finds the memory of that way
+/// in nobody's cache.
 const ROW: u32 = 3;
 /// Rows in the beginning that take the two ways in turn; the very first meet memory that was never touched
 /// and peers who are late.
@@ -18,8 +18,8 @@ const TRIALS: u32 = 4;
 const AGAIN: u32 = 256;
 /// Shorter chunks tell more of latency than of copying.
 const LEAST: u64 = 128 << 10;
-/// The best of so many samples counts, and of so many before them: much makes a chunk slow that has nothing to
-/// do with its way (a peer who comes late, a core that is taken away), and nothing makes it fast.
+/// The best of so many samples counts, and of so many before them: much makes a chunk slow that has nothing
+/// to do with its way (a peer who comes late, a core that is taken away), and nothing makes it fast.
 const WINDOW: u32 = 8;
 
 /// A way of copying.
@@ -39,6 +39,7 @@ const CLASSES: usize = 4;
 #[derive(Debug, Default)]
 pub struct Pace {
     classes: [Class; CLASSES],
+    is_crowded: bool,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +83,7 @@ impl Class {
         self.count = count.wrapping_add(1);
         let row = count / ROW;
         if row < TRIALS {
-            return if row % 2 == 0 { Way::Area } else { Way::Across };
+            return if row.is_multiple_of(2) { Way::Area } else { Way::Across };
         }
         let interval = AGAIN.min(1 << count.ilog2());
         if count % interval < ROW { other } else { better }
@@ -90,12 +91,19 @@ impl Class {
 }
 
 impl Pace {
-    /// The way for a chunk of `len` bytes; `theirs` is that of a chunk that comes the other way just now. In an
-    /// exchange both go the same way: each is slow while the peer is busy with the other one, which says nothing
-    /// about it.
+    /// There are fewer cores than processes. Then the work counts that a way makes for all of them, not how
+    /// soon one is done that works alone: through the area that is less, since the second copy comes from the
+    /// cache.
+    pub fn crowd(&mut self) {
+        self.is_crowded = true;
+    }
+
+    /// The way for a chunk of `len` bytes; `theirs` is that of a chunk that comes the other way just now. In
+    /// an exchange both go the same way: each is slow while the peer is busy with the other one, which says
+    /// nothing about it.
     pub fn choose(&mut self, len: u64, theirs: Option<Way>) -> Way {
         // Two copies of little data are all in the cache.
-        if len < LEAST {
+        if len < LEAST || self.is_crowded {
             return Way::Area;
         }
         let own = self.class(len).choose();
@@ -112,7 +120,7 @@ impl Pace {
     }
 
     fn note(&mut self, way: Way, len: u64, ns: f64) {
-        if len >= LEAST {
+        if len >= LEAST && !self.is_crowded {
             self.class(len).rates[way as usize].note(len as f64 / ns.max(1.0));
         }
     }
@@ -163,6 +171,14 @@ mod tests {
         ways(&mut pace, 20.0, 10.0);
         pace.note(Way::Area, 1 << 20, 1e9);
         assert_eq!(pace.choose(1 << 20, None), Way::Area);
+    }
+
+    #[test]
+    fn in_a_crowd_nothing_goes_across() {
+        let mut pace = Pace::default();
+        pace.crowd();
+        assert_eq!(ways(&mut pace, 10.0, 20.0), 0);
+        assert_eq!(pace.choose(1 << 20, Some(Way::Across)), Way::Area);
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct ShmRail {
     polls: u32,
     /// The peers were told that this side sleeps.
     dozing: Cell<bool>,
+    /// There are fewer cores than processes.
+    is_crowded: bool,
 }
 
 impl ShmRail {
@@ -74,6 +76,7 @@ impl ShmRail {
             news: News::default(),
             polls: 0,
             dozing: Cell::new(false),
+            is_crowded: false,
         })
     }
 
@@ -160,7 +163,10 @@ impl ShmRail {
             let (peer, remote) = (opened.peer, opened.remote);
             self.lose(peer, "opened another link in its place");
             self.news.report(report);
-            let link = opening::link(*opened);
+            let mut link = opening::link(*opened);
+            if self.is_crowded {
+                link.crowd();
+            }
             let token = Token::Link(peer.0 as usize);
             let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
             if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {
@@ -349,6 +355,10 @@ impl Driver for ShmRail {
 
     fn address(&self) -> String {
         self.home.address.to_string()
+    }
+
+    fn crowd(&mut self) {
+        self.is_crowded = true;
     }
 
     fn know(&mut self, peer: PeerId, _rail: u8, address: &str) -> bool {

@@ -238,4 +238,7 @@ pub trait Driver: Send {
         let _ = (peer, rail, address);
         false
     }
+    /// Told before the first peer is: this node has fewer cores than processes that use this driver. A peer
+    /// who does nothing just now may be one that has none, and what this one saves is what others get.
+    fn crowd(&mut self) {}
 }

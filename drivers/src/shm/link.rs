@@ -5,6 +5,7 @@ use super::barrier;
 use super::bell::{self, Fence};
 use super::board::{self, List};
 use super::copy::{Pulling, Pushing, wait_for_pushes};
+use super::lag::Lag;
 use super::layout::AREA;
 use super::ring::{Consumer, Producer};
 use super::shared::Shared;
@@ -16,15 +17,6 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-
-/// For so long, in pauses of the processor (some 10 to 40 ns each), the ring is left alone when it was read
-/// to its end and the peer goes on writing. Who looks at a cell before it is written takes its line away from
-/// the writer, who has to fetch it again, for each packet; after a while several packets are there, for one
-/// trip each way. 8 B, windows of 64: on cores that are not near to each other 8.1 -> 11 million a second, on
-/// near ones, where a trip takes no longer than three packets, 20.7 -> 19.7.
-const LAG: u32 = 8;
-/// The peer sends one packet after the other when it has sent so many without an answer.
-pub(super) const ROW: u32 = 4;
 
 /// What the handshake leaves behind.
 #[derive(Debug)]
@@ -66,10 +58,7 @@ pub struct Link {
     pub(super) pulling: Pulling,
     /// Barriers of others reach this process.
     hears: bool,
-    /// Packets read since this side has left something: so many came one after the other.
-    pub(super) row: u32,
-    /// The next look at the ring is put off.
-    pub(super) lags: bool,
+    pub(super) lag: Lag,
     /// Something was left for the peer, who may sleep.
     pub(super) left: bool,
     /// The peer has ended; what it left is still read.
@@ -96,8 +85,7 @@ impl Link {
             pushing: Pushing::default(),
             pulling: Pulling::default(),
             hears: barrier::is_shared(),
-            row: 0,
-            lags: false,
+            lag: Lag::default(),
             left: false,
             ended: None,
         }
@@ -162,12 +150,10 @@ impl Link {
     }
 
     /// Whether there is nothing to do, looked at in a hurry. While the peer sends one packet after the other
-    /// this side stays behind it: [`LAG`].
+    /// this side may stay behind it: [`Lag`].
     #[inline]
     pub fn is_silent(&mut self) -> bool {
-        if std::mem::take(&mut self.lags) {
-            (0..LAG).for_each(|_| std::hint::spin_loop());
-        }
+        self.lag.keep();
         let calm = self.queue.is_empty() && self.pushing.is_empty() && self.pulling.is_empty() && !self.left;
         calm && !self.has_cells()
     }

@@ -24,7 +24,9 @@ mod claim;
 mod config;
 mod connect;
 mod copy;
+mod duel;
 mod home;
+mod lag;
 mod layout;
 mod link;
 #[cfg(test)]

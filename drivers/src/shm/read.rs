@@ -2,7 +2,7 @@
 
 use super::cell::{self, Chunk, Part};
 use super::layout::{AREA, CELLS};
-use super::link::{Link, ROW};
+use super::link::Link;
 use super::ring::{CONTENT, Head};
 use super::shared::Shared;
 use crate::landings::Landings;
@@ -56,8 +56,7 @@ impl Link {
                 self.left = true;
             }
         }
-        self.row = self.row.saturating_add(count);
-        self.lags = self.row >= ROW;
+        self.lag.read(count);
         Ok(count > 0)
     }
 

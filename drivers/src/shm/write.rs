@@ -196,7 +196,7 @@ impl Link {
         self.consumer.told();
         self.untold_bytes = 0;
         self.far = 0;
-        self.row = 0;
+        self.lag.answered();
     }
 
     /// Whether a cell may be written.

@@ -1,0 +1,127 @@
+//! Which of two ways to do the same is the faster one, when that depends on the machine and on what else it
+//! does: both are tried, again and again, on what passes anyway.
+
+/// Times in a row that one way is taken when the two are compared: the first finds the memory of that way in
+/// nobody's cache.
+const ROW: u32 = 3;
+/// Rows in the beginning that take the two ways in turn; the very first meet memory that was never touched
+/// and peers who are late.
+const TRIALS: u32 = 4;
+/// Then one row in so many times takes the slower way, in case that it is not slower any more. Before that,
+/// the intervals double.
+const AGAIN: u32 = 256;
+/// Samples of which the best counts: much makes a way slow that has nothing to do with it (a peer who comes
+/// late, a core that is taken away).
+const GROUP: u32 = 3;
+/// And of so many groups the median: now and then luck makes one fast.
+const GROUPS: usize = 3;
+
+/// What is known of two ways, 0 and 1.
+#[derive(Debug, Default)]
+pub struct Duel {
+    count: u32,
+    rates: [Rate; 2],
+}
+
+/// How fast a way is.
+#[derive(Debug, Default)]
+struct Rate {
+    samples: u32,
+    best: f64,
+    /// The best of the last groups, the oldest first, and how many there are.
+    groups: [f64; GROUPS],
+    count: usize,
+    /// Their median; zero: nothing is known.
+    median: f64,
+}
+
+impl Rate {
+    fn note(&mut self, rate: f64) {
+        self.best = self.best.max(rate);
+        self.samples += 1;
+        if self.samples == GROUP {
+            self.groups.rotate_left(1);
+            self.groups[GROUPS - 1] = std::mem::take(&mut self.best);
+            self.count = GROUPS.min(self.count + 1);
+            self.samples = 0;
+            let mut sorted = self.groups;
+            sorted[GROUPS - self.count..].sort_by(f64::total_cmp);
+            self.median = sorted[GROUPS - self.count.div_ceil(2)];
+        }
+    }
+}
+
+/// What a duel decides.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// The way to take.
+    pub way: usize,
+    /// It is taken to learn about it: it shall be measured.
+    pub is_trial: bool,
+}
+
+impl Duel {
+    /// The way to take this time.
+    pub fn choose(&mut self) -> Choice {
+        let [first, second] = self.rates.each_ref().map(|rate| rate.median);
+        let better = usize::from(second > first);
+        let count = self.count;
+        self.count = count.wrapping_add(1);
+        let row = count / ROW;
+        if row < TRIALS {
+            return Choice { way: row as usize % 2, is_trial: true };
+        }
+        let is_trial = count % AGAIN.min(1 << count.ilog2()) < ROW;
+        Choice { way: if is_trial { 1 - better } else { better }, is_trial }
+    }
+
+    /// The way was so fast, in any unit.
+    pub fn note(&mut self, way: usize, rate: f64) {
+        self.rates[way].note(rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of a thousand times the second way is taken, when the ways are so fast.
+    fn seconds(duel: &mut Duel, rates: [f64; 2]) -> usize {
+        let one = |_| {
+            let way = duel.choose().way;
+            duel.note(way, rates[way]);
+            way
+        };
+        (0..1000).map(one).filter(|way| *way == 1).count()
+    }
+
+    #[test]
+    fn the_faster_way_is_found_and_found_again_when_it_changes() {
+        let mut duel = Duel::default();
+        let second = seconds(&mut duel, [20.0, 10.0]);
+        assert!((6..40).contains(&second), "tried and left: {second}");
+        assert!(seconds(&mut duel, [10.0, 20.0]) > 400);
+        assert!(seconds(&mut Duel::default(), [10.0, 20.0]) > 960);
+    }
+
+    #[test]
+    fn a_slow_beginning_is_soon_forgotten() {
+        let mut duel = Duel::default();
+        for _ in 0..TRIALS * ROW {
+            let way = duel.choose().way;
+            duel.note(way, [10.0, 8.0][way]);
+        }
+        let second = seconds(&mut duel, [10.0, 20.0]);
+        assert!(second > 950, "found by the next trial: {second}");
+    }
+
+    #[test]
+    fn what_makes_a_way_slow_or_fast_for_once_says_nothing_about_it() {
+        let mut duel = Duel::default();
+        seconds(&mut duel, [20.0, 10.0]);
+        (0..GROUP).for_each(|_| duel.note(0, 0.01));
+        (0..GROUP).for_each(|_| duel.note(1, 1000.0));
+        let next = duel.choose();
+        assert!(!next.is_trial && next.way == 0, "nor does what makes the other fast: {duel:?}");
+    }
+}

@@ -149,6 +149,12 @@ impl<'a> RingOf<'a> {
         self.0.put_words(self.1.cell(cell) + 8, words, bytes);
     }
 
+    /// Fetches a cell that is read soon.
+    #[inline]
+    pub fn fetch(&self, cell: u64) {
+        self.0.fetch(self.1.cell(cell), 1);
+    }
+
     /// The first bytes of a cell's content, to be read in place.
     #[inline]
     pub fn bytes(&self, cell: u64, len: usize) -> &'a [u8] {

@@ -48,6 +48,11 @@ impl Link {
             if self.far > 0 && count == 0 {
                 self.ready_area();
             }
+            if count > 0 {
+                // In a row the next one is there already, and its line on the way while this one is looked at.
+                let ring = self.shared.theirs();
+                ring.fetch((self.consumer.cell(&ring) + 1) & (CELLS - 1));
+            }
             self.take(head, from, longest, landings, report)?;
             count += 1;
             if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {

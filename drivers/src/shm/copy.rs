@@ -20,14 +20,15 @@ use std::time::{Duration, Instant};
 /// alone: the other does not look just now. In an exchange it looks after 256 KiB that it has taken, and as
 /// much that it has left.
 const PATIENCE: Duration = Duration::from_micros(30);
-/// The same where the other may have no core just now: some turns of those who share one.
+/// The same where the other may have no core just now, for somebody who has something else to do: some turns
+/// of those who share one.
 const PATIENCE_IN_A_CROWD: Duration = Duration::from_micros(500);
 
 /// Since when nothing went through the area.
 #[derive(Debug, Default)]
 pub struct Quiet {
     since: Option<Instant>,
-    is_crowded: bool,
+    is_patient: bool,
 }
 
 impl Quiet {
@@ -39,7 +40,7 @@ impl Quiet {
 
     /// Nothing did, again; whether that lasts too long.
     fn is_long(&mut self) -> bool {
-        let patience = if self.is_crowded { PATIENCE_IN_A_CROWD } else { PATIENCE };
+        let patience = if self.is_patient { PATIENCE_IN_A_CROWD } else { PATIENCE };
         self.since.get_or_insert_with(Instant::now).elapsed() > patience
     }
 }
@@ -101,8 +102,12 @@ pub struct Pushing {
 impl Pushing {
     /// There are fewer cores than processes.
     pub fn crowd(&mut self) {
-        self.quiet.is_crowded = true;
         self.pace.crowd();
+    }
+
+    /// Whether to wait longer for the peer.
+    pub fn be_patient(&mut self, is_patient: bool) {
+        self.quiet.is_patient = is_patient;
     }
 
     /// Whether there is none.
@@ -259,9 +264,9 @@ pub struct Pulling {
 }
 
 impl Pulling {
-    /// There are fewer cores than processes.
-    pub fn crowd(&mut self) {
-        self.quiet.is_crowded = true;
+    /// Whether to wait longer for the peer.
+    pub fn be_patient(&mut self, is_patient: bool) {
+        self.quiet.is_patient = is_patient;
     }
 
     /// Whether there is none.

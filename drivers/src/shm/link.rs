@@ -94,7 +94,18 @@ impl Link {
     /// There are fewer cores than processes.
     pub fn crowd(&mut self) {
         self.pushing.crowd();
-        self.pulling.crowd();
+    }
+
+    /// Whether long messages are under way.
+    #[inline]
+    pub fn is_copying(&self) -> bool {
+        !self.pushing.is_empty() || !self.pulling.is_empty()
+    }
+
+    /// Whether to wait longer for the peer's part in them.
+    pub fn be_patient(&mut self, is_patient: bool) {
+        self.pushing.be_patient(is_patient);
+        self.pulling.be_patient(is_patient);
     }
 
     /// The peer's process as a descriptor.

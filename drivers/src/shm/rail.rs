@@ -50,6 +50,8 @@ pub struct ShmRail {
     dozing: Cell<bool>,
     /// There are fewer cores than processes.
     is_crowded: bool,
+    /// Links with long messages under way: at the last poll, and so far at this one.
+    copying: [usize; 2],
 }
 
 impl ShmRail {
@@ -77,6 +79,7 @@ impl ShmRail {
             polls: 0,
             dozing: Cell::new(false),
             is_crowded: false,
+            copying: [0; 2],
         })
     }
 
@@ -111,6 +114,10 @@ impl ShmRail {
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
         let peer = PeerId(rank as u32);
         let Some(link) = self.peers.link_mut(peer) else { return };
+        if self.is_crowded && link.is_copying() {
+            link.be_patient(self.copying[0] > 1);
+            self.copying[1] += 1;
+        }
         match advance(link, peer, &self.landings, &mut self.news.sent, report) {
             Ok(true) => {}
             Ok(false) => {
@@ -322,6 +329,9 @@ impl Driver for ShmRail {
             {
                 self.serve(rank, report);
             }
+        }
+        if self.is_crowded {
+            self.copying = [self.copying[1], 0];
         }
         self.polls += 1;
         if self.polls > LOOK_EVERY {

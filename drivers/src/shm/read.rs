@@ -49,7 +49,7 @@ impl Link {
                 self.ready_area();
             }
             if count > 0 {
-                // In a row the next one is there already, and its line on the way while this one is looked at.
+                // In a row the next one is there; its line is on the way while this one is looked at.
                 let ring = self.shared.theirs();
                 ring.fetch((self.consumer.cell(&ring) + 1) & (CELLS - 1));
             }

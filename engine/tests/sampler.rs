@@ -121,6 +121,32 @@ fn two_samplings_of_a_noisy_rail_agree() {
     }
 }
 
+/// Up to the second round 4.5 us are taken off, then it is found that 2 us are right.
+#[test]
+fn what_was_taken_off_in_excess_is_given_back() {
+    for seed in 0..20 {
+        let (mut rail, mut sampler) = (Rail::new(5_000.0, 2.0, seed), Sampler::new(REACH, Effort::QUICK));
+        let mut visits = 0;
+        while let Some(probe) = sampler.next_probe() {
+            let off = if visits < 60 { 4_500 } else { 2_000 };
+            let mut times = rail.times(&probe);
+            if !matches!(probe.method, Method::Memcpy | Method::HandOff) {
+                times.iter_mut().for_each(|time| *time = *time + 2_000 - off);
+            }
+            sampler.measured(&probe, &mut times);
+            visits += 1;
+            if visits == 60 {
+                sampler.lengthen(2_500);
+            }
+        }
+        let profile = sampler.finish(Provenance::default()).unwrap();
+        let latency = profile.eager().ns(1) as f64 / rail.true_ns(Method::Copy, 1);
+        let memcpy = profile.memcpy().unwrap().ns(1 << 20) as f64 / rail.true_ns(Method::Memcpy, 1 << 20);
+        assert!((0.98..1.12).contains(&latency), "seed {seed}: {latency}");
+        assert!((0.98..1.12).contains(&memcpy), "seed {seed}: {memcpy}");
+    }
+}
+
 #[test]
 fn bursts_of_a_shaped_rail_are_not_taken_for_its_speed() {
     // All visits of a point that a burst did not speed up may have been disturbed.

@@ -6,7 +6,7 @@
 //! - [`threshold`]: from which size on one method beats another (P4 section III-B).
 //! - [`measured`]: a profile: samples, what was derived from them, and where they came from.
 //! - [`forecast`]: what a rail to one peer will take, now.
-//! - [`sampler`]: the plan of probes that makes a profile.
+//! - [`sampler`]: the plan of probes that makes a profile; `floor`: which of their results count.
 //! - [`text`]: profiles as versioned text.
 //!
 //! This folder knows numbers only. It never sees a rail, a window or a packet; the schedule asks it how long
@@ -15,6 +15,7 @@
 
 pub mod correction;
 pub mod curve;
+mod floor;
 pub mod forecast;
 pub mod measured;
 pub mod sample;

@@ -27,6 +27,7 @@
 //! size follow from what the shorter sizes took, and when the budget is spent the plan ends with what it has.
 
 use super::curve::Curve;
+use super::floor::{Floor, Point, is_local};
 use super::measured::{Profile, Provenance, TooFew};
 use super::sample::{Method, Sample};
 use super::threshold::{best_eager, changes_at, points, unexpected};
@@ -39,9 +40,6 @@ const MEMCPY: (u64, u64) = (256, 1 << 20);
 const RENDEZVOUS_MIN: u64 = 1 << 10;
 /// A repetition takes at least this long, or it has several round trips.
 const REPETITION_NS: u64 = 4_000;
-/// A visit is plausible if its bytes took at least this part of the time that they take in the longest one.
-/// Caches make middle sizes somewhat faster; a burst is faster by far.
-const PLAUSIBLE: f64 = 0.6;
 
 /// What can be measured on a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,8 +106,6 @@ pub struct Probe {
     /// Round trips (copies, hand-offs) in each of them.
     pub round_trips: u32,
 }
-
-type Point = (Method, u64);
 
 /// The plan.
 #[derive(Debug)]
@@ -179,6 +175,16 @@ impl Sampler {
         let visits = self.found.entry((probe.method, probe.len)).or_default();
         visits.push(sample);
         visits.sort_by_key(|visit| visit.ns);
+    }
+
+    /// What was measured on the wire up to now took longer by this: too much was taken off for the answer.
+    pub fn lengthen(&mut self, ns: u64) {
+        let on_wire = self.found.iter_mut().filter(|(point, _)| !is_local(point.0));
+        for Sample { ns: median, low_ns, high_ns, .. } in on_wire.flat_map(|(_, visits)| visits) {
+            for time in [median, low_ns, high_ns] {
+                *time = time.saturating_add(ns).min(Sample::NS_MAX);
+            }
+        }
     }
 
     /// The profile.
@@ -280,7 +286,7 @@ impl Sampler {
         };
         let floor = self.floor();
         let is_uncertain = |point: &Point, visits: &[Sample]| {
-            visits.len() < rounds || differs(&visits[floor.first_plausible(point.1, visits)..])
+            visits.len() < rounds || differs(floor.plausible(point.1, visits))
         };
         let uncertain =
             self.found.iter().filter(|(point, visits)| visits.len() < most && is_uncertain(point, visits));
@@ -331,34 +337,6 @@ impl Sampler {
         let round_trips = (REPETITION_NS / (2 * expected_ns)).clamp(1, 64) as u32;
         Probe { method, len, repetitions, round_trips }
     }
-}
-
-/// The time that bytes take at the bandwidth of the longest message, in nanoseconds for each.
-struct Floor(f64);
-
-impl Floor {
-    /// Which of the visits of a point, fastest first, is the first that is no faster than the rail; the very
-    /// first if all are.
-    fn first_plausible(&self, len: u64, visits: &[Sample]) -> usize {
-        let least = len as f64 * self.0 * PLAUSIBLE;
-        visits.iter().position(|visit| visit.ns as f64 >= least).unwrap_or(0)
-    }
-
-    /// The sample that counts. If all visits rode on what a shaper had saved up, which one message after the
-    /// other uses up, it is what the bandwidth of the longest message makes of it.
-    fn believed(&self, (method, len): Point, visits: &[Sample]) -> Option<Sample> {
-        let sample = *visits.get(self.first_plausible(len, visits))?;
-        let sustained_ns = (len as f64 * self.0) as u64;
-        let is_burst = !is_local(method) && (sample.ns as f64) < sustained_ns as f64 * PLAUSIBLE;
-        // What was measured stays as the spread.
-        let ns = if is_burst { sustained_ns } else { sample.ns };
-        Some(Sample { ns, high_ns: sample.high_ns.max(ns), ..sample })
-    }
-}
-
-/// Whether the other host has no part in it.
-fn is_local(method: Method) -> bool {
-    matches!(method, Method::Memcpy | Method::HandOff)
 }
 
 /// The whole number closest to the middle in log size, between the two.

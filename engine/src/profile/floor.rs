@@ -1,0 +1,38 @@
+//! Which visit of a point counts: the fastest one that is no faster than the rail.
+
+use super::sample::{Method, Sample};
+
+/// A method and a size.
+pub(super) type Point = (Method, u64);
+
+/// A visit is plausible if its bytes took at least this part of the time that they take in the longest one.
+/// Caches make middle sizes somewhat faster; a burst is faster by far.
+const PLAUSIBLE: f64 = 0.6;
+
+/// The time that bytes take at the bandwidth of the longest message, in nanoseconds for each.
+pub(super) struct Floor(pub(super) f64);
+
+impl Floor {
+    /// Those of the visits of a point, fastest first, that are no faster than the rail; all if all are.
+    pub(super) fn plausible<'a>(&self, len: u64, visits: &'a [Sample]) -> &'a [Sample] {
+        let least = len as f64 * self.0 * PLAUSIBLE;
+        let first = visits.iter().position(|visit| visit.ns as f64 >= least).unwrap_or(0);
+        &visits[first..]
+    }
+
+    /// The sample that counts. If all visits rode on what a shaper had saved up, which one message after the
+    /// other uses up, it is what the bandwidth of the longest message makes of it.
+    pub(super) fn believed(&self, (method, len): Point, visits: &[Sample]) -> Option<Sample> {
+        let sample = *self.plausible(len, visits).first()?;
+        let sustained_ns = (len as f64 * self.0) as u64;
+        let is_burst = !is_local(method) && (sample.ns as f64) < sustained_ns as f64 * PLAUSIBLE;
+        // What was measured stays as the spread.
+        let ns = if is_burst { sustained_ns } else { sample.ns };
+        Some(Sample { ns, high_ns: sample.high_ns.max(ns), ..sample })
+    }
+}
+
+/// Whether the other host has no part in it.
+pub(super) fn is_local(method: Method) -> bool {
+    matches!(method, Method::Memcpy | Method::HandOff)
+}

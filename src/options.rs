@@ -13,7 +13,7 @@
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
 //! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
-//! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails of which nothing is known; `off`; `force`: all anew |
+//! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails not known for certain; `off`; `force`: all anew |
 //! | `profile` | `NMAD_PROFILE` | a file of profiles, used instead of those that were measured here |
 //! | `explain` | `NMAD_EXPLAIN` | `1`: say of each message how it went and why; or write it to FILE.rank |
 //! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |

@@ -35,6 +35,7 @@ pub use nmad_wire::MAX_RAILS;
 pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
 pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
+pub use profile::doubt::Doubt;
 pub use profile::forecast::Forecast;
 pub use profile::measured::{Profile, Provenance};
 pub use profile::sample::{Method, Sample};

@@ -1,6 +1,7 @@
 //! Profiles: curves and their inverses, what is derived from samples, and text that is refused unless whole.
 
 use nmad_engine::profile::curve::Curve;
+use nmad_engine::profile::doubt::Doubt;
 use nmad_engine::profile::measured::{Profile, Provenance, TooFew};
 use nmad_engine::profile::sample::{Method, Sample};
 use proptest::collection::vec;
@@ -71,7 +72,13 @@ fn samples() -> Vec<(Method, Sample)> {
 
 fn provenance() -> Provenance {
     let text = |text: &str| String::from(text);
-    Provenance { key: text("tcp r0"), when: text("now"), place: text("h0 h1"), how: text("a test") }
+    Provenance {
+        key: text("tcp r0"),
+        when: text("now"),
+        place: text("h0 h1"),
+        how: text("a test"),
+        doubt: None,
+    }
 }
 
 #[test]
@@ -124,6 +131,10 @@ fn text_is_read_as_it_was_written() {
     let profile = Profile::new(provenance(), samples()).unwrap();
     let text = profile.print();
     assert_eq!(Profile::parse(&text).as_ref(), Ok(&profile), "{text}");
+    let doubt = Doubt { count: 2, degree: 350, why: "the machine was busy".into() };
+    let provisional = profile.doubted(Some(doubt.clone()));
+    assert_eq!(Profile::parse(&provisional.print()).as_ref(), Ok(&provisional), "{}", provisional.print());
+    assert_eq!(provisional.provenance().doubt, Some(doubt));
     let strange = Provenance { key: "a\nkey b".into(), ..provenance() };
     let profile = Profile::new(strange, samples()).unwrap();
     assert_eq!(Profile::parse(&profile.print()).unwrap().provenance().key, "a key b");

@@ -121,6 +121,32 @@ fn two_samplings_of_a_noisy_rail_agree() {
     }
 }
 
+/// Busy machines, where each visit takes up to four times as long as the one before or after.
+#[test]
+fn what_is_not_confirmed_is_told_from_noise_that_is() {
+    let visits = |rail: &mut Rail, mut slower: Box<dyn FnMut() -> f64>| {
+        let mut sampler = Sampler::new(REACH, Effort::QUICK);
+        while let Some(probe) = sampler.next_probe() {
+            let slower = slower();
+            let mut times = rail.times(&probe);
+            times.iter_mut().for_each(|time| *time = (*time as f64 * slower) as u64);
+            sampler.measured(&probe, &mut times);
+        }
+        sampler.disagreement()
+    };
+    assert_eq!(Sampler::new(REACH, Effort::QUICK).disagreement(), 0.0, "nothing was visited twice");
+    for seed in 0..20 {
+        let quiet = visits(&mut Rail::new(5_000.0, 2.0, seed), Box::new(|| 1.0));
+        assert!(quiet < 0.05, "seed {seed}: {quiet}");
+        let mut other = Rail::new(0.0, 0.0, 1_000 + seed);
+        let busy = visits(
+            &mut Rail::new(5_000.0, 2.0, seed),
+            Box::new(move || 1.0 + other.random(300) as f64 / 100.0),
+        );
+        assert!(busy > 0.25, "seed {seed}: {busy}");
+    }
+}
+
 /// Up to the second round 4.5 us are taken off, then it is found that 2 us are right.
 #[test]
 fn what_was_taken_off_in_excess_is_given_back() {

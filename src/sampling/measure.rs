@@ -5,7 +5,9 @@
 //! messages, measured on the same rail at the same time, is taken off. Each visit begins with messages that
 //! do not count, until a burst is used up. The rank that sends has the plan and tells the other each probe.
 
+use super::doubt::Signs;
 use super::host::Host;
+use super::queue::Queue;
 use super::talk::Talk;
 use crate::error::SessionError;
 use nmad_engine::{Effort, LinkView, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler};
@@ -41,18 +43,12 @@ pub(super) struct Task<'a> {
     pub(super) progress: &'a mut dyn FnMut(f64),
 }
 
-/// What came of a measurement.
-pub(super) struct Measured {
-    pub(super) profile: Profile,
-    /// The part of what the rail carried that it lost, as far as this side knows.
-    pub(super) lost: f64,
-}
-
-/// Measures as the rank that sends. None: the rail does not lead there after all.
+/// Measures as the rank that sends; a profile with the doubts that there are. None: the rail does not lead
+/// there after all.
 ///
 /// # Errors
 /// The other rank is gone.
-pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Measured>, SessionError> {
+pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, SessionError> {
     let Task { peer, rail, .. } = *task;
     let mut talk = Talk::new(node, peer);
     // Any traffic opens all links to a peer.
@@ -74,14 +70,15 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Measured>,
         engine.measure(peer, None);
         engine.counters(rail)
     });
-    let sampler = measured?;
+    let (sampler, queued) = measured?;
     talk.end();
     let carried = (after.packets + after.chunks).saturating_sub(before.packets + before.chunks);
     let lost = after.resent.saturating_sub(before.resent) as f64 / carried.max(1) as f64;
-    log::debug!("rail {}: {:.2} % of {carried} orders were sent again", rail.0, 100.0 * lost);
+    let signs = Signs { apart: sampler.disagreement(), queued, lost };
+    log::debug!("rail {}: {signs:?}, {carried} orders", rail.0);
     // Too few samples to say anything count as none.
     let profile = sampler.finish(task.provenance.clone()).ok();
-    Ok(profile.map(|profile| Measured { profile, lost }))
+    Ok(profile.map(|profile| profile.doubted(signs.doubt())))
 }
 
 /// Does what the rank that measures says, until it has enough.
@@ -90,6 +87,7 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Measured>,
 /// The other rank is gone.
 pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
     let mut talk = Talk::new(node, peer);
+    let mut queue = Queue::begin();
     loop {
         let order = talk.hear()?;
         let words: Vec<&str> = order.split(' ').collect();
@@ -98,6 +96,7 @@ pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
             ["rail", rail] => {
                 let rail = rail.parse().map_err(|_| talk.lost(&format!("it says '{order}'")))?;
                 node.with(|engine| engine.measure(peer, Some(RailId(rail))));
+                queue = Queue::begin();
                 talk.order("ready")?;
             }
             ["probe", len, count, times] => {
@@ -109,7 +108,7 @@ pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
             _ => break,
         }
     }
-    talk.order("done")?;
+    talk.order(&format!("done {:.4}", queue.part()))?;
     node.with(|engine| engine.measure(peer, None));
     talk.end();
     Ok(())
@@ -135,8 +134,9 @@ fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<
     Ok(())
 }
 
-/// Carries out all probes.
-fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<Sampler, SessionError> {
+/// Carries out all probes; and says which part of the time the rank that was worse off queued for a core.
+fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, f64), SessionError> {
+    let queue = Queue::begin();
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
     // The plan counts what it is told; warm-ups and orders take time as well.
     let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
@@ -165,9 +165,12 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<Sampler, SessionErro
         sampler.measured(&probe, &mut times);
         (task.progress)(sampler.progress());
     }
+    let here = queue.part();
     talk.order("end")?;
-    talk.hear()?;
-    Ok(sampler)
+    let done = talk.hear()?;
+    let there = done.strip_prefix("done ").and_then(|part| part.parse().ok());
+    let there: f64 = there.ok_or_else(|| talk.lost(&format!("it says '{done}'")))?;
+    Ok((sampler, here.max(there)))
 }
 
 fn reach(node: &Node, task: &Task<'_>) -> Reach {

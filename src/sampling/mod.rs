@@ -2,21 +2,25 @@
 //!
 //! A profile that is kept from an earlier job, or was shipped, is used. What is missing is measured when the
 //! session opens, once for each kind of rail and distance: by one pair of ranks, while the others wait, and
-//! everybody gets the result. This folder knows files, ranks and rails by name. What to measure and what
-//! follows from it is the engine's business (`nmad_engine::profile`), which has no clock and no file.
+//! everybody gets the result. What was disturbed meanwhile is measured again by later jobs. This folder knows
+//! files, ranks and rails by name. What to measure and what follows from it is the engine's business
+//! (`nmad_engine::profile`), which has no clock and no file.
 //!
 //! - [`hardware`]: what a rail is, the key under which its profile is kept;
 //! - `interface`: what the kernel knows of an interface, and whether it is slowed down;
 //! - [`cache`]: profiles as files;
 //! - `stock`: what this process has and lacks;
-//! - `plan`: who measures what; `measure`, `talk`, `host`: the measurement; `report`: what the user is told.
+//! - `plan`: who measures what; `measure`, `talk`, `host`: the measurement; `report`: what the user is told;
+//! - `doubt`: whether a measurement was disturbed, and what becomes of it then; `queue`: waiting for a core.
 
 pub mod cache;
+mod doubt;
 pub mod hardware;
 mod host;
 mod interface;
 mod measure;
 mod plan;
+mod queue;
 mod report;
 mod stock;
 mod talk;
@@ -32,7 +36,7 @@ use std::sync::Arc;
 /// Whether the session measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sampling {
-    /// What is not known yet, for about a second in all.
+    /// What is not known yet, or provisionally, for about a second in all.
     #[default]
     Auto,
     /// Nothing; what is known is used.

@@ -14,6 +14,8 @@ pub(super) struct Report {
     /// That profiles cannot be kept was said.
     said: bool,
     measured: Vec<String>,
+    /// What is to be said of those that were disturbed.
+    doubts: Vec<String>,
     since: Option<Instant>,
     bar: ProgressBar,
 }
@@ -21,7 +23,8 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn new(speaks: bool, explains: bool) -> Report {
         let bar = ProgressBar::hidden();
-        Report { speaks, explains, said: false, measured: Vec::new(), since: None, bar }
+        let (measured, doubts) = (Vec::new(), Vec::new());
+        Report { speaks, explains, said: false, measured, doubts, since: None, bar }
     }
 
     /// A line on standard error, or in the program's log if it has one.
@@ -62,25 +65,24 @@ impl Report {
         self.say(text);
     }
 
-    /// The rail lost so much that what was measured is not kept.
-    pub(super) fn lossy(&mut self, rail: &str, lost: f64) {
-        self.speaks = true;
-        let percent = 100.0 * lost;
-        self.once(&format!(
-            "{rail} lost {percent:.1} % while it was measured; this job makes do, the next one measures again"
-        ));
+    /// It was disturbed, and is known provisionally.
+    pub(super) fn doubtful(&mut self, text: String) {
+        self.doubts.push(text);
     }
 
     /// All measurements are over.
     pub(super) fn end(&mut self) {
         self.bar.finish_and_clear();
-        if let (Some(since), true) = (self.since, self.explains && !self.measured.is_empty()) {
+        let Some(since) = self.since.filter(|_| !self.measured.is_empty()) else { return };
+        // Only the rank that has measured gets here.
+        self.speaks = true;
+        if self.explains {
             let (what, seconds) = (self.measured.join(", "), since.elapsed().as_secs_f64());
-            // Only the rank that has measured gets here.
-            self.speaks = true;
-            let once = if self.said { "" } else { ", once for this hardware" };
+            let is_over = !self.said && self.doubts.is_empty();
+            let once = if is_over { ", once for this hardware" } else { "" };
             self.say(&format!("measured {what} in {seconds:.1} s{once} (see nmad info)"));
         }
+        self.doubts.iter().for_each(|doubt| self.say(doubt));
     }
 }
 

@@ -1,10 +1,10 @@
 //! What this process knows of its rails, what it lacks, and how it comes by it.
 
 use super::hardware::{self, Distance, Key};
-use super::measure::{self, Measured, Task};
+use super::measure::{self, Task};
 use super::plan::{self, Offer, Stage};
 use super::report::Report;
-use super::{Origin, ProfileInfo, Sampling, cache};
+use super::{Origin, ProfileInfo, Sampling, cache, doubt};
 use crate::error::SessionError;
 use crate::options::Options;
 use nmad_engine::{Effort, PeerId, Profile, Provenance, RailId};
@@ -15,13 +15,6 @@ use std::sync::Arc;
 
 /// All quick measurements of a job together take about this long, in nanoseconds.
 const QUICK_NS: u64 = 900_000_000;
-
-/// A rail that lost more than this part of what it carried while it was measured is used as it was measured,
-/// but not remembered so: later jobs measure it again. Queues that are short for the rate lose up to 1 %.
-const LOST_MAX: f64 = 0.02;
-
-/// What a profile begins with that is passed on to be used once.
-const ONCE: &str = "once\n";
 
 /// A rail before it is used.
 pub(crate) struct RailToSample {
@@ -104,7 +97,12 @@ impl Stock {
         }
         let known = known.map(|(profile, origin)| (Arc::new(profile), origin));
         let hash = cache::hash(key.to_string().as_bytes());
-        self.entries.push(Entry { key, hash, known, stale: self.mode == Sampling::Force });
+        let stale = match (self.mode, &known) {
+            (Sampling::Force, _) => true,
+            (_, Some((profile, Origin::Cache(path)))) => doubt::is_due(profile, path),
+            _ => false,
+        };
+        self.entries.push(Entry { key, hash, known, stale });
         self.entries.len() - 1
     }
 
@@ -188,9 +186,8 @@ impl Stock {
                 }
             }
             Offer::Measure { rail, peer } if stage.rank == job.rank() => {
-                if let Some((profile, keep)) = self.measure(node, stage.hash, rail, peer)? {
-                    let mark = if keep { "" } else { ONCE };
-                    job.put(&key(stage), &format!("{mark}{}", profile.print()))?;
+                if let Some(profile) = self.measure(node, stage.hash, rail, peer)? {
+                    job.put(&key(stage), &profile.print())?;
                 }
             }
             Offer::Measure { peer, .. } if peer == job.rank() => measure::answer(node, PeerId(stage.rank))?,
@@ -199,24 +196,26 @@ impl Stock {
         Ok(())
     }
 
-    /// Measures a rail; whether later jobs may rely on it, too.
+    /// Measures a rail; what is known of it then.
     fn measure(
         &mut self,
         node: &Node,
         hash: u64,
         rail: u8,
         peer: u32,
-    ) -> Result<Option<(Arc<Profile>, bool)>, SessionError> {
+    ) -> Result<Option<Arc<Profile>>, SessionError> {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.hash == hash) else { return Ok(None) };
         let name = &self.rails[usize::from(rail)].0;
         let report = &mut self.report;
-        report.begin(&format!("{name} ({})", entry.key.distance.name()));
+        let what = format!("{name} ({})", entry.key.distance.name());
+        report.begin(&what);
         let how = if self.effort.rounds > Effort::QUICK.rounds { "full effort" } else { "quick" };
         let provenance = Provenance {
             key: entry.key.to_string(),
             when: super::report::now(),
             place: String::new(),
             how: format!("{name}, {how}"),
+            doubt: None,
         };
         let mut task = Task {
             rail: RailId(rail),
@@ -225,19 +224,21 @@ impl Stock {
             provenance,
             progress: &mut |part| report.progress(part),
         };
-        let Some(Measured { profile, lost }) = measure::send(node, &mut task)? else {
+        let Some(found) = measure::send(node, &mut task)? else {
             report.failed(&format!("{name} could not be measured: rank {peer} does not answer on it"));
             return Ok(None);
         };
-        let profile = Arc::new(profile);
+        // Who asks for a new one wants none of the earlier ones.
+        let earlier = entry.known.take().filter(|_| self.mode == Sampling::Auto);
+        let why = found.provenance().doubt.as_ref().map(|doubt| doubt.why.clone());
+        let profile = Arc::new(doubt::better(earlier.as_ref().map(|(profile, _)| &**profile), found));
+        if let Some((why, doubt)) = why.zip(profile.provenance().doubt.as_ref()) {
+            report.doubtful(format!("{what} was disturbed: {why}; {}", doubt::outlook(doubt)));
+        }
         entry.known = Some((profile.clone(), Origin::Measured));
         entry.stale = false;
-        let keep = lost <= LOST_MAX;
-        match keep {
-            true => self.keep(hash),
-            false => report.lossy(name, lost),
-        }
-        Ok(Some((profile, keep)))
+        self.keep(hash);
+        Ok(Some(profile))
     }
 
     /// Reads what another rank has given or measured.
@@ -250,11 +251,10 @@ impl Stock {
         }
         let Some(text) = job.get(&key(stage))? else { return Ok(()) };
         // A rank of the same version wrote it; what is no profile nevertheless is as good as none.
-        let (keep, text) = text.strip_prefix(ONCE).map_or((true, &*text), |text| (false, text));
-        let Ok(profile) = Profile::parse(text) else { return Ok(()) };
+        let Ok(profile) = Profile::parse(&text) else { return Ok(()) };
         entry.known = Some((Arc::new(profile), Origin::Measured));
         entry.stale = false;
-        if keep && speaks(job) {
+        if speaks(job) {
             self.keep(stage.hash);
         }
         Ok(())

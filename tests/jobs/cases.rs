@@ -136,6 +136,11 @@ pub const ALL: &[Case] = &[
         rounds: 2,
         ..here("more ranks than two share what a pair measures", 4, profiles::once)
     },
+    Case {
+        env: AUTO,
+        rounds: 4,
+        ..here("what is known provisionally is measured again", 2, profiles::provisional)
+    },
     Case { env: AUTO, rounds: 2, ..here("a damaged profile is measured again", 2, profiles::damaged) },
     Case {
         env: &[("NMAD_SAMPLE", "force")],
@@ -152,7 +157,7 @@ pub const ALL: &[Case] = &[
     Case {
         env: &[("NMAD_DRIVER", "udp"), ("NMAD_SAMPLE", "auto")],
         rounds: 2,
-        ..apart("what is measured while a rail loses is not kept", ONE, profiles::while_it_loses)
+        ..apart("what is measured while a rail loses is provisional", ONE, profiles::while_it_loses)
     },
     Case {
         env: AUTO,

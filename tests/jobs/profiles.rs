@@ -1,9 +1,10 @@
 //! Jobs that measure their rails, or use what others have measured.
 
 use crate::cases::{ignore_termination, open, pattern};
-use newmadeleine::engine::{Effort, Engine, PeerId, Profile};
-use newmadeleine::sampling::{Origin, ProfileInfo, cache};
+use newmadeleine::engine::{Doubt, Effort, Engine, PeerId, Profile};
+use newmadeleine::sampling::{Key, Origin, ProfileInfo, cache};
 use newmadeleine::{Options, Session};
+use std::fs::DirEntry;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -40,18 +41,75 @@ fn talk(session: &Session) {
     }
 }
 
-/// The first job measures, the second one knows.
+/// What earlier jobs have kept.
+fn kept() -> Vec<(PathBuf, Profile)> {
+    let Ok(files) = std::fs::read_dir(cache::folder().expect("the case names one")) else {
+        return Vec::new();
+    };
+    let path = |file: std::io::Result<DirEntry>| file.expect("it can be listed").path();
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        (path, Profile::parse(&text).expect("a whole profile"))
+    };
+    files.map(path).map(read).collect()
+}
+
+fn find<'a>(kept: &'a [(PathBuf, Profile)], key: &Key) -> Option<&'a Profile> {
+    let is_it = |(_, profile): &&(PathBuf, Profile)| profile.provenance().key == key.to_string();
+    kept.iter().find(is_it).map(|(_, profile)| profile)
+}
+
+fn doubt(profile: &Profile) -> Option<Doubt> {
+    profile.provenance().doubt.clone()
+}
+
+/// The first job measures, the second one knows; unless the first one was disturbed, as it may be.
 pub fn once() {
+    let before = kept();
+    assert_eq!(before.is_empty(), round() == 0, "{before:?}");
     let begun = Instant::now();
     let session = open();
     let took = begun.elapsed();
-    for origin in origins(&session) {
-        assert_eq!(matches!(origin, Origin::Measured), round() == 0, "{origin:?}");
-        assert_eq!(matches!(origin, Origin::Cache(_)), round() > 0, "{origin:?}");
+    for (origin, info) in origins(&session).into_iter().zip(session.profiles()) {
+        let is_known = find(&before, &info.key).is_some_and(|profile| doubt(profile).is_none());
+        assert_eq!(matches!(origin, Origin::Measured), !is_known, "{origin:?} {before:?}");
+        assert_eq!(matches!(origin, Origin::Cache(_)), is_known, "{origin:?} {before:?}");
     }
-    assert!(took < Duration::from_secs(if round() == 0 { 20 } else { 5 }), "{took:?}");
+    let all_known = round() > 0 && before.iter().all(|(_, profile)| doubt(profile).is_none());
+    assert!(took < Duration::from_secs(if all_known { 5 } else { 20 }), "{took:?}");
     talk(&session);
     session.close().unwrap();
+}
+
+/// What the first job has kept is put in doubt, and the next one measures again; after enough of that none
+/// does, nor where there is no doubt.
+pub fn provisional() {
+    let says = |count| Doubt { count, degree: u32::MAX, why: "as the test says".into() };
+    let (before, again) = match round() {
+        0 => (None, Some(says(1))),
+        1 => (Some(says(1)), Some(says(5))),
+        2 => (Some(says(5)), None),
+        _ => (None, None),
+    };
+    assert!(kept().iter().all(|(_, profile)| doubt(profile) == before), "{:?}", kept());
+    let session = open();
+    let measures = round() < 2;
+    for origin in origins(&session) {
+        assert_eq!(matches!(origin, Origin::Measured), measures, "{origin:?}");
+    }
+    for info in session.profiles() {
+        // It may be disturbed again, but less than the test has said.
+        let doubt = info.known.as_ref().and_then(|(profile, _)| doubt(profile));
+        assert!(doubt == before || (measures && doubt.is_none_or(|doubt| doubt.count == round() + 1)));
+    }
+    talk(&session);
+    let rank = session.rank();
+    session.close().unwrap();
+    if rank == 0 {
+        for (path, profile) in kept() {
+            std::fs::write(path, profile.doubted(again.clone()).print()).expect("it can be written");
+        }
+    }
 }
 
 /// Each job measures a rail that loses one in twenty frames, and none believes another.
@@ -59,12 +117,17 @@ pub fn while_it_loses() {
     if std::env::var("PMI_RANK").is_ok_and(|rank| rank == "0") {
         nmad_testbed::set(None, 0, nmad_testbed::What::Loss(20)).unwrap_or_else(|e| panic!("{e}"));
     }
+    let before = kept();
     let session = open();
     let origins = origins(&session);
     assert!(origins.iter().all(|origin| *origin == Origin::Measured), "{origins:?}");
-    let kept = std::fs::read_dir(cache::folder().expect("the case names one")).map_or(0, Iterator::count);
-    assert_eq!(kept, 0, "files were kept");
     talk(&session);
+    for info in session.profiles() {
+        let (profile, _) = info.known.as_ref().expect("each has one");
+        // A rail is another one for who sees it before it begins to lose.
+        let count = find(&before, &info.key).map_or(0, |known| doubt(known).expect("it has lost").count);
+        assert_eq!(doubt(profile).map(|doubt| doubt.count), Some(count + 1), "{:?}", profile.provenance());
+    }
     session.close().unwrap();
 }
 

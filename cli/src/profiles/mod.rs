@@ -30,6 +30,9 @@ pub(crate) struct Entry {
 struct Figures {
     when: String,
     how: String,
+    /// Why it is provisional.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provisional: Option<String>,
     latency_us: f64,
     mb_per_s: f64,
     /// Bytes; none: never, or always, as the name says.
@@ -110,6 +113,7 @@ fn figures(profile: &Profile) -> Figures {
     Figures {
         when: profile.provenance().when.clone(),
         how: profile.provenance().how.clone(),
+        provisional: profile.provenance().doubt.as_ref().map(|doubt| doubt.why.clone()),
         latency_us: us(profile.eager().ns(1)),
         mb_per_s: profile.body().bandwidth() as f64 / 1e6,
         thresholds,

@@ -1,6 +1,6 @@
 //! Profiles as tables.
 
-use newmadeleine::engine::{Method, Profile};
+use newmadeleine::engine::{Doubt, Method, Profile};
 use newmadeleine::sampling::{Origin, ProfileInfo};
 use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;
@@ -29,10 +29,15 @@ pub(crate) fn origins(list: &[ProfileInfo]) -> Table {
 fn from(info: &ProfileInfo) -> String {
     let Some((profile, origin)) = &info.known else { return "nominal figures (nmad sample)".into() };
     let when = &profile.provenance().when;
-    match origin {
+    let from = match origin {
         Origin::Measured => format!("measured now, {}", profile.provenance().how),
         Origin::Cache(_) => format!("measured {when}, {}", profile.provenance().how),
         Origin::Shipped(path) => format!("{}, measured {when}", path.display()),
+    };
+    match &profile.provenance().doubt {
+        Some(Doubt { count: 1, why, .. }) => format!("{from}, provisional: {why}"),
+        Some(Doubt { count, why, .. }) => format!("{from}, provisional, the best of {count}: {why}"),
+        None => from,
     }
 }
 
@@ -89,4 +94,28 @@ pub(crate) fn samples(info: &ProfileInfo, profile: &Profile) -> Table {
         table.row([bytes(len)].into_iter().chain(methods.iter().map(cell)));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use newmadeleine::engine::{Provenance, Sample};
+    use newmadeleine::sampling::{Distance, Key};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_provisional_profile_is_told_from_others() {
+        let sample = |len: u64| (Method::Copy, Sample::of(len, &mut [1_000 + len]).expect("a time"));
+        let provenance = Provenance { when: "today".into(), how: "a test".into(), ..Provenance::default() };
+        let profile = Profile::new(provenance, [8, 1024].map(sample)).expect("two sizes");
+        let told = |count: Option<u32>| {
+            let doubt = count.map(|count| Doubt { count, degree: 200, why: "others were there".into() });
+            let key = Key { rail: "tcp".into(), distance: Distance::OtherHost, host: "a machine".into() };
+            let known = Some((Arc::new(profile.clone().doubted(doubt)), Origin::Cache("file".into())));
+            from(&ProfileInfo { rail: "tcp/eth0".into(), number: 0, key, known })
+        };
+        assert_eq!(told(None), "measured today, a test");
+        assert_eq!(told(Some(1)), "measured today, a test, provisional: others were there");
+        assert_eq!(told(Some(3)), "measured today, a test, provisional, the best of 3: others were there");
+    }
 }

@@ -10,9 +10,9 @@ use alloc::sync::Arc;
 /// A latency that is unknown, in nanoseconds.
 const LATENCY_GUESS_NS: u64 = 10_000;
 /// Nothing is faster than the quiet rail that was measured: what seems so is a burst that a shaper had saved.
-/// Nominal figures may be far too low.
+/// Nominal figures may be far too low, and so may what was measured while something else disturbed it.
 const LOAD_MIN_MEASURED: f64 = 1.0;
-const LOAD_MIN_NOMINAL: f64 = 0.25;
+const LOAD_MIN_UNSURE: f64 = 0.25;
 
 /// Predictions for one peer over one rail.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,8 +127,8 @@ impl Forecast {
         };
         if self.is_known && (!idle || self.is_measured()) {
             let correction = self.correction.get_or_insert_default();
-            let floor =
-                if self.profile.thresholds().is_some() { LOAD_MIN_MEASURED } else { LOAD_MIN_NOMINAL };
+            let is_sure = self.profile.thresholds().is_some() && self.profile.provenance().doubt.is_none();
+            let floor = if is_sure { LOAD_MIN_MEASURED } else { LOAD_MIN_UNSURE };
             let load = correction.observe(now, (observed_ns, expected_ns), self.load, floor);
             self.set_load(load);
         }
@@ -159,5 +159,34 @@ impl Forecast {
     #[inline]
     fn loaded(&self, ns: u64) -> u64 {
         scaled(ns, self.load)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::doubt::Doubt;
+    use crate::profile::measured::Provenance;
+    use crate::profile::sample::{Method, Sample};
+
+    /// The load of a rail that carries a byte in a nanosecond, after it was measured to need four for it.
+    fn load(doubt: Option<Doubt>) -> f64 {
+        let sample = |method, len: u64| (method, Sample::of(len, &mut [1_000 + 4 * len]).unwrap());
+        let lens = [(Method::Copy, 8), (Method::Copy, 4096), (Method::Rendezvous, 4096)];
+        let samples = lens.into_iter().chain([(Method::Rendezvous, 1 << 20)]);
+        let samples = samples.map(|(method, len)| sample(method, len));
+        let profile = Profile::new(Provenance::default(), samples).unwrap().doubted(doubt);
+        let mut forecast = Forecast::new(Arc::new(profile));
+        for ms in 0..40 {
+            forecast.observe(Instant::from_ns(ms * 1_000_000), 1 << 20, 1 << 20, false);
+        }
+        forecast.load()
+    }
+
+    #[test]
+    fn a_rail_is_found_faster_than_its_profile_only_if_that_is_in_doubt() {
+        assert_eq!(load(None), 1.0);
+        let doubt = Doubt { count: 1, degree: 400, why: "a test".into() };
+        assert!((load(Some(doubt)) - 0.25).abs() < 0.01);
     }
 }

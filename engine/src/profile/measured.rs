@@ -1,6 +1,7 @@
 //! A profile: what one rail between two kinds of host was measured to do, and what follows from it.
 
 use super::curve::Curve;
+use super::doubt::Doubt;
 use super::sample::{Method, Sample};
 use super::threshold::{self, Thresholds};
 use alloc::string::String;
@@ -18,6 +19,8 @@ pub struct Provenance {
     pub place: String,
     /// By what, with which effort.
     pub how: String,
+    /// Why it is provisional; none: it is not.
+    pub doubt: Option<Doubt>,
 }
 
 /// Samples by method, what was derived from them, and where they come from.
@@ -117,6 +120,12 @@ impl Profile {
     /// Where it comes from.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
+    }
+
+    /// The same, provisional or not.
+    pub fn doubted(mut self, doubt: Option<Doubt>) -> Profile {
+        self.provenance.doubt = doubt;
+        self
     }
 
     /// What was measured of a method, by ascending size.

@@ -5,6 +5,7 @@
 //! - [`curve`]: times at all sizes from samples at some, and the inverse.
 //! - [`threshold`]: from which size on one method beats another (P4 section III-B).
 //! - [`measured`]: a profile: samples, what was derived from them, and where they came from.
+//! - [`doubt`]: what speaks against a profile.
 //! - [`forecast`]: what a rail to one peer will take, now.
 //! - [`sampler`]: the plan of probes that makes a profile; `floor`: which of their results count.
 //! - [`text`]: profiles as versioned text.
@@ -15,6 +16,7 @@
 
 pub mod correction;
 pub mod curve;
+pub mod doubt;
 mod floor;
 pub mod forecast;
 pub mod measured;

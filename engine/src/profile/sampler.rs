@@ -187,6 +187,19 @@ impl Sampler {
         }
     }
 
+    /// Part of the points on the wire, zero to one, at which no other visit confirms the one that counts, so
+    /// that a disturbance may have been believed. Points that were visited once say nothing.
+    pub fn disagreement(&self) -> f64 {
+        let floor = self.floor();
+        let on_wire = self.found.iter().filter(|(point, _)| !is_local(point.0));
+        let (mut all, mut apart) = (0, 0);
+        for agree in on_wire.filter_map(|(point, visits)| floor.agree(point.1, visits)) {
+            all += 1;
+            apart += u32::from(!agree);
+        }
+        f64::from(apart) / f64::from(all.max(1))
+    }
+
     /// The profile.
     ///
     /// # Errors

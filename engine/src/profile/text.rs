@@ -16,6 +16,7 @@
 //! in size. Lines that begin with `#` are for people: thresholds are derived anew from the samples. `check`
 //! is the FNV-1a hash of everything before its line, so that a file that was cut or damaged is not believed.
 
+use super::doubt::Doubt;
 use super::measured::{Profile, Provenance};
 use super::sample::{Method, Sample};
 use super::threshold::Thresholds;
@@ -50,8 +51,10 @@ impl Profile {
     /// The profile as text.
     pub fn print(&self) -> String {
         let mut text = format!("{FIRST}{VERSION}\n");
-        let Provenance { key, when, place, how } = self.provenance();
-        for (name, value) in [("key", key), ("when", when), ("place", place), ("how", how)] {
+        let Provenance { key, when, place, how, doubt } = self.provenance();
+        let doubt = doubt.as_ref().map(|Doubt { count, degree, why }| format!("{count} {degree} {why}"));
+        let lines = [("key", key), ("when", when), ("place", place), ("how", how)];
+        for (name, value) in lines.into_iter().chain(doubt.as_ref().map(|doubt| ("doubt", doubt))) {
             let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             text += &format!("{name} {}\n", value.trim());
         }
@@ -92,6 +95,10 @@ impl Profile {
                 "when" => provenance.when = String::from(rest),
                 "place" => provenance.place = String::from(rest),
                 "how" => provenance.how = String::from(rest),
+                "doubt" => match Doubt::parse(rest) {
+                    Some(doubt) => provenance.doubt = Some(doubt),
+                    None => return wrong(number, &format!("'{rest}' is no doubt")),
+                },
                 _ if word.starts_with('#') => {}
                 _ => {
                     let sample = sample(word, rest).map_err(|why| ParseError { line: number, why })?;

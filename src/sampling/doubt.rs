@@ -1,0 +1,152 @@
+//! Whether a measurement can be relied upon, and what becomes of it if not.
+//!
+//! What was measured while something else wanted the cores, or the network, is wrong for all later jobs, and
+//! most so where two ways are compared. Such a profile is used, for want of a better one, but provisionally:
+//! the next job measures again, and of all measurements the least disturbed one is kept. Jobs that are never
+//! alone must not pay for that each time, so after some in vain the wait for the next one is long.
+
+use nmad_engine::{Doubt, Profile};
+use std::path::Path;
+use std::time::Duration;
+
+/// Of the points that were visited twice, so many may differ by a quarter (see
+/// [`nmad_engine::Sampler::disagreement`]). On quiet machines up to one in seven does where rails are shaped,
+/// beside busy loops and compilers one in four and more.
+const APART_MAX: f64 = 1.0 / 6.0;
+/// Part of the time that a rank may stand in the queue for a core. On quiet machines it is some percent.
+const QUEUED_MAX: f64 = 1.0 / 4.0;
+/// Part of what a rail carries that it may lose. Queues that are short for the rate lose up to 1 %.
+const LOST_MAX: f64 = 0.02;
+
+/// Measurements in vain by jobs that follow each other.
+const AT_ONCE: u32 = 5;
+/// After so many, the next one comes so long after the last.
+const LATER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What may have disturbed a measurement; each a part, zero to one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Signs {
+    /// Of the points visited twice: those that differ.
+    pub(super) apart: f64,
+    /// Of the time: what the rank that was worse off stood in the queue for a core.
+    pub(super) queued: f64,
+    /// Of what the rail carried: what it lost, as far as this side knows.
+    pub(super) lost: f64,
+}
+
+impl Signs {
+    /// The worst of them, if it is more than is tolerated.
+    pub(super) fn doubt(&self) -> Option<Doubt> {
+        let Signs { apart, queued, lost } = *self;
+        let percent = |part: f64| format!("{:.0} %", 100.0 * part);
+        let signs = [
+            (apart / APART_MAX, format!("{} of what was measured twice differed", percent(apart))),
+            (
+                queued / QUEUED_MAX,
+                format!("other programs had its cores for {} of the time", percent(queued)),
+            ),
+            (lost / LOST_MAX, format!("it lost {} of what it carried", percent(lost))),
+        ];
+        let (degree, why) = signs.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (degree > 1.0).then_some(Doubt { count: 1, degree: (100.0 * degree) as u32, why })
+    }
+}
+
+/// Of what was known and was to be measured again, and what was found now, the one to keep.
+pub(super) fn better(known: Option<&Profile>, found: Profile) -> Profile {
+    let Some(now) = found.provenance().doubt.clone() else { return found };
+    let Some((known, before)) = known.and_then(|known| Some((known, known.provenance().doubt.clone()?)))
+    else {
+        return found;
+    };
+    let count = before.count.saturating_add(1);
+    match before.degree < now.degree {
+        true => known.clone().doubted(Some(Doubt { count, ..before })),
+        false => found.doubted(Some(Doubt { count, ..now })),
+    }
+}
+
+/// Whether a profile from this file is to be measured again now.
+pub(super) fn is_due(profile: &Profile, path: &Path) -> bool {
+    let age = || std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
+    let is_late = || age().is_some_and(|age| age >= LATER);
+    profile.provenance().doubt.as_ref().is_some_and(|doubt| doubt.count < AT_ONCE || is_late())
+}
+
+/// What will become of a doubtful profile, for people.
+pub(super) fn outlook(doubt: &Doubt) -> String {
+    match doubt.count {
+        count if count < AT_ONCE => "the next job measures again".into(),
+        count => format!(
+            "measured {count} times, the best is kept and tried again in a day; \
+             nmad sample on a quiet machine is better"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nmad_engine::{Method, Provenance, Sample};
+    use std::time::SystemTime;
+
+    fn profile(ns: u64, doubt: Option<(u32, u32)>) -> Profile {
+        let doubt = doubt.map(|(count, degree)| Doubt { count, degree, why: "a test".into() });
+        let sample = |len: u64| (Method::Copy, Sample::of(len, &mut [ns + len]).expect("a time"));
+        let provenance = Provenance { doubt, ..Provenance::default() };
+        Profile::new(provenance, [8, 1024].map(sample)).expect("two sizes")
+    }
+
+    /// Parts of a two-core virtual machine: points apart, the longer queue of the two ranks, losses.
+    #[test]
+    fn what_was_measured_in_quiet_is_believed() {
+        let quiet = [
+            ("shm", 0.0, 0.01, 0.0),
+            ("two rails shaped to 4 and 2.8 Gbit/s", 9.0 / 65.0, 0.057, 0.0),
+            ("the same with a gap in between", 7.0 / 66.0, 0.048, 0.0),
+            ("datagrams on a queue that is short for the rate", 2.0 / 60.0, 0.036, 0.0045),
+            ("100 Mbit/s: each point was visited once", 0.0, 0.034, 0.0),
+        ];
+        for (what, apart, queued, lost) in quiet {
+            assert_eq!(Signs { apart, queued, lost }.doubt(), None, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_was_measured_beside_others_is_not() {
+        let busy = [
+            ("a latency of 19 ns", 11.0 / 45.0, 0.34, 0.0, "24 % of what was measured"),
+            ("a latency of 1.8 us on a rail of 6", 16.0 / 58.0, 0.044, 0.0, "28 % of what was measured"),
+            ("each point visited once, in 254 us", 0.0, 0.75, 0.0, "75 % of the time"),
+            ("one in twenty lost", 0.0, 0.03, 0.05, "lost 5 %"),
+        ];
+        for (what, apart, queued, lost, why) in busy {
+            let doubt = Signs { apart, queued, lost }.doubt().unwrap_or_else(|| panic!("{what}"));
+            assert!(doubt.why.contains(why) && doubt.degree > 100 && doubt.count == 1, "{what}: {doubt:?}");
+        }
+    }
+
+    #[test]
+    fn the_least_disturbed_is_kept_and_all_are_counted() {
+        let (clean, slight, bad) = (profile(1, None), profile(2, Some((1, 150))), profile(3, Some((3, 400))));
+        let of = |ns: u64, count: u32, degree: u32| profile(ns, Some((count, degree)));
+        assert_eq!(better(None, slight.clone()), slight);
+        assert_eq!(better(Some(&bad), clean.clone()), clean);
+        assert_eq!(better(Some(&clean), slight.clone()), slight, "anew, since that was asked for");
+        assert_eq!(better(Some(&bad), slight.clone()), of(2, 4, 150));
+        assert_eq!(better(Some(&slight), of(3, 1, 400)), of(2, 2, 150));
+    }
+
+    #[test]
+    fn after_some_in_vain_there_is_a_long_wait() {
+        let file = tempfile::NamedTempFile::new().expect("a file can be made");
+        let due = |doubt| is_due(&profile(1, doubt), file.path());
+        assert_eq!(
+            [None, Some((1, 400)), Some((4, 400)), Some((5, 400))].map(due),
+            [false, true, true, false]
+        );
+        let before = SystemTime::now() - LATER;
+        file.as_file().set_modified(before).expect("its time can be set");
+        assert!(due(Some((5, 400))) && due(Some((9, 400))) && !due(None));
+    }
+}

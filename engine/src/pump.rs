@@ -4,10 +4,10 @@
 
 use crate::clock::Instant;
 use crate::collect::request::{Context, Hints, Tag};
-use crate::engine::Engine;
+use crate::engine::{Engine, Pushed};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
-use crate::transfer::driver::{AtOnce, Driver};
+use crate::transfer::driver::{AtOnce, Driver, Order};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
@@ -103,6 +103,23 @@ pub fn send_now(
         (how != AtOnce::Refused).then(|| (how, clock()))
     };
     engine.send_now(to, data, hints, send)
+}
+
+/// The same for a large message whose body may follow its request to send without an answer, over a rail that
+/// makes one call of both.
+pub fn push_now(
+    engine: &mut Engine,
+    rails: &mut [Box<dyn Driver>],
+    to: (PeerId, Context, Tag),
+    data: &Segments,
+    hints: Hints,
+    clock: &mut dyn FnMut() -> Instant,
+) -> Option<Pushed> {
+    let send = |rail: RailId, packet: &[u8], chunk: Order| {
+        let how = rails[rail.index()].push_now(packet, chunk);
+        (how != AtOnce::Refused).then(|| (how, clock()))
+    };
+    engine.push_now(to, data, hints, send)
 }
 
 fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {

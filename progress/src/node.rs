@@ -9,8 +9,8 @@ use crate::receipts::OnReceipt;
 use crate::tick::Ticker;
 use crate::watch::Watch;
 use nmad_engine::{
-    Context, Driver, Duration, Engine, Envelope, Error, Hints, Instant, Notice, PeerId, RequestId, Segments,
-    Tag, pump,
+    Context, Driver, Duration, Engine, Envelope, Error, Hints, Instant, Notice, PeerId, Pushed, RequestId,
+    Segments, Tag, pump,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -179,10 +179,35 @@ impl Node {
             *now
         };
         let (peer, context, tag) = to;
-        if let Some(seq) = pump::send_now(engine, rails, to, data, hints, &mut clock) {
-            return Ok(Envelope { peer, context, tag, len: data.len(), seq });
+        match pump::send_now(engine, rails, to, data, hints, &mut clock) {
+            Some(seq) => Ok(Envelope { peer, context, tag, len: data.len(), seq }),
+            None => self.send_long(core, to, data, hints),
         }
-        let request = core.engine.send(peer, context, tag, data.clone(), hints);
+    }
+
+    /// The same for a large message, whose body follows its request to send where that is possible.
+    #[inline(never)]
+    fn send_long(
+        &self,
+        mut core: Guard<'_, Core>,
+        to: (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+    ) -> Outcome {
+        let (peer, context, tag) = to;
+        if core.engine.needs_credit(peer, data.len()) {
+            self.shared.turn(&mut core, true);
+        }
+        let Core { engine, rails, now, .. } = &mut *core;
+        let mut clock = || {
+            *now = self.shared.clock.now();
+            *now
+        };
+        let request = match pump::push_now(engine, rails, to, data, hints, &mut clock) {
+            Some(Pushed::Whole(seq)) => return Ok(Envelope { peer, context, tag, len: data.len(), seq }),
+            Some(Pushed::InPart(request)) => request,
+            None => core.engine.send(peer, context, tag, data.clone(), hints),
+        };
         self.finish(core, request)
     }
 

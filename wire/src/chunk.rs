@@ -25,6 +25,7 @@ impl ChunkHeader {
     pub const LEN: usize = Header::LEN + 24;
 
     /// The header as bytes. `len` must leave room for the header below [`crate::MAX_LEN`].
+    #[inline]
     pub fn encode(&self) -> [u8; Self::LEN] {
         let mut out = [0; Self::LEN];
         let at = &mut 0;

@@ -64,8 +64,10 @@ impl<'a> Cursor<'a> {
 }
 
 /// Copies `field` into `out` at `*at` and moves `*at` behind it.
-#[inline]
-pub(crate) fn put(out: &mut [u8], at: &mut usize, field: &[u8]) {
-    out[*at..*at + field.len()].copy_from_slice(field);
-    *at += field.len();
+// Fields have a fixed length, so this is one store wherever `at` is known.
+#[inline(always)]
+pub(crate) fn put<const N: usize>(out: &mut [u8], at: &mut usize, field: &[u8; N]) {
+    let place = out[*at..].first_chunk_mut().expect("room for all fields");
+    *place = *field;
+    *at += N;
 }

@@ -3,8 +3,8 @@
 //! One byte tells the frame, one its flags; the other fields have fixed places. Only eager data, the keys
 //! of a landing and a replayed packet have a length of their own, and it is checked against the packet.
 
-use crate::MAX_RAILS;
 use crate::cursor::{Cursor, Malformed, put};
+use crate::{Header, Kind, MAX_RAILS};
 use alloc::vec::Vec;
 
 /// Bits of the second byte of [`Eager`] and [`Rts`] frames.
@@ -334,6 +334,28 @@ impl Frame<'_> {
 }
 
 impl Rts {
+    /// Bytes on the wire of one with [`flags::PUSHED`].
+    const PUSHED_LEN: usize = 42;
+    /// Bytes of a packet that holds nothing else.
+    pub const ALONE_LEN: usize = Header::LEN + Self::PUSHED_LEN;
+
+    /// The whole packet of one with [`flags::PUSHED`] that has nothing beside it.
+    #[inline]
+    pub fn alone(&self, number: u32, ack: u32) -> [u8; Self::ALONE_LEN] {
+        debug_assert!(self.flags & (flags::PUSHED | flags::PROMISED) == flags::PUSHED);
+        let header = Header { kind: Kind::Packet, len: Self::ALONE_LEN as u32, number, ack };
+        let mut packet = [0; Self::ALONE_LEN];
+        let at = &mut 0;
+        put(&mut packet, at, &header.encode());
+        put(&mut packet, at, &[RTS, self.flags]);
+        put(&mut packet, at, &self.context.to_le_bytes());
+        put(&mut packet, at, &self.seq.to_le_bytes());
+        for field in [self.tag, self.len, self.request, self.pushed] {
+            put(&mut packet, at, &field.to_le_bytes());
+        }
+        packet
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[RTS, self.flags]);
         out.extend_from_slice(&self.context.to_le_bytes());

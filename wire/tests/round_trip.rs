@@ -3,7 +3,8 @@
 mod common;
 
 use nmad_wire::{
-    ChunkHeader, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Refusal, RefusalCode, frames,
+    ChunkHeader, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Refusal, RefusalCode, Rts, flags,
+    frames,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -118,4 +119,21 @@ fn every_control_message_comes_back() {
 fn the_number_of_a_frame_is_part_of_the_format() {
     let first: Vec<u8> = common::one_of_each().iter().map(|frame| frame.bytes()[0]).collect();
     assert_eq!(first, [1, 1, 8, 2, 2, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12]);
+}
+
+#[test]
+fn a_request_that_pushes_is_the_same_alone_and_among_others() {
+    let rts = Rts {
+        flags: flags::PUSHED,
+        context: 0x0102_0304,
+        tag: 0x1112_1314_1516_1718,
+        seq: 0x2122_2324,
+        len: 1 << 40,
+        request: 0x3132_3334_3536_3738,
+        landing: 0,
+        pushed: 1 << 20,
+    };
+    let packet = rts.alone(7, 9);
+    let header = Header { kind: Kind::Packet, len: packet.len() as u32, number: 7, ack: 9 };
+    assert_eq!(packet[..], [&header.encode()[..], &Frame::Rts(rts).to_vec()].concat());
 }

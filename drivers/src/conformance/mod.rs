@@ -71,6 +71,7 @@ pub const CASES: &[Case] = &[
     reliable("closing in the middle of a chunk leaves the memory alone", chunks::closed_in_the_middle),
     pushing("a pushed chunk holds the link until its landing is known", pushes::held),
     pushing("pushed chunks follow each other", pushes::many),
+    pushing("so do those that leave with a call of their own", pushes::at_once),
     pushing("a pushed chunk whose landing is gone is discarded and counted", pushes::discarded),
     two("both sides may connect at once", links::crossed),
     two("traffic flows in both directions at once", chunks::both_ways),

@@ -1,8 +1,9 @@
 //! Cases about pushed chunks, for rails that say that they can hold them.
 
 use super::memory::Memory;
-use super::world::{A, B, Seen, World};
+use super::world::{A, B, Seen, World, packet};
 use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::transfer::driver::{AtOnce, Order};
 
 const LANDING: LandingId = LandingId(0xABCD_0000_0002);
 const REQUEST: LandingId = LandingId(0x77_0000_0001);
@@ -72,13 +73,61 @@ pub(super) fn many(world: &mut World) {
 
 /// Accepts the chunk that is held and waits until it has landed.
 fn accept(world: &mut World, targets: &[Memory]) {
+    accept_one(world, &targets[world.landed(B)]);
+}
+
+fn accept_one(world: &mut World, target: &Memory) {
     let landed = world.landed(B);
     let from = world.id(A);
     let landing = LandingId(LANDING.0 + landed as u64);
-    world.rail(B).open(landing, from, targets[landed].segments());
+    world.rail(B).open(landing, from, target.segments());
     world.rail(B).accept(from, landing);
     world.until("it lands", |w| w.landed(B) == landed + 1);
     world.rail(B).close(landing);
+}
+
+/// Packets with a pushed chunk behind them that are not posted, among some that are.
+pub(super) fn at_once(world: &mut World) {
+    world.connect();
+    let (to, mut sent) = (world.id(B), 0);
+    for (turn, len) in
+        [1, 100, 5_000, 70_000, 300_000, 3 << 20, 1000].into_iter().cycle().take(40).enumerate()
+    {
+        let (first, second) = (2 * turn as u32, 2 * turn as u32 + 1);
+        let mut source = Memory::pattern(len, turn as u64);
+        let target = Memory::zeroed(len);
+        let chunk = Order::Chunk {
+            to,
+            number: second,
+            ack: 7,
+            landing: REQUEST,
+            key: Key::PUSH,
+            offset: 0,
+            from: source.segments(),
+        };
+        let how = match turn % 5 {
+            3 => AtOnce::Refused,
+            _ => world.rail(A).push_now(&packet(first, 40 + turn), chunk),
+        };
+        if how == AtOnce::Refused {
+            world.post_packet(A, first, 40 + turn);
+            world.post_chunk(second, REQUEST, Key::PUSH, 0, &source);
+        }
+        // What has left is the sender's again.
+        let expected = source.bytes().to_vec();
+        if how == AtOnce::Left {
+            source.bytes_mut().fill(0);
+        } else {
+            sent += 2;
+        }
+        world.until("it is announced", |w| pushed(w) == turn + 1);
+        accept_one(world, &target);
+        world.until("all has left", |w| w.sent(A) == sent);
+        assert!(target.bytes() == expected, "the bytes of {len} are the same");
+        world.kept.extend([source, target]);
+    }
+    let arrived: Vec<_> = (0..40).map(|turn| (2 * turn as u32, 40 + turn)).collect();
+    world.check_arrived(B, &arrived);
 }
 
 pub(super) fn discarded(world: &mut World) {

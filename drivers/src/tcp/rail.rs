@@ -136,6 +136,14 @@ impl Driver for TcpRail {
     }
 
     #[inline]
+    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
+        match chunk {
+            Order::Chunk { to, .. } => self.traffic.push_now(to, packet, chunk),
+            _ => AtOnce::Refused,
+        }
+    }
+
+    #[inline]
     fn post(&mut self, order: Order) {
         match order {
             Order::Packet { to, .. } | Order::Chunk { to, .. } => self.traffic.post(to, order),

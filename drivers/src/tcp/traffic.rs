@@ -133,6 +133,19 @@ impl Traffic {
         how
     }
 
+    /// Sends a packet and the pushed chunk behind it at once, if nothing waits before them.
+    #[inline]
+    pub fn push_now(&mut self, to: PeerId, packet: &[u8], chunk: Order) -> AtOnce {
+        let Some(index) = self.peers.find(to) else { return AtOnce::Refused };
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return AtOnce::Refused };
+        let (fd, sent) = (link.socket.as_fd(), &mut self.news.sent);
+        let how = link.out.push_now(fd, &mut self.staging, packet, chunk, sent);
+        if how != AtOnce::Refused {
+            self.written(index);
+        }
+        how
+    }
+
     /// The pushed chunk that a link holds goes to this landing.
     pub fn accept(&mut self, from: PeerId, landing: LandingId) {
         let Some(index) = self.peers.find(from) else { return };

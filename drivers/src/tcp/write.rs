@@ -55,16 +55,7 @@ impl Outbox {
     /// Takes a packet or chunk.
     #[inline]
     pub fn push(&mut self, order: Order) {
-        let (header, len) = match &order {
-            Order::Packet { packet, .. } => (None, packet.len() as u64),
-            Order::Chunk { number, ack, landing, key, offset, from, .. } => {
-                let (number, ack, offset, len) = (*number, *ack, *offset, from.len() as u32);
-                let header = ChunkHeader { number, ack, landing: landing.0, key: key.0, offset, len };
-                (Some(header.encode()), padding::ahead(len) as u64 + from.len())
-            }
-            Order::Connect { .. } | Order::Close { .. } => (None, 0),
-        };
-        self.queue.push_back(Outgoing { order, header, len });
+        self.queue.push_back(Outgoing::new(order));
     }
 
     /// Sends a packet at once, if nothing waits before it.
@@ -90,6 +81,40 @@ impl Outbox {
                 AtOnce::Posted
             }
             // An error is met again, and told, when the packet is posted.
+            Ok(_) | Err(_) => AtOnce::Refused,
+        }
+    }
+
+    /// Sends a packet and the chunk behind it at once, if nothing waits before them and the chunk is one
+    /// piece.
+    #[inline]
+    pub fn push_now(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        staging: &mut Vec<u8>,
+        packet: &[u8],
+        chunk: Order,
+        sent: &mut Vec<Order>,
+    ) -> AtOnce {
+        let Order::Chunk { to, number, ref from, .. } = chunk else { return AtOnce::Refused };
+        let (Some(header), Some(data), true) = (header(&chunk), from.contiguous(), self.is_empty()) else {
+            return AtOnce::Refused;
+        };
+        staging.clear();
+        for part in [packet, &header, padding::bytes(data.len() as u32)] {
+            staging.extend_from_slice(part);
+        }
+        let slices = [IoSlice::new(staging), IoSlice::new(data)];
+        match net::sendmsg(fd, &slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
+            Ok(taken) if taken == staging.len() + data.len() => AtOnce::Left,
+            Ok(taken) if taken > 0 => {
+                let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
+                self.push(Order::Packet { to, number: number.wrapping_sub(1), packet });
+                self.push(chunk);
+                self.advance(taken as u64, sent);
+                AtOnce::Posted
+            }
+            // An error is met again, and told, when they are posted.
             Ok(_) | Err(_) => AtOnce::Refused,
         }
     }
@@ -187,6 +212,17 @@ impl Outbox {
 }
 
 impl Outgoing {
+    #[inline]
+    fn new(order: Order) -> Self {
+        let header = header(&order);
+        let len = match &order {
+            Order::Packet { packet, .. } => packet.len() as u64,
+            Order::Chunk { from, .. } => padding::ahead(from.len() as u32) as u64 + from.len(),
+            Order::Connect { .. } | Order::Close { .. } => 0,
+        };
+        Outgoing { order, header, len }
+    }
+
     /// Calls `part` with each contiguous part in the order of the wire.
     fn parts<'a>(&'a self, mut part: impl FnMut(&'a [u8])) {
         match &self.order {
@@ -237,6 +273,14 @@ impl<'a> Parts<'a, '_> {
             _ => self.list.push(Part::Staged(start..end)),
         }
     }
+}
+
+/// What precedes the padding and the bytes of a chunk.
+#[inline]
+fn header(order: &Order) -> Option<[u8; ChunkHeader::LEN]> {
+    let Order::Chunk { number, ack, landing, key, offset, ref from, .. } = *order else { return None };
+    let len = from.len() as u32;
+    Some(ChunkHeader { number, ack, landing: landing.0, key: key.0, offset, len }.encode())
 }
 
 #[inline]

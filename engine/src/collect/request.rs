@@ -171,6 +171,24 @@ pub(crate) struct Outgoing {
     pub(crate) shared: Option<(Instant, u64, usize)>,
 }
 
+impl Outgoing {
+    /// Nothing of it has gone.
+    pub(crate) fn new(envelope: Envelope, data: Segments, hints: Hints) -> Self {
+        Outgoing {
+            envelope,
+            data,
+            hints,
+            grant: None,
+            wants_fin: false,
+            has_fin: false,
+            at_rails: 0,
+            sent: 0,
+            pushed: 0,
+            shared: None,
+        }
+    }
+}
+
 /// The receiver's permission to send the body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grant {

@@ -4,9 +4,9 @@
 //! `submit` (application to window), `direct` (past an empty window), `claim` (found now, received later),
 //! `dispatch` (window to rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the
 //! same for a packet with one message), `kept` (both for lossy rails), `rendezvous`
-//! (large messages both ways), `push` (their beginnings that do not wait), `failure` (links and peers that
-//! are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `receipt`
-//! (how messages went).
+//! (large messages both ways), `push` (their beginnings that do not wait, or all of one), `failure` (links
+//! and peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for
+//! it), `receipt` (how messages went).
 
 mod arrive;
 mod chunks;
@@ -48,6 +48,7 @@ use forecast::Fixed;
 use peer::{Peer, Standing};
 use plain::Expected;
 pub use plain::Met;
+pub use push::Pushed;
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
 

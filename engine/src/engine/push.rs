@@ -7,13 +7,32 @@
 //! goes the usual way, while the pushed part keeps the wire busy.
 
 use super::Engine;
-use super::peer::Push;
-use crate::collect::request::{Envelope, Request};
-use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use super::lane::Lane;
+use super::peer::{Peer, Push};
+use crate::clock::Instant;
+use crate::collect::request::{Context, Envelope, Hints, Outgoing, Request, Tag};
+use crate::memory::Segments;
+use crate::packet::{Key, LandingId, PeerId, RailId, RequestId};
 use crate::schedule::body::Body;
+use crate::transfer::driver::{AtOnce, Order};
 use crate::transfer::landing::{Announced, Landing};
 use crate::transfer::rail::Opening;
-use nmad_wire::{Fin, Frame};
+use crate::transfer::retention::{Cargo, ChunkCargo};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use nmad_wire::{ChunkHeader, Fin, Frame, Rts, flags};
+
+/// How a large message has left at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// All of it: it has ended, and this is its number in its flow.
+    Whole(u32),
+    /// The rail reports the rest as sent; this is its request.
+    InPart(RequestId),
+}
+
+/// Messages like the last one for which there shall be credit: an answer takes no longer than them.
+const SPARE: u64 = 3;
 
 /// What is pushed of a message that cannot be pushed whole: the answer is there before that is over, and
 /// not long before.
@@ -27,6 +46,73 @@ impl Engine {
         let Some(longest) = peer.may_push else { return 0 };
         let most = longest.min(chunk);
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
+    }
+
+    /// Whether it pays to look for credit before a message is sent: it could be pushed, but soon no more.
+    #[inline]
+    pub fn needs_credit(&self, to: PeerId, len: u64) -> bool {
+        let Some(Peer { lane: Some(lane), may_push: Some(longest), credit, .. }) = self.peer(to) else {
+            return false;
+        };
+        let pushes = lane.below <= len && len <= self.config.chunk.min(*longest);
+        pushes && !credit.has_for_push(len, SPARE)
+    }
+
+    /// Has a large message leave at once over the only rail, if all of it may be pushed and nothing waits
+    /// before it: `send` is given the rail, the packet with its request to send, and the chunk behind it
+    /// ([`crate::Driver::push_now`]), and answers how they went and when, none if they were refused. None:
+    /// nothing was done.
+    #[inline]
+    pub(crate) fn push_now(
+        &mut self,
+        (to, context, tag): (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+        send: impl FnOnce(RailId, &[u8], Order) -> Option<(AtOnce, Instant)>,
+    ) -> Option<Pushed> {
+        let Engine { peers, rails, requests, receipts, config, .. } = self;
+        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let (Lane { rail, place, .. }, longest) = (peer.lane?, peer.may_push?.min(config.chunk));
+        if receipts.is_some() || !peer.pushes_whole(data.len(), longest, hints) {
+            return None;
+        }
+        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
+        if link.tx.len() > 0 || link.rx.beyond() > 0 || at.prepared.is_some() {
+            return None;
+        }
+        let vacant = requests.vacant();
+        let (request, seq) = (RequestId(vacant.name()), peer.flows.of(context.0).send_next);
+        let (len, number, ack) = (data.len(), link.tx.next_number(), link.rx.below());
+        let envelope = Envelope { peer: to, context, tag, len, seq };
+        let packet = whole_request(&envelope, request).alone(number, ack);
+        let (landing, key, from) = (LandingId(request.0), Key::PUSH, data.clone());
+        let chunk = Order::Chunk { to, number: number.wrapping_add(1), ack, landing, key, offset: 0, from };
+        let Some((how, left_at)) = send(rail, &packet, chunk) else {
+            vacant.leave();
+            return None;
+        };
+        let flow = peer.flows.of(context.0);
+        flow.send_next = seq.wrapping_add(1);
+        peer.credit.spend_known(len);
+        link.rx.acknowledged();
+        let head = Rts::ALONE_LEN as u64;
+        at.give(left_at, to, link.forecast.busy_ns(head + len + ChunkHeader::LEN as u64));
+        at.posted(None, left_at);
+        at.counters.left(1, head);
+        at.counters.chunks += 1;
+        at.counters.chunk_bytes += len;
+        if how == AtOnce::Left {
+            link.tx.skip();
+            link.tx.skip();
+            vacant.leave();
+            return Some(Pushed::Whole(seq));
+        }
+        let chunk = ChunkCargo { request, landing, key, offset: 0, from: data.clone() };
+        link.hold(left_at, Cargo::Packet(None), head, Vec::new());
+        link.hold(left_at, Cargo::Chunk(chunk), len, Vec::new());
+        let outgoing = Outgoing { at_rails: 1, pushed: len, ..Outgoing::new(envelope, data.clone(), hints) };
+        vacant.fill(Request::Large(Box::new(outgoing)));
+        Some(Pushed::InPart(request))
     }
 
     /// The request to send is on its way, and what goes ahead follows it.
@@ -151,5 +237,25 @@ impl Engine {
                 self.close_landing(id);
             }
         }
+    }
+}
+
+/// The request to send a message that is pushed whole.
+fn whole_request(envelope: &Envelope, request: RequestId) -> Rts {
+    let &Envelope { context: Context(context), tag: Tag(tag), len, seq, .. } = envelope;
+    Rts { flags: flags::PUSHED, context, tag, seq, len, request: request.0, landing: 0, pushed: len }
+}
+
+impl Peer {
+    /// Whether a message with these hints would be pushed whole, alone and right away, with nothing else to
+    /// be told: it is larger than what goes in a packet, and no longer than `longest`.
+    fn pushes_whole(&self, len: u64, longest: u64, hints: Hints) -> bool {
+        let large = |lane: Lane| lane.below > 0 && lane.below <= len;
+        self.lane.is_some_and(large)
+            && len <= longest
+            && hints.are_plain()
+            && self.is_idle()
+            && self.credit.has_for_push(len, 0)
+            && !self.credit.owes_limit()
     }
 }

@@ -84,18 +84,7 @@ impl Engine {
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // What goes ahead says nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);
-        let outgoing = Outgoing {
-            envelope,
-            data,
-            hints,
-            grant: None,
-            wants_fin,
-            has_fin: false,
-            at_rails: 0,
-            sent: 0,
-            pushed,
-            shared: None,
-        };
+        let outgoing = Outgoing { wants_fin, pushed, ..Outgoing::new(envelope, data, hints) };
         let request = RequestId(self.requests.insert(Request::Large(Box::new(outgoing))));
         if promise.is_some() || pushed > 0 || !self.expects_promise(request) {
             self.request_to_send(request, promise);

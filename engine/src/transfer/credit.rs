@@ -90,6 +90,13 @@ impl Credit {
         if bytes > 0 && self.spend(bytes) { bytes } else { 0 }
     }
 
+    /// Whether a message of `len` bytes may be pushed, and `more` as long as it after that; half of what is
+    /// left is for small ones.
+    #[inline]
+    pub(crate) fn has_for_push(&self, len: u64, more: u64) -> bool {
+        charge(len).saturating_mul(1 + more) <= self.limit.saturating_sub(self.spent) / 2
+    }
+
     /// The peer has room up to `limit`.
     pub(crate) fn granted(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);

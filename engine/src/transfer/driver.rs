@@ -210,6 +210,14 @@ pub trait Driver: Send {
         let _ = (to, number, head, data);
         AtOnce::Refused
     }
+    /// Sends a packet, header included, and right behind it a chunk with [`Key::PUSH`] ([`Order::Chunk`]),
+    /// with a call of its own, for somebody who waits. The packet's number is the one before the chunk's. It
+    /// goes behind what was posted before; `packet` is free when this returns, and so is the chunk's memory
+    /// unless the network took but a part. Only asked with [`Limits::pushes`].
+    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
+        let _ = (packet, chunk);
+        AtOnce::Refused
+    }
     /// Takes an order. What it costs may be put off until [`Driver::flush`].
     fn post(&mut self, order: Order);
     /// Everything posted so far shall leave; called once after a series of posts.

@@ -9,7 +9,7 @@ pub mod rail;
 use memory::{BufferId, Memory};
 use nmad_engine::{
     Completion, Config, Context, Driver, Engine, Envelope, Error, Hints, Instant, Limits, Notice, PeerId,
-    RequestId, Source, Tag, TagMatch, pump,
+    Pushed, RequestId, Source, Tag, TagMatch, pump,
 };
 use rail::{Carried, Faults, MemoryRail, Wires};
 use std::collections::BTreeMap;
@@ -216,6 +216,27 @@ impl Net {
         let request = self.hosts[at].engine.send(PeerId(to), Context(context), Tag(tag), segments, hints);
         self.lend(at, request, buffer, true);
         request
+    }
+
+    /// As somebody who waits: at once, if that goes; none: it does not, and nothing was done.
+    pub fn push_now(
+        &mut self,
+        at: usize,
+        to: u32,
+        context: u32,
+        tag: u64,
+        data: &[u8],
+        hints: Hints,
+    ) -> Option<Pushed> {
+        let (buffer, segments) = self.memory(|memory| memory.lend(data, 0));
+        let (now, to) = (Instant::from_ns(self.now), (PeerId(to), Context(context), Tag(tag)));
+        let Host { engine, rails, .. } = &mut self.hosts[at];
+        let pushed = pump::push_now(engine, rails, to, &segments, hints, &mut || now);
+        match pushed {
+            Some(Pushed::InPart(request)) => self.lend(at, request, buffer, true),
+            Some(Pushed::Whole(_)) | None => self.memory(|memory| memory.end(buffer, true)),
+        }
+        pushed
     }
 
     pub fn recv(

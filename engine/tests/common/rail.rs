@@ -6,7 +6,7 @@
 #![allow(dead_code)]
 
 use super::memory::Memory;
-use nmad_engine::{Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
+use nmad_engine::{AtOnce, Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -60,6 +60,8 @@ pub struct Wires {
     pub stalled: BTreeSet<(usize, u32)>,
     /// Rails (and their hosts) that carry, but do not report it and go on using the memory.
     pub tardy: BTreeSet<(usize, u32)>,
+    /// What becomes of what is to be pushed at once, in turns; refused if there is nothing.
+    pub at_once: VecDeque<AtOnce>,
 }
 
 impl Wires {
@@ -310,6 +312,28 @@ impl Driver for MemoryRail {
             (*place, *key) = (landing, key_of(landing));
         }
         self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
+    }
+    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
+        let Order::Chunk { to, number, .. } = chunk else { panic!("a chunk is pushed") };
+        let how = {
+            let mut wires = self.wires.lock().unwrap();
+            let stalled = wires.stalled.contains(&(self.number, self.me));
+            let turn = wires.at_once.pop_front();
+            wires.at_once.extend(turn);
+            turn.filter(|_| self.held.is_empty() && !stalled)
+        };
+        if matches!(how, None | Some(AtOnce::Refused)) {
+            return AtOnce::Refused;
+        }
+        let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
+        self.post(Order::Packet { to, number: number.wrapping_sub(1), packet });
+        self.post(chunk);
+        if how == Some(AtOnce::Left) {
+            let before = self.unreported.len();
+            self.transmit();
+            self.unreported.truncate(before);
+        }
+        how.expect("not refused")
     }
     fn room(&self) -> usize {
         16 - self.held.len().min(16)

@@ -1,0 +1,162 @@
+//! Large messages that leave with one call of a rail, past the window: wholly, in part, or not at all.
+
+#[path = "common/net.rs"]
+mod net;
+
+use net::{Net, exact, from, limits, pattern};
+use nmad_engine::{AtOnce, Config, Error, Hints, Limits, Pushed};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const KIB: usize = 1 << 10;
+
+/// Two hosts whose rail does this with what is pushed at once, in turns.
+fn net(at_once: &[AtOnce], config: Config, seed: u64) -> Net {
+    let mut net = Net::new(2, &[Limits { pushes: true, ..limits() }], &config, seed);
+    net.wires().at_once = at_once.iter().copied().collect();
+    // The link is up, and the sender knows its credit.
+    let first = net.recv(1, from(0), 99, exact(0), 1);
+    net.send(0, 1, 99, 0, &[1]);
+    net.settle();
+    assert!(net.got(1, first, &[1]));
+    net.carried();
+    net
+}
+
+fn now(net: &mut Net, tag: u64, data: &[u8]) -> Option<Pushed> {
+    net.push_now(0, 1, 0, tag, data, Hints::default())
+}
+
+#[test]
+fn it_has_ended_when_all_of_it_has_left_and_else_when_the_rail_says_so() {
+    for how in [AtOnce::Left, AtOnce::Posted] {
+        let mut net = net(&[how], Config::default(), 1);
+        let (early, late) = (pattern(200 * KIB, 1), pattern(70 * KIB, 2));
+        let posted = net.recv(1, from(0), 0, exact(5), early.len());
+        for (number, data) in [&early, &late].into_iter().enumerate() {
+            match (how, now(&mut net, 5, data).expect("nothing is before it")) {
+                (AtOnce::Left, Pushed::Whole(seq)) => assert_eq!(seq, number as u32),
+                (AtOnce::Posted, Pushed::InPart(request)) => {
+                    assert_eq!(net.result(0, request), None);
+                    net.settle();
+                    assert!(matches!(net.result(0, request), Some(Ok(_))));
+                }
+                (how, other) => panic!("{how:?}: {other:?}"),
+            }
+        }
+        net.settle();
+        assert!(net.got(1, posted, &early), "{how:?}");
+        let posted = net.recv(1, from(0), 0, exact(5), late.len());
+        assert!(net.got(1, posted, &late), "{how:?}: nobody had asked for it");
+        assert_eq!(net.pending(), 0);
+        let said = net.said(0);
+        let pushed = said.iter().filter(|(_, text)| text.contains("pushed")).count();
+        assert_eq!((pushed, said.len()), (2, 4), "a request and a chunk each: {said:?}");
+    }
+}
+
+#[test]
+fn what_is_refused_is_as_if_nobody_had_asked() {
+    let mut net = net(&[AtOnce::Refused, AtOnce::Left], Config::default(), 1);
+    let data = pattern(100 * KIB, 3);
+    assert_eq!(now(&mut net, 5, &data), None);
+    assert!(net.carried().is_empty());
+    assert_eq!(now(&mut net, 5, &data), Some(Pushed::Whole(0)), "the first of its flow");
+    let posted = net.recv(1, from(0), 0, exact(5), data.len());
+    net.settle();
+    assert!(net.got(1, posted, &data));
+}
+
+#[test]
+fn it_goes_the_usual_way_when_something_is_to_be_decided_or_remembered() {
+    let some = Hints::default();
+    let hints = [
+        Hints { synchronous: true, ..some },
+        Hints { unordered: true, ..some },
+        Hints { rail: Some(nmad_engine::RailId(0)), ..some },
+    ];
+    let config = || Config { chunk: 300 << 10, ..Config::default() };
+    for hints in hints {
+        let mut net = net(&[AtOnce::Left], config(), 1);
+        assert_eq!(net.push_now(0, 1, 0, 5, &pattern(100 * KIB, 1), hints), None, "{hints:?}");
+    }
+    for (len, why) in [(100, "it goes in a packet"), (400 * KIB, "longer than a chunk")] {
+        assert_eq!(now(&mut net(&[AtOnce::Left], config(), 1), 5, &pattern(len, 1)), None, "{why}");
+    }
+    let mut busy = net(&[AtOnce::Left], config(), 1);
+    busy.send(0, 1, 0, 4, &[1]);
+    assert_eq!(now(&mut busy, 5, &pattern(100 * KIB, 1)), None, "the window is not empty");
+    let mut several = Net::new(2, &[Limits { pushes: true, ..limits() }; 2], &config(), 1);
+    several.wires().at_once = [AtOnce::Left].into();
+    several.send(0, 1, 0, 4, &[1]);
+    several.settle();
+    assert_eq!(now(&mut several, 5, &pattern(100 * KIB, 1)), None, "two rails");
+}
+
+#[test]
+fn what_nobody_asks_for_stays_within_the_credit_and_new_credit_is_looked_for() {
+    let mut net = net(&[AtOnce::Left], Config { credit: 1 << 20, ..Config::default() }, 1);
+    let (data, to) = (pattern(100 * KIB, 4), nmad_engine::PeerId(1));
+    assert!(!net.hosts[0].engine.needs_credit(to, 100), "a short one is none that is pushed");
+    let mut went = 0;
+    while now(&mut net, went, &data).is_some() {
+        went += 1;
+        let needs = net.hosts[0].engine.needs_credit(to, data.len() as u64);
+        assert_eq!(needs, went >= 3, "four more are to be no more than half of what is left: {went}");
+    }
+    assert!((5..=9).contains(&went), "{went} messages of 100 KiB with 1 MiB of credit");
+    let posted: Vec<_> = (0..went).map(|tag| net.recv(1, from(0), 0, exact(tag), data.len())).collect();
+    net.settle();
+    assert!(posted.into_iter().all(|recv| net.got(1, recv, &data)));
+    assert!(now(&mut net, went, &data).is_some(), "the receiver has told a new limit");
+}
+
+#[test]
+fn it_fails_with_its_link() {
+    let mut net = net(&[AtOnce::Posted], Config::default(), 1);
+    let Some(Pushed::InPart(request)) = now(&mut net, 5, &pattern(100 * KIB, 5)) else {
+        panic!("the rail takes a part")
+    };
+    net.kill(0, 0, 1);
+    net.settle();
+    assert_eq!(net.result(0, request), Some(Err(Error::PeerLost(nmad_engine::PeerId(1)))));
+    assert_eq!(now(&mut net, 5, &pattern(100 * KIB, 5)), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn among_others_everything_arrives_in_order(
+        seed in any::<u64>(),
+        credit in prop::sample::select(vec![1u64, 300 << 10, 2 << 20]),
+        at_once in vec(prop::sample::select(vec![AtOnce::Left, AtOnce::Posted, AtOnce::Refused]), 1..5),
+        messages in vec((prop::sample::select(vec![0, 9, 33, 90, 200, 700]), any::<bool>(), 0..3u8), 1..25),
+    ) {
+        let config = Config { credit, chunk: 400 << 10, ..Config::default() };
+        let mut net = net(&at_once, config, seed);
+        net.set_faults(net::rail::Faults { delay_ns: 3_000, ..Default::default() });
+        let data = |index: usize, len: usize| pattern(len * KIB, index as u64);
+        let (mut receives, mut unasked) = (Vec::new(), Vec::new());
+        for (index, &(len, waits, turns)) in messages.iter().enumerate() {
+            // All have one tag: receives of it are posted in the order of the sends.
+            match turns == 0 && unasked.is_empty() {
+                true => receives.push(net.recv(1, from(0), 0, exact(5), len * KIB)),
+                false => unasked.push(len),
+            }
+            if !waits || now(&mut net, 5, &data(index, len)).is_none() {
+                net.send(0, 1, 0, 5, &data(index, len));
+            }
+            for turn in 0..usize::from(turns) {
+                net.turn((index + turn) % 2, waits);
+            }
+        }
+        receives.extend(unasked.into_iter().map(|len| net.recv(1, from(0), 0, exact(5), len * KIB)));
+        net.settle();
+        for (index, (recv, &(len, ..))) in receives.into_iter().zip(&messages).enumerate() {
+            prop_assert!(net.got(1, recv, &data(index, len)), "message {} of {} KiB", index, len);
+        }
+        prop_assert_eq!(net.pending(), 0);
+        prop_assert!(net.wires().own.is_empty());
+    }
+}

@@ -19,7 +19,9 @@ pub struct TcpConfig {
     /// Congestion control; none: reno where the system allows it, else cubic, else the system's default.
     /// Those that pace by timers (bbr) cost a factor of five on fast networks.
     pub congestion: Option<String>,
-    /// Send buffer in bytes; none: the kernel tunes it, which brings stalls of a timer tick.
+    /// Send buffer in bytes; none: the kernel tunes it, which brings stalls of a timer tick. The kernel
+    /// doubles it for its bookkeeping, and looks at waiting acknowledgements after sixteen pieces of 64 KiB:
+    /// with a little more than that, a call goes on while the peer reads, where 512 KiB would end it.
     pub send_buffer: Option<usize>,
     /// Receive buffer in bytes; none: the kernel tunes it.
     pub receive_buffer: Option<usize>,
@@ -40,7 +42,7 @@ impl TcpConfig {
             interface,
             secret,
             congestion: None,
-            send_buffer: Some(512 << 10),
+            send_buffer: Some(640 << 10),
             receive_buffer: None,
             keepalive: Duration::from_secs(1),
             bound: Duration::from_secs(5),

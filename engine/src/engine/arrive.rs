@@ -147,7 +147,8 @@ impl Engine {
             }
         }
         if link.lossy && news.any {
-            link.congestion.acknowledged(in_flight - link.tx.pending(), in_flight);
+            let capacity = || link.forecast.capacity();
+            link.congestion.acknowledged(in_flight - link.tx.pending(), in_flight, capacity);
         }
         if several && let Some(served) = news.served {
             let sure = link.served(now, served);

@@ -103,6 +103,12 @@ impl Forecast {
         self.profile.body().bandwidth() as f64 / 1e9 * self.pace
     }
 
+    /// Bytes per nanosecond that the rail was measured to carry; none if nobody has measured it.
+    #[inline]
+    pub(crate) fn capacity(&self) -> Option<f64> {
+        self.is_measured().then(|| self.bandwidth())
+    }
+
     /// Shortest share of a large message that this rail should carry, in bytes.
     #[inline]
     pub fn chunk_min(&self) -> u64 {

@@ -8,9 +8,14 @@
 //! window grows in proportion to itself (Scalable TCP; Kelly, ACM CCR 33(2), 2003), else by a segment a round
 //! trip, so that a TCP flow in the same queue gets its share.
 //!
-//! Linux lets a TCP flow have about a millisecond's worth at twice `window / round trip` in the queue of its
-//! own interface (TCP small queues), so the longer that queue the less of it is TCP's, long before anything
-//! is lost. Hence here bytes in flight times the delay of the queue stay below a bound, too ([`SHARE`]).
+//! In a long queue without losses each flow gets the part of the rate that it has of the queue. What others
+//! keep there differs too much for one window: Linux holds a TCP flow in the queue of its own interface (TCP
+//! small queues) at a few milliseconds of it, at its buffer, or, with BBR, at one. But where the rail was
+//! measured its capacity is known, and capacity times delay is the whole queue (as Nimbus finds cross
+//! traffic: Goyal and others, SIGCOMM 2022). So about half of that may be in flight, whatever the other half
+//! is, and less of it the longer the queue ([`Congestion::most`]): more than two flows of this kind agree
+//! where each has its part, and one that is alone makes the queue short. Without a measured capacity, bytes
+//! in flight times the delay stay below a bound ([`SHARE`]), which suits a gigabit per second.
 
 use crate::clock::{Duration, Instant};
 
@@ -18,8 +23,10 @@ use crate::clock::{Duration, Instant};
 const INITIAL: u64 = 128 << 10;
 /// Less than this does not keep acknowledgements coming.
 const LEAST: u64 = 16 << 10;
-/// As much as the TCP rail's send buffer lets be in flight: two flows in a long queue share it by that.
+/// As much as the TCP rail's send buffer lets be in flight: in a short queue, or in one of unknown length.
 const MOST: u64 = 704 << 10;
+/// The same in a long queue whose length is known: as much as autotuned TCP flows.
+const LARGEST: u64 = 4 << 20;
 /// Growth in a round trip while something queues, in bytes: a segment of TCP.
 const SEGMENT: u64 = 1448;
 /// Growth in a round trip while nothing queues: so much of the window.
@@ -28,10 +35,26 @@ const GROWTH: u64 = 8;
 /// that were busy, not to a queue.
 const SLACK: Duration = Duration::from_us(250);
 /// Bytes in flight times the nanoseconds that they queue. Measured: with about as much, a flow gets half of a
-/// shaped rail beside a TCP flow of the usual buffers (`nmad bench fairness`).
+/// rail of 1 Gbit/s beside a TCP flow of the usual buffers (`nmad bench fairness`).
 const SHARE: u64 = (304 << 10) * 8_000_000;
-/// The least round trip is that of one or two of these periods: routes change.
+/// Part of a queue of known length that may be ours, and what it falls by for each nanosecond of the queue.
+/// Two meet at half of it after 5 ms, where TCP flows keep 1 to 7, four at a quarter after 19.
+const PART: f64 = 0.585;
+const PART_PER_NS: f64 = 0.0175e-6;
+/// Acknowledgements over which it is averaged what the way carries.
+const SEEN: f64 = 64.0;
+/// A rail that was measured by processes without cores seems far too slow, until one flow was alone on it. So
+/// much of what was seen then surely is no accident.
+const SURE: f64 = 0.8;
+/// It is approached by so much of what is missing in a round trip.
+const APPROACH: u64 = 8;
+/// In no queue it is less than what the rail carries in this time, nor than [`INITIAL`] if that is less:
+/// acknowledgements and cores are late by as much.
+const KEPT_NS: f64 = 1e6;
+/// Routes change, so the least round trip rises to that of such a period, but by no more than this at a time:
+/// beside a flow that keeps a queue for minutes no round trip is without it.
 const PERIOD: Duration = Duration::from_ms(5000);
+const RISE: Duration = Duration::from_us(20);
 /// Orders into which a window is cut at least, so that a loss shows by the arrival of others.
 const ORDERS: u64 = 4;
 /// No order is cut shorter than this, in bytes.
@@ -43,13 +66,18 @@ pub(crate) struct Congestion {
     window: u64,
     /// Below this it doubles with each round trip.
     threshold: u64,
-    /// Least round trip of this period and of the one before.
-    least: [Duration; 2],
+    /// The round trip when nothing queues.
+    least: Duration,
+    /// The shortest one since `since`.
+    shortest: Duration,
     since: Instant,
     /// What the latest round trip has spent in queues.
     queued: Duration,
     /// The same smoothed, in nanoseconds: who has no core for a moment makes no queue.
     standing: u64,
+    /// Bytes per nanosecond that we send through a queue, and the most of that: no more than the way carries.
+    rate: f64,
+    seen: f64,
     /// Losses of earlier numbers have been answered.
     answered: u32,
 }
@@ -59,10 +87,13 @@ impl Default for Congestion {
         Congestion {
             window: INITIAL,
             threshold: MOST,
-            least: [Duration::from_ns(u64::MAX); 2],
+            least: Duration::from_ns(u64::MAX),
+            shortest: Duration::from_ns(u64::MAX),
             since: Instant::default(),
             queued: Duration::ZERO,
             standing: 0,
+            rate: 0.0,
+            seen: 0.0,
             answered: 0,
         }
     }
@@ -84,17 +115,15 @@ impl Congestion {
     pub(crate) fn measured(&mut self, now: Instant, sample: Duration) {
         if now.since(self.since) > PERIOD {
             self.since = now;
-            self.least = [Duration::from_ns(u64::MAX), self.least[0]];
+            let risen = self.least.as_ns().saturating_add(RISE.as_ns());
+            self.least = Duration::from_ns(risen).min(self.shortest);
+            self.shortest = Duration::from_ns(u64::MAX);
+            self.seen -= self.seen / SEEN;
         }
-        self.least[0] = self.least[0].min(sample);
-        let least = self.least();
-        self.queued = Duration::from_ns(sample.as_ns().saturating_sub(least.as_ns()));
+        self.shortest = self.shortest.min(sample);
+        self.least = self.least.min(sample);
+        self.queued = Duration::from_ns(sample.as_ns() - self.least.as_ns());
         self.standing = (7 * self.standing + self.queued.as_ns()) / 8;
-    }
-
-    /// The least round trip of late.
-    fn least(&self) -> Duration {
-        self.least[0].min(self.least[1])
     }
 
     /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before: it
@@ -102,15 +131,18 @@ impl Congestion {
     /// which makes it longer, and Karn's rule takes no sample that would end this; what answers the first
     /// time is one (as Ludwig and Katz, "The Eifel algorithm", CCR 30(1), 2000).
     pub(crate) fn is_too_soon(&self, after: Duration) -> bool {
-        after < self.least() && self.standing > 0
+        after < self.least && self.standing > 0
     }
 
     /// The peer has `len` bytes more, of `in_flight`. A window that was not used does not grow (RFC 7661).
-    pub(crate) fn acknowledged(&mut self, len: u64, in_flight: u64) {
-        let most = self.most();
+    /// `capacity` tells the bytes that the way carries in a nanosecond, if that is known.
+    pub(crate) fn acknowledged(&mut self, len: u64, in_flight: u64, capacity: impl FnOnce() -> Option<f64>) {
+        self.look(in_flight);
+        let (most, is_part) = self.most(capacity);
         if self.window > most {
             // By a quarter in a round trip.
             self.window = (self.window - (len / 4).min(self.window)).max(most);
+            self.threshold = self.threshold.min(self.window);
             return;
         }
         if in_flight < self.window / 2 {
@@ -121,7 +153,8 @@ impl Congestion {
             false => (len / GROWTH).max(len * SEGMENT / self.window),
             true => {
                 self.threshold = self.threshold.min(self.window);
-                len * SEGMENT / self.window
+                let missing = if is_part { (most - self.window) / APPROACH } else { 0 };
+                len * missing.max(SEGMENT) / self.window
             }
         };
         self.window = (self.window + growth).min(most);
@@ -146,9 +179,28 @@ impl Congestion {
         self.window = self.threshold;
     }
 
-    /// The largest window beside others in the same queue.
-    fn most(&self) -> u64 {
-        (SHARE / self.standing.max(1)).clamp(LEAST, MOST)
+    /// What the way carries at least: by Little's law, as much of `in_flight` as leaves in a round trip.
+    fn look(&mut self, in_flight: u64) {
+        if self.standing > SLACK.as_ns() && self.window >= self.threshold {
+            let round = self.least.as_ns().saturating_add(self.standing) as f64;
+            self.rate += (in_flight as f64 / round - self.rate) / SEEN;
+            self.seen = self.seen.max(self.rate);
+        }
+    }
+
+    /// The largest window beside others in the same queue, and whether that is a part of a queue whose length
+    /// is known.
+    fn most(&self, capacity: impl FnOnce() -> Option<f64>) -> (u64, bool) {
+        if self.standing <= SLACK.as_ns() {
+            return (MOST, false);
+        }
+        let Some(capacity) = capacity().map(|capacity| capacity.max(self.seen * SURE)) else {
+            return ((SHARE / self.standing).clamp(LEAST, MOST), false);
+        };
+        let delay = self.standing as f64;
+        let ours = (PART - PART_PER_NS * delay) * capacity * delay;
+        let least = ((capacity * KEPT_NS) as u64).clamp(LEAST, INITIAL);
+        ((ours as u64).clamp(least, LARGEST), true)
     }
 
     fn queues(&self) -> bool {
@@ -167,14 +219,14 @@ mod tests {
     fn used(congestion: &mut Congestion, round_us: u64, rounds: u64) {
         for _ in 0..rounds {
             congestion.measured(at(1_000), Duration::from_us(round_us));
-            congestion.acknowledged(congestion.window(), congestion.window());
+            congestion.acknowledged(congestion.window(), congestion.window(), || None);
         }
     }
 
     #[test]
     fn a_window_in_use_grows_to_its_bound_and_one_that_is_not_stays() {
         let mut congestion = Congestion::default();
-        congestion.acknowledged(10_000, 10_000);
+        congestion.acknowledged(10_000, 10_000, || None);
         assert_eq!(congestion.window(), INITIAL);
         used(&mut congestion, 20, 3);
         assert_eq!(congestion.window(), MOST);
@@ -217,6 +269,64 @@ mod tests {
             let found = congestion.window() as f64 / 1024.0;
             assert!((found / f64::from(kib) - 1.0).abs() < 0.02, "{found} KiB in {queue_us} us");
         }
+    }
+
+    /// Round trips with a queue of `delay_us` on a way of half a byte in a nanosecond.
+    fn used_on_known(congestion: &mut Congestion, delay_us: u64, rounds: u64) {
+        for _ in 0..rounds {
+            congestion.measured(at(1_000), Duration::from_us(20 + delay_us));
+            let window = congestion.window();
+            (0..4).for_each(|_| congestion.acknowledged(window / 4, window, || Some(0.5)));
+        }
+    }
+
+    #[test]
+    fn of_a_queue_of_known_length_about_half_is_ours() {
+        let mut congestion = Congestion::default();
+        used(&mut congestion, 20, 1);
+        for (queue_us, part) in [(1_200, 0.564), (4_857, 0.5), (6_300, 0.475), (19_143, 0.25)] {
+            used_on_known(&mut congestion, queue_us, 200);
+            let found = congestion.window() as f64 / (0.5 * 1e3 * queue_us as f64);
+            assert!((found / part - 1.0).abs() < 0.02, "{found} of {queue_us} us");
+        }
+        used_on_known(&mut congestion, 100_000, 200);
+        assert_eq!(congestion.window(), INITIAL, "where losses tell what is ours");
+    }
+
+    #[test]
+    fn a_way_that_was_measured_too_slow_is_found_out_by_who_is_alone() {
+        let mut congestion = Congestion::default();
+        used(&mut congestion, 20, 5);
+        for _ in 0..2_000 {
+            let (window, capacity) = (congestion.window(), || Some(0.1));
+            congestion.measured(at(1_000), Duration::from_ns(20_000 + window * 2));
+            (0..4).for_each(|_| congestion.acknowledged(window / 4, window, capacity));
+        }
+        assert!((0.4..0.51).contains(&congestion.seen), "{}", congestion.seen);
+    }
+
+    #[test]
+    fn who_is_alone_makes_the_queue_short() {
+        let mut congestion = Congestion::default();
+        used(&mut congestion, 20, 5);
+        assert_eq!(congestion.window(), MOST);
+        for _ in 0..300 {
+            let queue_us = congestion.window() / 500;
+            used_on_known(&mut congestion, queue_us, 1);
+        }
+        assert_eq!(congestion.window(), INITIAL);
+    }
+
+    #[test]
+    fn a_queue_that_never_ends_is_not_taken_for_the_way() {
+        let mut congestion = Congestion::default();
+        congestion.measured(at(0), Duration::from_us(100));
+        let minute = (1..600).map(|tenth| at(tenth * 100_000));
+        minute.for_each(|now| congestion.measured(now, Duration::from_us(5_000)));
+        let queued = congestion.queued;
+        assert!(queued < Duration::from_us(4_900) && queued > Duration::from_us(4_600), "{queued:?}");
+        congestion.measured(at(61_000_000), Duration::from_us(150));
+        assert_eq!(congestion.queued, Duration::ZERO, "a shorter one tells at once");
     }
 
     #[test]

@@ -28,10 +28,11 @@ const PAUSE: usize = 1;
 pub struct Lag {
     /// Packets since this side has left something.
     row: u32,
-    /// What was decided for this row, if it is one.
-    way: Option<usize>,
+    /// What was decided for this row.
+    way: usize,
     /// The next look is put off.
     lags: bool,
+    /// The end of the row before, if this one is measured.
     begun: Option<Instant>,
     rows: u32,
     duel: Duel,
@@ -50,31 +51,10 @@ impl Lag {
     #[inline]
     pub fn read(&mut self, count: u32) {
         self.row += count;
-        if self.row >= ROW {
-            self.go_on();
-        }
-    }
-
-    fn go_on(&mut self) {
+        self.lags = self.row >= ROW && self.way == PAUSE;
         if self.row >= MOST {
             self.end();
         }
-        let way = match self.way {
-            Some(way) => way,
-            None => self.begin(),
-        };
-        self.lags = way == PAUSE;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn begin(&mut self) -> usize {
-        let Choice { way, is_trial } = self.duel.choose();
-        self.rows = self.rows.wrapping_add(1);
-        self.begun = (is_trial || self.rows.is_multiple_of(SAMPLE)).then(Instant::now);
-        // What was read until now counts for nothing.
-        self.row = ROW;
-        *self.way.insert(way)
     }
 
     /// This side has left something.
@@ -84,18 +64,24 @@ impl Lag {
             self.end();
         }
         self.row = 0;
+        self.lags = false;
     }
 
+    /// A row is over: what it tells, and how the next one goes. Its time counts from the end of the row
+    /// before, since who is late finds much of it there at once.
     #[cold]
     #[inline(never)]
     fn end(&mut self) {
         let count = std::mem::take(&mut self.row);
-        self.lags = false;
-        if let (Some(way), Some(begun)) = (self.way.take(), self.begun.take())
+        if let Some(begun) = self.begun.take()
             && count >= LEAST
         {
-            self.duel.note(way, f64::from(count - ROW) / (begun.elapsed().as_nanos() as f64).max(1.0));
+            self.duel.note(self.way, f64::from(count) / (begun.elapsed().as_nanos() as f64).max(1.0));
         }
+        let Choice { way, is_trial } = self.duel.choose();
+        self.way = way;
+        self.rows = self.rows.wrapping_add(1);
+        self.begun = (is_trial || self.rows.is_multiple_of(SAMPLE)).then(Instant::now);
     }
 }
 
@@ -110,23 +96,33 @@ mod tests {
         for _ in 0..64 {
             lag.read(3);
             assert!(!lag.lags, "no row yet");
-            lag.read(3);
-            let way = lag.way.expect("a row");
+            let way = lag.way;
             for _ in 0..40 {
                 lag.read(1);
-                assert_eq!((lag.way, lag.lags), (Some(way), way == PAUSE));
+                assert_eq!((lag.way, lag.lags), (way, way == PAUSE));
             }
             seen[way] += 1;
             lag.answered();
-            assert!(lag.way.is_none() && !lag.lags);
+            assert!(lag.row == 0 && !lag.lags);
         }
         assert!(seen[0] >= 6 && seen[1] >= 6, "{seen:?}");
+    }
+
+    #[test]
+    fn a_row_that_is_there_at_once_is_measured_as_well() {
+        let mut lag = Lag::default();
+        for _ in 0..12 {
+            lag.read(64);
+            lag.answered();
+        }
+        let known = format!("{:?}", lag.duel);
+        assert!(!known.contains("count: 0"), "both ways: {known}");
     }
 
     #[test]
     fn a_row_without_end_is_decided_again() {
         let mut lag = Lag::default();
         (0..40 * MOST).for_each(|_| lag.read(1));
-        assert!((39..42).contains(&lag.rows), "{}", lag.rows);
+        assert_eq!(lag.rows, 40);
     }
 }

@@ -70,11 +70,11 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, 
         engine.measure(peer, None);
         engine.counters(rail)
     });
-    let (sampler, queued) = measured?;
+    let (sampler, signs) = measured?;
     talk.end();
     let carried = (after.packets + after.chunks).saturating_sub(before.packets + before.chunks);
     let lost = after.resent.saturating_sub(before.resent) as f64 / carried.max(1) as f64;
-    let signs = Signs { apart: sampler.disagreement(), queued, lost };
+    let signs = Signs { lost, ..signs };
     log::debug!("rail {}: {signs:?}, {carried} orders", rail.0);
     // Too few samples to say anything count as none.
     let profile = sampler.finish(task.provenance.clone()).ok();
@@ -134,15 +134,15 @@ fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<
     Ok(())
 }
 
-/// Carries out all probes; and says which part of the time the rank that was worse off queued for a core.
-fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, f64), SessionError> {
+/// Carries out all probes; and says what disturbed that, as far as the two ranks see it.
+fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), SessionError> {
     let queue = Queue::begin();
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
     // The plan counts what it is told; warm-ups and orders take time as well.
     let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
     let limit = until + PATIENCE;
     let mut host = Host::default();
-    let (mut empty_ns, mut visits) = (u64::MAX, 0);
+    let (mut empty_ns, mut excess_ns, mut visits) = (u64::MAX, 0, 0);
     while let Some(probe) = sampler.next_probe()
         && Instant::now() < if sampler.suffices() { until } else { limit }
     {
@@ -154,7 +154,9 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, f64), Sess
                     let now_ns = empty(talk)?;
                     // On a busy machine the first ones may take far longer than what they are taken off from.
                     if visits > 0 {
-                        sampler.lengthen(empty_ns.saturating_sub(now_ns));
+                        let excess = empty_ns.saturating_sub(now_ns);
+                        sampler.lengthen(excess);
+                        excess_ns += excess;
                     }
                     empty_ns = empty_ns.min(now_ns);
                 }
@@ -170,7 +172,9 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, f64), Sess
     let done = talk.hear()?;
     let there = done.strip_prefix("done ").and_then(|part| part.parse().ok());
     let there: f64 = there.ok_or_else(|| talk.lost(&format!("it says '{done}'")))?;
-    Ok((sampler, here.max(there)))
+    let late = excess_ns as f64 / empty_ns.max(1) as f64;
+    let signs = Signs { apart: sampler.disagreement(), queued: here.max(there), late, lost: 0.0 };
+    Ok((sampler, signs))
 }
 
 fn reach(node: &Node, task: &Task<'_>) -> Reach {

@@ -99,8 +99,7 @@ pub fn send_now(
     clock: &mut dyn FnMut() -> Instant,
 ) -> Option<u32> {
     let send = |rail: RailId, number: u32, head: &[u64]| {
-        let how = rails[rail.index()].send_now(to.0, number, head, data);
-        (how != AtOnce::Refused).then(|| (how, clock()))
+        taken(rails[rail.index()].send_now(to.0, number, head, data), clock)
     };
     engine.send_now(to, data, hints, send)
 }
@@ -115,11 +114,15 @@ pub fn push_now(
     hints: Hints,
     clock: &mut dyn FnMut() -> Instant,
 ) -> Option<Pushed> {
-    let send = |rail: RailId, packet: &[u8], chunk: Order| {
-        let how = rails[rail.index()].push_now(packet, chunk);
-        (how != AtOnce::Refused).then(|| (how, clock()))
-    };
+    let send =
+        |rail: RailId, packet: &[u8], chunk: Order| taken(rails[rail.index()].push_now(packet, chunk), clock);
     engine.push_now(to, data, hints, send)
+}
+
+/// How a rail took something, and when; none if it refused.
+#[inline]
+fn taken(how: AtOnce, clock: &mut dyn FnMut() -> Instant) -> Option<(AtOnce, Instant)> {
+    (how != AtOnce::Refused).then(|| (how, clock()))
 }
 
 fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {

@@ -10,6 +10,7 @@ use super::peers::Peers;
 use super::read::{Brought, Ended, read};
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream};
+use super::write::Outbox;
 use super::{PACKET, now_ms};
 use crate::hot::Hot;
 use crate::landings::Landings;
@@ -18,7 +19,7 @@ use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::{AtOnce, Event, Order};
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 /// Reads per link and poll, so that one busy link does not starve the others.
@@ -124,22 +125,24 @@ impl Traffic {
     /// Sends a packet at once, if nothing waits before it.
     #[inline]
     pub fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> AtOnce {
-        let Some(index) = self.peers.find(to) else { return AtOnce::Refused };
-        let Some(link) = self.peers[index].link.as_deref_mut() else { return AtOnce::Refused };
-        let how = link.out.send_now(link.socket.as_fd(), &mut self.staging, (to, number), packet);
-        if how != AtOnce::Refused {
-            self.written(index);
-        }
-        how
+        self.at_once(to, |out, fd, staging, _| out.send_now(fd, staging, (to, number), packet))
     }
 
     /// Sends a packet and the pushed chunk behind it at once, if nothing waits before them.
     #[inline]
     pub fn push_now(&mut self, to: PeerId, packet: &[u8], chunk: Order) -> AtOnce {
+        self.at_once(to, |out, fd, staging, sent| out.push_now(fd, staging, packet, chunk, sent))
+    }
+
+    #[inline]
+    fn at_once(
+        &mut self,
+        to: PeerId,
+        send: impl FnOnce(&mut Outbox, BorrowedFd<'_>, &mut Vec<u8>, &mut Vec<Order>) -> AtOnce,
+    ) -> AtOnce {
         let Some(index) = self.peers.find(to) else { return AtOnce::Refused };
         let Some(link) = self.peers[index].link.as_deref_mut() else { return AtOnce::Refused };
-        let (fd, sent) = (link.socket.as_fd(), &mut self.news.sent);
-        let how = link.out.push_now(fd, &mut self.staging, packet, chunk, sent);
+        let how = send(&mut link.out, link.socket.as_fd(), &mut self.staging, &mut self.news.sent);
         if how != AtOnce::Refused {
             self.written(index);
         }

@@ -43,19 +43,15 @@ impl Engine {
     pub(super) fn spend_push(&mut self, envelope: &Envelope) -> u64 {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
-        let Some(longest) = peer.may_push else { return 0 };
-        let most = longest.min(chunk);
+        let Some(most) = peer.longest_push(chunk) else { return 0 };
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
     }
 
     /// Whether it pays to look for credit before a message is sent: it could be pushed, but soon no more.
     #[inline]
     pub fn needs_credit(&self, to: PeerId, len: u64) -> bool {
-        let Some(Peer { lane: Some(lane), may_push: Some(longest), credit, .. }) = self.peer(to) else {
-            return false;
-        };
-        let pushes = lane.below <= len && len <= self.config.chunk.min(*longest);
-        pushes && !credit.has_for_push(len, SPARE)
+        let Some(peer) = self.peer(to) else { return false };
+        peer.is_one_push(len, self.config.chunk) && !peer.credit.has_for_push(len, SPARE)
     }
 
     /// Has a large message leave at once over the only rail, if all of it may be pushed and nothing waits
@@ -72,8 +68,8 @@ impl Engine {
     ) -> Option<Pushed> {
         let Engine { peers, rails, requests, receipts, config, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let (Lane { rail, place, .. }, longest) = (peer.lane?, peer.may_push?.min(config.chunk));
-        if receipts.is_some() || !peer.pushes_whole(data.len(), longest, hints) {
+        let Lane { rail, place, .. } = peer.lane?;
+        if receipts.is_some() || !peer.pushes_whole(data.len(), config.chunk, hints) {
             return None;
         }
         let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
@@ -247,12 +243,23 @@ fn whole_request(envelope: &Envelope, request: RequestId) -> Rts {
 }
 
 impl Peer {
-    /// Whether a message with these hints would be pushed whole, alone and right away, with nothing else to
-    /// be told: it is larger than what goes in a packet, and no longer than `longest`.
-    fn pushes_whole(&self, len: u64, longest: u64, hints: Hints) -> bool {
+    /// The longest chunk that may be pushed, if chunks are no longer than `chunk`; none: nothing may be.
+    fn longest_push(&self, chunk: u64) -> Option<u64> {
+        Some(self.may_push?.min(chunk))
+    }
+
+    /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
+    /// pushed whole.
+    #[inline]
+    fn is_one_push(&self, len: u64, chunk: u64) -> bool {
         let large = |lane: Lane| lane.below > 0 && lane.below <= len;
-        self.lane.is_some_and(large)
-            && len <= longest
+        self.lane.is_some_and(large) && self.longest_push(chunk).is_some_and(|longest| len <= longest)
+    }
+
+    /// Whether a message with these hints would be pushed whole, alone and right away, with nothing else to
+    /// be told.
+    fn pushes_whole(&self, len: u64, chunk: u64, hints: Hints) -> bool {
+        self.is_one_push(len, chunk)
             && hints.are_plain()
             && self.is_idle()
             && self.credit.has_for_push(len, 0)

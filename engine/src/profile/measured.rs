@@ -28,6 +28,7 @@ pub struct Provenance {
 pub struct Profile {
     provenance: Provenance,
     samples: [Vec<Sample>; Method::ALL.len()],
+    crossings: Option<Thresholds>,
     thresholds: Option<Thresholds>,
     eager: Curve,
     copied: Curve,
@@ -62,6 +63,7 @@ impl Profile {
             &threshold::points(of(Method::Copy)),
             &threshold::points(of(Method::InPlace)),
         );
+        let memcpy = Curve::through(threshold::points(of(Method::Memcpy)));
         let in_place_min = copy_or_in_place.unwrap_or(u64::MAX);
         let eager = threshold::best_eager(of(Method::Copy), of(Method::InPlace), in_place_min);
         let rendezvous = threshold::points(of(Method::Rendezvous));
@@ -69,14 +71,13 @@ impl Profile {
         if body.len() < 2 {
             return Err(TooFew);
         }
-        let memcpy = Curve::through(threshold::points(of(Method::Memcpy)));
         let eager_curve = if eager.len() < 2 { &body } else { &eager };
         let eager_curve = Curve::through(eager_curve.iter().copied()).ok_or(TooFew)?;
         let copied = threshold::points(of(Method::Copy));
         let copied = if copied.len() < 2 { None } else { Curve::through(copied) };
         let copied = copied.unwrap_or_else(|| eager_curve.clone());
         let body = Curve::through(body).ok_or(TooFew)?;
-        let thresholds = Thresholds {
+        let crossings = Thresholds {
             in_place_min,
             rendezvous_min: threshold::rendezvous_min(&eager, &rendezvous, memcpy.as_ref()),
             push_min: threshold::push_min(&eager, &threshold::points(of(Method::Pushed)), memcpy.as_ref()),
@@ -93,10 +94,22 @@ impl Profile {
             ),
             chunk_min: threshold::chunk_min(&body),
         };
-        let chunk = (thresholds.chunk_min, body.ns(thresholds.chunk_min));
+        let thresholds = Some(crossings.but_for_trifles(threshold::trifle(memcpy.as_ref())));
+        let chunk = (crossings.chunk_min, body.ns(crossings.chunk_min));
         let handshake_ns = handshake_ns.unwrap_or(2 * eager_curve.start_ns());
-        let (thresholds, samples, eager) = (Some(thresholds), by_method, eager_curve);
-        Ok(Profile { provenance, samples, thresholds, eager, copied, body, memcpy, chunk, handshake_ns })
+        let (samples, eager, crossings) = (by_method, eager_curve, Some(crossings));
+        Ok(Profile {
+            provenance,
+            samples,
+            crossings,
+            thresholds,
+            eager,
+            copied,
+            body,
+            memcpy,
+            chunk,
+            handshake_ns,
+        })
     }
 
     /// What can be said of a rail that nobody has measured: a straight line through its nominal latency (in
@@ -107,6 +120,7 @@ impl Profile {
         Profile {
             provenance: Provenance { how: String::from("nominal figures"), ..Provenance::default() },
             samples: [const { Vec::new() }; Method::ALL.len()],
+            crossings: None,
             thresholds: None,
             eager: line.clone(),
             copied: line.clone(),
@@ -133,7 +147,12 @@ impl Profile {
         &self.samples[method.index()]
     }
 
-    /// Sizes at which methods change; none if nothing was measured.
+    /// Sizes at which the measured curves cross; none if nothing was measured.
+    pub fn crossings(&self) -> Option<&Thresholds> {
+        self.crossings.as_ref()
+    }
+
+    /// Sizes at which methods change: the crossings, but for what is too short for them to matter.
     pub fn thresholds(&self) -> Option<&Thresholds> {
         self.thresholds.as_ref()
     }

@@ -11,6 +11,11 @@ use alloc::vec::Vec;
 
 /// Longest message that may come unexpected, in bytes, unless configured (P4 section III-B).
 pub const UNEXPECTED_MAX: u64 = 64 << 10;
+/// What any other way than copying costs at least, in nanoseconds: a packet of its own is decided upon (P4
+/// allows that 100 ns), a piece in place is an entry of a list that everybody walks.
+const TRIFLE_NS: u64 = 100;
+/// Bytes that can be copied in that time on any machine, and on none.
+const TRIFLE: (u64, u64) = (64, 512);
 
 /// Sizes, in bytes, at which another way of doing it becomes the better one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +38,23 @@ pub struct Thresholds {
     /// A share of a large message on this rail is at least this long: where the bytes take as long as the
     /// start (P2 section 3.4, P3 figure 2).
     pub chunk_min: u64,
+}
+
+impl Thresholds {
+    /// With whatever is shorter than `trifle` copied, into the packet that is there. Where two ways take the
+    /// same time but for a few percent, noise decides between them, and a wrong decision for short data costs
+    /// a program that sends much of it a system call for each.
+    pub(super) fn but_for_trifles(mut self, trifle: u64) -> Thresholds {
+        for from in [&mut self.in_place_min, &mut self.aggregate_max, &mut self.block_min] {
+            *from = trifle.max(*from);
+        }
+        self
+    }
+}
+
+/// Bytes whose copying takes no longer than what any other way costs besides.
+pub(super) fn trifle(memcpy: Option<&Curve>) -> u64 {
+    memcpy.map_or(TRIFLE.0, |curve| curve.bytes(TRIFLE_NS).clamp(TRIFLE.0, TRIFLE.1))
 }
 
 /// From which size on `second` is better than `first`: zero if it always is, [`u64::MAX`] if it never is
@@ -175,6 +197,13 @@ mod tests {
         let at = rendezvous_min(&eager, &rendezvous, Some(&memcpy));
         assert!((7_990..8_010).contains(&at), "{at}: a copy of 8000 B costs what the handshake does");
         assert_eq!(rendezvous_min(&eager, &rendezvous, None), UNEXPECTED_MAX + 1);
+    }
+
+    #[test]
+    fn a_trifle_takes_as_long_as_a_decision_on_sane_machines() {
+        assert_eq!(trifle(Some(&Curve::line(1, 2_000_000_000))), 198);
+        assert_eq!(trifle(Some(&Curve::line(5_000, 2_000_000_000))), TRIFLE.0, "measured beside others");
+        assert_eq!(trifle(None), TRIFLE.0);
     }
 
     #[test]

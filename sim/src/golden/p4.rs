@@ -33,7 +33,7 @@ fn profiles() -> Vec<Arc<Profile>> {
 }
 
 fn thresholds(profile: &Profile) -> Thresholds {
-    *profile.thresholds().expect("measured")
+    *profile.crossings().expect("measured")
 }
 
 /// Nanoseconds by a method at a size, interpolated between its samples.

@@ -36,7 +36,7 @@ impl Bench {
     /// says which data of two messages stays in place (P4 section III-B).
     pub fn profile(&self, len_max: usize) -> Arc<Profile> {
         let first = self.sample(EAGER_MAX, None);
-        let in_place_min = first.thresholds().expect("it was measured").in_place_min;
+        let in_place_min = first.crossings().expect("it was measured").in_place_min;
         Arc::new(self.sample(len_max, Some(in_place_min.min(1 << 40) as usize)))
     }
 

@@ -32,6 +32,8 @@ pub struct Lag {
     way: usize,
     /// The next look is put off.
     lags: bool,
+    /// The last packet that this side left answered a single one.
+    turns: bool,
     /// The end of the row before, if this one is measured.
     begun: Option<Instant>,
     rows: u32,
@@ -47,6 +49,14 @@ impl Lag {
         }
     }
 
+    /// Whether the first packet is probably the only one, to be answered before there is another. Looking for
+    /// one all the same would take the line of the next cell from the writer, and the processor has little else
+    /// to do until it is here: the answer would wait for it.
+    #[inline]
+    pub fn is_turn(&self) -> bool {
+        self.turns && self.row == 0
+    }
+
     /// So many packets were read.
     #[inline]
     pub fn read(&mut self, count: u32) {
@@ -60,6 +70,7 @@ impl Lag {
     /// This side has left something.
     #[inline]
     pub fn answered(&mut self) {
+        self.turns = self.row == 1;
         if self.row >= ROW {
             self.end();
         }
@@ -106,6 +117,20 @@ mod tests {
             assert!(lag.row == 0 && !lag.lags);
         }
         assert!(seen[0] >= 6 && seen[1] >= 6, "{seen:?}");
+    }
+
+    #[test]
+    fn who_takes_turns_looks_for_one_packet() {
+        let mut lag = Lag::default();
+        assert!(!lag.is_turn(), "nothing is known");
+        lag.read(1);
+        lag.answered();
+        assert!(lag.is_turn());
+        lag.read(1);
+        assert!(!lag.is_turn(), "there was another one");
+        lag.read(1);
+        lag.answered();
+        assert!(!lag.is_turn());
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Link {
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, String> {
         let mut count = 0;
-        while count < AT_ONCE {
+        let most = if self.lag.is_turn() { 1 } else { AT_ONCE };
+        while count < most {
             let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
             // Packets stay behind the chunks that were posted before them.
             if !self.pulling.is_empty() && head.kind < cell::CHUNK {

@@ -8,6 +8,8 @@ use crate::plain::bandwidth::{self as plain, Way};
 use crate::plain::{Policy, Socket, rails};
 
 const TAG: u64 = 2;
+/// Slices of a turn on one rail, at most: they last about half a millisecond on a fast one.
+const SLICES: usize = 8;
 /// A measurement that takes longer than this has hung.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -29,9 +31,20 @@ impl Plan {
     pub const LENS: [usize; 6] = plain::Plan::LENS;
 }
 
-/// Messages of one sample: about 32 MiB of them, so that bursts of a rail average out.
-pub fn count(len: usize) -> usize {
-    ((32 << 20) / len.max(1)).clamp(2, 200)
+/// A turn: slices, and messages of each.
+#[derive(Clone, Copy)]
+struct Share {
+    slices: usize,
+    messages: usize,
+}
+
+impl Share {
+    /// About 32 MiB in all, so that bursts of a rail average out; two messages in each slice at least.
+    fn of(len: usize, most_slices: usize) -> Share {
+        let messages = ((32 << 20) / len.max(1)).clamp(2, 200);
+        let slices = (messages / 2).min(most_slices);
+        Share { slices, messages: messages / slices }
+    }
 }
 
 /// Measures MB/s, beside plain sockets over the rails of `yard` if there is one: several policies over one
@@ -51,21 +64,23 @@ pub fn run(
     // buffers, windows and caches are as ready for us as for what stands beside.
     let several = yard.is_some_and(|yard| yard.count() > 1);
     for &len in &plan.lens {
+        let share = Share::of(len, if several { 1 } else { SLICES });
+        let count = share.messages;
         let turn = |buffer: &mut Vec<u8>| {
             buffer.resize(len, 1);
             match plan.way {
-                Way::PingPong => back_and_forth(pair, buffer, if several { 1 } else { count(len) / 2 }),
-                Way::OneWay => one_way(pair, buffer, if several { 1 } else { count(len) }),
+                Way::PingPong => back_and_forth(pair, buffer, count / 2, if several { 1 } else { count / 2 }),
+                Way::OneWay => one_way(pair, buffer, count, if several { 1 } else { count }),
             }
         };
         let mut all = contestants(pair, &plan.strategies, &turn);
         if let Some(yard) = yard {
-            all.extend(yardsticks(pair, plan.way, len, yard)?);
+            all.extend(yardsticks(pair, plan.way, (len, count), yard)?);
         }
         if let Some(memory) = memory.as_mut().filter(|_| plan.way == Way::PingPong) {
             let mut buffer = vec![1; len];
             all.push(Contestant::new("one process reads", Kind::Yardstick, move || {
-                let rounds = count(len) / 2;
+                let rounds = count / 2;
                 let fail = |e| BenchError::socket("read the other's memory")(e);
                 memory.pull(&mut buffer, 1).map_err(fail)?;
                 let start = Instant::now();
@@ -73,7 +88,7 @@ pub fn run(
                 Ok(mb_per_s(2 * rounds * len, start))
             }));
         }
-        let row = interleave(len, plan.repeat, &mut all)?;
+        let row = interleave(len, (plan.repeat, share.slices), &mut all)?;
         if pair.is_active() {
             each(&row);
         }
@@ -81,8 +96,12 @@ pub fn run(
     Ok(())
 }
 
-fn back_and_forth(pair: Pair<'_>, buffer: &mut [u8], before: usize) -> Result<f64, BenchError> {
-    let rounds = count(buffer.len()) / 2;
+fn back_and_forth(
+    pair: Pair<'_>,
+    buffer: &mut [u8],
+    rounds: usize,
+    before: usize,
+) -> Result<f64, BenchError> {
     ping_pong(pair, buffer, before)?;
     let start = Instant::now();
     ping_pong(pair, buffer, rounds)?;
@@ -90,8 +109,7 @@ fn back_and_forth(pair: Pair<'_>, buffer: &mut [u8], before: usize) -> Result<f6
 }
 
 /// One message after the other the same way; an empty message at the end says that all have arrived.
-fn one_way(pair: Pair<'_>, buffer: &mut [u8], before: usize) -> Result<f64, BenchError> {
-    let count = count(buffer.len());
+fn one_way(pair: Pair<'_>, buffer: &mut [u8], count: usize, before: usize) -> Result<f64, BenchError> {
     stream(pair, buffer, before)?;
     let start = Instant::now();
     stream(pair, buffer, count)?;
@@ -123,26 +141,26 @@ pub(super) fn mb_per_s(bytes: usize, start: Instant) -> f64 {
 fn yardsticks<'a>(
     pair: Pair<'a>,
     way: Way,
-    len: usize,
+    (len, count): (usize, usize),
     yard: &Yard,
 ) -> Result<Vec<Contestant<'a>>, BenchError> {
     let all: Vec<usize> = (0..yard.count()).collect();
     if all.len() > 1 {
         let sockets = yard.open(pair, &all, &Policy::default())?;
-        return Ok(vec![at_once("plain, all rails one way", pair, sockets, (len, count(len)))]);
+        return Ok(vec![at_once("plain, all rails one way", pair, sockets, (len, count))]);
     }
     let one = |(name, policy): (&str, Policy)| {
-        Ok(single(name, pair, yard.open_one(pair, 0, &policy)?, plan_of_turn(len, way)))
+        Ok(single(name, pair, yard.open_one(pair, 0, &policy)?, plan_of_turn((len, count), way)))
     };
     // As our own rail has it.
     let longer = Policy { send_buffer: Some(640 << 10), ..Policy::default() };
     policies().into_iter().chain([("plain reno 640 KiB", longer)]).map(one).collect()
 }
 
-fn plan_of_turn(len: usize, way: Way) -> plain::Plan {
+fn plan_of_turn((len, count): (usize, usize), way: Way) -> plain::Plan {
     let messages = match way {
-        Way::OneWay => count(len),
-        Way::PingPong => count(len) / 2,
+        Way::OneWay => count,
+        Way::PingPong => count / 2,
     };
     plain::Plan { len, way, batches: 1, messages, limit: LIMIT }
 }

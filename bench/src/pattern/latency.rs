@@ -6,6 +6,8 @@ use super::{BenchError, Contestant, Kind, Pair, Row, Yard, interleave};
 use crate::plain::{Policy, latency as plain};
 
 const TAG: u64 = 1;
+/// Slices of a turn.
+const SLICES: usize = 5;
 /// Longest message for which a bare datagram stands beside: one is not cut at the usual MTU.
 const DATAGRAM_MAX: usize = 1400;
 
@@ -16,7 +18,7 @@ pub struct Plan {
     pub lens: Vec<usize>,
     /// Turns of each contestant; one sample each.
     pub repeat: usize,
-    /// Round trips of one sample. As many again go before it and do not count.
+    /// Round trips of one slice of a turn. As many again go before it and do not count.
     pub rounds: usize,
     /// Strategies to try; none keeps the session's.
     pub strategies: Vec<String>,
@@ -26,9 +28,9 @@ impl Plan {
     /// The sizes of a table of latencies: 8 B to 4 KiB.
     pub const LENS: [usize; 6] = [8, 64, 256, 1 << 10, 2 << 10, 4 << 10];
 
-    /// Samples of 500 round trips: long enough not to notice the clock, short enough to take turns often.
+    /// Slices of 100 round trips: long enough not to notice the clock, short enough to take turns often.
     pub fn of(lens: Vec<usize>, repeat: usize, strategies: Vec<String>) -> Plan {
-        Plan { lens, repeat, rounds: 500, strategies }
+        Plan { lens, repeat, rounds: 100, strategies }
     }
 }
 
@@ -85,7 +87,7 @@ pub fn run(
                 half_of(plan.rounds, || memory.ping_pong(&mut buffer, plan.rounds)).map_err(fail)
             }));
         }
-        let row = interleave(len, plan.repeat, &mut all)?;
+        let row = interleave(len, (plan.repeat, SLICES), &mut all)?;
         if pair.is_active() {
             each(&row);
         }

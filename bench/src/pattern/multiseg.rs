@@ -60,7 +60,7 @@ pub fn run(pair: Pair<'_>, plan: &Plan, each: &mut dyn FnMut(&Row)) -> Result<()
                 Contestant::new(name, Kind::Ours, turn(count, plan.len)),
                 Contestant::new("one message", Kind::Yardstick, turn(1, count * plan.len)),
             ];
-            let row = interleave(count, plan.repeat, &mut all)?;
+            let row = interleave(count, (plan.repeat, 1), &mut all)?;
             if pair.is_active() {
                 each(&row);
             }

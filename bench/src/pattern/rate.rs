@@ -6,6 +6,8 @@ use super::{BenchError, Contestant, Kind, Pair, Row, Yard, interleave};
 use crate::plain::{Policy, rate as plain};
 
 const TAG: u64 = 3;
+/// Slices of a turn.
+const SLICES: usize = 5;
 
 /// What to measure; both ranks must have the same plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,16 +18,16 @@ pub struct Plan {
     pub window: usize,
     /// Turns of each contestant; one sample each.
     pub repeat: usize,
-    /// Windows of one sample. As many again go before it and do not count.
+    /// Windows of one slice of a turn. As many again go before it and do not count.
     pub rounds: usize,
     /// Strategies to try; none keeps the session's.
     pub strategies: Vec<String>,
 }
 
 impl Plan {
-    /// Windows of 64 messages, samples of 300 windows.
+    /// Windows of 64 messages, slices of 60 of them.
     pub fn of(lens: Vec<usize>, repeat: usize, strategies: Vec<String>) -> Plan {
-        Plan { lens, window: 64, repeat, rounds: 300, strategies }
+        Plan { lens, window: 64, repeat, rounds: 60, strategies }
     }
 }
 
@@ -73,7 +75,7 @@ pub fn run(
                 Ok((rounds * window) as f64 / 1e6 / start.elapsed().as_secs_f64())
             }));
         }
-        let row = interleave(len, plan.repeat, &mut all)?;
+        let row = interleave(len, (plan.repeat, SLICES), &mut all)?;
         if pair.is_active() {
             each(&row);
         }

@@ -41,7 +41,7 @@ pub fn run(pair: Pair<'_>, plan: &Plan, each: &mut dyn FnMut(&Row)) -> Result<()
             let fixed = contestant(pair, method.name(), Kind::Yardstick, Some(method), (len, count));
             contestants.push(fixed);
         }
-        let row = interleave(len, plan.repeat, &mut contestants)?;
+        let row = interleave(len, (plan.repeat, 1), &mut contestants)?;
         if pair.is_active() {
             each(&row);
         }

@@ -76,16 +76,28 @@ impl Row {
     }
 }
 
-/// Lets the contestants take `repeat` turns each: A B C A B C ...
+/// Lets the contestants take `repeat` turns each, in so many `slices`: A B C A B C ... A sample is the median
+/// of the slices of a turn. The shorter a slice, the more certainly all meet the machine in the same state,
+/// and the fewer slices are hit by what disturbs it.
 ///
 /// # Errors
 /// That of the first contestant that fails.
-pub fn interleave(len: usize, repeat: usize, contestants: &mut [Contestant<'_>]) -> Result<Row, BenchError> {
+pub fn interleave(
+    len: usize,
+    (repeat, slices): (usize, usize),
+    contestants: &mut [Contestant<'_>],
+) -> Result<Row, BenchError> {
     let entry = |c: &Contestant<'_>| Entry { name: c.name.clone(), kind: c.kind, samples: Vec::new() };
     let mut entries: Vec<Entry> = contestants.iter().map(entry).collect();
     for _ in 0..repeat {
-        for (entry, contestant) in entries.iter_mut().zip(contestants.iter_mut()) {
-            entry.samples.push((contestant.turn)()?);
+        let mut figures = vec![Vec::with_capacity(slices); contestants.len()];
+        for _ in 0..slices.max(1) {
+            for (figures, contestant) in figures.iter_mut().zip(contestants.iter_mut()) {
+                figures.push((contestant.turn)()?);
+            }
+        }
+        for (entry, figures) in entries.iter_mut().zip(&figures) {
+            entry.samples.extend(Summary::of(figures).map(|summary| summary.median));
         }
     }
     Ok(Row { len, entries })
@@ -109,11 +121,13 @@ mod tests {
                 })
             })
             .collect();
-        let row = interleave(8, 3, &mut contestants).unwrap();
+        let row = interleave(8, (3, 1), &mut contestants).unwrap();
         assert_eq!(*order.borrow(), ["a", "b", "a", "b", "a", "b"]);
         let (ours, theirs) = (row.ours().next().unwrap(), row.yardstick(|a, b| a > b).unwrap());
         assert_eq!((ours.samples.as_slice(), theirs.name.as_str()), (&[1.0, 2.0, 3.0][..], "b"));
         assert_eq!(ours.beside(theirs, |a, b| a / b).unwrap().max, 0.5);
+        let row = interleave(8, (2, 3), &mut contestants).unwrap();
+        assert_eq!(row.ours().next().unwrap().samples, [5.0, 8.0], "the medians of 4 5 6 and 7 8 9");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
     for &len in lens {
         let contestants = cases.iter().map(|case| contestant(pair, &yard, (case, len), &memory));
         let mut contestants = contestants.collect::<Result<Vec<_>, _>>()?;
-        figures.row(&cases, &interleave(len, repeat(args, len), &mut contestants)?);
+        figures.row(&cases, &interleave(len, (repeat(args, len), 1), &mut contestants)?);
         progress.inc(1);
     }
     progress.finish_and_clear();

@@ -96,7 +96,9 @@ impl Peer {
             link.in_place_min = in_place_min.unwrap_or(in_place);
             link.aggregate_max = aggregate_max.unwrap_or(aggregate);
         }
-        self.eager_max = eager_max.or_else(|| self.measured_eager_max(rails)).unwrap_or(Config::EAGER_MAX);
+        let eager_max = eager_max.or_else(|| self.measured_eager_max(rails)).unwrap_or(Config::EAGER_MAX);
+        // What fits into no packet is large, and its receiver has to know that too: it may promise a landing.
+        self.eager_max = eager_max.min(self.longest_eager());
         self.mark_lane();
     }
 

@@ -45,8 +45,7 @@ impl Peer {
         // What is still to be said is said on the long way.
         let usual = !self.is_gone() && self.unsaid.is_empty();
         let open = self.lone().filter(|(_, link)| usual && link.is_up());
-        let longest = self.eager_max.min(self.packet_max.saturating_sub(Eager::ALONE_LEN)) as u64;
-        let below = if self.strategy.passes() { longest + 1 } else { 0 };
+        let below = if self.strategy.passes() { self.eager_max as u64 + 1 } else { 0 };
         let passes = self.may_pass;
         self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, passes });
     }

@@ -17,7 +17,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use nmad_wire::{Header, Promise, Replay};
+use nmad_wire::{Eager, Header, Promise, Replay};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -165,6 +165,11 @@ impl Peer {
     #[inline]
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.standing, Standing::Gone(_))
+    }
+
+    /// Most data that fits into a packet.
+    pub(super) fn longest_eager(&self) -> usize {
+        self.packet_max.saturating_sub(Header::LEN + Eager::MAX_LEN)
     }
 
     /// Links came, went, or opened: what depends on them is derived anew.

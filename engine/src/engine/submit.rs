@@ -48,10 +48,10 @@ impl Engine {
         };
         let is_small = match hints.probe {
             None => len as usize <= peer.eager_max,
-            Some(method) => !matches!(method, Method::Rendezvous | Method::Pushed),
+            Some(Method::Rendezvous | Method::Pushed) => false,
+            Some(_) => len as usize <= peer.longest_eager(),
         };
-        let fits = is_small && len as usize + Eager::MAX_LEN + 16 <= peer.packet_max;
-        if !fits || !peer.credit.spend(len) {
+        if !is_small || !peer.credit.spend(len) {
             return self.send_large(envelope, data, hints, promise);
         }
         let request =

@@ -15,9 +15,12 @@ use std::sync::atomic::Ordering;
 
 /// Bytes of one unit, in which ends are counted: a page.
 pub const UNIT: u64 = 4096;
-/// Least and most units of one claim, unless less is left.
+/// Least and most units of one claim, unless less is left: shorter ones cost more calls of the system than they
+/// gain.
 const LEAST: u64 = 16;
 const MOST: u64 = 128;
+/// When no more than two such claims are left, each side takes half, but at least so many units.
+const LEAST_HALF: u64 = 8;
 
 const END_BITS: u32 = 24;
 const END_MASK: u64 = (1 << END_BITS) - 1;
@@ -76,7 +79,11 @@ pub fn begin(word: &impl Word, round: Round, len: u64) {
 /// What `side` shall copy next, in bytes: from and to (the last unit may be cut by the chunk's end). None:
 /// nothing is left.
 pub fn claim(word: &impl Word, round: Round, side: Side) -> Option<(u64, u64)> {
-    take(word, round, side, |left| (left / 3).clamp(LEAST, MOST).min(left))
+    take(word, round, side, share)
+}
+
+fn share(left: u64) -> u64 {
+    if left <= 2 * LEAST { (left / 2).max(LEAST_HALF).min(left) } else { (left / 3).clamp(LEAST, MOST) }
 }
 
 /// Takes at most `most` bytes for `side`; as [`claim`].

@@ -162,12 +162,12 @@ fn who_goes_to_sleep_sees_what_was_left_or_is_woken() {
 
 #[test]
 fn two_copy_a_chunk_every_unit_once() {
-    const UNITS: u64 = 20;
+    const UNITS: u64 = 24;
     check(|| {
         let round = Round::of(5);
-        let shared = Arc::new((AtomicU64::new(0), [(); 5].map(|()| Memory::new())));
+        let shared = Arc::new((AtomicU64::new(0), [(); 6].map(|()| Memory::new())));
         claim::begin(&shared.0, round, UNITS * UNIT);
-        let work = move |shared: &(AtomicU64, [Memory; 5]), side| {
+        let work = move |shared: &(AtomicU64, [Memory; 6]), side| {
             let mut units = 0;
             while let Some((from, to)) = claim::claim(&shared.0, round, side) {
                 // Loom watches one place for each four units; claims of these lengths begin and end there.

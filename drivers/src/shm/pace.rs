@@ -9,7 +9,7 @@ use super::duel::Duel;
 use std::time::Instant;
 
 /// Shorter chunks tell more of latency than of copying.
-const LEAST: u64 = 128 << 10;
+const LEAST: u64 = 32 << 10;
 
 /// A way of copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Way {
 
 /// Classes of length, each twice as long as the one before: short chunks may be faster the one way, long ones
 /// the other.
-const CLASSES: usize = 4;
+const CLASSES: usize = 6;
 
 /// What is known of both, for each class of length.
 #[derive(Debug, Default)]

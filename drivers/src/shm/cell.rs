@@ -3,8 +3,10 @@
 use super::ring::CONTENT;
 use nmad_engine::packet::{Key, LandingId};
 
-/// A packet; the value is its length, the content its bytes.
+/// A packet; the value is its length, the content its bytes, which go on in the next cells if there are more.
 pub const PACKET: u8 = 1;
+/// Cells that a packet may take; longer ones are in the area.
+pub const ROW: usize = 6;
 /// A packet in the area; the value is its length, the content where it begins.
 pub const FAR_PACKET: u8 = 2;
 /// A chunk that the two sides copy; the value is the place and round of its claim, the content [`Chunk`].

@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 
 /// Bytes of one unit, in which ends are counted: a page.
 pub const UNIT: u64 = 4096;
-/// Least and most units of one claim, unless less is left: shorter ones cost more calls of the system than they
-/// gain.
+/// Least and most units of one claim, unless less is left: shorter ones cost more calls of the system than
+/// they gain.
 const LEAST: u64 = 16;
 const MOST: u64 = 128;
 /// When no more than two such claims are left, each side takes half, but at least so many units.

@@ -50,8 +50,8 @@ impl Lag {
     }
 
     /// Whether the first packet is probably the only one, to be answered before there is another. Looking for
-    /// one all the same would take the line of the next cell from the writer, and the processor has little else
-    /// to do until it is here: the answer would wait for it.
+    /// one all the same would take the line of the next cell from the writer, and the processor has little
+    /// else to do until it is here: the answer would wait for it.
     #[inline]
     pub fn is_turn(&self) -> bool {
         self.turns && self.row == 0

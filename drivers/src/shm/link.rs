@@ -52,6 +52,8 @@ pub struct Link {
     /// Bytes of the last packet in it, as far as they are worth fetching for the next one.
     pub(super) far: usize,
     pub(super) consumer: Consumer,
+    /// Cells of the last packet that came.
+    pub(super) row: u64,
     /// Bytes of the peer's area that were read since it was told.
     pub(super) untold_bytes: u64,
     pub(super) pushing: Pushing,
@@ -81,6 +83,7 @@ impl Link {
             area: Area::new(AREA),
             far: 0,
             consumer: Consumer::default(),
+            row: 1,
             untold_bytes: 0,
             pushing: Pushing::default(),
             pulling: Pulling::default(),
@@ -165,6 +168,9 @@ impl Link {
     #[inline]
     pub fn is_silent(&mut self) -> bool {
         self.lag.keep();
+        if self.row > 1 && self.lag.is_turn() {
+            self.ready_row();
+        }
         let calm = self.queue.is_empty() && self.pushing.is_empty() && self.pulling.is_empty() && !self.left;
         calm && !self.has_cells()
     }

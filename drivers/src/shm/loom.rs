@@ -132,13 +132,49 @@ fn cells_arrive_in_order_and_are_not_overwritten_before_they_are_taken() {
                 }
             };
             let mut content = [0; ring::CONTENT];
-            consumer.content(&*cells, &mut content);
+            consumer.content(&*cells, 0, &mut content);
             assert_eq!((head.value, content), (u32::from(number), [number; CONTENT]));
-            consumer.take();
+            consumer.take(1);
             consumer.tell(&*cells);
         }
         writer.join().expect("the writer ends");
         assert!(consumer.peek(&*cells).is_none());
+    });
+}
+
+#[test]
+fn a_row_is_there_as_a_whole() {
+    check(|| {
+        let cells = Arc::new(Two::new());
+        let theirs = cells.clone();
+        let writer = thread::spawn(move || {
+            let mut producer = Producer::default();
+            for number in 1..=2u8 {
+                while producer.room(&*theirs) < 2 {
+                    thread::yield_now();
+                    assert!(producer.ask(&*theirs));
+                }
+                let head = Head { kind: 1, value: u32::from(number), taken: 0 };
+                producer.push_row(&*theirs, head, 2, |cell, place| {
+                    theirs.put(cell, 0, &[number + 10 * place as u8; CONTENT]);
+                });
+            }
+        });
+        let mut consumer = Consumer::default();
+        for number in 1..=2u8 {
+            while consumer.peek(&*cells).is_none() {
+                thread::yield_now();
+            }
+            assert!(consumer.has_row(&*cells, 2));
+            for place in 0..2 {
+                let mut content = [0; CONTENT];
+                consumer.content(&*cells, place, &mut content);
+                assert_eq!(content, [number + 10 * place as u8; CONTENT]);
+            }
+            consumer.take(2);
+            consumer.tell(&*cells);
+        }
+        writer.join().expect("the writer ends");
     });
 }
 

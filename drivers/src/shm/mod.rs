@@ -1,7 +1,8 @@
 //! Shared memory inside one node: a driver of the room below the engine.
 //!
 //! Two processes share a segment that has no name. In it each writes a ring of cache lines that the other
-//! reads ([`ring`]): a small packet moves one line. A longer packet lies in an area beside the ring.
+//! reads ([`ring`]): a small packet moves one line, one of up to 256 B of data a few in a row. A longer one
+//! lies in an area beside the ring.
 //!
 //! Large data is copied straight from process to process by both cores at once: the sender *pushes* with
 //! process_vm_writev from the front of a chunk, the receiver *pulls* with process_vm_readv from its back, and

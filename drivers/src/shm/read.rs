@@ -79,11 +79,16 @@ impl Link {
         if head.kind == cell::PACKET && len <= CONTENT {
             let ring = self.shared.theirs();
             report(Event::Arrived { from, packet: ring.bytes(self.consumer.cell(&ring), len) });
-            self.consumer.take();
+            self.consumer.take(1);
+            self.row = 1;
             return Ok(());
         }
+        if head.kind == cell::PACKET && len <= cell::ROW * CONTENT {
+            return self.take_row(len, from, report);
+        }
+        self.row = 1;
         let mut content = [0; CONTENT];
-        self.consumer.content(&self.shared.theirs(), &mut content);
+        self.consumer.content(&self.shared.theirs(), 0, &mut content);
         match head.kind {
             cell::FAR_PACKET if len <= longest => {
                 let start = cell::start_of(&content);
@@ -106,8 +111,41 @@ impl Link {
             }
             kind => return Err(format!("broke the protocol: cell of kind {kind} with {len} out of place")),
         }
-        self.consumer.take();
+        self.consumer.take(1);
         Ok(())
+    }
+
+    /// A packet of several cells, which are all there.
+    #[inline(never)]
+    fn take_row(
+        &mut self,
+        len: usize,
+        from: PeerId,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), String> {
+        let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT));
+        ring.fetch((self.consumer.cell(&ring) + count as u64) & (CELLS - 1));
+        if !self.consumer.has_row(&ring, count as u64) {
+            return Err("broke the protocol: a packet without its end".into());
+        }
+        let mut packet = [[0; CONTENT]; cell::ROW];
+        for (place, content) in packet.iter_mut().enumerate().take(count) {
+            self.consumer.content(&ring, place, content);
+        }
+        report(Event::Arrived { from, packet: &packet.as_flattened()[..len] });
+        self.consumer.take(count as u64);
+        self.row = count as u64;
+        Ok(())
+    }
+
+    /// Fetches the cells of a row that the peer is expected to answer with, as the last one was. The first of
+    /// them is looked at anyway, so all of them come at once.
+    #[inline]
+    pub(super) fn ready_row(&self) {
+        let ring = self.shared.theirs();
+        for place in 1..self.row {
+            ring.fetch((self.consumer.cell(&ring) + place) & (CELLS - 1));
+        }
     }
 
     /// Copies pieces of chunks in both directions, one each; reports what is complete. Returns whether

@@ -35,6 +35,9 @@ pub trait Cells {
     fn taken(&self) -> &Self::Word;
 }
 
+/// The kind of a cell that goes on with what the one before it began.
+pub const MORE: u8 = 0;
+
 /// What a cell's word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
@@ -104,15 +107,28 @@ impl Producer {
 
     /// Writes a cell whose content `put` writes, given its number. There must be room.
     #[inline]
-    pub fn push_parts<C: Cells>(&mut self, cells: &C, head: Head, put: impl FnOnce(u64)) {
-        debug_assert!(self.room(cells) > 0);
-        let cell = self.next & (cells.count() - 1);
-        put(cell);
-        cells.word(cell).store(head.encode(tag(self.next, cells.count())), Ordering::Release);
-        self.next += 1;
+    pub fn push_parts<C: Cells>(&mut self, cells: &C, head: Head, mut put: impl FnMut(u64)) {
+        self.push_row(cells, head, 1, |cell, _| put(cell));
+    }
+
+    /// Writes a row of cells, which are one thing; `put` writes the content of each, given its number and its
+    /// place in the row. There must be room for all.
+    #[inline]
+    pub fn push_row<C: Cells>(&mut self, cells: &C, head: Head, count: u64, mut put: impl FnMut(u64, usize)) {
+        debug_assert!(self.room(cells) >= count);
+        // The first one last: who sees that sees all of them.
+        for place in (0..count).rev() {
+            let (at, cell) = (self.next + place, (self.next + place) & (cells.count() - 1));
+            put(cell, place as usize);
+            let head = if place == 0 { head } else { Head { kind: MORE, value: 0, ..head } };
+            cells.word(cell).store(head.encode(tag(at, cells.count())), Ordering::Release);
+        }
+        self.next += count;
         // Not one that the consumer has still to read.
         if self.room(cells) > AHEAD {
-            cells.expect((self.next + AHEAD) & (cells.count() - 1));
+            for place in 0..count.min(AHEAD) {
+                cells.expect((self.next + AHEAD - place) & (cells.count() - 1));
+            }
         }
     }
 
@@ -157,22 +173,33 @@ impl Consumer {
         (word & 0xffff == tag(self.next, cells.count())).then(|| Head::decode(word))
     }
 
+    /// Whether the cell that was peeked at begins a row of so many, as its producer says.
+    #[inline]
+    pub fn has_row<C: Cells>(&self, cells: &C, count: u64) -> bool {
+        (1..count).all(|place| {
+            let at = self.next + place;
+            let word = cells.word(at & (cells.count() - 1)).load(Ordering::Acquire);
+            word & 0xffff == tag(at, cells.count()) && Head::decode(word).kind == MORE
+        })
+    }
+
     /// The cell that was peeked at.
     #[inline]
     pub fn cell<C: Cells>(&self, cells: &C) -> u64 {
         self.next & (cells.count() - 1)
     }
 
-    /// The content of the cell that was peeked at.
+    /// The content of the cell that was peeked at, or of one behind it in its row.
     #[inline]
-    pub fn content<C: Cells>(&self, cells: &C, content: &mut [u8; CONTENT]) {
-        cells.get(self.cell(cells), content);
+    pub fn content<C: Cells>(&self, cells: &C, place: usize, content: &mut [u8; CONTENT]) {
+        cells.get((self.next + place as u64) & (cells.count() - 1), content);
     }
 
-    /// Takes the cell that was peeked at; the producer may write it again once it knows.
+    /// Takes the cell that was peeked at and the others of its row, `count` in all; the producer may write
+    /// them again once it knows.
     #[inline]
-    pub fn take(&mut self) {
-        self.next += 1;
+    pub fn take(&mut self, count: u64) {
+        self.next += count;
     }
 
     /// What heads of the other direction tell.

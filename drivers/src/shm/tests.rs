@@ -64,6 +64,27 @@ fn packets_pass_while_the_ring_has_room_and_not_past_one_that_waits() {
     assert!(rails[0].pass(PeerId(1), &[3; 40], &nothing));
 }
 
+#[test]
+fn what_passes_arrives_whole_whatever_its_length() {
+    let mut rails = connected();
+    // More than once round the ring, and across its end in a row of each length.
+    for (turn, len) in (0..400).map(|turn| (turn, turn as usize % 320)) {
+        let memory = Memory::pattern(len, turn);
+        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
+        let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
+        expected.extend(memory.bytes());
+        let mut came = 0;
+        rails[1].poll(&mut |event| match event {
+            Event::Arrived { packet, .. } => {
+                assert_eq!(packet, expected, "{len} B");
+                came += 1;
+            }
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(came, 1);
+    }
+}
+
 fn lost(event: &Event<'_>) -> Option<String> {
     match event {
         Event::Lost { why, .. } => Some(why.clone()),
@@ -100,10 +121,11 @@ const CHUNK: Chunk = Chunk {
 #[test]
 fn impossible_cells_end_the_link_and_touch_nothing() {
     let outside = Part { start: AREA - 1, chunk: 0, at: 0 };
-    let cells: [(u8, u32, &[u8]); 9] = [
+    let cells: [(u8, u32, &[u8]); 10] = [
         (0, 0, &[]),
         (9, 0, &[]),
         (cell::PACKET, 57, &[0; 56]),
+        (cell::PACKET, (cell::ROW * CONTENT) as u32 + 1, &[0; 56]),
         (cell::FAR_PACKET, 100, &AREA.to_le_bytes()),
         (cell::FAR_PACKET, super::PACKET as u32 + 1, &0u32.to_le_bytes()),
         (cell::CHUNK, 0, &Chunk { offset: u64::MAX, ..CHUNK }.encode()),

@@ -1,7 +1,7 @@
 //! Orders into the ring.
 
 use super::cell;
-use super::layout::AREA;
+use super::layout::{AREA, CELLS};
 use super::link::Link;
 use super::ring::{CONTENT, Cells, Head};
 use nmad_engine::memory::Segments;
@@ -13,6 +13,9 @@ use std::sync::atomic::Ordering;
 /// Bytes of the area that are fetched before they are written: the processor sees the way of longer packets
 /// by itself.
 const READY: usize = 512;
+
+/// Bytes of data that fit into a cell beside the head of a message that is alone.
+const BESIDE: usize = CONTENT - size_of::<AloneHead>();
 
 /// The peer told an impossible number.
 #[derive(Debug)]
@@ -67,10 +70,13 @@ impl Link {
         if !self.queue.is_empty() || !self.pushing.is_empty() {
             return Ok(false);
         }
-        if let (Ok(head), Some(data)) = (head.try_into(), data.contiguous())
-            && data.len() <= CONTENT - size_of::<AloneHead>()
-        {
-            return self.pass_short(head, data);
+        if let (Ok(words), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous()) {
+            if bytes.len() <= BESIDE {
+                return self.pass_short(words, bytes);
+            }
+            if bytes.len() <= BESIDE + (cell::ROW - 1) * CONTENT && self.pass_row(words, bytes) {
+                return Ok(true);
+            }
         }
         self.pass_any(head, data)
     }
@@ -87,6 +93,27 @@ impl Link {
         self.pushed();
         self.rouse();
         Ok(true)
+    }
+
+    /// What many others are: one message, in a row of cells; false: too many are waiting for the peer.
+    #[inline(never)]
+    fn pass_row(&mut self, head: &AloneHead, data: &[u8]) -> bool {
+        let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
+        if self.producer.room(&cells) < CELLS / 2 {
+            return false;
+        }
+        let word = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
+        let (beside, behind) = data.split_at(BESIDE);
+        self.producer.push_row(&cells, word, len.div_ceil(CONTENT) as u64, |cell, place| match place {
+            0 => cells.put_words(cell, head, beside),
+            _ => {
+                let rest = &behind[(place - 1) * CONTENT..];
+                cells.put(cell, 0, &rest[..rest.len().min(CONTENT)]);
+            }
+        });
+        self.pushed();
+        self.rouse();
+        true
     }
 
     #[inline(never)]

@@ -368,18 +368,11 @@ impl Traffic {
         let mut place = Place { peer: id, landings, pool, longest: PACKET };
         let fd = link.socket.as_fd();
         for round in 0..READS {
-            match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {
-                Ok(Brought::Nothing) if round == 0 => {
-                    link.backlog = false;
-                    return false;
-                }
-                Ok(Brought::Nothing | Brought::All) => {
-                    link.backlog = false;
-                    break;
-                }
-                Ok(Brought::Full) => link.backlog = true,
+            match read(fd, &mut link.stream, &mut link.bulk, &mut self.scratch, &mut place, report) {
+                Ok(Brought::Nothing) if round == 0 => return false,
+                Ok(Brought::Nothing | Brought::All) => break,
                 Ok(Brought::Kept) if matches!(link.stream, Stream::Between) => break,
-                Ok(Brought::Kept) => {}
+                Ok(Brought::Full | Brought::Kept) => {}
                 Err(ended) => {
                     self.lose(id, &describe(&ended));
                     return true;

@@ -4,10 +4,11 @@ use super::area::Area;
 use super::barrier;
 use super::bell::{self, Fence};
 use super::board::{self, List};
+use super::cell;
 use super::copy::{Pulling, Pushing, wait_for_pushes};
 use super::lag::Lag;
 use super::layout::AREA;
-use super::ring::{Consumer, Producer};
+use super::ring::{CONTENT, Consumer, Producer};
 use super::shared::Shared;
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::Order;
@@ -54,6 +55,8 @@ pub struct Link {
     pub(super) consumer: Consumer,
     /// Cells of the last packet that came.
     pub(super) row: u64,
+    /// Their content, if there were several.
+    pub(super) gathered: [[u8; CONTENT]; cell::ROW],
     /// Bytes of the peer's area that were read since it was told.
     pub(super) untold_bytes: u64,
     pub(super) pushing: Pushing,
@@ -84,6 +87,7 @@ impl Link {
             far: 0,
             consumer: Consumer::default(),
             row: 1,
+            gathered: [[0; CONTENT]; cell::ROW],
             untold_bytes: 0,
             pushing: Pushing::default(),
             pulling: Pulling::default(),

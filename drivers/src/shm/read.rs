@@ -128,11 +128,10 @@ impl Link {
         if !self.consumer.has_row(&ring, count as u64) {
             return Err("broke the protocol: a packet without its end".into());
         }
-        let mut packet = [[0; CONTENT]; cell::ROW];
-        for (place, content) in packet.iter_mut().enumerate().take(count) {
+        for (place, content) in self.gathered.iter_mut().enumerate().take(count) {
             self.consumer.content(&ring, place, content);
         }
-        report(Event::Arrived { from, packet: &packet.as_flattened()[..len] });
+        report(Event::Arrived { from, packet: &self.gathered.as_flattened()[..len] });
         self.consumer.take(count as u64);
         self.row = count as u64;
         Ok(())

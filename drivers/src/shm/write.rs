@@ -108,7 +108,11 @@ impl Link {
             0 => cells.put_words(cell, head, beside),
             _ => {
                 let rest = &behind[(place - 1) * CONTENT..];
-                cells.put(cell, 0, &rest[..rest.len().min(CONTENT)]);
+                // Of a length that is known, so that it takes no call.
+                match rest.first_chunk::<CONTENT>() {
+                    Some(whole) => cells.put(cell, 0, whole),
+                    None => cells.put(cell, 0, rest),
+                }
             }
         });
         self.pushed();

@@ -195,6 +195,27 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
     }
 }
 
+impl<T: Listed<1>> Lists<T, 1> {
+    /// Takes the first entry with this key.
+    #[inline]
+    pub(crate) fn pop(&mut self, key: &ListKey) -> Option<T> {
+        let Lists { places, free, heads } = self;
+        let mut found = heads.find_entry(key.hash(), |&head| head_key::<T, 1>(places, head) == *key).ok()?;
+        let place = *found.get();
+        let mut entry = places.get_mut(place as usize)?.take()?;
+        free.push(place);
+        let [Neighbours { prev, next }] = *entry.neighbours();
+        if next == place {
+            found.remove();
+            return Some(entry);
+        }
+        *found.get_mut() = next;
+        self.at(prev).neighbours()[0].next = next;
+        self.at(next).neighbours()[0].prev = prev;
+        Some(entry)
+    }
+}
+
 #[inline]
 fn head_key<T: Listed<N>, const N: usize>(places: &[Option<T>], head: u32) -> ListKey {
     let entry = places[(head / N as u32) as usize].as_ref().expect("a head is an entry");

@@ -229,6 +229,9 @@ impl Matching {
     fn arrive_among(&mut self, context: u32, peer: u32, tag: u64) -> Option<RequestId> {
         let exact = ListKey::exact(context, peer, tag);
         let runs = self.run.has(&exact);
+        if self.wild == 0 && !runs {
+            return self.posted.pop(&exact).map(|posted| posted.request);
+        }
         let listed = if self.posted.len() > 0 { self.first(exact) } else { None };
         if runs && self.run_leads(listed) {
             return self.run.pop();

@@ -78,6 +78,9 @@ impl Flow {
     }
 }
 
+/// Contexts whose places are remembered: programs that use several use them in turn.
+const REMEMBERED: usize = 32;
+
 /// Flows of one peer, by context.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
@@ -86,6 +89,8 @@ pub(crate) struct Flows {
     places: BTreeMap<u32, u32>,
     /// Context and place of the flow that was used last: most often the next one too.
     last: (u32, u32),
+    /// The same of some that were used before it, by the end of the context's number.
+    others: [Option<(u32, u32)>; REMEMBERED],
 }
 
 impl Flows {
@@ -98,14 +103,20 @@ impl Flows {
         &mut self.flows[place as usize]
     }
 
-    #[cold]
     #[inline(never)]
     fn find(&mut self, context: u32) -> u32 {
-        let place = *self.places.entry(context).or_insert_with(|| {
-            self.flows.push(Flow::default());
-            (self.flows.len() - 1) as u32
-        });
-        self.last = (context, place);
-        place
+        let other = &mut self.others[context as usize % REMEMBERED];
+        let found = match *other {
+            Some(known) if known.0 == context => known,
+            _ => {
+                let place = *self.places.entry(context).or_insert_with(|| {
+                    self.flows.push(Flow::default());
+                    (self.flows.len() - 1) as u32
+                });
+                *other.insert((context, place))
+            }
+        };
+        self.last = found;
+        found.1
     }
 }

@@ -24,8 +24,8 @@ pub struct Link {
     pub lists: Lists,
     /// Reads with success since the socket was last watched.
     pub reads: u32,
-    /// The latest that came was a long chunk.
-    pub bulk: bool,
+    /// The peer has sent more than was read at once.
+    pub backlog: bool,
     watched: Cell<Watched>,
 }
 
@@ -62,7 +62,7 @@ impl Link {
             health: Health::default(),
             lists: Lists::default(),
             reads: 0,
-            bulk: false,
+            backlog: false,
             watched: Cell::new(Watched::Input),
         }
     }

@@ -368,11 +368,18 @@ impl Traffic {
         let mut place = Place { peer: id, landings, pool, longest: PACKET };
         let fd = link.socket.as_fd();
         for round in 0..READS {
-            match read(fd, &mut link.stream, &mut link.bulk, &mut self.scratch, &mut place, report) {
-                Ok(Brought::Nothing) if round == 0 => return false,
-                Ok(Brought::Nothing | Brought::All) => break,
+            match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {
+                Ok(Brought::Nothing) if round == 0 => {
+                    link.backlog = false;
+                    return false;
+                }
+                Ok(Brought::Nothing | Brought::All) => {
+                    link.backlog = false;
+                    break;
+                }
+                Ok(Brought::Full) => link.backlog = true,
                 Ok(Brought::Kept) if matches!(link.stream, Stream::Between) => break,
-                Ok(Brought::Full | Brought::Kept) => {}
+                Ok(Brought::Kept) => {}
                 Err(ended) => {
                     self.lose(id, &describe(&ended));
                     return true;

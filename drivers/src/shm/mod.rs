@@ -1,7 +1,7 @@
 //! Shared memory inside one node: a driver of the room below the engine.
 //!
 //! Two processes share a segment that has no name. In it each writes a ring of cache lines that the other
-//! reads ([`ring`]): a small packet moves one line, one of up to 256 B of data a few in a row. A longer one
+//! reads ([`ring`]): a small packet moves one line, one of up to 296 B of data a few in a row. A longer one
 //! lies in an area beside the ring.
 //!
 //! Large data is copied straight from process to process by both cores at once: the sender *pushes* with

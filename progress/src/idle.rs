@@ -2,14 +2,9 @@
 //!
 //! Measured on two hosts of one machine (DESIGN section 12): an answer that is seen by spinning costs 2 to
 //! 4 us, one that wakes a sleeper 19 to 37, of which whoever wakes it pays half in its system call. So who
-//! has a core for himself stays awake for as long as a large message usually takes: with 20 us, both sides
-//! slept during every message of 256 KiB on rails of 4 and 2.8 Gbit/s, and two wake-ups made 10 to 15 percent
-//! of it. With more ranks than cores it pays to give the core away at once.
-//!
-//! And who has waited for long offers it at each look, though there is a core for each rank: where somebody
-//! else keeps one of them busy the system puts two ranks on the other one, and who spins there keeps away
-//! whom he waits for (one way, 256 KiB, beside two programs of low priority: 1.4 GB/s with 500 us of
-//! spinning, 2.4 with 20). Offering a core that nobody wants takes 0.3 us.
+//! has a core for himself spins for as long as a large message usually takes: with 20 us, both sides slept
+//! during every message of 256 KiB on rails of 4 and 2.8 Gbit/s, and two wake-ups made 10 to 15 percent of
+//! it. With more ranks than cores it pays to give the core away at once.
 
 use nmad_engine::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,7 +21,7 @@ pub struct Idle {
 
 impl Idle {
     /// For ranks that have a core each.
-    pub const DEDICATED: Idle = Idle { spin: Duration::from_us(20), yields: Duration::from_us(500) };
+    pub const DEDICATED: Idle = Idle { spin: Duration::from_us(500), yields: Duration::from_us(20) };
     /// For more ranks than cores: who spins keeps the others from answering.
     pub const SHARED: Idle = Idle { spin: Duration::from_us(1), yields: Duration::from_us(200) };
 

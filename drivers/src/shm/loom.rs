@@ -107,6 +107,22 @@ fn check(test: impl Fn() + Sync + Send + 'static) {
     model.check(test);
 }
 
+fn wait_for_room(producer: &mut Producer, cells: &Two, count: u64) {
+    while producer.room(cells) < count {
+        thread::yield_now();
+        assert!(producer.ask(cells));
+    }
+}
+
+fn wait_for_cell(consumer: &Consumer, cells: &Two) -> Head {
+    loop {
+        match consumer.peek(cells) {
+            Some(head) => return head,
+            None => thread::yield_now(),
+        }
+    }
+}
+
 #[test]
 fn cells_arrive_in_order_and_are_not_overwritten_before_they_are_taken() {
     check(|| {
@@ -115,22 +131,14 @@ fn cells_arrive_in_order_and_are_not_overwritten_before_they_are_taken() {
         let writer = thread::spawn(move || {
             let mut producer = Producer::default();
             for number in 1..=4u8 {
-                while producer.room(&*theirs) == 0 {
-                    thread::yield_now();
-                    assert!(producer.ask(&*theirs));
-                }
+                wait_for_room(&mut producer, &theirs, 1);
                 let head = Head { kind: 1, value: u32::from(number), taken: 0 };
                 producer.push(&*theirs, head, &[number; CONTENT]);
             }
         });
         let mut consumer = Consumer::default();
         for number in 1..=4u8 {
-            let head = loop {
-                match consumer.peek(&*cells) {
-                    Some(head) => break head,
-                    None => thread::yield_now(),
-                }
-            };
+            let head = wait_for_cell(&consumer, &cells);
             let mut content = [0; ring::CONTENT];
             consumer.content(&*cells, 0, &mut content);
             assert_eq!((head.value, content), (u32::from(number), [number; CONTENT]));
@@ -150,10 +158,7 @@ fn a_row_is_there_as_a_whole() {
         let writer = thread::spawn(move || {
             let mut producer = Producer::default();
             for number in 1..=2u8 {
-                while producer.room(&*theirs) < 2 {
-                    thread::yield_now();
-                    assert!(producer.ask(&*theirs));
-                }
+                wait_for_room(&mut producer, &theirs, 2);
                 let head = Head { kind: 1, value: u32::from(number), taken: 0 };
                 producer.push_row(&*theirs, head, 2, |cell, place| {
                     theirs.put(cell, 0, &[number + 10 * place as u8; CONTENT]);
@@ -162,9 +167,7 @@ fn a_row_is_there_as_a_whole() {
         });
         let mut consumer = Consumer::default();
         for number in 1..=2u8 {
-            while consumer.peek(&*cells).is_none() {
-                thread::yield_now();
-            }
+            wait_for_cell(&consumer, &cells);
             assert!(consumer.has_row(&*cells, 2));
             for place in 0..2 {
                 let mut content = [0; CONTENT];

@@ -52,7 +52,7 @@ impl Link {
             if count > 0 {
                 // In a row the next one is there; its line is on the way while this one is looked at.
                 let ring = self.shared.theirs();
-                ring.fetch((self.consumer.cell(&ring) + 1) & (CELLS - 1));
+                ring.fetch(self.consumer.cell(&ring, 1));
             }
             self.take(head, from, longest, landings, report)?;
             count += 1;
@@ -78,7 +78,7 @@ impl Link {
         let len = head.value as usize;
         if head.kind == cell::PACKET && len <= CONTENT {
             let ring = self.shared.theirs();
-            report(Event::Arrived { from, packet: ring.bytes(self.consumer.cell(&ring), len) });
+            report(Event::Arrived { from, packet: ring.bytes(self.consumer.cell(&ring, 0), len) });
             self.consumer.take(1);
             self.row = 1;
             return Ok(());
@@ -123,17 +123,17 @@ impl Link {
         from: PeerId,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), String> {
-        let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT));
-        ring.fetch((self.consumer.cell(&ring) + count as u64) & (CELLS - 1));
-        if !self.consumer.has_row(&ring, count as u64) {
+        let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT) as u64);
+        ring.fetch(self.consumer.cell(&ring, count));
+        if !self.consumer.has_row(&ring, count) {
             return Err("broke the protocol: a packet without its end".into());
         }
-        for (place, content) in self.gathered.iter_mut().enumerate().take(count) {
+        for (place, content) in (0..count).zip(&mut self.gathered) {
             self.consumer.content(&ring, place, content);
         }
         report(Event::Arrived { from, packet: &self.gathered.as_flattened()[..len] });
-        self.consumer.take(count as u64);
-        self.row = count as u64;
+        self.consumer.take(count);
+        self.row = count;
         Ok(())
     }
 
@@ -143,7 +143,7 @@ impl Link {
     pub(super) fn ready_row(&self) {
         let ring = self.shared.theirs();
         for place in 1..self.row {
-            ring.fetch((self.consumer.cell(&ring) + place) & (CELLS - 1));
+            ring.fetch(self.consumer.cell(&ring, place));
         }
     }
 

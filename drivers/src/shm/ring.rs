@@ -169,30 +169,31 @@ impl Consumer {
     /// What the next cell says, if it is there.
     #[inline]
     pub fn peek<C: Cells>(&self, cells: &C) -> Option<Head> {
-        let word = cells.word(self.cell(cells)).load(Ordering::Acquire);
-        (word & 0xffff == tag(self.next, cells.count())).then(|| Head::decode(word))
+        self.peek_at(cells, 0)
+    }
+
+    #[inline]
+    fn peek_at<C: Cells>(&self, cells: &C, place: u64) -> Option<Head> {
+        let word = cells.word(self.cell(cells, place)).load(Ordering::Acquire);
+        (word & 0xffff == tag(self.next + place, cells.count())).then(|| Head::decode(word))
     }
 
     /// Whether the cell that was peeked at begins a row of so many, as its producer says.
     #[inline]
     pub fn has_row<C: Cells>(&self, cells: &C, count: u64) -> bool {
-        (1..count).all(|place| {
-            let at = self.next + place;
-            let word = cells.word(at & (cells.count() - 1)).load(Ordering::Acquire);
-            word & 0xffff == tag(at, cells.count()) && Head::decode(word).kind == MORE
-        })
+        (1..count).all(|place| self.peek_at(cells, place).is_some_and(|head| head.kind == MORE))
     }
 
-    /// The cell that was peeked at.
+    /// The cell that was peeked at, or one so many places behind it.
     #[inline]
-    pub fn cell<C: Cells>(&self, cells: &C) -> u64 {
-        self.next & (cells.count() - 1)
+    pub fn cell<C: Cells>(&self, cells: &C, place: u64) -> u64 {
+        (self.next + place) & (cells.count() - 1)
     }
 
     /// The content of the cell that was peeked at, or of one behind it in its row.
     #[inline]
-    pub fn content<C: Cells>(&self, cells: &C, place: usize, content: &mut [u8; CONTENT]) {
-        cells.get((self.next + place as u64) & (cells.count() - 1), content);
+    pub fn content<C: Cells>(&self, cells: &C, place: u64, content: &mut [u8; CONTENT]) {
+        cells.get(self.cell(cells, place), content);
     }
 
     /// Takes the cell that was peeked at and the others of its row, `count` in all; the producer may write

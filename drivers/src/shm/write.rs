@@ -88,7 +88,7 @@ impl Link {
             return Ok(false);
         }
         let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
-        let word = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
+        let word = self.head(cell::PACKET, len as u32);
         self.producer.push_parts(&cells, word, |cell| cells.put_words(cell, head, data));
         self.pushed();
         self.rouse();
@@ -102,7 +102,7 @@ impl Link {
         if self.producer.room(&cells) < CELLS / 2 {
             return false;
         }
-        let word = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
+        let word = self.head(cell::PACKET, len as u32);
         let (beside, behind) = data.split_at(BESIDE);
         self.producer.push_row(&cells, word, len.div_ceil(CONTENT) as u64, |cell, place| match place {
             0 => cells.put_words(cell, head, beside),
@@ -174,7 +174,7 @@ impl Link {
         }
         if len <= CONTENT {
             let cells = self.shared.ours();
-            let head = Head { kind: cell::PACKET, value: len as u32, taken: self.consumer.taken() };
+            let head = self.head(cell::PACKET, len as u32);
             self.producer.push_parts(&cells, head, |cell| {
                 let mut at = 0;
                 content.each(|part| {
@@ -216,10 +216,16 @@ impl Link {
 
     #[inline]
     pub(super) fn push(&mut self, kind: u8, value: u32, content: &[u8]) {
-        let head = Head { kind, value, taken: self.consumer.taken() };
+        let head = self.head(kind, value);
         self.producer.push(&self.shared.ours(), head, content);
         self.pushed();
         self.left = true;
+    }
+
+    /// A cell's word: what it is, and what this side has taken.
+    #[inline]
+    fn head(&self, kind: u8, value: u32) -> Head {
+        Head { kind, value, taken: self.consumer.taken() }
     }
 
     #[inline]

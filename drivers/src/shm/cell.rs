@@ -1,5 +1,6 @@
 //! What the cells of a ring are, and what they contain.
 
+use super::pace::Way;
 use super::ring::CONTENT;
 use nmad_engine::packet::{Key, LandingId};
 
@@ -7,12 +8,36 @@ use nmad_engine::packet::{Key, LandingId};
 pub const PACKET: u8 = 1;
 /// Cells that a packet may take; longer ones are in the area.
 pub const ROW: usize = 6;
-/// A packet in the area; the value is its length, the content where it begins.
+/// A packet in the area; the value is its length, the content [`Place`].
 pub const FAR_PACKET: u8 = 2;
-/// A chunk that the two sides copy; the value is the place and round of its claim, the content [`Chunk`].
+/// A chunk that the two sides copy; the value is [`About`] it, the content [`Chunk`].
 pub const CHUNK: u8 = 3;
 /// Bytes of a chunk in the area; the value is their number, the content [`Part`].
 pub const PART: u8 = 4;
+
+/// How a chunk is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct About {
+    /// Place and round of its claim: 16 bits.
+    pub name: u32,
+    /// As long as both sides do their part.
+    pub way: Way,
+    /// Its receiver shall answer how long it took.
+    pub asks: bool,
+}
+
+impl About {
+    /// As a cell's value.
+    pub fn encode(&self) -> u32 {
+        self.name | (self.way as u32) << 16 | u32::from(self.asks) << 18
+    }
+
+    /// From a cell's value. None: there is no such way.
+    pub fn decode(value: u32) -> Option<About> {
+        let way = *Way::ALL.get((value >> 16 & 3) as usize)?;
+        Some(About { name: value & 0xffff, way, asks: value >> 18 & 1 != 0 })
+    }
+}
 
 /// Part of a large message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +98,7 @@ impl Chunk {
 pub struct Part {
     /// Where in the area they begin.
     pub start: u32,
-    /// Place and round of the chunk's claim.
+    /// The chunk's [`About::name`].
     pub chunk: u32,
     /// Where in the chunk they belong.
     pub at: u64,
@@ -97,15 +122,40 @@ impl Part {
     }
 }
 
-/// Where a range of the area begins, as content.
-pub fn start_of(content: &[u8; CONTENT]) -> u32 {
-    let [a, b, c, d, ..] = *content;
-    u32::from_le_bytes([a, b, c, d])
+/// Where a packet lies in the area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// It begins here.
+    pub start: u32,
+    /// Its reader shall answer this question; zero: there is none.
+    pub question: u32,
+}
+
+impl Place {
+    /// As content.
+    pub fn encode(&self) -> [u8; 8] {
+        (u64::from(self.start) | u64::from(self.question) << 32).to_le_bytes()
+    }
+
+    /// From content.
+    pub fn decode(content: &[u8; CONTENT]) -> Place {
+        let [a, b, c, d, e, f, g, h, ..] = *content;
+        Place { start: u32::from_le_bytes([a, b, c, d]), question: u32::from_le_bytes([e, f, g, h]) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_told_about_a_chunk_survives_the_trip() {
+        for way in Way::ALL {
+            let about = About { name: 0xfedc, way, asks: way == Way::Across };
+            assert_eq!(About::decode(about.encode()), Some(about));
+        }
+        assert_eq!(About::decode(3 << 16), None);
+    }
 
     #[test]
     fn a_chunk_survives_the_trip() {

@@ -1,14 +1,14 @@
-//! Which of two ways to do the same is the faster one, when that depends on the machine and on what else it
-//! does: both are tried, again and again, on what passes anyway.
+//! Which of some ways to do the same is the fastest one, when that depends on the machine and on what else it
+//! does: all are tried, again and again, on what passes anyway.
 
-/// Times in a row that one way is taken when the two are compared: the first finds the memory of that way in
+/// Times in a row that one way is taken when they are compared: the first finds the memory of that way in
 /// nobody's cache.
 const ROW: u32 = 3;
-/// Rows in the beginning that take the two ways in turn; the very first meet memory that was never touched
-/// and peers who are late.
-const TRIALS: u32 = 4;
-/// Then one row in so many times takes the slower way, in case that it is not slower any more. Before that,
-/// the intervals double.
+/// Rows of each way in the beginning, in turn; the very first meet memory that was never touched and peers who
+/// are late.
+const TRIALS: u32 = 2;
+/// Then one row in so many times takes a slower way, in case that it is not slower any more. Before that, the
+/// intervals double.
 const AGAIN: u32 = 256;
 /// Samples of which the best counts: much makes a way slow that has nothing to do with it (a peer who comes
 /// late, a core that is taken away).
@@ -16,15 +16,17 @@ const GROUP: u32 = 3;
 /// And of so many groups the median: now and then luck makes one fast.
 const GROUPS: usize = 3;
 
-/// What is known of two ways, 0 and 1.
-#[derive(Debug, Default)]
-pub struct Duel {
+/// What is known of the ways, which are numbered from zero.
+#[derive(Debug)]
+pub struct Duel<const WAYS: usize> {
     count: u32,
-    rates: [Rate; 2],
+    /// Rows that tried a slower way.
+    again: usize,
+    rates: [Rate; WAYS],
 }
 
 /// How fast a way is.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Rate {
     samples: u32,
     best: f64,
@@ -60,19 +62,35 @@ pub struct Choice {
     pub is_trial: bool,
 }
 
-impl Duel {
+impl<const WAYS: usize> Default for Duel<WAYS> {
+    fn default() -> Self {
+        Duel { count: 0, again: 0, rates: [Rate::default(); WAYS] }
+    }
+}
+
+impl<const WAYS: usize> Duel<WAYS> {
     /// The way to take this time.
     pub fn choose(&mut self) -> Choice {
-        let [first, second] = self.rates.each_ref().map(|rate| rate.median);
-        let better = usize::from(second > first);
         let count = self.count;
         self.count = count.wrapping_add(1);
-        let row = count / ROW;
-        if row < TRIALS {
-            return Choice { way: row as usize % 2, is_trial: true };
+        let row = (count / ROW) as usize;
+        if row < TRIALS as usize * WAYS {
+            return Choice { way: row % WAYS, is_trial: true };
         }
-        let is_trial = count % AGAIN.min(1 << count.ilog2()) < ROW;
-        Choice { way: if is_trial { 1 - better } else { better }, is_trial }
+        let best = self.best();
+        let place = count % AGAIN.min(1 << count.ilog2());
+        if place >= ROW {
+            return Choice { way: best, is_trial: false };
+        }
+        self.again += usize::from(place == 0);
+        // The others in turn.
+        Choice { way: (best + 1 + self.again % (WAYS - 1)) % WAYS, is_trial: true }
+    }
+
+    /// The fastest way so far, of equal ones the first.
+    fn best(&self) -> usize {
+        let faster = |way: usize, than: usize| self.rates[way].median > self.rates[than].median;
+        (1..WAYS).fold(0, |best, way| if faster(way, best) { way } else { best })
     }
 
     /// The way was so fast, in any unit.
@@ -86,7 +104,7 @@ mod tests {
     use super::*;
 
     /// How many of a thousand times the second way is taken, when the ways are so fast.
-    fn seconds(duel: &mut Duel, rates: [f64; 2]) -> usize {
+    fn seconds(duel: &mut Duel<2>, rates: [f64; 2]) -> usize {
         let one = |_| {
             let way = duel.choose().way;
             duel.note(way, rates[way]);
@@ -105,9 +123,22 @@ mod tests {
     }
 
     #[test]
+    fn the_fastest_of_three_is_found_and_the_others_are_tried_again() {
+        let mut duel = Duel::<3>::default();
+        let rates = [10.0, 20.0, 30.0];
+        let mut taken = [0; 3];
+        for _ in 0..4000 {
+            let way = duel.choose().way;
+            duel.note(way, rates[way]);
+            taken[way] += 1;
+        }
+        assert!(taken[2] > 3900 && taken[0] > 20 && taken[1] > 20, "{taken:?}");
+    }
+
+    #[test]
     fn a_slow_beginning_is_soon_forgotten() {
         let mut duel = Duel::default();
-        for _ in 0..TRIALS * ROW {
+        for _ in 0..2 * TRIALS * ROW {
             let way = duel.choose().way;
             duel.note(way, [10.0, 8.0][way]);
         }

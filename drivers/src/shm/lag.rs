@@ -37,7 +37,7 @@ pub struct Lag {
     /// The end of the row before, if this one is measured.
     begun: Option<Instant>,
     rows: u32,
-    duel: Duel,
+    duel: Duel<2>,
 }
 
 impl Lag {

@@ -5,6 +5,7 @@
 
 use super::ring::{CONTENT, Cells};
 use super::segment::Segment;
+use super::shared::Topic;
 use std::sync::atomic::AtomicU64;
 
 /// Cells of each ring.
@@ -17,7 +18,7 @@ pub const CHUNKS: usize = 8;
 pub const LANDINGS: usize = 64;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm4");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm5");
 /// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
 /// read them.
 pub const LISTED: usize = 14;
@@ -95,6 +96,11 @@ impl End {
     /// How many cells of the other side's ring this side has taken.
     pub fn taken(self) -> usize {
         self.side(3)
+    }
+
+    /// What this side has answered last.
+    pub fn answer(self, topic: Topic) -> usize {
+        self.taken() + 8 + topic as usize * 8
     }
 
     /// Who copies what of this side's chunk number `place`.

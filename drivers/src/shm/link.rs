@@ -5,9 +5,11 @@ use super::barrier;
 use super::bell::{self, Fence};
 use super::board::{self, List};
 use super::cell;
-use super::copy::{Pulling, Pushing, wait_for_pushes};
+use super::far::Far;
 use super::lag::Lag;
 use super::layout::AREA;
+use super::pulling::{Pulling, wait_for_pushes};
+use super::pushing::Pushing;
 use super::ring::{CONTENT, Consumer, Producer};
 use super::shared::Shared;
 use nmad_engine::packet::{Key, PeerId};
@@ -50,8 +52,10 @@ pub struct Link {
     pub(super) queue: VecDeque<Order>,
     pub(super) producer: Producer,
     pub(super) area: Area,
-    /// Bytes of the last packet in it, as far as they are worth fetching for the next one.
-    pub(super) far: usize,
+    /// How packets are written there.
+    pub(super) far: Far,
+    /// Bytes of the last one, as far as they are worth fetching for the next one.
+    pub(super) ready: usize,
     pub(super) consumer: Consumer,
     /// Cells of the last packet that came.
     pub(super) row: u64,
@@ -84,7 +88,8 @@ impl Link {
             queue: VecDeque::new(),
             producer: Producer::default(),
             area: Area::new(AREA),
-            far: 0,
+            far: Far::default(),
+            ready: 0,
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],
@@ -101,6 +106,7 @@ impl Link {
     /// There are fewer cores than processes.
     pub fn crowd(&mut self) {
         self.pushing.crowd();
+        self.far.crowd();
     }
 
     /// Whether long messages are under way.
@@ -111,8 +117,8 @@ impl Link {
 
     /// Whether to wait longer for the peer's part in them.
     pub fn be_patient(&mut self, is_patient: bool) {
-        self.pushing.be_patient(is_patient);
-        self.pulling.be_patient(is_patient);
+        self.pushing.quiet.be_patient(is_patient);
+        self.pulling.quiet.be_patient(is_patient);
     }
 
     /// The peer's process as a descriptor.

@@ -1,12 +1,14 @@
-//! Which way of copying is the faster one between two processes: through the area, by both cores one
+//! Which way of copying a chunk is the fastest one between two processes: through the area, by both cores one
 //! after the other, or straight from memory to memory, by both cores at once.
 //!
 //! The first costs two copies, of which the second comes from the cache; the second costs one, and what the
-//! system asks for it page by page. Which is less depends on the cores (do they share a cache?), on the pages
-//! and on the system, and by a factor of two either way; so it is measured, on the chunks that pass.
+//! system asks for it page by page. Between cores that share no cache the lines of the area go to and fro, and
+//! it costs less to write them past the caches. Which is best depends on the cores, on the pages and on the
+//! system, and by a factor of two either way; so it is measured, on the chunks that pass.
 
 use super::duel::Duel;
-use std::time::Instant;
+use super::segment::Segment;
+use std::time::Duration;
 
 /// Shorter chunks tell more of latency than of copying.
 const LEAST: u64 = 32 << 10;
@@ -18,17 +20,39 @@ pub enum Way {
     Area,
     /// From memory to memory.
     Across,
+    /// Through the area, into which it is written past the caches.
+    Uncached,
 }
+
+impl Way {
+    /// All of them, by number.
+    pub const ALL: [Way; 3] = [Way::Area, Way::Across, Way::Uncached];
+}
+
+/// So many of them this processor knows.
+const KNOWN: usize = if Segment::HAS_UNCACHED { 3 } else { 2 };
 
 /// Classes of length, each twice as long as the one before: short chunks may be faster the one way, long ones
 /// the other.
 const CLASSES: usize = 6;
 
-/// What is known of both, for each class of length.
+/// What is known of all, for each class of length.
 #[derive(Debug, Default)]
 pub struct Pace {
-    classes: [Duel; CLASSES],
+    classes: [Duel<KNOWN>; CLASSES],
     is_crowded: bool,
+    asked: Option<Asked>,
+}
+
+/// A chunk whose receiver was asked how long it took. Nobody else knows: the sender is done with his part, and
+/// may use the memory again, while the receiver still takes it out of the area.
+#[derive(Debug)]
+struct Asked {
+    question: u32,
+    way: Way,
+    len: u64,
+    /// How long it took the sender.
+    sent_in: Option<Duration>,
 }
 
 impl Pace {
@@ -43,23 +67,50 @@ impl Pace {
     /// an exchange both go the same way: each is slow while the peer is busy with the other one, which says
     /// nothing about it.
     pub fn choose(&mut self, len: u64, theirs: Option<Way>) -> Way {
-        // Two copies of little data are all in the cache.
-        if len < LEAST || self.is_crowded {
+        if !self.knows(len) {
             return Way::Area;
         }
-        let own = self.class(len).choose().way;
-        theirs.unwrap_or(if own == Way::Area as usize { Way::Area } else { Way::Across })
+        let own = Way::ALL[self.class(len).choose().way];
+        theirs.unwrap_or(own)
     }
 
-    /// A chunk of `len` bytes went this way, from `begun` until now.
-    pub fn learn(&mut self, way: Way, len: u64, begun: Instant) {
-        if len >= LEAST && !self.is_crowded {
-            let ns = (begun.elapsed().as_nanos() as f64).max(1.0);
-            self.class(len).note(way as usize, len as f64 / ns);
+    /// Whether chunks of `len` bytes go this way or that: two copies of little data are all in the cache.
+    fn knows(&self, len: u64) -> bool {
+        len >= LEAST && !self.is_crowded
+    }
+
+    /// A chunk goes this way. Whether its receiver shall answer how long it took; the question has this number.
+    pub fn ask(&mut self, way: Way, len: u64, question: u32) -> bool {
+        if self.asked.is_some() || !self.knows(len) {
+            return false;
+        }
+        self.asked = Some(Asked { question, way, len, sent_in: None });
+        true
+    }
+
+    /// The sender's part of the chunk about which the question was took so long; none: that says nothing of the
+    /// way.
+    pub fn sent(&mut self, question: u32, took: Option<Duration>) {
+        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.question == question) {
+            asked.sent_in = took;
+            if took.is_none() {
+                self.asked = None;
+            }
         }
     }
 
-    fn class(&mut self, len: u64) -> &mut Duel {
+    /// Learns what the receiver has answered, if he has: `answered` knows it by the question.
+    pub fn learn(&mut self, answered: impl FnOnce(u32) -> Option<Duration>) {
+        if let Some(Asked { question, way, len, sent_in: Some(sent_in) }) = self.asked
+            && let Some(received_in) = answered(question)
+        {
+            let ns = sent_in.max(received_in).as_nanos() as f64;
+            self.asked = None;
+            self.class(len).note(way as usize, len as f64 / ns.max(1.0));
+        }
+    }
+
+    fn class(&mut self, len: u64) -> &mut Duel<KNOWN> {
         &mut self.classes[((len / LEAST).max(1).ilog2() as usize).min(CLASSES - 1)]
     }
 }
@@ -71,7 +122,7 @@ mod tests {
     #[test]
     fn an_exchange_goes_one_way() {
         let mut pace = Pace::default();
-        for theirs in [Way::Across, Way::Area] {
+        for theirs in Way::ALL {
             assert!((0..100).all(|_| pace.choose(1 << 20, Some(theirs)) == theirs));
         }
     }
@@ -80,7 +131,10 @@ mod tests {
     fn little_data_and_data_in_a_crowd_goes_through_the_area() {
         let mut pace = Pace::default();
         assert!((0..100).all(|_| pace.choose(LEAST - 1, None) == Way::Area));
-        assert!((0..100).any(|_| pace.choose(LEAST, None) == Way::Across));
+        assert!(
+            Way::ALL[..KNOWN].iter().all(|way| (0..100).any(|_| pace.choose(LEAST, None) == *way)),
+            "all are tried"
+        );
         pace.crowd();
         assert!((0..100).all(|_| pace.choose(LEAST, Some(Way::Across)) == Way::Area));
     }

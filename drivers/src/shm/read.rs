@@ -1,13 +1,14 @@
 //! What the ring brings.
 
-use super::cell::{self, Chunk, Part};
+use super::cell::{self, About, Chunk, Part, Place};
 use super::layout::{AREA, CELLS};
 use super::link::Link;
 use super::ring::{CONTENT, Head};
-use super::shared::Shared;
+use super::shared::{Shared, Topic};
 use crate::landings::Landings;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Event;
+use std::time::Instant;
 
 /// Cells read at once, so that one busy link does not starve the others.
 const AT_ONCE: u32 = 128;
@@ -46,7 +47,7 @@ impl Link {
             if !self.producer.learn(head.taken) {
                 return Err("broke the protocol: took cells that were not there".into());
             }
-            if self.far > 0 && count == 0 {
+            if self.ready > 0 && count == 0 {
                 self.ready_area();
             }
             if count > 0 {
@@ -91,16 +92,21 @@ impl Link {
         self.consumer.content(&self.shared.theirs(), 0, &mut content);
         match head.kind {
             cell::FAR_PACKET if len <= longest => {
-                let start = cell::start_of(&content);
+                let Place { start, question } = Place::decode(&content);
                 let packet = range_of(&self.shared, start, len)?;
+                let begun = (question != 0).then(Instant::now);
                 // One line after the other would take a trip to the other core each.
                 self.shared.segment.fetch(self.shared.end.other().area(start), len.min(FETCH));
                 report(Event::Arrived { from, packet });
+                if let Some(begun) = begun {
+                    self.shared.answer(Topic::Packet, question, begun.elapsed());
+                }
                 self.untold_bytes += len as u64;
             }
             cell::CHUNK => {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
-                self.pulling.add(head.value, chunk)?;
+                let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
+                self.pulling.add(about, chunk)?;
             }
             cell::PART => {
                 let part = Part::decode(&content);

@@ -16,6 +16,9 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Fewer bytes are hardly a whole line, and what goes past the caches in part of a line is slow.
+const UNCACHED_MIN: usize = 256;
+
 /// Shared memory, mapped.
 #[derive(Debug)]
 pub struct Segment {
@@ -116,6 +119,21 @@ impl Segment {
         unsafe { copy(bytes, place) };
     }
 
+    /// Whether this processor has stores that go past its caches.
+    pub const HAS_UNCACHED: bool = cfg!(target_arch = "x86_64");
+
+    /// The same past the caches (non-temporal stores): lines that another core has are not brought here first,
+    /// and the reader gets them from memory.
+    #[inline]
+    pub fn put_uncached(&self, offset: usize, bytes: &[u8]) {
+        if bytes.len() < UNCACHED_MIN {
+            return self.put(offset, bytes);
+        }
+        let place = self.at(offset, bytes.len());
+        // SAFETY: inside the mapping.
+        unsafe { copy_uncached(bytes, place) };
+    }
+
     /// Writes words that belong to this side now, from an offset on that is a multiple of eight, and bytes
     /// behind them. One by one: what was just written in words and is read in longer pieces has to reach the
     /// cache first.
@@ -162,6 +180,43 @@ unsafe fn copy(bytes: &[u8], place: *mut u8) {
             len => std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, len),
         }
     }
+}
+
+/// Copies bytes of this process into a mapping, whole lines past the caches.
+///
+/// # Safety
+/// There is room for them.
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    const LINE: usize = 64;
+    let (before, rest) = bytes.split_at(place.align_offset(LINE).min(bytes.len()));
+    let (lines, behind) = rest.as_chunks::<LINE>();
+    // SAFETY: the caller's promise; the two do not overlap, and what is streamed to begins with a line.
+    unsafe {
+        copy(before, place);
+        let mut place = place.add(before.len());
+        for line in lines {
+            for at in (0..LINE).step_by(size_of::<__m128i>()) {
+                let part = _mm_loadu_si128(line.as_ptr().add(at).cast());
+                _mm_stream_si128(place.add(at).cast(), part);
+            }
+            place = place.add(LINE);
+        }
+        copy(behind, place);
+        // These stores are not ordered with others, such as that of the word which says that they are there.
+        _mm_sfence();
+    }
+}
+
+/// Elsewhere as usual.
+///
+/// # Safety
+/// There is room for them.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { copy(bytes, place) };
 }
 
 impl Drop for Segment {

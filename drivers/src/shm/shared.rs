@@ -3,6 +3,7 @@
 use super::layout::{End, Ring, RingOf};
 use super::segment::Segment;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// The memory between two processes, seen from one.
 #[derive(Debug)]
@@ -15,6 +16,15 @@ pub struct Shared {
     pub pid: Option<i32>,
     ours: Ring,
     theirs: Ring,
+}
+
+/// What the peer is asked about: how long it took him to read it.
+#[derive(Debug, Clone, Copy)]
+pub enum Topic {
+    /// A packet in the area.
+    Packet,
+    /// A chunk, however it is copied.
+    Chunk,
 }
 
 impl Shared {
@@ -38,5 +48,18 @@ impl Shared {
     #[inline]
     pub fn theirs(&self) -> RingOf<'_> {
         RingOf(&self.segment, self.theirs)
+    }
+    /// Answers a question of the peer.
+    pub fn answer(&self, topic: Topic, question: u32, took: Duration) {
+        let ns = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
+        let word = self.segment.word(self.end.answer(topic));
+        word.store(u64::from(question) << 32 | u64::from(ns), Ordering::Release);
+    }
+
+    /// What the peer has answered to a question; none: nothing yet.
+    pub fn answered(&self, topic: Topic, question: u32) -> Option<Duration> {
+        let word = self.segment.word(self.end.other().answer(topic)).load(Ordering::Acquire);
+        let ns = word & u64::from(u32::MAX);
+        (word >> 32 == u64::from(question)).then(|| Duration::from_nanos(ns))
     }
 }

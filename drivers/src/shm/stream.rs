@@ -1,12 +1,12 @@
 //! Parts of chunks through the area: the sender copies them in, the receiver copies them out, at the same
 //! time.
 
-use super::board;
 use super::cell::{self, Part};
 use super::claim::{self, Side};
 use super::link::Link;
+use super::pace::Way;
+use super::segment::Segment;
 use super::write::Impossible;
-use std::sync::atomic::Ordering;
 
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once.
 const PART: u64 = 32 << 10;
@@ -34,15 +34,15 @@ impl Link {
                 continue;
             };
             let part = out.from.slice(at, to - at);
+            let put = if out.way == Way::Uncached { Segment::put_uncached } else { Segment::put };
             let mut place = b.end.area(start);
             for piece in part.slices() {
-                b.segment.put(place, piece);
+                put(&b.segment, place, piece);
                 place += piece.len();
             }
-            out.streamed += part.len();
-            board::streamed(&b.segment, b.end, out.place).store(out.streamed, Ordering::Release);
+            out.streamed(b, part.len());
             self.pushing.last[out.place] = cell;
-            let content = Part { start, chunk: out.value(), at };
+            let content = Part { start, chunk: out.name(), at };
             self.push(cell::PART, part.len() as u32, &content.encode());
             claim::finish(
                 self.shared.segment.word(self.shared.end.claim(self.pushing.chunks[index].place)),

@@ -1,9 +1,11 @@
 //! Orders into the ring.
 
-use super::cell;
+use super::cell::{self, Place};
 use super::layout::{AREA, CELLS};
 use super::link::Link;
 use super::ring::{CONTENT, Cells, Head};
+use super::segment::Segment;
+use super::shared::{Shared, Topic};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::Order;
@@ -187,14 +189,17 @@ impl Link {
             return Ok(true);
         }
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
-        let mut at = self.shared.end.area(start);
-        let segment = &self.shared.segment;
+        let Shared { segment, end, .. } = &self.shared;
+        let manner = self.far.begin(len, |question| self.shared.answered(Topic::Packet, question));
+        let put = if manner.is_uncached() { Segment::put_uncached } else { Segment::put };
+        let mut at = end.area(start);
         content.each(|part| {
-            segment.put(at, part);
+            put(segment, at, part);
             at += part.len();
         });
-        self.push(cell::FAR_PACKET, len as u32, &start.to_le_bytes());
-        self.far = len.min(READY);
+        let question = self.far.end(manner, len);
+        self.push(cell::FAR_PACKET, len as u32, &Place { start, question }.encode());
+        self.ready = if manner.is_uncached() { 0 } else { len.min(READY) };
         Ok(true)
     }
 
@@ -208,9 +213,9 @@ impl Link {
 
     /// Begins a chunk.
     fn begin(&mut self, order: Order) {
-        let theirs = self.pulling.way(&self.shared);
-        if let Some((value, chunk)) = self.pushing.add(&self.shared, order, self.producer.next(), theirs) {
-            self.push(cell::CHUNK, value, &chunk.encode());
+        let theirs = self.pulling.way();
+        if let Some((about, chunk)) = self.pushing.add(&self.shared, order, self.producer.next(), theirs) {
+            self.push(cell::CHUNK, about.encode(), &chunk.encode());
         }
     }
 
@@ -232,7 +237,7 @@ impl Link {
     fn pushed(&mut self) {
         self.consumer.told();
         self.untold_bytes = 0;
-        self.far = 0;
+        self.ready = 0;
         self.lag.answered();
     }
 
@@ -253,7 +258,7 @@ impl Link {
     pub(super) fn ready_area(&mut self) {
         self.area.free(self.producer.taken());
         let start = self.area.next();
-        for line in (0..self.far as u32).step_by(64).filter(|line| start + line < AREA) {
+        for line in (0..self.ready as u32).step_by(64).filter(|line| start + line < AREA) {
             self.shared.segment.expect(self.shared.end.area(start + line));
         }
     }

@@ -1,0 +1,215 @@
+//! Chunks that this side receives: pulled from the peer's memory, or taken in parts from the area, unless the
+//! peer pushes them.
+
+use super::board::{self, CUT};
+use super::cell::{About, Chunk, Part};
+use super::claim::{self, Round, Side};
+use super::layout::CHUNKS;
+use super::pace::Way;
+use super::quiet::Quiet;
+use super::shared::{Shared, Topic};
+use super::sys::{self, Remote};
+use crate::landings::Landings;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, PeerId};
+use nmad_engine::transfer::driver::Event;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A chunk that this side receives.
+#[derive(Debug)]
+struct In {
+    chunk: Chunk,
+    about: About,
+    place: usize,
+    round: Round,
+    /// Since when, if the sender wants to know.
+    begun: Option<Instant>,
+    /// Where its bytes are, once it was asked.
+    source: Option<Remote>,
+    /// Bytes that came through the area.
+    streamed: u64,
+}
+
+impl In {
+    /// Whether all of it is here: copied, and what went through the area taken from there. When its claim
+    /// serves another chunk, the sender knows that.
+    fn is_complete(&self, b: &Shared) -> bool {
+        let (other, place) = (b.end.other(), self.place);
+        let word = b.segment.word(other.claim(place));
+        claim::is_complete(word, self.round)
+            && (claim::is_over(word, self.round)
+                || board::streamed(&b.segment, other, place).load(Ordering::Acquire) & !CUT == self.streamed)
+    }
+
+    /// Whether it comes through the area, as long as the sender does not give that up: then the line of its claim
+    /// is left to him, who would have to fetch it back for every part.
+    fn streams(&self) -> bool {
+        self.about.way != Way::Across
+    }
+}
+
+/// Chunks that this side receives, in order.
+#[derive(Debug, Default)]
+pub struct Pulling {
+    chunks: VecDeque<In>,
+    /// The peer leaves nothing in the area.
+    pub quiet: Quiet,
+}
+
+impl Pulling {
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The way of the chunk that is coming just now.
+    pub fn way(&self) -> Option<Way> {
+        self.chunks.front().map(|incoming| incoming.about.way)
+    }
+
+    /// A cell told of a chunk.
+    ///
+    /// # Errors
+    /// It cannot be so.
+    pub fn add(&mut self, about: About, chunk: Chunk) -> Result<(), String> {
+        let (place, round) = (about.name as usize & (CHUNKS - 1), Round::of(u64::from(about.name >> 3)));
+        if chunk.len > claim::LONGEST {
+            return Err("broke the protocol: impossible chunk".into());
+        }
+        self.quiet.end();
+        let begun = about.asks.then(Instant::now);
+        self.chunks.push_back(In { chunk, about, place, round, begun, source: None, streamed: 0 });
+        Ok(())
+    }
+
+    /// Takes bytes of a chunk from the area.
+    ///
+    /// # Errors
+    /// The peer broke the rules.
+    pub fn take(
+        &mut self,
+        part: &Part,
+        bytes: &[u8],
+        from: PeerId,
+        landings: &Landings,
+    ) -> Result<(), String> {
+        let of = self.chunks.iter_mut().find(|incoming| incoming.about.name == part.chunk);
+        let len = bytes.len() as u64;
+        let fits = |incoming: &&mut In| {
+            part.at.checked_add(len).is_some_and(|end| end <= incoming.chunk.len)
+                && incoming.streamed + len <= incoming.chunk.len
+        };
+        let incoming = of.filter(fits).ok_or("broke the protocol: part of no chunk")?;
+        let Chunk { landing, key, offset, .. } = incoming.chunk;
+        let found = landings.find(from, landing, key, offset + part.at, len);
+        if let Some(into) = found.map_err(|_| PAST_END)? {
+            into.write(0, bytes);
+        }
+        incoming.streamed += len;
+        self.quiet.end();
+        Ok(())
+    }
+
+    /// Copies one piece, if one is left for that. Returns the bytes.
+    ///
+    /// # Errors
+    /// The peer broke the rules, or what the system said.
+    pub fn step(&mut self, b: &Shared, from: PeerId, landings: &Landings) -> Result<u64, String> {
+        for incoming in &mut self.chunks {
+            if incoming.streams() && !self.quiet.is_long() {
+                return Ok(0);
+            }
+            let word = b.segment.word(b.end.other().claim(incoming.place));
+            if claim::is_claimed(word, incoming.round) {
+                continue;
+            }
+            let Some(into) = find(from, &incoming.chunk, landings)? else {
+                claim::discard(word, incoming.round);
+                continue;
+            };
+            let Some(pid) = b.pid else { continue };
+            if incoming.source.is_none() {
+                let Chunk { address, pieces, len, .. } = incoming.chunk;
+                let listed = (&b.segment, b.end.other().pieces(incoming.place));
+                match board::fetch(listed, pid, (address, pieces), len) {
+                    Ok(source) => incoming.source = Some(source),
+                    // The sender has claimed the rest meanwhile, and its list may be gone.
+                    Err(_) if claim::is_claimed(word, incoming.round) => continue,
+                    Err(e) => return Err(failed(&e)),
+                }
+            }
+            let (Some(source), Some((start, end))) =
+                (&incoming.source, claim::claim(word, incoming.round, Side::Pull))
+            else {
+                continue;
+            };
+            let part = into.slice(start, end - start);
+            let copied = sys::copy(Side::Pull, pid, &part, source, start);
+            claim::finish(word, Side::Pull);
+            return copied.map(|()| part.len()).map_err(|e| failed(&e));
+        }
+        Ok(0)
+    }
+
+    /// Reports those that are complete, in order.
+    ///
+    /// # Errors
+    /// The peer broke the rules.
+    pub fn collect(
+        &mut self,
+        b: &Shared,
+        from: PeerId,
+        landings: &Landings,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<bool, String> {
+        let mut any = false;
+        while let Some(incoming) = self.chunks.front() {
+            let whole = incoming.streamed == incoming.chunk.len;
+            let looks = !incoming.streams() || self.quiet.is_long();
+            if !whole && !(looks && incoming.is_complete(b)) {
+                break;
+            }
+            if let Some(begun) = incoming.begun {
+                b.answer(Topic::Chunk, incoming.about.name, begun.elapsed());
+            }
+            let kept = find(from, &incoming.chunk, landings)?.is_some();
+            let Chunk { number, ack, landing, offset, len, .. } = incoming.chunk;
+            self.chunks.pop_front();
+            report(Event::Landed { from, number, ack, landing, offset, len, kept });
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Whether something is left that this side could do.
+    pub fn has_work(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|incoming| {
+            let word = b.segment.word(b.end.other().claim(incoming.place));
+            incoming.is_complete(b) || (b.pid.is_some() && !claim::is_claimed(word, incoming.round))
+        })
+    }
+}
+
+const PAST_END: &str = "broke the protocol: chunk past the end of its landing";
+
+fn find(from: PeerId, chunk: &Chunk, landings: &Landings) -> Result<Option<Segments>, String> {
+    let found = landings.find(from, chunk.landing, chunk.key, chunk.offset, chunk.len);
+    found.map_err(|_| PAST_END.into())
+}
+
+fn failed(e: &std::io::Error) -> String {
+    format!("cannot be read from: {e} (has it died?)")
+}
+
+/// Waits until the peer does not push into the landing of this key any more; it is hidden already.
+pub fn wait_for_pushes(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
+    let other = b.end.other();
+    for place in 0..CHUNKS {
+        let word = b.segment.word(other.claim(place));
+        let aims = || board::aimed_at(&b.segment, other, place).load(Ordering::Acquire);
+        claim::wait(&lives, || !claim::is_pushing(word) || key.is_some_and(|key| key.0 != aims()));
+    }
+}

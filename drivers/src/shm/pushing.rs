@@ -1,0 +1,217 @@
+//! Chunks that this side sends: pushed into the peer's memory, or handed over in parts through the area
+//! ([`super::stream`]), unless the peer pulls them.
+
+use super::board::{self, CUT};
+use super::cell::{About, Chunk};
+use super::claim::{self, Round, Side};
+use super::layout::CHUNKS;
+use super::pace::{Pace, Way};
+use super::quiet::Quiet;
+use super::shared::{Shared, Topic};
+use super::sys::{self, Remote};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::Key;
+use nmad_engine::transfer::driver::Order;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A chunk that this side sends.
+#[derive(Debug)]
+pub struct Out {
+    order: Order,
+    /// Which claim.
+    pub place: usize,
+    /// And for which chunk it is.
+    pub round: Round,
+    key: Key,
+    offset: u64,
+    /// The bytes.
+    pub from: Segments,
+    /// The pieces of `from`, where the peer reads them.
+    _list: board::List,
+    target: Option<Remote>,
+    /// Whether parts of it may still go through the area.
+    pub streams: bool,
+    /// Bytes that went there.
+    streamed: u64,
+    /// How it is copied, unless the peer does not do its part.
+    pub way: Way,
+    /// Since when, if that tells how fast the way is.
+    begun: Option<Instant>,
+}
+
+impl Out {
+    /// Place and round as cells tell them.
+    pub fn name(&self) -> u32 {
+        self.place as u32 | (self.round.number() as u32) << 3
+    }
+
+    /// Nothing more of it goes through the area.
+    fn cut(&mut self, b: &Shared) {
+        (self.streams, self.begun) = (false, None);
+        self.tell(b);
+    }
+
+    /// So many more bytes of it went through the area.
+    pub fn streamed(&mut self, b: &Shared, len: u64) {
+        self.streamed += len;
+        self.tell(b);
+    }
+
+    /// Tells the peer what goes through the area.
+    fn tell(&self, b: &Shared) {
+        let cut = if self.streams { 0 } else { CUT };
+        board::streamed(&b.segment, b.end, self.place).store(self.streamed | cut, Ordering::Release);
+    }
+
+    /// Whether some of it is left for whoever takes it.
+    pub fn has_rest(&self, b: &Shared) -> bool {
+        !claim::is_claimed(b.segment.word(b.end.claim(self.place)), self.round)
+    }
+}
+
+/// Chunks that this side sends and the peer has not got yet, in order.
+#[derive(Debug, Default)]
+pub struct Pushing {
+    /// The chunks.
+    pub chunks: VecDeque<Out>,
+    next: usize,
+    /// The last cell about each claim; it serves another chunk when the peer has taken that.
+    pub last: [u64; CHUNKS],
+    /// The peer takes nothing from the area.
+    pub quiet: Quiet,
+    pace: Pace,
+}
+
+impl Pushing {
+    /// There are fewer cores than processes.
+    pub fn crowd(&mut self) {
+        self.pace.crowd();
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Whether another one may begin, if the peer has taken so many cells.
+    pub fn has_room(&self, taken: u64) -> bool {
+        let place = self.next % CHUNKS;
+        self.chunks.iter().all(|out| out.place != place) && (self.next < CHUNKS || taken > self.last[place])
+    }
+
+    /// Takes a chunk, whose cell gets this number; what it shall say.
+    /// `theirs` is the way of what the peer sends just now.
+    pub fn add(
+        &mut self,
+        b: &Shared,
+        order: Order,
+        cell: u64,
+        theirs: Option<Way>,
+    ) -> Option<(About, Chunk)> {
+        let Order::Chunk { number, ack, landing, key, offset, ref from, .. } = order else { return None };
+        let (from, place, round) = (from.clone(), self.next % CHUNKS, Round::of((self.next / CHUNKS) as u64));
+        self.next += 1;
+        self.last[place] = cell;
+        let (address, pieces, list) = board::describe(&from);
+        board::put_list(&b.segment, b.end.pieces(place), &list);
+        let chunk = Chunk { number, ack, landing, key, offset, len: from.len(), address, pieces };
+        let reaches = |r: &Remote| offset.checked_add(from.len()).is_some_and(|end| end <= r.len());
+        let target = b.pid.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
+        let across = target.is_some() || b.peer_can();
+        self.pace.learn(|question| b.answered(Topic::Chunk, question));
+        let way = if across { self.pace.choose(from.len(), theirs) } else { Way::Area };
+        board::aimed_at(&b.segment, b.end, place).store(key.0, Ordering::Relaxed);
+        let streams = way != Way::Across;
+        let (_list, streamed, begun) = (list, 0, None);
+        let mut out =
+            Out { order, place, round, key, offset, from, _list, target, streams, streamed, way, begun };
+        out.tell(b);
+        claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len());
+        let name = out.name();
+        // Beside others it would tell nothing of the way.
+        let asks = self.chunks.is_empty() && self.pace.ask(way, out.from.len(), name);
+        out.begun = asks.then(Instant::now);
+        self.chunks.push_back(out);
+        Some((About { name, way, asks }, chunk))
+    }
+
+    /// Makes way for a packet behind the chunks: nothing more of them goes through the area. False: it does
+    /// or has to, so the packet waits. It would not be read before they are complete.
+    pub fn make_way(&mut self, b: &Shared) -> bool {
+        for out in self.chunks.iter_mut().filter(|out| out.streams && out.has_rest(b)) {
+            if !self.quiet.is_long() || (out.target.is_none() && !b.peer_can()) {
+                return false;
+            }
+            out.cut(b);
+        }
+        true
+    }
+
+    /// Copies one piece into the peer's memory, if one is left for that. Returns the bytes.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn step(&mut self, b: &Shared) -> std::io::Result<u64> {
+        let Some(pid) = b.pid else { return Ok(0) };
+        for out in &mut self.chunks {
+            let Some(target) = &out.target else { continue };
+            let word = b.segment.word(b.end.claim(out.place));
+            if claim::is_claimed(word, out.round) || (out.streams && !self.quiet.is_long()) {
+                continue;
+            }
+            let Some((from, to)) = claim::claim(word, out.round, Side::Push) else { continue };
+            if out.streams {
+                out.begun = None;
+            }
+            let part = out.from.slice(from, to - from);
+            let copied = match board::is_shown(&b.segment, b.end.other(), out.key) {
+                true => sys::copy(Side::Push, pid, &part, target, out.offset + from),
+                // Closed: the receiver discards the chunk.
+                false => Ok(()),
+            };
+            claim::finish(word, Side::Push);
+            return copied.map(|()| part.len());
+        }
+        Ok(0)
+    }
+
+    /// Takes away those whose memory nobody needs any more.
+    pub fn collect(&mut self, b: &Shared, sent: &mut Vec<Order>) -> bool {
+        let before = sent.len();
+        while let Some(out) = self.chunks.front() {
+            if !claim::is_complete(b.segment.word(b.end.claim(out.place)), out.round) {
+                break;
+            }
+            let Some(out) = self.chunks.pop_front() else { break };
+            self.pace.sent(out.name(), out.begun.map(|begun| begun.elapsed()));
+            sent.push(out.order);
+        }
+        sent.len() != before
+    }
+
+    /// Whether something is left that this side could do.
+    pub fn has_work(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|out| {
+            let word = b.segment.word(b.end.claim(out.place));
+            claim::is_complete(word, out.round) || (out.target.is_some() && out.has_rest(b))
+        })
+    }
+
+    /// Whether some bytes are left for whoever takes them.
+    pub fn has_rest(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|out| out.has_rest(b))
+    }
+
+    /// Gives up: the peer does not read the memory of any chunk after this, if it lives. The orders.
+    pub fn give_up(&mut self, b: &Shared, lives: impl Fn() -> bool) -> Vec<Order> {
+        for out in &self.chunks {
+            let word = b.segment.word(b.end.claim(out.place));
+            claim::abandon(word, out.round);
+            claim::wait(&lives, || !claim::is_copying(word, out.round, Side::Pull));
+        }
+        self.chunks.drain(..).map(|out| out.order).collect()
+    }
+}

@@ -117,7 +117,7 @@ impl Driver for ChannelRail {
             gather: 4,
             depth: DEPTH,
             lossy: false,
-            pushes: false,
+            push: 0,
             passes: false,
             bandwidth: 0,
             latency_ns: 0,

@@ -11,7 +11,8 @@ use nmad_engine::{Claim, Config, Context, Error, Limits, PeerId, RequestId, Sour
 const LENGTHS: [usize; 4] = [8, 3000, 100 << 10, 3 << 20];
 
 fn net(pushes: bool) -> Net {
-    let mut net = Net::new(2, &[Limits { pushes, ..limits() }], &Config::default(), 1);
+    let mut net =
+        Net::new(2, &[Limits { push: if pushes { u64::MAX } else { 0 }, ..limits() }], &Config::default(), 1);
     let first = net.recv(1, from(0), 99, exact(0), 1);
     net.send(0, 1, 99, 0, &[1]);
     net.settle();

@@ -12,7 +12,7 @@ const KIB: usize = 1 << 10;
 
 /// Two hosts whose rail does this with what is pushed at once, in turns.
 fn net(at_once: &[AtOnce], config: Config, seed: u64) -> Net {
-    let mut net = Net::new(2, &[Limits { pushes: true, ..limits() }], &config, seed);
+    let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }], &config, seed);
     net.wires().at_once = at_once.iter().copied().collect();
     // The link is up, and the sender knows its credit.
     let first = net.recv(1, from(0), 99, exact(0), 1);
@@ -86,7 +86,7 @@ fn it_goes_the_usual_way_when_something_is_to_be_decided_or_remembered() {
     let mut busy = net(&[AtOnce::Left], config(), 1);
     busy.send(0, 1, 0, 4, &[1]);
     assert_eq!(now(&mut busy, 5, &pattern(100 * KIB, 1)), None, "the window is not empty");
-    let mut several = Net::new(2, &[Limits { pushes: true, ..limits() }; 2], &config(), 1);
+    let mut several = Net::new(2, &[Limits { push: u64::MAX, ..limits() }; 2], &config(), 1);
     several.wires().at_once = [AtOnce::Left].into();
     several.send(0, 1, 0, 4, &[1]);
     several.settle();

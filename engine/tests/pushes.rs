@@ -13,7 +13,7 @@ const KIB: usize = 1 << 10;
 
 fn net(credit: u64) -> Net {
     let config = Config { credit, ..Config::default() };
-    let mut net = Net::new(2, &[Limits { pushes: true, ..limits() }], &config, 1);
+    let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }], &config, 1);
     // The link is up, and the senders know their credit.
     let pairs = [(0, 1), (1, 0)].map(|(at, to)| {
         net.send(at, to, 99, 0, &[1]);
@@ -177,7 +177,7 @@ fn a_chunk_that_was_not_announced_closes_its_peer() {
 
 #[test]
 fn several_rails_do_not_push() {
-    let rails = [Limits { pushes: true, ..limits() }; 2];
+    let rails = [Limits { push: u64::MAX, ..limits() }; 2];
     let mut net = Net::new(2, &rails, &Config::default(), 1);
     net.carried();
     let data = pattern(100 * KIB, 12);
@@ -202,7 +202,7 @@ proptest! {
         messages in vec((0..3u32, 0..3u64, size(), 0..3u8), 1..25),
     ) {
         let config = Config { credit, chunk: 400 << 10, ..Config::default() };
-        let mut net = Net::new(2, &[Limits { pushes: true, ..limits() }], &config, seed);
+        let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }], &config, seed);
         net.set_faults(Faults { delay_ns: 3_000, ..Faults::default() });
         let mut expected = Vec::new();
         let mut late = Vec::new();

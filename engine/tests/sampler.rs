@@ -267,7 +267,7 @@ fn says(net: &mut Net, method: Method, len: usize, count: usize) -> Vec<(usize, 
 #[test]
 fn a_probe_is_carried_as_its_method_says_on_the_rail_that_is_measured() {
     let config = Config { aggregate_max: Some(0), ..Config::default() };
-    let mut net = Net::new(2, &[Limits { pushes: true, ..limits() }; 3], &config, 1);
+    let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }; 3], &config, 1);
     net.send(0, 1, 9, 0, &[]);
     net.settle();
     for host in 0..2 {

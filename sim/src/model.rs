@@ -153,7 +153,7 @@ impl Model for Line {
             depth: self.depth,
             lossy: self.lossy,
             // An interface that writes remotely has no stream that could stand still.
-            pushes: !self.lossy && !self.remote_write,
+            push: if self.lossy || self.remote_write { 0 } else { u64::MAX },
             passes: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,

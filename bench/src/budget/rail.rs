@@ -65,7 +65,7 @@ impl Driver for FreeRail {
             gather: 0,
             depth: 8,
             lossy: false,
-            pushes: false,
+            push: 0,
             passes: false,
             bandwidth: 0,
             latency_ns: 0,

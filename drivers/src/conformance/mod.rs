@@ -106,7 +106,7 @@ pub fn check(subject: &str, mut make: impl FnMut() -> Pair) {
         let mut world = World::new(make());
         let suits = case.lossy == world.is_lossy()
             && !(case.two_sides && world.is_alone())
-            && (!case.pushes || world.limits().pushes);
+            && (!case.pushes || world.limits().push > 0);
         if !suits {
             continue;
         }

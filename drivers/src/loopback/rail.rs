@@ -105,7 +105,7 @@ impl Driver for LoopbackRail {
             gather: 16,
             depth: DEPTH,
             lossy: false,
-            pushes: false,
+            push: 0,
             passes: false,
             bandwidth: 10_000_000_000,
             latency_ns: 100,

@@ -341,7 +341,7 @@ impl Driver for PacketRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: true,
-            pushes: false,
+            push: 0,
             passes: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,

@@ -87,7 +87,7 @@ pub fn show(segment: &Segment, end: End, key: Key, described: (u64, u64, &List),
 
 /// Takes a landing of `end` off the board. Nobody begins to push there after this.
 pub fn hide(segment: &Segment, end: End, key: Key) {
-    take_down(segment.word(end.landing(place_of(key))), key.0);
+    take_down(key_word(segment, end, key), key.0);
 }
 
 /// Takes a key away, if it is there; nobody who looks for it with [`stands`] later finds it.
@@ -100,9 +100,33 @@ pub fn take_down<W: Word>(word: &W, key: u64) {
 
 /// Whether the key is still there, looked at after something that the other side will look at, in turn, after
 /// [`take_down`].
-pub fn stands<W: Word>(word: &W, key: u64) -> bool {
+fn stands<W: Word>(word: &W, key: u64) -> bool {
     W::full_fence();
     word.load(Ordering::Acquire) == key
+}
+
+/// Says in the word `aim` that memory is pushed into from now on; false: its key does not stand there any
+/// more, and nothing may be pushed. Either way [`lower`] comes next.
+pub fn raise<W: Word>(aim: &W, word: &W, key: u64) -> bool {
+    aim.store(key, Ordering::Relaxed);
+    stands(word, key)
+}
+
+/// Nothing is pushed any more.
+pub fn lower<W: Word>(aim: &W) {
+    aim.store(0, Ordering::Release);
+}
+
+/// Whether memory with this key, or any memory, is pushed into. To be asked after [`take_down`]. One word
+/// tells, which hardly ever changes where nothing is pushed, so that asking costs nothing there.
+pub fn is_aimed_at<W: Word>(aim: &W, key: Option<Key>) -> bool {
+    let at = aim.load(Ordering::Acquire);
+    key.map_or(at != 0, |key| at == key.0)
+}
+
+/// The word of a landing of `end` with this key.
+pub fn key_word(segment: &Segment, end: End, key: Key) -> &AtomicU64 {
+    segment.word(end.landing(place_of(key)))
 }
 
 /// Takes all landings of `end` off the board.
@@ -112,8 +136,8 @@ pub fn hide_all(segment: &Segment, end: End) {
 }
 
 /// Whether `end`, the peer, shows a landing.
-pub fn is_shown(segment: &Segment, end: End, key: Key) -> bool {
-    stands(segment.word(end.landing(place_of(key))), key.0)
+fn is_shown(segment: &Segment, end: End, key: Key) -> bool {
+    stands(key_word(segment, end, key), key.0)
 }
 
 /// Where the landing of `end` is, and how long; none: it is not shown, or could not be read meanwhile.
@@ -135,8 +159,3 @@ pub fn streamed(segment: &Segment, end: End, place: usize) -> &AtomicU64 {
 
 /// Nothing more of the chunk goes through the area.
 pub const CUT: u64 = 1 << 63;
-
-/// The key of the landing into which `end` pushes with the claim number `place`.
-pub fn aimed_at(segment: &Segment, end: End, place: usize) -> &AtomicU64 {
-    segment.word(end.claim(place % CHUNKS) + 8)
-}

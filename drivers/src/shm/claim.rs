@@ -161,11 +161,6 @@ fn is_all_copied(word: &impl Word, round: Round) -> bool {
     now >> ROUND_SHIFT == round.0 && all && now & (PUSHING | PULLING | ABANDONED) == 0
 }
 
-/// Whether the sender copies just now, whatever the round.
-pub fn is_pushing(word: &impl Word) -> bool {
-    word.load(Ordering::Acquire) & PUSHING != 0
-}
-
 /// Longest wait for the end of a copy: a thousand times what the longest one takes, and what a peer that was
 /// stopped in the middle of one costs.
 const BOUND: std::time::Duration = std::time::Duration::from_secs(2);

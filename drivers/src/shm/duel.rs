@@ -4,8 +4,8 @@
 /// Times in a row that one way is taken when they are compared: the first finds the memory of that way in
 /// nobody's cache.
 const ROW: u32 = 3;
-/// Rows of each way in the beginning, in turn; the very first meet memory that was never touched and peers who
-/// are late.
+/// Rows of each way in the beginning, in turn; the very first meet memory that was never touched and peers
+/// who are late.
 const TRIALS: u32 = 2;
 /// Then one row in so many times takes a slower way, in case that it is not slower any more. Before that, the
 /// intervals double.

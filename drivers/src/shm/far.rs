@@ -1,10 +1,10 @@
 //! How packets are written that lie in the area: through the caches or past them.
 //!
-//! Between cores that are near to each other a line goes from cache to cache. Between cores that share no cache
-//! the writer first has to fetch each line from the reader, who had it last, and the reader fetches it back; past
-//! the caches it costs one way to memory and one back (16 KiB on Zen 3, near: 1.4 us against 2.6; apart: 6.2
-//! against 2.6). So both are tried. What a packet costs is what it takes to write it, which the writer sees, and
-//! what it takes to read it, which the reader tells if he is asked.
+//! Between cores that are near to each other a line goes from cache to cache. Between cores that share no
+//! cache the writer first has to fetch each line from the reader, who had it last, and the reader fetches it
+//! back; past the caches it costs one way to memory and one back (16 KiB on Zen 3, near: 1.4 us against 2.6;
+//! apart: 6.2 against 2.6). So both are tried. What a packet costs is what it takes to write it, which the
+//! writer sees, and what it takes to read it, which the reader tells if he is asked.
 
 use super::duel::{Choice, Duel};
 use super::segment::Segment;

@@ -103,6 +103,11 @@ impl End {
         self.taken() + 8 + topic as usize * 8
     }
 
+    /// The key of the landing into which this side pushes, zero for none.
+    pub fn aim(self) -> usize {
+        self.side(4)
+    }
+
     /// Who copies what of this side's chunk number `place`.
     pub fn claim(self, place: usize) -> usize {
         CLAIMS + (self as usize * CHUNKS + place) * CLAIM
@@ -211,7 +216,8 @@ mod tests {
     fn nothing_overlaps() {
         let mut ranges = vec![(End::magic(), LINE)];
         for end in [End::Opened, End::Answered] {
-            ranges.extend([end.probe(), end.can(), end.asleep(), end.taken()].map(|at| (at, LINE)));
+            ranges
+                .extend([end.probe(), end.can(), end.asleep(), end.taken(), end.aim()].map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
             ranges.extend((0..LANDINGS).map(|place| (end.landing(place), ENTRY)));
             ranges.extend((0..CELLS).map(|cell| (end.ring().cell(cell), LINE)));

@@ -9,6 +9,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, fence};
 use loom::thread;
+use nmad_engine::packet::Key;
 use std::sync::atomic::Ordering;
 
 impl Word for AtomicU64 {
@@ -232,24 +233,21 @@ fn two_copy_a_chunk_every_unit_once() {
 #[test]
 fn nobody_pushes_into_a_landing_that_is_closed() {
     check(|| {
-        let (round, key) = (Round::of(1), 7);
+        let key = 7;
         let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(key), Memory::new()));
-        claim::begin(&shared.0, round, 100 * UNIT);
         let theirs = shared.clone();
         let sender = thread::spawn(move || {
-            let (word, board, landing) = &*theirs;
+            let (aim, board, landing) = &*theirs;
             for _ in 0..2 {
-                if claim::claim(word, round, Side::Push).is_some() {
-                    if board::stands(board, key) {
-                        landing.write(0, &[1]);
-                    }
-                    claim::finish(word, Side::Push);
+                if board::raise(aim, board, key) {
+                    landing.write(0, &[1]);
                 }
+                board::lower(aim);
             }
         });
-        let (word, board, landing) = &*shared;
+        let (aim, board, landing) = &*shared;
         board::take_down(board, key);
-        while claim::is_pushing(word) {
+        while board::is_aimed_at(aim, Some(Key(key))) {
             thread::yield_now();
         }
         landing.write(0, &[2]);

@@ -2,16 +2,20 @@
 //!
 //! Two processes share a segment that has no name. In it each writes a ring of cache lines that the other
 //! reads ([`ring`]): a small packet moves one line, one of up to 296 B of data a few in a row. A longer one
-//! lies in an area beside the ring.
+//! lies in an area beside the ring, written through the caches or past them, as is faster ([`far`]).
 //!
-//! Large data is copied straight from process to process by both cores at once: the sender *pushes* with
-//! process_vm_writev from the front of a chunk, the receiver *pulls* with process_vm_readv from its back, and
-//! each takes the next piece when it has nothing else to do ([`claim`]). So the split is decided piece by
-//! piece, as late as can be, and a side that computes leaves it all to the other. To the engine the two are
-//! one rail: two of them would have to be split in advance, would open each landing twice, and would make the
-//! engine keep what it sends, although they could only die together. Where the system does not let either
-//! process access the other's memory, which is tried when a link opens, the bytes go through the area in
-//! pieces, which both copy at once.
+//! A message of up to 256 KiB that does not fit into a packet follows its announcement at once, in parts
+//! through the area, which one core fills while the other empties it ([`stream`]): before it is known where
+//! the bytes go, only the receiver can put them there.
+//!
+//! Larger data goes that way too, or is copied straight from process to process by both cores at once, as is
+//! faster ([`pace`]): the sender *pushes* with process_vm_writev from the front of a chunk, the receiver
+//! *pulls* with process_vm_readv from its back, and each takes the next piece when it has nothing else to do
+//! ([`claim`]). So the split is decided piece by piece, as late as can be, and a side that computes leaves it
+//! all to the other. To the engine the two are one rail: two of them would have to be split in advance, would
+//! open each landing twice, and would make the engine keep what it sends, although they could only die
+//! together. Where the system does not let either process access the other's memory, which is tried when a
+//! link opens, the bytes go through the area in pieces, which both copy at once.
 //!
 //! It knows headers, never frames; it trusts nobody who does not know the secret of the job.
 
@@ -61,6 +65,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Longest packet in bytes: 32 KiB of data and its headers.
 const PACKET: usize = 36 << 10;
+
+/// Longest message that is pushed, as much as the area holds. Longer ones go straight from memory to memory
+/// where that is faster, and then a receiver who has promised his memory is worth more.
+const PUSH: u64 = layout::AREA as u64;
 
 /// Milliseconds of a clock that is cheap to read.
 fn now_ms() -> u64 {

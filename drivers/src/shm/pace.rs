@@ -2,16 +2,16 @@
 //! after the other, or straight from memory to memory, by both cores at once.
 //!
 //! The first costs two copies, of which the second comes from the cache; the second costs one, and what the
-//! system asks for it page by page. Between cores that share no cache the lines of the area go to and fro, and
-//! it costs less to write them past the caches. Which is best depends on the cores, on the pages and on the
-//! system, and by a factor of two either way; so it is measured, on the chunks that pass.
+//! system asks for it page by page. Between cores that share no cache the lines of the area go to and fro,
+//! and it costs less to write them past the caches. Which is best depends on the cores, on the pages and on
+//! the system, and by a factor of two either way; so it is measured, on the chunks that pass.
 
 use super::duel::Duel;
 use super::segment::Segment;
 use std::time::Duration;
 
 /// Shorter chunks tell more of latency than of copying.
-const LEAST: u64 = 32 << 10;
+const LEAST: u64 = 16 << 10;
 
 /// A way of copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,25 +31,38 @@ impl Way {
 
 /// So many of them this processor knows.
 const KNOWN: usize = if Segment::HAS_UNCACHED { 3 } else { 2 };
+/// The ways of chunks that may go any way, and of those that cannot go across, by number in a duel.
+const ANY: [Way; 3] = [Way::Area, Way::Across, Way::Uncached];
+const WITHIN: [Way; 2] = [Way::Area, Way::Uncached];
 
 /// Classes of length, each twice as long as the one before: short chunks may be faster the one way, long ones
 /// the other.
-const CLASSES: usize = 6;
+const CLASSES: usize = 7;
+
+/// What is known of chunks of about one length.
+#[derive(Debug, Default)]
+struct Class {
+    /// Of those that may go any way.
+    any: Duel<KNOWN>,
+    /// Of those that cannot go across.
+    within: Duel<{ KNOWN - 1 }>,
+}
 
 /// What is known of all, for each class of length.
 #[derive(Debug, Default)]
 pub struct Pace {
-    classes: [Duel<KNOWN>; CLASSES],
+    classes: [Class; CLASSES],
     is_crowded: bool,
     asked: Option<Asked>,
 }
 
-/// A chunk whose receiver was asked how long it took. Nobody else knows: the sender is done with his part, and
-/// may use the memory again, while the receiver still takes it out of the area.
+/// A chunk whose receiver was asked how long it took. Nobody else knows: the sender is done with his part,
+/// and may use the memory again, while the receiver still takes it out of the area.
 #[derive(Debug)]
 struct Asked {
     question: u32,
     way: Way,
+    crosses: bool,
     len: u64,
     /// How long it took the sender.
     sent_in: Option<Duration>,
@@ -63,15 +76,16 @@ impl Pace {
         self.is_crowded = true;
     }
 
-    /// The way for a chunk of `len` bytes; `theirs` is that of a chunk that comes the other way just now. In
-    /// an exchange both go the same way: each is slow while the peer is busy with the other one, which says
-    /// nothing about it.
-    pub fn choose(&mut self, len: u64, theirs: Option<Way>) -> Way {
+    /// The way for a chunk of `len` bytes; `crosses`: it may go across. `theirs` is that of a chunk that
+    /// comes the other way just now. In an exchange both go the same way: each is slow while the peer is busy
+    /// with the other one, which says nothing about it.
+    pub fn choose(&mut self, len: u64, crosses: bool, theirs: Option<Way>) -> Way {
         if !self.knows(len) {
             return Way::Area;
         }
-        let own = Way::ALL[self.class(len).choose().way];
-        theirs.unwrap_or(own)
+        let class = self.class(len);
+        let own = if crosses { ANY[class.any.choose().way] } else { WITHIN[class.within.choose().way] };
+        theirs.filter(|way| crosses || *way != Way::Across).unwrap_or(own)
     }
 
     /// Whether chunks of `len` bytes go this way or that: two copies of little data are all in the cache.
@@ -79,17 +93,18 @@ impl Pace {
         len >= LEAST && !self.is_crowded
     }
 
-    /// A chunk goes this way. Whether its receiver shall answer how long it took; the question has this number.
-    pub fn ask(&mut self, way: Way, len: u64, question: u32) -> bool {
+    /// A chunk goes this way. Whether its receiver shall answer how long it took; the question has this
+    /// number.
+    pub fn ask(&mut self, (way, crosses): (Way, bool), len: u64, question: u32) -> bool {
         if self.asked.is_some() || !self.knows(len) {
             return false;
         }
-        self.asked = Some(Asked { question, way, len, sent_in: None });
+        self.asked = Some(Asked { question, way, crosses, len, sent_in: None });
         true
     }
 
-    /// The sender's part of the chunk about which the question was took so long; none: that says nothing of the
-    /// way.
+    /// The sender's part of the chunk about which the question was took so long; none: that says nothing of
+    /// the way.
     pub fn sent(&mut self, question: u32, took: Option<Duration>) {
         if let Some(asked) = self.asked.as_mut().filter(|asked| asked.question == question) {
             asked.sent_in = took;
@@ -101,16 +116,21 @@ impl Pace {
 
     /// Learns what the receiver has answered, if he has: `answered` knows it by the question.
     pub fn learn(&mut self, answered: impl FnOnce(u32) -> Option<Duration>) {
-        if let Some(Asked { question, way, len, sent_in: Some(sent_in) }) = self.asked
+        if let Some(Asked { question, way, crosses, len, sent_in: Some(sent_in) }) = self.asked
             && let Some(received_in) = answered(question)
         {
-            let ns = sent_in.max(received_in).as_nanos() as f64;
+            let rate = len as f64 / (sent_in.max(received_in).as_nanos() as f64).max(1.0);
             self.asked = None;
-            self.class(len).note(way as usize, len as f64 / ns.max(1.0));
+            let class = self.class(len);
+            let number = |ways: &[Way]| ways.iter().position(|other| *other == way).unwrap_or(0);
+            match crosses {
+                true => class.any.note(number(&ANY), rate),
+                false => class.within.note(number(&WITHIN), rate),
+            }
         }
     }
 
-    fn class(&mut self, len: u64) -> &mut Duel<KNOWN> {
+    fn class(&mut self, len: u64) -> &mut Class {
         &mut self.classes[((len / LEAST).max(1).ilog2() as usize).min(CLASSES - 1)]
     }
 }
@@ -123,19 +143,19 @@ mod tests {
     fn an_exchange_goes_one_way() {
         let mut pace = Pace::default();
         for theirs in Way::ALL {
-            assert!((0..100).all(|_| pace.choose(1 << 20, Some(theirs)) == theirs));
+            assert!((0..100).all(|_| pace.choose(1 << 20, true, Some(theirs)) == theirs));
         }
     }
 
     #[test]
     fn little_data_and_data_in_a_crowd_goes_through_the_area() {
         let mut pace = Pace::default();
-        assert!((0..100).all(|_| pace.choose(LEAST - 1, None) == Way::Area));
+        assert!((0..100).all(|_| pace.choose(LEAST - 1, true, None) == Way::Area));
         assert!(
-            Way::ALL[..KNOWN].iter().all(|way| (0..100).any(|_| pace.choose(LEAST, None) == *way)),
+            Way::ALL[..KNOWN].iter().all(|way| (0..100).any(|_| pace.choose(LEAST, true, None) == *way)),
             "all are tried"
         );
         pace.crowd();
-        assert!((0..100).all(|_| pace.choose(LEAST, Some(Way::Across)) == Way::Area));
+        assert!((0..100).all(|_| pace.choose(LEAST, true, Some(Way::Across)) == Way::Area));
     }
 }

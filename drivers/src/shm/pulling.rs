@@ -11,7 +11,7 @@ use super::shared::{Shared, Topic};
 use super::sys::{self, Remote};
 use crate::landings::Landings;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, PeerId};
+use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -30,6 +30,8 @@ struct In {
     source: Option<Remote>,
     /// Bytes that came through the area.
     streamed: u64,
+    /// Nobody knows yet where it goes.
+    is_held: bool,
 }
 
 impl In {
@@ -43,8 +45,8 @@ impl In {
                 || board::streamed(&b.segment, other, place).load(Ordering::Acquire) & !CUT == self.streamed)
     }
 
-    /// Whether it comes through the area, as long as the sender does not give that up: then the line of its claim
-    /// is left to him, who would have to fetch it back for every part.
+    /// Whether it comes through the area, as long as the sender does not give that up: then the line of its
+    /// claim is left to him, who would have to fetch it back for every part.
     fn streams(&self) -> bool {
         self.about.way != Way::Across
     }
@@ -80,9 +82,24 @@ impl Pulling {
             return Err("broke the protocol: impossible chunk".into());
         }
         self.quiet.end();
-        let begun = about.asks.then(Instant::now);
-        self.chunks.push_back(In { chunk, about, place, round, begun, source: None, streamed: 0 });
+        let (begun, is_held) = (about.asks.then(Instant::now), chunk.key == Key::PUSH);
+        self.chunks.push_back(In { chunk, about, place, round, begun, source: None, streamed: 0, is_held });
         Ok(())
+    }
+
+    /// Whether nobody knows yet where the last chunk goes.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        self.chunks.back().is_some_and(|incoming| incoming.is_held)
+    }
+
+    /// The chunk that is held goes to this landing; nowhere, if that has no key any more.
+    pub fn accept(&mut self, landing: LandingId, key: Option<Key>) {
+        if let Some(incoming) = self.chunks.back_mut().filter(|incoming| incoming.is_held) {
+            let Chunk { landing: to, key: with, .. } = &mut incoming.chunk;
+            (*to, *with, incoming.is_held) = (landing, key.unwrap_or(Key::PUSH), false);
+            self.quiet.end();
+        }
     }
 
     /// Takes bytes of a chunk from the area.
@@ -119,7 +136,7 @@ impl Pulling {
     /// The peer broke the rules, or what the system said.
     pub fn step(&mut self, b: &Shared, from: PeerId, landings: &Landings) -> Result<u64, String> {
         for incoming in &mut self.chunks {
-            if incoming.streams() && !self.quiet.is_long() {
+            if incoming.is_held || (incoming.streams() && !self.quiet.is_long()) {
                 return Ok(0);
             }
             let word = b.segment.word(b.end.other().claim(incoming.place));
@@ -167,9 +184,10 @@ impl Pulling {
     ) -> Result<bool, String> {
         let mut any = false;
         while let Some(incoming) = self.chunks.front() {
-            let whole = incoming.streamed == incoming.chunk.len;
+            let streamed = incoming.streamed == incoming.chunk.len;
             let looks = !incoming.streams() || self.quiet.is_long();
-            if !whole && !(looks && incoming.is_complete(b)) {
+            let complete = streamed || (looks && incoming.is_complete(b));
+            if incoming.is_held || !complete {
                 break;
             }
             if let Some(begun) = incoming.begun {
@@ -178,6 +196,10 @@ impl Pulling {
             let kept = find(from, &incoming.chunk, landings)?.is_some();
             let Chunk { number, ack, landing, offset, len, .. } = incoming.chunk;
             self.chunks.pop_front();
+            // What comes behind another one has its turn when that is done.
+            if let Some(In { begun: Some(begun), .. }) = self.chunks.front_mut() {
+                *begun = Instant::now();
+            }
             report(Event::Landed { from, number, ack, landing, offset, len, kept });
             any = true;
         }
@@ -206,10 +228,6 @@ fn failed(e: &std::io::Error) -> String {
 
 /// Waits until the peer does not push into the landing of this key any more; it is hidden already.
 pub fn wait_for_pushes(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
-    let other = b.end.other();
-    for place in 0..CHUNKS {
-        let word = b.segment.word(other.claim(place));
-        let aims = || board::aimed_at(&b.segment, other, place).load(Ordering::Acquire);
-        claim::wait(&lives, || !claim::is_pushing(word) || key.is_some_and(|key| key.0 != aims()));
-    }
+    let aim = b.segment.word(b.end.other().aim());
+    claim::wait(&lives, || !board::is_aimed_at(aim, key));
 }

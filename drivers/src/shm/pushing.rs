@@ -119,11 +119,12 @@ impl Pushing {
         board::put_list(&b.segment, b.end.pieces(place), &list);
         let chunk = Chunk { number, ack, landing, key, offset, len: from.len(), address, pieces };
         let reaches = |r: &Remote| offset.checked_add(from.len()).is_some_and(|end| end <= r.len());
-        let target = b.pid.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
-        let across = target.is_some() || b.peer_can();
+        let shown = b.pid.filter(|_| key != Key::PUSH);
+        let target = shown.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
+        // Of a landing that is not known yet, nothing goes there straight.
+        let crosses = target.is_some() || (key != Key::PUSH && b.peer_can());
         self.pace.learn(|question| b.answered(Topic::Chunk, question));
-        let way = if across { self.pace.choose(from.len(), theirs) } else { Way::Area };
-        board::aimed_at(&b.segment, b.end, place).store(key.0, Ordering::Relaxed);
+        let way = self.pace.choose(from.len(), crosses, theirs);
         let streams = way != Way::Across;
         let (_list, streamed, begun) = (list, 0, None);
         let mut out =
@@ -131,8 +132,7 @@ impl Pushing {
         out.tell(b);
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len());
         let name = out.name();
-        // Beside others it would tell nothing of the way.
-        let asks = self.chunks.is_empty() && self.pace.ask(way, out.from.len(), name);
+        let asks = self.pace.ask((way, crosses), out.from.len(), name);
         out.begun = asks.then(Instant::now);
         self.chunks.push_back(out);
         Some((About { name, way, asks }, chunk))
@@ -148,6 +148,11 @@ impl Pushing {
             out.cut(b);
         }
         true
+    }
+
+    /// Whether a part of any is still to go through the area.
+    pub fn has_part(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|out| out.streams && out.has_rest(b))
     }
 
     /// Copies one piece into the peer's memory, if one is left for that. Returns the bytes.
@@ -167,11 +172,13 @@ impl Pushing {
                 out.begun = None;
             }
             let part = out.from.slice(from, to - from);
-            let copied = match board::is_shown(&b.segment, b.end.other(), out.key) {
+            let (aim, key) = (b.segment.word(b.end.aim()), out.key);
+            let copied = match board::raise(aim, board::key_word(&b.segment, b.end.other(), key), key.0) {
                 true => sys::copy(Side::Push, pid, &part, target, out.offset + from),
                 // Closed: the receiver discards the chunk.
                 false => Ok(()),
             };
+            board::lower(aim);
             claim::finish(word, Side::Push);
             return copied.map(|()| part.len());
         }
@@ -187,6 +194,10 @@ impl Pushing {
             }
             let Some(out) = self.chunks.pop_front() else { break };
             self.pace.sent(out.name(), out.begun.map(|begun| begun.elapsed()));
+            // What comes behind another one has its turn when that is done.
+            if let Some(Out { begun: Some(begun), .. }) = self.chunks.front_mut() {
+                *begun = Instant::now();
+            }
             sent.push(out.order);
         }
         sent.len() != before

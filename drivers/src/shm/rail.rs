@@ -7,7 +7,7 @@ use super::home::Home;
 use super::link::{Link, ring_bell};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
-use super::{PACKET, claim, now_ms};
+use super::{PACKET, PUSH, claim, now_ms};
 use crate::error::DriverError;
 use crate::landings::Landings;
 use crate::news::News;
@@ -15,7 +15,7 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
 use std::cell::Cell;
 
 /// Orders taken at once; each link has its own, smaller depth.
@@ -251,7 +251,7 @@ impl Driver for ShmRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: false,
-            pushes: false,
+            push: PUSH,
             passes: true,
             bandwidth: 10_000_000_000,
             latency_ns: 200,
@@ -276,6 +276,13 @@ impl Driver for ShmRail {
             && let Some(link) = self.peers.link(from)
         {
             link.hide(key);
+        }
+    }
+
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        let key = self.landings.key(from, landing);
+        if let Some(link) = self.peers.link_mut(from) {
+            link.pulling.accept(landing, key);
         }
     }
 
@@ -304,6 +311,18 @@ impl Driver for ShmRail {
             Err(_) => {
                 self.lose(to, "broke the protocol: took cells that were not there");
                 false
+            }
+        }
+    }
+
+    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
+        let Order::Chunk { to, .. } = chunk else { return AtOnce::Refused };
+        let Some(link) = self.peers.link_mut(to) else { return AtOnce::Refused };
+        match link.push_now(packet, chunk, &mut self.news.sent) {
+            Ok(how) => how,
+            Err(_) => {
+                self.lose(to, "broke the protocol: took cells that were not there");
+                AtOnce::Refused
             }
         }
     }

@@ -6,7 +6,7 @@ use super::link::Link;
 use super::ring::{CONTENT, Head};
 use super::shared::{Shared, Topic};
 use crate::landings::Landings;
-use nmad_engine::packet::PeerId;
+use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::Event;
 use std::time::Instant;
 
@@ -40,8 +40,9 @@ impl Link {
         let most = if self.lag.is_turn() { 1 } else { AT_ONCE };
         while count < most {
             let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
-            // Packets stay behind the chunks that were posted before them.
-            if !self.pulling.is_empty() && head.kind < cell::CHUNK {
+            // Packets stay behind the chunks that were posted before them, and everything behind one of which
+            // nobody knows yet where it goes.
+            if self.pulling.is_held() || (!self.pulling.is_empty() && head.kind < cell::CHUNK) {
                 break;
             }
             if !self.producer.learn(head.taken) {
@@ -107,6 +108,9 @@ impl Link {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
                 let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
                 self.pulling.add(about, chunk)?;
+                if chunk.key == Key::PUSH {
+                    report(Event::Pushed { from, request: chunk.landing.0, len: chunk.len });
+                }
             }
             cell::PART => {
                 let part = Part::decode(&content);

@@ -122,8 +122,8 @@ impl Segment {
     /// Whether this processor has stores that go past its caches.
     pub const HAS_UNCACHED: bool = cfg!(target_arch = "x86_64");
 
-    /// The same past the caches (non-temporal stores): lines that another core has are not brought here first,
-    /// and the reader gets them from memory.
+    /// The same past the caches (non-temporal stores): lines that another core has are not brought here
+    /// first, and the reader gets them from memory.
     #[inline]
     pub fn put_uncached(&self, offset: usize, bytes: &[u8]) {
         if bytes.len() < UNCACHED_MIN {

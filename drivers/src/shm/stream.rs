@@ -9,9 +9,9 @@ use super::segment::Segment;
 use super::write::Impossible;
 
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once.
-const PART: u64 = 32 << 10;
+const PART: u64 = 16 << 10;
 /// Parts copied before looking after other things.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 
 impl Link {
     /// Copies some parts into the area, while there is room. Returns the bytes.

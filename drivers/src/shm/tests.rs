@@ -54,14 +54,14 @@ fn connected() -> [ShmRail; 2] {
 fn packets_pass_while_the_ring_has_room_and_not_past_one_that_waits() {
     let mut rails = connected();
     let nothing = nmad_engine::Segments::empty();
-    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 40], &nothing));
+    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 7], &nothing));
     assert_eq!(passed, Some(CELLS), "each takes a cell, and the peer reads none");
     let packet = nmad_engine::Packet { bytes: vec![2; 40], in_place: Vec::new() };
     rails[0].post(Order::Packet { to: PeerId(1), number: 0, packet });
     rails[1].poll(&mut |_| ());
-    assert!(!rails[0].pass(PeerId(1), &[3; 40], &nothing), "one that was posted waits");
+    assert!(!rails[0].pass(PeerId(1), &[3; 7], &nothing), "one that was posted waits");
     until(&mut rails, |event| matches!(event, Event::Sent { .. }).then_some(()));
-    assert!(rails[0].pass(PeerId(1), &[3; 40], &nothing));
+    assert!(rails[0].pass(PeerId(1), &[3; 7], &nothing));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::ring::{CONTENT, Cells, Head};
 use super::segment::Segment;
 use super::shared::{Shared, Topic};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::Packet;
-use nmad_engine::transfer::driver::Order;
+use nmad_engine::packet::{Key, Packet};
+use nmad_engine::transfer::driver::{AtOnce, Order};
 use nmad_wire::AloneHead;
 use std::sync::atomic::Ordering;
 
@@ -33,6 +33,13 @@ impl Content for Packet {
     #[inline]
     fn each(&self, put: impl FnMut(&[u8])) {
         self.parts(put);
+    }
+}
+
+impl Content for &[u8] {
+    #[inline]
+    fn each(&self, mut put: impl FnMut(&[u8])) {
+        put(self);
     }
 }
 
@@ -138,6 +145,8 @@ impl Link {
                 Order::Packet { packet, .. } => {
                     self.pushing.make_way(&self.shared) && self.put_packet(packet)?
                 }
+                // What comes behind one that is held is not read: no part of an earlier one may.
+                Order::Chunk { key: Key::PUSH, .. } if self.pushing.has_part(&self.shared) => false,
                 _ => self.may_begin()?,
             };
             if !left {
@@ -174,18 +183,9 @@ impl Link {
         if !self.has_room()? {
             return Ok(false);
         }
-        if len <= CONTENT {
-            let cells = self.shared.ours();
-            let head = self.head(cell::PACKET, len as u32);
-            self.producer.push_parts(&cells, head, |cell| {
-                let mut at = 0;
-                content.each(|part| {
-                    cells.put(cell, at, part);
-                    at += part.len();
-                });
-            });
-            self.pushed();
-            self.left = true;
+        let count = len.div_ceil(CONTENT).max(1);
+        if count <= cell::ROW && self.producer.room(&self.shared.ours()) >= count as u64 {
+            self.put_row(len, content);
             return Ok(true);
         }
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
@@ -201,6 +201,49 @@ impl Link {
         self.push(cell::FAR_PACKET, len as u32, &Place { start, question }.encode());
         self.ready = if manner.is_uncached() { 0 } else { len.min(READY) };
         Ok(true)
+    }
+
+    /// A short packet as a row of cells, for which there is room.
+    #[inline]
+    fn put_row(&mut self, len: usize, content: &impl Content) {
+        let (mut row, mut at) = ([0; cell::ROW * CONTENT], 0);
+        content.each(|part| {
+            row[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        });
+        let (cells, head) = (self.shared.ours(), self.head(cell::PACKET, len as u32));
+        let count = len.div_ceil(CONTENT).max(1) as u64;
+        self.producer.push_row(&cells, head, count, |cell, place| {
+            let rest = &row[place * CONTENT..len];
+            cells.put(cell, 0, &rest[..rest.len().min(CONTENT)]);
+        });
+        self.pushed();
+        self.left = true;
+    }
+
+    /// Sends a packet and right behind it a chunk, if nothing waits before them and the ring has room for all
+    /// of it. What has left is not reported as sent.
+    pub fn push_now(
+        &mut self,
+        packet: &[u8],
+        chunk: Order,
+        sent: &mut Vec<Order>,
+    ) -> Result<AtOnce, Impossible> {
+        let Order::Chunk { to, number, .. } = chunk else { return Ok(AtOnce::Refused) };
+        let free = self.queue.is_empty() && self.pushing.is_empty() && self.may_begin()?;
+        if !free || self.producer.room(&self.shared.ours()) < CELLS / 2 || !self.put(packet.len(), &packet)? {
+            return Ok(AtOnce::Refused);
+        }
+        self.begin(chunk);
+        self.stream()?;
+        self.wake();
+        if self.pushing.collect(&self.shared, sent) {
+            sent.pop();
+            return Ok(AtOnce::Left);
+        }
+        let packet = Packet { bytes: Vec::new(), in_place: Vec::new() };
+        sent.push(Order::Packet { to, number: number.wrapping_sub(1), packet });
+        Ok(AtOnce::Posted)
     }
 
     /// Whether another chunk may begin.

@@ -107,7 +107,7 @@ impl Driver for TcpRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: false,
-            pushes: true,
+            push: u64::MAX,
             passes: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,

@@ -329,7 +329,7 @@ impl Driver for UdpRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: true,
-            pushes: false,
+            push: 0,
             passes: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,

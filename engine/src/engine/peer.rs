@@ -100,8 +100,9 @@ pub(super) struct Peer {
     pub(super) lane: Option<Lane>,
     /// Messages may leave without being remembered: one reliable rail is left, whose driver takes them so.
     pub(super) may_pass: bool,
-    /// Longest chunk that may go ahead of any answer: one reliable rail is left, whose driver can hold it.
-    pub(super) may_push: Option<u64>,
+    /// Longest message of which a chunk may go ahead of any answer, and longest chunk: one reliable rail is
+    /// left, whose driver can hold it.
+    pub(super) may_push: Option<(u64, u64)>,
     /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
     pub(super) keeps: bool,
     pub(super) primary: RailId,
@@ -176,8 +177,8 @@ impl Peer {
     pub(super) fn topology_changed(&mut self, rails: &[Rail]) {
         let limits = |link: &Link| rails[link.rail.index()].limits;
         self.keeps = self.used().count() > 1 || self.used().any(|(_, link)| link.lossy);
-        let pushes = self.lone().filter(|(_, link)| limits(link).pushes);
-        self.may_push = pushes.map(|(_, link)| limits(link).chunk);
+        let lone = self.lone().map(|(_, link)| limits(link));
+        self.may_push = lone.filter(|limits| limits.push > 0).map(|limits| (limits.push, limits.chunk));
         self.may_pass = !self.keeps && self.lone().is_some_and(|(_, link)| limits(link).passes);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);

@@ -43,7 +43,7 @@ impl Engine {
     pub(super) fn spend_push(&mut self, envelope: &Envelope) -> u64 {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
-        let Some(most) = peer.longest_push(chunk) else { return 0 };
+        let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
     }
 
@@ -243,9 +243,10 @@ fn whole_request(envelope: &Envelope, request: RequestId) -> Rts {
 }
 
 impl Peer {
-    /// The longest chunk that may be pushed, if chunks are no longer than `chunk`; none: nothing may be.
-    fn longest_push(&self, chunk: u64) -> Option<u64> {
-        Some(self.may_push?.min(chunk))
+    /// The longest chunk that may be pushed of a message of `len` bytes, if chunks are no longer than
+    /// `chunk`; none: nothing may be.
+    fn longest_push(&self, len: u64, chunk: u64) -> Option<u64> {
+        self.may_push.filter(|(longest, _)| len <= *longest).map(|(_, longest)| longest.min(chunk))
     }
 
     /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
@@ -253,7 +254,7 @@ impl Peer {
     #[inline]
     fn is_one_push(&self, len: u64, chunk: u64) -> bool {
         let large = |lane: Lane| lane.below > 0 && lane.below <= len;
-        self.lane.is_some_and(large) && self.longest_push(chunk).is_some_and(|longest| len <= longest)
+        self.lane.is_some_and(large) && self.longest_push(len, chunk).is_some_and(|longest| len <= longest)
     }
 
     /// Whether a message with these hints would be pushed whole, alone and right away, with nothing else to

@@ -332,8 +332,8 @@ impl Engine {
         if room as usize <= peer.eager_max || context >= Context::LIMIT {
             return;
         }
-        let pays =
-            peer.may_push.is_none() && peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
+        let pushed = peer.may_push.is_some_and(|(longest, _)| room <= longest);
+        let pays = !pushed && peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
         if pays && self.matching.is_first(place) {
             self.new_landing(request, from);
         }

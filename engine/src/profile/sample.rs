@@ -9,7 +9,7 @@ pub enum Method {
     InPlace,
     /// A message announced by an Rts and granted by a Cts: half a round trip.
     Rendezvous,
-    /// A message whose data follows its Rts without waiting for an answer (see `limits.pushes`): half a round
+    /// A message whose data follows its Rts without waiting for an answer (see `limits.push`): half a round
     /// trip.
     Pushed,
     /// Two messages of this size in two packets: half a round trip of both.

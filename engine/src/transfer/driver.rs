@@ -21,9 +21,10 @@ pub struct Limits {
     pub depth: usize,
     /// Packets may be lost, repeated or reordered; the engine then acknowledges eagerly and sends again.
     pub lossy: bool,
-    /// A chunk with [`Key::PUSH`] is held back until [`Driver::accept`] says where it goes, and so is all
-    /// that follows it on the link. Only for rails that are not lossy.
-    pub pushes: bool,
+    /// Longest message of which it pays to send a chunk with [`Key::PUSH`], in bytes; zero: none may be sent.
+    /// Such a chunk is held back until [`Driver::accept`] says where it goes, and so is all that follows it
+    /// on the link. Only for rails that are not lossy.
+    pub push: u64,
     /// [`Driver::pass`] takes packets.
     pub passes: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
@@ -213,7 +214,7 @@ pub trait Driver: Send {
     /// Sends a packet, header included, and right behind it a chunk with [`Key::PUSH`] ([`Order::Chunk`]),
     /// with a call of its own, for somebody who waits. The packet's number is the one before the chunk's. It
     /// goes behind what was posted before; `packet` is free when this returns, and so is the chunk's memory
-    /// unless the network took but a part. Only asked with [`Limits::pushes`].
+    /// unless the network took but a part. Only asked where [`Limits::push`] is not zero.
     fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
         let _ = (packet, chunk);
         AtOnce::Refused

@@ -42,7 +42,7 @@ impl Lone {
             gather: 8,
             depth: 64,
             lossy: false,
-            pushes: false,
+            push: 0,
             passes: false,
             bandwidth: 0,
             latency_ns: 0,

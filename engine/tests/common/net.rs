@@ -45,7 +45,7 @@ pub fn limits() -> Limits {
         gather: 8,
         depth: 4,
         lossy: false,
-        pushes: false,
+        push: 0,
         passes: false,
         bandwidth: 0,
         latency_ns: 0,

@@ -53,7 +53,7 @@ fn limits(script: &mut Unstructured<'_>) -> Result<Limits> {
         gather: *script.choose(&[8, 0, 1, 64])?,
         depth: *script.choose(&[4, 1, 2, 16])?,
         lossy,
-        pushes: !lossy,
+        push: if lossy { 0 } else { u64::MAX },
         passes: false,
         bandwidth: *script.choose(&[0, 1_000_000_000, 100_000_000, 10_000_000_000])?,
         latency_ns: *script.choose(&[0, 1_000, 2_000, 50_000])?,

@@ -127,7 +127,7 @@ impl Model for Card {
             chunk: 1 << 40,
             gather: 16,
             depth: self.depth,
-            pushes: false,
+            push: 0,
             passes: false,
             lossy: false,
             bandwidth: self.bandwidth,

@@ -84,7 +84,7 @@ impl<const WAYS: usize> Duel<WAYS> {
         }
         self.again += usize::from(place == 0);
         // The others in turn.
-        Choice { way: (best + 1 + self.again % (WAYS - 1)) % WAYS, is_trial: true }
+        Choice { way: (best + 1 + self.again % (WAYS - 1).max(1)) % WAYS, is_trial: true }
     }
 
     /// The fastest way so far, of equal ones the first.
@@ -120,6 +120,12 @@ mod tests {
         assert!((6..40).contains(&second), "tried and left: {second}");
         assert!(seconds(&mut duel, [10.0, 20.0]) > 400);
         assert!(seconds(&mut Duel::default(), [10.0, 20.0]) > 960);
+    }
+
+    #[test]
+    fn the_only_way_is_taken() {
+        let mut duel = Duel::<1>::default();
+        assert!((0..1000).all(|_| duel.choose().way == 0));
     }
 
     #[test]

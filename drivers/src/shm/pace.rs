@@ -31,8 +31,7 @@ impl Way {
 
 /// So many of them this processor knows.
 const KNOWN: usize = if Segment::HAS_UNCACHED { 3 } else { 2 };
-/// The ways of chunks that may go any way, and of those that cannot go across, by number in a duel.
-const ANY: [Way; 3] = [Way::Area, Way::Across, Way::Uncached];
+/// The ways of chunks that cannot go across.
 const WITHIN: [Way; 2] = [Way::Area, Way::Uncached];
 
 /// Classes of length, each twice as long as the one before: short chunks may be faster the one way, long ones
@@ -84,7 +83,7 @@ impl Pace {
             return Way::Area;
         }
         let class = self.class(len);
-        let own = if crosses { ANY[class.any.choose().way] } else { WITHIN[class.within.choose().way] };
+        let own = if crosses { Way::ALL[class.any.choose().way] } else { WITHIN[class.within.choose().way] };
         theirs.filter(|way| crosses || *way != Way::Across).unwrap_or(own)
     }
 
@@ -122,10 +121,9 @@ impl Pace {
             let rate = len as f64 / (sent_in.max(received_in).as_nanos() as f64).max(1.0);
             self.asked = None;
             let class = self.class(len);
-            let number = |ways: &[Way]| ways.iter().position(|other| *other == way).unwrap_or(0);
             match crosses {
-                true => class.any.note(number(&ANY), rate),
-                false => class.within.note(number(&WITHIN), rate),
+                true => class.any.note(way as usize, rate),
+                false => class.within.note(usize::from(way == Way::Uncached), rate),
             }
         }
     }

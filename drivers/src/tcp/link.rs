@@ -5,6 +5,7 @@ use super::stream::Stream;
 use super::write::Outbox;
 use crate::watch::{Token, Watch};
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use std::cell::Cell;
 
 /// An open link.
@@ -26,6 +27,8 @@ pub struct Link {
     pub reads: u32,
     /// The peer has sent more than was read at once.
     pub backlog: bool,
+    /// Nothing can be written any more; what the peer has left is still read.
+    pub failed: Option<Errno>,
     watched: Cell<Watched>,
 }
 
@@ -63,6 +66,7 @@ impl Link {
             lists: Lists::default(),
             reads: 0,
             backlog: false,
+            failed: None,
             watched: Cell::new(Watched::Input),
         }
     }

@@ -320,12 +320,17 @@ impl Traffic {
     fn write(&mut self, index: usize) {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return };
+        if link.failed.is_some() {
+            return;
+        }
         let before = link.out.written();
         let written = link.out.write(link.socket.as_fd(), &mut self.staging, &mut self.news.sent);
         let moved = link.out.written() != before;
         let peer = peer.id;
         if let Err(e) = written {
-            return self.lose(peer, &failed(e));
+            // A peer who has said that he leaves has not failed: what he has left is read first.
+            link.failed = Some(e);
+            return self.lists.going_on.push(index);
         }
         if self.written(index) && moved {
             self.news.found.push(Event::Moved { peer });
@@ -371,7 +376,10 @@ impl Traffic {
             match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {
                 Ok(Brought::Nothing) if round == 0 => {
                     link.backlog = false;
-                    return false;
+                    return link.failed.is_some_and(|e| {
+                        self.lose(id, &failed(e));
+                        true
+                    });
                 }
                 Ok(Brought::Nothing | Brought::All) => {
                     link.backlog = false;
@@ -389,6 +397,9 @@ impl Traffic {
                 self.lists.going_on.push(index);
                 break;
             }
+        }
+        if link.failed.is_some() {
+            self.lists.going_on.push(index);
         }
         if !matches!(link.stream, Stream::Between) {
             report(Event::Moved { peer: id });

@@ -42,7 +42,7 @@ impl Link {
             let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
             // Packets stay behind the chunks that were posted before them, and everything behind one of which
             // nobody knows yet where it goes.
-            if self.pulling.is_held() || (!self.pulling.is_empty() && head.kind < cell::CHUNK) {
+            if !self.pulling.is_empty() && (self.pulling.is_held() || head.kind < cell::CHUNK) {
                 break;
             }
             if !self.producer.learn(head.taken) {

@@ -30,6 +30,9 @@ const LOOK_EVERY: u32 = 256;
 /// The same while a link is being opened.
 const LOOK_OFTEN: u32 = 8;
 
+/// What is said of a peer that tells an impossible number of cells.
+pub(super) const IMPOSSIBLE: &str = "broke the protocol: took cells that were not there";
+
 /// A rail in the memory that processes of one node share.
 #[derive(Debug)]
 pub struct ShmRail {
@@ -102,7 +105,7 @@ impl ShmRail {
             return self.lost(to, "has no open link", vec![order]);
         };
         if link.post(order, &mut self.news.sent).is_err() {
-            return self.lose(to, "broke the protocol: took cells that were not there");
+            return self.lose(to, IMPOSSIBLE);
         }
         if self.touched.last() != Some(&to) {
             self.touched.push(to);
@@ -225,7 +228,7 @@ fn advance(
     let mut moved = link.read(peer, PACKET, landings, report)?;
     if !link.queue.is_empty() {
         let before = link.producer.next();
-        link.write(sent).map_err(|_| "broke the protocol: took cells that were not there")?;
+        link.write(sent).map_err(|_| IMPOSSIBLE)?;
         moved |= link.producer.next() != before;
     }
     if !link.pushing.is_empty() || !link.pulling.is_empty() {
@@ -309,7 +312,7 @@ impl Driver for ShmRail {
         match link.pass(head, data) {
             Ok(passed) => passed,
             Err(_) => {
-                self.lose(to, "broke the protocol: took cells that were not there");
+                self.lose(to, IMPOSSIBLE);
                 false
             }
         }
@@ -321,7 +324,7 @@ impl Driver for ShmRail {
         match link.push_now(packet, chunk, &mut self.news.sent) {
             Ok(how) => how,
             Err(_) => {
-                self.lose(to, "broke the protocol: took cells that were not there");
+                self.lose(to, IMPOSSIBLE);
                 AtOnce::Refused
             }
         }

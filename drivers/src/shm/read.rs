@@ -3,6 +3,7 @@
 use super::cell::{self, About, Chunk, Part, Place};
 use super::layout::{AREA, CELLS};
 use super::link::Link;
+use super::rail::IMPOSSIBLE;
 use super::ring::{CONTENT, Head};
 use super::shared::{Shared, Topic};
 use crate::landings::Landings;
@@ -46,7 +47,7 @@ impl Link {
                 break;
             }
             if !self.producer.learn(head.taken) {
-                return Err("broke the protocol: took cells that were not there".into());
+                return Err(IMPOSSIBLE.into());
             }
             if self.ready > 0 && count == 0 {
                 self.ready_area();
@@ -171,7 +172,7 @@ impl Link {
         sent: &mut Vec<nmad_engine::transfer::driver::Order>,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, String> {
-        let streamed = self.stream().map_err(|_| "broke the protocol: took cells that were not there")?;
+        let streamed = self.stream().map_err(|_| IMPOSSIBLE)?;
         let b = &self.shared;
         let pulled = self.pulling.step(b, from, landings)?;
         let landed = self.pulling.collect(b, from, landings, report)?;

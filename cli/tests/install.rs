@@ -150,9 +150,9 @@ fn refusals_say_what_to_do() {
     assert!(ended.err.contains("cargo build --release"), "{}", ended.err);
 }
 
-/// Copies a program that is then started. Another process does the writing: a file that this one held open for
-/// writing might be inherited, for a moment, by what a test beside this one starts, and is refused as "text file
-/// busy" (execve(2)) for as long.
+/// Copies a program that is then started. Another process does the writing: a file that this one held open
+/// for writing might be inherited, for a moment, by what a test beside this one starts, and is refused as
+/// "text file busy" (execve(2)) for as long.
 fn copy(from: &Path, to: &Path) {
     let ended = run(Command::new("cp").arg(from).arg(to));
     assert_eq!(ended.code, Some(0), "{}", ended.err);

@@ -228,6 +228,30 @@ fn the_time_is_bounded_on_fast_rails_and_on_slow_ones() {
     }
 }
 
+/// A machine on which nothing takes less than some milliseconds, since other programs have the cores: the
+/// budget is spent on a handful of visits.
+#[test]
+fn beside_other_programs_long_messages_are_measured_all_the_same() {
+    for seed in 0..100 {
+        let (mut rail, mut other) = (Rail::new(10_000.0, 2.0, seed), Rail::new(0.0, 0.0, 1_000 + seed));
+        let mut sampler = Sampler::new(REACH, Effort::QUICK);
+        let mut spent = 0;
+        while let Some(probe) = sampler.next_probe() {
+            assert!(spent < Effort::QUICK.budget_ns * 2 || !sampler.suffices(), "seed {seed}: {probe:?}");
+            let mut times = rail.times(&probe);
+            times.iter_mut().for_each(|time| *time += 2_000_000 + other.random(8_000_000));
+            spent += times.iter().sum::<u64>() * 2 * u64::from(probe.round_trips);
+            sampler.measured(&probe, &mut times);
+        }
+        let profile = sampler.finish(Provenance::default()).unwrap();
+        // Up to ten milliseconds of noise, of which the shorter messages have their part as well.
+        for (len, range) in [(4 << 20, 0.8..8.0), (64 << 20, 0.05..5.0)] {
+            let off = profile.body().ns(len) as f64 / rail.true_ns(Method::Rendezvous, len);
+            assert!(range.contains(&off), "seed {seed}: {len} B take {off:.2} times as long as they do");
+        }
+    }
+}
+
 #[test]
 fn what_a_rail_cannot_do_is_not_asked_of_it() {
     let reach = Reach { packet_max: 8_000, len_max: 100_000, gathers: false, pushes: false, host: false };

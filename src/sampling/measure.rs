@@ -20,8 +20,12 @@ const OPENING: Duration = Duration::from_millis(4_500);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that go before a visit; more than shapers usually grant at once.
 const BURST_LEN: u64 = 256 << 10;
-/// But no more messages than this.
+/// But no more messages than this,
 const WARM_UPS: u64 = 64;
+/// and no more than take about so long, in nanoseconds: beside other programs each may take milliseconds.
+const WARM_UP_NS: u64 = 2_000_000;
+/// What half a round trip takes as long as nothing is known of it, in nanoseconds.
+const EMPTY_GUESS_NS: u64 = 50_000;
 /// Empty round trips at a time, of which the median counts.
 const EMPTY: usize = 9;
 /// Visits after which they are measured again.
@@ -142,7 +146,7 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Se
     let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
     let limit = until + PATIENCE;
     let mut host = Host::default();
-    let (mut empty_ns, mut excess_ns, mut visits) = (u64::MAX, 0, 0);
+    let (mut empty_ns, mut excess_ns, mut visits) = (None, 0, 0);
     while let Some(probe) = sampler.next_probe()
         && Instant::now() < if sampler.suffices() { until } else { limit }
     {
@@ -151,17 +155,18 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Se
             Method::HandOff => host.hand_offs(&probe),
             _ => {
                 if visits % EMPTY_EVERY == 0 {
-                    let now_ns = empty(talk)?;
+                    let now_ns = empty(talk, empty_ns)?;
                     // On a busy machine the first ones may take far longer than what they are taken off from.
-                    if visits > 0 {
-                        let excess = empty_ns.saturating_sub(now_ns);
-                        sampler.lengthen(excess);
-                        excess_ns += excess;
-                    }
-                    empty_ns = empty_ns.min(now_ns);
+                    let excess = empty_ns.map_or(0, |before: u64| before.saturating_sub(now_ns));
+                    sampler.lengthen(excess);
+                    excess_ns += excess;
+                    empty_ns = Some(empty_ns.map_or(now_ns, |before| before.min(now_ns)));
                 }
                 visits += 1;
-                visit(talk, &probe, empty_ns)?
+                let mut times = visit(talk, &probe, empty_ns)?;
+                let empty_ns = empty_ns.unwrap_or(0);
+                times.iter_mut().for_each(|ns| *ns = ns.saturating_sub(empty_ns).max(1));
+                times
             }
         };
         sampler.measured(&probe, &mut times);
@@ -172,7 +177,7 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Se
     let done = talk.hear()?;
     let there = done.strip_prefix("done ").and_then(|part| part.parse().ok());
     let there: f64 = there.ok_or_else(|| talk.lost(&format!("it says '{done}'")))?;
-    let late = excess_ns as f64 / empty_ns.max(1) as f64;
+    let late = excess_ns as f64 / empty_ns.unwrap_or(1).max(1) as f64;
     let signs = Signs { apart: sampler.disagreement(), queued: here.max(there), late, lost: 0.0 };
     Ok((sampler, signs))
 }
@@ -191,18 +196,20 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
 }
 
 /// Half a round trip of empty messages in nanoseconds: of the lower half the middle, since noise adds.
-fn empty(talk: &mut Talk<'_>) -> Result<u64, SessionError> {
+fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, SessionError> {
     let probe = Probe { method: Method::Copy, len: 0, repetitions: EMPTY as u32, round_trips: 1 };
-    let mut times = visit(talk, &probe, 0)?;
+    let mut times = visit(talk, &probe, before_ns)?;
     times.sort_unstable();
     Ok(times[times.len() / 4] / 2)
 }
 
-/// The repetitions of one probe: nanoseconds from the beginning of the send to the end of the receive.
-fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: u64) -> Result<Vec<u64>, SessionError> {
+/// The repetitions of one probe: nanoseconds from the beginning of the send to the end of the answer. Half a
+/// round trip of empty messages takes `empty_ns`, if that is known.
+fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Vec<u64>, SessionError> {
     let &Probe { method, len, repetitions, round_trips } = probe;
     let count = if matches!(method, Method::Pair | Method::Aggregate) { 2 } else { 1 };
-    let warm_ups = (BURST_LEN / (len * count).max(1)).clamp(1, WARM_UPS);
+    let in_time = WARM_UP_NS / (2 * empty_ns.unwrap_or(EMPTY_GUESS_NS)).max(1);
+    let warm_ups = (BURST_LEN / (len * count).max(1)).min(WARM_UPS).min(in_time).max(1);
     let all = warm_ups + u64::from(repetitions) * u64::from(round_trips);
     let (len, count) = (len as usize, count as usize);
     talk.make_room(len, count);
@@ -217,8 +224,7 @@ fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: u64) -> Result<Vec<u64>, 
         for _ in 0..round_trips {
             round_trip(talk, len, count, method)?;
         }
-        let each = nanos(start.elapsed()) / u64::from(round_trips.max(1));
-        times.push(each.saturating_sub(empty_ns).max(1));
+        times.push(nanos(start.elapsed()) / u64::from(round_trips.max(1)));
     }
     Ok(times)
 }

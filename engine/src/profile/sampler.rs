@@ -17,14 +17,17 @@
 //! would save the handshake that a rendezvous is measured for. [`Method::Memcpy`] and [`Method::HandOff`]
 //! concern the host alone; their time is that of one copy or hand-off.
 //!
-//! **Sizes** are spaced logarithmically, then refined around each crossing by halving the ratio of its
-//! neighbours. **Noise** on shared machines adds time, in bursts, so each point is visited in several rounds
-//! far apart, each visit gives the median of its repetitions, and the smallest of these medians counts:
-//! a disturbance has to hit every round to be believed. Points whose two best rounds disagree by more than
-//! the tolerance are visited again while the budget lasts. A shaped rail saves up a burst during a
-//! disturbance, and what follows it is faster than the rail: a visit that beats the bandwidth of the longest
-//! message by far does not count. **Time** is bounded: repetitions and the longest
-//! size follow from what the shorter sizes took, and when the budget is spent the plan ends with what it has.
+//! **An outline** of both curves comes first, at few sizes up to long ones: it is all that a very busy
+//! machine leaves time for, and without it nothing is said of the rail, since what noise does to short
+//! sizes tells nothing of long ones. **Sizes** are then spaced logarithmically, and refined around each
+//! crossing by halving the ratio of its neighbours. **Noise** on shared machines adds time, in bursts, so
+//! each point is visited in several rounds far apart, each visit gives the median of its repetitions, and
+//! the smallest of these medians counts: a disturbance has to hit every round to be believed. Points whose
+//! two best rounds disagree by more than the tolerance are visited again while the budget lasts. A shaped
+//! rail saves up a burst during a disturbance, and what follows it is faster than the rail: a visit that
+//! beats the bandwidth of the longest message by far does not count. **Time** is bounded: repetitions and
+//! the longest size follow from what the shorter sizes took, and when the budget is spent the plan ends
+//! with what it has.
 
 use super::curve::Curve;
 use super::floor::{Floor, Point, is_local};
@@ -38,6 +41,10 @@ use alloc::vec::Vec;
 const MEMCPY: (u64, u64) = (256, 1 << 20);
 /// Shortest message that is announced: below it nobody would.
 const RENDEZVOUS_MIN: u64 = 1 << 10;
+/// Ratio of one size of the outline to the next; a power of the ratio of sizes.
+const OUTLINE_RATIO: u64 = 16;
+/// Up to so many times what shorter messages took, the time of a longer one says nothing of its bytes.
+const UNSEEN: u64 = 2;
 /// A repetition takes at least this long, or it has several round trips.
 const REPETITION_NS: u64 = 4_000;
 
@@ -121,6 +128,8 @@ pub struct Sampler {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
+    /// Few sizes, short and long, once.
+    Outline,
     /// The grid of sizes, in this round.
     Grid(u32),
     /// Around crossings.
@@ -133,8 +142,8 @@ impl Sampler {
     /// A plan for one rail.
     pub fn new(reach: Reach, effort: Effort) -> Sampler {
         let (found, queue) = (BTreeMap::new(), VecDeque::new());
-        let mut sampler = Sampler { reach, effort, found, queue, stage: Stage::Grid(1), spent_ns: 0 };
-        sampler.queue = sampler.grid();
+        let mut sampler = Sampler { reach, effort, found, queue, stage: Stage::Outline, spent_ns: 0 };
+        sampler.queue = sampler.outline();
         sampler
     }
 
@@ -144,21 +153,27 @@ impl Sampler {
             if self.spent_ns >= self.effort.budget_ns && self.suffices() {
                 return None;
             }
-            while let Some((method, len)) = self.queue.pop_front() {
-                let expected_ns = self.expected_ns(method, len);
-                if !self.is_too_long(method, expected_ns) {
-                    return Some(self.probe(method, len, expected_ns));
+            while let Some(point) = self.queue.pop_front() {
+                if !self.is_too_long(point) {
+                    return Some(self.probe(point));
+                }
+                if let Some(shorter) = self.unconfirmed(point) {
+                    self.queue.push_front(point);
+                    return Some(self.probe(shorter));
+                }
+                // Found once, in the outline, when there was no better: three visits of a shorter one are.
+                if self.bytes_show(point) {
+                    self.found.remove(&point);
                 }
             }
             self.advance()?;
         }
     }
 
-    /// Whether a profile can be made of what was found so far. On a machine that is very busy the first sizes
-    /// may take more than the whole budget.
+    /// Whether a profile can be made of what was found so far. On a machine that is very busy the outline may
+    /// take more than the whole budget.
     pub fn suffices(&self) -> bool {
-        let sizes = |method| self.found.range((method, 0)..=(method, u64::MAX)).count();
-        [Method::Copy, Method::InPlace, Method::Rendezvous].into_iter().any(|method| sizes(method) >= 2)
+        self.stage != Stage::Outline
     }
 
     /// Part of the budget that is spent, zero to one: for progress.
@@ -205,6 +220,9 @@ impl Sampler {
     /// # Errors
     /// The times of too few probes were handed in.
     pub fn finish(self, provenance: Provenance) -> Result<Profile, TooFew> {
+        if !self.suffices() {
+            return Err(TooFew);
+        }
         let floor = self.floor();
         let sample = |(&point, visits): (&Point, &Vec<Sample>)| {
             let count = visits.iter().map(|visit| visit.count).sum();
@@ -213,13 +231,35 @@ impl Sampler {
         Profile::new(provenance, self.found.iter().filter_map(sample))
     }
 
+    /// What is measured before anything else.
+    fn outline(&self) -> VecDeque<Point> {
+        let packet_max = self.reach.packet_max;
+        let mut points = VecDeque::new();
+        let sizes = core::iter::successors(Some(self.longest()), |len| {
+            Some(len / OUTLINE_RATIO).filter(|len| *len > 0)
+        });
+        let mut sizes: Vec<u64> = sizes.collect();
+        sizes.push(1);
+        sizes.dedup();
+        for len in sizes.into_iter().rev() {
+            let ways = [(Method::Copy, len <= packet_max), (Method::Rendezvous, len >= RENDEZVOUS_MIN)];
+            points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
+        }
+        points
+    }
+
+    /// The longest size of the grid.
+    fn longest(&self) -> u64 {
+        self.effort.ratio.pow(self.reach.len_max.max(1).ilog(self.effort.ratio))
+    }
+
     /// All points of one round, short sizes first, the methods of one size together: what they are compared
     /// with was measured at the same time.
     fn grid(&self) -> VecDeque<Point> {
-        let Reach { packet_max, len_max, gathers, pushes, host } = self.reach;
+        let Reach { packet_max, gathers, pushes, host, .. } = self.reach;
         let mut points = VecDeque::new();
         let mut len = 1;
-        while len <= len_max {
+        while len <= self.longest() {
             let two = 2 * len <= packet_max;
             let ways = [
                 (Method::Copy, len <= packet_max),
@@ -243,6 +283,10 @@ impl Sampler {
     /// Fills the queue with what comes after it; none: nothing does.
     fn advance(&mut self) -> Option<()> {
         self.stage = match self.stage {
+            Stage::Outline => {
+                self.queue = self.grid();
+                Stage::Grid(1)
+            }
             Stage::Grid(round) if round < self.effort.rounds => {
                 self.queue = self.grid();
                 Stage::Grid(round + 1)
@@ -322,7 +366,7 @@ impl Sampler {
     }
 
     /// What a probe is expected to take, from the same point, or the next shorter one in proportion.
-    fn expected_ns(&self, method: Method, len: u64) -> Option<u64> {
+    fn expected_ns(&self, (method, len): Point) -> Option<u64> {
         let ((_, known), visits) = self.found.range((method, 0)..=(method, len)).next_back()?;
         let ns = visits.first()?.ns;
         Some(if *known == len { ns } else { (ns as f64 * len as f64 / (*known).max(1) as f64) as u64 })
@@ -330,18 +374,43 @@ impl Sampler {
 
     /// A point of which a few visits would cost a large part of the budget is left out: the last line of the
     /// curve goes on from the longest size that was measured. What is refined or repeated lies below that.
-    fn is_too_long(&self, method: Method, expected_ns: Option<u64>) -> bool {
+    fn is_too_long(&self, point: Point) -> bool {
         let visits = u64::from(self.effort.repetitions.0) * u64::from(self.effort.rounds);
-        let ways = if is_local(method) { 1 } else { 2 };
+        let ways = if is_local(point.0) { 1 } else { 2 };
         let is_long = |ns: u64| ns.saturating_mul(ways * visits) > self.effort.budget_ns / 4;
         // In proportion, short sizes look longer than they are.
-        let is_new = matches!(self.stage, Stage::Grid(_));
-        is_new && method == Method::Rendezvous && expected_ns.is_some_and(is_long)
+        self.expected_ns(point).is_some_and(is_long)
+            && match self.stage {
+                Stage::Outline => self.bytes_show(point),
+                Stage::Grid(_) => point.0 == Method::Rendezvous,
+                Stage::Refine | Stage::Settle => false,
+            }
     }
 
-    fn probe(&self, method: Method, len: u64, expected_ns: Option<u64>) -> Probe {
+    /// The next shorter point of the outline, if it was not visited often enough to leave out longer ones.
+    fn unconfirmed(&self, point: Point) -> Option<Point> {
+        let (shorter, visits) = self.shorter(point).filter(|_| self.stage == Stage::Outline)?;
+        (visits.len() < self.effort.rounds as usize).then_some(shorter)
+    }
+
+    /// The visits of the next shorter message of the same method.
+    fn shorter(&self, (method, len): Point) -> Option<(Point, &[Sample])> {
+        let known = self.found.range((method, 0)..(method, len)).next_back();
+        known.map(|(point, visits)| (*point, &visits[..]))
+    }
+
+    /// Whether the next shorter message took far longer than all that are shorter still. If not, its time
+    /// says nothing of longer ones: it is latency, or other programs had the cores.
+    fn bytes_show(&self, point: Point) -> bool {
+        let Some(((_, len), [visit, ..])) = self.shorter(point) else { return false };
+        let shortest = self.found.iter().filter(|(point, _)| !is_local(point.0) && point.1 < len);
+        let slowest_ns = shortest.filter_map(|(_, visits)| Some(visits.first()?.low_ns)).max();
+        slowest_ns.is_some_and(|ns| visit.low_ns >= ns.saturating_mul(UNSEEN))
+    }
+
+    fn probe(&self, (method, len): Point) -> Probe {
         let (least, most) = self.effort.repetitions;
-        let Some(expected_ns) = expected_ns.map(|ns| ns.max(1)) else {
+        let Some(expected_ns) = self.expected_ns((method, len)).map(|ns| ns.max(1)) else {
             return Probe { method, len, repetitions: least, round_trips: 1 };
         };
         // A point may take a five hundredth of the budget.

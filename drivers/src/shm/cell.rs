@@ -24,18 +24,20 @@ pub struct About {
     pub way: Way,
     /// Its receiver shall answer how long it took.
     pub asks: bool,
+    /// The last one of its sender met one from the other side.
+    pub met: bool,
 }
 
 impl About {
     /// As a cell's value.
     pub fn encode(&self) -> u32 {
-        self.name | (self.way as u32) << 16 | u32::from(self.asks) << 18
+        self.name | (self.way as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.met) << 19
     }
 
     /// From a cell's value. None: there is no such way.
     pub fn decode(value: u32) -> Option<About> {
         let way = *Way::ALL.get((value >> 16 & 3) as usize)?;
-        Some(About { name: value & 0xffff, way, asks: value >> 18 & 1 != 0 })
+        Some(About { name: value & 0xffff, way, asks: value >> 18 & 1 != 0, met: value >> 19 & 1 != 0 })
     }
 }
 
@@ -151,7 +153,7 @@ mod tests {
     #[test]
     fn what_is_told_about_a_chunk_survives_the_trip() {
         for way in Way::ALL {
-            let about = About { name: 0xfedc, way, asks: way == Way::Across };
+            let about = About { name: 0xfedc, way, asks: way == Way::Across, met: way == Way::Area };
             assert_eq!(About::decode(about.encode()), Some(about));
         }
         assert_eq!(About::decode(3 << 16), None);

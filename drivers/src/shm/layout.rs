@@ -18,7 +18,7 @@ pub const CHUNKS: usize = 8;
 pub const LANDINGS: usize = 64;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm5");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm6");
 /// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
 /// read them.
 pub const LISTED: usize = 14;

@@ -29,6 +29,7 @@ mod claim;
 mod config;
 mod connect;
 mod duel;
+mod exchange;
 mod far;
 mod home;
 mod lag;

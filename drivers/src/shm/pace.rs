@@ -76,8 +76,8 @@ impl Pace {
     }
 
     /// The way for a chunk of `len` bytes; `crosses`: it may go across. `theirs` is that of a chunk that
-    /// comes the other way just now. In an exchange both go the same way: each is slow while the peer is busy
-    /// with the other one, which says nothing about it.
+    /// comes the other way just now: both go the same way, since each is slow while the peer is busy with the
+    /// other one, which says nothing about it.
     pub fn choose(&mut self, len: u64, crosses: bool, theirs: Option<Way>) -> Way {
         if !self.knows(len) {
             return Way::Area;
@@ -85,6 +85,11 @@ impl Pace {
         let class = self.class(len);
         let own = if crosses { Way::ALL[class.any.choose().way] } else { WITHIN[class.within.choose().way] };
         theirs.filter(|way| crosses || *way != Way::Across).unwrap_or(own)
+    }
+
+    /// The way for one that may go across and meets another (see [`super::exchange`]).
+    pub fn meeting(&self, len: u64) -> Way {
+        if self.knows(len) { Way::Across } else { Way::Area }
     }
 
     /// Whether chunks of `len` bytes go this way or that: two copies of little data are all in the cache.
@@ -143,6 +148,9 @@ mod tests {
         for theirs in Way::ALL {
             assert!((0..100).all(|_| pace.choose(1 << 20, true, Some(theirs)) == theirs));
         }
+        assert_eq!(pace.meeting(1 << 20), Way::Across);
+        pace.crowd();
+        assert_eq!(pace.meeting(1 << 20), Way::Area);
     }
 
     #[test]
@@ -154,6 +162,6 @@ mod tests {
             "all are tried"
         );
         pace.crowd();
-        assert!((0..100).all(|_| pace.choose(LEAST, true, Some(Way::Across)) == Way::Area));
+        assert!((0..100).all(|_| pace.choose(LEAST, true, None) == Way::Area));
     }
 }

@@ -17,6 +17,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// Bytes that are pulled with one call where nobody helps: a call takes as long as 16 KiB.
+const ALONE: u64 = 512 << 10;
+
 /// A chunk that this side receives.
 #[derive(Debug)]
 struct In {
@@ -32,6 +35,8 @@ struct In {
     streamed: u64,
     /// Nobody knows yet where it goes.
     is_held: bool,
+    /// The peer does not push it, since he does not know that either.
+    is_left: bool,
 }
 
 impl In {
@@ -83,7 +88,8 @@ impl Pulling {
         }
         self.quiet.end();
         let (begun, is_held) = (about.asks.then(Instant::now), chunk.key == Key::PUSH);
-        self.chunks.push_back(In { chunk, about, place, round, begun, source: None, streamed: 0, is_held });
+        let (source, streamed, is_left) = (None, 0, is_held);
+        self.chunks.push_back(In { chunk, about, place, round, begun, source, streamed, is_held, is_left });
         Ok(())
     }
 
@@ -130,11 +136,18 @@ impl Pulling {
         Ok(())
     }
 
-    /// Copies one piece, if one is left for that. Returns the bytes.
+    /// Copies one piece, if one is left for that. Returns the bytes. `alone`: the peer has something else to
+    /// do than to help.
     ///
     /// # Errors
     /// The peer broke the rules, or what the system said.
-    pub fn step(&mut self, b: &Shared, from: PeerId, landings: &Landings) -> Result<u64, String> {
+    pub fn step(
+        &mut self,
+        b: &Shared,
+        from: PeerId,
+        landings: &Landings,
+        alone: bool,
+    ) -> Result<u64, String> {
         for incoming in &mut self.chunks {
             if incoming.is_held || (incoming.streams() && !self.quiet.is_long()) {
                 return Ok(0);
@@ -158,11 +171,11 @@ impl Pulling {
                     Err(e) => return Err(failed(&e)),
                 }
             }
-            let (Some(source), Some((start, end))) =
-                (&incoming.source, claim::claim(word, incoming.round, Side::Pull))
-            else {
-                continue;
+            let claimed = match alone || incoming.is_left {
+                true => claim::claim_at_most(word, incoming.round, Side::Pull, ALONE),
+                false => claim::claim(word, incoming.round, Side::Pull),
             };
+            let (Some(source), Some((start, end))) = (&incoming.source, claimed) else { continue };
             let part = into.slice(start, end - start);
             let copied = sys::copy(Side::Pull, pid, &part, source, start);
             claim::finish(word, Side::Pull);

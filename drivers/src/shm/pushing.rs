@@ -4,6 +4,7 @@
 use super::board::{self, CUT};
 use super::cell::{About, Chunk};
 use super::claim::{self, Round, Side};
+use super::exchange::Exchanges;
 use super::layout::CHUNKS;
 use super::pace::{Pace, Way};
 use super::quiet::Quiet;
@@ -39,6 +40,10 @@ pub struct Out {
     pub way: Way,
     /// Since when, if that tells how fast the way is.
     begun: Option<Instant>,
+    /// The peer sends something long at the same time.
+    meets: bool,
+    /// That was expected.
+    expects: bool,
 }
 
 impl Out {
@@ -82,6 +87,7 @@ pub struct Pushing {
     /// The peer takes nothing from the area.
     pub quiet: Quiet,
     pace: Pace,
+    pub(super) exchanges: Exchanges,
 }
 
 impl Pushing {
@@ -124,18 +130,47 @@ impl Pushing {
         // Of a landing that is not known yet, nothing goes there straight.
         let crosses = target.is_some() || (key != Key::PUSH && b.peer_can());
         self.pace.learn(|question| b.answered(Topic::Chunk, question));
-        let way = self.pace.choose(from.len(), crosses, theirs);
-        let streams = way != Way::Across;
-        let (_list, streamed, begun) = (list, 0, None);
-        let mut out =
-            Out { order, place, round, key, offset, from, _list, target, streams, streamed, way, begun };
+        let expects = crosses && (theirs.is_some() || self.exchanges.is_likely());
+        let way = match expects {
+            true => self.pace.meeting(from.len()),
+            false => self.pace.choose(from.len(), crosses, theirs),
+        };
+        if expects {
+            // What is expected has its time to come.
+            self.quiet.end();
+        }
+        let mut out = Out {
+            order,
+            place,
+            round,
+            key,
+            offset,
+            from,
+            _list: list,
+            target,
+            streams: way != Way::Across,
+            streamed: 0,
+            way,
+            begun: None,
+            meets: theirs.is_some(),
+            expects,
+        };
         out.tell(b);
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len());
         let name = out.name();
-        let asks = self.pace.ask((way, crosses), out.from.len(), name);
+        let asks = !expects && self.pace.ask((way, crosses), out.from.len(), name);
         out.begun = asks.then(Instant::now);
         self.chunks.push_back(out);
-        Some((About { name, way, asks }, chunk))
+        Some((About { name, way, asks, met: self.exchanges.last() }, chunk))
+    }
+
+    /// A chunk is coming: what is still to be copied meets it. Its sender says whether his last one has met
+    /// one.
+    pub fn meet(&mut self, b: &Shared, met: bool) {
+        self.exchanges.told(met);
+        for out in self.chunks.iter_mut().filter(|out| out.has_rest(b)) {
+            out.meets = true;
+        }
     }
 
     /// Makes way for a packet behind the chunks: nothing more of them goes through the area. False: it does
@@ -164,7 +199,9 @@ impl Pushing {
         for out in &mut self.chunks {
             let Some(target) = &out.target else { continue };
             let word = b.segment.word(b.end.claim(out.place));
-            if claim::is_claimed(word, out.round) || (out.streams && !self.quiet.is_long()) {
+            // The peer pulls while this side is about to do the same.
+            let waits = out.streams || (out.expects && !out.meets);
+            if claim::is_claimed(word, out.round) || (waits && !self.quiet.is_long()) {
                 continue;
             }
             let Some((from, to)) = claim::claim(word, out.round, Side::Push) else { continue };
@@ -193,6 +230,7 @@ impl Pushing {
                 break;
             }
             let Some(out) = self.chunks.pop_front() else { break };
+            self.exchanges.note(out.meets);
             self.pace.sent(out.name(), out.begun.map(|begun| begun.elapsed()));
             // What comes behind another one has its turn when that is done.
             if let Some(Out { begun: Some(begun), .. }) = self.chunks.front_mut() {

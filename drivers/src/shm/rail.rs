@@ -231,7 +231,9 @@ fn advance(
         link.write(sent).map_err(|_| IMPOSSIBLE)?;
         moved |= link.producer.next() != before;
     }
-    if !link.pushing.is_empty() || !link.pulling.is_empty() {
+    // What was heard is answered first: the peer waits for that while this side copies.
+    let heard = std::mem::take(&mut link.heard);
+    if !heard && (!link.pushing.is_empty() || !link.pulling.is_empty()) {
         let copied = link.copy(peer, landings, sent, report)?;
         moved |= copied;
         if copied {

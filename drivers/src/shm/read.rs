@@ -57,6 +57,7 @@ impl Link {
                 let ring = self.shared.theirs();
                 ring.fetch(self.consumer.cell(&ring, 1));
             }
+            self.heard |= head.kind != cell::PART;
             self.take(head, from, longest, landings, report)?;
             count += 1;
             if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {
@@ -109,6 +110,7 @@ impl Link {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
                 let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
                 self.pulling.add(about, chunk)?;
+                self.pushing.meet(&self.shared, about.met);
                 if chunk.key == Key::PUSH {
                     report(Event::Pushed { from, request: chunk.landing.0, len: chunk.len });
                 }
@@ -174,9 +176,13 @@ impl Link {
     ) -> Result<bool, String> {
         let streamed = self.stream().map_err(|_| IMPOSSIBLE)?;
         let b = &self.shared;
-        let pulled = self.pulling.step(b, from, landings)?;
+        let pulled = self.pulling.step(b, from, landings, !self.pushing.is_empty())?;
         let landed = self.pulling.collect(b, from, landings, report)?;
-        let pushed = self.pushing.step(b).map_err(|e| format!("cannot be written to: {e} (has it died?)"))?;
+        // In an exchange the peer does the same (see [`super::exchange`]).
+        let pushed = match pulled {
+            0 => self.pushing.step(b).map_err(|e| format!("cannot be written to: {e} (has it died?)"))?,
+            _ => 0,
+        };
         let left = self.pushing.collect(b, sent);
         if landed {
             // So that the sender may use the claim again.

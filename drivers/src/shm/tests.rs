@@ -269,6 +269,50 @@ fn alone(looks: usize) {
     assert!(source.bytes() == target.bytes());
 }
 
+/// A chunk of 1 MiB from each of these ranks, at the same time, to the other one.
+fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize]) {
+    const LEN: usize = 1 << 20;
+    let memories = [0, 1].map(|rank| (Memory::pattern(LEN, u64::from(number) + rank), Memory::zeroed(LEN)));
+    let landing = LandingId(u64::from(number));
+    for &rank in senders {
+        let (to, from) = (PeerId(1 - rank as u32), PeerId(rank as u32));
+        let key = rails[1 - rank].open(landing, from, memories[1 - rank].1.segments());
+        let from = memories[rank].0.segments();
+        rails[rank].post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
+    }
+    let (begun, mut left) = (Instant::now(), 2 * senders.len());
+    while left > 0 {
+        for rail in &mut *rails {
+            rail.poll(&mut |event| match event {
+                Event::Landed { .. } | Event::Sent { .. } => left -= 1,
+                Event::Lost { why, .. } => panic!("{why}"),
+                _ => {}
+            });
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+    }
+    for &rank in senders {
+        rails[1 - rank].close(landing);
+        assert!(memories[rank].0.bytes() == memories[1 - rank].1.bytes(), "chunk {number} of rank {rank}");
+    }
+}
+
+#[test]
+fn chunks_that_meet_are_expected_to_until_they_do_not() {
+    let mut rails = connected();
+    let expects = |rails: &mut [ShmRail; 2]| {
+        [0, 1].map(|rank| {
+            let link = rails[rank].peers.link_mut(PeerId(1 - rank as u32)).expect("a link");
+            link.pushing.exchanges.is_likely()
+        })
+    };
+    (1..9).for_each(|number| turn(&mut rails, number, &[0, 1]));
+    assert_eq!(expects(&mut rails), [true; 2], "both see it");
+    (9..13).for_each(|number| turn(&mut rails, number, &[0]));
+    (13..17).for_each(|number| turn(&mut rails, number, &[1]));
+    assert_eq!(expects(&mut rails), [false; 2], "what goes one way meets nothing");
+}
+
 #[test]
 fn a_receiver_alone_takes_a_chunk() {
     alone(0);

@@ -68,8 +68,6 @@ pub struct Link {
     /// Barriers of others reach this process.
     hears: bool,
     pub(super) lag: Lag,
-    /// A packet or a chunk was read, which may want an answer before anything long is copied.
-    pub(super) heard: bool,
     /// Something was left for the peer, who may sleep.
     pub(super) left: bool,
     /// The peer has ended; what it left is still read.
@@ -100,7 +98,6 @@ impl Link {
             pulling: Pulling::default(),
             hears: barrier::is_shared(),
             lag: Lag::default(),
-            heard: false,
             left: false,
             ended: None,
         }

@@ -7,6 +7,7 @@ use super::home::Home;
 use super::link::{Link, ring_bell};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
+use super::read::Found;
 use super::{PACKET, PUSH, claim, now_ms};
 use crate::error::DriverError;
 use crate::landings::Landings;
@@ -225,15 +226,15 @@ fn advance(
     sent: &mut Vec<Order>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, String> {
-    let mut moved = link.read(peer, PACKET, landings, report)?;
+    let found = link.read(peer, PACKET, landings, report)?;
+    let mut moved = found != Found::Nothing;
     if !link.queue.is_empty() {
         let before = link.producer.next();
         link.write(sent).map_err(|_| IMPOSSIBLE)?;
         moved |= link.producer.next() != before;
     }
-    // What was heard is answered first: the peer waits for that while this side copies.
-    let heard = std::mem::take(&mut link.heard);
-    if !heard && (!link.pushing.is_empty() || !link.pulling.is_empty()) {
+    // News are answered first: the peer waits for that while this side copies.
+    if found != Found::News && (!link.pushing.is_empty() || !link.pulling.is_empty()) {
         let copied = link.copy(peer, landings, sent, report)?;
         moved |= copied;
         if copied {

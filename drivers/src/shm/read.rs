@@ -18,6 +18,17 @@ const FETCH: usize = 512;
 /// Bytes of the area that may be taken before the producer is told.
 const TELL_BYTES: u64 = AREA as u64 / 4;
 
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Found {
+    /// There was nothing.
+    Nothing,
+    /// More of what is known of.
+    Parts,
+    /// A packet or a chunk, which may want an answer before anything long is copied.
+    News,
+}
+
 impl Link {
     /// Whether something is to be read.
     #[inline]
@@ -25,7 +36,7 @@ impl Link {
         self.consumer.peek(&self.shared.theirs()).is_some()
     }
 
-    /// Reads what is there and reports it; whether anything was.
+    /// Reads what is there and reports it.
     ///
     /// # Errors
     /// The peer broke the protocol.
@@ -36,8 +47,8 @@ impl Link {
         longest: usize,
         landings: &Landings,
         report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<bool, String> {
-        let mut count = 0;
+    ) -> Result<Found, String> {
+        let (mut count, mut found) = (0, Found::Nothing);
         let most = if self.lag.is_turn() { 1 } else { AT_ONCE };
         while count < most {
             let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
@@ -57,7 +68,7 @@ impl Link {
                 let ring = self.shared.theirs();
                 ring.fetch(self.consumer.cell(&ring, 1));
             }
-            self.heard |= head.kind != cell::PART;
+            found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
             self.take(head, from, longest, landings, report)?;
             count += 1;
             if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {
@@ -67,7 +78,7 @@ impl Link {
             }
         }
         self.lag.read(count);
-        Ok(count > 0)
+        Ok(found)
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use super::cell::{self, Chunk, Part};
 use super::claim::{self, Round};
 use super::layout::{AREA, CELLS};
+use super::pace::Way;
 use super::ring::CONTENT;
 use super::{ShmConfig, ShmRail};
 use crate::conformance::memory::Memory;
@@ -269,16 +270,18 @@ fn alone(looks: usize) {
     assert!(source.bytes() == target.bytes());
 }
 
-/// A chunk of 1 MiB from each of these ranks, at the same time, to the other one.
-fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize]) {
+/// A chunk of 1 MiB from each of these ranks, at the same time, to the other one; the ways that they take.
+fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize]) -> Vec<Way> {
     const LEN: usize = 1 << 20;
     let memories = [0, 1].map(|rank| (Memory::pattern(LEN, u64::from(number) + rank), Memory::zeroed(LEN)));
     let landing = LandingId(u64::from(number));
+    let mut ways = Vec::new();
     for &rank in senders {
         let (to, from) = (PeerId(1 - rank as u32), PeerId(rank as u32));
         let key = rails[1 - rank].open(landing, from, memories[1 - rank].1.segments());
         let from = memories[rank].0.segments();
         rails[rank].post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
+        ways.extend(rails[rank].peers.link(to).and_then(|link| Some(link.pushing.chunks.back()?.way)));
     }
     let (begun, mut left) = (Instant::now(), 2 * senders.len());
     while left > 0 {
@@ -295,6 +298,7 @@ fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize]) {
         rails[1 - rank].close(landing);
         assert!(memories[rank].0.bytes() == memories[1 - rank].1.bytes(), "chunk {number} of rank {rank}");
     }
+    ways
 }
 
 #[test]
@@ -306,10 +310,13 @@ fn chunks_that_meet_are_expected_to_until_they_do_not() {
             link.pushing.exchanges.is_likely()
         })
     };
-    (1..9).for_each(|number| turn(&mut rails, number, &[0, 1]));
+    (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1])));
     assert_eq!(expects(&mut rails), [true; 2], "both see it");
-    (9..13).for_each(|number| turn(&mut rails, number, &[0]));
-    (13..17).for_each(|number| turn(&mut rails, number, &[1]));
+    if rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
+        assert_eq!(turn(&mut rails, 17, &[0, 1]), [Way::Across; 2], "each is pulled");
+    }
+    (9..13).for_each(|number| drop(turn(&mut rails, number, &[0])));
+    (13..17).for_each(|number| drop(turn(&mut rails, number, &[1])));
     assert_eq!(expects(&mut rails), [false; 2], "what goes one way meets nothing");
 }
 

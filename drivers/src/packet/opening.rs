@@ -2,7 +2,7 @@
 //!
 //! The greetings and their rules are those of the UDP driver, on one socket for all: hellos of different
 //! lengths until one is answered by a welcome of the same length; when both sides say hello at once the link
-//! of the lower rank stays.
+//! of the lower rank stays; who has answered a hello says none until that has come to something.
 
 use super::config::PacketConfig;
 use super::frame::{Place, Way, head};
@@ -145,12 +145,12 @@ impl Opening {
     pub fn step(&mut self, rail: &Rail<'_>, outcome: &mut Vec<Outcome>) {
         let bound_ms = rail.config.bound.as_millis() as u64;
         self.strangers.retain(|stranger| rail.now_ms < stranger.since_ms + bound_ms);
-        self.attempts.retain_mut(|attempt| match attempt.step(rail) {
-            None => true,
-            Some(why) => {
-                outcome.push(Outcome::Failed(attempt.peer, why));
-                false
-            }
+        let strangers = &self.strangers;
+        self.attempts.retain_mut(|attempt| {
+            let rival = strangers.iter().any(|stranger| stranger.ends.hello.from == attempt.peer.0);
+            let Some(why) = attempt.step(rail, rival) else { return true };
+            outcome.push(Outcome::Failed(attempt.peer, why));
+            false
         });
     }
 
@@ -246,8 +246,9 @@ impl Attempt {
         known.get(self.at % known.len().max(1)).copied()
     }
 
-    /// Says hello if it is time to; why it failed.
-    fn step(&mut self, rail: &Rail<'_>) -> Option<String> {
+    /// Says hello if it is time to, and not the peer's turn, whose own hello this side has answered; why it
+    /// failed.
+    fn step(&mut self, rail: &Rail<'_>, rival: bool) -> Option<String> {
         let Some(place) = self.place(rail) else {
             return Some("has no address on the network of this rail".into());
         };
@@ -258,7 +259,7 @@ impl Attempt {
                 rail.config.bound, rail.config.interface.name, place.address
             ));
         }
-        if rail.now_ms < self.next_ms {
+        if rival || rail.now_ms < self.next_ms {
             return None;
         }
         self.next_ms = rail.now_ms + RETRY_MS;

@@ -72,6 +72,8 @@ pub struct Around<'a> {
     pub watch: &'a Watch,
     /// Where the peer is.
     pub known: &'a [(u8, Address)],
+    /// The peer has said hello, too, and this side has answered: now it is the peer's turn.
+    pub rival: bool,
     /// Milliseconds.
     pub now_ms: u64,
 }
@@ -92,7 +94,7 @@ impl Attempt {
             return Step::Failed(self.too_late(around));
         }
         let heard = self.listen(around, scratch, strays);
-        if !matches!(heard, Step::On) || around.now_ms < self.next_ms {
+        if !matches!(heard, Step::On) || around.rival || around.now_ms < self.next_ms {
             return heard;
         }
         self.next_ms = around.now_ms + RETRY_MS;

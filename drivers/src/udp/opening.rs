@@ -1,12 +1,14 @@
 //! Links that are not open yet: our attempts, who knocks, and which of two stays.
 //!
-//! When both sides say hello at once the link of the lower rank stays: the lower one does not answer while
-//! its own attempt is under way, the higher one answers and forgets its own as soon as the other has proved
-//! itself.
+//! When both sides say hello at once the link of the lower rank stays: the lower one does not answer before
+//! its own attempt is over and the other side has been heard on the link, the higher one answers and forgets
+//! its own as soon as the other has proved itself. Who has answered a hello says none until that has come to
+//! something: else each side might take the other's welcome, and each would have another link.
 
 use super::config::UdpConfig;
 use super::connect::{Around, Attempt, Step};
 use super::greeting::{self, Heard, Terms};
+use super::link::Link;
 use super::peers::Peers;
 use super::strangers::Stranger;
 use super::strays::{Stray, Strays};
@@ -107,6 +109,12 @@ impl Opening {
     /// Listens to everyone and goes on with every attempt.
     pub fn step(&mut self, rail: &mut Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome>) {
         self.answer(rail, scratch);
+        self.listen(rail, scratch, outcome);
+        self.attempt(rail, scratch, outcome);
+    }
+
+    /// Listens to those who have been answered.
+    fn listen(&mut self, rail: &mut Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome>) {
         for at in (0..self.strangers.len()).rev() {
             let stranger = &self.strangers[at];
             if let Some(terms) = stranger.listen(rail.config, scratch, rail.strays) {
@@ -117,10 +125,16 @@ impl Opening {
                 self.strangers.swap_remove(at);
             }
         }
+    }
+
+    /// Goes on with every attempt.
+    fn attempt(&mut self, rail: &mut Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome>) {
         for at in (0..self.attempts.len()).rev() {
             let peer = self.attempts[at].peer;
             let known = rail.peers.known(peer);
-            let around = Around { config: rail.config, watch: rail.watch, known, now_ms: rail.now_ms };
+            let rival = self.strangers.iter().any(|stranger| stranger.claims() == peer);
+            let Rail { config, watch, now_ms, .. } = *rail;
+            let around = Around { config, watch, known, rival, now_ms };
             let result = match self.attempts[at].step(&around, scratch, rail.strays) {
                 Step::On => continue,
                 Step::Open(opened) => Outcome::Open(opened),
@@ -167,8 +181,7 @@ impl Opening {
         if let Some(text) = objection(&hello, rail) {
             return self.refuse(RefusalCode::Rank, &text, from, rail);
         }
-        let me = rail.config.rank.0;
-        if me < hello.from && self.attempts.iter().any(|attempt| attempt.peer.0 == hello.from) {
+        if rail.config.rank.0 < hello.from && self.has_precedence(PeerId(hello.from), rail) {
             return;
         }
         // Whoever says another hello has given up the one before.
@@ -183,6 +196,12 @@ impl Opening {
             Ok(_) => {}
             Err(e) => log::warn!("rail {}: no socket for peer {}: {e}", rail.config.name(), hello.from),
         }
+    }
+
+    /// Whether this side opens a link to a peer, or has opened one of which the peer may not know yet.
+    fn has_precedence(&self, peer: PeerId, rail: &Rail<'_>) -> bool {
+        self.attempts.iter().any(|attempt| attempt.peer == peer)
+            || rail.peers.link(peer).is_some_and(Link::is_unproved)
     }
 
     fn refuse(&self, code: RefusalCode, text: &str, to: SocketAddr, rail: &Rail<'_>) {
@@ -201,4 +220,109 @@ fn objection(hello: &Hello, rail: &Rail<'_>) -> Option<String> {
     }
     let link = rail.peers.link(PeerId(hello.from)).filter(|link| link.remote != hello.rail)?;
     Some(format!("rail {} of rank {me} is linked to rail {} already", rail.config.rail, link.remote))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Interface;
+    use crate::tcp::address::Address;
+
+    /// One of two ranks whose links are to open, taken step by step.
+    struct Side {
+        config: UdpConfig,
+        watch: Watch,
+        peers: Peers,
+        strays: Strays,
+        opening: Opening,
+        scratch: Vec<u8>,
+        outcome: Vec<Outcome>,
+    }
+
+    impl Side {
+        fn new(rank: u32) -> Side {
+            let config = UdpConfig::new(PeerId(rank), 0, Interface::loopback(), [5; 32]);
+            let (listener, port) = super::super::socket::listen("test", &config).expect("a socket");
+            Side {
+                watch: Watch::new().expect("an epoll"),
+                peers: Peers::default(),
+                strays: Strays::default(),
+                opening: Opening::new(listener, port),
+                scratch: vec![0; 1 << 17],
+                outcome: Vec::new(),
+                config,
+            }
+        }
+
+        fn with(&mut self, what: impl FnOnce(&mut Opening, &mut Rail<'_>, &mut [u8], &mut Vec<Outcome>)) {
+            let Side { config, watch, peers, strays, opening, scratch, outcome } = self;
+            what(opening, &mut Rail { config, watch, peers, strays, now_ms: 1000 }, scratch, outcome);
+        }
+
+        fn step(&mut self) {
+            self.with(|opening, rail, scratch, outcome| opening.step(rail, scratch, outcome));
+        }
+
+        fn answer(&mut self) {
+            self.with(|opening, rail, scratch, _| opening.answer(rail, scratch));
+        }
+
+        fn listen(&mut self) {
+            self.with(|opening, rail, scratch, outcome| opening.listen(rail, scratch, outcome));
+        }
+
+        fn attempt(&mut self) {
+            self.with(|opening, rail, scratch, outcome| opening.attempt(rail, scratch, outcome));
+        }
+
+        fn connect(&mut self, to: &Side) {
+            let index = self.peers.find_or_add(to.config.rank);
+            let at = SocketAddr::new(to.config.address(), to.opening.port);
+            self.peers[index].learn(0, Address { socket: at, prefix: 8 }, 0);
+            self.with(|opening, rail, _, _| opening.connect(to.config.rank, rail.config, rail.now_ms));
+        }
+
+        /// Whether this side has opened its link by its own attempt; none: it has none.
+        fn has_connected(&self) -> Option<bool> {
+            match &self.outcome[..] {
+                [] => None,
+                [Outcome::Open(opened)] => Some(!opened.proof.is_empty()),
+                more => panic!("one link at most: {more:?}"),
+            }
+        }
+    }
+
+    /// Rank 0 has answered rank 1 and wants a link itself before that has come to something. Then both take
+    /// a step at the same time: neither hears a proof before it looks for a welcome.
+    #[test]
+    fn who_rival_a_hello_opens_no_link_of_its_own() {
+        let (mut a, mut b) = (Side::new(0), Side::new(1));
+        b.connect(&a);
+        b.step();
+        a.answer();
+        a.connect(&b);
+        a.step();
+        b.answer();
+        [&mut a, &mut b].into_iter().for_each(Side::listen);
+        [&mut a, &mut b].into_iter().for_each(Side::attempt);
+        a.step();
+        assert_eq!((a.has_connected(), b.has_connected()), (Some(false), Some(true)));
+        assert!(a.opening.is_idle() && b.opening.is_idle());
+    }
+
+    /// The other way round, the lower rank has said hello before it hears of the other.
+    #[test]
+    fn of_two_hellos_the_lower_rank_s_is_the_one() {
+        let (mut a, mut b) = (Side::new(0), Side::new(1));
+        b.connect(&a);
+        a.connect(&b);
+        b.step();
+        a.step();
+        b.answer();
+        a.step();
+        b.step();
+        assert_eq!((a.has_connected(), b.has_connected()), (Some(true), Some(false)));
+        a.step();
+        assert!(b.opening.is_idle());
+    }
 }

@@ -208,6 +208,12 @@ impl Link {
         }
     }
 
+    /// The peer has ended. It may have copied the end of a chunk itself, of which no cell tells.
+    pub fn end(&mut self, why: String) {
+        self.ended = Some(why);
+        self.pulling.quiet.finish();
+    }
+
     /// Ends the link: nobody touches the memory of its orders or landings after this. The orders that
     /// were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {

@@ -15,12 +15,19 @@ const PATIENCE_IN_A_CROWD: Duration = Duration::from_micros(500);
 pub struct Quiet {
     since: Option<Instant>,
     is_patient: bool,
+    /// The other side has ended.
+    is_final: bool,
 }
 
 impl Quiet {
     /// Whether to wait longer for the peer.
     pub fn be_patient(&mut self, is_patient: bool) {
         self.is_patient = is_patient;
+    }
+
+    /// The peer has ended: what it has not left by now it never will.
+    pub fn finish(&mut self) {
+        self.is_final = true;
     }
 
     /// Something did.
@@ -32,6 +39,6 @@ impl Quiet {
     /// Nothing did, again; whether that lasts too long.
     pub fn is_long(&mut self) -> bool {
         let patience = if self.is_patient { PATIENCE_IN_A_CROWD } else { PATIENCE };
-        self.since.get_or_insert_with(Instant::now).elapsed() > patience
+        self.is_final || self.since.get_or_insert_with(Instant::now).elapsed() > patience
     }
 }

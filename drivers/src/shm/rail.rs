@@ -149,7 +149,7 @@ impl ShmRail {
                 && let Some(why) = link.check()
             {
                 // What it has left is read first.
-                link.ended = Some(why);
+                link.end(why);
                 self.serve(peer.0 as usize, report);
             }
         }

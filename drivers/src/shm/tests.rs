@@ -245,8 +245,9 @@ fn addresses_of_other_machines_are_not_reached() {
     }
 }
 
-/// A chunk of 4 MiB from rank 1 to a landing of rank 0, after which one of the two looks no more.
-fn alone(looks: usize) {
+/// A chunk of 4 MiB from rank 1 to a landing of rank 0, after which one of the two looks no more. With
+/// `ends` rank 1 ends when it has sent it.
+fn alone(looks: usize, ends: bool) {
     let mut rails = connected();
     let (source, target) = (Memory::pattern(4 << 20, 3), Memory::zeroed(4 << 20));
     let key = rails[0].open(LandingId(7), PeerId(1), target.segments());
@@ -264,8 +265,21 @@ fn alone(looks: usize) {
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
     }
     if looks == 1 {
-        // What had gone into the area before is for the receiver to take.
-        until(&mut rails, |event| matches!(event, Event::Landed { .. }).then_some(()));
+        if ends {
+            rails[1] = rail(1, [5; 32]);
+        }
+        // What had gone into the area before is for the receiver to take. A look at its sockets shows at once
+        // that the other has ended.
+        while done {
+            rails[0].door();
+            rails[0].poll(&mut |event| match event {
+                Event::Landed { .. } => done = false,
+                Event::Lost { why, .. } => panic!("{why}"),
+                _ => {}
+            });
+            rails[1].poll(&mut |_| ());
+            assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+        }
     }
     assert!(source.bytes() == target.bytes());
 }
@@ -322,10 +336,15 @@ fn chunks_that_meet_are_expected_to_until_they_do_not() {
 
 #[test]
 fn a_receiver_alone_takes_a_chunk() {
-    alone(0);
+    alone(0, false);
 }
 
 #[test]
 fn a_sender_alone_brings_a_chunk() {
-    alone(1);
+    alone(1, false);
+}
+
+#[test]
+fn a_sender_that_ends_has_brought_its_chunk() {
+    alone(1, true);
 }

@@ -12,12 +12,13 @@ use super::talk::Talk;
 use crate::error::SessionError;
 use nmad_engine::{Effort, LinkView, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler};
 use nmad_progress::Node;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Opening a link takes no longer, or it is not there.
 const OPENING: Duration = Duration::from_millis(4_500);
 /// So much longer it may take, on a machine that is very busy, until there is enough for any profile.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Bytes that go before a visit; more than shapers usually grant at once.
 const BURST_LEN: u64 = 256 << 10;
 /// But no more messages than this,
@@ -47,12 +48,32 @@ pub(super) struct Task<'a> {
     pub(super) progress: &'a mut dyn FnMut(f64),
 }
 
-/// Measures as the rank that sends; a profile with the doubts that there are. None: the rail does not lead
-/// there after all.
+/// Why there is no profile.
+pub(super) enum Unmeasured {
+    /// The rail does not lead to this rank after all.
+    NoWay(PeerId),
+    /// So much time was not enough.
+    TooBusy(Duration),
+}
+
+impl fmt::Display for Unmeasured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unmeasured::NoWay(peer) => write!(f, "rank {} does not answer on it", peer.0),
+            Unmeasured::TooBusy(took) => write!(
+                f,
+                "{:.0} s were not enough (are the cores busy with something else?); the next job tries again",
+                took.as_secs_f64()
+            ),
+        }
+    }
+}
+
+/// Measures as the rank that sends; a profile with the doubts that there are.
 ///
 /// # Errors
 /// The other rank is gone.
-pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, SessionError> {
+pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>, SessionError> {
     let Task { peer, rail, .. } = *task;
     let mut talk = Talk::new(node, peer);
     // Any traffic opens all links to a peer.
@@ -61,7 +82,7 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, 
     let Some(LinkView::Up { remote }) = node.with(|engine| engine.link(peer, rail)) else {
         talk.order("none")?;
         talk.end();
-        return Ok(None);
+        return Ok(Err(Unmeasured::NoWay(peer)));
     };
     talk.order(&format!("rail {remote}"))?;
     talk.hear()?;
@@ -69,6 +90,7 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, 
         engine.measure(peer, Some(rail));
         engine.counters(rail)
     });
+    let begun = Instant::now();
     let measured = plan(&mut talk, task);
     let after = node.with(|engine| {
         engine.measure(peer, None);
@@ -80,9 +102,8 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Option<Profile>, 
     let lost = after.resent.saturating_sub(before.resent) as f64 / carried.max(1) as f64;
     let signs = Signs { lost, ..signs };
     log::debug!("rail {}: {signs:?}, {carried} orders", rail.0);
-    // Too few samples to say anything count as none.
-    let profile = sampler.finish(task.provenance.clone()).ok();
-    Ok(profile.map(|profile| profile.doubted(signs.doubt())))
+    let profile = sampler.finish(task.provenance.clone()).map(|profile| profile.doubted(signs.doubt()));
+    Ok(profile.map_err(|_| Unmeasured::TooBusy(begun.elapsed())))
 }
 
 /// Does what the rank that measures says, until it has enough.

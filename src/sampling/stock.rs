@@ -224,9 +224,12 @@ impl Stock {
             provenance,
             progress: &mut |part| report.progress(part),
         };
-        let Some(found) = measure::send(node, &mut task)? else {
-            report.failed(&format!("{name} could not be measured: rank {peer} does not answer on it"));
-            return Ok(None);
+        let found = match measure::send(node, &mut task)? {
+            Ok(found) => found,
+            Err(why) => {
+                report.failed(&format!("{name} could not be measured: {why}"));
+                return Ok(None);
+            }
         };
         // Who asks for a new one wants none of the earlier ones.
         let earlier = entry.known.take().filter(|_| self.mode == Sampling::Auto);

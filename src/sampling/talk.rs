@@ -12,8 +12,9 @@ const CONTEXT: Context = Context(Context::LIMIT - 1);
 const ORDERS: Tag = Tag(1);
 /// Longest order in bytes.
 const ORDER_LEN: usize = 64;
-/// Longer than any message takes, on any rail that is worth measuring; a peer that needs longer is dead.
-const BOUND: Duration = Duration::from_ms(4_000);
+/// Longer than any message takes, on any rail that is worth measuring, also one that loses, between processes
+/// that have no core for most of the time; a peer that needs longer is dead.
+const BOUND: Duration = Duration::from_ms(10_000);
 
 /// The other rank, and memory for what goes back and forth.
 pub(super) struct Talk<'a> {

@@ -124,6 +124,8 @@ impl ShmRail {
         }
         match advance(link, peer, &self.landings, &mut self.news.sent, report) {
             Ok(true) => {}
+            // Where it goes is said between two polls.
+            Ok(false) if link.pulling.is_held() => {}
             Ok(false) => {
                 if let Some(why) = link.ended.take() {
                     self.lose(peer, &why);

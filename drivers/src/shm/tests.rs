@@ -274,7 +274,7 @@ fn alone(looks: usize, ends: bool) {
             rails[0].door();
             rails[0].poll(&mut |event| match event {
                 Event::Landed { .. } => done = false,
-                Event::Lost { why, .. } => panic!("{why}"),
+                Event::Lost { why, .. } if done => panic!("{why}"),
                 _ => {}
             });
             rails[1].poll(&mut |_| ());
@@ -347,4 +347,37 @@ fn a_sender_alone_brings_a_chunk() {
 #[test]
 fn a_sender_that_ends_has_brought_its_chunk() {
     alone(1, true);
+}
+
+#[test]
+fn a_sender_that_ends_has_pushed_its_chunk() {
+    let mut rails = connected();
+    let (source, target) = (Memory::pattern(40_000, 3), Memory::zeroed(40_000));
+    let (to, landing, from) = (PeerId(0), LandingId(9), source.segments());
+    let chunk = Order::Chunk { to, number: 0, ack: 0, landing, key: Key::PUSH, offset: 0, from };
+    rails[1].post(chunk);
+    let (begun, mut done) = (Instant::now(), false);
+    while !done {
+        rails[1].flush();
+        rails[1].poll(&mut |event| done |= matches!(event, Event::Sent { .. }));
+        assert!(begun.elapsed() < Duration::from_secs(5), "it fits into the area");
+    }
+    rails[1] = rail(1, [5; 32]);
+    while done {
+        // It hears in the same poll of the chunk and that its sender has ended.
+        rails[0].door();
+        let mut pushed = false;
+        rails[0].poll(&mut |event| match event {
+            Event::Pushed { len, .. } => pushed = len == 40_000,
+            Event::Landed { kept, .. } => done = !kept,
+            Event::Lost { why, .. } if done => panic!("{why}"),
+            _ => {}
+        });
+        if pushed {
+            rails[0].open(LandingId(7), PeerId(1), target.segments());
+            rails[0].accept(PeerId(1), LandingId(7));
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+    }
+    assert!(source.bytes() == target.bytes());
 }

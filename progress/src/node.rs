@@ -56,6 +56,8 @@ pub(crate) struct Core {
     /// The time, as of one of the last turns.
     pub(crate) now: Instant,
     turns: u32,
+    /// Nobody has looked at the rails since they were asked to wake who sleeps.
+    is_armed: bool,
     bursts: Bursts,
     pub(crate) crowd: Crowd,
     /// For an application with a loop of its own; none until it asks.
@@ -76,6 +78,7 @@ impl Node {
             tell,
             now: Instant::default(),
             turns: 0,
+            is_armed: false,
             bursts: Bursts::default(),
             crowd: Crowd::default(),
             watch: None,
@@ -354,6 +357,7 @@ impl Shared {
         let fed = pump::push(engine, rails, found_at, &mut clock, urgent);
         // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
         if !fed && engine.is_stuck(*now) {
+            core.is_armed = false;
             pump::turn(engine, rails, found_at, &mut || self.clock.now(), urgent);
         }
         self.collect(core)
@@ -362,7 +366,8 @@ impl Shared {
     /// One turn of the pump.
     #[inline]
     pub(crate) fn turn(&self, core: &mut Core, urgent: bool) -> bool {
-        let Core { engine, rails, now, turns, .. } = core;
+        let Core { engine, rails, now, turns, is_armed, .. } = core;
+        *is_armed = false;
         // Reading the clock costs as much as a tenth of a look at a rail; who spins does it now and then.
         *turns = turns.wrapping_add(1);
         if *turns % CLOCK_EVERY == 0 {
@@ -382,6 +387,19 @@ impl Shared {
             }
         } else {
             idle::look_anew();
+        }
+        happened
+    }
+
+    /// One turn of the pump by who does so only because nobody else might. Whoever sleeps is woken for what
+    /// there is; but once somebody has looked at the rails they take the sleeper for awake and wake nobody, so
+    /// that they have to be asked again.
+    pub(crate) fn turn_aside(&self, core: &mut Core) -> bool {
+        core.now = self.clock.now();
+        let sleeps = self.sleepers.load(Ordering::Relaxed) > 0;
+        let happened = (!sleeps || core.has_work()) && self.turn(core, true);
+        if !core.is_armed && (sleeps || core.watch.as_ref().is_some_and(Watch::is_armed)) {
+            core.prepare_sleep();
         }
         happened
     }
@@ -434,7 +452,7 @@ impl Shared {
     /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
     /// engine's next deadline, or the time `until`.
     #[cold]
-    pub(crate) fn sleep<'a>(&'a self, core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
+    pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
         let (descriptors, mut bound) = core.prepare_sleep();
         if let Some(until) = until {
             bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
@@ -464,7 +482,8 @@ impl Core {
     }
 
     /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.
-    pub(crate) fn prepare_sleep(&self) -> (Vec<i32>, Duration) {
+    pub(crate) fn prepare_sleep(&mut self) -> (Vec<i32>, Duration) {
+        self.is_armed = true;
         let told: Vec<Option<i32>> = self.rails.iter().map(|rail| rail.descriptor()).collect();
         let mut bound = if told.contains(&None) { SLEEP_BLIND } else { SLEEP_MAX };
         if let Some(deadline) = self.engine.next_deadline() {

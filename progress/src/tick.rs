@@ -1,7 +1,7 @@
 //! The tick: a thread that turns the pump while the application computes.
 //!
 //! It sleeps in periods of a millisecond while there is traffic, and rests when there was none for a
-//! while. It is woken only by a submission that leaves something pending after such a silence, never by
+//! while. While a thread of the application sleeps in a call it leaves the rails alone, who wake that thread. It is woken only by a submission that leaves something pending after such a silence, never by
 //! somebody who waits, since waking costs 12 to 16 us (DESIGN section 12); and by a peer that wants a link,
 //! which would take a process that computes for long, and answers nobody, for dead.
 
@@ -86,7 +86,7 @@ fn tick(shared: &Shared, state: &State) {
             continue;
         };
         shared.waits(&mut core);
-        let happened = shared.turn(&mut core, true);
+        let happened = shared.turn_aside(&mut core);
         let needed = core.engine.pending() > 0 || core.engine.next_deadline().is_some();
         quiet = if happened || needed { 0 } else { quiet + 1 };
         if quiet >= PATIENCE {
@@ -110,7 +110,7 @@ fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
     let Some(mut core) = shared.try_lock() else { return true };
     self::doors(&mut core);
     let turns = if loses { LOOKS } else { 1 };
-    let happened = (0..turns).fold(false, |happened, _| shared.turn(&mut core, true) || happened);
+    let happened = (0..turns).fold(false, |happened, _| shared.turn_aside(&mut core) || happened);
     happened || woken || !loses
 }
 

@@ -50,6 +50,11 @@ impl Watch {
         }
     }
 
+    /// Whether somebody sleeps on it, or is about to.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.armed
+    }
+
     fn arm(&mut self, rails: Vec<i32>) -> io::Result<()> {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
         if rails != self.rails {

@@ -227,7 +227,8 @@ pub trait Driver: Send {
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>));
     /// A file descriptor that becomes readable when [`Driver::poll`] has something to do, for those who
     /// want to sleep; negative: nothing ever happens here that was not posted; none: only polling helps.
-    /// Asked for before each sleep, so that a driver can prepare for it.
+    /// Asked for before each sleep, so that a driver can prepare for it; and again if somebody else has
+    /// called [`Driver::poll`] meanwhile, which ends what was prepared.
     fn descriptor(&self) -> Option<i32> {
         None
     }

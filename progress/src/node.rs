@@ -392,8 +392,8 @@ impl Shared {
     }
 
     /// One turn of the pump by who does so only because nobody else might. Whoever sleeps is woken for what
-    /// there is; but once somebody has looked at the rails they take the sleeper for awake and wake nobody, so
-    /// that they have to be asked again.
+    /// there is; but once somebody has looked at the rails they take the sleeper for awake and wake nobody,
+    /// so that they have to be asked again.
     pub(crate) fn turn_aside(&self, core: &mut Core) -> bool {
         core.now = self.clock.now();
         let sleeps = self.sleepers.load(Ordering::Relaxed) > 0;

@@ -56,8 +56,8 @@ pub(crate) struct Core {
     /// The time, as of one of the last turns.
     pub(crate) now: Instant,
     turns: u32,
-    /// Nobody has looked at the rails since they were asked to wake who sleeps.
-    is_armed: bool,
+    /// All rails wake who sleeps: they were asked to, and nobody has looked at them since.
+    pub(crate) is_armed: bool,
     bursts: Bursts,
     pub(crate) crowd: Crowd,
     /// For an application with a loop of its own; none until it asks.
@@ -391,19 +391,6 @@ impl Shared {
         happened
     }
 
-    /// One turn of the pump by who does so only because nobody else might. Whoever sleeps is woken for what
-    /// there is; but once somebody has looked at the rails they take the sleeper for awake and wake nobody,
-    /// so that they have to be asked again.
-    pub(crate) fn turn_aside(&self, core: &mut Core) -> bool {
-        core.now = self.clock.now();
-        let sleeps = self.sleepers.load(Ordering::Relaxed) > 0;
-        let happened = (!sleeps || core.has_work()) && self.turn(core, true);
-        if !core.is_armed && (sleeps || core.watch.as_ref().is_some_and(Watch::is_armed)) {
-            core.prepare_sleep();
-        }
-        happened
-    }
-
     /// Takes note of what has ended; true: something has.
     #[inline(never)]
     pub(crate) fn collect(&self, core: &mut Core) -> bool {
@@ -472,7 +459,7 @@ impl Shared {
 impl Core {
     /// Whether a rail may be fed, or somebody is to be told of something.
     #[inline]
-    fn has_work(&mut self) -> bool {
+    pub(crate) fn has_work(&mut self) -> bool {
         self.engine.has_orders(self.now) || self.engine.has_errands() || self.engine.has_news()
     }
 
@@ -483,9 +470,9 @@ impl Core {
 
     /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.
     pub(crate) fn prepare_sleep(&mut self) -> (Vec<i32>, Duration) {
-        self.is_armed = true;
         let told: Vec<Option<i32>> = self.rails.iter().map(|rail| rail.descriptor()).collect();
-        let mut bound = if told.contains(&None) { SLEEP_BLIND } else { SLEEP_MAX };
+        self.is_armed = !told.contains(&None);
+        let mut bound = if self.is_armed { SLEEP_MAX } else { SLEEP_BLIND };
         if let Some(deadline) = self.engine.next_deadline() {
             bound = bound.min(deadline.since(self.now).max(Duration::from_us(1)));
         }

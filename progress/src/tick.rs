@@ -9,6 +9,7 @@
 use crate::idle::block_on;
 use crate::lock::Guard;
 use crate::node::{Core, Shared};
+use crate::watch::Watch;
 use nmad_engine::Duration as Span;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -74,6 +75,32 @@ impl Drop for Ticker {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+impl Shared {
+    /// One turn of the pump by who does so only because nobody else might. Whoever sleeps is woken for what
+    /// there is; but once somebody has looked at the rails they take the sleeper for awake and wake nobody,
+    /// so that they have to be asked again.
+    fn turn_aside(&self, core: &mut Core) -> bool {
+        core.now = self.clock.now();
+        let sleeps = self.sleepers.load(Ordering::Relaxed) > 0;
+        if sleeps && core.is_armed && !core.has_work() && !core.is_due() {
+            return false;
+        }
+        let happened = self.turn(core, true);
+        if sleeps || core.watch.as_ref().is_some_and(Watch::is_armed) {
+            core.prepare_sleep();
+        }
+        happened
+    }
+}
+
+impl Core {
+    /// Whether the engine wants to be looked after by now: perhaps for what another thread has submitted
+    /// since somebody went to sleep.
+    fn is_due(&self) -> bool {
+        self.engine.next_deadline().is_some_and(|deadline| deadline <= self.now)
     }
 }
 

@@ -295,7 +295,7 @@ mod tests {
     /// Rank 0 has answered rank 1 and wants a link itself before that has come to something. Then both take
     /// a step at the same time: neither hears a proof before it looks for a welcome.
     #[test]
-    fn who_rival_a_hello_opens_no_link_of_its_own() {
+    fn who_has_answered_a_hello_opens_no_link_of_its_own() {
         let (mut a, mut b) = (Side::new(0), Side::new(1));
         b.connect(&a);
         b.step();

@@ -1,8 +1,13 @@
-//! Segments: contiguous pieces of user memory that a message is made of. The only `unsafe` of the engine.
+//! Segments: contiguous pieces of user memory that a message is made of. With [`copy`] the only `unsafe` of
+//! the engine.
 //!
 //! A request borrows user memory for as long as it runs, across threads and across calls, which no Rust
 //! lifetime can express for an MPI or C caller. So the promise is made once, where segments are made
 //! ([`Segments::from_raw`], [`Segments::from_list`]), and everything else in the engine is safe code.
+
+mod copying;
+
+pub use copying::{copy, copy_overlapping};
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -235,7 +240,7 @@ impl Segments {
         while let (Some(a), Some(b)) = (source, target) {
             let len = a.len.min(b.len);
             // SAFETY: both pieces are valid by the promise of their makers; this copy allows overlap.
-            unsafe { core::ptr::copy(a.start, b.start, len) };
+            unsafe { copy_overlapping(a.start, b.start, len) };
             done += len as u64;
             source = a.behind(len).or_else(|| sources.next());
             target = b.behind(len).or_else(|| targets.next());
@@ -327,9 +332,12 @@ impl Buffer {
 
 #[inline]
 fn append(piece: Segment, out: &mut Vec<u8>) {
-    if piece.len > 0 {
-        // SAFETY: readable by the promise of the maker.
-        out.extend_from_slice(unsafe { core::slice::from_raw_parts(piece.start, piece.len) });
+    let end = out.len();
+    out.reserve(piece.len);
+    // SAFETY: readable by the promise of the maker; so many bytes are reserved, and then written.
+    unsafe {
+        copy(piece.start, out.as_mut_ptr().add(end), piece.len);
+        out.set_len(end + piece.len);
     }
 }
 
@@ -338,23 +346,6 @@ fn fill(piece: Segment, data: &[u8]) {
     debug_assert_eq!(piece.len, data.len());
     // SAFETY: writable by the promise of the maker, and `data` is as long as the piece.
     unsafe { copy(data.as_ptr(), piece.start, data.len()) };
-}
-
-/// As `ptr::copy_nonoverlapping`, without a call for numbers, of which types with gaps have many.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match len {
-            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            16 => to.cast::<[u64; 2]>().write_unaligned(from.cast::<[u64; 2]>().read_unaligned()),
-            _ => core::ptr::copy_nonoverlapping(from, to, len),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! as [`super::ring`] tells. Offsets are checked against the mapping at each access, so a peer that breaks
 //! the rules can spoil its own data, and nothing outside.
 
+use nmad_engine::memory::copy;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -116,7 +117,7 @@ impl Segment {
     pub fn put(&self, offset: usize, bytes: &[u8]) {
         let place = self.at(offset, bytes.len());
         // SAFETY: inside the mapping.
-        unsafe { copy(bytes, place) };
+        unsafe { copy(bytes.as_ptr(), place, bytes.len()) };
     }
 
     /// Whether this processor has stores that go past its caches.
@@ -146,7 +147,7 @@ impl Segment {
             unsafe { (*place.cast::<AtomicU64>().add(index)).store(*word, Ordering::Relaxed) };
         }
         // SAFETY: inside the mapping, too.
-        unsafe { copy(bytes, place.add(size_of_val(words))) };
+        unsafe { copy(bytes.as_ptr(), place.add(size_of_val(words)), bytes.len()) };
     }
 
     /// Reads bytes that belong to this side now.
@@ -154,7 +155,7 @@ impl Segment {
     pub fn get(&self, offset: usize, bytes: &mut [u8]) {
         let place = self.at(offset, bytes.len());
         // SAFETY: as above.
-        unsafe { std::ptr::copy_nonoverlapping(place, bytes.as_mut_ptr(), bytes.len()) };
+        unsafe { copy(place, bytes.as_mut_ptr(), bytes.len()) };
     }
 
     /// Bytes that belong to this side now, to be read in place. A peer that writes them nevertheless, which
@@ -163,22 +164,6 @@ impl Segment {
     pub fn bytes(&self, offset: usize, len: usize) -> &[u8] {
         // SAFETY: inside the mapping; the rules of the ring give them to this side.
         unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
-    }
-}
-
-/// Copies bytes of this process into a mapping.
-///
-/// # Safety
-/// There is room for them.
-#[inline(always)]
-unsafe fn copy(bytes: &[u8], place: *mut u8) {
-    // SAFETY: the caller's promise; the two do not overlap.
-    unsafe {
-        match bytes.len() {
-            // A number, as many messages are, without a call.
-            8 => place.cast::<u64>().write_unaligned(bytes.as_ptr().cast::<u64>().read_unaligned()),
-            len => std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, len),
-        }
     }
 }
 
@@ -194,7 +179,7 @@ unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
     let (lines, behind) = rest.as_chunks::<LINE>();
     // SAFETY: the caller's promise; the two do not overlap, and what is streamed to begins with a line.
     unsafe {
-        copy(before, place);
+        copy(before.as_ptr(), place, before.len());
         let mut place = place.add(before.len());
         for line in lines {
             for at in (0..LINE).step_by(size_of::<__m128i>()) {
@@ -203,7 +188,7 @@ unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
             }
             place = place.add(LINE);
         }
-        copy(behind, place);
+        copy(behind.as_ptr(), place, behind.len());
         // These stores are not ordered with others, such as that of the word which says that they are there.
         _mm_sfence();
     }
@@ -216,7 +201,7 @@ unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe { copy(bytes, place) };
+    unsafe { copy(bytes.as_ptr(), place, bytes.len()) };
 }
 
 impl Drop for Segment {

@@ -6,6 +6,7 @@
 
 use super::operator::Operator;
 use super::place::{Buffer, Place, Span, Spot};
+use newmadeleine::engine::memory::copy_overlapping;
 use newmadeleine::{Segment, Segments};
 use std::cell::UnsafeCell;
 
@@ -154,7 +155,7 @@ fn rest(piece: Segment, used: usize) -> Option<Segment> {
 #[inline]
 fn copy_piece(from: *const u8, into: *mut u8, len: usize) {
     if len > 0 && from != into {
-        // SAFETY: both are pieces of buffers of the run; `copy` allows overlap.
-        unsafe { std::ptr::copy(from, into, len) };
+        // SAFETY: both are pieces of buffers of the run, which may overlap.
+        unsafe { copy_overlapping(from, into, len) };
     }
 }

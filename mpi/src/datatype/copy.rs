@@ -5,6 +5,7 @@
 
 use super::layout::{Run, Strided};
 use super::walk::{Step, Visitor};
+use newmadeleine::engine::memory::copy;
 
 /// The longest block that is copied without a call.
 const MEDIUM: usize = 256;
@@ -55,7 +56,7 @@ unsafe fn move_bytes(from: *const u8, to: *mut u8, len: usize) {
             2..=3 => move_two::<u16>(from, to, len),
             1 => *to = *from,
             33..=MEDIUM => move_many(from, to, len),
-            _ => std::ptr::copy_nonoverlapping(from, to, len),
+            _ => copy(from, to, len),
         }
     }
 }

@@ -22,6 +22,7 @@ pub use predefined::Predefined;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Result};
 use kernel::Operands;
+use newmadeleine::engine::memory::copy;
 
 /// What a program's operator does: left operands, right operands and results, number of elements, their type.
 pub type Function = dyn Fn(*const c_void, *mut c_void, i64, &Datatype) + Send + Sync;
@@ -157,6 +158,6 @@ unsafe fn replace(input: *const c_void, inout: *mut c_void, count: i64, datatype
         let offset = run.offset as isize;
         let (from, to) = (input.wrapping_byte_offset(offset), inout.wrapping_byte_offset(offset));
         // SAFETY: the walk shows memory of the elements, which the caller promised.
-        unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), run.len as usize) };
+        unsafe { copy(from.cast::<u8>(), to.cast::<u8>(), run.len as usize) };
     });
 }

@@ -51,7 +51,7 @@ impl Node {
     /// Takes one step; what it submits leaves when a rail is idle.
     #[inline]
     pub fn step<R>(&self, step: impl FnOnce(&mut Step<'_>) -> R) -> R {
-        self.submit_to(self.shared.lock(), |shared, core| step(&mut Step::new(shared, core)))
+        self.submit_to(&mut self.shared.lock(), |shared, core| step(&mut Step::new(shared, core)))
     }
 
     /// Takes steps until one of them answers, as somebody who waits: what a step submits leaves at once,

@@ -17,6 +17,7 @@ mod node;
 mod pause;
 mod receipts;
 mod receive;
+mod send;
 mod several;
 mod tick;
 mod watch;

@@ -8,10 +8,7 @@ use crate::lock::{Guard, Lock};
 use crate::receipts::OnReceipt;
 use crate::tick::Ticker;
 use crate::watch::Watch;
-use nmad_engine::{
-    Context, Driver, Duration, Engine, Envelope, Error, Hints, Instant, Notice, PeerId, Pushed, RequestId,
-    Segments, Tag, pump,
-};
+use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Notice, RequestId, pump};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -95,24 +92,30 @@ impl Node {
     /// Submits something; an idle rail takes it at once, a busy one later.
     #[inline]
     pub fn submit<R>(&self, submission: impl FnOnce(&mut Engine) -> R) -> R {
-        self.submit_to(self.shared.lock(), |_, core| submission(&mut core.engine))
+        self.submit_to(&mut self.shared.lock(), |_, core| submission(&mut core.engine))
     }
 
     #[inline]
     pub(crate) fn submit_to<R>(
         &self,
-        mut core: Guard<'_, Core>,
+        core: &mut Core,
         submission: impl FnOnce(&Shared, &mut Core) -> R,
     ) -> R {
-        let answer = submission(&self.shared, &mut core);
+        let answer = submission(&self.shared, core);
         // Most receives leave nothing to be done.
         if core.has_work() {
-            self.shared.push_or_hold(&mut core);
+            self.shared.push_or_hold(core);
         }
+        self.mind(core);
+        answer
+    }
+
+    /// What is under way goes on while the application computes.
+    #[inline]
+    pub(crate) fn mind(&self, core: &Core) {
         if core.engine.pending() > 0 {
             self.ticker.wake();
         }
-        answer
     }
 
     /// Looks at the engine, without moving it.
@@ -152,92 +155,6 @@ impl Node {
     #[inline]
     pub fn wait(&self, request: RequestId) -> Outcome {
         self.wait_until(None, |core| core.engine.take(request)).expect(ENDLESS)
-    }
-
-    /// Sends a message and waits until its memory may be reused.
-    #[inline]
-    pub fn send(&self, to: (PeerId, Context, Tag), data: &Segments, hints: Hints) -> Outcome {
-        let mut core = self.shared.lock();
-        self.shared.waits(&mut core);
-        let Core { engine, rails, .. } = &mut *core;
-        let (peer, context, tag) = to;
-        match pump::send_directly(engine, rails, to, data, hints, None) {
-            Some(seq) => Ok(Envelope { peer, context, tag, len: data.len(), seq }),
-            None => self.send_slowly(core, to, data, hints),
-        }
-    }
-
-    /// The same with a system call, or by way of a packet.
-    #[inline(never)]
-    fn send_slowly(
-        &self,
-        mut core: Guard<'_, Core>,
-        to: (PeerId, Context, Tag),
-        data: &Segments,
-        hints: Hints,
-    ) -> Outcome {
-        let Core { engine, rails, now, .. } = &mut *core;
-        let mut clock = || {
-            *now = self.shared.clock.now();
-            *now
-        };
-        let (peer, context, tag) = to;
-        match pump::send_now(engine, rails, to, data, hints, &mut clock) {
-            Some(seq) => Ok(Envelope { peer, context, tag, len: data.len(), seq }),
-            None => self.send_long(core, to, data, hints),
-        }
-    }
-
-    /// The same for a large message, whose body follows its request to send where that is possible.
-    #[inline(never)]
-    fn send_long(
-        &self,
-        mut core: Guard<'_, Core>,
-        to: (PeerId, Context, Tag),
-        data: &Segments,
-        hints: Hints,
-    ) -> Outcome {
-        let (peer, context, tag) = to;
-        if core.engine.needs_credit(peer, data.len()) {
-            self.shared.turn(&mut core, true);
-        }
-        let Core { engine, rails, now, .. } = &mut *core;
-        let mut clock = || {
-            *now = self.shared.clock.now();
-            *now
-        };
-        let request = match pump::push_now(engine, rails, to, data, hints, &mut clock) {
-            Some(Pushed::Whole(seq)) => return Ok(Envelope { peer, context, tag, len: data.len(), seq }),
-            Some(Pushed::InPart(request)) => request,
-            None => core.engine.send(peer, context, tag, data.clone(), hints),
-        };
-        self.finish(core, request)
-    }
-
-    /// Submits a message; a rail that takes it without a system call has it at once.
-    #[inline]
-    pub fn submit_send(&self, to: (PeerId, Context, Tag), data: &Segments, hints: Hints) -> RequestId {
-        let mut core = self.shared.lock();
-        let Core { engine, rails, .. } = &mut *core;
-        let (peer, context, tag) = to;
-        if let Some(seq) = pump::send_directly(engine, rails, to, data, hints, None) {
-            let request = engine.ended(Envelope { peer, context, tag, len: data.len(), seq });
-            self.shared.news(&mut core);
-            return request;
-        }
-        self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data.clone(), hints))
-    }
-
-    /// As [`Node::submit_send`], but none where the message has ended well already.
-    #[inline]
-    pub fn begin_send(&self, to: (PeerId, Context, Tag), data: &Segments, hints: Hints) -> Option<RequestId> {
-        let mut core = self.shared.lock();
-        let Core { engine, rails, .. } = &mut *core;
-        if pump::send_directly(engine, rails, to, data, hints, None).is_some() {
-            return None;
-        }
-        let (peer, context, tag) = to;
-        Some(self.submit_to(core, |_, core| core.engine.send(peer, context, tag, data.clone(), hints)))
     }
 
     /// Submits a request and waits for it, without letting go of the lock in between.
@@ -413,7 +330,7 @@ impl Shared {
 
     /// A request has ended: whoever may wait for that is told.
     #[inline]
-    fn news(&self, core: &mut Core) {
+    pub(crate) fn news(&self, core: &mut Core) {
         self.rouse();
         if let Some(watch) = &mut core.watch {
             watch.ended();

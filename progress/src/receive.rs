@@ -13,7 +13,7 @@ impl Node {
         (from, context, tag): (Source, Context, TagMatch),
         into: Segments,
     ) -> RequestId {
-        self.submit_to(self.shared.lock(), |_, core| core.engine.recv(from, context, tag, into))
+        self.submit_to(&mut self.shared.lock(), |_, core| core.engine.recv(from, context, tag, into))
     }
 
     /// Receives a message and waits for it.

@@ -54,6 +54,12 @@ impl Engine {
         peer.is_one_push(len, self.config.chunk) && !peer.credit.has_for_push(len, SPARE)
     }
 
+    /// Whether the only rail to the peer takes messages without a system call ([`crate::Driver::pass`]).
+    #[inline]
+    pub fn takes_at_once(&self, to: PeerId) -> bool {
+        self.peer(to).and_then(|peer| peer.lane).is_some_and(|lane| lane.passes)
+    }
+
     /// Has a large message leave at once over the only rail, if all of it may be pushed and nothing waits
     /// before it: `send` is given the rail, the packet with its request to send, and the chunk behind it
     /// ([`crate::Driver::push_now`]), and answers how they went and when, none if they were refused. None:

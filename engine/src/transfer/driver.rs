@@ -212,9 +212,10 @@ pub trait Driver: Send {
         AtOnce::Refused
     }
     /// Sends a packet, header included, and right behind it a chunk with [`Key::PUSH`] ([`Order::Chunk`]),
-    /// with a call of its own, for somebody who waits. The packet's number is the one before the chunk's. It
-    /// goes behind what was posted before; `packet` is free when this returns, and so is the chunk's memory
-    /// unless the network took but a part. Only asked where [`Limits::push`] is not zero.
+    /// with a call of its own, for somebody who waits, or for anybody with [`Limits::passes`]. The packet's
+    /// number is the one before the chunk's. It goes behind what was posted before; `packet` is free when
+    /// this returns, and so is the chunk's memory unless the network took but a part. Only asked where
+    /// [`Limits::push`] is not zero.
     fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
         let _ = (packet, chunk);
         AtOnce::Refused
@@ -248,7 +249,8 @@ pub trait Driver: Send {
         let _ = (peer, rail, address);
         false
     }
-    /// Told before the first peer is: this node has fewer cores than processes that use this driver. A peer
-    /// who does nothing just now may be one that has none, and what this one saves is what others get.
+    /// Told before [`Driver::limits`] is asked for and before the first peer is told: this node has fewer
+    /// cores than processes that use this driver. A peer who does nothing just now may be one that has none,
+    /// and what this one saves is what others get.
     fn crowd(&mut self) {}
 }

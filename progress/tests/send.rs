@@ -1,0 +1,116 @@
+//! Which way a long message leaves that nobody waits for.
+
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
+use nmad_engine::{Config, Context, Engine, Hints, PeerId, Tag};
+use nmad_progress::{Idle, Node};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const PEER: PeerId = PeerId(1);
+const LEN: usize = 100_000;
+
+/// A rail with an open link that takes everything; what it was given, and how.
+#[derive(Debug, Default)]
+struct Hungry {
+    passes: bool,
+    /// How it takes what is to be pushed.
+    takes: Option<AtOnce>,
+    is_up: bool,
+    pushed: Arc<AtomicU32>,
+    posted: Arc<AtomicU32>,
+    /// What was posted and is still to be reported.
+    orders: Vec<Order>,
+}
+
+impl Driver for Hungry {
+    fn name(&self) -> &str {
+        "hungry"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: 1 << 15,
+            chunk: 1 << 20,
+            gather: 4,
+            depth: 8,
+            lossy: false,
+            push: 1 << 20,
+            passes: self.passes,
+            bandwidth: 1_000_000_000,
+            latency_ns: 0,
+        }
+    }
+
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+
+    fn close(&mut self, _: LandingId) {}
+
+    fn room(&self) -> usize {
+        8
+    }
+
+    fn push_now(&mut self, _: &[u8], _: Order) -> AtOnce {
+        self.pushed.fetch_add(1, Ordering::Relaxed);
+        self.takes.unwrap_or(AtOnce::Refused)
+    }
+
+    fn post(&mut self, order: Order) {
+        self.posted.fetch_add(1, Ordering::Relaxed);
+        self.orders.push(order);
+    }
+
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !std::mem::replace(&mut self.is_up, true) {
+            report(Event::Up { peer: PEER, remote: 0 });
+        }
+        for order in self.orders.drain(..) {
+            if let Order::Packet { to, number, packet } = order {
+                report(Event::Sent { to, number, packet: Some(packet) });
+            }
+        }
+    }
+}
+
+/// Begins to send a long message over the rail: whether that has ended at once, how often the rail was asked
+/// to take it so, and how often it was given something else.
+fn begin(rail: Hungry) -> (bool, u32, u32) {
+    let (pushed, posted) = (rail.pushed.clone(), rail.posted.clone());
+    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
+    let id = engine.add_rail(rail.limits());
+    engine.add_link(PEER, id);
+    let node = Node::new(engine, vec![Box::new(rail)], Idle::DEDICATED, |_| {}).expect("a thread");
+    while node.turn() {}
+    // The first message tells the peer besides how much it may send.
+    let short = node.begin_send((PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
+    while node.turn() {}
+    assert!(short.is_none_or(|request| node.test(request).is_some()), "it has left");
+    let before = posted.load(Ordering::Relaxed);
+    let mut memory = vec![7; LEN];
+    // SAFETY: the memory outlives the node, which is dropped first.
+    #[allow(unsafe_code)]
+    let data = unsafe { Segments::from_raw(memory.as_mut_ptr(), LEN) };
+    let ended = node.begin_send((PEER, Context(0), Tag(3)), &data, Hints::default()).is_none();
+    drop(node);
+    (ended, pushed.load(Ordering::Relaxed), posted.load(Ordering::Relaxed) - before)
+}
+
+#[test]
+fn it_leaves_at_once_over_a_rail_without_system_calls() {
+    let rail = Hungry { passes: true, takes: Some(AtOnce::Left), ..Hungry::default() };
+    assert_eq!(begin(rail), (true, 1, 0));
+    let rail = Hungry { passes: true, takes: Some(AtOnce::Posted), ..Hungry::default() };
+    assert_eq!(begin(rail), (false, 1, 0), "the rail has still some of it");
+}
+
+#[test]
+fn it_is_posted_where_the_rail_refuses_or_a_call_may_serve_several() {
+    let (ended, pushed, posted) = begin(Hungry { passes: true, ..Hungry::default() });
+    assert!(!ended && pushed == 1 && posted >= 1, "refused: {posted}");
+    let rail = Hungry { takes: Some(AtOnce::Left), ..Hungry::default() };
+    let (ended, pushed, posted) = begin(rail);
+    assert!(!ended && pushed == 0 && posted >= 1, "not asked: {posted}");
+}

@@ -97,11 +97,11 @@ impl Session {
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
         for OpenRail { mut driver, reach, wire, trace, .. } in opened {
-            let rail = engine.add_rail(driver.limits());
-            engine.share_wire(rail, RailId(wire as u8));
             if patience == Idle::SHARED {
                 driver.crowd();
             }
+            let rail = engine.add_rail(driver.limits());
+            engine.share_wire(rail, RailId(wire as u8));
             let reached = |peer: &u32| {
                 let card = &cards[*peer as usize];
                 let peer = PeerId(*peer);

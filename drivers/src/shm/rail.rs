@@ -8,7 +8,7 @@ use super::link::{Link, ring_bell};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
 use super::read::Found;
-use super::{PACKET, PUSH, claim, now_ms};
+use super::{PACKET, PUSH, PUSH_IN_A_CROWD, claim, now_ms};
 use crate::error::DriverError;
 use crate::landings::Landings;
 use crate::news::News;
@@ -259,7 +259,7 @@ impl Driver for ShmRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: false,
-            push: PUSH,
+            push: if self.is_crowded { PUSH_IN_A_CROWD } else { PUSH },
             passes: true,
             bandwidth: 10_000_000_000,
             latency_ns: 200,

@@ -106,6 +106,7 @@ impl Link {
     /// There are fewer cores than processes.
     pub fn crowd(&mut self) {
         self.pushing.crowd();
+        self.pulling.crowd();
         self.far.crowd();
     }
 

@@ -29,6 +29,7 @@ mod claim;
 mod config;
 mod connect;
 mod duel;
+mod effort;
 mod exchange;
 mod far;
 mod home;

@@ -4,7 +4,8 @@
 //! The first costs two copies, of which the second comes from the cache; the second costs one, and what the
 //! system asks for it page by page. Between cores that share no cache the lines of the area go to and fro,
 //! and it costs less to write them past the caches. Which is best depends on the cores, on the pages and on
-//! the system, and by a factor of two either way; so it is measured, on the chunks that pass.
+//! the system, and by a factor of two either way; so it is measured, on the chunks that pass
+//! ([`super::effort`] says what).
 
 use super::duel::Duel;
 use super::segment::Segment;
@@ -63,52 +64,52 @@ struct Asked {
     way: Way,
     crosses: bool,
     len: u64,
-    /// How long it took the sender.
+    /// How long it took the sender, or, in a crowd, how long he copied.
     sent_in: Option<Duration>,
 }
 
 impl Pace {
     /// There are fewer cores than processes. Then the work counts that a way makes for all of them, not how
-    /// soon one is done that works alone: through the area that is less, since the second copy comes from the
-    /// cache.
+    /// soon one is done that works alone.
     pub fn crowd(&mut self) {
         self.is_crowded = true;
     }
 
+    /// Whether work counts, and not time.
+    pub fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
     /// The way for a chunk of `len` bytes; `crosses`: it may go across. `theirs` is that of a chunk that
     /// comes the other way just now: both go the same way, since each is slow while the peer is busy with the
-    /// other one, which says nothing about it.
+    /// other one, which says nothing about it. It makes neither more work.
     pub fn choose(&mut self, len: u64, crosses: bool, theirs: Option<Way>) -> Way {
-        if !self.knows(len) {
+        if !knows(len) {
             return Way::Area;
         }
+        let theirs = theirs.filter(|way| !self.is_crowded && (crosses || *way != Way::Across));
         let class = self.class(len);
         let own = if crosses { Way::ALL[class.any.choose().way] } else { WITHIN[class.within.choose().way] };
-        theirs.filter(|way| crosses || *way != Way::Across).unwrap_or(own)
+        theirs.unwrap_or(own)
     }
 
     /// The way for one that may go across and meets another (see [`super::exchange`]).
-    pub fn meeting(&self, len: u64) -> Way {
-        if self.knows(len) { Way::Across } else { Way::Area }
-    }
-
-    /// Whether chunks of `len` bytes go this way or that: two copies of little data are all in the cache.
-    fn knows(&self, len: u64) -> bool {
-        len >= LEAST && !self.is_crowded
+    pub fn meeting(len: u64) -> Way {
+        if knows(len) { Way::Across } else { Way::Area }
     }
 
     /// A chunk goes this way. Whether its receiver shall answer how long it took; the question has this
     /// number.
     pub fn ask(&mut self, (way, crosses): (Way, bool), len: u64, question: u32) -> bool {
-        if self.asked.is_some() || !self.knows(len) {
+        if self.asked.is_some() || !knows(len) {
             return false;
         }
         self.asked = Some(Asked { question, way, crosses, len, sent_in: None });
         true
     }
 
-    /// The sender's part of the chunk about which the question was took so long; none: that says nothing of
-    /// the way.
+    /// The sender's part of the chunk about which the question was took so long, or so much work; none: that
+    /// says nothing of the way.
     pub fn sent(&mut self, question: u32, took: Option<Duration>) {
         if let Some(asked) = self.asked.as_mut().filter(|asked| asked.question == question) {
             asked.sent_in = took;
@@ -123,7 +124,8 @@ impl Pace {
         if let Some(Asked { question, way, crosses, len, sent_in: Some(sent_in) }) = self.asked
             && let Some(received_in) = answered(question)
         {
-            let rate = len as f64 / (sent_in.max(received_in).as_nanos() as f64).max(1.0);
+            let took = if self.is_crowded { sent_in + received_in } else { sent_in.max(received_in) };
+            let rate = len as f64 / (took.as_nanos() as f64).max(1.0);
             self.asked = None;
             let class = self.class(len);
             match crosses {
@@ -138,6 +140,11 @@ impl Pace {
     }
 }
 
+/// Whether chunks of `len` bytes go this way or that: two copies of little data are all in the cache.
+fn knows(len: u64) -> bool {
+    len >= LEAST
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,20 +155,40 @@ mod tests {
         for theirs in Way::ALL {
             assert!((0..100).all(|_| pace.choose(1 << 20, true, Some(theirs)) == theirs));
         }
-        assert_eq!(pace.meeting(1 << 20), Way::Across);
-        pace.crowd();
-        assert_eq!(pace.meeting(1 << 20), Way::Area);
+        assert_eq!((Pace::meeting(1 << 20), Pace::meeting(LEAST - 1)), (Way::Across, Way::Area));
     }
 
     #[test]
-    fn little_data_and_data_in_a_crowd_goes_through_the_area() {
+    fn in_a_crowd_the_way_with_the_least_work_is_taken_whatever_comes_the_other_way() {
+        let mut pace = Pace::default();
+        pace.crowd();
+        // Sender and receiver work so many microseconds: more in all, though each less than one alone.
+        let work = |way| match way {
+            Way::Area => (60, 60),
+            Way::Across => (0, 100),
+            Way::Uncached => (90, 90),
+        };
+        let mut taken = Vec::new();
+        for question in 0..100 {
+            let way = pace.choose(1 << 20, true, Some(Way::Area));
+            let (sent, received) = work(way);
+            assert!(pace.ask((way, true), 1 << 20, question));
+            pace.sent(question, Some(Duration::from_micros(sent)));
+            pace.learn(|asked| (asked == question).then_some(Duration::from_micros(received)));
+            taken.push(way);
+        }
+        assert!(Way::ALL[..KNOWN].iter().all(|way| taken.contains(way)), "all are tried: {taken:?}");
+        let across = taken.iter().filter(|way| **way == Way::Across).count();
+        assert!(across > 60, "{taken:?}");
+    }
+
+    #[test]
+    fn little_data_goes_through_the_area() {
         let mut pace = Pace::default();
         assert!((0..100).all(|_| pace.choose(LEAST - 1, true, None) == Way::Area));
         assert!(
             Way::ALL[..KNOWN].iter().all(|way| (0..100).any(|_| pace.choose(LEAST, true, None) == *way)),
             "all are tried"
         );
-        pace.crowd();
-        assert!((0..100).all(|_| pace.choose(LEAST, true, None) == Way::Area));
     }
 }

@@ -4,6 +4,7 @@
 use super::board::{self, CUT};
 use super::cell::{About, Chunk, Part};
 use super::claim::{self, Round, Side};
+use super::effort::{Effort, copying};
 use super::layout::CHUNKS;
 use super::pace::Way;
 use super::quiet::Quiet;
@@ -15,7 +16,6 @@ use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 /// Bytes that are pulled with one call where nobody helps: a call takes as long as 16 KiB.
 const ALONE: u64 = 512 << 10;
@@ -27,8 +27,8 @@ struct In {
     about: About,
     place: usize,
     round: Round,
-    /// Since when, if the sender wants to know.
-    begun: Option<Instant>,
+    /// What it costs, if the sender wants to know.
+    effort: Option<Effort>,
     /// Where its bytes are, once it was asked.
     source: Option<Remote>,
     /// Bytes that came through the area.
@@ -63,9 +63,15 @@ pub struct Pulling {
     chunks: VecDeque<In>,
     /// The peer leaves nothing in the area.
     pub quiet: Quiet,
+    is_crowded: bool,
 }
 
 impl Pulling {
+    /// There are fewer cores than processes.
+    pub fn crowd(&mut self) {
+        self.is_crowded = true;
+    }
+
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -87,9 +93,10 @@ impl Pulling {
             return Err("broke the protocol: impossible chunk".into());
         }
         self.quiet.end();
-        let (begun, is_held) = (about.asks.then(Instant::now), chunk.key == Key::PUSH);
+        let effort = about.asks.then(|| Effort::begin(self.is_crowded));
+        let is_held = chunk.key == Key::PUSH;
         let (source, streamed, is_left) = (None, 0, is_held);
-        self.chunks.push_back(In { chunk, about, place, round, begun, source, streamed, is_held, is_left });
+        self.chunks.push_back(In { chunk, about, place, round, effort, source, streamed, is_held, is_left });
         Ok(())
     }
 
@@ -129,7 +136,7 @@ impl Pulling {
         let Chunk { landing, key, offset, .. } = incoming.chunk;
         let found = landings.find(from, landing, key, offset + part.at, len);
         if let Some(into) = found.map_err(|_| PAST_END)? {
-            into.write(0, bytes);
+            copying(&mut incoming.effort, || into.write(0, bytes));
         }
         incoming.streamed += len;
         self.quiet.end();
@@ -177,7 +184,7 @@ impl Pulling {
             };
             let (Some(source), Some((start, end))) = (&incoming.source, claimed) else { continue };
             let part = into.slice(start, end - start);
-            let copied = sys::copy(Side::Pull, pid, &part, source, start);
+            let copied = copying(&mut incoming.effort, || sys::copy(Side::Pull, pid, &part, source, start));
             claim::finish(word, Side::Pull);
             return copied.map(|()| part.len()).map_err(|e| failed(&e));
         }
@@ -203,15 +210,15 @@ impl Pulling {
             if incoming.is_held || !complete {
                 break;
             }
-            if let Some(begun) = incoming.begun {
-                b.answer(Topic::Chunk, incoming.about.name, begun.elapsed());
+            if let Some(effort) = &incoming.effort {
+                b.answer(Topic::Chunk, incoming.about.name, effort.took());
             }
             let kept = find(from, &incoming.chunk, landings)?.is_some();
             let Chunk { number, ack, landing, offset, len, .. } = incoming.chunk;
             self.chunks.pop_front();
             // What comes behind another one has its turn when that is done.
-            if let Some(In { begun: Some(begun), .. }) = self.chunks.front_mut() {
-                *begun = Instant::now();
+            if let Some(In { effort: Some(effort), .. }) = self.chunks.front_mut() {
+                effort.restart();
             }
             report(Event::Landed { from, number, ack, landing, offset, len, kept });
             any = true;

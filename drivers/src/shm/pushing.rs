@@ -4,6 +4,7 @@
 use super::board::{self, CUT};
 use super::cell::{About, Chunk};
 use super::claim::{self, Round, Side};
+use super::effort::{Effort, copying};
 use super::exchange::Exchanges;
 use super::layout::CHUNKS;
 use super::pace::{Pace, Way};
@@ -15,7 +16,6 @@ use nmad_engine::packet::Key;
 use nmad_engine::transfer::driver::Order;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 /// A chunk that this side sends.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub struct Out {
     streamed: u64,
     /// How it is copied, unless the peer does not do its part.
     pub way: Way,
-    /// Since when, if that tells how fast the way is.
-    begun: Option<Instant>,
+    /// What it costs, if that tells how good the way is.
+    pub effort: Option<Effort>,
     /// The peer sends something long at the same time.
     meets: bool,
     /// That was expected.
@@ -54,7 +54,7 @@ impl Out {
 
     /// Nothing more of it goes through the area.
     fn cut(&mut self, b: &Shared) {
-        (self.streams, self.begun) = (false, None);
+        (self.streams, self.effort) = (false, None);
         self.tell(b);
     }
 
@@ -130,9 +130,10 @@ impl Pushing {
         // Of a landing that is not known yet, nothing goes there straight.
         let crosses = target.is_some() || (key != Key::PUSH && b.peer_can());
         self.pace.learn(|question| b.answered(Topic::Chunk, question));
-        let expects = crosses && (theirs.is_some() || self.exchanges.is_likely());
+        let meets = theirs.is_some() || self.exchanges.is_likely();
+        let expects = crosses && meets && !self.pace.is_crowded();
         let way = match expects {
-            true => self.pace.meeting(from.len()),
+            true => Pace::meeting(from.len()),
             false => self.pace.choose(from.len(), crosses, theirs),
         };
         if expects {
@@ -151,7 +152,7 @@ impl Pushing {
             streams: way != Way::Across,
             streamed: 0,
             way,
-            begun: None,
+            effort: None,
             meets: theirs.is_some(),
             expects,
         };
@@ -159,7 +160,7 @@ impl Pushing {
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len());
         let name = out.name();
         let asks = !expects && self.pace.ask((way, crosses), out.from.len(), name);
-        out.begun = asks.then(Instant::now);
+        out.effort = asks.then(|| Effort::begin(self.pace.is_crowded()));
         self.chunks.push_back(out);
         Some((About { name, way, asks, met: self.exchanges.last() }, chunk))
     }
@@ -206,12 +207,14 @@ impl Pushing {
             }
             let Some((from, to)) = claim::claim(word, out.round, Side::Push) else { continue };
             if out.streams {
-                out.begun = None;
+                out.effort = None;
             }
             let part = out.from.slice(from, to - from);
             let (aim, key) = (b.segment.word(b.end.aim()), out.key);
             let copied = match board::raise(aim, board::key_word(&b.segment, b.end.other(), key), key.0) {
-                true => sys::copy(Side::Push, pid, &part, target, out.offset + from),
+                true => {
+                    copying(&mut out.effort, || sys::copy(Side::Push, pid, &part, target, out.offset + from))
+                }
                 // Closed: the receiver discards the chunk.
                 false => Ok(()),
             };
@@ -231,10 +234,10 @@ impl Pushing {
             }
             let Some(out) = self.chunks.pop_front() else { break };
             self.exchanges.note(out.meets);
-            self.pace.sent(out.name(), out.begun.map(|begun| begun.elapsed()));
+            self.pace.sent(out.name(), out.effort.as_ref().map(Effort::took));
             // What comes behind another one has its turn when that is done.
-            if let Some(Out { begun: Some(begun), .. }) = self.chunks.front_mut() {
-                *begun = Instant::now();
+            if let Some(Out { effort: Some(effort), .. }) = self.chunks.front_mut() {
+                effort.restart();
             }
             sent.push(out.order);
         }

@@ -3,6 +3,7 @@
 
 use super::cell::{self, Part};
 use super::claim::{self, Side};
+use super::effort::copying;
 use super::link::Link;
 use super::pace::Way;
 use super::segment::Segment;
@@ -36,10 +37,12 @@ impl Link {
             let part = out.from.slice(at, to - at);
             let put = if out.way == Way::Uncached { Segment::put_uncached } else { Segment::put };
             let mut place = b.end.area(start);
-            for piece in part.slices() {
-                put(&b.segment, place, piece);
-                place += piece.len();
-            }
+            copying(&mut out.effort, || {
+                for piece in part.slices() {
+                    put(&b.segment, place, piece);
+                    place += piece.len();
+                }
+            });
             out.streamed(b, part.len());
             self.pushing.last[out.place] = cell;
             let content = Part { start, chunk: out.name(), at };

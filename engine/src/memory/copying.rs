@@ -1,10 +1,10 @@
 //! Copying bytes, also where the instruction for it is slow.
 //!
 //! C libraries copy more than some KiB with the processor's own instruction for that (`rep movsb`) where it
-//! is said to be fast. On a Zen 3 or 4 that instruction takes 25 times as long if the target begins 1 to 31
-//! bytes behind the source, both counted from the beginning of their page: 1.9 GB/s instead of 50 between
-//! 4 KiB and 1 MiB (glibc's bug 30994; measured with 2.36 on an EPYC of 2021). A large buffer of `malloc`
-//! begins 16 bytes behind a page, and shared memory with one.
+//! is said to be fast. On a Zen 3 that instruction takes 25 times as long if the target begins 1 to 31 bytes
+//! behind the source, both counted from the beginning of their page: 1.9 GB/s instead of 50 between 4 KiB
+//! and 1 MiB (measured with glibc 2.36 on an EPYC of 2021; newer ones may know better). A large buffer of
+//! `malloc` begins 16 bytes behind a page, and shared memory with one.
 
 /// Shorter copies are not made by that instruction.
 const LEAST: usize = 2048;

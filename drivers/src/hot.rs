@@ -24,6 +24,12 @@ impl Hot {
         self.links.get(place).map(|(link, _)| *link)
     }
 
+    /// Whether a link is one of them.
+    #[inline]
+    pub fn has(&self, link: usize) -> bool {
+        self.iter().any(|hot| hot == link)
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.links.iter().map(|(link, _)| *link)

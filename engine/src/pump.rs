@@ -7,7 +7,7 @@ use crate::collect::request::{Context, Hints, Tag};
 use crate::engine::{Engine, Pushed};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
-use crate::transfer::driver::{AtOnce, Driver, Order};
+use crate::transfer::driver::{AtOnce, Driver, Fetched, Order};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
@@ -37,6 +37,13 @@ pub fn turn(
     // What was found may have taken a while, or was looked for at a time that is a little old.
     let now = if urgent || !engine.has_orders(now) { now } else { clock() };
     push(engine, rails, now, clock, urgent) || happened
+}
+
+/// Looks for the message that is expected ([`Engine::expect`]) and at nothing else. Whoever does that turns
+/// the pump now and then, too, and after [`Fetched::Elsewhere`].
+#[inline]
+pub fn fetch(engine: &mut Engine, rails: &mut [Box<dyn Driver>], now: Instant) -> Fetched {
+    engine.fetch(rails, now)
 }
 
 /// Feeds the rails without looking at them first: what a submission does. With `urgent` `now` may be a little

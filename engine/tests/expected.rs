@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Pair, bytes, memory, pattern};
-use nmad_engine::{Config, Context, Met, PeerId, Source, Tag, TagMatch};
+use nmad_engine::{Config, Context, Fetched, Instant, Met, PeerId, Source, Tag, TagMatch, pump};
 
 const FROM: Source = Source::Peer(PeerId(0));
 const TAG: TagMatch = TagMatch::Exact(Tag(5));
@@ -86,4 +86,65 @@ fn who_was_posted_first_comes_first() {
         let mut pair = Pair::new(1, Config::default());
         assert!(!pair.hosts[1].engine.expect(from, Context(0), tag, &into), "{from:?} {tag:?}");
     }
+}
+
+/// Looks for what the second host expects and at nothing else.
+fn fetch(pair: &mut Pair) -> Fetched {
+    let host = &mut pair.hosts[1];
+    pump::fetch(&mut host.engine, &mut host.rails, Instant::from_ns(host.now))
+}
+
+/// Sends as one who does not look at what comes.
+fn leave(pair: &mut Pair, tag: u64, lens: &[usize]) {
+    for &len in lens {
+        pair.send(0, 0, tag, pattern(len));
+    }
+    (0..2).for_each(|_| pair.hosts[0].turn(true));
+}
+
+#[test]
+fn a_look_takes_what_comes_alone_and_leaves_the_rest_to_a_turn() {
+    let mut pair = acquainted();
+    let (into, place) = memory(50_000);
+    assert_eq!(fetch(&mut pair), Fetched::Elsewhere, "nothing is expected");
+    for round in 0..200 {
+        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "round {round}");
+        assert_eq!(fetch(&mut pair), Fetched::Nothing);
+        leave(&mut pair, 6, &[round]);
+        assert_eq!((fetch(&mut pair), pair.hosts[1].engine.met()), (Fetched::Packet, Met::Not));
+        assert_eq!(pair.hosts[1].engine.unexpected(), 1, "one of another tag");
+        leave(&mut pair, 5, &[round]);
+        assert_eq!(fetch(&mut pair), Fetched::Packet);
+        let Met::Message(envelope) = pair.hosts[1].engine.met() else { panic!("round {round}: not met") };
+        assert_eq!((envelope.tag, envelope.len), (Tag(5), round as u64));
+        assert!(bytes(place)[..round] == *pattern(round));
+        let (other, _) = pair.recv(1, FROM, 0, TagMatch::Any, round);
+        // What the other side has to know leaves with the next turn.
+        pair.hosts[1].turn(true);
+        assert!(pair.result(1, other).is_some_and(|ended| ended.is_ok()));
+    }
+    for lens in [&[1, 2, 3][..], &[50_000], &[60_000]] {
+        let mut pair = acquainted();
+        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+        leave(&mut pair, 5, lens);
+        assert_eq!((fetch(&mut pair), pair.hosts[1].engine.met()), (Fetched::Elsewhere, Met::Not));
+        pair.settle();
+        let Met::Request(request) = pair.hosts[1].engine.met() else { panic!("{lens:?}: not posted") };
+        let ended = pair.result(1, request).expect("it has ended");
+        assert_eq!(ended.is_ok(), lens[0] <= 50_000, "{ended:?}");
+    }
+}
+
+/// When an acknowledgement came has to be known, and a look does not read the clock.
+#[test]
+fn nobody_looks_past_what_waits_for_an_acknowledgement() {
+    let mut pair = acquainted();
+    let (into, _) = memory(8);
+    pair.send(1, 0, 1, pattern(8));
+    pair.hosts[1].turn(true);
+    assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+    leave(&mut pair, 5, &[8]);
+    assert_eq!(fetch(&mut pair), Fetched::Elsewhere);
+    pair.settle();
+    assert!(matches!(pair.hosts[1].engine.met(), Met::Message(_)));
 }

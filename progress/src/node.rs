@@ -53,6 +53,8 @@ pub(crate) struct Core {
     /// The time, as of one of the last turns.
     pub(crate) now: Instant,
     turns: u32,
+    /// Looks for an expected message since the last turn.
+    pub(crate) looks: u32,
     /// All rails wake who sleeps: they were asked to, and nobody has looked at them since.
     pub(crate) is_armed: bool,
     bursts: Bursts,
@@ -75,6 +77,7 @@ impl Node {
             tell,
             now: Instant::default(),
             turns: 0,
+            looks: 0,
             is_armed: false,
             bursts: Bursts::default(),
             crowd: Crowd::default(),
@@ -297,8 +300,8 @@ impl Shared {
         };
         let happened = pump::turn(engine, rails, found_at, &mut clock, urgent);
         if happened {
-            // What happened may have taken long: the next turn reads the clock.
-            core.turns = u32::MAX;
+            // What happened may have taken long.
+            core.forget_time();
             if core.engine.has_news() {
                 self.collect(core);
             }
@@ -378,6 +381,12 @@ impl Core {
     #[inline]
     pub(crate) fn has_work(&mut self) -> bool {
         self.engine.has_orders(self.now) || self.engine.has_errands() || self.engine.has_news()
+    }
+
+    /// The next turn reads the clock.
+    #[inline]
+    pub(crate) fn forget_time(&mut self) {
+        self.turns = u32::MAX;
     }
 
     #[inline]

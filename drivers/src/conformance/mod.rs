@@ -62,6 +62,7 @@ pub const CASES: &[Case] = &[
     reliable("thousands of small packets arrive in order and are given back", packets::many),
     reliable("packets that are passed keep their order with those that are posted", packets::passed),
     reliable("so do those that are sent with a call of their own", packets::sent_now),
+    reliable("packets that are looked for keep their order with those that a poll finds", packets::fetched),
     reliable("a link takes as many orders as its depth says, at once", packets::depth),
     reliable("chunks land where they belong, piece by piece on both sides", chunks::gather),
     reliable("a large chunk among packets lands whole, in the order of posting", chunks::among_packets),

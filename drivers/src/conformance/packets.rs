@@ -4,7 +4,7 @@ use super::memory::Memory;
 use super::world::{A, B, Seen, World, packet};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Packet, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Fetched, Order};
 use nmad_wire::Header;
 
 pub(super) fn sizes(world: &mut World) {
@@ -88,6 +88,34 @@ pub(super) fn passed(world: &mut World) {
 
 pub(super) fn sent_now(world: &mut World) {
     at_once(world, |rail, to, number, head, data| rail.send_now(to, number, head, data));
+}
+
+pub(super) fn fetched(world: &mut World) {
+    world.connect();
+    let longest = world.limits().packet;
+    let all: Vec<_> = (0..900u32)
+        .map(|n| (n, Header::LEN + (n as usize * n as usize * 7 % 3000).min(longest - Header::LEN)))
+        .collect();
+    let (mut looks, mut taken) = (0, 0);
+    let (single, several) = all.split_at(300);
+    for burst in single.chunks(1).chain(several.chunks(world.limits().depth.min(3))) {
+        for &(number, len) in burst {
+            world.post_packet(A, number, len);
+        }
+        for look in 0..100 {
+            // Now and then nothing is taken, so that the same packet comes again.
+            match world.fetch(B, look % 7 != 3) {
+                Fetched::Nothing => looks += 1,
+                Fetched::Packet => taken += 1,
+                Fetched::Elsewhere if look % 5 == 0 => world.poll(B),
+                Fetched::Elsewhere => {}
+            }
+        }
+        let all = burst[burst.len() - 1].0 as usize + 1;
+        world.until("the burst", |w| w.arrived(B) == all && w.sent(A) == all);
+    }
+    world.check_arrived(B, &all);
+    assert!(looks == 0 || taken > 0, "who looks finds something");
 }
 
 /// Packets that are not posted, among some that are.

@@ -3,7 +3,7 @@
 use super::Pair;
 use super::memory::{Memory, pattern};
 use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
 use nmad_wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
@@ -118,6 +118,20 @@ impl World {
         if let Some(rail) = rail {
             rail.poll(&mut |event| seen.extend(note(event)));
         }
+    }
+
+    /// Has one side look for a packet of the other one, and take it or not.
+    pub fn fetch(&mut self, side: usize, takes: bool) -> Fetched {
+        (self.tick)();
+        let (place, from) = (self.place(side), self.id(1 - side.min(1)));
+        let Side { rail, seen, .. } = &mut self.sides[place];
+        let Some(rail) = rail else { return Fetched::Elsewhere };
+        rail.fetch(from, &mut |packet| {
+            if takes {
+                seen.push(Seen::Arrived(from, packet.to_vec()));
+            }
+            takes
+        })
     }
 
     /// Polls both sides until `done`.

@@ -178,12 +178,23 @@ impl Link {
     /// this side may stay behind it: [`Lag`].
     #[inline]
     pub fn is_silent(&mut self) -> bool {
+        self.look_ahead();
+        self.is_calm() && !self.has_cells()
+    }
+
+    /// Before a look at the ring.
+    #[inline]
+    pub(super) fn look_ahead(&mut self) {
         self.lag.keep();
         if self.row > 1 && self.lag.is_turn() {
             self.ready_row();
         }
-        let calm = self.queue.is_empty() && self.pushing.is_empty() && self.pulling.is_empty() && !self.left;
-        calm && !self.has_cells()
+    }
+
+    /// Whether nothing is under way but what may come.
+    #[inline]
+    pub(super) fn is_calm(&self) -> bool {
+        self.queue.is_empty() && !self.is_copying() && !self.left
     }
 
     /// This side is awake again.

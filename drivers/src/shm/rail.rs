@@ -16,7 +16,7 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
 use std::cell::Cell;
 
 /// Orders taken at once; each link has its own, smaller depth.
@@ -228,7 +228,7 @@ fn advance(
     sent: &mut Vec<Order>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, String> {
-    let found = link.read(peer, PACKET, landings, report)?;
+    let found = link.read(peer, landings, report)?;
     let mut moved = found != Found::Nothing;
     if !link.queue.is_empty() {
         let before = link.producer.next();
@@ -366,6 +366,14 @@ impl Driver for ShmRail {
         }
         if !self.news.is_empty() {
             self.news.report(report);
+        }
+    }
+
+    #[inline]
+    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        match self.peers.link_mut(from) {
+            Some(link) if !self.dozing.get() => link.fetch(take),
+            _ => Fetched::Elsewhere,
         }
     }
 

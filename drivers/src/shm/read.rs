@@ -1,5 +1,6 @@
 //! What the ring brings.
 
+use super::PACKET;
 use super::cell::{self, About, Chunk, Part, Place};
 use super::layout::{AREA, CELLS};
 use super::link::Link;
@@ -8,7 +9,7 @@ use super::ring::{CONTENT, Head};
 use super::shared::{Shared, Topic};
 use crate::landings::Landings;
 use nmad_engine::packet::{Key, PeerId};
-use nmad_engine::transfer::driver::Event;
+use nmad_engine::transfer::driver::{Event, Fetched};
 use std::time::Instant;
 
 /// Cells read at once, so that one busy link does not starve the others.
@@ -44,7 +45,6 @@ impl Link {
     pub fn read(
         &mut self,
         from: PeerId,
-        longest: usize,
         landings: &Landings,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<Found, String> {
@@ -69,16 +69,88 @@ impl Link {
                 ring.fetch(self.consumer.cell(&ring, 1));
             }
             found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
-            self.take(head, from, longest, landings, report)?;
+            self.take(head, from, landings, report)?;
             count += 1;
-            if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {
-                self.consumer.tell(&self.shared.theirs());
-                self.untold_bytes = 0;
-                self.left = true;
-            }
+            self.tell_of_much();
         }
         self.lag.read(count);
         Ok(found)
+    }
+
+    /// Looks for a packet in the ring, and leaves everything else to [`Link::read`] and [`Link::copy`].
+    #[inline]
+    pub fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        self.look_ahead();
+        if !self.is_calm() {
+            return Fetched::Elsewhere;
+        }
+        let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return Fetched::Nothing };
+        if !self.producer.learn(head.taken) {
+            return Fetched::Elsewhere;
+        }
+        if self.ready > 0 {
+            self.ready_area();
+        }
+        if self.take_packet(head, take) != Ok(Some(true)) {
+            return Fetched::Elsewhere;
+        }
+        self.tell_of_much();
+        self.lag.read(1);
+        Fetched::Packet
+    }
+
+    /// Tells the producer now, if much was taken of which it does not know.
+    #[inline]
+    fn tell_of_much(&mut self) {
+        if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {
+            self.consumer.tell(&self.shared.theirs());
+            self.untold_bytes = 0;
+            self.left = true;
+        }
+    }
+
+    /// A packet stays where it is unless `take` takes it: whether it did. None: it is no packet.
+    #[inline]
+    fn take_packet(
+        &mut self,
+        head: Head,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<bool>, String> {
+        let len = head.value as usize;
+        let taken = match head.kind {
+            cell::PACKET if len <= CONTENT => {
+                let ring = self.shared.theirs();
+                take(ring.bytes(self.consumer.cell(&ring, 0), len))
+            }
+            cell::PACKET if len <= cell::ROW * CONTENT => return self.take_row(len, take).map(Some),
+            cell::FAR_PACKET if len <= PACKET => self.take_far(len, take)?,
+            _ => return Ok(None),
+        };
+        if taken {
+            self.consumer.take(1);
+            self.row = 1;
+        }
+        Ok(Some(taken))
+    }
+
+    /// A packet in the peer's area.
+    #[inline(never)]
+    fn take_far(&mut self, len: usize, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool, String> {
+        let mut content = [0; CONTENT];
+        self.consumer.content(&self.shared.theirs(), 0, &mut content);
+        let Place { start, question } = Place::decode(&content);
+        let packet = range_of(&self.shared, start, len)?;
+        let begun = (question != 0).then(Instant::now);
+        // One line after the other would take a trip to the other core each.
+        self.shared.segment.fetch(self.shared.end.other().area(start), len.min(FETCH));
+        if !take(packet) {
+            return Ok(false);
+        }
+        if let Some(begun) = begun {
+            self.shared.answer(Topic::Packet, question, begun.elapsed());
+        }
+        self.untold_bytes += len as u64;
+        Ok(true)
     }
 
     #[inline]
@@ -86,37 +158,21 @@ impl Link {
         &mut self,
         head: Head,
         from: PeerId,
-        longest: usize,
         landings: &Landings,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), String> {
         let len = head.value as usize;
-        if head.kind == cell::PACKET && len <= CONTENT {
-            let ring = self.shared.theirs();
-            report(Event::Arrived { from, packet: ring.bytes(self.consumer.cell(&ring, 0), len) });
-            self.consumer.take(1);
-            self.row = 1;
+        let mut arrived = |packet: &[u8]| {
+            report(Event::Arrived { from, packet });
+            true
+        };
+        if self.take_packet(head, &mut arrived)?.is_some() {
             return Ok(());
-        }
-        if head.kind == cell::PACKET && len <= cell::ROW * CONTENT {
-            return self.take_row(len, from, report);
         }
         self.row = 1;
         let mut content = [0; CONTENT];
         self.consumer.content(&self.shared.theirs(), 0, &mut content);
         match head.kind {
-            cell::FAR_PACKET if len <= longest => {
-                let Place { start, question } = Place::decode(&content);
-                let packet = range_of(&self.shared, start, len)?;
-                let begun = (question != 0).then(Instant::now);
-                // One line after the other would take a trip to the other core each.
-                self.shared.segment.fetch(self.shared.end.other().area(start), len.min(FETCH));
-                report(Event::Arrived { from, packet });
-                if let Some(begun) = begun {
-                    self.shared.answer(Topic::Packet, question, begun.elapsed());
-                }
-                self.untold_bytes += len as u64;
-            }
             cell::CHUNK => {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
                 let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
@@ -141,12 +197,7 @@ impl Link {
 
     /// A packet of several cells, which are all there.
     #[inline(never)]
-    fn take_row(
-        &mut self,
-        len: usize,
-        from: PeerId,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), String> {
+    fn take_row(&mut self, len: usize, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool, String> {
         let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT) as u64);
         ring.fetch(self.consumer.cell(&ring, count));
         if !self.consumer.has_row(&ring, count) {
@@ -155,10 +206,12 @@ impl Link {
         for (place, content) in (0..count).zip(&mut self.gathered) {
             self.consumer.content(&ring, place, content);
         }
-        report(Event::Arrived { from, packet: &self.gathered.as_flattened()[..len] });
-        self.consumer.take(count);
-        self.row = count;
-        Ok(())
+        let taken = take(&self.gathered.as_flattened()[..len]);
+        if taken {
+            self.consumer.take(count);
+            self.row = count;
+        }
+        Ok(taken)
     }
 
     /// Fetches the cells of a row that the peer is expected to answer with, as the last one was. The first of

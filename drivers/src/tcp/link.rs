@@ -3,7 +3,7 @@
 use super::health::Health;
 use super::stream::Stream;
 use super::write::Outbox;
-use crate::watch::{Token, Watch};
+use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::cell::Cell;
@@ -24,7 +24,7 @@ pub struct Link {
     /// Which of the rail's lists the link is in.
     pub lists: Lists,
     /// Reads with success since the socket was last watched.
-    pub reads: u32,
+    reads: u32,
     /// The peer has sent more than was read at once.
     pub backlog: bool,
     /// Nothing can be written any more; what the peer has left is still read.
@@ -68,6 +68,15 @@ impl Link {
             backlog: false,
             failed: None,
             watched: Cell::new(Watched::Input),
+        }
+    }
+
+    /// A read had success.
+    #[inline]
+    pub fn brought(&mut self, watch: &Watch, index: usize) {
+        self.reads += 1;
+        if self.reads == TRUSTED_AFTER {
+            self.watch(watch, index, Watched::Not);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::error::DriverError;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
 use nmad_wire::ChunkHeader;
 use std::net::SocketAddr;
 
@@ -166,6 +166,11 @@ impl Driver for TcpRail {
             }
         }
         self.traffic.report(report);
+    }
+
+    #[inline]
+    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        self.traffic.fetch(from, take)
     }
 
     /// To be asked for before each sleep: asking is what makes it watch the links that are otherwise looked

@@ -5,9 +5,9 @@
 //! same call takes what follows it into the scratch buffer, where it waits for the next poll.
 
 use super::scratch::Scratch;
-use super::stream::{Broken, Place, Stream};
+use super::stream::{Broken, Place, Stream, is_packet};
 use super::sys;
-use nmad_engine::transfer::driver::Event;
+use nmad_engine::transfer::driver::{Event, Fetched};
 use nmad_wire::Malformed;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -80,6 +80,31 @@ pub fn read(
             Ok(if goes_on { Brought::Kept } else { Brought::Nothing })
         }
     }
+}
+
+/// Reads once, and gives away what has come if it is one packet; what it does not give away is kept.
+#[inline]
+pub fn fetch(
+    fd: BorrowedFd<'_>,
+    stream: &mut Stream,
+    scratch: &mut Scratch,
+    take: &mut dyn FnMut(&[u8]) -> bool,
+) -> Result<Fetched, Errno> {
+    if !matches!(stream, Stream::Between) {
+        return Ok(Fetched::Elsewhere);
+    }
+    let got = match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
+        // The end of the stream is met again.
+        Ok((_, 0)) => return Ok(Fetched::Elsewhere),
+        Ok((_, got)) => got,
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(Fetched::Nothing),
+        Err(e) => return Err(e),
+    };
+    if is_packet(&scratch[..got]) && take(&scratch[..got]) {
+        return Ok(Fetched::Packet);
+    }
+    stream.keep(scratch.lend(0..got));
+    Ok(Fetched::Elsewhere)
 }
 
 #[inline]

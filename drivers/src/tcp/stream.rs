@@ -304,6 +304,13 @@ fn whole(bytes: &[u8], longest: usize) -> Result<Option<(Header, usize)>, Malfor
     }
 }
 
+/// Whether these bytes are one packet and nothing else.
+#[inline]
+pub fn is_packet(bytes: &[u8]) -> bool {
+    let alone = |header: Header| header.kind == Kind::Packet && header.len as usize == bytes.len();
+    bytes.len() >= Header::LEN && Header::decode(bytes).is_ok_and(alone)
+}
+
 fn rest(chunk: &ChunkHeader, done: u32, place: &Place<'_>) -> Result<Option<Segments>, Malformed> {
     let (landing, key) = (LandingId(chunk.landing), Key(chunk.key));
     let (offset, left) = (chunk.offset + u64::from(done), u64::from(chunk.len - done));

@@ -7,7 +7,7 @@
 use super::health::Verdict;
 use super::link::{Link, Watched};
 use super::peers::Peers;
-use super::read::{Brought, Ended, read};
+use super::read::{Brought, Ended, fetch, read};
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream};
 use super::write::Outbox;
@@ -15,10 +15,10 @@ use super::{PACKET, now_ms};
 use crate::hot::Hot;
 use crate::landings::Landings;
 use crate::news::News;
-use crate::watch::{TRUSTED_AFTER, Token, Watch};
+use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Event, Order};
+use nmad_engine::transfer::driver::{AtOnce, Event, Fetched, Order};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
@@ -30,6 +30,9 @@ const LOOK_EVERY: u32 = 32;
 /// the acknowledgements that make room then have to wait. Likewise from one read to the next where each poll
 /// has something to report that was sent: who waited for that does not wait for a system call in vain, too.
 const READ_EVERY: u32 = 4;
+/// Looks for a packet of one peer from one poll to the next: each costs a system call, and what arrives from
+/// others waits meanwhile.
+const FETCHES: u32 = 8;
 /// Polls in vain after which everything is watched, though nobody asked for the descriptor.
 const WATCH_AFTER: u32 = 1024;
 
@@ -52,6 +55,8 @@ pub struct Traffic {
     pool: Vec<Vec<u8>>,
     looked: Vec<(Token, bool)>,
     polls: u32,
+    /// Looks for a packet of one peer, modulo [`FETCHES`].
+    fetches: u32,
     /// Polls in a row in which nothing arrived.
     vain: u32,
     /// Polls from one look to the next: few while the links that are not hot bring something.
@@ -97,6 +102,7 @@ impl Traffic {
             pool: Vec::new(),
             looked: Vec::new(),
             polls: 0,
+            fetches: 0,
             vain: 0,
             look_every: 1,
         }
@@ -202,6 +208,35 @@ impl Traffic {
         self.lists.reuse(went_on);
         self.polls += 1;
         self.polls >= self.look_every || self.hot.count() == 0
+    }
+
+    /// Looks for a packet of a peer whose link is hot, unless something else is under way, or has waited for
+    /// its turn.
+    #[inline]
+    pub fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        self.fetches = (self.fetches + 1) % FETCHES;
+        let calm = self.news.is_empty() && self.lists.blocked.is_empty() && self.lists.going_on.is_empty();
+        let hot = self.peers.find(from).filter(|&index| self.hot.has(index));
+        let Some(index) = hot.filter(|_| calm && self.fetches > 0) else { return Fetched::Elsewhere };
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return Fetched::Elsewhere };
+        match fetch(link.socket.as_fd(), &mut link.stream, &mut self.scratch, take) {
+            Ok(Fetched::Packet) => {
+                link.brought(&self.watch, index);
+                self.vain = 0;
+                self.hot.heat(index);
+                Fetched::Packet
+            }
+            Ok(fetched) => {
+                if link.stream.has_kept() {
+                    self.lists.going_on.push(index);
+                }
+                fetched
+            }
+            Err(e) => {
+                self.lose(from, &failed(e));
+                Fetched::Elsewhere
+            }
+        }
     }
 
     /// Whether output to a peer waits for room in the kernel.
@@ -405,10 +440,7 @@ impl Traffic {
             report(Event::Moved { peer: id });
         }
         self.vain = 0;
-        link.reads += 1;
-        if link.reads == TRUSTED_AFTER {
-            link.watch(&self.watch, index, Watched::Not);
-        }
+        link.brought(&self.watch, index);
         true
     }
 

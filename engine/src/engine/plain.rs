@@ -2,12 +2,16 @@
 //! in its order. Most packets do, so what takes many steps otherwise is decided at once.
 
 use super::Engine;
+use super::lane::Lane;
+use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::matching::Arrived;
 use crate::collect::request::{Context, Envelope, Request, Source, Tag, TagMatch};
 use crate::collect::sequence::Place;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
+use crate::transfer::driver::{Driver, Fetched};
+use alloc::boxed::Box;
 use nmad_wire::Eager;
 
 /// A receive that is in no table: nobody but the one who waits for it may call the engine until it has met
@@ -81,6 +85,18 @@ impl Engine {
         }
         self.expected = Expected::Message(from, context, tag, into.clone());
         true
+    }
+
+    /// Looks for what is expected where it comes from, if that is a rail on which a look costs nothing.
+    /// Not while something waits there for an acknowledgement: when that came would have to be known.
+    #[inline]
+    pub(crate) fn fetch(&mut self, drivers: &mut [Box<dyn Driver>], now: Instant) -> Fetched {
+        let Expected::Message(from, ..) = self.expected else { return Fetched::Elsewhere };
+        let calm = |peer: &Peer, lane: &Lane| peer.links[lane.place].tx.len() == 0;
+        let lane = self.peer(from).and_then(|peer| peer.lane.filter(|lane| calm(peer, lane)));
+        let Some(Lane { rail, .. }) = lane else { return Fetched::Elsewhere };
+        let take = &mut |packet: &[u8]| self.on_plain(now, rail, from, packet) == Ok(true);
+        drivers[rail.index()].fetch(from, take)
     }
 
     /// How far what is expected is; a message or request is told once.

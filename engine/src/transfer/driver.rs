@@ -102,6 +102,17 @@ impl From<bool> for AtOnce {
     }
 }
 
+/// What came of looking for one packet ([`Driver::fetch`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetched {
+    /// Nothing has arrived from this peer.
+    Nothing,
+    /// A packet was taken.
+    Packet,
+    /// Only [`Driver::poll`] can tell.
+    Elsewhere,
+}
+
 /// What a rail reports from [`Driver::poll`].
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -226,6 +237,13 @@ pub trait Driver: Send {
     fn flush(&mut self) {}
     /// Looks at the network once and reports what happened. Does not wait.
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>));
+    /// Looks for the next packet of one peer and at nothing else, for somebody who waits for it: cheaper than
+    /// [`Driver::poll`], which is called now and then all the same. `take` is given header and frames, and
+    /// answers whether it takes the packet; one that it does not take is reported by the next poll.
+    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        let _ = (from, take);
+        Fetched::Elsewhere
+    }
     /// A file descriptor that becomes readable when [`Driver::poll`] has something to do, for those who
     /// want to sleep; negative: nothing ever happens here that was not posted; none: only polling helps.
     /// Asked for before each sleep, so that a driver can prepare for it; and again if somebody else has

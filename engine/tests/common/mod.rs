@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use nmad_engine::{
-    Completion, Config, Context, Driver, Engine, Envelope, Error, Event, Hints, Instant, Key, LandingId,
-    Limits, Order, PeerId, RequestId, Segments, Source, Tag, TagMatch, pump,
+    Completion, Config, Context, Driver, Engine, Envelope, Error, Event, Fetched, Hints, Instant, Key,
+    LandingId, Limits, Order, PeerId, RequestId, Segments, Source, Tag, TagMatch, pump,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -74,6 +74,17 @@ impl Driver for QueueRail {
                 self.seen.lock().unwrap().push(format!("{order:?}"));
                 self.out.lock().unwrap().push_back(order);
             }
+        }
+    }
+    fn fetch(&mut self, _: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        let mut incoming = self.incoming.lock().unwrap();
+        match incoming.front() {
+            None => Fetched::Nothing,
+            Some(Order::Packet { packet, .. }) if take(&packet.bytes) => {
+                incoming.pop_front();
+                Fetched::Packet
+            }
+            Some(_) => Fetched::Elsewhere,
         }
     }
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {

@@ -1,0 +1,140 @@
+//! Who waits for a message of one peer looks for it there, and elsewhere now and then.
+
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
+use nmad_engine::{Config, Context, Duration, Engine, Hints, PeerId, Source, Tag, TagMatch};
+use nmad_progress::{Idle, Node};
+use nmad_wire::{Eager, Header, Kind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const PEER: PeerId = PeerId(1);
+/// Looks in vain before the message is there.
+const LATE: u32 = 1000;
+
+/// A rail that brings empty messages of one peer, late, to whoever looks as it likes.
+#[derive(Debug)]
+struct Late {
+    /// A look for a packet finds it; otherwise only a poll does.
+    fetches: bool,
+    is_up: bool,
+    came: u32,
+    /// What was posted and is still to be reported.
+    orders: Vec<Order>,
+    looks: Arc<AtomicU32>,
+    polls: Arc<AtomicU32>,
+}
+
+impl Late {
+    fn next(&self) -> Vec<u8> {
+        let header = Header { kind: Kind::Packet, len: Eager::ALONE_LEN as u32, number: self.came, ack: 0 };
+        let eager = Eager { flags: 0, context: 0, tag: 7, seq: self.came, len: 0, request: 0 };
+        eager.alone_head(&header).iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+}
+
+impl Driver for Late {
+    fn name(&self) -> &str {
+        "late"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: 1 << 15,
+            chunk: 1 << 20,
+            gather: 4,
+            depth: 8,
+            lossy: false,
+            push: 0,
+            passes: false,
+            bandwidth: 1_000_000_000,
+            latency_ns: 0,
+        }
+    }
+
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+
+    fn close(&mut self, _: LandingId) {}
+
+    fn room(&self) -> usize {
+        8
+    }
+
+    fn post(&mut self, order: Order) {
+        self.orders.push(order);
+    }
+
+    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        assert_eq!(from, PEER);
+        let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+        if !self.fetches || looks < LATE {
+            return Fetched::Nothing;
+        }
+        assert!(take(&self.next()), "it is expected");
+        self.came += 1;
+        Fetched::Packet
+    }
+
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !std::mem::replace(&mut self.is_up, true) {
+            report(Event::Up { peer: PEER, remote: 0 });
+        }
+        for order in self.orders.drain(..) {
+            if let Order::Packet { to, number, packet } = order {
+                report(Event::Sent { to, number, packet: Some(packet) });
+            }
+        }
+        assert!(self.polls.fetch_add(1, Ordering::Relaxed) < 1_000_000, "nobody looks for the message");
+        if !self.fetches && self.looks.load(Ordering::Relaxed) > LATE {
+            report(Event::Arrived { from: PEER, packet: &self.next() });
+            self.came += 1;
+        }
+    }
+}
+
+/// Receives over the rail, several times: looks for the packet alone, and turns of the pump.
+fn receive(fetches: bool) -> (u32, u32) {
+    let (looks, polls) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
+    let rail = Late {
+        fetches,
+        is_up: false,
+        came: 0,
+        orders: Vec::new(),
+        looks: looks.clone(),
+        polls: polls.clone(),
+    };
+    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
+    let id = engine.add_rail(rail.limits());
+    engine.add_link(PEER, id);
+    // Who spins looks, however seldom it is its turn on a busy machine.
+    let idle = Idle { spin: Duration::from_ms(20_000), ..Idle::DEDICATED };
+    let node = Node::new(engine, vec![Box::new(rail)], idle, |_| {}).expect("a thread");
+    while node.turn() {}
+    // The first message tells the peer besides how much it may send.
+    let told = node.send((PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
+    told.expect("the rail takes it");
+    for _ in 0..5 {
+        looks.store(0, Ordering::Relaxed);
+        polls.store(0, Ordering::Relaxed);
+        let names = (Source::Peer(PEER), Context(0), TagMatch::Exact(Tag(7)));
+        let envelope = node.recv(names, Segments::empty()).expect("it comes");
+        assert_eq!((envelope.peer, envelope.tag), (PEER, Tag(7)));
+    }
+    (looks.load(Ordering::Relaxed), polls.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_look_for_it_finds_it_and_the_rest_is_not_forgotten() {
+    let (looks, polls) = receive(true);
+    assert_eq!(looks, LATE + 1, "it is met at the first look that finds it");
+    assert!((5..LATE / 2).contains(&polls), "{polls} polls");
+}
+
+#[test]
+fn what_only_a_poll_finds_is_found() {
+    let (looks, polls) = receive(false);
+    assert!((LATE..LATE + 100).contains(&looks) && polls >= 5, "{looks} looks, {polls} polls");
+}

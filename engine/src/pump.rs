@@ -39,11 +39,11 @@ pub fn turn(
     push(engine, rails, now, clock, urgent) || happened
 }
 
-/// Looks for the message that is expected ([`Engine::expect`]) and at nothing else. Whoever does that turns
-/// the pump now and then, too, and after [`Fetched::Elsewhere`].
+/// Looks for a packet of the peer from whom something is awaited, and at nothing else. Whoever does that
+/// turns the pump now and then, too, and after [`Fetched::Elsewhere`].
 #[inline]
-pub fn fetch(engine: &mut Engine, rails: &mut [Box<dyn Driver>], now: Instant) -> Fetched {
-    engine.fetch(rails, now)
+pub fn fetch(engine: &mut Engine, rails: &mut [Box<dyn Driver>], now: Instant, from: PeerId) -> Fetched {
+    engine.fetch(rails, now, from)
 }
 
 /// Feeds the rails without looking at them first: what a submission does. With `urgent` `now` may be a little

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Pair, bytes, memory, pattern};
-use nmad_engine::{Config, Context, Fetched, Instant, Met, PeerId, Source, Tag, TagMatch, pump};
+use nmad_engine::{Config, Context, Fetched, Instant, Met, PeerId, Segments, Source, Tag, TagMatch, pump};
 
 const FROM: Source = Source::Peer(PeerId(0));
 const TAG: TagMatch = TagMatch::Exact(Tag(5));
@@ -19,12 +19,16 @@ fn acquainted() -> Pair {
     pair
 }
 
+fn expect(pair: &mut Pair, into: &Segments) {
+    assert_eq!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, into), Some(PeerId(0)));
+}
+
 #[test]
 fn the_message_that_is_named_is_met_and_others_are_kept() {
     let mut pair = acquainted();
     let (into, place) = memory(100);
     for round in 0..100 {
-        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "round {round}");
+        expect(&mut pair, &into);
         assert_eq!(pair.hosts[1].engine.met(), Met::Not);
         pair.send(0, 0, 5, pattern(round));
         pair.settle();
@@ -33,7 +37,7 @@ fn the_message_that_is_named_is_met_and_others_are_kept() {
         assert!(bytes(place)[..round] == *pattern(round));
         assert_eq!(pair.hosts[1].engine.met(), Met::Not, "told once");
     }
-    assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+    expect(&mut pair, &into);
     pair.send(0, 0, 6, pattern(10));
     pair.send(0, 1, 5, pattern(11));
     pair.settle();
@@ -52,7 +56,7 @@ fn what_cannot_go_the_short_way_comes_all_the_same() {
     for (lens, room) in [(&[100_000][..], 100_000), (&[50], 20), (&[1, 2, 3], 3), (&[0; 40], 0)] {
         let mut pair = acquainted();
         let (into, place) = memory(room);
-        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+        expect(&mut pair, &into);
         for &len in lens {
             pair.send(0, 0, 5, pattern(len));
         }
@@ -75,23 +79,24 @@ fn who_was_posted_first_comes_first() {
     let mut pair = Pair::new(1, Config::default());
     let (into, _) = memory(8);
     let (request, _) = pair.recv(1, FROM, 0, TagMatch::Any, 8);
-    assert!(!pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "somebody waits");
+    assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into).is_none(), "somebody waits");
     pair.send(0, 0, 5, pattern(8));
     pair.settle();
     assert!(pair.result(1, request).is_some());
     pair.send(0, 0, 5, pattern(8));
     pair.settle();
-    assert!(!pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "it is here already");
+    assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into).is_none(), "it is here already");
     for (from, tag) in [(Source::Any, TAG), (FROM, TagMatch::Any), (Source::Peer(PeerId(7)), TAG)] {
         let mut pair = Pair::new(1, Config::default());
-        assert!(!pair.hosts[1].engine.expect(from, Context(0), tag, &into), "{from:?} {tag:?}");
+        let expected = pair.hosts[1].engine.expect(from, Context(0), tag, &into);
+        assert!(expected.is_none(), "{from:?} {tag:?}");
     }
 }
 
-/// Looks for what the second host expects and at nothing else.
+/// Looks for a packet of the first host and at nothing else.
 fn fetch(pair: &mut Pair) -> Fetched {
     let host = &mut pair.hosts[1];
-    pump::fetch(&mut host.engine, &mut host.rails, Instant::from_ns(host.now))
+    pump::fetch(&mut host.engine, &mut host.rails, Instant::from_ns(host.now), PeerId(0))
 }
 
 /// Sends as one who does not look at what comes.
@@ -106,9 +111,8 @@ fn leave(pair: &mut Pair, tag: u64, lens: &[usize]) {
 fn a_look_takes_what_comes_alone_and_leaves_the_rest_to_a_turn() {
     let mut pair = acquainted();
     let (into, place) = memory(50_000);
-    assert_eq!(fetch(&mut pair), Fetched::Elsewhere, "nothing is expected");
     for round in 0..200 {
-        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into), "round {round}");
+        expect(&mut pair, &into);
         assert_eq!(fetch(&mut pair), Fetched::Nothing);
         leave(&mut pair, 6, &[round]);
         assert_eq!((fetch(&mut pair), pair.hosts[1].engine.met()), (Fetched::Packet, Met::Not));
@@ -125,7 +129,7 @@ fn a_look_takes_what_comes_alone_and_leaves_the_rest_to_a_turn() {
     }
     for lens in [&[1, 2, 3][..], &[50_000], &[60_000]] {
         let mut pair = acquainted();
-        assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+        expect(&mut pair, &into);
         leave(&mut pair, 5, lens);
         assert_eq!((fetch(&mut pair), pair.hosts[1].engine.met()), (Fetched::Elsewhere, Met::Not));
         pair.settle();
@@ -142,9 +146,24 @@ fn nobody_looks_past_what_waits_for_an_acknowledgement() {
     let (into, _) = memory(8);
     pair.send(1, 0, 1, pattern(8));
     pair.hosts[1].turn(true);
-    assert!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, &into));
+    expect(&mut pair, &into);
     leave(&mut pair, 5, &[8]);
     assert_eq!(fetch(&mut pair), Fetched::Elsewhere);
     pair.settle();
     assert!(matches!(pair.hosts[1].engine.met(), Met::Message(_)));
+}
+
+#[test]
+fn a_look_ends_a_receive_that_was_posted_and_it_is_known_where_to_look() {
+    let mut pair = acquainted();
+    let (request, place) = pair.recv(1, FROM, 0, TAG, 100);
+    let awaited = |pair: &Pair| pair.hosts[1].engine.awaited_from(request);
+    assert_eq!((awaited(&pair), fetch(&mut pair)), (Some(PeerId(0)), Fetched::Nothing));
+    leave(&mut pair, 5, &[100]);
+    assert_eq!(fetch(&mut pair), Fetched::Packet);
+    assert_eq!(awaited(&pair), None, "it has ended");
+    pair.hosts[1].turn(true);
+    assert!(pair.result(1, request).is_some_and(|ended| ended.is_ok()) && *bytes(place) == *pattern(100));
+    let (anybody, _) = pair.recv(1, Source::Any, 0, TAG, 100);
+    assert_eq!(pair.hosts[1].engine.awaited_from(anybody), None);
 }

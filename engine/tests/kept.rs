@@ -181,7 +181,7 @@ fn the_message_that_is_expected_is_met_and_acknowledged() {
     let mut met = 0;
     for round in 0..100u64 {
         let from = Source::Peer(PeerId(0));
-        assert!(pair.hosts[1].engine.expect(from, Context(0), TagMatch::Exact(Tag(round)), &into));
+        assert!(pair.hosts[1].engine.expect(from, Context(0), TagMatch::Exact(Tag(round)), &into).is_some());
         assert!(send(&mut pair, round, pattern(round as usize)), "round {round}");
         // Who waits asks after each turn.
         let met_or_posted = (0..10_000).find_map(|_| {
@@ -217,7 +217,7 @@ fn what_is_acknowledged_by_the_message_that_is_expected_is_not_sent_again() {
         pair.hosts[1].turn(true);
         let (into, _) = common::memory(100);
         let from = Source::Peer(PeerId(1));
-        assert!(pair.hosts[0].engine.expect(from, Context(0), TagMatch::Exact(Tag(5)), &into));
+        assert!(pair.hosts[0].engine.expect(from, Context(0), TagMatch::Exact(Tag(5)), &into).is_some());
         pair.send(1, 0, 5, pattern(8));
         pair.hosts[1].turn(true);
         pair.hosts[0].turn(true);

@@ -20,6 +20,9 @@ pub type Tell = fn(&Notice);
 /// How a request ended.
 pub type Outcome = Result<Envelope, Error>;
 
+/// What somebody who waits has found: what he waits for, or the request that has to end before, if he knows.
+pub(crate) type Looked<R> = Result<R, Option<RequestId>>;
+
 /// Nobody sleeps longer than this without looking at the rails: some have timers of their own.
 const SLEEP_MAX: Duration = Duration::from_ms(50);
 /// Turns of the pump for each reading of the clock, while nothing is posted.
@@ -157,7 +160,7 @@ impl Node {
     /// Waits until the request ends.
     #[inline]
     pub fn wait(&self, request: RequestId) -> Outcome {
-        self.wait_until(None, |core| core.engine.take(request)).expect(ENDLESS)
+        self.wait_for_request(|core| core.take(request)).expect(ENDLESS)
     }
 
     /// Submits a request and waits for it, without letting go of the lock in between.
@@ -183,11 +186,19 @@ impl Node {
     pub(crate) fn wait_until<R>(
         &self,
         until: Option<Instant>,
-        ready: impl FnMut(&mut Core) -> Option<R>,
+        mut ready: impl FnMut(&mut Core) -> Option<R>,
     ) -> Option<R> {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        self.wait_on(core, (None, until), ready)
+        self.wait_on(core, (None, until), |core| ready(core).ok_or(None))
+    }
+
+    /// The same without a bound, and `ready` tells which request it waits for.
+    #[inline]
+    pub(crate) fn wait_for_request<R>(&self, ready: impl FnMut(&mut Core) -> Looked<R>) -> Option<R> {
+        let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
+        self.wait_on(core, (None, None), ready)
     }
 
     /// The same with the lock, and the time of the last event if this thread has waited already.
@@ -196,16 +207,19 @@ impl Node {
         &'a self,
         mut core: Guard<'a, Core>,
         (mut active, until): (Option<Instant>, Option<Instant>),
-        mut ready: impl FnMut(&mut Core) -> Option<R>,
+        mut ready: impl FnMut(&mut Core) -> Looked<R>,
     ) -> Option<R> {
         loop {
-            if let Some(answer) = ready(&mut core) {
-                return Some(answer);
-            }
+            let awaited = match ready(&mut core) {
+                Ok(answer) => return Some(answer),
+                Err(awaited) => awaited,
+            };
             if until.is_some_and(|until| core.now >= until) {
                 return None;
             }
-            let happened = self.shared.turn(&mut core, true);
+            let from = awaited.and_then(|request| core.engine.awaited_from(request));
+            let happened = from.is_some_and(|from| self.shared.fetch(&mut core, from))
+                || self.shared.turn(&mut core, true);
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
@@ -380,7 +394,19 @@ impl Core {
     /// Whether a rail may be fed, or somebody is to be told of something.
     #[inline]
     pub(crate) fn has_work(&mut self) -> bool {
-        self.engine.has_orders(self.now) || self.engine.has_errands() || self.engine.has_news()
+        self.may_feed() || self.engine.has_news()
+    }
+
+    /// Whether a rail may be fed.
+    #[inline]
+    pub(crate) fn may_feed(&mut self) -> bool {
+        self.engine.has_orders(self.now) || self.engine.has_errands()
+    }
+
+    /// How a request ended, for somebody who waits for it.
+    #[inline]
+    pub(crate) fn take(&mut self, request: RequestId) -> Looked<Outcome> {
+        self.engine.take(request).ok_or(Some(request))
     }
 
     /// The next turn reads the clock.

@@ -55,9 +55,9 @@ impl Node {
         }
     }
 
-    /// Turns the pump until `look` answers.
-    pub fn wait_look<R>(&self, mut look: impl FnMut(&mut Engine) -> Option<R>) -> R {
-        let answer = self.wait_until(None, |core| look(&mut core.engine));
+    /// Turns the pump until `look` answers; until then it tells the request that has to end before.
+    pub fn wait_look<R>(&self, mut look: impl FnMut(&mut Engine) -> Result<R, RequestId>) -> R {
+        let answer = self.wait_for_request(|core| look(&mut core.engine).map_err(Some));
         answer.expect("it waits until there is one")
     }
 

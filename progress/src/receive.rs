@@ -1,11 +1,11 @@
 //! Receives whose thread waits: while it spins it keeps the lock, so that the engine needs no request for
-//! them.
+//! them, and it looks where the message comes from.
 
 use crate::idle::{self, Stage};
 use crate::node::{Core, Node, Outcome, Shared};
-use nmad_engine::{Context, Fetched, Met, RequestId, Segments, Source, TagMatch, pump};
+use nmad_engine::{Context, Fetched, Met, PeerId, RequestId, Segments, Source, TagMatch, pump};
 
-/// Looks for the expected message alone from one turn of the pump to the next, at most. Where a look costs
+/// Looks for a packet of one peer alone from one turn of the pump to the next, at most. Where a look costs
 /// but a few loads it takes a quarter of the time of a turn, and what else happens waits for half a
 /// microsecond. Rails on which it costs more have fewer.
 const LOOKS: u32 = 32;
@@ -26,10 +26,10 @@ impl Node {
     pub fn recv(&self, (from, context, tag): (Source, Context, TagMatch), into: Segments) -> Outcome {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        if !core.engine.expect(from, context, tag, &into) {
+        let Some(peer) = core.engine.expect(from, context, tag, &into) else {
             let request = core.engine.recv(from, context, tag, into);
             return self.finish(core, request);
-        }
+        };
         if core.has_work() {
             self.shared.push(&mut core, true);
         }
@@ -41,7 +41,7 @@ impl Node {
                 Met::Request(request) => break request,
                 Met::Not => {}
             }
-            let happened = self.shared.fetch(&mut core) || self.shared.turn(&mut core, true);
+            let happened = self.shared.fetch(&mut core, peer) || self.shared.turn(&mut core, true);
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
@@ -50,26 +50,27 @@ impl Node {
                 core.engine.post_expected();
             }
         };
-        self.wait_on(core, (active, None), |core| core.engine.take(request))
-            .expect("it waits until there is one")
+        self.wait_on(core, (active, None), |core| core.take(request)).expect("it waits until there is one")
     }
 }
 
 impl Shared {
-    /// Looks for what is expected and at nothing else, some times; true: a message has come. False: it is
-    /// time to turn the pump.
+    /// Looks for what comes from a peer and at nothing else, some times; true: a message has come. False: it
+    /// is time to turn the pump.
     #[inline]
-    fn fetch(&self, core: &mut Core) -> bool {
+    pub(crate) fn fetch(&self, core: &mut Core, from: PeerId) -> bool {
         while core.looks < LOOKS {
             core.looks += 1;
-            match pump::fetch(&mut core.engine, &mut core.rails, core.now) {
+            match pump::fetch(&mut core.engine, &mut core.rails, core.now, from) {
                 // All looks together may have taken long.
                 Fetched::Nothing => core.forget_time(),
                 Fetched::Elsewhere => break,
                 Fetched::Packet => {
                     core.forget_time();
-                    if core.has_work() {
+                    if core.may_feed() {
                         self.push(core, true);
+                    } else if core.engine.has_news() {
+                        self.collect(core);
                     }
                     return true;
                 }

@@ -9,12 +9,12 @@ impl Node {
     pub fn wait_all(&self, requests: &[RequestId], mut tell: impl FnMut(Outcome)) {
         let mut rest = requests.iter();
         let mut next = rest.next();
-        self.wait_until(None, |core| {
+        self.wait_for_request(|core| {
             while let Some(&request) = next {
-                tell(core.engine.take(request)?);
+                tell(core.take(request)?);
                 next = rest.next();
             }
-            Some(())
+            Ok(())
         });
     }
 

@@ -46,9 +46,11 @@ fn a_wait_is_interrupted_and_the_request_goes_on() {
 #[test]
 fn a_look_is_repeated_until_it_answers() {
     let (node, mut looks) = (node(), 0);
+    let request = recv(&node);
     let answer = node.wait_look(|engine| {
         looks += 1;
-        (looks == 100).then(|| engine.pending())
+        if looks == 100 { Ok(engine.pending()) } else { Err(request) }
     });
-    assert_eq!((answer, looks), (0, 100));
+    assert_eq!((answer, looks), (1, 100));
+    assert!(node.submit(|engine| engine.cancel(request)));
 }

@@ -6,7 +6,7 @@ use super::lane::Lane;
 use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::matching::Arrived;
-use crate::collect::request::{Context, Envelope, Request, Source, Tag, TagMatch};
+use crate::collect::request::{Context, Envelope, Recv, Request, Source, Tag, TagMatch};
 use crate::collect::sequence::Place;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
@@ -66,32 +66,45 @@ pub enum Met {
 impl Engine {
     /// Expects a message for somebody who waits and keeps everybody else from the engine meanwhile: a receive
     /// without the tables that many receives need. Ask [`Engine::met`] after each turn of the pump, and
-    /// [`Engine::post_expected`] before anybody else may call. False: nothing is expected, use
-    /// [`Engine::recv`].
+    /// [`Engine::post_expected`] before anybody else may call. From whom it comes; none: nothing is expected,
+    /// use [`Engine::recv`].
     #[inline]
-    pub fn expect(&mut self, from: Source, context: Context, tag: TagMatch, into: &Segments) -> bool {
-        let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return false };
+    pub fn expect(
+        &mut self,
+        from: Source,
+        context: Context,
+        tag: TagMatch,
+        into: &Segments,
+    ) -> Option<PeerId> {
+        let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return None };
         // Whoever was posted before comes before; and a receipt needs a request to belong to.
         if self.matching.has_any() || self.receipts.is_some() {
-            return false;
+            return None;
         }
-        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return false;
-        };
+        let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
         // A large one may pay to promise its memory, and that needs a name.
         let large = into.len() as usize > peer.eager_max && peer.flows.of(context.0).large;
         if large || peer.is_gone() {
-            return false;
+            return None;
         }
         self.expected = Expected::Message(from, context, tag, into.clone());
-        true
+        Some(from)
     }
 
-    /// Looks for what is expected where it comes from, if that is a rail on which a look costs nothing.
-    /// Not while something waits there for an acknowledgement: when that came would have to be known.
+    /// From whom the message of a receive comes that has not come yet; none: nobody knows, or it is large and
+    /// has begun to come, or the request is no such receive.
     #[inline]
-    pub(crate) fn fetch(&mut self, drivers: &mut [Box<dyn Driver>], now: Instant) -> Fetched {
-        let Expected::Message(from, ..) = self.expected else { return Fetched::Elsewhere };
+    pub fn awaited_from(&self, request: RequestId) -> Option<PeerId> {
+        match self.requests.get(request.0) {
+            Some(Request::Recv(Recv { from: Source::Peer(from), landing: None, .. })) => Some(*from),
+            _ => None,
+        }
+    }
+
+    /// Looks for a packet of a peer to whom one rail leads. Not while something waits there for an
+    /// acknowledgement: when that came would have to be known.
+    #[inline]
+    pub(crate) fn fetch(&mut self, drivers: &mut [Box<dyn Driver>], now: Instant, from: PeerId) -> Fetched {
         let calm = |peer: &Peer, lane: &Lane| peer.links[lane.place].tx.len() == 0;
         let lane = self.peer(from).and_then(|peer| peer.lane.filter(|lane| calm(peer, lane)));
         let Some(Lane { rail, .. }) = lane else { return Fetched::Elsewhere };

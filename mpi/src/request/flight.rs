@@ -51,8 +51,8 @@ pub(crate) struct Flight {
 pub(super) enum Look {
     /// It has ended without an error, which was taken note of.
     Well(Status),
-    /// It is still under way.
-    Runs,
+    /// It is still under way, under this name.
+    Runs(RequestId),
     /// It has failed.
     Badly,
 }
@@ -91,7 +91,7 @@ impl Flight {
     #[inline(always)]
     pub(super) fn look(&self, engine: &mut Engine) -> Look {
         if engine.has_ended(self.request) == Some(false) {
-            return Look::Runs;
+            return Look::Runs(self.request);
         }
         let Some(envelope) = engine.take_well(self.request) else { return Look::Badly };
         Look::Well(match &self.from {
@@ -105,9 +105,9 @@ impl Flight {
     #[inline]
     pub(super) fn wait_well(&self, world: &World) -> Option<Status> {
         world.node().wait_look(|engine| match self.look(engine) {
-            Look::Well(status) => Some(Some(status)),
-            Look::Runs if !task::any() => None,
-            Look::Runs | Look::Badly => Some(None),
+            Look::Well(status) => Ok(Some(status)),
+            Look::Runs(request) if !task::any() => Err(request),
+            Look::Runs(_) | Look::Badly => Ok(None),
         })
     }
 

@@ -72,14 +72,14 @@ fn wait_well(
         while let Some(request) = requests.get_mut(next) {
             let status = match SLOTS.land(*request, engine) {
                 Look::Well(status) => status,
-                Look::Runs if !task::any() => return None,
-                Look::Runs | Look::Badly => break,
+                Look::Runs(request) if !task::any() => return Err(request),
+                Look::Runs(_) | Look::Badly => break,
             };
             *request = Request::NULL;
             note(next, status);
             next = skip(requests, next + 1, &mut note);
         }
-        Some(())
+        Ok(())
     });
     next
 }

@@ -111,8 +111,8 @@ pub(super) fn fetched(world: &mut World) {
                 Fetched::Elsewhere => {}
             }
         }
-        let all = burst[burst.len() - 1].0 as usize + 1;
-        world.until("the burst", |w| w.arrived(B) == all && w.sent(A) == all);
+        let count = burst[burst.len() - 1].0 as usize + 1;
+        world.until("the burst", |w| w.arrived(B) == count && w.sent(A) == count);
     }
     world.check_arrived(B, &all);
     assert!(looks == 0 || taken > 0, "who looks finds something");

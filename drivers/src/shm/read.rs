@@ -77,13 +77,15 @@ impl Link {
         Ok(found)
     }
 
-    /// Looks for a packet in the ring, and leaves everything else to [`Link::read`] and [`Link::copy`].
+    /// Looks for a packet in the ring, and leaves everything else to [`Link::read`] and [`Link::copy`]. Only
+    /// where one is expected to come alone: who looks that often while the peer writes one after the other
+    /// takes the lines away from it.
     #[inline]
     pub fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        self.look_ahead();
-        if !self.is_calm() {
+        if !self.lag.is_turn() || !self.is_calm() {
             return Fetched::Elsewhere;
         }
+        self.look_ahead();
         let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return Fetched::Nothing };
         if !self.producer.learn(head.taken) {
             return Fetched::Elsewhere;
@@ -91,10 +93,19 @@ impl Link {
         if self.ready > 0 {
             self.ready_area();
         }
-        if self.take_packet(head, take) != Ok(Some(true)) {
+        let took = match self.short(head) {
+            Some(packet) if take(packet) => {
+                self.taken(1);
+                true
+            }
+            Some(_) => false,
+            None => self.take_longer(head, take) == Ok(Some(true)),
+        };
+        if !took {
             return Fetched::Elsewhere;
         }
         self.tell_of_much();
+        self.wake();
         self.lag.read(1);
         Fetched::Packet
     }
@@ -109,28 +120,33 @@ impl Link {
         }
     }
 
-    /// A packet stays where it is unless `take` takes it: whether it did. None: it is no packet.
+    /// A packet that lies in one cell, as most do.
+    #[inline(always)]
+    fn short(&self, head: Head) -> Option<&[u8]> {
+        let (len, ring) = (head.value as usize, self.shared.theirs());
+        let is_short = head.kind == cell::PACKET && len <= CONTENT;
+        is_short.then(|| ring.bytes(self.consumer.cell(&ring, 0), len))
+    }
+
+    /// So many cells are the producer's again.
     #[inline]
-    fn take_packet(
+    fn taken(&mut self, cells: u64) {
+        self.consumer.take(cells);
+        self.row = cells;
+    }
+
+    /// A longer packet stays where it is unless `take` takes it: whether it did. None: it is no packet.
+    #[inline]
+    fn take_longer(
         &mut self,
         head: Head,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<bool>, String> {
-        let len = head.value as usize;
-        let taken = match head.kind {
-            cell::PACKET if len <= CONTENT => {
-                let ring = self.shared.theirs();
-                take(ring.bytes(self.consumer.cell(&ring, 0), len))
-            }
-            cell::PACKET if len <= cell::ROW * CONTENT => return self.take_row(len, take).map(Some),
-            cell::FAR_PACKET if len <= PACKET => self.take_far(len, take)?,
-            _ => return Ok(None),
-        };
-        if taken {
-            self.consumer.take(1);
-            self.row = 1;
+        match (head.kind, head.value as usize) {
+            (cell::PACKET, len) if len <= cell::ROW * CONTENT => self.take_row(len, take).map(Some),
+            (cell::FAR_PACKET, len) if len <= PACKET => self.take_far(len, take).map(Some),
+            _ => Ok(None),
         }
-        Ok(Some(taken))
     }
 
     /// A packet in the peer's area.
@@ -150,6 +166,7 @@ impl Link {
             self.shared.answer(Topic::Packet, question, begun.elapsed());
         }
         self.untold_bytes += len as u64;
+        self.taken(1);
         Ok(true)
     }
 
@@ -162,11 +179,16 @@ impl Link {
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), String> {
         let len = head.value as usize;
+        if let Some(packet) = self.short(head) {
+            report(Event::Arrived { from, packet });
+            self.taken(1);
+            return Ok(());
+        }
         let mut arrived = |packet: &[u8]| {
             report(Event::Arrived { from, packet });
             true
         };
-        if self.take_packet(head, &mut arrived)?.is_some() {
+        if self.take_longer(head, &mut arrived)?.is_some() {
             return Ok(());
         }
         self.row = 1;
@@ -208,8 +230,7 @@ impl Link {
         }
         let taken = take(&self.gathered.as_flattened()[..len]);
         if taken {
-            self.consumer.take(count);
-            self.row = count;
+            self.taken(count);
         }
         Ok(taken)
     }

@@ -141,7 +141,8 @@ impl Engine {
 
     /// Takes a packet that may go the short way; false: it does not, and nothing was done. What is expected
     /// is posted then, since the long way looks among the posted ones.
-    #[inline]
+    // Inlined into both callers: who looks for one packet, and who takes what a rail reports.
+    #[inline(always)]
     pub(super) fn on_plain(
         &mut self,
         now: Instant,

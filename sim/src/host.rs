@@ -7,9 +7,10 @@ use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
 use crate::oracle::ledger::{self, Entry};
 use crate::payload::payload;
+use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
 use nmad_engine::packet::{PeerId, RequestId};
-use nmad_engine::transfer::driver::Driver;
+use nmad_engine::transfer::driver::{Driver, Fetched};
 use nmad_engine::{
     Context, Engine, Error, Instant, Packing, Segments, Source, Tag, TagMatch, Unpacking, pump,
 };
@@ -58,6 +59,8 @@ pub struct Host {
     told_ns: u64,
     /// See [`crate::Scenario::holds_back`].
     holds_back: bool,
+    /// See [`crate::Scenario::looks`].
+    looks: bool,
     scratch: Vec<u8>,
 }
 
@@ -68,7 +71,7 @@ impl Host {
         engine: Engine,
         rails: Vec<Box<dyn Driver>>,
         network: Shared,
-        holds_back: bool,
+        scenario: &Scenario,
     ) -> Host {
         Host {
             id,
@@ -84,7 +87,8 @@ impl Host {
             unpackings: BTreeMap::new(),
             spin_ns: 1_000,
             told_ns: 0,
-            holds_back,
+            holds_back: scenario.holds_back,
+            looks: scenario.looks,
             scratch: Vec::new(),
         }
     }
@@ -112,7 +116,7 @@ impl Host {
         for _ in 0..TURNS_MAX {
             let acted = self.act(plan, oracle)?;
             let urgent = matches!(self.mode, Mode::Waiting(_) | Mode::Probing(_));
-            let moved = self.turn(urgent);
+            let moved = self.look() | self.turn(urgent);
             again = self.collect(oracle)? | acted | moved;
             active |= again;
             if !again || matches!(self.mode, Mode::Computing(_)) {
@@ -121,6 +125,19 @@ impl Host {
         }
         self.rest(active, again);
         Ok(())
+    }
+
+    /// Takes packets of a peer whose message is awaited; whether there were any.
+    fn look(&mut self) -> bool {
+        let Mode::Waiting(ops) = &self.mode else { return false };
+        let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
+        let from = request.and_then(|request| self.engine.awaited_from(*request));
+        let Some(from) = from.filter(|_| self.looks) else { return false };
+        let (now, mut moved) = (self.told_time(), false);
+        while pump::fetch(&mut self.engine, &mut self.rails, now, from) == Fetched::Packet {
+            moved = true;
+        }
+        moved
     }
 
     fn turn(&mut self, urgent: bool) -> bool {

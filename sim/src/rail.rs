@@ -4,7 +4,7 @@ use crate::model::Model;
 use crate::network::{Inbound, Key, Shared, Standing, lock};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key as LandingKey, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -86,6 +86,25 @@ impl Driver for SimRail {
                 lock(&self.network).send(self.key(to), order);
             }
         }
+    }
+
+    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        let mut network = lock(&self.network);
+        if network.inbound(self.fabric, self.host) == 0 {
+            return Fetched::Nothing;
+        }
+        let from = from.0 as usize;
+        let next = network.next_packet(self.fabric, self.host, from);
+        let Some(bytes) = next.filter(|_| !self.held.contains_key(&from)) else { return Fetched::Elsewhere };
+        drop(network);
+        if !take(&bytes) {
+            return Fetched::Elsewhere;
+        }
+        let taking = self.model.take(bytes.len() as u64, false);
+        let mut network = lock(&self.network);
+        network.next_inbound(self.fabric, self.host);
+        network.take_packet(self.host, taking, &bytes);
+        Fetched::Packet
     }
 
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {

@@ -50,6 +50,9 @@ pub struct Scenario {
     /// A burst of submissions waits for the call that waits, as in the library when the bursts before it each
     /// ended with one (`progress/src/burst.rs`).
     pub holds_back: bool,
+    /// Who waits for a message of one peer looks for it there, besides turning the pump, as in the library
+    /// (`progress/src/receive.rs`).
+    pub looks: bool,
     /// What the rails on each network were measured to do; missing or none: only nominal figures are known.
     pub profiles: Vec<Option<Arc<Profile>>>,
     /// For each host the networks that its rails are on, in the order of its own numbers.
@@ -94,6 +97,7 @@ impl Scenario {
             fabrics,
             machine: Machine { bus, ..Machine::default() },
             holds_back: hosts_rng.percent(10),
+            looks: Rng::of(seed, 7).percent(50),
             profiles: Vec::new(),
             rails,
             configs,
@@ -202,6 +206,9 @@ impl fmt::Display for Scenario {
         }
         if self.holds_back {
             writeln!(f, "  submissions wait for a call that waits")?;
+        }
+        if self.looks {
+            writeln!(f, "  who waits for one peer looks for its packets alone, too")?;
         }
         for (host, (rails, config)) in self.rails.iter().zip(&self.configs).enumerate() {
             let rails: Vec<String> =

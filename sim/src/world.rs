@@ -262,5 +262,5 @@ fn host(scenario: &Scenario, id: usize, network: &Shared) -> Host {
             }
         }
     }
-    Host::new(id, engine, rails, network.clone(), scenario.holds_back)
+    Host::new(id, engine, rails, network.clone(), scenario)
 }

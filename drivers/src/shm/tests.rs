@@ -8,7 +8,7 @@ use super::ring::CONTENT;
 use super::{ShmConfig, ShmRail};
 use crate::conformance::memory::Memory;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Driver, Event, Fetched, Order};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -83,6 +83,35 @@ fn what_passes_arrives_whole_whatever_its_length() {
             other => panic!("{other:?}"),
         });
         assert_eq!(came, 1);
+    }
+}
+
+#[test]
+fn a_packet_is_looked_for_where_one_is_expected_alone() {
+    let mut rails = connected();
+    let nothing = nmad_engine::Segments::empty();
+    assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Elsewhere, "nothing is known yet");
+    assert!(rails[0].pass(PeerId(1), &[7; 5], &nothing));
+    rails[1].poll(&mut |_| ());
+    // In one cell, in a row of them, and in the area.
+    for (turn, len) in (0..400).map(|turn| (turn, turn as usize * 13 % 3000)) {
+        assert!(rails[1].pass(PeerId(0), &[7; 5], &nothing));
+        rails[0].poll(&mut |_| ());
+        assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Nothing);
+        let memory = Memory::pattern(len, turn);
+        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
+        let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
+        expected.extend(memory.bytes());
+        let mut look = |takes: bool| {
+            let take = &mut |packet: &[u8]| {
+                assert_eq!(packet, expected, "{len} B");
+                takes
+            };
+            rails[1].fetch(PeerId(0), take)
+        };
+        assert_eq!(look(false), Fetched::Elsewhere, "it stays");
+        assert_eq!(look(true), Fetched::Packet);
+        assert_eq!(look(true), Fetched::Elsewhere, "no other one is expected");
     }
 }
 

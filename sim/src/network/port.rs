@@ -153,6 +153,14 @@ impl super::Network {
         Some(next)
     }
 
+    /// What a port has to report next, if it is a packet of this sender.
+    pub fn next_packet(&mut self, fabric: usize, host: usize, from: usize) -> Option<Vec<u8>> {
+        match self.port(fabric, host).inbox.front() {
+            Some(Inbound::Packet { from: sender, bytes }) if *sender == from => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
     /// A pushed chunk goes to this landing, and all that was held behind it follows.
     pub fn release(&mut self, fabric: usize, host: usize, landing: LandingId, mut held: VecDeque<Inbound>) {
         let key = self.port(fabric, host).landings.get(&landing).map_or(0, |landing| landing.key);

@@ -23,6 +23,13 @@ fn expect(pair: &mut Pair, into: &Segments) {
     assert_eq!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, into), Some(PeerId(0)));
 }
 
+/// The message of this many bytes that was expected is here.
+fn check_met(pair: &mut Pair, place: *const [u8], len: usize) {
+    let Met::Message(envelope) = pair.hosts[1].engine.met() else { panic!("round {len}: not met") };
+    assert_eq!((envelope.tag, envelope.len), (Tag(5), len as u64));
+    assert!(bytes(place)[..len] == *pattern(len));
+}
+
 #[test]
 fn the_message_that_is_named_is_met_and_others_are_kept() {
     let mut pair = acquainted();
@@ -32,9 +39,7 @@ fn the_message_that_is_named_is_met_and_others_are_kept() {
         assert_eq!(pair.hosts[1].engine.met(), Met::Not);
         pair.send(0, 0, 5, pattern(round));
         pair.settle();
-        let Met::Message(envelope) = pair.hosts[1].engine.met() else { panic!("round {round}: not met") };
-        assert_eq!((envelope.tag, envelope.len), (Tag(5), round as u64));
-        assert!(bytes(place)[..round] == *pattern(round));
+        check_met(&mut pair, place, round);
         assert_eq!(pair.hosts[1].engine.met(), Met::Not, "told once");
     }
     expect(&mut pair, &into);
@@ -119,9 +124,7 @@ fn a_look_takes_what_comes_alone_and_leaves_the_rest_to_a_turn() {
         assert_eq!(pair.hosts[1].engine.unexpected(), 1, "one of another tag");
         leave(&mut pair, 5, &[round]);
         assert_eq!(fetch(&mut pair), Fetched::Packet);
-        let Met::Message(envelope) = pair.hosts[1].engine.met() else { panic!("round {round}: not met") };
-        assert_eq!((envelope.tag, envelope.len), (Tag(5), round as u64));
-        assert!(bytes(place)[..round] == *pattern(round));
+        check_met(&mut pair, place, round);
         let (other, _) = pair.recv(1, FROM, 0, TagMatch::Any, round);
         // What the other side has to know leaves with the next turn.
         pair.hosts[1].turn(true);

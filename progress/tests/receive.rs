@@ -1,5 +1,7 @@
 //! Who waits for a message of one peer looks for it there, and elsewhere now and then.
 
+mod common;
+
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId};
 use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
@@ -43,17 +45,7 @@ impl Driver for Late {
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            packet: 1 << 15,
-            chunk: 1 << 20,
-            gather: 4,
-            depth: 8,
-            lossy: false,
-            push: 0,
-            passes: false,
-            bandwidth: 1_000_000_000,
-            latency_ns: 0,
-        }
+        common::LIMITS
     }
 
     fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
@@ -85,11 +77,7 @@ impl Driver for Late {
         if !std::mem::replace(&mut self.is_up, true) {
             report(Event::Up { peer: PEER, remote: 0 });
         }
-        for order in self.orders.drain(..) {
-            if let Order::Packet { to, number, packet } = order {
-                report(Event::Sent { to, number, packet: Some(packet) });
-            }
-        }
+        common::report_sent(&mut self.orders, report);
         assert!(self.polls.fetch_add(1, Ordering::Relaxed) < 1_000_000, "nobody looks for the message");
         if !self.fetches && self.looks.load(Ordering::Relaxed) > LATE {
             report(Event::Arrived { from: PEER, packet: &self.next() });

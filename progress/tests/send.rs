@@ -1,5 +1,7 @@
 //! Which way a long message leaves that nobody waits for.
 
+mod common;
+
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId};
 use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
@@ -31,17 +33,7 @@ impl Driver for Hungry {
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            packet: 1 << 15,
-            chunk: 1 << 20,
-            gather: 4,
-            depth: 8,
-            lossy: false,
-            push: 1 << 20,
-            passes: self.passes,
-            bandwidth: 1_000_000_000,
-            latency_ns: 0,
-        }
+        Limits { push: 1 << 20, passes: self.passes, ..common::LIMITS }
     }
 
     fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
@@ -68,11 +60,7 @@ impl Driver for Hungry {
         if !std::mem::replace(&mut self.is_up, true) {
             report(Event::Up { peer: PEER, remote: 0 });
         }
-        for order in self.orders.drain(..) {
-            if let Order::Packet { to, number, packet } = order {
-                report(Event::Sent { to, number, packet: Some(packet) });
-            }
-        }
+        common::report_sent(&mut self.orders, report);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Who sleeps is woken by the rails, whoever else looks at them meanwhile.
 
+mod common;
+
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId};
 use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
@@ -23,17 +25,7 @@ impl Driver for Silent {
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            packet: 1 << 16,
-            chunk: 1 << 16,
-            gather: 0,
-            depth: 1,
-            lossy: false,
-            push: 0,
-            passes: false,
-            bandwidth: 1_000_000_000,
-            latency_ns: 0,
-        }
+        common::LIMITS
     }
 
     fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {

@@ -24,7 +24,7 @@ pub struct Link {
     /// Which of the rail's lists the link is in.
     pub lists: Lists,
     /// Reads with success since the socket was last watched.
-    reads: u32,
+    reads: Cell<u32>,
     /// The peer has sent more than was read at once.
     pub backlog: bool,
     /// Nothing can be written any more; what the peer has left is still read.
@@ -64,7 +64,7 @@ impl Link {
             stream: Stream::default(),
             health: Health::default(),
             lists: Lists::default(),
-            reads: 0,
+            reads: Cell::new(0),
             backlog: false,
             failed: None,
             watched: Cell::new(Watched::Input),
@@ -73,9 +73,9 @@ impl Link {
 
     /// A read had success.
     #[inline]
-    pub fn brought(&mut self, watch: &Watch, index: usize) {
-        self.reads += 1;
-        if self.reads == TRUSTED_AFTER {
+    pub fn brought(&self, watch: &Watch, index: usize) {
+        self.reads.set(self.reads.get().wrapping_add(1));
+        if self.reads.get() == TRUSTED_AFTER {
             self.watch(watch, index, Watched::Not);
         }
     }
@@ -97,6 +97,8 @@ impl Link {
         };
         if done.is_ok() {
             self.watched.set(wanted);
+            // To be watched costs each packet a look for sleepers, so it has to be for a while only.
+            self.reads.set(0);
         }
     }
 }

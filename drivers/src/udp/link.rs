@@ -43,7 +43,7 @@ pub struct Link {
     /// Something of the peer has come since the last look at the clock.
     pub heard: bool,
     /// Reads with success since the socket was last watched.
-    pub reads: u32,
+    pub reads: Cell<u32>,
     /// Whether a sleeper wakes for it.
     pub watched: Cell<bool>,
     /// What this side says until it has heard something.
@@ -67,7 +67,7 @@ impl Link {
             touched: false,
             blocked: false,
             heard: false,
-            reads: 0,
+            reads: Cell::new(0),
             watched: Cell::new(true),
             proof,
             silence,

@@ -196,8 +196,8 @@ impl UdpRail {
                 break;
             }
         }
-        link.reads += 1;
-        if link.reads == TRUSTED_AFTER && self.watch.remove(&link.socket).is_ok() {
+        link.reads.set(link.reads.get().wrapping_add(1));
+        if link.reads.get() == TRUSTED_AFTER && self.watch.remove(&link.socket).is_ok() {
             link.watched.set(false);
         }
         true
@@ -210,16 +210,16 @@ impl UdpRail {
             && self.watch.add(&link.socket, Token::Link(index), false).is_ok()
         {
             link.watched.set(true);
+            // To be watched costs each datagram a look for sleepers, so it has to be for a while only.
+            link.reads.set(0);
         }
     }
 
     /// A link that is not hot any more has to be watched again.
     #[inline]
     fn cooled(&mut self, cold: Option<usize>) {
-        let Some(index) = cold else { return };
-        self.attend(index);
-        if let Some(link) = self.peers[index].link.as_deref_mut() {
-            link.reads = 0;
+        if let Some(index) = cold {
+            self.attend(index);
         }
     }
 

@@ -5,6 +5,8 @@ use super::latency::ping_pong;
 use super::ours::contestants;
 use super::{BenchError, Contestant, Kind, Pair, Row, Yard, interleave};
 use crate::plain::bandwidth::{self as plain, Way};
+use crate::plain::datagram::Datagrams;
+use crate::plain::trains::Trains;
 use crate::plain::{Policy, Socket, rails};
 
 const TAG: u64 = 2;
@@ -154,7 +156,33 @@ fn yardsticks<'a>(
     };
     // As our own rail has it.
     let longer = Policy { send_buffer: Some(640 << 10), ..Policy::default() };
-    policies().into_iter().chain([("plain reno 640 KiB", longer)]).map(one).collect()
+    let sockets = policies().into_iter().chain([("plain reno 640 KiB", longer)]).map(one);
+    let trains = match way {
+        Way::OneWay => yard.datagrams(pair)?.map(|tied| in_trains(pair, tied, (len, count))),
+        Way::PingPong => None,
+    };
+    sockets.chain(trains).collect()
+}
+
+/// Bare datagrams.
+fn in_trains<'a>(
+    pair: Pair<'a>,
+    tied: Datagrams,
+    (len, count): (usize, usize),
+) -> Result<Contestant<'a>, BenchError> {
+    let fail = || BenchError::socket("transfer in bare datagrams");
+    let mut trains = Trains::new(tied, LIMIT).map_err(fail())?;
+    let mut buffer = vec![1; len];
+    Ok(Contestant::new("bare UDP", Kind::Yardstick, move || {
+        // As all others have it, once that does not count.
+        let mut batch = || match pair.is_active() {
+            true => trains.send(&buffer, count),
+            false => trains.receive(&mut buffer, len).map(|()| 0),
+        };
+        batch().map_err(fail())?;
+        let start = Instant::now();
+        batch().map(|arrived| mb_per_s(arrived as usize, start)).map_err(fail())
+    }))
 }
 
 fn plan_of_turn((len, count): (usize, usize), way: Way) -> plain::Plan {

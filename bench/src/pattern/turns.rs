@@ -69,10 +69,14 @@ impl Row {
         self.entries.iter().filter(|entry| entry.kind == Kind::Ours)
     }
 
+    /// What they are compared with.
+    pub fn yardsticks(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.kind == Kind::Yardstick)
+    }
+
     /// The yardstick with the best median; `best` says whether the first figure is better than the second.
     pub fn yardstick(&self, best: impl Fn(f64, f64) -> bool) -> Option<&Entry> {
-        let yardsticks = self.entries.iter().filter(|entry| entry.kind == Kind::Yardstick);
-        yardsticks.reduce(|a, b| if best(b.summary().median, a.summary().median) { b } else { a })
+        self.yardsticks().reduce(|a, b| if best(b.summary().median, a.summary().median) { b } else { a })
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use super::wait::timed_out;
+use super::wait::{spin, timed_out};
 
 /// A UDP socket tied to the other side.
 #[derive(Debug)]
@@ -27,6 +27,11 @@ impl Datagrams {
         self.socket.connect(to)
     }
 
+    /// The socket itself.
+    pub(super) fn into_socket(self) -> UdpSocket {
+        self.socket
+    }
+
     /// `rounds` round trips of `len` bytes; the active side begins.
     pub fn ping_pong(&mut self, active: bool, len: usize, rounds: usize, limit: Duration) -> io::Result<()> {
         let deadline = Instant::now() + limit;
@@ -43,23 +48,10 @@ impl Datagrams {
     }
 
     fn send(&self, len: usize, deadline: Instant) -> io::Result<()> {
-        spin(deadline, || self.socket.send(&self.buffer[..len.max(1)]))
+        spin(deadline, || self.socket.send(&self.buffer[..len.max(1)]))?.map(drop).ok_or_else(timed_out)
     }
 
     fn receive(&mut self, deadline: Instant) -> io::Result<()> {
-        spin(deadline, || self.socket.recv(&mut self.buffer))
+        spin(deadline, || self.socket.recv(&mut self.buffer))?.map(drop).ok_or_else(timed_out)
     }
-}
-
-/// Tries until it is done. The clock is looked at every thousandth time only.
-fn spin(deadline: Instant, mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
-    for tries in 1u64.. {
-        match attempt() {
-            Ok(_) => return Ok(()),
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-            Err(_) if tries.is_multiple_of(1000) && Instant::now() >= deadline => break,
-            Err(_) => {}
-        }
-    }
-    Err(timed_out())
 }

@@ -11,6 +11,7 @@
 //! | half round trip of a short frame | [`frames::Frames`] | the same |
 //! | bulk, one way or back and forth | [`bandwidth::measure`] | [`bandwidth::answer`] |
 //! | rate of short messages | [`rate::measure`] | [`rate::answer`] |
+//! | bulk in datagrams, one way | [`trains::Trains`] | the same |
 //! | bulk over several rails at once | [`rails::measure`] | [`rails::answer`] |
 //!
 //! Inside one node there are no sockets to compare with; [`memory`] has what bare shared memory reaches.
@@ -27,6 +28,7 @@ mod pace;
 pub mod rails;
 pub mod rate;
 mod socket;
+pub mod trains;
 mod wait;
 
 pub use socket::{Listener, Policy, Socket};

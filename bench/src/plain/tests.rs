@@ -4,6 +4,8 @@ use std::net::Ipv4Addr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::datagram::Datagrams;
+use super::trains::Trains;
 use super::*;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -120,4 +122,56 @@ fn a_refused_congestion_control_falls_back_to_the_next() {
     let socket = Socket::connect(None, listener.addr().expect("bound"), &policy, LIMIT).expect("connects");
     assert_eq!(socket.congestion().expect("a name"), "reno");
     assert_eq!(listener.accept(LIMIT).expect("connected").congestion().expect("a name"), "reno");
+}
+
+/// Two datagram sockets that are tied to each other.
+fn datagrams() -> (Datagrams, Datagrams) {
+    let open = || Datagrams::open(Ipv4Addr::LOCALHOST.into()).expect("loopback has ports");
+    let ((active, here), (passive, there)) = (open(), open());
+    active.connect(there).expect("tied");
+    passive.connect(here).expect("tied");
+    (active, passive)
+}
+
+#[test]
+fn trains_carry_one_batch_after_the_other() {
+    let (active, passive) = datagrams();
+    let mut active = Trains::new(active, LIMIT).expect("options are set");
+    let mut passive = Trains::new(passive, LIMIT).expect("options are set");
+    let len = 300_001;
+    let other = thread::spawn(move || {
+        let mut into = Vec::new();
+        for _ in 0..3 {
+            passive.receive(&mut into, len).expect("both sides run");
+        }
+        into
+    });
+    for _ in 0..3 {
+        assert_eq!(active.send(&vec![7; len], 5).expect("both sides run"), 5 * len as u64, "nothing is lost");
+    }
+    let into = other.join().expect("no panic");
+    // Up to a page before it and the end, which lands where the next message would begin, are other bytes.
+    assert!(into.iter().filter(|byte| **byte == 7).count() + 16 >= len);
+}
+
+#[test]
+fn an_end_that_was_said_twice_does_not_end_the_next_batch() {
+    let (active, passive) = datagrams();
+    let mut active = Trains::new(active, LIMIT).expect("options are set");
+    let mut passive = Trains::new(passive, LIMIT).expect("options are set");
+    let other = thread::spawn(move || {
+        let mut into = Vec::new();
+        passive.receive(&mut into, 1000).and_then(|()| passive.receive(&mut into, 1000))
+    });
+    active.send(&[7; 1000], 3).expect("both sides run");
+    active.say_end(Instant::now() + LIMIT).expect("loopback takes it");
+    assert_eq!(active.send(&[7; 1000], 3).expect("both sides run"), 3000);
+    other.join().expect("no panic").expect("both sides run");
+}
+
+#[test]
+fn bare_datagrams_to_nobody_end_in_a_timeout() {
+    let (active, _passive) = datagrams();
+    let mut active = Trains::new(active, Duration::from_millis(50)).expect("options are set");
+    assert_eq!(active.send(&[7; 1000], 3).expect_err("nobody reads").kind(), io::ErrorKind::TimedOut);
 }

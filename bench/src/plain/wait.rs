@@ -44,6 +44,23 @@ pub(super) fn timed_out() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the other side did not answer within the limit of the plan")
 }
 
+/// Tries until it is done; none if that is not before the deadline. The clock is looked at every thousandth
+/// time only.
+pub(super) fn spin(
+    deadline: Instant,
+    mut attempt: impl FnMut() -> io::Result<usize>,
+) -> io::Result<Option<usize>> {
+    for tries in 1u64.. {
+        match attempt() {
+            Ok(len) => return Ok(Some(len)),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) if tries.is_multiple_of(1000) && Instant::now() >= deadline => break,
+            Err(_) => {}
+        }
+    }
+    Ok(None)
+}
+
 /// Sleeps until one of `interests` is ready or `left` has passed.
 fn sleep(interests: &[(BorrowedFd<'_>, PollFlags)], left: Duration) -> io::Result<()> {
     let mut fds: Vec<PollFd<'_>> =

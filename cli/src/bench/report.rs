@@ -51,6 +51,9 @@ struct Line<'a> {
     samples: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     beside: Option<Beside<'a>>,
+    /// What is not as good as that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Beside<'a>>,
 }
 
 /// The yardstick.
@@ -167,6 +170,9 @@ impl Report {
         let Summary { median, lower, upper, count, .. } = ours.summary();
         let (bytes, messages) =
             if self.is_multiseg() { (None, Some(row.len)) } else { (Some(row.len), None) };
+        let best = self.yardstick(row);
+        let is_other = |theirs: &&Entry| best.is_none_or(|best| best.name != theirs.name);
+        let others = row.yardsticks().filter(is_other);
         Line {
             bench: self.bench,
             rails: &self.rails,
@@ -178,7 +184,8 @@ impl Report {
             lower,
             upper,
             samples: count,
-            beside: self.yardstick(row).map(|theirs| beside(ours, theirs)),
+            beside: best.map(|theirs| beside(ours, theirs)),
+            others: others.map(|theirs| beside(ours, theirs)).collect(),
         }
     }
 }

@@ -3,10 +3,14 @@
 use crate::address::{address, host_name};
 use crate::enter::network_of;
 use crate::netlink::{RailState, Socket, observe};
+use crate::wiring::MTU_MAX;
 use crate::{ENVIRONMENT, Rate, TestbedError, wiring};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::net::Ipv4Addr;
 use std::str::FromStr;
+
+/// IPv6 works with no less.
+const MTU_MIN: u32 = 1280;
 
 /// A testbed from inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,9 @@ pub enum What {
     Rate(Rate),
     /// One in so many frames that a host receives is lost; zero: none.
     Loss(u32),
+    /// Frames are so long at most, in bytes behind their Ethernet headers: 1280, the least that IPv6 may
+    /// have, to 65535. Ends of a rail that differ lose what is too long for one of them.
+    Mtu(u32),
 }
 
 impl Inside {
@@ -81,6 +88,7 @@ impl Inside {
                 What::Up => wiring::switch(&mut socket, host.index, change.rail, true)?,
                 What::Down => wiring::switch(&mut socket, host.index, change.rail, false)?,
                 What::Rate(rate) => wiring::limit(&mut socket, change.rail, rate)?,
+                What::Mtu(mtu) => wiring::size(&mut socket, change.rail, mtu)?,
                 What::Loss(one_in) => {
                     let mut filter = host.socket(Socket::open_filter)?;
                     wiring::lose(&mut socket, &mut filter, change.rail, one_in)?;
@@ -170,6 +178,9 @@ impl FromStr for Change {
             loss if loss.starts_with("loss:") => What::Loss(one_in(&loss[5..]).ok_or_else(|| {
                 format!("`{loss}` is no loss: write loss:1%, loss:0.1%, or loss:0 to end it")
             })?),
+            mtu if mtu.starts_with("mtu:") => What::Mtu(mtu_of(&mtu[4..]).ok_or_else(|| {
+                format!("`{mtu}` is no MTU: write mtu:9000, or another from {MTU_MIN} to {MTU_MAX} B")
+            })?),
             rate => What::Rate(rate.parse().map_err(|error| format!("{error}; or up, or down"))?),
         };
         Ok(Change { host, rail: rail.ok_or_else(|| unreadable(text))?, what })
@@ -184,6 +195,10 @@ fn one_in(text: &str) -> Option<u32> {
         percent if (0.001..=50.0).contains(&percent) => Some((100.0 / percent).round() as u32),
         _ => None,
     }
+}
+
+fn mtu_of(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|mtu| (MTU_MIN..=MTU_MAX).contains(mtu))
 }
 
 fn unreadable(text: &str) -> String {
@@ -228,6 +243,10 @@ mod tests {
             [("r0=loss:1%", 100), ("r0=loss:0.1%", 1000), ("r0=loss:20%", 5), ("r0=loss:0", 0)]
         {
             assert_eq!(text.parse(), Ok(change(None, 0, What::Loss(one_in))), "{text}");
+        }
+        assert_eq!("host1:r0=mtu:9000".parse(), Ok(change(Some("host1"), 0, What::Mtu(9000))));
+        for wrong in ["r0=mtu:", "r0=mtu:9k", "r0=mtu:1000", "r0=mtu:65536"] {
+            assert!(wrong.parse::<Change>().unwrap_err().contains("write mtu:9000"), "{wrong}");
         }
         assert!("r0=loss:x".parse::<Change>().unwrap_err().contains("loss:1%"));
         assert!("r1=off".parse::<Change>().unwrap_err().contains("or down"));

@@ -116,6 +116,12 @@ impl Testbed {
         self.hosts.iter().try_for_each(|host| host.with_socket(|socket| wiring::limit(socket, rail, rate)))
     }
 
+    /// Sets how long frames may be on `rail` at every host, in bytes behind their Ethernet headers; they begin
+    /// with 1500.
+    pub fn set_mtu(&self, rail: u32, mtu: u32) -> Result<(), TestbedError> {
+        self.hosts.iter().try_for_each(|host| host.with_socket(|socket| wiring::size(socket, rail, mtu)))
+    }
+
     fn lay_rails(&self, mut switch: Socket, rates: &[Rate]) -> Result<(), TestbedError> {
         let networks = self.hosts.iter().map(Host::network).collect::<Result<Vec<_>, _>>()?;
         for (rail, rate) in (0..).zip(rates) {

@@ -12,6 +12,8 @@ const VETH: &str = "does this kernel have veth? try modprobe veth";
 const BRIDGE: &str = "more than two hosts need a bridge; try modprobe bridge";
 const TBF: &str = "does this kernel have the tbf queue? try modprobe sch_tbf, or rails of rate max";
 const NFT: &str = "does this kernel have nf_tables for devices, with numgen?";
+/// The longest frame that a veth device takes.
+pub(crate) const MTU_MAX: u32 = 65_535;
 const NAMES: &str = "was the interface removed or renamed?";
 
 /// Lays `rail` between `hosts` (their network namespaces), with `switch` speaking for the switch's.
@@ -52,6 +54,8 @@ fn create_bridge(switch: &mut Socket, name: &str) -> io::Result<u32> {
 
 fn plug_in(switch: &mut Socket, port: &str, bridge: u32) -> io::Result<()> {
     let index = netlink::find(switch, port)?;
+    // How long a frame may be is for the hosts to say.
+    netlink::set_mtu(switch, index, MTU_MAX)?;
     netlink::set_master(switch, index, bridge)?;
     netlink::set_up(switch, index, true)
 }
@@ -77,6 +81,13 @@ pub(crate) fn limit(socket: &mut Socket, rail: u32, rate: Rate) -> Result<(), Te
     let index = find(socket, rail)?;
     netlink::shape(socket, index, rate)
         .map_err(|source| kernel(format!("limit rail r{rail} to {rate}"), source, TBF))
+}
+
+/// Has a host send and take frames of up to `mtu` bytes over `rail`.
+pub(crate) fn size(socket: &mut Socket, rail: u32, mtu: u32) -> Result<(), TestbedError> {
+    let index = find(socket, rail)?;
+    netlink::set_mtu(socket, index, mtu)
+        .map_err(|source| kernel(format!("give r{rail} an MTU of {mtu}"), source, NAMES))
 }
 
 /// Has a host lose one in `one_in` of the frames that it receives over `rail`; none if that is zero. What it

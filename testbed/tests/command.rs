@@ -143,18 +143,19 @@ fn a_program_inside_changes_rails() {
     if !allowed() {
         return;
     }
-    let script = format!("{PROGRAM} --set r1=down --set host1:r0=500mbit && {PROGRAM} --show");
+    let script =
+        format!("{PROGRAM} --set r1=down --set host1:r0=500mbit --set r0=mtu:9000 && {PROGRAM} --show");
     let (code, said, complaint) = run(&["--rails", "max,max", "--", "sh", "-c", &script]);
     assert_eq!(code, Some(0), "{complaint}");
     let rails: Vec<Vec<&str>> =
-        said.lines().skip(1).map(|line| line.split_whitespace().take(4).collect()).collect();
+        said.lines().skip(1).map(|line| line.split_whitespace().take(5).collect()).collect();
     assert_eq!(
         rails,
         [
-            ["host0", "r0", "up", "max"],
-            ["host0", "r1", "down", "max"],
-            ["host1", "r0", "up", "500mbit"],
-            ["host1", "r1", "down", "max"],
+            ["host0", "r0", "up", "max", "9000"],
+            ["host0", "r1", "down", "max", "1500"],
+            ["host1", "r0", "up", "500mbit", "9000"],
+            ["host1", "r1", "down", "max", "1500"],
         ]
     );
     let script = format!("{PROGRAM} --set host7:r0=up || {PROGRAM} --set r5=up");

@@ -2,7 +2,7 @@
 
 mod lab;
 
-use lab::{allowed, build, output, transfer, whereabouts};
+use lab::{allowed, build, datagram, output, transfer, whereabouts};
 use nmad_testbed::{Method, Rate, TestbedError};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -90,6 +90,23 @@ fn three_hosts_talk_over_a_bridge() {
     let testbed = build(3, &["max", "4gbit"]);
     for (from, to, rail) in [(0, 1, 0), (1, 2, 0), (2, 0, 1), (0, 2, 1)] {
         assert_eq!(transfer(&testbed, from, to, rail, MIB), Ok(MIB), "{from} to {to} over r{rail}");
+    }
+}
+
+#[test]
+fn frames_are_as_long_as_was_said_also_through_a_bridge() {
+    if !allowed() {
+        return;
+    }
+    for hosts in [2, 3] {
+        let testbed = build(hosts, &["max", "max"]);
+        let refused = datagram(&testbed, 0, 1, 0, 8000).expect_err("longer than 1500 B");
+        assert!(refused.contains("too long"), "{refused}");
+        testbed.set_mtu(0, 9000).unwrap();
+        assert_eq!(datagram(&testbed, 0, 1, 0, 8000), Ok(8000), "{hosts} hosts");
+        assert!(datagram(&testbed, 0, 1, 1, 8000).is_err(), "the other rail is as it was");
+        let mtus = |host| -> Vec<u32> { testbed.host(host).rails().unwrap().iter().map(|r| r.mtu).collect() };
+        assert_eq!((mtus(0), mtus(1)), (vec![9000, 1500], vec![9000, 1500]));
     }
 }
 

@@ -38,16 +38,19 @@ impl Layout {
     }
 
     fn table(&self) -> String {
-        let mut text =
-            format!("{:<8} {:<5} {:<5} {:<9} {:<15} {}\n", "host", "rail", "state", "rate", "IPv4", "IPv6");
+        let mut text = format!(
+            "{:<8} {:<5} {:<5} {:<9} {:<5} {:<15} IPv6\n",
+            "host", "rail", "state", "rate", "MTU", "IPv4"
+        );
         for host in &self.hosts {
             for (number, rail) in (0..).zip(&host.rails) {
                 let (v4, v6) = (address(host.index, number), address6(host.index, number));
                 let (state, rate) = (state(rail), rail.rate.to_string());
                 let line = format!(
-                    "{:<8} {:<5} {state:<5} {rate:<9} {:<15} {v6}\n",
+                    "{:<8} {:<5} {state:<5} {rate:<9} {:<5} {:<15} {v6}\n",
                     host.name,
                     rail.name,
+                    rail.mtu,
                     v4.to_string()
                 );
                 text.push_str(&line);
@@ -61,10 +64,11 @@ impl Layout {
         let hosts = self.hosts.iter().map(|host| {
             let rails = (0..).zip(&host.rails).map(|(number, rail)| {
                 format!(
-                    r#"{{"name":"{}","state":"{}","rate":"{}","ipv4":"{}","ipv6":"{}"}}"#,
+                    r#"{{"name":"{}","state":"{}","rate":"{}","mtu":{},"ipv4":"{}","ipv6":"{}"}}"#,
                     rail.name,
                     state(rail),
                     rail.rate,
+                    rail.mtu,
                     address(host.index, number),
                     address6(host.index, number)
                 )
@@ -100,7 +104,8 @@ mod tests {
     use crate::Rate;
 
     fn layout() -> Layout {
-        let rail = RailState { name: "r0".to_owned(), up: true, rate: Rate::Limited(4_000_000_000) };
+        let (name, rate) = ("r0".to_owned(), Rate::Limited(4_000_000_000));
+        let rail = RailState { name, up: true, rate, mtu: 1500 };
         let prefix = vec!["/odd\"path".to_owned(), "7".to_owned()];
         Layout { hosts: vec![HostLayout { index: 1, name: "host1".to_owned(), prefix, rails: vec![rail] }] }
     }
@@ -109,7 +114,7 @@ mod tests {
     fn the_table_has_a_line_for_each_rail_of_a_host() {
         let table = layout().table();
         let words: Vec<_> = table.lines().nth(1).unwrap().split_whitespace().collect();
-        assert_eq!(words, ["host1", "r0", "up", "4gbit", "10.88.0.2", "fd88::2"]);
+        assert_eq!(words, ["host1", "r0", "up", "4gbit", "1500", "10.88.0.2", "fd88::2"]);
     }
 
     #[test]

@@ -59,6 +59,11 @@ pub(crate) fn set_master(socket: &mut Socket, index: u32, master: u32) -> io::Re
     socket.order(change().put(&header(index, 0, 0)).attribute(libc::IFLA_MASTER, &master.to_ne_bytes()))
 }
 
+/// Has the device `index` take frames with up to `mtu` bytes behind their Ethernet headers.
+pub(crate) fn set_mtu(socket: &mut Socket, index: u32, mtu: u32) -> io::Result<()> {
+    socket.order(change().put(&header(index, 0, 0)).attribute(libc::IFLA_MTU, &mtu.to_ne_bytes()))
+}
+
 /// Limits what the device `index` is handed at once, in bytes.
 pub(crate) fn set_gso_max_len(socket: &mut Socket, index: u32, len: u32) -> io::Result<()> {
     socket.order(change().put(&header(index, 0, 0)).attribute(IFLA_GSO_MAX_SIZE, &len.to_ne_bytes()))

@@ -11,7 +11,7 @@ mod shape;
 mod socket;
 
 pub(crate) use interface::{End, add_address, create_bridge, create_pair, find, set_gso_max_count};
-pub(crate) use interface::{set_master, set_up};
+pub(crate) use interface::{set_master, set_mtu, set_up};
 pub(crate) use loss::lose;
 pub use observe::RailState;
 pub(crate) use observe::observe;

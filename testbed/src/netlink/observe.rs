@@ -1,13 +1,15 @@
 //! What rails there are and how they are, asked of the kernel.
 
 use super::interface;
-use super::message::{Message, u32_at};
+use super::message::{Message, find_attribute, u32_at};
 use super::shape;
 use super::socket::Socket;
 use crate::{Rate, rail_name};
 use std::io;
 
-/// `struct ifinfomsg` and `struct tcmsg` end here and attributes begin.
+/// `struct ifinfomsg` ends here and attributes begin.
+const DEVICE_ATTRIBUTES_AT: usize = 16;
+/// So `struct tcmsg`.
 const QUEUE_ATTRIBUTES_AT: usize = 20;
 
 /// One rail as one host sees it.
@@ -19,6 +21,8 @@ pub struct RailState {
     pub up: bool,
     /// What this host may send.
     pub rate: Rate,
+    /// The longest frame, in bytes behind its Ethernet header.
+    pub mtu: u32,
 }
 
 /// The rails `r0`, `r1`, ... of the namespace of `socket`.
@@ -31,18 +35,21 @@ pub(crate) fn observe(socket: &mut Socket) -> io::Result<Vec<RailState>> {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => break,
             Err(error) => return Err(error),
         };
-        let up = running(socket, index)?;
-        rails.push(RailState { name, up, rate: rate(socket, index)? });
+        let (up, mtu) = device(socket, index)?;
+        rails.push(RailState { name, up, rate: rate(socket, index)?, mtu });
     }
     Ok(rails)
 }
 
-/// Switched on and with a carrier.
-fn running(socket: &mut Socket, index: u32) -> io::Result<bool> {
+/// Whether it is switched on and has a carrier, and its MTU.
+fn device(socket: &mut Socket, index: u32) -> io::Result<(bool, u32)> {
     let answers = socket.ask(Message::new(libc::RTM_GETLINK, 0).put(&interface::header(index, 0, 0)))?;
-    let flags = answers.first().and_then(|body| u32_at(body, 8)).unwrap_or(0);
+    let body = answers.first().map_or(&[][..], |body| body);
     let wanted = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
-    Ok(flags & wanted == wanted)
+    let is_up = u32_at(body, 8).unwrap_or(0) & wanted == wanted;
+    let attributes = body.get(DEVICE_ATTRIBUTES_AT..).unwrap_or_default();
+    let mtu = find_attribute(attributes, libc::IFLA_MTU).and_then(|value| u32_at(value, 0));
+    Ok((is_up, mtu.unwrap_or(0)))
 }
 
 fn rate(socket: &mut Socket, index: u32) -> io::Result<Rate> {

@@ -1,9 +1,11 @@
 //! Traffic between hosts for the tests: the test's own executable, started again in a host with a role.
 
 use nmad_testbed::{Rate, Spec, Testbed};
+use rustix::net::sockopt;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 const ROLE: &str = "TESTBED_ROLE";
 
@@ -36,6 +38,19 @@ pub fn transfer(testbed: &Testbed, from: u32, to: u32, rail: u32, len: u64) -> R
     let mut sender = Actor::start(testbed, from, &format!("send {address} {port} {len}"));
     match sender.word_after("SENT").as_str() {
         "all" => Ok(receiver.word_after("RECEIVED").parse().unwrap()),
+        error => Err(error.to_owned()),
+    }
+}
+
+/// Sends a datagram of `len` bytes, uncut, from one host to another over `rail`; how many bytes of it came, or
+/// the error of one of them.
+pub fn datagram(testbed: &Testbed, from: u32, to: u32, rail: u32, len: usize) -> Result<usize, String> {
+    let address = testbed.host(to).addr(rail);
+    let mut receiver = Actor::start(testbed, to, &format!("hear {address}"));
+    let port = receiver.word_after("PORT");
+    let mut sender = Actor::start(testbed, from, &format!("say {address} {port} {len}"));
+    match sender.word_after("SAID").as_str() {
+        "all" => receiver.word_after("HEARD").parse().map_err(|_| "nothing heard".to_owned()),
         error => Err(error.to_owned()),
     }
 }
@@ -89,6 +104,11 @@ pub fn act() {
                 sent.map_or_else(|error| format!("{:?}", error.kind()), |()| "all".to_owned())
             );
         }
+        ["hear", address] => hear(address.parse().unwrap()),
+        ["say", address, port, len] => {
+            let said = say((address.parse().unwrap(), port.parse().unwrap()), len.parse().unwrap());
+            println!("\nSAID {}", said.map_or_else(|error| error.to_string(), |()| "all".to_owned()));
+        }
         ["whereabouts"] => {
             let inside = Testbed::from_env().unwrap().unwrap();
             println!("\nHERE {}", inside.here().unwrap().name);
@@ -109,4 +129,18 @@ fn send(address: Ipv4Addr, port: u16, len: u64) -> std::io::Result<()> {
     let mut stream = TcpStream::connect((address, port))?;
     std::io::copy(&mut std::io::repeat(7).take(len), &mut stream)?;
     stream.flush()
+}
+
+fn hear(address: Ipv4Addr) {
+    let socket = UdpSocket::bind((address, 0)).unwrap();
+    println!("\nPORT {}", socket.local_addr().unwrap().port());
+    socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let heard = socket.recv(&mut vec![0; 1 << 16]);
+    println!("\nHEARD {}", heard.map_or_else(|_| "nothing".to_owned(), |len| len.to_string()));
+}
+
+fn say(to: (Ipv4Addr, u16), len: usize) -> std::io::Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    sockopt::set_ip_mtu_discover(&socket, sockopt::Ipv4PathMtuDiscovery::DO)?;
+    socket.send_to(&vec![7; len], to).map(drop)
 }

@@ -116,8 +116,8 @@ impl Testbed {
         self.hosts.iter().try_for_each(|host| host.with_socket(|socket| wiring::limit(socket, rail, rate)))
     }
 
-    /// Sets how long frames may be on `rail` at every host, in bytes behind their Ethernet headers; they begin
-    /// with 1500.
+    /// Sets how long frames may be on `rail` at every host, in bytes behind their Ethernet headers: 1500 at
+    /// first.
     pub fn set_mtu(&self, rail: u32, mtu: u32) -> Result<(), TestbedError> {
         self.hosts.iter().try_for_each(|host| host.with_socket(|socket| wiring::size(socket, rail, mtu)))
     }

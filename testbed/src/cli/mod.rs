@@ -48,7 +48,7 @@ pub struct TestbedArgs {
     /// One rate for each rail: 4gbit, 500mbit, plain 4 (Gbit/s), max (no limit)
     #[arg(long, value_name = "RATE,...", value_delimiter = ',', default_value = "max")]
     pub rails: Vec<Rate>,
-    /// Inside a testbed: change a rail at every host, r0=up|down|RATE|loss:1%|mtu:9000, or at one, host0:r0=...
+    /// Inside a testbed: change a rail at every host, r0=up|down|RATE|loss:1%|mtu:9000, or one, host0:r0=...
     #[arg(long, value_name = "CHANGE", conflicts_with_all = ["hosts", "rails", "command"])]
     pub set: Vec<Change>,
     /// Print hosts, rails and addresses; then run the program, if one is given

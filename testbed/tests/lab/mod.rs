@@ -42,8 +42,8 @@ pub fn transfer(testbed: &Testbed, from: u32, to: u32, rail: u32, len: u64) -> R
     }
 }
 
-/// Sends a datagram of `len` bytes, uncut, from one host to another over `rail`; how many bytes of it came, or
-/// the error of one of them.
+/// Sends a datagram of `len` bytes, uncut, from one host to another over `rail`; how many bytes of it came,
+/// or the error of one of them.
 pub fn datagram(testbed: &Testbed, from: u32, to: u32, rail: u32, len: usize) -> Result<usize, String> {
     let address = testbed.host(to).addr(rail);
     let mut receiver = Actor::start(testbed, to, &format!("hear {address}"));

@@ -117,6 +117,17 @@ fn a_body_is_a_rendezvous_without_its_handshake() {
 }
 
 #[test]
+fn a_message_that_took_longer_than_a_longer_one_contradicts_it() {
+    assert_eq!(Profile::new(provenance(), samples()).unwrap().contradiction(), 0.0);
+    // Ways are not compared with each other: an eager message may well take longer than a rendezvous.
+    let mut disturbed = samples();
+    disturbed.extend([(Method::Copy, sample(64, 18_000)), (Method::Rendezvous, sample(4096, 13_000))]);
+    let contradiction = Profile::new(provenance(), disturbed).unwrap().contradiction();
+    // The next longer one is of 128 B or of less.
+    assert!((4.0..5.0).contains(&contradiction), "{contradiction}");
+}
+
+#[test]
 fn too_few_samples_are_no_profile() {
     assert_eq!(Profile::new(provenance(), []), Err(TooFew));
     assert_eq!(Profile::new(provenance(), [(Method::Memcpy, sample(8, 3))]), Err(TooFew));

@@ -18,6 +18,10 @@ const QUEUED_MAX: f64 = 1.0 / 4.0;
 /// So many times what they took at the end, empty messages may have taken longer in the beginning: what was
 /// measured beside them cannot be put right by more. On quiet machines it is some percent.
 const LATE_MAX: f64 = 1.0;
+/// So many times what a longer one took, a shorter message may have taken longer (see
+/// [`nmad_engine::Profile::contradiction`]). On quiet machines it is up to 1.7, where a queue is full at some
+/// lengths and not at others.
+const CONTRADICTION_MAX: f64 = 3.0;
 /// Part of what a rail carries that it may lose. Queues that are short for the rate lose up to 1 %.
 const LOST_MAX: f64 = 0.02;
 
@@ -35,6 +39,8 @@ pub(super) struct Signs {
     pub(super) queued: f64,
     /// Of what an empty message took in the end: how much longer it took in the beginning.
     pub(super) late: f64,
+    /// Of what a longer message took: how much longer a shorter one did.
+    pub(super) contradiction: f64,
     /// Of what the rail carried: what it lost, as far as this side knows.
     pub(super) lost: f64,
 }
@@ -42,7 +48,7 @@ pub(super) struct Signs {
 impl Signs {
     /// The worst of them, if it is more than is tolerated.
     pub(super) fn doubt(&self) -> Option<Doubt> {
-        let Signs { apart, queued, late, lost } = *self;
+        let Signs { apart, queued, late, contradiction, lost } = *self;
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
         let signs = [
             (apart / APART_MAX, format!("{} of what was measured twice differed", percent(apart))),
@@ -53,6 +59,10 @@ impl Signs {
             (
                 late / LATE_MAX,
                 format!("its first messages took {:.0} times as long as later ones", 1.0 + late),
+            ),
+            (
+                contradiction / CONTRADICTION_MAX,
+                format!("a message took {:.0} times as long as a longer one", 1.0 + contradiction),
             ),
             (lost / LOST_MAX, format!("it lost {} of what it carried", percent(lost))),
         ];
@@ -117,7 +127,7 @@ mod tests {
             ("100 Mbit/s: each point was visited once", 0.0, 0.034, 0.0),
         ];
         for (what, apart, queued, lost) in quiet {
-            assert_eq!(Signs { apart, queued, lost, late: 0.0 }.doubt(), None, "{what}");
+            assert_eq!(Signs { apart, queued, lost, ..Signs::default() }.doubt(), None, "{what}");
         }
     }
 
@@ -130,7 +140,8 @@ mod tests {
             ("one in twenty lost", 0.0, 0.03, 0.05, "lost 5 %"),
         ];
         for (what, apart, queued, lost, why) in busy {
-            let doubt = Signs { apart, queued, lost, late: 0.0 }.doubt().unwrap_or_else(|| panic!("{what}"));
+            let doubt =
+                Signs { apart, queued, lost, ..Signs::default() }.doubt().unwrap_or_else(|| panic!("{what}"));
             assert!(doubt.why.contains(why) && doubt.degree > 100 && doubt.count == 1, "{what}: {doubt:?}");
         }
     }
@@ -142,6 +153,14 @@ mod tests {
         let doubt = late.doubt().expect("in doubt");
         assert!(doubt.why.contains("61 times as long") && doubt.degree == 6000, "{doubt:?}");
         assert_eq!(Signs { late: 0.1, ..Signs::default() }.doubt(), None);
+    }
+
+    /// Two ranks on the core that a compiler left them: 1 B took 541 us, 16 KiB took 6.5.
+    #[test]
+    fn nor_is_what_contradicts_itself() {
+        let odd = Signs { contradiction: 82.0, ..Signs::default() };
+        assert!(odd.doubt().expect("in doubt").why.contains("83 times as long as a longer one"));
+        assert_eq!(Signs { contradiction: 1.75, ..Signs::default() }.doubt(), None, "seen in quiet");
     }
 
     #[test]

@@ -102,7 +102,10 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, U
     let lost = after.resent.saturating_sub(before.resent) as f64 / carried.max(1) as f64;
     let signs = Signs { lost, ..signs };
     log::debug!("rail {}: {signs:?}, {carried} orders", rail.0);
-    let profile = sampler.finish(task.provenance.clone()).map(|profile| profile.doubted(signs.doubt()));
+    let profile = sampler.finish(task.provenance.clone()).map(|profile| {
+        let signs = Signs { contradiction: profile.contradiction(), ..signs };
+        profile.doubted(signs.doubt())
+    });
     Ok(profile.map_err(|_| Unmeasured::TooBusy(begun.elapsed())))
 }
 
@@ -199,7 +202,8 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Se
     let there = done.strip_prefix("done ").and_then(|part| part.parse().ok());
     let there: f64 = there.ok_or_else(|| talk.lost(&format!("it says '{done}'")))?;
     let late = excess_ns as f64 / empty_ns.unwrap_or(1).max(1) as f64;
-    let signs = Signs { apart: sampler.disagreement(), queued: here.max(there), late, lost: 0.0 };
+    let apart = sampler.disagreement();
+    let signs = Signs { apart, queued: here.max(there), late, ..Signs::default() };
     Ok((sampler, signs))
 }
 

@@ -147,6 +147,20 @@ impl Profile {
         &self.samples[method.index()]
     }
 
+    /// How much longer, relative to it, a shorter message took than a longer one that went the same way, at
+    /// worst; zero: none did. Where that is much, something else wanted the cores while the shorter one was
+    /// measured, each time.
+    pub fn contradiction(&self) -> f64 {
+        let worst = |samples: &Vec<Sample>| {
+            let mut least = u64::MAX;
+            samples.iter().rev().fold(0.0, |worst: f64, sample| {
+                least = least.min(sample.ns);
+                worst.max(sample.ns as f64 / least as f64 - 1.0)
+            })
+        };
+        self.samples.iter().map(worst).fold(0.0, f64::max)
+    }
+
     /// Sizes at which the measured curves cross; none if nothing was measured.
     pub fn crossings(&self) -> Option<&Thresholds> {
         self.crossings.as_ref()

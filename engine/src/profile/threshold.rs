@@ -124,16 +124,24 @@ pub(super) fn best_eager(copy: &[Sample], in_place: &[Sample], in_place_min: u64
 }
 
 /// The rendezvous threshold: the best eager method and the copy of an unexpected message on the receiver's
-/// side, against a rendezvous; never more than what may come unexpected.
+/// side, against a rendezvous; never more than what may come unexpected, nor less than what was announced
+/// when it was measured.
 pub(super) fn rendezvous_min(eager: &[(u64, u64)], rendezvous: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
     let unexpected = unexpected(eager, memcpy);
-    crossing(&unexpected, rendezvous).unwrap_or(u64::MAX).clamp(1, UNEXPECTED_MAX + 1)
+    crossing(&unexpected, rendezvous).map_or(UNEXPECTED_MAX + 1, |len| within(rendezvous, len))
 }
 
 /// The same against a message that is pushed, whose data waits in the rail while nobody asks for it.
 pub(super) fn push_min(eager: &[(u64, u64)], pushed: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
     let crossing = crossing(&unexpected(eager, memcpy), pushed);
-    crossing.map_or(u64::MAX, |len| len.clamp(1, UNEXPECTED_MAX + 1))
+    crossing.map_or(u64::MAX, |len| within(pushed, len))
+}
+
+/// A crossing with another way, no lower than the shortest message that went that way: who was disturbed
+/// while he measured the eager ones would announce every byte.
+fn within(measured: &[(u64, u64)], len: u64) -> u64 {
+    let shortest = measured.first().map_or(1, |shortest| shortest.0);
+    len.clamp(shortest.clamp(1, UNEXPECTED_MAX + 1), UNEXPECTED_MAX + 1)
 }
 
 /// Eager messages that come before their receive: they are copied once more. On their way they were copied
@@ -197,6 +205,14 @@ mod tests {
         let at = rendezvous_min(&eager, &rendezvous, Some(&memcpy));
         assert!((7_990..8_010).contains(&at), "{at}: a copy of 8000 B costs what the handshake does");
         assert_eq!(rendezvous_min(&eager, &rendezvous, None), UNEXPECTED_MAX + 1);
+    }
+
+    #[test]
+    fn what_was_never_announced_is_not() {
+        // Two ranks on one core: each eager message waited for the other's patience to end.
+        let (eager, rendezvous) = (line(541_000, 1.0), line(6_000, 1.0).split_off(10));
+        assert_eq!(rendezvous_min(&eager, &rendezvous, None), 1024);
+        assert_eq!(push_min(&eager, &rendezvous, None), 1024);
     }
 
     #[test]

@@ -66,6 +66,8 @@ impl Shared {
                 Fetched::Nothing => core.forget_time(),
                 Fetched::Elsewhere => break,
                 Fetched::Packet => {
+                    // The rail takes who sleeps for awake, as after a turn.
+                    core.is_armed = false;
                     core.forget_time();
                     if core.may_feed() {
                         self.push(core, true);

@@ -7,7 +7,6 @@ use nmad_engine::packet::{Key, LandingId};
 use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
 use nmad_engine::{Config, Context, Duration, Engine, Hints, PeerId, Source, Tag, TagMatch};
 use nmad_progress::{Idle, Node, Outcome};
-use nmad_wire::{Eager, Header, Kind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,14 +28,6 @@ struct Late {
     orders: Vec<Order>,
     looks: Arc<AtomicU32>,
     polls: Arc<AtomicU32>,
-}
-
-impl Late {
-    fn next(&self) -> Vec<u8> {
-        let header = Header { kind: Kind::Packet, len: Eager::ALONE_LEN as u32, number: self.came, ack: 0 };
-        let eager = Eager { flags: 0, context: 0, tag: 7, seq: self.came, len: 0, request: 0 };
-        eager.alone_head(&header).iter().flat_map(|word| word.to_ne_bytes()).collect()
-    }
 }
 
 impl Driver for Late {
@@ -68,7 +59,7 @@ impl Driver for Late {
         if !self.fetches || looks < LATE {
             return Fetched::Nothing;
         }
-        assert!(take(&self.next()), "it is expected");
+        assert!(take(&common::message(self.came)), "it is expected");
         self.came += 1;
         Fetched::Packet
     }
@@ -80,7 +71,7 @@ impl Driver for Late {
         common::report_sent(&mut self.orders, report);
         assert!(self.polls.fetch_add(1, Ordering::Relaxed) < 1_000_000, "nobody looks for the message");
         if !self.fetches && self.looks.load(Ordering::Relaxed) > LATE {
-            report(Event::Arrived { from: PEER, packet: &self.next() });
+            report(Event::Arrived { from: PEER, packet: &common::message(self.came) });
             self.came += 1;
         }
     }

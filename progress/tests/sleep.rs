@@ -4,18 +4,26 @@ mod common;
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
-use nmad_engine::{Config, Context, Engine, PeerId, Source, TagMatch};
+use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
+use nmad_engine::{Config, Context, Engine, Hints, PeerId, Source, Tag, TagMatch};
 use nmad_progress::{Idle, Node};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A rail on which nothing happens. As the real ones, it wakes who sleeps only if it was asked to since
-/// somebody looked at it last.
+const PEER: PeerId = PeerId(1);
+
+/// A rail on which nothing happens but what somebody looks for alone. As the real ones, it wakes who sleeps
+/// only if it was asked to since somebody looked at it last.
 #[derive(Debug, Default)]
 struct Silent {
+    is_up: bool,
+    came: u32,
+    /// What was posted and is still to be reported.
+    orders: Vec<Order>,
     asked: Arc<AtomicBool>,
+    /// How often the ticking thread has asked.
+    ticks: Arc<AtomicU32>,
     looks: Arc<AtomicU32>,
 }
 
@@ -39,35 +47,61 @@ impl Driver for Silent {
     }
 
     fn post(&mut self, order: Order) {
-        panic!("nobody sends: {order:?}");
+        self.orders.push(order);
     }
 
-    fn poll(&mut self, _: &mut dyn FnMut(Event<'_>)) {
+    fn fetch(&mut self, _: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        self.asked.store(false, Ordering::Release);
+        assert!(take(&common::message(self.came)), "it is expected");
+        self.came += 1;
+        Fetched::Packet
+    }
+
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !std::mem::replace(&mut self.is_up, true) {
+            report(Event::Up { peer: PEER, remote: 0 });
+        }
+        common::report_sent(&mut self.orders, report);
         self.looks.fetch_add(1, Ordering::Relaxed);
         self.asked.store(false, Ordering::Release);
     }
 
     fn descriptor(&self) -> Option<i32> {
+        let is_tick = std::thread::current().name() == Some("nmad-tick");
+        self.ticks.fetch_add(u32::from(is_tick), Ordering::Relaxed);
         self.asked.store(true, Ordering::Release);
         Some(-1)
     }
+}
+
+/// Runs this while one thread sleeps, and something is pending, so that the ticking one does not rest.
+fn beside_a_sleeper(rail: Silent, run: impl FnOnce(&Node)) {
+    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
+    let id = engine.add_rail(rail.limits());
+    engine.add_link(PEER, id);
+    let node = Node::new(engine, vec![Box::new(rail)], Idle::SHARED, |_| {}).expect("a thread");
+    while node.turn() {}
+    // Who has it is never told. Besides, it tells the peer how much he may send, which nobody else has to.
+    let hints = Hints { synchronous: true, ..Hints::default() };
+    let request = node.submit_send((PEER, Context(0), Tag(3)), &Segments::empty(), hints);
+    while node.turn() {}
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(node.wait_for(Duration::from_secs(20), |_| over.load(Ordering::Relaxed)));
+        });
+        run(&node);
+        over.store(true, Ordering::Relaxed);
+        node.rouse();
+    });
+    assert_eq!(node.has_ended(request), Ok(false));
 }
 
 #[test]
 fn the_rails_wake_who_sleeps_although_another_thread_looks_at_them() {
     let rail = Silent::default();
     let (asked, looks) = (rail.asked.clone(), rail.looks.clone());
-    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
-    engine.add_rail(rail.limits());
-    let node = Node::new(engine, vec![Box::new(rail)], Idle::SHARED, |_| {}).expect("a thread");
-    // Something is pending, so the ticking thread does not rest.
-    let request =
-        node.submit(|engine| engine.recv(Source::Any, Context(0), TagMatch::Any, Segments::empty()));
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            assert!(node.wait_for(Duration::from_secs(20), |_| over.load(Ordering::Relaxed)));
-        });
+    beside_a_sleeper(rail, |node| {
         // As soon as the other thread sleeps, nobody but the ticking one looks; and sometimes this one.
         let (begun, mut calm) = (Instant::now(), 0);
         while calm < 40 {
@@ -81,8 +115,29 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_at_them() {
             calm += u32::from(is_calm && asked.load(Ordering::Acquire));
             assert!(begun.elapsed() < Duration::from_secs(10), "the rails wake nobody");
         }
-        over.store(true, Ordering::Relaxed);
-        node.rouse();
     });
-    assert!(node.submit(|engine| engine.cancel(request)));
+}
+
+#[test]
+fn the_rails_wake_who_sleeps_although_another_thread_looks_for_its_own_message() {
+    let rail = Silent::default();
+    let (asked, ticks) = (rail.asked.clone(), rail.ticks.clone());
+    let wait_for_sleeper = || {
+        while !asked.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    };
+    beside_a_sleeper(rail, |node| {
+        wait_for_sleeper();
+        // In so few looks as do without a turn of the pump. Who sleeps wakes by himself and asks again, fifty
+        // times as seldom as the other thread ticks.
+        let is_asked_anew = (0..20).any(|_| {
+            let before = ticks.load(Ordering::Relaxed);
+            let names = (Source::Peer(PEER), Context(0), TagMatch::Exact(Tag(7)));
+            assert!(node.recv(names, Segments::empty()).is_ok());
+            wait_for_sleeper();
+            ticks.load(Ordering::Relaxed) > before
+        });
+        assert!(is_asked_anew, "the rails wake nobody");
+    });
 }

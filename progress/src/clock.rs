@@ -20,6 +20,15 @@ impl Clock {
     pub fn now(&self) -> Instant {
         Instant::from_ns(monotonic_ns() - self.origin)
     }
+
+    /// Reads the time for the pump, and keeps in `now` what it was.
+    #[inline]
+    pub(crate) fn kept_in(&self, now: &mut Instant) -> impl FnMut() -> Instant {
+        || {
+            *now = self.now();
+            *now
+        }
+    }
 }
 
 /// Nanoseconds since the system's own origin. Without the checks of the standard library's clock, which cost

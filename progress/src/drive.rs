@@ -39,11 +39,7 @@ impl<'a> Step<'a> {
         hints: Hints,
     ) -> Option<u32> {
         let Core { engine, rails, now, .. } = &mut *self.core;
-        let mut clock = || {
-            *now = self.shared.clock.now();
-            *now
-        };
-        pump::send_directly(engine, rails, to, data, hints, Some(&mut clock))
+        pump::send_directly(engine, rails, to, data, hints, Some(&mut self.shared.clock.kept_in(now)))
     }
 }
 

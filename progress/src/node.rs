@@ -284,11 +284,7 @@ impl Shared {
     pub(crate) fn push(&self, core: &mut Core, urgent: bool) -> bool {
         let Core { engine, rails, now, .. } = core;
         let found_at = *now;
-        let mut clock = || {
-            *now = self.clock.now();
-            *now
-        };
-        let fed = pump::push(engine, rails, found_at, &mut clock, urgent);
+        let fed = pump::push(engine, rails, found_at, &mut self.clock.kept_in(now), urgent);
         // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
         if !fed && engine.is_stuck(*now) {
             core.is_armed = false;
@@ -308,11 +304,7 @@ impl Shared {
             *now = self.clock.now();
         }
         let found_at = *now;
-        let mut clock = || {
-            *now = self.clock.now();
-            *now
-        };
-        let happened = pump::turn(engine, rails, found_at, &mut clock, urgent);
+        let happened = pump::turn(engine, rails, found_at, &mut self.clock.kept_in(now), urgent);
         if happened {
             // What happened may have taken long.
             core.forget_time();

@@ -24,11 +24,8 @@ impl Node {
     #[inline(never)]
     fn send_slowly(&self, mut core: Guard<'_, Core>, to: To, data: &Segments, hints: Hints) -> Outcome {
         let Core { engine, rails, now, .. } = &mut *core;
-        let mut clock = || {
-            *now = self.shared.clock.now();
-            *now
-        };
-        match pump::send_now(engine, rails, to, data, hints, &mut clock) {
+        let sent = pump::send_now(engine, rails, to, data, hints, &mut self.shared.clock.kept_in(now));
+        match sent {
             Some(seq) => Ok(envelope(to, data, seq)),
             None => self.send_long(core, to, data, hints),
         }
@@ -102,11 +99,7 @@ impl Shared {
     /// Has a large message leave at once, if all of it may be pushed.
     fn push_now(&self, core: &mut Core, to: To, data: &Segments, hints: Hints) -> Option<Pushed> {
         let Core { engine, rails, now, .. } = core;
-        let mut clock = || {
-            *now = self.clock.now();
-            *now
-        };
-        pump::push_now(engine, rails, to, data, hints, &mut clock)
+        pump::push_now(engine, rails, to, data, hints, &mut self.clock.kept_in(now))
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::duel::{Choice, Duel};
 use super::segment::Segment;
+use super::shared::{Shared, Topic};
 use std::time::{Duration, Instant};
 
 /// Shorter packets are much the same either way.
@@ -24,7 +25,6 @@ const UNCACHED: usize = 1;
 #[derive(Debug, Default)]
 pub struct Far {
     classes: [Duel<2>; CLASSES],
-    is_crowded: bool,
     packets: u32,
     /// The number of the last question.
     number: u32,
@@ -55,24 +55,20 @@ impl Manner {
 }
 
 impl Far {
-    /// There are fewer cores than processes: who shares a core shares its cache.
-    pub fn crowd(&mut self) {
-        self.is_crowded = true;
-    }
-
-    /// How to write a packet of `len` bytes; `answered` knows how long the reader took, by the question.
+    /// How to write a packet of `len` bytes.
     #[inline]
-    pub fn begin(&mut self, len: usize, answered: impl FnOnce(u32) -> Option<Duration>) -> Manner {
-        if len < LEAST || self.is_crowded || !Segment::HAS_UNCACHED {
+    pub fn begin(&mut self, b: &Shared, len: usize) -> Manner {
+        // Who shares a core shares its cache.
+        if len < LEAST || b.is_crowded || !Segment::HAS_UNCACHED {
             return Manner { way: 0, begun: None };
         }
-        self.choose(len, answered)
+        self.choose(b, len)
     }
 
     #[inline(never)]
-    fn choose(&mut self, len: usize, answered: impl FnOnce(u32) -> Option<Duration>) -> Manner {
+    fn choose(&mut self, b: &Shared, len: usize) -> Manner {
         if let Some(Asked { way, len, written_in }) = self.asked
-            && let Some(read_in) = answered(self.number)
+            && let Some(read_in) = b.answered(Topic::Packet, self.number)
         {
             let ns = (written_in + read_in).as_nanos() as f64;
             self.asked = None;
@@ -102,14 +98,15 @@ fn class(classes: &mut [Duel<2>; CLASSES], len: usize) -> &mut Duel<2> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shm::shared::tests::pair;
 
     /// How many of a thousand packets go past the caches, when reading takes so long.
-    fn uncached(far: &mut Far, len: usize, read_in: [Duration; 2]) -> usize {
-        let mut told = None;
+    fn uncached(far: &mut Far, [b, peer]: &[Shared; 2], len: usize, read_in: [Duration; 2]) -> usize {
         let mut one = || {
-            let manner = far.begin(len, |_| told);
-            if far.end(manner, len) != 0 {
-                told = Some(read_in[manner.way]);
+            let manner = far.begin(b, len);
+            let question = far.end(manner, len);
+            if question != 0 {
+                peer.answer(Topic::Packet, question, read_in[manner.way]);
             }
             manner.is_uncached()
         };
@@ -119,21 +116,21 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_way_that_is_read_sooner_is_taken_for_its_class_of_length() {
-        let mut far = Far::default();
+        let (mut ends, mut far) = (pair(), Far::default());
         let [soon, late] = [10, 1000].map(Duration::from_micros);
-        assert!(uncached(&mut far, 8 << 10, [late, soon]) > 900);
-        assert!(uncached(&mut far, 16 << 10, [soon, late]) < 100);
-        assert!(uncached(&mut far, LEAST - 1, [late, soon]) == 0, "short ones are not tried");
-        far.crowd();
-        assert!(uncached(&mut far, 8 << 10, [late, soon]) == 0, "nor is anything in a crowd");
+        assert!(uncached(&mut far, &ends, 8 << 10, [late, soon]) > 900);
+        assert!(uncached(&mut far, &ends, 16 << 10, [soon, late]) < 100);
+        assert!(uncached(&mut far, &ends, LEAST - 1, [late, soon]) == 0, "short ones are not tried");
+        ends[0].is_crowded = true;
+        assert!(uncached(&mut far, &ends, 8 << 10, [late, soon]) == 0, "nor is anything in a crowd");
     }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn a_reader_who_does_not_answer_is_not_asked_again() {
-        let mut far = Far::default();
+        let ([b, _], mut far) = (pair(), Far::default());
         let questions = (0..100).filter(|_| {
-            let manner = far.begin(LEAST, |_| None);
+            let manner = far.begin(&b, LEAST);
             far.end(manner, LEAST) != 0
         });
         assert_eq!(questions.count(), 1);

@@ -103,13 +103,6 @@ impl Link {
         }
     }
 
-    /// There are fewer cores than processes.
-    pub fn crowd(&mut self) {
-        self.pushing.crowd();
-        self.pulling.crowd();
-        self.far.crowd();
-    }
-
     /// Whether long messages are under way.
     #[inline]
     pub fn is_copying(&self) -> bool {

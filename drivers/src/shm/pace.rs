@@ -9,6 +9,7 @@
 
 use super::duel::Duel;
 use super::segment::Segment;
+use super::shared::{Shared, Topic};
 use std::time::Duration;
 
 /// Shorter chunks tell more of latency than of copying.
@@ -52,7 +53,6 @@ struct Class {
 #[derive(Debug, Default)]
 pub struct Pace {
     classes: [Class; CLASSES],
-    is_crowded: bool,
     asked: Option<Asked>,
 }
 
@@ -69,25 +69,14 @@ struct Asked {
 }
 
 impl Pace {
-    /// There are fewer cores than processes. Then the work counts that a way makes for all of them, not how
-    /// soon one is done that works alone.
-    pub fn crowd(&mut self) {
-        self.is_crowded = true;
-    }
-
-    /// Whether work counts, and not time.
-    pub fn is_crowded(&self) -> bool {
-        self.is_crowded
-    }
-
     /// The way for a chunk of `len` bytes; `crosses`: it may go across. `theirs` is that of a chunk that
     /// comes the other way just now: both go the same way, since each is slow while the peer is busy with the
-    /// other one, which says nothing about it. It makes neither more work.
-    pub fn choose(&mut self, len: u64, crosses: bool, theirs: Option<Way>) -> Way {
+    /// other one, which says nothing about it. It makes neither more work, and in a crowd work counts.
+    pub fn choose(&mut self, b: &Shared, len: u64, crosses: bool, theirs: Option<Way>) -> Way {
         if !knows(len) {
             return Way::Area;
         }
-        let theirs = theirs.filter(|way| !self.is_crowded && (crosses || *way != Way::Across));
+        let theirs = theirs.filter(|way| !b.is_crowded && (crosses || *way != Way::Across));
         let class = self.class(len);
         let own = if crosses { Way::ALL[class.any.choose().way] } else { WITHIN[class.within.choose().way] };
         theirs.unwrap_or(own)
@@ -119,12 +108,13 @@ impl Pace {
         }
     }
 
-    /// Learns what the receiver has answered, if he has: `answered` knows it by the question.
-    pub fn learn(&mut self, answered: impl FnOnce(u32) -> Option<Duration>) {
+    /// Learns what the receiver has answered, if he has. In a crowd the work counts that a way makes for
+    /// both, not how soon the one is done who takes longer.
+    pub fn learn(&mut self, b: &Shared) {
         if let Some(Asked { question, way, crosses, len, sent_in: Some(sent_in) }) = self.asked
-            && let Some(received_in) = answered(question)
+            && let Some(received_in) = b.answered(Topic::Chunk, question)
         {
-            let took = if self.is_crowded { sent_in + received_in } else { sent_in.max(received_in) };
+            let took = if b.is_crowded { sent_in + received_in } else { sent_in.max(received_in) };
             let rate = len as f64 / (took.as_nanos() as f64).max(1.0);
             self.asked = None;
             let class = self.class(len);
@@ -148,20 +138,21 @@ fn knows(len: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shm::shared::tests::pair;
 
     #[test]
     fn an_exchange_goes_one_way() {
-        let mut pace = Pace::default();
+        let ([b, _], mut pace) = (pair(), Pace::default());
         for theirs in Way::ALL {
-            assert!((0..100).all(|_| pace.choose(1 << 20, true, Some(theirs)) == theirs));
+            assert!((0..100).all(|_| pace.choose(&b, 1 << 20, true, Some(theirs)) == theirs));
         }
         assert_eq!((Pace::meeting(1 << 20), Pace::meeting(LEAST - 1)), (Way::Across, Way::Area));
     }
 
     #[test]
     fn in_a_crowd_the_way_with_the_least_work_is_taken_whatever_comes_the_other_way() {
-        let mut pace = Pace::default();
-        pace.crowd();
+        let ([mut b, peer], mut pace) = (pair(), Pace::default());
+        b.is_crowded = true;
         // Sender and receiver work so many microseconds: more in all, though each less than one alone.
         let work = |way| match way {
             Way::Area => (60, 60),
@@ -170,11 +161,12 @@ mod tests {
         };
         let mut taken = Vec::new();
         for question in 0..100 {
-            let way = pace.choose(1 << 20, true, Some(Way::Area));
+            let way = pace.choose(&b, 1 << 20, true, Some(Way::Area));
             let (sent, received) = work(way);
             assert!(pace.ask((way, true), 1 << 20, question));
             pace.sent(question, Some(Duration::from_micros(sent)));
-            pace.learn(|asked| (asked == question).then_some(Duration::from_micros(received)));
+            peer.answer(Topic::Chunk, question, Duration::from_micros(received));
+            pace.learn(&b);
             taken.push(way);
         }
         assert!(Way::ALL[..KNOWN].iter().all(|way| taken.contains(way)), "all are tried: {taken:?}");
@@ -184,10 +176,10 @@ mod tests {
 
     #[test]
     fn little_data_goes_through_the_area() {
-        let mut pace = Pace::default();
-        assert!((0..100).all(|_| pace.choose(LEAST - 1, true, None) == Way::Area));
+        let ([b, _], mut pace) = (pair(), Pace::default());
+        assert!((0..100).all(|_| pace.choose(&b, LEAST - 1, true, None) == Way::Area));
         assert!(
-            Way::ALL[..KNOWN].iter().all(|way| (0..100).any(|_| pace.choose(LEAST, true, None) == *way)),
+            Way::ALL[..KNOWN].iter().all(|way| (0..100).any(|_| pace.choose(&b, LEAST, true, None) == *way)),
             "all are tried"
         );
     }

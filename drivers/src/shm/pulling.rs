@@ -63,15 +63,9 @@ pub struct Pulling {
     chunks: VecDeque<In>,
     /// The peer leaves nothing in the area.
     pub quiet: Quiet,
-    is_crowded: bool,
 }
 
 impl Pulling {
-    /// There are fewer cores than processes.
-    pub fn crowd(&mut self) {
-        self.is_crowded = true;
-    }
-
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -87,13 +81,13 @@ impl Pulling {
     ///
     /// # Errors
     /// It cannot be so.
-    pub fn add(&mut self, about: About, chunk: Chunk) -> Result<(), String> {
+    pub fn add(&mut self, b: &Shared, about: About, chunk: Chunk) -> Result<(), String> {
         let (place, round) = (about.name as usize & (CHUNKS - 1), Round::of(u64::from(about.name >> 3)));
         if chunk.len > claim::LONGEST {
             return Err("broke the protocol: impossible chunk".into());
         }
         self.quiet.end();
-        let effort = about.asks.then(|| Effort::begin(self.is_crowded));
+        let effort = about.asks.then(|| Effort::begin(b.is_crowded));
         let is_held = chunk.key == Key::PUSH;
         let (source, streamed, is_left) = (None, 0, is_held);
         self.chunks.push_back(In { chunk, about, place, round, effort, source, streamed, is_held, is_left });

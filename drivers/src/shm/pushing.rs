@@ -9,7 +9,7 @@ use super::exchange::Exchanges;
 use super::layout::CHUNKS;
 use super::pace::{Pace, Way};
 use super::quiet::Quiet;
-use super::shared::{Shared, Topic};
+use super::shared::Shared;
 use super::sys::{self, Remote};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Key;
@@ -91,11 +91,6 @@ pub struct Pushing {
 }
 
 impl Pushing {
-    /// There are fewer cores than processes.
-    pub fn crowd(&mut self) {
-        self.pace.crowd();
-    }
-
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -129,12 +124,12 @@ impl Pushing {
         let target = shown.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
         // Of a landing that is not known yet, nothing goes there straight.
         let crosses = target.is_some() || (key != Key::PUSH && b.peer_can());
-        self.pace.learn(|question| b.answered(Topic::Chunk, question));
+        self.pace.learn(b);
         let meets = theirs.is_some() || self.exchanges.is_likely();
-        let expects = crosses && meets && !self.pace.is_crowded();
+        let expects = crosses && meets && !b.is_crowded;
         let way = match expects {
             true => Pace::meeting(from.len()),
-            false => self.pace.choose(from.len(), crosses, theirs),
+            false => self.pace.choose(b, from.len(), crosses, theirs),
         };
         if expects {
             // What is expected has its time to come.
@@ -160,7 +155,7 @@ impl Pushing {
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len());
         let name = out.name();
         let asks = !expects && self.pace.ask((way, crosses), out.from.len(), name);
-        out.effort = asks.then(|| Effort::begin(self.pace.is_crowded()));
+        out.effort = asks.then(|| Effort::begin(b.is_crowded));
         self.chunks.push_back(out);
         Some((About { name, way, asks, met: self.exchanges.last() }, chunk))
     }

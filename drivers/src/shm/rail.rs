@@ -177,9 +177,7 @@ impl ShmRail {
             self.lose(peer, "opened another link in its place");
             self.news.report(report);
             let mut link = opening::link(*opened);
-            if self.is_crowded {
-                link.crowd();
-            }
+            link.shared.is_crowded = self.is_crowded;
             let token = Token::Link(peer.0 as usize);
             let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
             if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {

@@ -198,7 +198,7 @@ impl Link {
             cell::CHUNK => {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
                 let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
-                self.pulling.add(about, chunk)?;
+                self.pulling.add(&self.shared, about, chunk)?;
                 self.pushing.meet(&self.shared, about.met);
                 if chunk.key == Key::PUSH {
                     report(Event::Pushed { from, request: chunk.landing.0, len: chunk.len });

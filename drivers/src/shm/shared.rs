@@ -14,6 +14,8 @@ pub struct Shared {
     pub end: End,
     /// The peer's process; none: its memory cannot be accessed.
     pub pid: Option<i32>,
+    /// There are fewer cores than processes.
+    pub is_crowded: bool,
     ours: Ring,
     theirs: Ring,
 }
@@ -30,7 +32,8 @@ pub enum Topic {
 impl Shared {
     /// Memory that both have mapped.
     pub fn new(segment: Segment, end: End, pid: Option<i32>) -> Shared {
-        Shared { segment, end, pid, ours: end.ring(), theirs: end.other().ring() }
+        let (ours, theirs) = (end.ring(), end.other().ring());
+        Shared { segment, end, pid, is_crowded: false, ours, theirs }
     }
 
     /// Whether the peer can access our memory, as far as it has told.
@@ -49,6 +52,7 @@ impl Shared {
     pub fn theirs(&self) -> RingOf<'_> {
         RingOf(&self.segment, self.theirs)
     }
+
     /// Answers a question of the peer.
     pub fn answer(&self, topic: Topic, question: u32, took: Duration) {
         let ns = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
@@ -61,5 +65,18 @@ impl Shared {
         let word = self.segment.word(self.end.other().answer(topic)).load(Ordering::Acquire);
         let ns = word & u64::from(u32::MAX);
         (word >> 32 == u64::from(question)).then(|| Duration::from_nanos(ns))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::shm::layout::LEN;
+
+    /// Both ends of one link.
+    pub fn pair() -> [Shared; 2] {
+        let (opened, fd) = Segment::create(LEN).expect("the system has memory");
+        let answered = Segment::adopt(fd, LEN).expect("it is there");
+        [Shared::new(opened, End::Opened, None), Shared::new(answered, End::Answered, None)]
     }
 }

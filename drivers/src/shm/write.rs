@@ -5,7 +5,7 @@ use super::layout::{AREA, CELLS};
 use super::link::Link;
 use super::ring::{CONTENT, Cells, Head};
 use super::segment::Segment;
-use super::shared::{Shared, Topic};
+use super::shared::Shared;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet};
 use nmad_engine::transfer::driver::{AtOnce, Order};
@@ -190,7 +190,7 @@ impl Link {
         }
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let Shared { segment, end, .. } = &self.shared;
-        let manner = self.far.begin(len, |question| self.shared.answered(Topic::Packet, question));
+        let manner = self.far.begin(&self.shared, len);
         let put = if manner.is_uncached() { Segment::put_uncached } else { Segment::put };
         let mut at = end.area(start);
         content.each(|part| {

@@ -404,3 +404,83 @@ fn tell(notice: &Notice) {
         eprintln!("nmad: {}", notice.text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nmad_engine::packet::{Key, LandingId};
+    use nmad_engine::transfer::driver::{Event, Limits, Order};
+    use nmad_engine::{Config, Segments};
+    use std::sync::Arc;
+
+    /// A rail that nobody uses, and what it was told and asked.
+    #[derive(Debug, Default)]
+    struct Heard(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Heard {
+        fn note(&self, what: &'static str) {
+            self.0.lock().expect("nobody panicked").push(what);
+        }
+    }
+
+    impl Driver for Heard {
+        fn name(&self) -> &str {
+            "heard"
+        }
+
+        fn limits(&self) -> Limits {
+            self.note("limits");
+            Limits {
+                packet: Limits::PACKET_MIN,
+                chunk: 1 << 20,
+                gather: 1,
+                depth: 1,
+                lossy: false,
+                push: 0,
+                passes: false,
+                bandwidth: 0,
+                latency_ns: 0,
+            }
+        }
+
+        fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+            Key(1)
+        }
+
+        fn close(&mut self, _: LandingId) {}
+
+        fn room(&self) -> usize {
+            0
+        }
+
+        fn post(&mut self, _: Order) {}
+
+        fn poll(&mut self, _: &mut dyn FnMut(Event<'_>)) {}
+
+        fn crowd(&mut self) {
+            self.note("crowd");
+        }
+
+        fn know(&mut self, _: PeerId, _: u8, _: &str) -> bool {
+            self.note("peer");
+            true
+        }
+    }
+
+    #[test]
+    fn a_rail_is_told_of_the_crowd_before_anything_depends_on_it() {
+        let job = bootstrap().expect("a job of this process alone");
+        let engine = Engine::new(Config::default()).expect("the default strategy exists");
+        let rail = Heard::default();
+        let heard = rail.0.clone();
+        let driver = Box::new(rail);
+        let opened = OpenRail { driver, bandwidth: 0, reach: Reach::Myself, wire: 0, trace: None };
+        // Who does not say where it runs has no core for himself.
+        let card = Card { rails: vec![(0, "here".into())], ..Card::default() };
+        let session = Session::assemble(job.as_ref(), engine, vec![opened], &[card]);
+        drop(session.expect("a thread"));
+        let heard = heard.lock().expect("nobody panicked");
+        assert_eq!(heard.first(), Some(&"crowd"), "{heard:?}");
+        assert!(["limits", "peer"].iter().all(|what| heard.contains(what)), "{heard:?}");
+    }
+}

@@ -43,7 +43,10 @@ fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
 }
 
 fn connected() -> [ShmRail; 2] {
-    let mut rails = introduced([[5; 32]; 2]);
+    opened(introduced([[5; 32]; 2]))
+}
+
+fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
     until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
     while rails[1].peers.link(PeerId(0)).is_none() {
         rails[1].poll(&mut |_| ());
@@ -113,6 +116,18 @@ fn a_packet_is_looked_for_where_one_is_expected_alone() {
         assert_eq!(look(true), Fetched::Packet);
         assert_eq!(look(true), Fetched::Elsewhere, "no other one is expected");
     }
+}
+
+#[test]
+fn in_a_crowd_less_is_pushed_and_the_links_know() {
+    let pushes = |rail: &ShmRail| rail.limits().push;
+    let mut rails = introduced([[5; 32]; 2]);
+    assert_eq!(pushes(&rails[0]), 256 << 10);
+    rails[0].crowd();
+    assert_eq!((pushes(&rails[0]), pushes(&rails[1])), (128 << 10, 256 << 10));
+    let rails = opened(rails);
+    let knows = |rank: usize| rails[rank].peers.link(PeerId(1 - rank as u32)).map(|l| l.shared.is_crowded);
+    assert_eq!((knows(0), knows(1)), (Some(true), Some(false)));
 }
 
 fn lost(event: &Event<'_>) -> Option<String> {

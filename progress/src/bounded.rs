@@ -1,7 +1,8 @@
 //! Waiting for a bounded time, for requests whose names may be wrong: what callers need whose language cannot
 //! promise that a request is waited for once.
 
-use crate::node::{Core, Node, Outcome};
+use crate::node::{Core, Looked, Node, Outcome};
+use crate::several::only;
 use nmad_engine::{Duration, RequestId};
 
 /// A request that there is not: it never was, or its end was told already.
@@ -27,7 +28,7 @@ impl Node {
         if requests.is_empty() {
             return Ok(None);
         }
-        self.within(bound, |core| core.first_ended(requests).transpose()).transpose()
+        self.within(bound, |core| core.first_ended(requests).transpose().ok_or(only(requests))).transpose()
     }
 
     /// Waits for all of the requests, for at most `bound`: how each ended. `Ok(None)`: not all have; nothing
@@ -47,12 +48,12 @@ impl Node {
             while let Some(&request) = requests.get(next) {
                 match core.engine.has_ended(request) {
                     Some(true) => next += 1,
-                    Some(false) => return None,
-                    None => return Some(Err(UnknownRequest { index: next })),
+                    Some(false) => return Err(Some(request)),
+                    None => return Ok(Err(UnknownRequest { index: next })),
                 }
             }
             let take = |(index, &request)| core.engine.take(request).ok_or(UnknownRequest { index });
-            Some(requests.iter().enumerate().map(take).collect())
+            Ok(requests.iter().enumerate().map(take).collect())
         })
         .transpose()
     }
@@ -66,17 +67,18 @@ impl Node {
     }
 
     #[inline]
-    fn within<R>(&self, bound: Option<Duration>, mut ready: impl FnMut(&mut Core) -> Option<R>) -> Option<R> {
+    fn within<R>(&self, bound: Option<Duration>, mut ready: impl FnMut(&mut Core) -> Looked<R>) -> Option<R> {
         if bound != Some(Duration::ZERO) {
             let until = bound.map(|bound| self.now() + bound);
             return self.wait_until(until, ready);
         }
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        ready(&mut core).or_else(|| {
+        let looked = ready(&mut core).or_else(|_| {
             self.shared.turn(&mut core, true);
             ready(&mut core)
-        })
+        });
+        looked.ok()
     }
 }
 

@@ -67,11 +67,12 @@ impl Node {
                 // Also what the last step has submitted leaves at once.
                 let ended = has_submitted && shared.push(core, true);
                 match answer {
-                    Some(answer) => return Some(Some(answer)),
-                    None if interrupted() => return Some(None),
+                    Some(answer) => return Ok(Some(answer)),
+                    None if interrupted() => return Ok(None),
                     // What was posted may have ended by that: the next step need not wait for a turn.
                     None if ended => {}
-                    None => return None,
+                    // A step may wait for any of several messages.
+                    None => return Err(None),
                 }
             }
         });

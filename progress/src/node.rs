@@ -160,7 +160,7 @@ impl Node {
     /// Waits until the request ends.
     #[inline]
     pub fn wait(&self, request: RequestId) -> Outcome {
-        self.wait_for_request(|core| core.take(request)).expect(ENDLESS)
+        self.wait_until(None, |core| core.take(request)).expect(ENDLESS)
     }
 
     /// Submits a request and waits for it, without letting go of the lock in between.
@@ -186,19 +186,11 @@ impl Node {
     pub(crate) fn wait_until<R>(
         &self,
         until: Option<Instant>,
-        mut ready: impl FnMut(&mut Core) -> Option<R>,
+        ready: impl FnMut(&mut Core) -> Looked<R>,
     ) -> Option<R> {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        self.wait_on(core, (None, until), |core| ready(core).ok_or(None))
-    }
-
-    /// The same without a bound, and `ready` tells which request it waits for.
-    #[inline]
-    pub(crate) fn wait_for_request<R>(&self, ready: impl FnMut(&mut Core) -> Looked<R>) -> Option<R> {
-        let mut core = self.shared.lock();
-        self.shared.waits(&mut core);
-        self.wait_on(core, (None, None), ready)
+        self.wait_on(core, (None, until), ready)
     }
 
     /// The same with the lock, and the time of the last event if this thread has waited already.
@@ -238,7 +230,7 @@ impl Node {
     /// Waits until `ready` says so, or for at most `bound`; false: it did not.
     pub fn wait_for(&self, bound: std::time::Duration, mut ready: impl FnMut(&mut Engine) -> bool) -> bool {
         let until = self.now() + Duration::from_ns(bound.as_nanos().try_into().unwrap_or(u64::MAX));
-        self.wait_until(Some(until), |core| ready(&mut core.engine).then_some(())).is_some()
+        self.wait_until(Some(until), |core| ready(&mut core.engine).then_some(()).ok_or(None)).is_some()
     }
 }
 

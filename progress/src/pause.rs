@@ -26,9 +26,10 @@ impl Node {
     /// Waits until the request ends, unless `interrupted`, which is asked before each turn of the pump.
     #[inline]
     pub fn wait_unless(&self, request: RequestId, interrupted: impl Fn() -> bool) -> Option<Outcome> {
-        let ended = self.wait_until(None, |core| match core.engine.take(request) {
-            Some(outcome) => Some(Some(outcome)),
-            None => interrupted().then_some(None),
+        let ended = self.wait_until(None, |core| match core.take(request) {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(_) if interrupted() => Ok(None),
+            Err(awaited) => Err(awaited),
         });
         ended.flatten()
     }
@@ -57,7 +58,7 @@ impl Node {
 
     /// Turns the pump until `look` answers; until then it tells the request that has to end before.
     pub fn wait_look<R>(&self, mut look: impl FnMut(&mut Engine) -> Result<R, RequestId>) -> R {
-        let answer = self.wait_for_request(|core| look(&mut core.engine).map_err(Some));
+        let answer = self.wait_until(None, |core| look(&mut core.engine).map_err(Some));
         answer.expect("it waits until there is one")
     }
 

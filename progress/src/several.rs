@@ -9,7 +9,7 @@ impl Node {
     pub fn wait_all(&self, requests: &[RequestId], mut tell: impl FnMut(Outcome)) {
         let mut rest = requests.iter();
         let mut next = rest.next();
-        self.wait_for_request(|core| {
+        self.wait_until(None, |core| {
             while let Some(&request) = next {
                 tell(core.take(request)?);
                 next = rest.next();
@@ -24,8 +24,9 @@ impl Node {
             return None;
         }
         self.wait_until(None, |core| {
-            let index = requests.iter().position(|&request| core.has_ended(request))?;
-            Some((index, core.engine.take(requests[index])?))
+            let ended = requests.iter().position(|&request| core.has_ended(request));
+            let index = ended.ok_or(only(requests))?;
+            Ok((index, core.take(requests[index])?))
         })
     }
 
@@ -51,4 +52,10 @@ impl Node {
             all(&core)
         }
     }
+}
+
+/// The one that has to end before any of them has; none if any of several may.
+#[inline]
+pub(crate) fn only(requests: &[RequestId]) -> Option<RequestId> {
+    if let [request] = requests { Some(*request) } else { None }
 }

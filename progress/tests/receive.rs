@@ -14,6 +14,8 @@ const PEER: PeerId = PeerId(1);
 /// What a receive names.
 type Names = (Source, Context, TagMatch);
 
+/// Longer than anything takes here.
+const BOUND: Option<Duration> = Some(Duration::from_ms(20_000));
 /// Looks in vain before the message is there.
 const LATE: u32 = 1000;
 
@@ -108,8 +110,8 @@ fn receive(fetches: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
     (looks.load(Ordering::Relaxed), polls.load(Ordering::Relaxed))
 }
 
-/// Receives as one who waits at once, and as those who post the receive and wait for it later.
-const WAYS: [fn(&Node, Names) -> Outcome; 3] = [
+/// Receives as one who waits at once, and as those who post the receive and wait for it later in some way.
+const WAYS: [fn(&Node, Names) -> Outcome; 7] = [
     |node, names| node.recv(names, Segments::empty()),
     |node, names| node.wait(node.submit_recv(names, Segments::empty())),
     |node, names| {
@@ -117,6 +119,21 @@ const WAYS: [fn(&Node, Names) -> Outcome; 3] = [
         let mut ended = None;
         node.wait_all(&[request], |outcome| ended = Some(outcome));
         ended.expect("there is one")
+    },
+    |node, names| node.wait_any(&[node.submit_recv(names, Segments::empty())]).expect("there is one").1,
+    |node, names| {
+        let request = node.submit_recv(names, Segments::empty());
+        node.wait_unless(request, || false).expect("nothing interrupts it")
+    },
+    |node, names| {
+        let request = node.submit_recv(names, Segments::empty());
+        let ended = node.wait_any_within(&[request], BOUND).expect("it is known");
+        ended.expect("it comes").1
+    },
+    |node, names| {
+        let request = node.submit_recv(names, Segments::empty());
+        let mut ended = node.wait_all_within(&[request], BOUND).expect("it is known").expect("it comes");
+        ended.remove(0)
     },
 ];
 

@@ -143,21 +143,25 @@ fn without_credit_nothing_passes_and_all_arrives() {
 
 #[test]
 fn what_waits_is_not_overtaken_and_who_waits_may_have_a_call_made() {
-    let (mut pair, passed) = pair(|_| true, Config::default());
+    // Long data, too: whether it is copied is the rail's affair then.
+    let config = Config { in_place_min: Some(256), ..Config::default() };
+    let (mut pair, passed) = pair(|_| true, config);
     let (data, now) = (pattern(8), Instant::from_ns(0));
     // The first one tells the peer how much it may send.
     send(&mut pair, 0, data);
     pair.settle();
-    let to = (PeerId(1), Context(0), Tag(1));
     let host = &mut pair.hosts[0];
-    let mut clock = || now;
-    let waits = Some(&mut clock as &mut dyn FnMut() -> Instant);
-    let hints = Hints::default();
-    let sent = pump::send_directly(&mut host.engine, &mut host.rails, to, &segments(data), hints, waits);
-    assert!(sent.is_some(), "the rail made a call instead");
-    assert!(!send(&mut pair, 2, data), "who does not wait has none made");
-    assert!(!send(&mut pair, 3, data), "the window is not empty");
-    receive_all(&mut pair, &[8; 4]);
+    for (tag, len) in [(1, 8), (2, 4000)] {
+        let (to, data) = ((PeerId(1), Context(0), Tag(tag)), segments(pattern(len)));
+        let mut clock = || now;
+        let waits = Some(&mut clock as &mut dyn FnMut() -> Instant);
+        let hints = Hints::default();
+        let sent = pump::send_directly(&mut host.engine, &mut host.rails, to, &data, hints, waits);
+        assert!(sent.is_some(), "the rail made a call instead");
+    }
+    assert!(!send(&mut pair, 3, data), "who does not wait has none made");
+    assert!(!send(&mut pair, 4, data), "the window is not empty");
+    receive_all(&mut pair, &[8, 8, 4000, 8, 8]);
     assert_eq!(passed.load(Ordering::Relaxed), 0);
 }
 

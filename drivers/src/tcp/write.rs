@@ -70,13 +70,21 @@ impl Outbox {
         if !self.is_empty() {
             return AtOnce::Refused;
         }
-        staging.clear();
-        data.append_behind(head, staging);
-        match send(fd, staging) {
-            Ok(taken) if taken == staging.len() => AtOnce::Left,
+        let len = size_of_val(head) + data.len() as usize;
+        let taken = match data.len() <= COPY as u64 {
+            true => {
+                staging.clear();
+                data.append_behind(head, staging);
+                send(fd, staging)
+            }
+            false => send_in_place(fd, staging, head, data),
+        };
+        match taken {
+            Ok(taken) if taken == len => AtOnce::Left,
             Ok(taken) if taken > 0 => {
-                let packet = Packet { bytes: staging.clone(), in_place: Vec::new() };
-                self.push(Order::Packet { to, number, packet });
+                let mut bytes = Vec::with_capacity(len);
+                data.append_behind(head, &mut bytes);
+                self.push(Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } });
                 self.written = taken as u64;
                 AtOnce::Posted
             }
@@ -177,8 +185,7 @@ impl Outbox {
 
     /// Sends as many parts of the queue as one call takes.
     fn gather(&self, fd: BorrowedFd<'_>, staging: &mut Vec<u8>) -> (usize, Result<usize, Errno>) {
-        staging.clear();
-        let mut parts = Parts { list: ArrayVec::new(), staging, offered: 0 };
+        let mut parts = Parts::new(staging);
         let mut skip = self.written;
         for outgoing in &self.queue {
             outgoing.parts(|part| {
@@ -190,14 +197,7 @@ impl Outbox {
                 break;
             }
         }
-        let offered = parts.offered;
-        if let [Part::Staged(all)] = &parts.list[..] {
-            return (offered, send(fd, &parts.staging[all.clone()]));
-        }
-        let slices: ArrayVec<_, PARTS> = parts.list.iter().map(|part| part.slice(parts.staging)).collect();
-        let nothing = &mut SendAncillaryBuffer::default();
-        let flags = SendFlags::NOSIGNAL;
-        (offered, net::sendmsg(fd, &slices, nothing, flags))
+        (parts.offered, parts.send(fd))
     }
 
     fn advance(&mut self, taken: u64, sent: &mut Vec<Order>) {
@@ -250,7 +250,20 @@ impl<'a> Part<'a> {
     }
 }
 
-impl<'a> Parts<'a, '_> {
+impl<'a, 's> Parts<'a, 's> {
+    fn new(staging: &'s mut Vec<u8>) -> Self {
+        staging.clear();
+        Parts { list: ArrayVec::new(), staging, offered: 0 }
+    }
+
+    /// Begins with the words of a header.
+    fn behind(head: &[u64], staging: &'s mut Vec<u8>) -> Self {
+        staging.clear();
+        staging.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
+        let head = Part::Staged(0..staging.len());
+        Parts { list: ArrayVec::from_iter([head]), offered: staging.len(), staging }
+    }
+
     #[inline]
     fn is_full(&self) -> bool {
         self.list.is_full() || self.staging.len() >= STAGED
@@ -272,6 +285,30 @@ impl<'a> Parts<'a, '_> {
             Some(Part::Staged(range)) => range.end = end,
             _ => self.list.push(Part::Staged(start..end)),
         }
+    }
+
+    /// With one call; answers how many bytes the kernel has taken.
+    fn send(&self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
+        if let [Part::Staged(all)] = &self.list[..] {
+            return send(fd, &self.staging[all.clone()]);
+        }
+        let slices: ArrayVec<_, PARTS> = self.list.iter().map(|part| part.slice(self.staging)).collect();
+        net::sendmsg(fd, &slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
+    }
+}
+
+/// Sends a packet from where its data lies; more parts than one call takes are not sent.
+fn send_in_place(
+    fd: BorrowedFd<'_>,
+    staging: &mut Vec<u8>,
+    head: &[u64],
+    data: &Segments,
+) -> Result<usize, Errno> {
+    let mut parts = Parts::behind(head, staging);
+    data.slices().for_each(|part| parts.add(part));
+    match parts.offered == size_of_val(head) + data.len() as usize {
+        true => parts.send(fd),
+        false => Ok(0),
     }
 }
 
@@ -316,5 +353,36 @@ mod tests {
         let _ = there.read_to_end(&mut arrived);
         assert!(arrived[..40] == [255; 40] && arrived[40..] == *memory.bytes(), "all of it, in order");
         assert!(matches!(sent[..], [Order::Packet { number: 7, .. }]));
+    }
+
+    #[test]
+    fn a_packet_leaves_from_where_its_data_lies_if_one_call_takes_all_pieces() {
+        let (here, mut there) = UnixStream::pair().expect("two sockets");
+        there.set_nonblocking(true).expect("it is permitted");
+        let here = OwnedFd::from(here);
+        let memory = crate::conformance::memory::Memory::pattern(8 * COPY * PARTS, 3);
+        let every_other = |count: usize, len: usize| -> Vec<Range<usize>> {
+            (0..count).map(|piece| 2 * piece * len..2 * piece * len + len).collect()
+        };
+        let (head, mut out, mut staging) = ([7; 5], Outbox::default(), Vec::new());
+        for (count, len, how) in [
+            (1, COPY, AtOnce::Left),
+            (1, 16 * COPY, AtOnce::Left),
+            (PARTS, COPY, AtOnce::Left),
+            (PARTS - 1, COPY + 1, AtOnce::Left),
+            (PARTS, COPY + 1, AtOnce::Refused),
+        ] {
+            let ranges = every_other(count, len);
+            let data = memory.pieces(&ranges);
+            let sent = out.send_now(here.as_fd(), &mut staging, (PeerId(1), 7), (&head, &data));
+            assert_eq!(sent, how, "{count} pieces of {len} B");
+            let mut arrived = Vec::new();
+            let _ = there.read_to_end(&mut arrived);
+            let mut expected = Vec::new();
+            if how == AtOnce::Left {
+                data.append_behind(&head, &mut expected);
+            }
+            assert!(arrived == expected, "{count} pieces of {len} B");
+        }
     }
 }

@@ -80,7 +80,7 @@ impl Engine {
         // What is kept is copied anyway, and behind others; the rest is only numbered.
         let ready = match peer.keeps {
             true => link.accepts(at.limits.depth),
-            false => link.tx.len() == 0 && len < link.in_place_min as u64,
+            false => link.tx.len() == 0,
         };
         if !ready {
             return None;

@@ -7,7 +7,7 @@ use crate::collect::request::{Context, Hints, Tag};
 use crate::engine::{Engine, Pushed};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
-use crate::transfer::driver::{AtOnce, Driver, Fetched, Order};
+use crate::transfer::driver::{Driver, Fetched, Order};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
@@ -77,7 +77,7 @@ pub fn push(
     happened
 }
 
-/// Sends a message past the window, if nothing is in it and one rail is left: the message has ended then. A
+/// Sends a message past the window, if nothing is in it: the message has ended then. A
 /// caller who does not wait (`clock` is none) gets this only from rails that take a packet without a system
 /// call; on the others what is submitted next may still share a packet with it. Its number in its flow.
 #[inline]
@@ -105,10 +105,9 @@ pub fn send_now(
     hints: Hints,
     clock: &mut dyn FnMut() -> Instant,
 ) -> Option<u32> {
-    let send = |rail: RailId, number: u32, head: &[u64]| {
-        taken(rails[rail.index()].send_now(to.0, number, head, data), clock)
-    };
-    engine.send_now(to, data, hints, send)
+    let send =
+        |rail: RailId, number: u32, head: &[u64]| rails[rail.index()].send_now(to.0, number, head, data);
+    engine.send_now(to, data, hints, clock, send)
 }
 
 /// The same for a large message whose body may follow its request to send without an answer, over a rail that
@@ -121,15 +120,8 @@ pub fn push_now(
     hints: Hints,
     clock: &mut dyn FnMut() -> Instant,
 ) -> Option<Pushed> {
-    let send =
-        |rail: RailId, packet: &[u8], chunk: Order| taken(rails[rail.index()].push_now(packet, chunk), clock);
-    engine.push_now(to, data, hints, send)
-}
-
-/// How a rail took something, and when; none if it refused.
-#[inline]
-fn taken(how: AtOnce, clock: &mut dyn FnMut() -> Instant) -> Option<(AtOnce, Instant)> {
-    (how != AtOnce::Refused).then(|| (how, clock()))
+    let send = |rail: RailId, packet: &[u8], chunk: Order| rails[rail.index()].push_now(packet, chunk);
+    engine.push_now(to, data, hints, clock, send)
 }
 
 fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {

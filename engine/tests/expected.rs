@@ -3,14 +3,19 @@
 mod common;
 
 use common::{Pair, bytes, memory, pattern};
-use nmad_engine::{Config, Context, Fetched, Instant, Met, PeerId, Segments, Source, Tag, TagMatch, pump};
+use nmad_engine::{
+    Config, Context, Fetched, Hints, Instant, Met, PeerId, RailId, Segments, Source, Tag, TagMatch, pump,
+};
 
 const FROM: Source = Source::Peer(PeerId(0));
 const TAG: TagMatch = TagMatch::Exact(Tag(5));
 
 /// Two hosts whose link is open and who have told each other what they must.
 fn acquainted() -> Pair {
-    let mut pair = Pair::new(1, Config::default());
+    acquaint(Pair::new(1, Config::default()))
+}
+
+fn acquaint(mut pair: Pair) -> Pair {
     for _ in 0..2 {
         pair.send(0, 9, 9, pattern(1));
         pair.recv(1, FROM, 9, TagMatch::Any, 1);
@@ -154,6 +159,31 @@ fn nobody_looks_past_what_waits_for_an_acknowledgement() {
     assert_eq!(fetch(&mut pair), Fetched::Elsewhere);
     pair.settle();
     assert!(matches!(pair.hosts[1].engine.met(), Met::Message(_)));
+}
+
+/// Of several rails the one is looked at that has brought the last few messages.
+#[test]
+fn with_several_rails_who_waits_looks_where_messages_come_from() {
+    let mut pair = acquaint(Pair::new(2, Config { strategy: "fifo".into(), ..Config::default() }));
+    let (into, place) = memory(100);
+    // Enough of them, whatever was heard before.
+    for _ in 0..5 {
+        pair.recv(1, FROM, 0, TAG, 8);
+        leave(&mut pair, 5, &[8]);
+        pair.settle();
+    }
+    for (round, rail) in [0, 0, 1, 1, 1, 1, 1, 0].into_iter().enumerate() {
+        expect(&mut pair, &into);
+        let looks = matches!(round, 0..=2 | 6..=7);
+        assert_eq!(fetch(&mut pair), if looks { Fetched::Nothing } else { Fetched::Elsewhere }, "{round}");
+        let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
+        pair.send_with(0, 0, 5, pattern(round), hints);
+        (0..2).for_each(|_| pair.hosts[0].turn(true));
+        let comes_there = looks && !matches!(round, 2 | 7);
+        assert_eq!(fetch(&mut pair) == Fetched::Packet, comes_there, "{round}");
+        pair.settle();
+        check_met(&mut pair, place, round);
+    }
 }
 
 #[test]

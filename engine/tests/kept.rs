@@ -75,7 +75,11 @@ impl Driver for Hasty {
 fn pair(refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
     // What is kept is copied anyway, so it does not matter from when on data would rather stay in place.
     let config = Config { in_place_min: Some(16), ..Config::default() };
-    let mut pair = Pair::with(1, config, Limits { lossy: true, ..limits() });
+    acquainted(Pair::with(1, config, Limits { lossy: true, ..limits() }), refuses, loses)
+}
+
+/// The same of any pair: all rails from the first to the second are such ones.
+fn acquainted(mut pair: Pair, refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
     // What both sides tell each other first: how much they may send.
     for _ in 0..2 {
         pair.send(0, 9, 9, pattern(1));
@@ -83,10 +87,11 @@ fn pair(refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU3
         pair.settle();
     }
     let hurried = Arc::<AtomicU32>::default();
-    let inner = pair.hosts[0].rails.pop().expect("one rail");
-    let (lost, hurried_too) = (Vec::new(), hurried.clone());
-    let hasty = Hasty { inner, refuses, loses, asked: 0, carried: 0, lost, hurried: hurried_too };
-    pair.hosts[0].rails.push(Box::new(hasty));
+    for rail in std::mem::take(&mut pair.hosts[0].rails) {
+        let (lost, hurried) = (Vec::new(), hurried.clone());
+        let hasty = Hasty { inner: rail, refuses, loses, asked: 0, carried: 0, lost, hurried };
+        pair.hosts[0].rails.push(Box::new(hasty));
+    }
     pair.settle();
     (pair, hurried)
 }
@@ -142,6 +147,27 @@ fn what_left_at_once_arrives_in_order_whatever_is_refused_or_lost() {
             let counters = pair.hosts[0].engine.counters(RailId(0));
             assert!(counters.entries >= lens.len() as u64, "{counters:?}");
         }
+    }
+}
+
+#[test]
+fn what_left_at_once_over_a_rail_that_dies_arrives_over_the_other() {
+    for strategy in ["auto", "fifo", "greedy"] {
+        let config = Config { strategy: strategy.into(), ..Config::default() };
+        let (mut pair, hurried) = acquainted(Pair::new(2, config), |n| n % 5 == 0, |_| false);
+        let lens: Vec<usize> = (0..200).map(|n| n * n * 13 % 3000).collect();
+        for (tag, &len) in lens.iter().enumerate() {
+            send(&mut pair, tag as u64, pattern(len));
+            if tag % 3 == 2 {
+                pair.hosts.iter_mut().for_each(|host| host.turn(true));
+            }
+            if tag == 100 {
+                assert!(hurried.load(Ordering::Relaxed) > 40, "{strategy}: with two rails, too");
+                *pair.cuts[0].lock().expect("not poisoned") = true;
+            }
+        }
+        deliver(&mut pair);
+        check(&mut pair, &lens);
     }
 }
 

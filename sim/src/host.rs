@@ -12,7 +12,8 @@ use crate::workload::{Ask, Op, Plan, Step, What};
 use nmad_engine::packet::{PeerId, RequestId};
 use nmad_engine::transfer::driver::{Driver, Fetched};
 use nmad_engine::{
-    Context, Engine, Error, Instant, Packing, Segments, Source, Tag, TagMatch, Unpacking, pump,
+    Completion, Context, Engine, Envelope, Error, Instant, Packing, Segments, Source, Tag, TagMatch,
+    Unpacking, pump,
 };
 use std::collections::BTreeMap;
 
@@ -61,6 +62,8 @@ pub struct Host {
     holds_back: bool,
     /// See [`crate::Scenario::looks`].
     looks: bool,
+    /// See [`crate::Scenario::hurries`].
+    hurries: bool,
     scratch: Vec<u8>,
 }
 
@@ -89,6 +92,7 @@ impl Host {
             told_ns: 0,
             holds_back: scenario.holds_back,
             looks: scenario.looks,
+            hurries: scenario.hurries,
             scratch: Vec::new(),
         }
     }
@@ -240,7 +244,11 @@ impl Host {
             payload(op as u64, len as usize, &mut self.scratch);
             buffer.fill(&self.scratch);
         }
-        let request = self.submit(ask, buffer.segments());
+        let hurried = self.hurry(ask, &buffer.segments());
+        let request = match hurried {
+            Some(envelope) => self.engine.ended(envelope),
+            None => self.submit(ask, buffer.segments()),
+        };
         let what = self.booked(op, ask, oracle);
         self.requests.insert(op, request);
         self.ops.insert(request, op);
@@ -253,12 +261,29 @@ impl Host {
         let entry = Entry { host: self.id, what, buffer, len, submitted, ended: None, partner: None };
         self.note(&[21, op as u64, len], || format!("op {op}: {entry}"));
         oracle.ledger.enter(request, entry)?;
+        if let Some(result) = hurried.and_then(|_| self.engine.take(request)) {
+            return self.end(&Completion { request, result }, oracle);
+        }
         if self.holds_back {
             return Ok(());
         }
         let (now, mut clock) = (self.told_time(), self.clock());
         pump::push(&mut self.engine, &mut self.rails, now, &mut clock, false);
         Ok(())
+    }
+
+    /// Sends a message past the window, for somebody who waits; none: it did not leave.
+    fn hurry(&mut self, ask: &Ask, memory: &Segments) -> Option<Envelope> {
+        let What::Send { to, context, tag, hints } = ask.what else { return None };
+        if !self.hurries || ask.part.is_some() {
+            return None;
+        }
+        let (peer, context, tag) = (PeerId(to as u32), Context(context), Tag(tag));
+        let mut clock = self.clock();
+        let (engine, rails) = (&mut self.engine, &mut self.rails);
+        let to = (peer, context, tag);
+        let seq = pump::send_directly(engine, rails, to, memory, hints, Some(&mut clock))?;
+        Some(Envelope { peer, context, tag, len: memory.len(), seq })
     }
 
     fn submit(&mut self, ask: &Ask, memory: Segments) -> RequestId {
@@ -334,31 +359,36 @@ impl Host {
         let mut any = false;
         while let Some(completion) = self.engine.next_completion() {
             any = true;
-            let at = lock(&self.network).local_ns(self.id);
-            let op = self.ops.remove(&completion.request);
-            let text = match completion.result {
-                Ok(envelope) => (22, envelope.len),
-                Err(_) => (23, 0),
-            };
-            self.note(&[text.0, op.unwrap_or(0) as u64, text.1], || match (op, completion.result) {
-                (Some(op), Ok(e)) => format!("op {op} ends: {} B, peer h{}, seq {}", e.len, e.peer.0, e.seq),
-                (Some(op), Err(error)) => format!("op {op} ends: {error}"),
-                (None, _) => format!("{completion:?} of an unknown request"),
-            });
-            let network = lock(&self.network);
-            let index = oracle.ended(self.id, at, &completion, &*network)?;
-            drop(network);
-            self.consumed(oracle, index);
-            if let Some(op) = op {
-                self.requests.remove(&op);
-                let cancelled = completion.result == Err(Error::Cancelled);
-                self.ends.insert(op, if cancelled { End::Cancelled } else { End::Otherwise });
-            }
+            self.end(&completion, oracle)?;
         }
         while let Some(notice) = self.engine.next_notice() {
             self.note(&[24, u64::from(notice.peer.0)], || format!("notice: {}", notice.text));
         }
         Ok(any)
+    }
+
+    fn end(&mut self, completion: &Completion, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
+        let at = lock(&self.network).local_ns(self.id);
+        let op = self.ops.remove(&completion.request);
+        let text = match completion.result {
+            Ok(envelope) => (22, envelope.len),
+            Err(_) => (23, 0),
+        };
+        self.note(&[text.0, op.unwrap_or(0) as u64, text.1], || match (op, completion.result) {
+            (Some(op), Ok(e)) => format!("op {op} ends: {} B, peer h{}, seq {}", e.len, e.peer.0, e.seq),
+            (Some(op), Err(error)) => format!("op {op} ends: {error}"),
+            (None, _) => format!("{completion:?} of an unknown request"),
+        });
+        let network = lock(&self.network);
+        let index = oracle.ended(self.id, at, completion, &*network)?;
+        drop(network);
+        self.consumed(oracle, index);
+        if let Some(op) = op {
+            self.requests.remove(&op);
+            let cancelled = completion.result == Err(Error::Cancelled);
+            self.ends.insert(op, if cancelled { End::Cancelled } else { End::Otherwise });
+        }
+        Ok(())
     }
 
     /// Tells the oracle of the wires that a message is kept no longer.

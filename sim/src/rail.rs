@@ -3,8 +3,8 @@
 use crate::model::Model;
 use crate::network::{Inbound, Key, Shared, Standing, lock};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key as LandingKey, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
+use nmad_engine::packet::{Key as LandingKey, LandingId, Packet, PeerId};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -67,6 +67,15 @@ impl Driver for SimRail {
 
     fn room(&self) -> usize {
         lock(&self.network).room(self.fabric, self.host).saturating_sub(self.posted.len())
+    }
+
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
+        if !self.posted.is_empty() {
+            return AtOnce::Refused;
+        }
+        let mut packet = Packet::default();
+        data.append_behind(head, &mut packet.bytes);
+        lock(&self.network).send_now(self.key(to), Order::Packet { to, number, packet })
     }
 
     fn post(&mut self, order: Order) {

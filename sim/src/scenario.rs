@@ -53,6 +53,9 @@ pub struct Scenario {
     /// Who waits for a message of one peer looks for it there, besides turning the pump, as in the library
     /// (`progress/src/receive.rs`).
     pub looks: bool,
+    /// Who sends a message waits until it has left, so that it may go past the window, as in the library
+    /// (`progress/src/send.rs`).
+    pub hurries: bool,
     /// What the rails on each network were measured to do; missing or none: only nominal figures are known.
     pub profiles: Vec<Option<Arc<Profile>>>,
     /// For each host the networks that its rails are on, in the order of its own numbers.
@@ -98,6 +101,7 @@ impl Scenario {
             machine: Machine { bus, ..Machine::default() },
             holds_back: hosts_rng.percent(10),
             looks: Rng::of(seed, 7).percent(50),
+            hurries: Rng::of(seed, 8).percent(50),
             profiles: Vec::new(),
             rails,
             configs,
@@ -209,6 +213,9 @@ impl fmt::Display for Scenario {
         }
         if self.looks {
             writeln!(f, "  who waits for one peer looks for its packets alone, too")?;
+        }
+        if self.hurries {
+            writeln!(f, "  who sends waits until it has left")?;
         }
         for (host, (rails, config)) in self.rails.iter().zip(&self.configs).enumerate() {
             let rails: Vec<String> =

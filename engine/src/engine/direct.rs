@@ -1,5 +1,5 @@
-//! The short ways of a small message: nothing else is in the window, and only one rail is left, so there is
-//! nothing to decide, and on a reliable rail nothing to remember.
+//! The short ways of a small message: nothing else is in the window, so there is little to decide, and on a
+//! reliable rail that is the only one nothing to remember.
 
 use super::Engine;
 use super::kept::keep;
@@ -34,7 +34,7 @@ impl Engine {
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
         let (lane, len) = (peer.lane.filter(|lane| lane.passes)?, data.len());
         let Lane { rail, place, .. } = lane;
-        if !peer.passes(&lane, len, hints) || receipts.is_some() {
+        if !peer.passes(lane.below, len, hints) || receipts.is_some() {
             return None;
         }
         let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
@@ -54,26 +54,32 @@ impl Engine {
         Some(seq)
     }
 
-    /// Has a message leave at once over the only rail, if it would be alone in its packet: `send` is given
-    /// the rail, the packet's number, and the bytes that go before the data ([`crate::Driver::send_now`]),
-    /// and answers how it went and when, none if it was refused. The message has ended then for its sender,
-    /// and this is its number in its flow. None: nothing was done.
+    /// Has a message leave at once, if it would be alone in its packet: `send` is given the rail, the
+    /// packet's number, and the bytes that go before the data ([`crate::Driver::send_now`]), and answers how it
+    /// went. The message has ended then for its sender, and this is its number in its flow. None: nothing was
+    /// done.
     #[inline]
     pub(crate) fn send_now(
         &mut self,
         (to, context, tag): (PeerId, Context, Tag),
         data: &Segments,
         hints: Hints,
-        send: impl FnOnce(RailId, u32, &[u64]) -> Option<(AtOnce, Instant)>,
+        clock: &mut dyn FnMut() -> Instant,
+        send: impl FnOnce(RailId, u32, &[u64]) -> AtOnce,
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let (lane, len) = (peer.lane?, data.len());
-        let Lane { rail, place, .. } = lane;
-        if !peer.passes(&lane, len, hints) || receipts.is_some() {
+        let len = data.len();
+        let below = peer.lane.map(|lane| lane.below).or(peer.several)?;
+        if !peer.passes(below, len, hints) || receipts.is_some() {
             return None;
         }
-        let (link, at) = (&peer.links[place], &rails[rail.index()]);
+        let place = match peer.lane {
+            Some(lane) => lane.place,
+            None => peer.choose(rails, clock(), len)?,
+        };
+        let link = &peer.links[place];
+        let (rail, at) = (link.rail, &rails[link.rail.index()]);
         if link.rx.beyond() > 0 || at.prepared.is_some() {
             return None;
         }
@@ -87,8 +93,11 @@ impl Engine {
         }
         let seq = peer.flows.of(context.0).send_next;
         let head = alone_head(link, (context, tag), seq, len);
-        let went = send(rail, link.tx.next_number(), &head)?;
-        self.went_at_once(went, (to, context), &head, data);
+        let how = send(rail, link.tx.next_number(), &head);
+        if how == AtOnce::Refused {
+            return None;
+        }
+        self.went_at_once((how, clock()), (to, place, context), &head, data);
         Some(seq)
     }
 
@@ -97,15 +106,15 @@ impl Engine {
     fn went_at_once(
         &mut self,
         (how, left_at): (AtOnce, Instant),
-        (to, context): (PeerId, Context),
+        (to, place, context): (PeerId, usize, Context),
         head: &[u64],
         data: &Segments,
     ) {
         self.hear();
         let Engine { peers, rails, buffers, rests_until, .. } = self;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
-        let Some(Lane { rail, place, .. }) = peer.lane else { return };
-        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
+        let link = &mut peer.links[place];
+        let at = &mut rails[link.rail.index()];
         let flow = peer.flows.of(context.0);
         flow.send_next = flow.send_next.wrapping_add(1);
         peer.credit.spend(data.len());
@@ -134,11 +143,11 @@ impl Engine {
 }
 
 impl Peer {
-    /// Whether a message with these hints would leave over the lane alone and right away, with nothing else
-    /// to be told.
+    /// Whether a message with these hints is shorter than `below` and would leave alone and right away, with
+    /// nothing else to be told.
     #[inline(always)]
-    fn passes(&self, lane: &Lane, len: u64, hints: Hints) -> bool {
-        len < lane.below
+    fn passes(&self, below: u64, len: u64, hints: Hints) -> bool {
+        len < below
             && hints.are_plain()
             && self.is_idle()
             && self.credit.has(len)

@@ -1,8 +1,8 @@
 //! Window to rail: what an idle rail asks for.
 
 use super::Engine;
-use super::peer::{Peer, view};
-use crate::clock::{Duration, Instant};
+use super::peer::{Peer, view, view_of_any};
+use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
@@ -127,16 +127,8 @@ impl Engine {
             strategy.fill(now, &mine, window, &mut builder);
         } else {
             let mut rivals = [mine; nmad_wire::MAX_RAILS];
-            let others = links.iter().filter(|link| link.rail != rail && link.is_up()).map(|link| {
-                let rail = &self.rails[link.rail.index()];
-                let mut rival = view(now, link, &self.rails, *primary, *fastest);
-                if !link.accepts(rail.limits.depth) {
-                    // It is full, whatever its clock says.
-                    let rest = link.forecast.busy_ns(link.tx.pending());
-                    rival.idle_at = rival.idle_at.max(now + Duration::from_ns(rest));
-                }
-                rival
-            });
+            let others = links.iter().filter(|link| link.rail != rail && link.is_up());
+            let others = others.map(|link| view_of_any(now, link, &self.rails, *primary, *fastest));
             let count = rivals.iter_mut().zip(others).map(|(place, rival)| *place = rival).count();
             let mine = RailView { rivals: &rivals[..count], ..mine };
             strategy.fill(now, &mine, window, &mut builder);

@@ -118,7 +118,7 @@ impl Engine {
         if !remote_knew && !leaving {
             peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
             peer.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
-            peer.mark_lane();
+            peer.mark_lane(&self.rails);
         }
         self.move_over(rail, id, lost);
         if self.has_useless_grant(id) {
@@ -135,7 +135,7 @@ impl Engine {
     pub(super) fn tell_unsaid(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let unsaid = core::mem::take(&mut peer.unsaid);
-        peer.mark_lane();
+        peer.mark_lane(&self.rails);
         if peer.standing == Standing::Here {
             self.notices.extend(unsaid.into_iter().map(|text| Notice { peer: id, text }));
         }
@@ -240,7 +240,7 @@ impl Engine {
             self.rails[link.rail.index()].errands.push_back(Order::Close { to: id });
             self.has_errands = true;
         }
-        peer.mark_lane();
+        peer.mark_lane(&self.rails);
         for rail in &mut self.rails {
             rail.prepared.take_if(|prepared| prepared.to == id);
         }

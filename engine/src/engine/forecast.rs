@@ -103,7 +103,7 @@ impl Peer {
         let eager_max = eager_max.or_else(derived).unwrap_or(Config::EAGER_MAX);
         // What fits into no packet is large, and its receiver has to know that too: it may promise a landing.
         self.eager_max = eager_max.min(self.longest_eager());
-        self.mark_lane();
+        self.mark_lane(rails);
     }
 
     /// The rendezvous threshold of P4 for all open rails together; none if one of them was not measured. One

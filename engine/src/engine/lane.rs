@@ -1,11 +1,20 @@
-//! The only rail that is left to a peer, where there is but one and its link is open: there is nothing to
-//! choose, so what is alone goes the short way over it, out ([`super::direct`]) and in ([`super::plain`]).
+//! The short ways: what is alone goes past the window, out ([`super::direct`]) and in ([`super::plain`]).
+//! Where one rail is left there is nothing to choose, and most is decided when its link opens; of several
+//! the strategy chooses one for each message.
 
-use super::peer::Peer;
+use super::peer::{Peer, view_of_any};
+use crate::clock::Instant;
 use crate::collect::request::{Context, Tag};
 use crate::packet::RailId;
 use crate::transfer::link::{Link, State};
-use nmad_wire::{AloneHead, Eager, Header, Kind};
+use crate::transfer::rail::Rail;
+use nmad_wire::{AloneHead, Eager, Header, Kind, MAX_RAILS};
+
+/// After so many packets that came one after the other over the same one of several rails, who waits looks at
+/// that rail more often than at the others.
+const STEADY: u8 = 4;
+/// More than this on its way to the peer, and the time of its acknowledgement tells how fast the rail is.
+const UNTIMED: u64 = 16 << 10;
 
 /// The only rail to a peer.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +26,23 @@ pub(super) struct Lane {
     pub(super) below: u64,
     /// The rail takes a message that nothing has to be remembered of, without a system call.
     pub(super) passes: bool,
+}
+
+/// Where packets came from last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Heard {
+    /// Place of the link.
+    place: usize,
+    /// Packets one after the other.
+    times: u8,
+}
+
+impl Heard {
+    #[inline]
+    pub(super) fn note(&mut self, place: usize) {
+        let times = if self.place == place { self.times.saturating_add(1) } else { 1 };
+        *self = Heard { place, times };
+    }
 }
 
 /// What goes before the data of a message that is alone in the next packet of a link.
@@ -41,12 +67,50 @@ impl Peer {
     }
 
     /// Derives the lane anew: links came, went or opened, or thresholds changed.
-    pub(super) fn mark_lane(&mut self) {
+    pub(super) fn mark_lane(&mut self, rails: &[Rail]) {
         // What is still to be said is said on the long way.
         let usual = !self.is_gone() && self.unsaid.is_empty();
         let open = self.lone().filter(|(_, link)| usual && link.is_up());
-        let below = if self.strategy.passes() { self.eager_max as u64 + 1 } else { 0 };
+        let chosen = self.choose(rails, Instant::default(), 0);
+        let below = chosen.map_or(0, |_| self.eager_max as u64 + 1);
         let passes = self.may_pass;
         self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, passes });
+        self.several = (usual && self.used().nth(1).is_some()).then_some(below);
+    }
+
+    /// Over which of the open rails a message of `len` bytes leaves that is alone in the window: the place of
+    /// its link. None: the strategy wants to see it.
+    pub(super) fn choose(&self, rails: &[Rail], now: Instant, len: u64) -> Option<usize> {
+        let mut open = self.used().filter(|(_, link)| link.is_up());
+        let view = |link| view_of_any(now, link, rails, self.primary, self.fastest);
+        let mut views = [view(open.next()?.1); MAX_RAILS];
+        let further = views[1..].iter_mut().zip(open).map(|(place, (_, link))| *place = view(link)).count();
+        let rail = self.strategy.lone(now, len, &views[..=further])?;
+        self.links.iter().position(|link| link.rail == rail)
+    }
+
+    /// The place of the link over which a packet may come that goes the short way.
+    #[inline]
+    pub(super) fn short_way(&self, rail: RailId) -> Option<usize> {
+        match self.lane {
+            Some(lane) => (lane.rail == rail).then_some(lane.place),
+            None => {
+                self.several?;
+                self.links.iter().position(|link| link.rail == rail && link.is_up())
+            }
+        }
+    }
+
+    /// On which rail to look for the next packet, for somebody who waits for it and looks at all of them now
+    /// and then. None: on all, because it may come over any, or because it may acknowledge something, and
+    /// when that came would have to be known.
+    #[inline]
+    pub(super) fn awaited_on(&self) -> Option<RailId> {
+        if let Some(lane) = self.lane {
+            return (self.links[lane.place].tx.len() == 0).then_some(lane.rail);
+        }
+        self.several?;
+        let link = self.links.get(self.heard.place).filter(|_| self.heard.times >= STEADY)?;
+        (link.is_up() && !link.lossy && link.tx.pending() < UNTIMED).then_some(link.rail)
     }
 }

@@ -1,7 +1,7 @@
 //! What the three layers keep for one peer.
 
 use super::forecast::Fixed;
-use super::lane::Lane;
+use super::lane::{Heard, Lane};
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
@@ -98,6 +98,10 @@ pub(super) struct Peer {
     pub(super) held: Vec<(RequestId, Patience)>,
     /// The only rail that is left, if its link is open.
     pub(super) lane: Option<Lane>,
+    /// Several rails are left: messages shorter than this may go past the window over one of them.
+    pub(super) several: Option<u64>,
+    /// On which of several rails packets came last, and how many one after the other.
+    pub(super) heard: Heard,
     /// Messages may leave without being remembered: one reliable rail is left, whose driver takes them so.
     pub(super) may_pass: bool,
     /// Longest message of which a chunk may go ahead of any answer, and longest chunk: one reliable rail is
@@ -138,6 +142,8 @@ impl Peer {
             unsaid: Vec::new(),
             pushes: Vec::new(),
             lane: None,
+            several: None,
+            heard: Heard::default(),
             may_pass: false,
             may_push: None,
             held: Vec::new(),
@@ -323,6 +329,23 @@ pub(super) fn view<'a>(
         forecast: &link.forecast,
         rivals: &[],
     }
+}
+
+/// The same of one that may be full, and is busy then, whatever its clock says.
+#[inline]
+pub(super) fn view_of_any<'a>(
+    now: Instant,
+    link: &'a Link,
+    rails: &[Rail],
+    primary: RailId,
+    fastest: RailId,
+) -> RailView<'a> {
+    let mut view = view(now, link, rails, primary, fastest);
+    if !link.accepts(rails[link.rail.index()].limits.depth) {
+        let rest = link.forecast.busy_ns(link.tx.pending());
+        view.idle_at = view.idle_at.max(now + Duration::from_ns(rest));
+    }
+    view
 }
 
 impl fmt::Debug for Peer {

@@ -1,8 +1,7 @@
-//! The short way in: a packet that holds one message and nothing else, from a peer over its only rail, next
-//! in its order. Most packets do, so what takes many steps otherwise is decided at once.
+//! The short way in: a packet that holds one message and nothing else, next in the order of its peer and of
+//! its link. Most packets do, so what takes many steps otherwise is decided at once.
 
 use super::Engine;
-use super::lane::Lane;
 use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::matching::Arrived;
@@ -101,13 +100,10 @@ impl Engine {
         }
     }
 
-    /// Looks for a packet of a peer to whom one rail leads. Not while something waits there for an
-    /// acknowledgement: when that came would have to be known.
+    /// Looks for a packet of a peer on the rail that it probably comes over.
     #[inline]
     pub(crate) fn fetch(&mut self, drivers: &mut [Box<dyn Driver>], now: Instant, from: PeerId) -> Fetched {
-        let calm = |peer: &Peer, lane: &Lane| peer.links[lane.place].tx.len() == 0;
-        let lane = self.peer(from).and_then(|peer| peer.lane.filter(|lane| calm(peer, lane)));
-        let Some(Lane { rail, .. }) = lane else { return Fetched::Elsewhere };
+        let Some(rail) = self.peer(from).and_then(Peer::awaited_on) else { return Fetched::Elsewhere };
         let take = &mut |packet: &[u8]| self.on_plain(now, rail, from, packet) == Ok(true);
         drivers[rail.index()].fetch(from, take)
     }
@@ -156,11 +152,11 @@ impl Engine {
         let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Ok(false);
         };
-        let Some(lane) = peer.lane.filter(|lane| lane.rail == rail) else { return Ok(false) };
-        let link = &mut peer.links[lane.place];
-        // What may have to be sent again was kept because the rail is lossy, since there is no other one.
+        let Some(place) = peer.short_way(rail) else { return Ok(false) };
+        let link = &mut peer.links[place];
+        // What may have to be sent again is kept; anything else that waits is long, or left in part.
         let (lossy, waits) = (link.lossy, link.tx.len() > 0);
-        if receipts.is_some() || (waits && !lossy) || !link.rx.is_next(header.number) {
+        if receipts.is_some() || (waits && !peer.keeps) || !link.rx.is_next(header.number) {
             return Ok(false);
         }
         let flow = peer.flows.of(frame.context);
@@ -175,6 +171,11 @@ impl Engine {
         flow.large = false;
         flow.recv_next = flow.recv_next.wrapping_add(1);
         rails[rail.index()].counters.packets_in += 1;
+        if peer.several.is_some() {
+            // The sender wants to know how long each rail takes.
+            link.rx.note(packet.len() as u64);
+            peer.heard.note(place);
+        }
         link.rx.accept_next(now);
         // On a lossy one the timers see to it.
         let (due, short) = (!lossy && link.ack_is_due(now), peer.credit.is_short());

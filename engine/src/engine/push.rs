@@ -62,7 +62,7 @@ impl Engine {
 
     /// Has a large message leave at once over the only rail, if all of it may be pushed and nothing waits
     /// before it: `send` is given the rail, the packet with its request to send, and the chunk behind it
-    /// ([`crate::Driver::push_now`]), and answers how they went and when, none if they were refused. None:
+    /// ([`crate::Driver::push_now`]), and answers how they went. None:
     /// nothing was done.
     #[inline]
     pub(crate) fn push_now(
@@ -70,7 +70,8 @@ impl Engine {
         (to, context, tag): (PeerId, Context, Tag),
         data: &Segments,
         hints: Hints,
-        send: impl FnOnce(RailId, &[u8], Order) -> Option<(AtOnce, Instant)>,
+        clock: &mut dyn FnMut() -> Instant,
+        send: impl FnOnce(RailId, &[u8], Order) -> AtOnce,
     ) -> Option<Pushed> {
         let Engine { peers, rails, requests, receipts, config, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
@@ -89,10 +90,12 @@ impl Engine {
         let packet = whole_request(&envelope, request).alone(number, ack);
         let (landing, key, from) = (LandingId(request.0), Key::PUSH, data.clone());
         let chunk = Order::Chunk { to, number: number.wrapping_add(1), ack, landing, key, offset: 0, from };
-        let Some((how, left_at)) = send(rail, &packet, chunk) else {
+        let how = send(rail, &packet, chunk);
+        if how == AtOnce::Refused {
             vacant.leave();
             return None;
-        };
+        }
+        let left_at = clock();
         let flow = peer.flows.of(context.0);
         flow.send_next = seq.wrapping_add(1);
         peer.credit.spend_known(len);

@@ -2,9 +2,10 @@
 //! rail; first fit, so that a later small message can fill what an earlier large one leaves (P1 section 4).
 
 use super::builder::PacketBuilder;
-use super::strategy::{RailView, Shares, Strategy};
+use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::{Scope, Window};
+use crate::packet::RailId;
 
 pub(super) struct Aggregate;
 
@@ -13,8 +14,8 @@ impl Strategy for Aggregate {
         "aggregate"
     }
 
-    fn passes(&self) -> bool {
-        true
+    fn lone(&self, _: Instant, _: u64, rails: &[RailView]) -> Option<RailId> {
+        strategy::primary(rails)
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {

@@ -13,6 +13,7 @@ use super::strategy::{RailView, Shares, Strategy};
 use super::together::Together;
 use crate::clock::{Duration, Instant};
 use crate::collect::window::Window;
+use crate::packet::RailId;
 
 #[derive(Default)]
 pub(super) struct Auto {
@@ -24,8 +25,9 @@ impl Strategy for Auto {
         "auto"
     }
 
-    fn passes(&self) -> bool {
-        true
+    #[inline]
+    fn lone(&self, now: Instant, len: u64, rails: &[RailView]) -> Option<RailId> {
+        rails.iter().min_by_key(|rail| (arrives_ns(now, len, rail), rail.rail)).map(|rail| rail.rail)
     }
 
     #[inline]
@@ -56,7 +58,11 @@ impl Strategy for Auto {
 /// Whether no other rail is predicted to deliver a message of `len` bytes earlier. Of equal ones it is the
 /// first, so that there always is one.
 fn delivers_first(now: Instant, len: u64, rail: &RailView) -> bool {
-    let finish_ns = |view: &RailView| view.idle_at.since(now).as_ns() + view.forecast.eager_ns(len);
-    let mine = (finish_ns(rail), rail.rail);
-    rail.rivals.iter().all(|other| mine <= (finish_ns(other), other.rail))
+    let mine = (arrives_ns(now, len, rail), rail.rail);
+    rail.rivals.iter().all(|other| mine <= (arrives_ns(now, len, other), other.rail))
+}
+
+/// How long it takes until a rail has delivered a message of `len` bytes, with what it has to carry before.
+fn arrives_ns(now: Instant, len: u64, rail: &RailView) -> u64 {
+    rail.idle_at.since(now).as_ns() + rail.forecast.eager_ns(len)
 }

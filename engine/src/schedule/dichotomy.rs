@@ -8,9 +8,10 @@
 
 use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
-use super::strategy::{RailView, Shares, Strategy};
+use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
+use crate::packet::RailId;
 
 pub(super) struct Dichotomy;
 
@@ -19,8 +20,8 @@ impl Strategy for Dichotomy {
         "dichotomy"
     }
 
-    fn passes(&self) -> bool {
-        true
+    fn lone(&self, _: Instant, _: u64, rails: &[RailView]) -> Option<RailId> {
+        strategy::fastest(rails)
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {

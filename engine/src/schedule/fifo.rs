@@ -1,9 +1,10 @@
 //! `fifo`: one message, one packet, on the primary rail. The baseline without any optimisation.
 
 use super::builder::PacketBuilder;
-use super::strategy::{RailView, Shares, Strategy};
+use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
+use crate::packet::RailId;
 
 pub(super) struct Fifo;
 
@@ -12,8 +13,8 @@ impl Strategy for Fifo {
         "fifo"
     }
 
-    fn passes(&self) -> bool {
-        true
+    fn lone(&self, _: Instant, _: u64, rails: &[RailView]) -> Option<RailId> {
+        strategy::primary(rails)
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {

@@ -4,6 +4,7 @@ use super::builder::PacketBuilder;
 use super::strategy::{RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
+use crate::packet::RailId;
 
 pub(super) struct Greedy;
 
@@ -12,8 +13,8 @@ impl Strategy for Greedy {
         "greedy"
     }
 
-    fn passes(&self) -> bool {
-        true
+    fn lone(&self, now: Instant, _: u64, rails: &[RailView]) -> Option<RailId> {
+        rails.iter().min_by_key(|rail| rail.idle_at.max(now)).map(|rail| rail.rail)
     }
 
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {

@@ -3,9 +3,10 @@
 
 use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
-use super::strategy::{RailView, Shares, Strategy};
+use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
+use crate::packet::RailId;
 
 pub(super) struct IsoSplit;
 
@@ -14,8 +15,8 @@ impl Strategy for IsoSplit {
         "iso_split"
     }
 
-    fn passes(&self) -> bool {
-        true
+    fn lone(&self, _: Instant, _: u64, rails: &[RailView]) -> Option<RailId> {
+        strategy::fastest(rails)
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {

@@ -13,9 +13,10 @@
 
 use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
-use super::strategy::{RailView, ShareList, Shares, Strategy};
+use super::strategy::{self, RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
+use crate::packet::RailId;
 
 pub(super) struct Split;
 
@@ -24,8 +25,8 @@ impl Strategy for Split {
         "split"
     }
 
-    fn passes(&self) -> bool {
-        true
+    fn lone(&self, _: Instant, _: u64, rails: &[RailView]) -> Option<RailId> {
+        strategy::fastest(rails)
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {

@@ -45,6 +45,16 @@ impl RailView<'_> {
     }
 }
 
+/// The primary one of some rails.
+pub fn primary(rails: &[RailView]) -> Option<RailId> {
+    rails.iter().find(|rail| rail.primary).map(|rail| rail.rail)
+}
+
+/// The fastest one of some rails.
+pub fn fastest(rails: &[RailView]) -> Option<RailId> {
+    rails.iter().find(|rail| rail.fastest).map(|rail| rail.rail)
+}
+
 /// How a large body is shared out among rails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 // Shares live on the stack for the time of a decision; a box would be an allocation on the way.
@@ -156,10 +166,13 @@ pub trait Strategy: Send {
     /// leaves the packet empty if this rail shall carry none of them now.
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder);
 
-    /// Whether a small message that is alone in its window always leaves at once, whole and alone, over the
-    /// only rail there is. The engine then does not ask for it.
-    fn passes(&self) -> bool {
-        false
+    /// Over which of `rails`, the open rails to the peer (at least one), a small message of `len` bytes
+    /// leaves that is alone in its window, if it leaves at once, whole and alone: the one whose
+    /// [`Strategy::fill`] would take it. The engine then does not ask `fill`. None: it does. Of a rail that
+    /// is the only one this is asked but once, so the answer is for all lengths and times.
+    fn lone(&self, now: Instant, len: u64, rails: &[RailView]) -> Option<RailId> {
+        let _ = (now, len, rails);
+        None
     }
 
     /// Shares out a body of `len` bytes among `rails`, the open rails to the peer (at least one).
@@ -250,3 +263,62 @@ impl fmt::Display for UnknownStrategy {
 }
 
 impl core::error::Error for UnknownStrategy {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Forecast, Instant, PacketBuilder, RailId, RailView, Registry, Strategy, Vec, Window};
+    use crate::collect::window::Entry;
+    use crate::packet::Packet;
+    use crate::schedule::builder::Bounds;
+    use alloc::format;
+    use alloc::vec;
+    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+    const BOUNDS: Bounds = Bounds { len: 1 << 20, in_place_min: 0, aggregate_max: usize::MAX, gather: 0 };
+
+    /// The rail that takes a message when each is asked in turn, as who waits has them asked.
+    fn taken_by(strategy: &mut dyn Strategy, now: Instant, rails: &[RailView]) -> Option<RailId> {
+        let mut window = Window::default();
+        window.submit(None, Entry::control(vec![0; 40]));
+        let rivals =
+            |rail: &RailView| rails.iter().filter(|other| other.rail != rail.rail).copied().collect();
+        let mut asked = rails.iter().filter(|rail| {
+            let rivals: Vec<RailView> = rivals(rail);
+            let mut packet = PacketBuilder::new(Packet::default(), BOUNDS, Vec::new());
+            strategy.fill(now, &RailView { rivals: &rivals, ..**rail }, &mut window, &mut packet);
+            window.is_empty()
+        });
+        asked.next().map(|rail| rail.rail)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_alone_leaves_where_it_would_have_been_taken(
+            rails in prop::collection::vec((0..200_u64, 1..50_u64, 1..10_u64), 1..4),
+            (primary, fastest) in (0..4_usize, 0..4_usize),
+        ) {
+            let now = Instant::from_ns(100_000);
+            let forecast = |&(_, us, gb): &(u64, u64, u64)| Forecast::nominal(us * 1000, gb * 500_000_000, 1);
+            let forecasts: Vec<Forecast> = rails.iter().map(forecast).collect();
+            let view = |index: usize| RailView {
+                rail: RailId(index as u8),
+                wire: RailId(index as u8),
+                idle_at: Instant::from_ns(rails[index].0 * 1000),
+                bandwidth: rails[index].2 * 500_000_000,
+                latency_ns: rails[index].1 * 1000,
+                primary: index == primary % rails.len(),
+                fastest: index == fastest % rails.len(),
+                forecast: &forecasts[index],
+                rivals: &[],
+            };
+            let views: Vec<RailView> = (0..rails.len()).map(view).collect();
+            let registry = Registry::default();
+            for name in registry.names() {
+                let mut strategy = registry.make(name).expect("it is there");
+                let chosen = strategy.lone(now, 0, &views);
+                prop_assert!(chosen.is_some(), "{}", format!("{name} lets what is alone pass"));
+                prop_assert_eq!(chosen, taken_by(&mut *strategy, now, &views), "{}", name);
+            }
+        }
+    }
+}

@@ -12,9 +12,10 @@
 
 use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
-use super::strategy::{RailView, ShareList, Shares, Strategy};
+use super::strategy::{self, RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
+use crate::packet::RailId;
 
 pub(super) struct Weighted;
 
@@ -23,8 +24,8 @@ impl Strategy for Weighted {
         "weighted"
     }
 
-    fn passes(&self) -> bool {
-        true
+    fn lone(&self, _: Instant, _: u64, rails: &[RailView]) -> Option<RailId> {
+        strategy::fastest(rails)
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {

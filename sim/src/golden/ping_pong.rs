@@ -132,6 +132,7 @@ impl Stage {
             // A single message is sent by a call that waits for it.
             holds_back: self.holds_back && exchange.messages.len() > 1,
             looks: false,
+            hurries: false,
             profiles: self.profiles.clone(),
             rails: vec![(0..self.cards.len()).collect(); 2],
             configs: vec![config(0), config(1)],

@@ -6,7 +6,7 @@ use super::port::{ChunkHead, Inbound};
 use super::{Happening, Network};
 use crate::faults::Fate;
 use nmad_engine::packet::Packet;
-use nmad_engine::transfer::driver::Order;
+use nmad_engine::transfer::driver::{AtOnce, Order};
 use nmad_wire::{Header, Kind, explain};
 
 /// An order that was posted and has not left.
@@ -137,6 +137,35 @@ impl Network {
         self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
         let sent_at = local.max(end.saturating_sub(model.wire_ns(model.swallows())));
         self.agenda.enter(sent_at, Happening::Depart(id));
+    }
+
+    /// Has a packet leave within the call, as a system call does, if the interface swallows it; otherwise it
+    /// waits like one that was posted.
+    pub fn send_now(&mut self, key: Key, order: Order) -> AtOnce {
+        let (model, local) = (self.model(key.fabric), self.local_ns(key.me));
+        let limits = model.limits();
+        let (standing, waiting) = (self.side(key).standing, self.side(key).waiting.len());
+        if standing != Standing::Up || waiting >= limits.depth || self.room(key.fabric, key.me) == 0 {
+            return AtOnce::Refused;
+        }
+        let wire_ns = model.wire_ns(order_len(&order));
+        let end = local.max(self.interface(key.fabric, key.me).tx_free) + wire_ns;
+        let swallowed = end.saturating_sub(model.wire_ns(model.swallows())) <= local;
+        if waiting > 0 || !swallowed || self.machine.bus.is_some() {
+            self.send(key, order);
+            return AtOnce::Posted;
+        }
+        self.oracle.posted(key, &order, &limits, waiting);
+        let end = end.max(self.post(key.me, &*model, &order, wire_ns) + wire_ns);
+        self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
+        let (cargo, _) = load(order, key.peer);
+        self.departed(local, key, &cargo);
+        if self.side(key).cut {
+            self.traffic.dropped += 1;
+        } else {
+            self.launch(end, key, cargo);
+        }
+        AtOnce::Left
     }
 
     /// The link is already gone, but the engine could not know: the order goes back with the others.

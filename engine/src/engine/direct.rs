@@ -55,9 +55,9 @@ impl Engine {
     }
 
     /// Has a message leave at once, if it would be alone in its packet: `send` is given the rail, the
-    /// packet's number, and the bytes that go before the data ([`crate::Driver::send_now`]), and answers how it
-    /// went. The message has ended then for its sender, and this is its number in its flow. None: nothing was
-    /// done.
+    /// packet's number, and the bytes that go before the data ([`crate::Driver::send_now`]), and answers how
+    /// it went. The message has ended then for its sender, and this is its number in its flow. None: nothing
+    /// was done.
     #[inline]
     pub(crate) fn send_now(
         &mut self,

@@ -77,9 +77,9 @@ pub fn push(
     happened
 }
 
-/// Sends a message past the window, if nothing is in it: the message has ended then. A
-/// caller who does not wait (`clock` is none) gets this only from rails that take a packet without a system
-/// call; on the others what is submitted next may still share a packet with it. Its number in its flow.
+/// Sends a message past the window, if nothing is in it: the message has ended then. A caller who does not
+/// wait (`clock` is none) gets this only from rails that take a packet without a system call; on the others
+/// what is submitted next may still share a packet with it. Its number in its flow.
 #[inline]
 pub fn send_directly(
     engine: &mut Engine,

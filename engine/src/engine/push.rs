@@ -62,8 +62,7 @@ impl Engine {
 
     /// Has a large message leave at once over the only rail, if all of it may be pushed and nothing waits
     /// before it: `send` is given the rail, the packet with its request to send, and the chunk behind it
-    /// ([`crate::Driver::push_now`]), and answers how they went. None:
-    /// nothing was done.
+    /// ([`crate::Driver::push_now`]), and answers how they went. None: nothing was done.
     #[inline]
     pub(crate) fn push_now(
         &mut self,

@@ -74,9 +74,13 @@ impl Engine {
         if !peer.passes(below, len, hints) || receipts.is_some() {
             return None;
         }
-        let place = match peer.lane {
-            Some(lane) => lane.place,
-            None => peer.choose(rails, clock(), len)?,
+        // Of several rails it is measured how long each takes, from before the call on.
+        let (place, from) = match peer.lane {
+            Some(lane) => (lane.place, None),
+            None => {
+                let now = clock();
+                (peer.choose(rails, now, len)?, Some(now))
+            }
         };
         let link = &peer.links[place];
         let (rail, at) = (link.rail, &rails[link.rail.index()]);
@@ -97,7 +101,7 @@ impl Engine {
         if how == AtOnce::Refused {
             return None;
         }
-        self.went_at_once((how, clock()), (to, place, context), &head, data);
+        self.went_at_once((how, from, clock()), (to, place, context), &head, data);
         Some(seq)
     }
 
@@ -105,7 +109,7 @@ impl Engine {
     #[inline(never)]
     fn went_at_once(
         &mut self,
-        (how, left_at): (AtOnce, Instant),
+        (how, from, until): (AtOnce, Option<Instant>, Instant),
         (to, place, context): (PeerId, usize, Context),
         head: &[u64],
         data: &Segments,
@@ -119,7 +123,7 @@ impl Engine {
         flow.send_next = flow.send_next.wrapping_add(1);
         peer.credit.spend(data.len());
         link.rx.acknowledged();
-        let size = Eager::ALONE_LEN as u64 + data.len();
+        let (size, left_at) = (Eager::ALONE_LEN as u64 + data.len(), from.unwrap_or(until));
         if how == AtOnce::Posted {
             link.hold(left_at, Cargo::Packet(None), size, Vec::new());
         } else if peer.keeps {
@@ -129,7 +133,7 @@ impl Engine {
             link.tx.skip();
         }
         at.give(left_at, to, link.forecast.busy_ns(size));
-        at.posted(None, left_at);
+        at.posted(from, until);
         at.counters.left(1, size);
     }
 

@@ -74,7 +74,7 @@ impl Engine {
         if !peer.passes(below, len, hints) || receipts.is_some() {
             return None;
         }
-        // Of several rails it is measured how long each takes, from before the call on.
+        // With several rails it is measured how long each takes, from before the call on.
         let (place, from) = match peer.lane {
             Some(lane) => (lane.place, None),
             None => {
@@ -123,17 +123,19 @@ impl Engine {
         flow.send_next = flow.send_next.wrapping_add(1);
         peer.credit.spend(data.len());
         link.rx.acknowledged();
-        let (size, left_at) = (Eager::ALONE_LEN as u64 + data.len(), from.unwrap_or(until));
+        let (size, held_at) = (Eager::ALONE_LEN as u64 + data.len(), from.unwrap_or(until));
         if how == AtOnce::Posted {
-            link.hold(left_at, Cargo::Packet(None), size, Vec::new());
+            link.hold(held_at, Cargo::Packet(None), size, Vec::new());
         } else if peer.keeps {
-            keep(link, left_at, buffers.pop().unwrap_or_default(), (head, data));
+            keep(link, held_at, buffers.pop().unwrap_or_default(), (head, data));
             *rests_until = Instant::default();
         } else {
             link.tx.skip();
         }
-        at.give(left_at, to, link.forecast.busy_ns(size));
-        at.posted(from, until);
+        // What the call took does not count as the cost of posting: the rail would be busy for as long again,
+        // and an answer to what comes meanwhile would take another one.
+        at.give(until, to, link.forecast.busy_ns(size));
+        at.posted(None, until);
         at.counters.left(1, size);
     }
 

@@ -181,7 +181,8 @@ impl Node {
     }
 
     /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says. None: it did not
-    /// answer before the time `until`.
+    /// answer before the time `until`, nor after a look at the rails since: whoever stood still for longer
+    /// finds what has come meanwhile.
     #[inline]
     pub(crate) fn wait_until<R>(
         &self,
@@ -206,12 +207,13 @@ impl Node {
                 Ok(answer) => return Some(answer),
                 Err(awaited) => awaited,
             };
-            if until.is_some_and(|until| core.now >= until) {
-                return None;
-            }
+            let is_over = until.is_some_and(|until| core.now >= until);
             let from = awaited.and_then(|request| core.engine.awaited_from(request));
             let happened = from.is_some_and(|from| self.shared.fetch(&mut core, from))
                 || self.shared.turn(&mut core, true);
+            if is_over {
+                return ready(&mut core).ok();
+            }
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;

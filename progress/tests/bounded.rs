@@ -1,12 +1,19 @@
-//! Bounded waits, names that are wrong, and the descriptor for somebody else's loop. No rails: a receive ends
-//! when it is cancelled.
+//! Bounded waits, names that are wrong, and the descriptor for somebody else's loop. Mostly without rails: a
+//! receive ends when it is cancelled.
 
-use nmad_engine::{Config, Context, Duration, Engine, Error, RequestId, Segments, Source, TagMatch};
+mod common;
+
+use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::{Config, Context, Duration, Engine, Error, PeerId, RequestId, Segments, Source, TagMatch};
 use nmad_progress::{Armed, Idle, Node, UnknownRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+const PEER: PeerId = PeerId(1);
 const SHORT: Option<Duration> = Some(Duration::from_ms(5));
 
 fn node() -> Node {
@@ -98,4 +105,68 @@ fn no_end_is_missed_between_looking_and_sleeping() {
         }
         drop(hand);
     });
+}
+
+/// A rail whose process stands still as it falls asleep, for longer than `SHORT`; a message comes then.
+#[derive(Debug, Default)]
+struct Stopped {
+    is_up: bool,
+    taken: u32,
+    came: Arc<AtomicU32>,
+    orders: Vec<Order>,
+}
+
+impl Driver for Stopped {
+    fn name(&self) -> &str {
+        "stopped"
+    }
+
+    fn limits(&self) -> Limits {
+        common::LIMITS
+    }
+
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+
+    fn close(&mut self, _: LandingId) {}
+
+    fn room(&self) -> usize {
+        1
+    }
+
+    fn post(&mut self, order: Order) {
+        self.orders.push(order);
+    }
+
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !std::mem::replace(&mut self.is_up, true) {
+            report(Event::Up { peer: PEER, remote: 0 });
+        }
+        common::report_sent(&mut self.orders, report);
+        while self.taken < self.came.load(Ordering::Relaxed) {
+            report(Event::Arrived { from: PEER, packet: &common::message(self.taken) });
+            self.taken += 1;
+        }
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        self.came.fetch_add(1, Ordering::Relaxed);
+        Some(-1)
+    }
+}
+
+#[test]
+fn who_stood_still_for_longer_than_the_bound_finds_what_came_meanwhile() {
+    let rail = Stopped::default();
+    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
+    let id = engine.add_rail(rail.limits());
+    engine.add_link(PEER, id);
+    let node = Node::new(engine, vec![Box::new(rail)], Idle::SHARED, |_| {}).expect("a thread");
+    while node.turn() {}
+    for _ in 0..20 {
+        let request = recv(&node);
+        assert!(matches!(node.wait_any_within(&[request], SHORT), Ok(Some((0, Ok(_))))), "it has come");
+    }
 }

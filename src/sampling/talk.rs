@@ -12,9 +12,11 @@ const CONTEXT: Context = Context(Context::LIMIT - 1);
 const ORDERS: Tag = Tag(1);
 /// Longest order in bytes.
 const ORDER_LEN: usize = 64;
-/// Longer than any message takes, on any rail that is worth measuring, also one that loses, between processes
-/// that have no core for most of the time; a peer that needs longer is dead.
-const BOUND: Duration = Duration::from_ms(10_000);
+/// So many waits in a row are longer than any message takes, on any rail worth measuring, also one that
+/// loses, between processes that have no core for most of the time; a peer that needs longer is dead. A job
+/// that stands still, or its machine, uses up no more than one of them.
+const WAITS: u32 = 20;
+const EACH: Duration = Duration::from_ms(500);
 
 /// The other rank, and memory for what goes back and forth.
 pub(super) struct Talk<'a> {
@@ -118,8 +120,8 @@ impl<'a> Talk<'a> {
     }
 
     pub(super) fn wait(&self, requests: &[RequestId]) -> Result<Vec<Envelope>, SessionError> {
-        let outcomes = self.node.wait_all_within(requests, Some(BOUND));
-        let outcomes = outcomes.ok().flatten().ok_or_else(|| self.lost("does not answer"))?;
+        let mut waits = (0..WAITS).map(|_| self.node.wait_all_within(requests, Some(EACH)).ok().flatten());
+        let outcomes = waits.find_map(|ended| ended).ok_or_else(|| self.lost("does not answer"))?;
         outcomes.into_iter().map(|outcome| self.envelope(outcome)).collect()
     }
 

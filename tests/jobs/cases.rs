@@ -165,6 +165,7 @@ pub const ALL: &[Case] = &[
         code: KILLED,
         ..apart("a peer killed while rails are measured is an error within 5 s", ONE, profiles::killed)
     },
+    Case { env: AUTO, ..here("a job that stands still while it measures goes on", 2, profiles::stopped) },
     apart("each message has a receipt", UNEQUAL, profiles::receipts),
 ];
 

@@ -6,6 +6,7 @@ use newmadeleine::sampling::{Key, Origin, ProfileInfo, cache};
 use newmadeleine::{Options, Session};
 use std::fs::DirEntry;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 fn round() -> u32 {
@@ -206,6 +207,21 @@ pub fn killed() {
     let error = Session::open_with(&options).err().expect("rank 1 is dead").to_string();
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     assert!(error.contains("rank 1") && error.contains("NMAD_SAMPLE=off"), "{error}");
+}
+
+/// Both ranks are stopped while they measure, for longer than anybody waits for an answer. They may have too
+/// little time left to measure then, but lose nobody.
+pub fn stopped() {
+    let stops = "sleep 0.3; kill -STOP $PPID; sleep 11; kill -CONT $PPID";
+    let mut stops = Command::new("sh").args(["-c", stops]).spawn().expect("there is a shell");
+    let begun = Instant::now();
+    let effort = Effort { budget_ns: 1_000_000_000, ..Effort::FULL };
+    let options = Options { effort: Some(effort), ..Options::load().unwrap() };
+    let session = Session::open_with(&options).unwrap_or_else(|e| panic!("{e}"));
+    assert!(begun.elapsed() > Duration::from_secs(11), "it was stopped while it measured");
+    talk(&session);
+    session.close().unwrap();
+    stops.wait().expect("it has ended");
 }
 
 pub fn receipts() {

@@ -181,9 +181,9 @@ fn show_bandwidth(args: &Args) -> Result<(), Box<dyn Error>> {
 fn one_size(args: &Args, socket: &mut Socket, len: usize, way: Way) -> io::Result<Option<Summary>> {
     let plan = bandwidth::Plan::of(len, way);
     if args.is_client() {
-        return Ok(Summary::of(&bandwidth::measure(socket, &plan)?));
+        return Ok(Summary::of(&bandwidth::measure(socket, &plan, &mut Vec::new())?));
     }
-    bandwidth::answer(socket, &plan)?;
+    bandwidth::answer(socket, &plan, &mut Vec::new())?;
     Ok(None)
 }
 
@@ -200,10 +200,10 @@ fn show_rails(args: &Args) -> Result<(), Box<dyn Error>> {
             let mut sockets = args.sockets(&chosen, &Policy::default())?;
             let plan = rails::Plan { piece, ..rails::Plan::of(64 << 20) };
             if !args.is_client() {
-                rails::answer(&mut sockets, &plan)?;
+                rails::answer(&mut sockets, &plan, &mut Vec::new())?;
                 continue;
             }
-            let samples = rails::measure(&mut sockets, &plan)?;
+            let samples = rails::measure(&mut sockets, &plan, &mut Vec::new())?;
             let totals: Vec<f64> = samples.iter().map(|s| s.total).collect();
             let each = (0..chosen.len()).map(|rail| {
                 let shares: Vec<f64> = samples.iter().map(|s| s.rails[rail]).collect();

@@ -1,4 +1,5 @@
 //! Bulk data: back and forth, or one way.
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use super::latency::ping_pong;
@@ -68,8 +69,9 @@ pub fn run(
     for &len in &plan.lens {
         let share = Share::of(len, if several { 1 } else { SLICES });
         let count = share.messages;
-        let turn = |buffer: &mut Vec<u8>| {
-            buffer.resize(len, 1);
+        let buffer = RefCell::new(vec![1; len]);
+        let turn = || {
+            let buffer = &mut buffer.borrow_mut()[..];
             match plan.way {
                 Way::PingPong => back_and_forth(pair, buffer, count / 2, if several { 1 } else { count / 2 }),
                 Way::OneWay => one_way(pair, buffer, count, if several { 1 } else { count }),
@@ -77,16 +79,16 @@ pub fn run(
         };
         let mut all = contestants(pair, &plan.strategies, &turn);
         if let Some(yard) = yard {
-            all.extend(yardsticks(pair, plan.way, (len, count), yard)?);
+            all.extend(yardsticks(pair, plan.way, (len, count), yard, &buffer)?);
         }
         if let Some(memory) = memory.as_mut().filter(|_| plan.way == Way::PingPong) {
-            let mut buffer = vec![1; len];
+            let buffer = &buffer;
             all.push(Contestant::new("one process reads", Kind::Yardstick, move || {
-                let rounds = count / 2;
+                let (rounds, buffer) = (count / 2, &mut buffer.borrow_mut()[..]);
                 let fail = |e| BenchError::socket("read the other's memory")(e);
-                memory.pull(&mut buffer, 1).map_err(fail)?;
+                memory.pull(buffer, 1).map_err(fail)?;
                 let start = Instant::now();
-                memory.pull(&mut buffer, rounds).map_err(fail)?;
+                memory.pull(buffer, rounds).map_err(fail)?;
                 Ok(mb_per_s(2 * rounds * len, start))
             }));
         }
@@ -145,14 +147,16 @@ fn yardsticks<'a>(
     way: Way,
     (len, count): (usize, usize),
     yard: &Yard,
+    memory: &'a RefCell<Vec<u8>>,
 ) -> Result<Vec<Contestant<'a>>, BenchError> {
     let all: Vec<usize> = (0..yard.count()).collect();
     if all.len() > 1 {
         let sockets = yard.open(pair, &all, &Policy::default())?;
-        return Ok(vec![at_once("plain, all rails one way", pair, sockets, (len, count))]);
+        return Ok(vec![at_once("plain, all rails one way", pair, sockets, (len, count), memory)]);
     }
     let one = |(name, policy): (&str, Policy)| {
-        Ok(single(name, pair, yard.open_one(pair, 0, &policy)?, plan_of_turn((len, count), way)))
+        let socket = yard.open_one(pair, 0, &policy)?;
+        Ok(single(name, pair, socket, plan_of_turn((len, count), way), memory))
     };
     // As our own rail has it.
     let longer = Policy { send_buffer: Some(640 << 10), ..Policy::default() };
@@ -172,6 +176,7 @@ fn in_trains<'a>(
 ) -> Result<Contestant<'a>, BenchError> {
     let fail = || BenchError::socket("transfer in bare datagrams");
     let mut trains = Trains::new(tied, LIMIT).map_err(fail())?;
+    // They need room behind it, and a beginning of their own choice.
     let mut buffer = vec![1; len];
     Ok(Contestant::new("bare UDP", Kind::Yardstick, move || {
         // As all others have it, once that does not count.
@@ -193,13 +198,20 @@ fn plan_of_turn((len, count): (usize, usize), way: Way) -> plain::Plan {
     plain::Plan { len, way, batches: 1, messages, limit: LIMIT }
 }
 
-/// One socket.
-pub fn single<'a>(name: &str, pair: Pair<'a>, mut socket: Socket, plan: plain::Plan) -> Contestant<'a> {
+/// One socket, and the memory of all contestants.
+pub fn single<'a>(
+    name: &str,
+    pair: Pair<'a>,
+    mut socket: Socket,
+    plan: plain::Plan,
+    memory: &'a RefCell<Vec<u8>>,
+) -> Contestant<'a> {
     Contestant::new(name, Kind::Yardstick, move || {
+        let memory = &mut memory.borrow_mut();
         let fail = BenchError::socket("transfer");
         match pair.is_active() {
-            true => plain::measure(&mut socket, &plan).map(|samples| samples[0]).map_err(fail),
-            false => plain::answer(&mut socket, &plan).map(|()| 0.0).map_err(fail),
+            true => plain::measure(&mut socket, &plan, memory).map(|samples| samples[0]).map_err(fail),
+            false => plain::answer(&mut socket, &plan, memory).map(|()| 0.0).map_err(fail),
         }
     })
 }
@@ -210,15 +222,17 @@ pub fn at_once<'a>(
     pair: Pair<'a>,
     mut sockets: Vec<Socket>,
     (len, count): (usize, usize),
+    memory: &'a RefCell<Vec<u8>>,
 ) -> Contestant<'a> {
     // Pieces small enough for all rails to end together.
     let piece = (len / (4 * sockets.len().max(1))).clamp(16 << 10, 256 << 10);
     let plan = rails::Plan { len, piece, batches: count, limit: LIMIT };
     Contestant::new(name, Kind::Yardstick, move || {
+        let memory = &mut memory.borrow_mut();
         let fail = BenchError::socket("transfer over all rails");
         match pair.is_active() {
-            true => rails::measure(&mut sockets, &plan).map(|samples| mean(&samples)).map_err(fail),
-            false => rails::answer(&mut sockets, &plan).map(|()| 0.0).map_err(fail),
+            true => rails::measure(&mut sockets, &plan, memory).map(|samples| mean(&samples)).map_err(fail),
+            false => rails::answer(&mut sockets, &plan, memory).map(|()| 0.0).map_err(fail),
         }
     })
 }

@@ -1,4 +1,5 @@
 //! Half round trip of short messages, both ranks in blocking calls.
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use super::ours::contestants;
@@ -51,10 +52,8 @@ pub fn run(
     let mut datagrams = beside.map(|yard| yard.datagrams(pair)).transpose()?.flatten();
     let mut frames = beside.map(|yard| yard.frames(pair)).transpose()?.flatten();
     for &len in &plan.lens {
-        let turn = |buffer: &mut Vec<u8>| {
-            buffer.resize(len, 1);
-            half_round_trip(pair, buffer, plan.rounds)
-        };
+        let buffer = RefCell::new(vec![1; len]);
+        let turn = || half_round_trip(pair, &mut buffer.borrow_mut(), plan.rounds);
         let mut all = contestants(pair, &plan.strategies, &turn);
         if let Some(socket) = &mut socket {
             let batch = plain::Plan { len, batches: 1, rounds: plan.rounds, limit: Duration::from_secs(20) };

@@ -1,4 +1,5 @@
 //! Rate of short messages: a window of them at once, then an empty answer.
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use super::ours::contestants;
@@ -47,11 +48,9 @@ pub fn run(
     let mut socket = beside.map(|yard| yard.open_one(pair, 0, &Policy::default())).transpose()?;
     let (window, rounds) = (plan.window.max(1), plan.rounds.max(1));
     for &len in &plan.lens {
-        let turn = |buffer: &mut Vec<u8>| {
-            // Messages lie side by side; empty ones too need a place each.
-            buffer.resize(len.max(1) * window, 1);
-            sample(pair, buffer, len, (window, rounds))
-        };
+        // Messages lie side by side; empty ones too need a place each.
+        let buffer = RefCell::new(vec![1; len.max(1) * window]);
+        let turn = || sample(pair, &mut buffer.borrow_mut(), len, (window, rounds));
         let mut all = contestants(pair, &plan.strategies, &turn);
         if let Some(socket) = &mut socket {
             let limit = Duration::from_secs(20);

@@ -40,14 +40,16 @@ impl Plan {
     }
 }
 
-/// The active side: returns MB/s (millions of bytes per second), one sample per batch.
-pub fn measure(socket: &mut Socket, plan: &Plan) -> io::Result<Vec<f64>> {
+/// The active side: returns MB/s (millions of bytes per second), one sample per batch. Messages lie in
+/// `memory`, which gets their length: where its pages lie decides about some percent, so whatever stands beside
+/// uses the same memory.
+pub fn measure(socket: &mut Socket, plan: &Plan, memory: &mut Vec<u8>) -> io::Result<Vec<f64>> {
     let deadline = Instant::now() + plan.limit;
-    let mut data = vec![1u8; plan.len.max(1)];
+    memory.resize(plan.len.max(1), 1);
     let mut samples = Vec::with_capacity(plan.batches);
     for batch in 0..=plan.batches {
         let start = Instant::now();
-        active_batch(socket, plan, &mut data, deadline)?;
+        active_batch(socket, plan, memory, deadline)?;
         if batch > 0 {
             samples.push(mb_per_s(plan, start.elapsed()));
         }
@@ -56,14 +58,14 @@ pub fn measure(socket: &mut Socket, plan: &Plan) -> io::Result<Vec<f64>> {
 }
 
 /// The passive side: receives, and sends back what the plan says.
-pub fn answer(socket: &mut Socket, plan: &Plan) -> io::Result<()> {
+pub fn answer(socket: &mut Socket, plan: &Plan, memory: &mut Vec<u8>) -> io::Result<()> {
     let deadline = Instant::now() + plan.limit;
-    let mut data = vec![2u8; plan.len.max(1)];
+    memory.resize(plan.len.max(1), 2);
     for _ in 0..=plan.batches {
         for _ in 0..plan.messages.max(1) {
-            socket.recv_all(&mut data, deadline)?;
+            socket.recv_all(memory, deadline)?;
             if plan.way == Way::PingPong {
-                socket.send_all(&data, deadline)?;
+                socket.send_all(memory, deadline)?;
             }
         }
         if plan.way == Way::OneWay {

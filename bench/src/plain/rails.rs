@@ -44,20 +44,22 @@ pub struct Sample {
     pub rails: Vec<f64>,
 }
 
-/// The active side: sends the messages over `sockets` (one per rail, in the order of the other side's).
-pub fn measure(sockets: &mut [Socket], plan: &Plan) -> io::Result<Vec<Sample>> {
+/// The active side: sends the messages over `sockets` (one per rail, in the order of the other side's) from
+/// `memory`, which gets their length.
+pub fn measure(sockets: &mut [Socket], plan: &Plan, memory: &mut Vec<u8>) -> io::Result<Vec<Sample>> {
     require_rails(sockets)?;
     let deadline = Instant::now() + plan.limit;
-    let data: Vec<u8> = (0..plan.len.max(1)).map(byte_at).collect();
+    memory.resize(plan.len.max(1), 1);
+    memory.iter_mut().enumerate().for_each(|(index, byte)| *byte = byte_at(index));
     let mut samples = Vec::with_capacity(plan.batches);
     for batch in 0..=plan.batches {
         let start = Instant::now();
-        let carried = send(sockets, &data, plan.piece.max(1), deadline)?;
+        let carried = send(sockets, memory, plan.piece.max(1), deadline)?;
         sockets[0].recv_all(&mut [0], deadline)?;
         let us = start.elapsed().as_secs_f64() * 1e6;
         if batch > 0 {
             let rails = carried.iter().map(|len| *len as f64 / us).collect();
-            samples.push(Sample { total: data.len() as f64 / us, rails });
+            samples.push(Sample { total: memory.len() as f64 / us, rails });
         }
     }
     Ok(samples)
@@ -65,13 +67,15 @@ pub fn measure(sockets: &mut [Socket], plan: &Plan) -> io::Result<Vec<Sample>> {
 
 /// The passive side: receives each message and confirms it with one byte on the first rail. The first
 /// message, which does not count, is compared with what was sent.
-pub fn answer(sockets: &mut [Socket], plan: &Plan) -> io::Result<()> {
+pub fn answer(sockets: &mut [Socket], plan: &Plan, memory: &mut Vec<u8>) -> io::Result<()> {
     require_rails(sockets)?;
     let deadline = Instant::now() + plan.limit;
-    let mut data = vec![0u8; plan.len.max(1)];
+    memory.resize(plan.len.max(1), 0);
+    // What an earlier measurement has left there would pass for this one's.
+    memory.fill(0);
     for batch in 0..=plan.batches {
-        receive(sockets, &mut data, deadline)?;
-        if batch == 0 && !data.iter().enumerate().all(|(index, byte)| *byte == byte_at(index)) {
+        receive(sockets, memory, deadline)?;
+        if batch == 0 && !memory.iter().enumerate().all(|(index, byte)| *byte == byte_at(index)) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "a piece of the message is not what was sent",

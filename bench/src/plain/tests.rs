@@ -50,16 +50,16 @@ fn a_paced_socket_is_held_back_alone_and_among_others() {
     let (mut active, mut passive) = pair_under(&Policy { pace: Some(100_000_000), ..Policy::default() });
     let plan =
         bandwidth::Plan { len: 2 << 20, way: bandwidth::Way::OneWay, batches: 2, messages: 2, limit: LIMIT };
-    let other = thread::spawn(move || bandwidth::answer(&mut passive, &plan));
-    let samples = bandwidth::measure(&mut active, &plan).expect("both sides run");
+    let other = thread::spawn(move || bandwidth::answer(&mut passive, &plan, &mut Vec::new()));
+    let samples = bandwidth::measure(&mut active, &plan, &mut Vec::new()).expect("both sides run");
     other.join().expect("no panic").expect("both sides run");
     // 100 MB/s, and the burst that goes at once.
     assert!(samples.iter().all(|rate| *rate < 105.0), "{samples:?}");
     let slow = Policy { pace: Some(50_000_000), ..Policy::default() };
     let (mut active, mut passive): (Vec<_>, Vec<_>) = (0..2).map(|_| pair_under(&slow)).unzip();
     let plan = rails::Plan { len: 4 << 20, piece: 64 << 10, batches: 2, limit: LIMIT };
-    let other = thread::spawn(move || rails::answer(&mut passive, &plan));
-    let samples = rails::measure(&mut active, &plan).expect("both sides run");
+    let other = thread::spawn(move || rails::answer(&mut passive, &plan, &mut Vec::new()));
+    let samples = rails::measure(&mut active, &plan, &mut Vec::new()).expect("both sides run");
     other.join().expect("no panic").expect("every byte in its place");
     assert!(samples.iter().all(|sample| sample.total < 110.0), "{samples:?}");
 }
@@ -69,8 +69,8 @@ fn bandwidth_runs_both_ways() {
     for way in [bandwidth::Way::OneWay, bandwidth::Way::PingPong] {
         let (mut active, mut passive) = pair();
         let plan = bandwidth::Plan { len: 300_001, way, batches: 3, messages: 4, limit: LIMIT };
-        let other = thread::spawn(move || bandwidth::answer(&mut passive, &plan));
-        let samples = bandwidth::measure(&mut active, &plan).expect("both sides run");
+        let other = thread::spawn(move || bandwidth::answer(&mut passive, &plan, &mut Vec::new()));
+        let samples = bandwidth::measure(&mut active, &plan, &mut Vec::new()).expect("both sides run");
         other.join().expect("no panic").expect("both sides run");
         assert_eq!(samples.len(), 3);
         assert!(samples.iter().all(|rate| *rate > 1.0), "{way:?}: {samples:?}");
@@ -82,8 +82,8 @@ fn rails_share_a_message_whose_every_byte_arrives() {
     let (mut active, mut passive): (Vec<_>, Vec<_>) = (0..3).map(|_| pair()).unzip();
     // The length is no multiple of the piece, and the receiver compares the first message.
     let plan = rails::Plan { len: 3_000_001, piece: 10_000, batches: 3, limit: LIMIT };
-    let other = thread::spawn(move || rails::answer(&mut passive, &plan));
-    let samples = rails::measure(&mut active, &plan).expect("both sides run");
+    let other = thread::spawn(move || rails::answer(&mut passive, &plan, &mut Vec::new()));
+    let samples = rails::measure(&mut active, &plan, &mut Vec::new()).expect("both sides run");
     other.join().expect("no panic").expect("every byte in its place");
     assert_eq!(samples.len(), 3);
     for sample in samples {
@@ -101,7 +101,7 @@ fn a_silent_peer_ends_in_a_timeout() {
     let error = latency::measure(&mut active, &short).expect_err("nobody answers");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     let bulk = bandwidth::Plan { limit, ..bandwidth::Plan::of(64 << 20, bandwidth::Way::OneWay) };
-    let error = bandwidth::measure(&mut active, &bulk).expect_err("nobody reads");
+    let error = bandwidth::measure(&mut active, &bulk, &mut Vec::new()).expect_err("nobody reads");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(start.elapsed() < LIMIT);
 }

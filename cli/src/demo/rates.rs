@@ -113,7 +113,7 @@ fn contestant<'a>(
 ) -> Result<Contestant<'a>, BenchError> {
     let count = (SAMPLE / len).max(1);
     if case.strategy == PLAIN {
-        return plain(pair, yard, case.rail, (len, count));
+        return plain(pair, yard, case.rail, (len, count), memory);
     }
     let rail = case.driven.as_ref().map(|&(_, number)| RailId(number));
     let hints = Hints { rail, ..Hints::default() };
@@ -135,12 +135,13 @@ fn plain<'a>(
     yard: &Yard,
     rail: Option<usize>,
     (len, count): (usize, usize),
+    memory: &'a RefCell<Vec<u8>>,
 ) -> Result<Contestant<'a>, BenchError> {
     let policy = Policy { spin: SPIN, ..Policy::default() };
     if let Some(rail) = rail {
         let plan = Plan { batches: 1, messages: count, ..Plan::of(len, Way::OneWay) };
-        return Ok(single(PLAIN, pair, yard.open_one(pair, rail, &policy)?, plan));
+        return Ok(single(PLAIN, pair, yard.open_one(pair, rail, &policy)?, plan, memory));
     }
     let all: Vec<usize> = (0..yard.count()).collect();
-    Ok(at_once(PLAIN, pair, yard.open(pair, &all, &policy)?, (len, count)))
+    Ok(at_once(PLAIN, pair, yard.open(pair, &all, &policy)?, (len, count), memory))
 }

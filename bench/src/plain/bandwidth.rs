@@ -41,8 +41,8 @@ impl Plan {
 }
 
 /// The active side: returns MB/s (millions of bytes per second), one sample per batch. Messages lie in
-/// `memory`, which gets their length: where its pages lie decides about some percent, so whatever stands beside
-/// uses the same memory.
+/// `memory`, which gets their length: where its pages lie decides about some percent, so that whatever stands
+/// beside uses the same memory.
 pub fn measure(socket: &mut Socket, plan: &Plan, memory: &mut Vec<u8>) -> io::Result<Vec<f64>> {
     let deadline = Instant::now() + plan.limit;
     memory.resize(plan.len.max(1), 1);

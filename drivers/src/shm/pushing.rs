@@ -126,7 +126,8 @@ impl Pushing {
         let crosses = target.is_some() || (key != Key::PUSH && b.peer_can());
         self.pace.learn(b);
         let meets = theirs.is_some() || self.exchanges.is_likely();
-        let expects = crosses && meets && !b.is_crowded;
+        // The peer pulls it as soon as he knows where it goes.
+        let expects = (crosses || b.peer_can()) && meets && !b.is_crowded;
         let way = match expects {
             true => Pace::meeting(from.len()),
             false => self.pace.choose(b, from.len(), crosses, theirs),
@@ -161,9 +162,11 @@ impl Pushing {
     }
 
     /// A chunk is coming: what is still to be copied meets it. Its sender says whether his last one has met
-    /// one.
-    pub fn meet(&mut self, b: &Shared, met: bool) {
-        self.exchanges.told(met);
+    /// one, and had taken so many cells when he sent it: if not the one about our last chunk, that has met
+    /// this one as well, though all of it may be in the area since.
+    pub fn meet(&mut self, b: &Shared, met: bool, taken: u64) {
+        let last = self.next.checked_sub(1).map(|last| self.last[last % CHUNKS]);
+        self.exchanges.told(met || last.is_some_and(|cell| cell >= taken));
         for out in self.chunks.iter_mut().filter(|out| out.has_rest(b)) {
             out.meets = true;
         }

@@ -199,7 +199,7 @@ impl Link {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
                 let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
                 self.pulling.add(&self.shared, about, chunk)?;
-                self.pushing.meet(&self.shared, about.met);
+                self.pushing.meet(&self.shared, about.met, self.producer.taken());
                 if chunk.key == Key::PUSH {
                     report(Event::Pushed { from, request: chunk.landing.0, len: chunk.len });
                 }

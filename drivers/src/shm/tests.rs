@@ -328,27 +328,33 @@ fn alone(looks: usize, ends: bool) {
     assert!(source.bytes() == target.bytes());
 }
 
-/// A chunk of 1 MiB from each of these ranks, at the same time, to the other one; the ways that they take.
-fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize]) -> Vec<Way> {
-    const LEN: usize = 1 << 20;
-    let memories = [0, 1].map(|rank| (Memory::pattern(LEN, u64::from(number) + rank), Memory::zeroed(LEN)));
-    let landing = LandingId(u64::from(number));
+/// A chunk of `len` bytes from each of these ranks, at the same time, to the other one; the ways that they
+/// take. `pushed`: before the other one has a place for it.
+fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize], (len, pushed): (usize, bool)) -> Vec<Way> {
+    let memories = [0, 1].map(|rank| (Memory::pattern(len, u64::from(number) + rank), Memory::zeroed(len)));
+    let (landing, peer) = (LandingId(u64::from(number)), |rank: usize| PeerId(1 - rank as u32));
     let mut ways = Vec::new();
     for &rank in senders {
-        let (to, from) = (PeerId(1 - rank as u32), PeerId(rank as u32));
-        let key = rails[1 - rank].open(landing, from, memories[1 - rank].1.segments());
-        let from = memories[rank].0.segments();
+        let (to, from) = (peer(rank), memories[rank].0.segments());
+        let target = memories[1 - rank].1.segments();
+        let key = if pushed { Key::PUSH } else { rails[1 - rank].open(landing, peer(1 - rank), target) };
         rails[rank].post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
         ways.extend(rails[rank].peers.link(to).and_then(|link| Some(link.pushing.chunks.back()?.way)));
     }
     let (begun, mut left) = (Instant::now(), 2 * senders.len());
     while left > 0 {
-        for rail in &mut *rails {
+        for (rank, rail) in rails.iter_mut().enumerate() {
+            let mut comes = false;
             rail.poll(&mut |event| match event {
                 Event::Landed { .. } | Event::Sent { .. } => left -= 1,
+                Event::Pushed { .. } => comes = true,
                 Event::Lost { why, .. } => panic!("{why}"),
                 _ => {}
             });
+            if comes {
+                rail.open(landing, peer(rank), memories[rank].1.segments());
+                rail.accept(peer(rank), landing);
+            }
         }
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
     }
@@ -361,21 +367,24 @@ fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize]) -> Vec<Way> {
 
 #[test]
 fn chunks_that_meet_are_expected_to_until_they_do_not() {
-    let mut rails = connected();
-    let expects = |rails: &mut [ShmRail; 2]| {
-        [0, 1].map(|rank| {
-            let link = rails[rank].peers.link_mut(PeerId(1 - rank as u32)).expect("a link");
-            link.pushing.exchanges.is_likely()
-        })
-    };
-    (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1])));
-    assert_eq!(expects(&mut rails), [true; 2], "both see it");
-    if rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
-        assert_eq!(turn(&mut rails, 17, &[0, 1]), [Way::Across; 2], "each is pulled");
+    // What is pushed and short is in the area, all of it, before its sender sees the other one.
+    for kind in [(1 << 20, false), (1 << 18, true), (40_000, true)] {
+        let mut rails = connected();
+        let expects = |rails: &mut [ShmRail; 2]| {
+            [0, 1].map(|rank| {
+                let link = rails[rank].peers.link_mut(PeerId(1 - rank as u32)).expect("a link");
+                link.pushing.exchanges.is_likely()
+            })
+        };
+        (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1], kind)));
+        assert_eq!(expects(&mut rails), [true; 2], "both see it");
+        if rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
+            assert_eq!(turn(&mut rails, 17, &[0, 1], kind), [Way::Across; 2], "each is pulled");
+        }
+        (9..13).for_each(|number| drop(turn(&mut rails, number, &[0], kind)));
+        (13..17).for_each(|number| drop(turn(&mut rails, number, &[1], kind)));
+        assert_eq!(expects(&mut rails), [false; 2], "what goes one way meets nothing");
     }
-    (9..13).for_each(|number| drop(turn(&mut rails, number, &[0])));
-    (13..17).for_each(|number| drop(turn(&mut rails, number, &[1])));
-    assert_eq!(expects(&mut rails), [false; 2], "what goes one way meets nothing");
 }
 
 #[test]

@@ -49,8 +49,8 @@ pub struct Sample {
 pub fn measure(sockets: &mut [Socket], plan: &Plan, memory: &mut Vec<u8>) -> io::Result<Vec<Sample>> {
     require_rails(sockets)?;
     let deadline = Instant::now() + plan.limit;
-    memory.resize(plan.len.max(1), 1);
-    memory.iter_mut().enumerate().for_each(|(index, byte)| *byte = byte_at(index));
+    memory.clear();
+    memory.extend((0..plan.len.max(1)).map(byte_at));
     let mut samples = Vec::with_capacity(plan.batches);
     for batch in 0..=plan.batches {
         let start = Instant::now();
@@ -70,9 +70,9 @@ pub fn measure(sockets: &mut [Socket], plan: &Plan, memory: &mut Vec<u8>) -> io:
 pub fn answer(sockets: &mut [Socket], plan: &Plan, memory: &mut Vec<u8>) -> io::Result<()> {
     require_rails(sockets)?;
     let deadline = Instant::now() + plan.limit;
-    memory.resize(plan.len.max(1), 0);
     // What an earlier measurement has left there would pass for this one's.
-    memory.fill(0);
+    memory.clear();
+    memory.resize(plan.len.max(1), 0);
     for batch in 0..=plan.batches {
         receive(sockets, memory, deadline)?;
         if batch == 0 && !memory.iter().enumerate().all(|(index, byte)| *byte == byte_at(index)) {

@@ -215,7 +215,7 @@ pub fn stopped() {
     let stops = "sleep 0.3; kill -STOP $PPID; sleep 11; kill -CONT $PPID";
     let mut stops = Command::new("sh").args(["-c", stops]).spawn().expect("there is a shell");
     let begun = Instant::now();
-    let effort = Effort { budget_ns: 1_000_000_000, ..Effort::FULL };
+    let effort = Effort { budget_ns: 3_000_000_000, ..Effort::FULL };
     let options = Options { effort: Some(effort), ..Options::load().unwrap() };
     let session = Session::open_with(&options).unwrap_or_else(|e| panic!("{e}"));
     assert!(begun.elapsed() > Duration::from_secs(11), "it was stopped while it measured");

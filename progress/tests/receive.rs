@@ -2,15 +2,14 @@
 
 mod common;
 
+use common::{PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId};
-use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
-use nmad_engine::{Config, Context, Duration, Engine, Hints, PeerId, Source, Tag, TagMatch};
+use nmad_engine::transfer::driver::{Event, Fetched};
+use nmad_engine::{Context, Duration, Hints, Source, Tag, TagMatch};
 use nmad_progress::{Idle, Node, Outcome};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const PEER: PeerId = PeerId(1);
 /// What a receive names.
 type Names = (Source, Context, TagMatch);
 
@@ -24,39 +23,13 @@ const LATE: u32 = 1000;
 struct Late {
     /// A look for a packet finds it; otherwise only a poll does.
     fetches: bool,
-    is_up: bool,
     came: u32,
-    /// What was posted and is still to be reported.
-    orders: Vec<Order>,
     looks: Arc<AtomicU32>,
     polls: Arc<AtomicU32>,
 }
 
-impl Driver for Late {
-    fn name(&self) -> &str {
-        "late"
-    }
-
-    fn limits(&self) -> Limits {
-        common::LIMITS
-    }
-
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
-        Key(1)
-    }
-
-    fn close(&mut self, _: LandingId) {}
-
-    fn room(&self) -> usize {
-        8
-    }
-
-    fn post(&mut self, order: Order) {
-        self.orders.push(order);
-    }
-
-    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        assert_eq!(from, PEER);
+impl Special for Late {
+    fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
         let looks = self.looks.fetch_add(1, Ordering::Relaxed);
         if !self.fetches || looks < LATE {
             return Fetched::Nothing;
@@ -67,10 +40,6 @@ impl Driver for Late {
     }
 
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        if !std::mem::replace(&mut self.is_up, true) {
-            report(Event::Up { peer: PEER, remote: 0 });
-        }
-        common::report_sent(&mut self.orders, report);
         assert!(self.polls.fetch_add(1, Ordering::Relaxed) < 1_000_000, "nobody looks for the message");
         if !self.fetches && self.looks.load(Ordering::Relaxed) > LATE {
             report(Event::Arrived { from: PEER, packet: &common::message(self.came) });
@@ -82,21 +51,10 @@ impl Driver for Late {
 /// Receives over the rail in this way, several times: looks for the packet alone, and turns of the pump.
 fn receive(fetches: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
     let (looks, polls) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
-    let rail = Late {
-        fetches,
-        is_up: false,
-        came: 0,
-        orders: Vec::new(),
-        looks: looks.clone(),
-        polls: polls.clone(),
-    };
-    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
-    let id = engine.add_rail(rail.limits());
-    engine.add_link(PEER, id);
+    let rail = Late { fetches, came: 0, looks: looks.clone(), polls: polls.clone() };
     // Who spins looks, however seldom it is its turn on a busy machine.
     let idle = Idle { spin: Duration::from_ms(20_000), ..Idle::DEDICATED };
-    let node = Node::new(engine, vec![Box::new(rail)], idle, |_| {}).expect("a thread");
-    while node.turn() {}
+    let node = common::node(rail, idle);
     // The first message tells the peer besides how much it may send.
     let told = node.send((PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
     told.expect("the rail takes it");

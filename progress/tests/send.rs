@@ -2,16 +2,15 @@
 
 mod common;
 
+use common::{PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
-use nmad_engine::{Config, Context, Engine, Hints, PeerId, Tag};
-use nmad_progress::{Idle, Node};
+use nmad_engine::transfer::driver::{AtOnce, Limits};
+use nmad_engine::{Context, Hints, Tag};
+use nmad_progress::Idle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-const PEER: PeerId = PeerId(1);
 const LEN: usize = 100_000;
 
 /// A rail with an open link that takes everything; what it was given, and how.
@@ -20,47 +19,22 @@ struct Hungry {
     passes: bool,
     /// How it takes what is to be pushed.
     takes: Option<AtOnce>,
-    is_up: bool,
     pushed: Arc<AtomicU32>,
     posted: Arc<AtomicU32>,
-    /// What was posted and is still to be reported.
-    orders: Vec<Order>,
 }
 
-impl Driver for Hungry {
-    fn name(&self) -> &str {
-        "hungry"
-    }
-
+impl Special for Hungry {
     fn limits(&self) -> Limits {
         Limits { push: 1 << 20, passes: self.passes, ..common::LIMITS }
     }
 
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
-        Key(1)
-    }
-
-    fn close(&mut self, _: LandingId) {}
-
-    fn room(&self) -> usize {
-        8
-    }
-
-    fn push_now(&mut self, _: &[u8], _: Order) -> AtOnce {
+    fn push_now(&mut self) -> AtOnce {
         self.pushed.fetch_add(1, Ordering::Relaxed);
         self.takes.unwrap_or(AtOnce::Refused)
     }
 
-    fn post(&mut self, order: Order) {
+    fn posted(&mut self) {
         self.posted.fetch_add(1, Ordering::Relaxed);
-        self.orders.push(order);
-    }
-
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        if !std::mem::replace(&mut self.is_up, true) {
-            report(Event::Up { peer: PEER, remote: 0 });
-        }
-        common::report_sent(&mut self.orders, report);
     }
 }
 
@@ -69,11 +43,7 @@ impl Driver for Hungry {
 fn begin(rail: Hungry) -> (bool, u32, u32) {
     let (pushed, posted) = (rail.pushed.clone(), rail.posted.clone());
     let is_to_be_posted = !rail.passes || rail.takes.is_none();
-    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
-    let id = engine.add_rail(rail.limits());
-    engine.add_link(PEER, id);
-    let node = Node::new(engine, vec![Box::new(rail)], Idle::DEDICATED, |_| {}).expect("a thread");
-    while node.turn() {}
+    let node = common::node(rail, Idle::DEDICATED);
     // The first message tells the peer besides how much it may send.
     let short = node.begin_send((PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
     while node.turn() {}

@@ -2,66 +2,35 @@
 
 mod common;
 
+use common::{PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId};
-use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
-use nmad_engine::{Config, Context, Engine, Hints, PeerId, Source, Tag, TagMatch};
+use nmad_engine::transfer::driver::{Event, Fetched};
+use nmad_engine::{Context, Hints, Source, Tag, TagMatch};
 use nmad_progress::{Idle, Node};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-const PEER: PeerId = PeerId(1);
-
 /// A rail on which nothing happens but what somebody looks for alone. As the real ones, it wakes who sleeps
 /// only if it was asked to since somebody looked at it last.
 #[derive(Debug, Default)]
 struct Silent {
-    is_up: bool,
     came: u32,
-    /// What was posted and is still to be reported.
-    orders: Vec<Order>,
     asked: Arc<AtomicBool>,
     /// How often the ticking thread has asked.
     ticks: Arc<AtomicU32>,
     looks: Arc<AtomicU32>,
 }
 
-impl Driver for Silent {
-    fn name(&self) -> &str {
-        "silent"
-    }
-
-    fn limits(&self) -> Limits {
-        common::LIMITS
-    }
-
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
-        Key(1)
-    }
-
-    fn close(&mut self, _: LandingId) {}
-
-    fn room(&self) -> usize {
-        1
-    }
-
-    fn post(&mut self, order: Order) {
-        self.orders.push(order);
-    }
-
-    fn fetch(&mut self, _: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+impl Special for Silent {
+    fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
         self.asked.store(false, Ordering::Release);
         assert!(take(&common::message(self.came)), "it is expected");
         self.came += 1;
         Fetched::Packet
     }
 
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        if !std::mem::replace(&mut self.is_up, true) {
-            report(Event::Up { peer: PEER, remote: 0 });
-        }
-        common::report_sent(&mut self.orders, report);
+    fn poll(&mut self, _: &mut dyn FnMut(Event<'_>)) {
         self.looks.fetch_add(1, Ordering::Relaxed);
         self.asked.store(false, Ordering::Release);
     }
@@ -76,11 +45,7 @@ impl Driver for Silent {
 
 /// Runs this while one thread sleeps, and something is pending, so that the ticking one does not rest.
 fn beside_a_sleeper(rail: Silent, run: impl FnOnce(&Node)) {
-    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
-    let id = engine.add_rail(rail.limits());
-    engine.add_link(PEER, id);
-    let node = Node::new(engine, vec![Box::new(rail)], Idle::SHARED, |_| {}).expect("a thread");
-    while node.turn() {}
+    let node = common::node(rail, Idle::SHARED);
     // Who has it is never told. Besides, it tells the peer how much he may send, which nobody else has to.
     let hints = Hints { synchronous: true, ..Hints::default() };
     let request = node.submit_send((PEER, Context(0), Tag(3)), &Segments::empty(), hints);

@@ -1,8 +1,15 @@
 //! What the rails of these tests have in common.
 #![allow(dead_code)]
 
-use nmad_engine::transfer::driver::{Event, Limits, Order};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
+use nmad_engine::{Config, Engine, PeerId};
+use nmad_progress::{Idle, Node};
 use nmad_wire::{Eager, Header, Kind};
+
+/// Who is at the other end.
+pub const PEER: PeerId = PeerId(1);
 
 /// What a rail can do that need not do much.
 pub const LIMITS: Limits = Limits {
@@ -17,13 +24,105 @@ pub const LIMITS: Limits = Limits {
     latency_ns: 0,
 };
 
-/// Reports the packets that were posted as sent.
-pub fn report_sent(orders: &mut Vec<Order>, report: &mut dyn FnMut(Event<'_>)) {
-    for order in orders.drain(..) {
-        if let Order::Packet { to, number, packet } = order {
-            report(Event::Sent { to, number, packet: Some(packet) });
-        }
+/// What is special about a rail. Besides, its link is open from the first poll on, and it takes all that is
+/// posted and reports it as sent with the next poll.
+pub trait Special: Send + 'static {
+    fn limits(&self) -> Limits {
+        LIMITS
     }
+
+    /// See [`Driver::push_now`].
+    fn push_now(&mut self) -> AtOnce {
+        AtOnce::Refused
+    }
+
+    /// Something is posted.
+    fn posted(&mut self) {}
+
+    /// See [`Driver::fetch`].
+    fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        let _ = take;
+        Fetched::Elsewhere
+    }
+
+    /// What else a poll does.
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let _ = report;
+    }
+
+    /// See [`Driver::descriptor`].
+    fn descriptor(&self) -> Option<i32> {
+        None
+    }
+}
+
+/// A rail with what is special about it.
+struct Rail<S> {
+    special: S,
+    is_up: bool,
+    /// What was posted and is still to be reported.
+    orders: Vec<Order>,
+}
+
+impl<S: Special> Driver for Rail<S> {
+    fn name(&self) -> &str {
+        "special"
+    }
+
+    fn limits(&self) -> Limits {
+        self.special.limits()
+    }
+
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+
+    fn close(&mut self, _: LandingId) {}
+
+    fn room(&self) -> usize {
+        8
+    }
+
+    fn push_now(&mut self, _: &[u8], _: Order) -> AtOnce {
+        self.special.push_now()
+    }
+
+    fn post(&mut self, order: Order) {
+        self.special.posted();
+        self.orders.push(order);
+    }
+
+    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+        assert_eq!(from, PEER);
+        self.special.fetch(take)
+    }
+
+    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !std::mem::replace(&mut self.is_up, true) {
+            report(Event::Up { peer: PEER, remote: 0 });
+        }
+        for order in self.orders.drain(..) {
+            if let Order::Packet { to, number, packet } = order {
+                report(Event::Sent { to, number, packet: Some(packet) });
+            }
+        }
+        self.special.poll(report);
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        self.special.descriptor()
+    }
+}
+
+/// A node with an open link to [`PEER`] over such a rail.
+pub fn node(special: impl Special, idle: Idle) -> Node {
+    let rail = Rail { special, is_up: false, orders: Vec::new() };
+    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
+    let id = engine.add_rail(rail.limits());
+    engine.add_link(PEER, id);
+    let node = Node::new(engine, vec![Box::new(rail)], idle, |_| {}).expect("a thread");
+    while node.turn() {}
+    node
 }
 
 /// The packet of an empty message with tag 7, of which so many came before.

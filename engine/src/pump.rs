@@ -89,10 +89,24 @@ pub fn send_directly(
     hints: Hints,
     clock: Option<&mut dyn FnMut() -> Instant>,
 ) -> Option<u32> {
-    match engine.pass(rails, to, data, hints) {
+    match pass(engine, rails, to, data, hints, false) {
         Some(seq) => Some(seq),
         None => send_now(engine, rails, to, data, hints, clock?),
     }
+}
+
+/// The same only over a rail that takes a packet without a system call; `waits` as for
+/// [`crate::Driver::pass`].
+#[inline]
+pub fn pass(
+    engine: &mut Engine,
+    rails: &mut [Box<dyn Driver>],
+    to: (PeerId, Context, Tag),
+    data: &Segments,
+    hints: Hints,
+    waits: bool,
+) -> Option<u32> {
+    engine.pass(rails, to, data, (hints, waits))
 }
 
 /// The same for somebody who waits, after a rail without system calls was asked.

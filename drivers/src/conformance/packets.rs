@@ -83,7 +83,7 @@ pub(super) fn many(world: &mut World) {
 }
 
 pub(super) fn passed(world: &mut World) {
-    at_once(world, |rail, to, _, head, data| rail.pass(to, head, data).into());
+    at_once(world, |rail, to, number, head, data| rail.pass(to, head, data, number % 2 == 0).into());
 }
 
 pub(super) fn sent_now(world: &mut World) {

@@ -3,6 +3,7 @@
 use super::pace::Way;
 use super::ring::CONTENT;
 use nmad_engine::packet::{Key, LandingId};
+use nmad_wire::AloneHead;
 
 /// A packet; the value is its length, the content its bytes, which go on in the next cells if there are more.
 pub const PACKET: u8 = 1;
@@ -10,10 +11,12 @@ pub const PACKET: u8 = 1;
 pub const ROW: usize = 6;
 /// A packet in the area; the value is its length, the content [`Place`].
 pub const FAR_PACKET: u8 = 2;
+/// A packet whose data is where its sender has it; the value is its length, the content [`Lent`].
+pub const LENT_PACKET: u8 = 3;
 /// A chunk that the two sides copy; the value is [`About`] it, the content [`Chunk`].
-pub const CHUNK: u8 = 3;
+pub const CHUNK: u8 = 4;
 /// Bytes of a chunk in the area; the value is their number, the content [`Part`].
-pub const PART: u8 = 4;
+pub const PART: u8 = 5;
 
 /// How a chunk is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +146,43 @@ impl Place {
     pub fn decode(content: &[u8; CONTENT]) -> Place {
         let [a, b, c, d, e, f, g, h, ..] = *content;
         Place { start: u32::from_le_bytes([a, b, c, d]), question: u32::from_le_bytes([e, f, g, h]) }
+    }
+}
+
+/// Where a packet is whose data is lent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lent {
+    /// What goes before the data.
+    pub head: AloneHead,
+    /// Where that is in the sender's memory.
+    pub address: u64,
+    /// Which loan.
+    pub loan: u32,
+    /// Its reader shall answer this question; zero: there is none.
+    pub question: u32,
+}
+
+impl Lent {
+    /// As content.
+    pub fn encode(&self) -> [u8; CONTENT] {
+        let mut content = [0; CONTENT];
+        let last = u64::from(self.loan) | u64::from(self.question) << 32;
+        for (place, word) in
+            content.chunks_exact_mut(8).zip(self.head.into_iter().chain([self.address, last]))
+        {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        content
+    }
+
+    /// From content.
+    pub fn decode(content: &[u8; CONTENT]) -> Lent {
+        let mut words = [0; CONTENT / 8];
+        for (word, place) in words.iter_mut().zip(content.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(place.try_into().unwrap_or_default());
+        }
+        let [head @ .., address, last] = words;
+        Lent { head, address, loan: last as u32, question: (last >> 32) as u32 }
     }
 }
 

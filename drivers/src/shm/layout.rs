@@ -18,7 +18,7 @@ pub const CHUNKS: usize = 8;
 pub const LANDINGS: usize = 64;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm6");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm7");
 /// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
 /// read them.
 pub const LISTED: usize = 14;
@@ -106,6 +106,11 @@ impl End {
     /// The key of the landing into which this side pushes, zero for none.
     pub fn aim(self) -> usize {
         self.side(4)
+    }
+
+    /// What this side lends.
+    pub fn loan(self) -> usize {
+        self.side(5)
     }
 
     /// Who copies what of this side's chunk number `place`.

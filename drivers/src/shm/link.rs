@@ -54,6 +54,8 @@ pub struct Link {
     pub(super) area: Area,
     /// How packets are written there.
     pub(super) far: Far,
+    /// The last packet that was lent to the peer.
+    pub(super) loan: u32,
     /// Bytes of the last one, as far as they are worth fetching for the next one.
     pub(super) ready: usize,
     pub(super) consumer: Consumer,
@@ -61,6 +63,8 @@ pub struct Link {
     pub(super) row: u64,
     /// Their content, if there were several.
     pub(super) gathered: [[u8; CONTENT]; cell::ROW],
+    /// The last packet that was lent to this side, and which loan that was.
+    pub(super) borrowed: (u32, Vec<u8>),
     /// Bytes of the peer's area that were read since it was told.
     pub(super) untold_bytes: u64,
     pub(super) pushing: Pushing,
@@ -89,10 +93,12 @@ impl Link {
             producer: Producer::default(),
             area: Area::new(AREA),
             far: Far::default(),
+            loan: 0,
             ready: 0,
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],
+            borrowed: (0, Vec::new()),
             untold_bytes: 0,
             pushing: Pushing::default(),
             pulling: Pulling::default(),
@@ -153,6 +159,11 @@ impl Link {
         }
     }
 
+    /// Whether the peer said that it sleeps, as far as can be seen without asking.
+    pub(super) fn sleeps(&self) -> bool {
+        self.shared.segment.word(self.shared.end.other().asleep()).load(Ordering::Relaxed) != 0
+    }
+
     /// Says that this side is about to sleep. [`barrier::make`] comes next, then [`Link::is_busy`].
     pub fn doze(&self) {
         bell::raise(self.shared.segment.word(self.shared.end.asleep()));
@@ -196,7 +207,7 @@ impl Link {
     }
 
     /// Whether the peer still has its end of the connection, asked of the system.
-    fn is_there(&self) -> bool {
+    pub(super) fn is_there(&self) -> bool {
         let watched = [Some(&self.socket), self.process.as_ref()].into_iter().flatten();
         let mut polled: Vec<PollFd<'_>> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)

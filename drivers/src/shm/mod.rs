@@ -36,6 +36,7 @@ mod home;
 mod lag;
 mod layout;
 mod link;
+mod loan;
 #[cfg(test)]
 mod loom;
 mod offer;

@@ -123,7 +123,7 @@ impl Pushing {
         let shown = b.pid.filter(|_| key != Key::PUSH);
         let target = shown.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
         // Of a landing that is not known yet, nothing goes there straight.
-        let crosses = target.is_some() || (key != Key::PUSH && b.peer_can());
+        let crosses = target.is_some() || b.peer_can();
         self.pace.learn(b);
         let meets = theirs.is_some() || self.exchanges.is_likely();
         // The peer pulls it as soon as he knows where it goes.

@@ -310,9 +310,9 @@ impl Driver for ShmRail {
     }
 
     #[inline]
-    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments, waits: bool) -> bool {
         let Some(link) = self.peers.link_mut(to) else { return false };
-        match link.pass(head, data) {
+        match link.pass(head, data, waits) {
             Ok(passed) => passed,
             Err(_) => {
                 self.lose(to, IMPOSSIBLE);

@@ -58,14 +58,14 @@ fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
 fn packets_pass_while_the_ring_has_room_and_not_past_one_that_waits() {
     let mut rails = connected();
     let nothing = nmad_engine::Segments::empty();
-    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 7], &nothing));
+    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 7], &nothing, false));
     assert_eq!(passed, Some(CELLS), "each takes a cell, and the peer reads none");
     let packet = nmad_engine::Packet { bytes: vec![2; 40], in_place: Vec::new() };
     rails[0].post(Order::Packet { to: PeerId(1), number: 0, packet });
     rails[1].poll(&mut |_| ());
-    assert!(!rails[0].pass(PeerId(1), &[3; 7], &nothing), "one that was posted waits");
+    assert!(!rails[0].pass(PeerId(1), &[3; 7], &nothing, false), "one that was posted waits");
     until(&mut rails, |event| matches!(event, Event::Sent { .. }).then_some(()));
-    assert!(rails[0].pass(PeerId(1), &[3; 7], &nothing));
+    assert!(rails[0].pass(PeerId(1), &[3; 7], &nothing, false));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn what_passes_arrives_whole_whatever_its_length() {
     // More than once round the ring, and across its end in a row of each length.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize % 320)) {
         let memory = Memory::pattern(len, turn);
-        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
+        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments(), false));
         let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
         expected.extend(memory.bytes());
         let mut came = 0;
@@ -94,15 +94,15 @@ fn a_packet_is_looked_for_where_one_is_expected_alone() {
     let mut rails = connected();
     let nothing = nmad_engine::Segments::empty();
     assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Elsewhere, "nothing is known yet");
-    assert!(rails[0].pass(PeerId(1), &[7; 5], &nothing));
+    assert!(rails[0].pass(PeerId(1), &[7; 5], &nothing, false));
     rails[1].poll(&mut |_| ());
     // In one cell, in a row of them, and in the area.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize * 13 % 3000)) {
-        assert!(rails[1].pass(PeerId(0), &[7; 5], &nothing));
+        assert!(rails[1].pass(PeerId(0), &[7; 5], &nothing, false));
         rails[0].poll(&mut |_| ());
         assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Nothing);
         let memory = Memory::pattern(len, turn);
-        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
+        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments(), false));
         let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
         expected.extend(memory.bytes());
         let mut look = |takes: bool| {

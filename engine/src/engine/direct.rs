@@ -28,7 +28,7 @@ impl Engine {
         drivers: &mut [Box<dyn Driver>],
         (to, context, tag): (PeerId, Context, Tag),
         data: &Segments,
-        hints: Hints,
+        (hints, waits): (Hints, bool),
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
@@ -43,7 +43,7 @@ impl Engine {
         }
         let flow = peer.flows.of(context.0);
         let seq = flow.send_next;
-        if !drivers[rail.index()].pass(to, &alone_head(link, (context, tag), seq, len), data) {
+        if !drivers[rail.index()].pass(to, &alone_head(link, (context, tag), seq, len), data, waits) {
             return None;
         }
         flow.send_next = seq.wrapping_add(1);

@@ -9,6 +9,11 @@ const OVERHEAD: u64 = 128;
 /// Before the receiver has said anything, both sides assume this, in bytes.
 pub(crate) const INITIAL: u64 = 256 << 10;
 
+/// By so much a new limit is above the old one when it is told: such a message goes the long way.
+fn worth_telling(budget: u64) -> u64 {
+    (budget / 4).max(INITIAL / 2)
+}
+
 /// Charge of an eager message of `len` bytes.
 pub(crate) fn charge(len: u64) -> u64 {
     // What a peer says that it pushes may be any number.
@@ -53,7 +58,7 @@ impl Credit {
     fn tell(&mut self, limit: u64) {
         self.told = limit;
         // No limit is above the highest number: then there is nothing more to tell.
-        let worth = limit.checked_add(INITIAL / 2);
+        let worth = limit.checked_add(worth_telling(self.budget));
         self.owes_from = worth.map_or(u64::MAX, |worth| worth.saturating_sub(self.budget));
         self.short_from = limit.saturating_add(1).saturating_sub(self.budget / 2);
     }
@@ -149,7 +154,7 @@ mod tests {
             let mut credit = Credit::new(budget);
             for step in 0..3000 {
                 let now = credit.consumed.saturating_add(credit.budget);
-                assert_eq!(credit.owes_limit(), now.saturating_sub(credit.told) >= INITIAL / 2);
+                assert_eq!(credit.owes_limit(), now.saturating_sub(credit.told) >= worth_telling(budget));
                 let left = credit.told.saturating_sub(credit.received);
                 assert_eq!(credit.is_short(), left < credit.budget / 2);
                 if !credit.received(1000) || step % 7 == 0 {

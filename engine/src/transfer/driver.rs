@@ -210,10 +210,11 @@ pub trait Driver: Send {
     fn room(&self) -> usize;
     /// Takes a packet at once, if that costs no more than a copy: `head` (the bytes of the wire, eight in
     /// each word) and then `data` are all of it, and both are free when this returns. It goes behind what was
-    /// posted before, needs no [`Driver::flush`], and is not reported as sent. False: nothing was done, and
-    /// it is to be posted instead. Only asked with [`Limits::passes`].
-    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        let _ = (to, head, data);
+    /// posted before, needs no [`Driver::flush`], and is not reported as sent. `waits`: its sender does nothing
+    /// else meanwhile, so it may take as long as the receiver takes to fetch the data himself. False: nothing
+    /// was done, and it is to be posted instead. Only asked with [`Limits::passes`].
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments, waits: bool) -> bool {
+        let _ = (to, head, data, waits);
         false
     }
     /// Sends a packet with a call of its own, for somebody who waits: `head` and `data` as for

@@ -438,6 +438,7 @@ mod tests {
                 lossy: false,
                 push: 0,
                 passes: false,
+                lends: (0, 0),
                 bandwidth: 0,
                 latency_ns: 0,
             }

@@ -119,6 +119,7 @@ impl Driver for ChannelRail {
             lossy: false,
             push: 0,
             passes: false,
+            lends: (0, 0),
             bandwidth: 0,
             latency_ns: 0,
         }

@@ -89,24 +89,23 @@ pub fn send_directly(
     hints: Hints,
     clock: Option<&mut dyn FnMut() -> Instant>,
 ) -> Option<u32> {
-    match pass(engine, rails, to, data, hints, false) {
+    match engine.pass(rails, to, data, hints) {
         Some(seq) => Some(seq),
         None => send_now(engine, rails, to, data, hints, clock?),
     }
 }
 
-/// The same only over a rail that takes a packet without a system call; `waits` as for
-/// [`crate::Driver::pass`].
+/// The same for somebody who waits, over a rail that takes a message without a system call or lends it to a
+/// peer who waits for it.
 #[inline]
-pub fn pass(
+pub fn hand_over(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
     to: (PeerId, Context, Tag),
     data: &Segments,
     hints: Hints,
-    waits: bool,
 ) -> Option<u32> {
-    engine.pass(rails, to, data, (hints, waits))
+    engine.lend(rails, to, data, hints).or_else(|| engine.pass(rails, to, data, hints))
 }
 
 /// The same for somebody who waits, after a rail without system calls was asked.

@@ -38,7 +38,7 @@ impl Driver for Passing {
     fn room(&self) -> usize {
         self.inner.room()
     }
-    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments, _: bool) -> bool {
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         assert_eq!(self.waiting, 0, "the engine remembers what was posted, and numbers what passes");
         self.asked += 1;
         if (self.refuses)(self.asked) {

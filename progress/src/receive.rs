@@ -64,7 +64,7 @@ impl Shared {
             match pump::fetch(&mut core.engine, &mut core.rails, core.now, from) {
                 // All looks together may have taken long.
                 Fetched::Nothing => core.forget_time(),
-                Fetched::Elsewhere => break,
+                Fetched::Elsewhere | Fetched::Lent => break,
                 Fetched::Packet => {
                     // The rail takes who sleeps for awake, as after a turn.
                     core.is_armed = false;

@@ -14,7 +14,7 @@ impl Node {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
         let Core { engine, rails, .. } = &mut *core;
-        match pump::pass(engine, rails, to, data, hints, true) {
+        match pump::hand_over(engine, rails, to, data, hints) {
             Some(seq) => Ok(envelope(to, data, seq)),
             None => self.send_slowly(core, to, data, hints),
         }
@@ -72,7 +72,7 @@ impl Node {
     #[inline]
     fn begin(&self, core: &mut Core, to: To, data: &Segments, hints: Hints) -> Pushed {
         let Core { engine, rails, .. } = core;
-        match pump::pass(engine, rails, to, data, hints, false) {
+        match pump::send_directly(engine, rails, to, data, hints, None) {
             Some(seq) => Pushed::Whole(seq),
             None => self.begin_long(core, to, data, hints),
         }

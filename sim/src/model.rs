@@ -155,6 +155,7 @@ impl Model for Line {
             // An interface that writes remotely has no stream that could stand still.
             push: if self.lossy || self.remote_write { 0 } else { u64::MAX },
             passes: false,
+            lends: (0, 0),
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
         }

@@ -19,18 +19,25 @@ impl Eager {
     /// and [`frames`] tell.
     #[inline]
     pub fn alone(packet: &[u8]) -> Option<(Header, Eager, &[u8])> {
-        let (head, data) = packet.split_first_chunk::<{ Self::ALONE_LEN }>()?;
+        let (head, data) = packet.split_first_chunk()?;
+        let (header, frame) = Self::alone_behind(head, data.len())?;
+        Some((header, frame, data))
+    }
+
+    /// As [`Eager::alone`], of a packet of which only what goes before its `data_len` bytes of data is here.
+    #[inline(always)]
+    pub fn alone_behind(head: &[u8; Self::ALONE_LEN], data_len: usize) -> Option<(Header, Eager)> {
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let (len, data_len) = (word(0), word(36));
+        let len = word(0);
         let alone = word(4) == KIND
             && word(16) == FRAME
-            && len as usize == packet.len()
-            && data_len as usize == data.len()
+            && len as usize == Self::ALONE_LEN + data_len
+            && word(36) as usize == data_len
             && len <= MAX_LEN;
         let header = Header { kind: Kind::Packet, len, number: word(8), ack: word(12) };
         let tag = u64::from(word(24)) | u64::from(word(28)) << 32;
-        let frame = Eager { flags: 0, context: word(20), tag, seq: word(32), len: data_len, request: 0 };
-        alone.then_some((header, frame, data))
+        let frame = Eager { flags: 0, context: word(20), tag, seq: word(32), len: word(36), request: 0 };
+        alone.then_some((header, frame))
     }
 
     /// What goes before its data in such a packet. Built in words, so that who copies words does not wait

@@ -83,7 +83,7 @@ pub(super) fn many(world: &mut World) {
 }
 
 pub(super) fn passed(world: &mut World) {
-    at_once(world, |rail, to, number, head, data| rail.pass(to, head, data, number % 2 == 0).into());
+    at_once(world, |rail, to, _, head, data| rail.pass(to, head, data).into());
 }
 
 pub(super) fn sent_now(world: &mut World) {
@@ -108,7 +108,7 @@ pub(super) fn fetched(world: &mut World) {
                 Fetched::Nothing => looks += 1,
                 Fetched::Packet => taken += 1,
                 Fetched::Elsewhere if look % 5 == 0 => world.poll(B),
-                Fetched::Elsewhere => {}
+                Fetched::Elsewhere | Fetched::Lent => {}
             }
         }
         let count = burst[burst.len() - 1].0 as usize + 1;

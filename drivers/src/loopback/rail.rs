@@ -107,6 +107,7 @@ impl Driver for LoopbackRail {
             lossy: false,
             push: 0,
             passes: false,
+            lends: (0, 0),
             bandwidth: 10_000_000_000,
             latency_ns: 100,
         }

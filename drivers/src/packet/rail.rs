@@ -343,6 +343,7 @@ impl Driver for PacketRail {
             lossy: true,
             push: 0,
             passes: false,
+            lends: (0, 0),
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }

@@ -149,7 +149,7 @@ impl Place {
     }
 }
 
-/// Where a packet is whose data is lent.
+/// A packet whose data is lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lent {
     /// What goes before the data.
@@ -157,19 +157,15 @@ pub struct Lent {
     /// Where that is in the sender's memory.
     pub address: u64,
     /// Which loan.
-    pub loan: u32,
-    /// Its reader shall answer this question; zero: there is none.
-    pub question: u32,
+    pub loan: u64,
 }
 
 impl Lent {
     /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
         let mut content = [0; CONTENT];
-        let last = u64::from(self.loan) | u64::from(self.question) << 32;
-        for (place, word) in
-            content.chunks_exact_mut(8).zip(self.head.into_iter().chain([self.address, last]))
-        {
+        let words = self.head.into_iter().chain([self.address, self.loan]);
+        for (place, word) in content.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
         content
@@ -181,8 +177,8 @@ impl Lent {
         for (word, place) in words.iter_mut().zip(content.chunks_exact(8)) {
             *word = u64::from_ne_bytes(place.try_into().unwrap_or_default());
         }
-        let [head @ .., address, last] = words;
-        Lent { head, address, loan: last as u32, question: (last >> 32) as u32 }
+        let [head @ .., address, loan] = words;
+        Lent { head, address, loan }
     }
 }
 
@@ -197,6 +193,12 @@ mod tests {
             assert_eq!(About::decode(about.encode()), Some(about));
         }
         assert_eq!(About::decode(3 << 16), None);
+    }
+
+    #[test]
+    fn a_loan_survives_the_trip() {
+        let lent = Lent { head: [1, 2, 3, 4, u64::MAX], address: 6, loan: 7 };
+        assert_eq!(Lent::decode(&lent.encode()), lent);
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! Between cores that are near to each other a line goes from cache to cache. Between cores that share no
 //! cache the writer first has to fetch each line from the reader, who had it last, and the reader fetches it
 //! back; past the caches it costs one way to memory and one back (16 KiB on Zen 3, near: 1.4 us against 2.6;
-//! apart: 6.2 against 2.6). What is lent goes one way and is copied once, for a call of the system. So all are
-//! tried. What a packet costs is what it takes to write or lend it, which the writer sees, and what it takes to
-//! read it then, which the reader tells if he is asked.
+//! apart: 6.2 against 2.6). What is lent ([`super::loan`]) is copied once, for a call of the system. So all
+//! are tried. What a packet costs is what it takes to write it, which the writer sees, and what it takes to
+//! read it, which the reader tells if he is asked; or how long it is lent.
 
 use super::duel::{Choice, Duel};
 use super::segment::Segment;
@@ -31,17 +31,16 @@ pub enum Way {
     Lent,
 }
 
-/// The ways of packets that are written into the area, and of those that may be lent, as far as this
-/// processor knows them.
+/// The ways of packets that are written, and of those that may be lent, as far as this processor knows them.
 const WITHIN: &[Way] = if Segment::HAS_UNCACHED { &[Way::Cached, Way::Uncached] } else { &[Way::Cached] };
 const ANY: &[Way] =
-    if Segment::HAS_UNCACHED { &[Way::Cached, Way::Uncached, Way::Lent] } else { &[Way::Cached, Way::Lent] };
+    if Segment::HAS_UNCACHED { &[Way::Lent, Way::Cached, Way::Uncached] } else { &[Way::Lent, Way::Cached] };
 
 /// What is known of packets of about one length.
 #[derive(Debug, Default)]
 struct Class {
-    any: Duel<{ ANY.len() }>,
     within: Duel<{ WITHIN.len() }>,
+    any: Duel<{ ANY.len() }>,
 }
 
 /// What is known of all.
@@ -52,82 +51,105 @@ pub struct Far {
     /// The number of the last question.
     number: u32,
     asked: Option<Asked>,
+    /// How a packet of so many bytes shall be written that could be lent.
+    chosen: Option<(usize, Chosen)>,
+}
+
+/// A way, among which.
+#[derive(Debug, Clone, Copy)]
+struct Chosen {
+    ways: &'static [Way],
+    choice: Choice,
 }
 
 /// A packet whose reader was asked.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
-    place: usize,
-    lends: bool,
+    chosen: Chosen,
     len: usize,
     written_in: Duration,
 }
 
-/// How a packet is handed over.
-#[derive(Debug, Clone, Copy)]
+/// How a packet is written.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Manner {
-    /// The way.
-    pub way: Way,
-    place: usize,
-    lends: bool,
-    begun: Option<Instant>,
-    /// What its reader shall answer; zero: nothing.
-    pub question: u32,
+    is_uncached: bool,
+    measured: Option<(Instant, Chosen)>,
 }
 
-/// Of packets of which nobody wants to know.
-const USUAL: Manner = Manner { way: Way::Cached, place: 0, lends: false, begun: None, question: 0 };
-
 impl Manner {
-    /// It was to be lent, but its reader does not look: it is written after all. That counts as slow.
-    pub fn unlent(self) -> Manner {
-        Manner { way: Way::Cached, ..self }
+    /// Past the caches.
+    #[inline]
+    pub fn is_uncached(&self) -> bool {
+        self.is_uncached
     }
 }
 
 impl Far {
-    /// How to hand over a packet of `len` bytes, which may be lent, or not.
+    /// Whether to lend a packet of `len` bytes that may be lent; otherwise it is written next.
+    pub fn lends(&mut self, b: &Shared, len: usize) -> bool {
+        self.learn(b);
+        let choice = class(&mut self.classes, len).any.choose();
+        let lends = ANY[choice.way] == Way::Lent;
+        self.chosen = (!lends).then_some((len, Chosen { ways: ANY, choice }));
+        lends
+    }
+
+    /// It took so long until that was over; none: nobody took it.
+    pub fn lent(&mut self, len: usize, took: Option<Duration>) {
+        let lent = ANY.iter().position(|way| *way == Way::Lent).unwrap_or_default();
+        class(&mut self.classes, len).any.note(lent, took.map_or(0.0, |took| rate(len, took)));
+    }
+
+    /// How to write a packet of `len` bytes.
     #[inline]
-    pub fn begin(&mut self, b: &Shared, len: usize, lends: bool) -> Manner {
+    pub fn begin(&mut self, b: &Shared, len: usize) -> Manner {
         // Who shares a core shares its cache.
-        if len < LEAST || b.is_crowded || !(lends || Segment::HAS_UNCACHED) {
-            return USUAL;
+        if len < LEAST || b.is_crowded || !Segment::HAS_UNCACHED {
+            return Manner::default();
         }
-        self.choose(b, len, lends)
+        self.choose(b, len)
     }
 
     #[inline(never)]
-    fn choose(&mut self, b: &Shared, len: usize, lends: bool) -> Manner {
-        if let Some(Asked { place, lends, len, written_in }) = self.asked
-            && let Some(read_in) = b.answered(Topic::Packet, self.number)
-        {
-            let ns = (written_in + read_in).as_nanos() as f64;
-            let (rate, class) = (len as f64 / ns.max(1.0), class(&mut self.classes, len));
-            self.asked = None;
-            if lends { class.any.note(place, rate) } else { class.within.note(place, rate) }
-        }
-        let class = class(&mut self.classes, len);
-        let (Choice { way: place, is_trial }, ways) = match lends {
-            true => (class.any.choose(), ANY),
-            false => (class.within.choose(), WITHIN),
+    fn choose(&mut self, b: &Shared, len: usize) -> Manner {
+        self.learn(b);
+        let chosen = match self.chosen.take_if(|(of, _)| *of == len) {
+            Some((_, chosen)) => chosen,
+            None => Chosen { ways: WITHIN, choice: class(&mut self.classes, len).within.choose() },
         };
         self.packets = self.packets.wrapping_add(1);
-        let measured = self.asked.is_none() && (is_trial || self.packets.is_multiple_of(SAMPLE));
-        if measured {
-            // Zero is none.
-            self.number = self.number.wrapping_add(1).max(1);
-        }
-        let question = if measured { self.number } else { 0 };
-        Manner { way: ways[place], place, lends, begun: measured.then(Instant::now), question }
+        let sampled = chosen.choice.is_trial || self.packets.is_multiple_of(SAMPLE);
+        let measured = (self.asked.is_none() && sampled).then(|| (Instant::now(), chosen));
+        Manner { is_uncached: chosen.ways[chosen.choice.way] == Way::Uncached, measured }
     }
 
-    /// It is done, as far as its sender does it.
-    #[inline]
-    pub fn end(&mut self, manner: Manner, len: usize) {
-        if let Manner { begun: Some(begun), place, lends, .. } = manner {
-            self.asked = Some(Asked { place, lends, len, written_in: begun.elapsed() });
+    fn learn(&mut self, b: &Shared) {
+        if let Some(Asked { chosen, len, written_in }) = self.asked
+            && let Some(read_in) = b.answered(Topic::Packet, self.number)
+        {
+            self.asked = None;
+            let (rate, class) = (rate(len, written_in + read_in), class(&mut self.classes, len));
+            match chosen.ways.contains(&Way::Lent) {
+                true => class.any.note(chosen.choice.way, rate),
+                false => class.within.note(chosen.choice.way, rate),
+            }
         }
     }
+
+    /// It is written: the question to its reader, zero for none.
+    #[inline]
+    pub fn end(&mut self, manner: Manner, len: usize) -> u32 {
+        let Some((begun, chosen)) = manner.measured else { return 0 };
+        self.asked = Some(Asked { chosen, len, written_in: begun.elapsed() });
+        // Zero is none.
+        self.number = self.number.wrapping_add(1).max(1);
+        self.number
+    }
+}
+
+fn rate(len: usize, took: Duration) -> f64 {
+    len as f64 / (took.as_nanos() as f64).max(1.0)
 }
 
 fn class(classes: &mut [Class; CLASSES], len: usize) -> &mut Class {
@@ -142,12 +164,12 @@ mod tests {
     /// How many of a thousand packets go past the caches, when reading takes so long.
     fn uncached(far: &mut Far, [b, peer]: &[Shared; 2], len: usize, read_in: [Duration; 2]) -> usize {
         let mut one = || {
-            let manner = far.begin(b, len, false);
-            far.end(manner, len);
-            if manner.question != 0 {
-                peer.answer(Topic::Packet, manner.question, read_in[manner.place]);
+            let manner = far.begin(b, len);
+            let question = far.end(manner, len);
+            if question != 0 {
+                peer.answer(Topic::Packet, question, read_in[usize::from(manner.is_uncached())]);
             }
-            manner.way == Way::Uncached
+            manner.is_uncached()
         };
         (0..1000).filter(|_| one()).count()
     }
@@ -165,28 +187,28 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_lent_is_if_that_is_faster_and_it_is_taken() {
+    fn what_may_be_lent_is_if_that_is_faster_and_somebody_takes_it() {
+        const LEN: usize = 16 << 10;
         let (ends, mut far) = (pair(), Far::default());
-        let mut lent = |is_taken: bool| {
+        let mut lent = |took: Option<Duration>| {
             let mut one = || {
-                let manner = far.begin(&ends[0], 16 << 10, true);
-                let revoked = manner.way == Way::Lent && !is_taken;
-                if revoked {
-                    std::thread::sleep(Duration::from_micros(50));
+                if far.lends(&ends[0], LEN) {
+                    far.lent(LEN, took);
+                    return true;
                 }
-                far.end(if revoked { manner.unlent() } else { manner }, 16 << 10);
-                let read_in = if manner.way == Way::Lent && is_taken { 1 } else { 10 };
-                if manner.question != 0 {
-                    ends[1].answer(Topic::Packet, manner.question, Duration::from_micros(read_in));
+                let manner = far.begin(&ends[0], LEN);
+                let question = far.end(manner, LEN);
+                if question != 0 {
+                    ends[1].answer(Topic::Packet, question, Duration::from_millis(1));
                 }
-                manner.way == Way::Lent
+                false
             };
             (0..1000).filter(|_| one()).count()
         };
-        assert!(lent(true) > 900);
-        assert!(lent(false) < 500, "a reader who is late is not lent anything");
-        assert!(lent(false) < 50);
-        assert!((0..100).all(|_| far.begin(&ends[0], 16 << 10, false).way != Way::Lent));
+        assert!(lent(Some(Duration::from_micros(10))) > 900);
+        assert!(lent(None) < 500);
+        assert!(lent(None) < 100, "nobody takes it");
+        assert!(lent(Some(Duration::from_millis(100))) < 100, "nor is it faster");
     }
 
     #[test]
@@ -194,9 +216,8 @@ mod tests {
     fn a_reader_who_does_not_answer_is_not_asked_again() {
         let ([b, _], mut far) = (pair(), Far::default());
         let questions = (0..100).filter(|_| {
-            let manner = far.begin(&b, LEAST, false);
-            far.end(manner, LEAST);
-            manner.question != 0
+            let manner = far.begin(&b, LEAST);
+            far.end(manner, LEAST) != 0
         });
         assert_eq!(questions.count(), 1);
     }

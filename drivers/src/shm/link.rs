@@ -54,8 +54,10 @@ pub struct Link {
     pub(super) area: Area,
     /// How packets are written there.
     pub(super) far: Far,
-    /// The last packet that was lent to the peer.
-    pub(super) loan: u32,
+    /// The last packet that this side has lent.
+    pub(super) loan: u64,
+    /// The peer offers one, which was not looked at yet.
+    pub(super) is_offered: bool,
     /// Bytes of the last one, as far as they are worth fetching for the next one.
     pub(super) ready: usize,
     pub(super) consumer: Consumer,
@@ -63,8 +65,6 @@ pub struct Link {
     pub(super) row: u64,
     /// Their content, if there were several.
     pub(super) gathered: [[u8; CONTENT]; cell::ROW],
-    /// The last packet that was lent to this side, and which loan that was.
-    pub(super) borrowed: (u32, Vec<u8>),
     /// Bytes of the peer's area that were read since it was told.
     pub(super) untold_bytes: u64,
     pub(super) pushing: Pushing,
@@ -94,11 +94,11 @@ impl Link {
             area: Area::new(AREA),
             far: Far::default(),
             loan: 0,
+            is_offered: false,
             ready: 0,
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],
-            borrowed: (0, Vec::new()),
             untold_bytes: 0,
             pushing: Pushing::default(),
             pulling: Pulling::default(),
@@ -159,8 +159,8 @@ impl Link {
         }
     }
 
-    /// Whether the peer said that it sleeps, as far as can be seen without asking.
-    pub(super) fn sleeps(&self) -> bool {
+    /// Whether the peer sleeps, as far as can be seen without a fence.
+    pub(super) fn peer_sleeps(&self) -> bool {
         self.shared.segment.word(self.shared.end.other().asleep()).load(Ordering::Relaxed) != 0
     }
 

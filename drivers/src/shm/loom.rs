@@ -2,6 +2,7 @@
 
 use super::board;
 use super::claim::{self, Round, Side, UNIT};
+use super::loan::{self, Stage};
 use super::ring::{CONTENT, Cells, Consumer, Head, Producer};
 use super::word::Word;
 use super::{bell, ring};
@@ -280,5 +281,31 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
         }
         source.write(0, &[2]);
         assert!(!receiver.join().expect("it ends"), "it does not count as arrived");
+    });
+}
+
+#[test]
+fn what_is_lent_is_not_written_while_it_is_read_and_not_read_after_it_is_over() {
+    check(|| {
+        let shared = Arc::new((AtomicU64::new(0), Memory::new()));
+        let (word, source) = &*shared;
+        source.write(0, &[1]);
+        loan::offer(word, 1);
+        let theirs = shared.clone();
+        let receiver = thread::spawn(move || {
+            let (word, source) = &*theirs;
+            let taken = loan::take(word, 1);
+            if taken {
+                assert_eq!(source.read()[0], 1);
+                loan::give_back(word, 1);
+            }
+            taken
+        });
+        let revoked = loan::revoke(word, 1);
+        while !matches!(loan::stage(word, 1), Stage::Returned | Stage::Over) {
+            thread::yield_now();
+        }
+        source.write(0, &[2]);
+        assert_eq!(receiver.join().expect("it ends"), !revoked, "one of both");
     });
 }

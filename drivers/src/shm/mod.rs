@@ -35,6 +35,7 @@ mod far;
 mod home;
 mod lag;
 mod layout;
+mod lend;
 mod link;
 mod loan;
 #[cfg(test)]

@@ -36,6 +36,17 @@ const KNOWN: usize = if Segment::HAS_UNCACHED { 3 } else { 2 };
 /// The ways of chunks that cannot go across.
 const WITHIN: [Way; 2] = [Way::Area, Way::Uncached];
 
+/// Who may copy a chunk that goes across.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Both sides at once.
+    Both,
+    /// The receiver, as soon as he knows where it goes.
+    Receiver,
+    /// Neither.
+    Nobody,
+}
+
 /// Classes of length, each twice as long as the one before: short chunks may be faster the one way, long ones
 /// the other.
 const CLASSES: usize = 7;
@@ -43,10 +54,14 @@ const CLASSES: usize = 7;
 /// What is known of chunks of about one length.
 #[derive(Debug, Default)]
 struct Class {
-    /// Of those that may go any way.
-    any: Duel<KNOWN>,
+    /// Of those that both sides may copy across.
+    both: Duel<KNOWN>,
+    /// Of those that only the receiver may.
+    pulled: Duel<KNOWN>,
     /// Of those that cannot go across.
     within: Duel<{ KNOWN - 1 }>,
+    /// Of messages that may be lent instead, which is what [`Way::Across`] means here.
+    lone: Duel<KNOWN>,
 }
 
 /// What is known of all, for each class of length.
@@ -54,6 +69,8 @@ struct Class {
 pub struct Pace {
     classes: [Class; CLASSES],
     asked: Option<Asked>,
+    /// What was chosen for a message of so many bytes that could be lent, but is pushed.
+    chosen: Option<(u64, Way)>,
 }
 
 /// A chunk whose receiver was asked how long it took. Nobody else knows: the sender is done with his part,
@@ -62,24 +79,55 @@ pub struct Pace {
 struct Asked {
     question: u32,
     way: Way,
-    crosses: bool,
+    of: Of,
     len: u64,
     /// How long it took the sender, or, in a crowd, how long he copied.
     sent_in: Option<Duration>,
 }
 
+/// Among which ways one was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Those of a chunk.
+    Chunk(Reach),
+    /// Those of a message that could have been lent.
+    Lone,
+}
+
 impl Pace {
-    /// The way for a chunk of `len` bytes; `crosses`: it may go across. `theirs` is that of a chunk that
+    /// Whether to lend a message that may be lent; otherwise it is pushed next, the way that was chosen.
+    pub fn lends(&mut self, len: u64) -> bool {
+        let way = Way::ALL[self.class(len).lone.choose().way];
+        self.chosen = (way != Way::Across).then_some((len, way));
+        way == Way::Across
+    }
+
+    /// A loan took so long; none: it was not taken.
+    pub fn lent(&mut self, len: u64, took: Option<Duration>) {
+        let rate = took.map_or(0.0, |took| len as f64 / (took.as_nanos() as f64).max(1.0));
+        self.class(len).lone.note(Way::Across as usize, rate);
+    }
+
+    /// The way for a chunk of `len` bytes, and among which it was chosen. `theirs` is that of a chunk that
     /// comes the other way just now: both go the same way, since each is slow while the peer is busy with the
     /// other one, which says nothing about it. It makes neither more work, and in a crowd work counts.
-    pub fn choose(&mut self, b: &Shared, len: u64, crosses: bool, theirs: Option<Way>) -> Way {
+    pub fn choose(&mut self, b: &Shared, len: u64, reach: Reach, theirs: Option<Way>) -> (Way, Of) {
+        let of = Of::Chunk(reach);
         if !knows(len) {
-            return Way::Area;
+            return (Way::Area, of);
         }
+        let crosses = reach != Reach::Nobody;
         let theirs = theirs.filter(|way| !b.is_crowded && (crosses || *way != Way::Across));
+        if let Some((_, way)) = self.chosen.take_if(|(of, _)| *of == len && reach == Reach::Receiver) {
+            return (theirs.unwrap_or(way), Of::Lone);
+        }
         let class = self.class(len);
-        let own = if crosses { Way::ALL[class.any.choose().way] } else { WITHIN[class.within.choose().way] };
-        theirs.unwrap_or(own)
+        let own = match reach {
+            Reach::Both => Way::ALL[class.both.choose().way],
+            Reach::Receiver => Way::ALL[class.pulled.choose().way],
+            Reach::Nobody => WITHIN[class.within.choose().way],
+        };
+        (theirs.unwrap_or(own), of)
     }
 
     /// The way for one that may go across and meets another (see [`super::exchange`]).
@@ -89,11 +137,11 @@ impl Pace {
 
     /// A chunk goes this way. Whether its receiver shall answer how long it took; the question has this
     /// number.
-    pub fn ask(&mut self, (way, crosses): (Way, bool), len: u64, question: u32) -> bool {
+    pub fn ask(&mut self, (way, of): (Way, Of), len: u64, question: u32) -> bool {
         if self.asked.is_some() || !knows(len) {
             return false;
         }
-        self.asked = Some(Asked { question, way, crosses, len, sent_in: None });
+        self.asked = Some(Asked { question, way, of, len, sent_in: None });
         true
     }
 
@@ -111,16 +159,20 @@ impl Pace {
     /// Learns what the receiver has answered, if he has. In a crowd the work counts that a way makes for
     /// both, not how soon the one is done who takes longer.
     pub fn learn(&mut self, b: &Shared) {
-        if let Some(Asked { question, way, crosses, len, sent_in: Some(sent_in) }) = self.asked
+        if let Some(Asked { question, way, of, len, sent_in: Some(sent_in) }) = self.asked
             && let Some(received_in) = b.answered(Topic::Chunk, question)
         {
             let took = if b.is_crowded { sent_in + received_in } else { sent_in.max(received_in) };
             let rate = len as f64 / (took.as_nanos() as f64).max(1.0);
             self.asked = None;
             let class = self.class(len);
-            match crosses {
-                true => class.any.note(way as usize, rate),
-                false => class.within.note(usize::from(way == Way::Uncached), rate),
+            match of {
+                Of::Chunk(Reach::Both) => class.both.note(way as usize, rate),
+                Of::Chunk(Reach::Receiver) => class.pulled.note(way as usize, rate),
+                Of::Chunk(Reach::Nobody) => class.within.note(usize::from(way == Way::Uncached), rate),
+                // A message that goes across without being lent tells nothing of that.
+                Of::Lone if way == Way::Across => {}
+                Of::Lone => class.lone.note(way as usize, rate),
             }
         }
     }
@@ -144,7 +196,7 @@ mod tests {
     fn an_exchange_goes_one_way() {
         let ([b, _], mut pace) = (pair(), Pace::default());
         for theirs in Way::ALL {
-            assert!((0..100).all(|_| pace.choose(&b, 1 << 20, true, Some(theirs)) == theirs));
+            assert!((0..100).all(|_| pace.choose(&b, 1 << 20, Reach::Both, Some(theirs)).0 == theirs));
         }
         assert_eq!((Pace::meeting(1 << 20), Pace::meeting(LEAST - 1)), (Way::Across, Way::Area));
     }
@@ -161,9 +213,9 @@ mod tests {
         };
         let mut taken = Vec::new();
         for question in 0..100 {
-            let way = pace.choose(&b, 1 << 20, true, Some(Way::Area));
+            let (way, of) = pace.choose(&b, 1 << 20, Reach::Both, Some(Way::Area));
             let (sent, received) = work(way);
-            assert!(pace.ask((way, true), 1 << 20, question));
+            assert!(pace.ask((way, of), 1 << 20, question));
             pace.sent(question, Some(Duration::from_micros(sent)));
             peer.answer(Topic::Chunk, question, Duration::from_micros(received));
             pace.learn(&b);
@@ -177,10 +229,40 @@ mod tests {
     #[test]
     fn little_data_goes_through_the_area() {
         let ([b, _], mut pace) = (pair(), Pace::default());
-        assert!((0..100).all(|_| pace.choose(&b, LEAST - 1, true, None) == Way::Area));
+        assert!((0..100).all(|_| pace.choose(&b, LEAST - 1, Reach::Both, None).0 == Way::Area));
         assert!(
-            Way::ALL[..KNOWN].iter().all(|way| (0..100).any(|_| pace.choose(&b, LEAST, true, None) == *way)),
+            Way::ALL[..KNOWN]
+                .iter()
+                .all(|way| (0..100).any(|_| pace.choose(&b, LEAST, Reach::Both, None).0 == *way)),
             "all are tried"
         );
+    }
+
+    #[test]
+    fn what_may_be_lent_is_if_that_is_faster_than_each_way_of_pushing_it() {
+        let ([b, peer], mut pace) = (pair(), Pace::default());
+        // Microseconds of each way.
+        let mut lent = |times: [u64; 3]| {
+            let mut one = |question| {
+                let lends = pace.lends(100_000);
+                if lends {
+                    let took = times[Way::Across as usize];
+                    pace.lent(100_000, (took > 0).then_some(Duration::from_micros(took)));
+                    return true;
+                }
+                let (way, of) = pace.choose(&b, 100_000, Reach::Receiver, None);
+                assert!(of == Of::Lone && way != Way::Across);
+                let took = Duration::from_micros(times[way as usize]);
+                assert!(pace.ask((way, of), 100_000, question));
+                pace.sent(question, Some(took));
+                peer.answer(Topic::Chunk, question, took);
+                pace.learn(&b);
+                false
+            };
+            (0..1000).filter(|question| one(*question)).count()
+        };
+        assert!(lent([10, 5, 10]) > 900);
+        assert!(lent([10, 0, 10]) < 500, "a receiver who does not take it");
+        assert!(lent([10, 20, 10]) < 100);
     }
 }

@@ -170,7 +170,7 @@ impl Pulling {
                     Ok(source) => incoming.source = Some(source),
                     // The sender has claimed the rest meanwhile, and its list may be gone.
                     Err(_) if claim::is_claimed(word, incoming.round) => continue,
-                    Err(e) => return Err(unreadable(&e)),
+                    Err(e) => return Err(failed(&e)),
                 }
             }
             let claimed = match alone || incoming.is_left {
@@ -181,7 +181,7 @@ impl Pulling {
             let part = into.slice(start, end - start);
             let copied = copying(&mut incoming.effort, || sys::copy(Side::Pull, pid, &part, source, start));
             claim::finish(word, Side::Pull);
-            return copied.map(|()| part.len()).map_err(|e| unreadable(&e));
+            return copied.map(|()| part.len()).map_err(|e| failed(&e));
         }
         Ok(0)
     }
@@ -237,8 +237,7 @@ fn find(from: PeerId, chunk: &Chunk, landings: &Landings) -> Result<Option<Segme
     found.map_err(|_| PAST_END.into())
 }
 
-/// The peer's memory cannot be read.
-pub fn unreadable(e: &std::io::Error) -> String {
+fn failed(e: &std::io::Error) -> String {
     format!("cannot be read from: {e} (has it died?)")
 }
 

@@ -7,7 +7,7 @@ use super::claim::{self, Round, Side};
 use super::effort::{Effort, copying};
 use super::exchange::Exchanges;
 use super::layout::CHUNKS;
-use super::pace::{Pace, Way};
+use super::pace::{Of, Pace, Reach, Way};
 use super::quiet::Quiet;
 use super::shared::Shared;
 use super::sys::{self, Remote};
@@ -86,7 +86,7 @@ pub struct Pushing {
     pub last: [u64; CHUNKS],
     /// The peer takes nothing from the area.
     pub quiet: Quiet,
-    pace: Pace,
+    pub(super) pace: Pace,
     pub(super) exchanges: Exchanges,
 }
 
@@ -122,15 +122,18 @@ impl Pushing {
         let reaches = |r: &Remote| offset.checked_add(from.len()).is_some_and(|end| end <= r.len());
         let shown = b.pid.filter(|_| key != Key::PUSH);
         let target = shown.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
-        // Of a landing that is not known yet, nothing goes there straight.
-        let crosses = target.is_some() || b.peer_can();
+        let reach = match key {
+            _ if target.is_none() && !b.peer_can() => Reach::Nobody,
+            Key::PUSH => Reach::Receiver,
+            _ => Reach::Both,
+        };
         self.pace.learn(b);
         let meets = theirs.is_some() || self.exchanges.is_likely();
         // The peer pulls it as soon as he knows where it goes.
-        let expects = (crosses || b.peer_can()) && meets && !b.is_crowded;
-        let way = match expects {
-            true => Pace::meeting(from.len()),
-            false => self.pace.choose(b, from.len(), crosses, theirs),
+        let expects = reach != Reach::Nobody && meets && !b.is_crowded;
+        let (way, of) = match expects {
+            true => (Pace::meeting(from.len()), Of::Chunk(reach)),
+            false => self.pace.choose(b, from.len(), reach, theirs),
         };
         if expects {
             // What is expected has its time to come.
@@ -155,7 +158,7 @@ impl Pushing {
         out.tell(b);
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len());
         let name = out.name();
-        let asks = !expects && self.pace.ask((way, crosses), out.from.len(), name);
+        let asks = !expects && self.pace.ask((way, of), out.from.len(), name);
         out.effort = asks.then(|| Effort::begin(b.is_crowded));
         self.chunks.push_back(out);
         Some((About { name, way, asks, met: self.exchanges.last() }, chunk))

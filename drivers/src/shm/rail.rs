@@ -4,6 +4,7 @@ use super::barrier;
 use super::board::{self, List};
 use super::config::ShmConfig;
 use super::home::Home;
+use super::lend;
 use super::link::{Link, ring_bell};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
@@ -16,7 +17,7 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
+use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order, TakeLent};
 use std::cell::Cell;
 
 /// Orders taken at once; each link has its own, smaller depth.
@@ -259,6 +260,7 @@ impl Driver for ShmRail {
             lossy: false,
             push: if self.is_crowded { PUSH_IN_A_CROWD } else { PUSH },
             passes: true,
+            lends: if self.config.cross_memory && !self.is_crowded { lend::LENDS } else { (0, 0) },
             bandwidth: 10_000_000_000,
             latency_ns: 200,
         }
@@ -310,10 +312,21 @@ impl Driver for ShmRail {
     }
 
     #[inline]
-    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments, waits: bool) -> bool {
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         let Some(link) = self.peers.link_mut(to) else { return false };
-        match link.pass(head, data, waits) {
+        match link.pass(head, data) {
             Ok(passed) => passed,
+            Err(_) => {
+                self.lose(to, IMPOSSIBLE);
+                false
+            }
+        }
+    }
+
+    fn lend(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
+        let Some(link) = self.peers.link_mut(to) else { return false };
+        match link.lend(head, data) {
+            Ok(lent) => lent,
             Err(_) => {
                 self.lose(to, IMPOSSIBLE);
                 false
@@ -373,6 +386,10 @@ impl Driver for ShmRail {
             Some(link) if !self.dozing.get() => link.fetch(take),
             _ => Fetched::Elsewhere,
         }
+    }
+
+    fn borrow(&mut self, from: PeerId, take: &mut TakeLent<'_>) -> bool {
+        self.peers.link_mut(from).is_some_and(|link| link.borrow(take))
     }
 
     /// To be asked for before each sleep: asking tells the peers to ring.

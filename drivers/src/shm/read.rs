@@ -1,15 +1,12 @@
 //! What the ring brings.
 
 use super::PACKET;
-use super::cell::{self, About, Chunk, Lent, Part, Place};
+use super::cell::{self, About, Chunk, Part, Place};
 use super::layout::{AREA, CELLS};
 use super::link::Link;
-use super::loan;
-use super::pulling::unreadable;
 use super::rail::IMPOSSIBLE;
 use super::ring::{CONTENT, Head};
 use super::shared::{Shared, Topic};
-use super::sys;
 use crate::landings::Landings;
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::{Event, Fetched};
@@ -71,6 +68,13 @@ impl Link {
                 let ring = self.shared.theirs();
                 ring.fetch(self.consumer.cell(&ring, 1));
             }
+            if head.kind == cell::LENT_PACKET {
+                // Only who waits for it takes it; its sender will not wait long.
+                if !self.pass_over()? {
+                    break;
+                }
+                continue;
+            }
             found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
             self.take(head, from, landings, report)?;
             count += 1;
@@ -85,7 +89,7 @@ impl Link {
     /// takes the lines away from it.
     #[inline]
     pub fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        if !self.lag.is_turn() || !self.is_calm() {
+        if !(self.lag.is_turn() || self.is_offered) || !self.is_calm() {
             return Fetched::Elsewhere;
         }
         self.look_ahead();
@@ -102,6 +106,7 @@ impl Link {
                 true
             }
             Some(_) => false,
+            None if head.kind == cell::LENT_PACKET => return Fetched::Lent,
             None => self.take_longer(head, take) == Ok(Some(true)),
         };
         if !took {
@@ -115,7 +120,7 @@ impl Link {
 
     /// Tells the producer now, if much was taken of which it does not know.
     #[inline]
-    fn tell_of_much(&mut self) {
+    pub(super) fn tell_of_much(&mut self) {
         if self.consumer.untold() >= CELLS / 4 || self.untold_bytes >= TELL_BYTES {
             self.consumer.tell(&self.shared.theirs());
             self.untold_bytes = 0;
@@ -133,7 +138,7 @@ impl Link {
 
     /// So many cells are the producer's again.
     #[inline]
-    fn taken(&mut self, cells: u64) {
+    pub(super) fn taken(&mut self, cells: u64) {
         self.consumer.take(cells);
         self.row = cells;
     }
@@ -148,7 +153,6 @@ impl Link {
         match (head.kind, head.value as usize) {
             (cell::PACKET, len) if len <= cell::ROW * CONTENT => self.take_row(len, take).map(Some),
             (cell::FAR_PACKET, len) if len <= PACKET => self.take_far(len, take).map(Some),
-            (cell::LENT_PACKET, len) if len <= PACKET => self.take_lent(len, take).map(Some),
             _ => Ok(None),
         }
     }
@@ -171,47 +175,6 @@ impl Link {
         }
         self.untold_bytes += len as u64;
         self.taken(1);
-        Ok(true)
-    }
-
-    /// A packet whose data is with the peer, unless he has taken it back: then the cell means nothing.
-    #[inline(never)]
-    fn take_lent(&mut self, len: usize, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool, String> {
-        let mut content = [0; CONTENT];
-        self.consumer.content(&self.shared.theirs(), 0, &mut content);
-        let lent = Lent::decode(&content);
-        if self.borrowed.0 != lent.loan && !self.borrow(len, &lent)? {
-            self.taken(1);
-            return Ok(true);
-        }
-        let begun = (lent.question != 0).then(Instant::now);
-        if !take(self.borrowed.1.get(..len).ok_or("broke the protocol: a loan of two lengths")?) {
-            return Ok(false);
-        }
-        if let Some(begun) = begun {
-            self.shared.answer(Topic::Packet, lent.question, begun.elapsed());
-        }
-        self.taken(1);
-        Ok(true)
-    }
-
-    /// Fetches what is lent; false: it is not any more.
-    fn borrow(&mut self, len: usize, lent: &Lent) -> Result<bool, String> {
-        let word = self.shared.segment.word(self.shared.end.other().loan());
-        if !loan::take(word, lent.loan) {
-            return Ok(false);
-        }
-        let pid = self.shared.pid.ok_or("broke the protocol: lends what cannot be read")?;
-        let (loan, packet) = &mut self.borrowed;
-        packet.resize(packet.len().max(len), 0);
-        let (head, data) = packet[..len]
-            .split_at_mut_checked(size_of_val(&lent.head))
-            .ok_or("broke the protocol: lends less than a packet")?;
-        let words = head.chunks_exact_mut(8).zip(lent.head);
-        words.for_each(|(place, word)| place.copy_from_slice(&word.to_ne_bytes()));
-        sys::peek(pid, lent.address, data).map_err(|e| unreadable(&e))?;
-        loan::give_back(word, lent.loan);
-        *loan = lent.loan;
         Ok(true)
     }
 

@@ -75,24 +75,16 @@ pub fn copy(side: Side, pid: i32, ours: &Segments, theirs: &Remote, offset: u64)
 
 const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-/// Reads memory of another process.
-pub fn peek<T: Plain>(pid: i32, address: u64, into: &mut [T]) -> io::Result<()> {
-    let (len, base) = (size_of_val(into), into.as_mut_ptr().cast::<u8>());
-    let mut done = 0;
-    while done < len {
-        // Inside of `into`.
-        let local = libc::iovec { iov_base: base.wrapping_add(done).cast(), iov_len: len - done };
-        let from = address.wrapping_add(done as u64) as usize as *mut libc::c_void;
-        let remote = libc::iovec { iov_base: from, iov_len: len - done };
-        done += call(Side::Pull, pid, &[local], &[remote])? as usize;
+/// Reads some words of another process.
+pub fn peek(pid: i32, address: u64, into: &mut [u64]) -> io::Result<()> {
+    let len = size_of_val(into);
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: len };
+    match call(Side::Pull, pid, &[local], &[remote])? {
+        done if done == len as u64 => Ok(()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
-    Ok(())
 }
-
-/// Types of which any bytes make a value.
-pub trait Plain: Copy {}
-impl Plain for u8 {}
-impl Plain for u64 {}
 
 fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
     let system = match side {

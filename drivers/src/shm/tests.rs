@@ -19,7 +19,7 @@ fn rail(rank: u32, secret: [u8; 32]) -> ShmRail {
 }
 
 /// Polls both until the first says something of this kind.
-fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'_>) -> Option<T>) -> T {
+pub(super) fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'_>) -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         let mut found = None;
@@ -42,7 +42,7 @@ fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
     rails
 }
 
-fn connected() -> [ShmRail; 2] {
+pub(super) fn connected() -> [ShmRail; 2] {
     opened(introduced([[5; 32]; 2]))
 }
 
@@ -58,14 +58,14 @@ fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
 fn packets_pass_while_the_ring_has_room_and_not_past_one_that_waits() {
     let mut rails = connected();
     let nothing = nmad_engine::Segments::empty();
-    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 7], &nothing, false));
+    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 7], &nothing));
     assert_eq!(passed, Some(CELLS), "each takes a cell, and the peer reads none");
     let packet = nmad_engine::Packet { bytes: vec![2; 40], in_place: Vec::new() };
     rails[0].post(Order::Packet { to: PeerId(1), number: 0, packet });
     rails[1].poll(&mut |_| ());
-    assert!(!rails[0].pass(PeerId(1), &[3; 7], &nothing, false), "one that was posted waits");
+    assert!(!rails[0].pass(PeerId(1), &[3; 7], &nothing), "one that was posted waits");
     until(&mut rails, |event| matches!(event, Event::Sent { .. }).then_some(()));
-    assert!(rails[0].pass(PeerId(1), &[3; 7], &nothing, false));
+    assert!(rails[0].pass(PeerId(1), &[3; 7], &nothing));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn what_passes_arrives_whole_whatever_its_length() {
     // More than once round the ring, and across its end in a row of each length.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize % 320)) {
         let memory = Memory::pattern(len, turn);
-        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments(), false));
+        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
         let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
         expected.extend(memory.bytes());
         let mut came = 0;
@@ -94,15 +94,15 @@ fn a_packet_is_looked_for_where_one_is_expected_alone() {
     let mut rails = connected();
     let nothing = nmad_engine::Segments::empty();
     assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Elsewhere, "nothing is known yet");
-    assert!(rails[0].pass(PeerId(1), &[7; 5], &nothing, false));
+    assert!(rails[0].pass(PeerId(1), &[7; 5], &nothing));
     rails[1].poll(&mut |_| ());
     // In one cell, in a row of them, and in the area.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize * 13 % 3000)) {
-        assert!(rails[1].pass(PeerId(0), &[7; 5], &nothing, false));
+        assert!(rails[1].pass(PeerId(0), &[7; 5], &nothing));
         rails[0].poll(&mut |_| ());
         assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Nothing);
         let memory = Memory::pattern(len, turn);
-        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments(), false));
+        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
         let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
         expected.extend(memory.bytes());
         let mut look = |takes: bool| {
@@ -125,12 +125,13 @@ fn in_a_crowd_less_is_pushed_and_the_links_know() {
     assert_eq!(pushes(&rails[0]), 256 << 10);
     rails[0].crowd();
     assert_eq!((pushes(&rails[0]), pushes(&rails[1])), (128 << 10, 256 << 10));
+    assert!(rails[0].limits().lends == (0, 0) && rails[1].limits().lends != (0, 0), "and nothing is lent");
     let rails = opened(rails);
     let knows = |rank: usize| rails[rank].peers.link(PeerId(1 - rank as u32)).map(|l| l.shared.is_crowded);
     assert_eq!((knows(0), knows(1)), (Some(true), Some(false)));
 }
 
-fn lost(event: &Event<'_>) -> Option<String> {
+pub(super) fn lost(event: &Event<'_>) -> Option<String> {
     match event {
         Event::Lost { why, .. } => Some(why.clone()),
         Event::Arrived { .. } | Event::Landed { .. } => panic!("taken: {event:?}"),

@@ -1,10 +1,8 @@
 //! Orders into the ring.
 
-use super::cell::{self, Lent, Place};
-use super::far::{self, Manner, Way};
+use super::cell::{self, Place};
 use super::layout::{AREA, CELLS};
 use super::link::Link;
-use super::loan;
 use super::ring::{CONTENT, Cells, Head};
 use super::segment::Segment;
 use super::shared::Shared;
@@ -12,9 +10,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet};
 use nmad_engine::transfer::driver::{AtOnce, Order};
 use nmad_wire::AloneHead;
-use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
 
 /// Bytes of the area that are fetched before they are written: the processor sees the way of longer packets
 /// by itself.
@@ -22,13 +18,6 @@ const READY: usize = 512;
 
 /// Bytes of data that fit into a cell beside the head of a message that is alone.
 const BESIDE: usize = CONTENT - size_of::<AloneHead>();
-
-/// How long a loan is offered to a peer who does not look: some hundred nanoseconds later he would have been
-/// there, were he waiting for it.
-const PATIENCE: Duration = Duration::from_micros(2);
-/// Looks at a loan that was taken before it is looked at whether the peer is still there: some ten
-/// microseconds, in which most have come back.
-const LOOKS: u32 = 1000;
 
 /// The peer told an impossible number.
 #[derive(Debug)]
@@ -68,14 +57,6 @@ impl Content for Parts<'_> {
     }
 }
 
-impl Content for (&AloneHead, &[u8]) {
-    #[inline]
-    fn each(&self, mut put: impl FnMut(&[u8])) {
-        self.0.iter().for_each(|word| put(&word.to_ne_bytes()));
-        put(self.1);
-    }
-}
-
 impl Link {
     /// Takes an order, and gives it to the ring if nothing waits before it.
     #[inline]
@@ -93,9 +74,8 @@ impl Link {
     }
 
     /// Takes a packet straight into the ring, if nothing waits before it; false: it does not go there now.
-    /// `waits`: its sender does nothing else meanwhile.
     #[inline]
-    pub fn pass(&mut self, head: &[u64], data: &Segments, waits: bool) -> Result<bool, Impossible> {
+    pub fn pass(&mut self, head: &[u64], data: &Segments) -> Result<bool, Impossible> {
         if !self.queue.is_empty() || !self.pushing.is_empty() {
             return Ok(false);
         }
@@ -105,9 +85,6 @@ impl Link {
             }
             if bytes.len() <= BESIDE + (cell::ROW - 1) * CONTENT && self.pass_row(words, bytes) {
                 return Ok(true);
-            }
-            if waits && bytes.len() >= far::LEAST && self.shared.peer_can() {
-                return self.pass_far(words, bytes);
             }
         }
         self.pass_any(head, data)
@@ -150,65 +127,6 @@ impl Link {
         self.pushed();
         self.rouse();
         true
-    }
-
-    /// What is long enough to be lent.
-    #[inline(never)]
-    fn pass_far(&mut self, head: &AloneHead, data: &[u8]) -> Result<bool, Impossible> {
-        let len = size_of_val(head) + data.len();
-        if !self.has_room()? {
-            return Ok(false);
-        }
-        let mut manner = self.far.begin(&self.shared, len, true);
-        if manner.way == Way::Lent {
-            if self.lend(head, data, manner.question) {
-                self.far.end(manner, len);
-                return Ok(true);
-            }
-            manner = manner.unlent();
-        }
-        let passed = self.put_far(len, &(head, data), manner)?;
-        if passed {
-            self.wake();
-        }
-        Ok(passed)
-    }
-
-    /// Lends the data of a packet to the peer, if he takes it at once; false: he does not.
-    fn lend(&mut self, head: &AloneHead, data: &[u8], question: u32) -> bool {
-        if self.sleeps() {
-            return false;
-        }
-        self.loan = self.loan.wrapping_add(1);
-        let (loan, len) = (self.loan, size_of_val(head) + data.len());
-        loan::offer(self.loan_word(), loan);
-        let lent = Lent { head: *head, address: data.as_ptr() as u64, loan, question };
-        self.push(cell::LENT_PACKET, len as u32, &lent.encode());
-        self.wake();
-        let (word, begun) = (self.loan_word(), Instant::now());
-        while loan::is_offered(word, loan) {
-            spin_loop();
-            if begun.elapsed() > PATIENCE && loan::revoke(word, loan) {
-                return false;
-            }
-        }
-        // A copy that has begun takes no longer than another one, unless the peer ends or is stopped.
-        let mut looks = 0_u32;
-        while !loan::is_returned(word, loan) {
-            spin_loop();
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(LOOKS) {
-                std::thread::yield_now();
-                if !self.is_there() {
-                    break;
-                }
-            }
-        }
-        true
-    }
-
-    fn loan_word(&self) -> &AtomicU64 {
-        self.shared.segment.word(self.shared.end.loan())
     }
 
     #[inline(never)]
@@ -270,24 +188,18 @@ impl Link {
             self.put_row(len, content);
             return Ok(true);
         }
-        let manner = self.far.begin(&self.shared, len, false);
-        self.put_far(len, content, manner)
-    }
-
-    /// The same in the area.
-    fn put_far(&mut self, len: usize, content: &impl Content, manner: Manner) -> Result<bool, Impossible> {
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let Shared { segment, end, .. } = &self.shared;
-        let (is_uncached, question) = (manner.way == Way::Uncached, manner.question);
-        let put = if is_uncached { Segment::put_uncached } else { Segment::put };
+        let manner = self.far.begin(&self.shared, len);
+        let put = if manner.is_uncached() { Segment::put_uncached } else { Segment::put };
         let mut at = end.area(start);
         content.each(|part| {
             put(segment, at, part);
             at += part.len();
         });
-        self.far.end(manner, len);
+        let question = self.far.end(manner, len);
         self.push(cell::FAR_PACKET, len as u32, &Place { start, question }.encode());
-        self.ready = if is_uncached { 0 } else { len.min(READY) };
+        self.ready = if manner.is_uncached() { 0 } else { len.min(READY) };
         Ok(true)
     }
 
@@ -360,16 +272,22 @@ impl Link {
 
     /// A cell's word: what it is, and what this side has taken.
     #[inline]
-    fn head(&self, kind: u8, value: u32) -> Head {
+    pub(super) fn head(&self, kind: u8, value: u32) -> Head {
         Head { kind, value, taken: self.consumer.taken() }
     }
 
     #[inline]
     fn pushed(&mut self) {
+        self.told();
+        self.lag.answered();
+    }
+
+    /// A cell has left, which tells what was taken.
+    #[inline]
+    pub(super) fn told(&mut self) {
         self.consumer.told();
         self.untold_bytes = 0;
         self.ready = 0;
-        self.lag.answered();
     }
 
     /// Whether a cell may be written.

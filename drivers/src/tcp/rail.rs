@@ -109,6 +109,7 @@ impl Driver for TcpRail {
             lossy: false,
             push: u64::MAX,
             passes: false,
+            lends: (0, 0),
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }

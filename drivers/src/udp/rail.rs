@@ -331,6 +331,7 @@ impl Driver for UdpRail {
             lossy: true,
             push: 0,
             passes: false,
+            lends: (0, 0),
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }

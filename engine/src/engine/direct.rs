@@ -28,7 +28,7 @@ impl Engine {
         drivers: &mut [Box<dyn Driver>],
         (to, context, tag): (PeerId, Context, Tag),
         data: &Segments,
-        (hints, waits): (Hints, bool),
+        hints: Hints,
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
@@ -43,11 +43,57 @@ impl Engine {
         }
         let flow = peer.flows.of(context.0);
         let seq = flow.send_next;
-        if !drivers[rail.index()].pass(to, &alone_head(link, (context, tag), seq, len), data, waits) {
+        if !drivers[rail.index()].pass(to, &alone_head(link, (context, tag), seq, len), data) {
             return None;
         }
         flow.send_next = seq.wrapping_add(1);
         peer.credit.spend_known(len);
+        link.tx.skip();
+        link.rx.acknowledged();
+        at.counters.left(1, Eager::ALONE_LEN as u64 + len);
+        Some(seq)
+    }
+
+    /// Has a rail lend a message to a peer who waits for it ([`Driver::lend`]), for somebody who waits. As
+    /// [`Engine::pass`], but nothing is charged.
+    #[inline]
+    pub(crate) fn lend(
+        &mut self,
+        drivers: &mut [Box<dyn Driver>],
+        to: (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+    ) -> Option<u32> {
+        let peer = self.peers.get(to.0.0 as usize)?.as_deref()?;
+        let (from, below) = peer.lane?.lends;
+        if !(from..below).contains(&data.len()) {
+            return None;
+        }
+        self.lend_long(drivers, to, data, hints)
+    }
+
+    #[inline(never)]
+    fn lend_long(
+        &mut self,
+        drivers: &mut [Box<dyn Driver>],
+        (to, context, tag): (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+    ) -> Option<u32> {
+        let Engine { peers, rails, receipts, .. } = self;
+        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let Lane { rail, place, .. } = peer.lane?;
+        let (link, at, len) = (&peer.links[place], &mut rails[rail.index()], data.len());
+        let is_free = link.tx.len() == 0 && link.rx.beyond() == 0 && at.prepared.is_none();
+        if !is_free || !peer.is_idle() || !hints.are_plain() || receipts.is_some() {
+            return None;
+        }
+        let seq = peer.flows.of(context.0).send_next;
+        if !drivers[rail.index()].lend(to, &alone_head(link, (context, tag), seq, len), data) {
+            return None;
+        }
+        peer.flows.of(context.0).send_next = seq.wrapping_add(1);
+        let link = &mut peer.links[place];
         link.tx.skip();
         link.rx.acknowledged();
         at.counters.left(1, Eager::ALONE_LEN as u64 + len);

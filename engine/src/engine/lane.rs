@@ -26,6 +26,8 @@ pub(super) struct Lane {
     pub(super) below: u64,
     /// The rail takes a message that nothing has to be remembered of, without a system call.
     pub(super) passes: bool,
+    /// Messages of so many bytes may be lent to a peer who waits for them, if their senders wait as well.
+    pub(super) lends: (u64, u64),
 }
 
 /// Where packets came from last.
@@ -74,7 +76,9 @@ impl Peer {
         let chosen = self.choose(rails, Instant::default(), 0);
         let below = chosen.map_or(0, |_| self.eager_max as u64 + 1);
         let passes = self.may_pass;
-        self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, passes });
+        let lends = open.map_or((0, 0), |(_, link)| rails[link.rail.index()].limits.lends);
+        let lends = if passes && below > 0 { lends } else { (u64::MAX, 0) };
+        self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, passes, lends });
         self.several = (usual && self.used().nth(1).is_some()).then_some(below);
     }
 

@@ -4,14 +4,16 @@
 use super::Engine;
 use super::peer::Peer;
 use crate::clock::Instant;
-use crate::collect::matching::Arrived;
+use crate::collect::matching::{Arrived, Matching};
 use crate::collect::request::{Context, Envelope, Recv, Request, Source, Tag, TagMatch};
 use crate::collect::sequence::Place;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
-use crate::transfer::driver::{Driver, Fetched};
+use crate::slab::Slab;
+use crate::transfer::credit::Credit;
+use crate::transfer::driver::{Driver, Fetched, TakeLent};
 use alloc::boxed::Box;
-use nmad_wire::Eager;
+use nmad_wire::{Eager, Header};
 
 /// A receive that is in no table: nobody but the one who waits for it may call the engine until it has met
 /// its message or was posted.
@@ -39,15 +41,87 @@ impl Expected {
         }
     }
 
+    /// Where what is expected goes.
+    #[inline]
+    fn memory(&self) -> Option<&Segments> {
+        if let Expected::Message(.., into) = self { Some(into) } else { None }
+    }
+
     /// The message that is expected.
     #[inline]
-    fn meet(&mut self, envelope: Envelope, data: &[u8]) {
+    fn meet(&mut self, envelope: Envelope, data: &impl Body) {
         if let Expected::Message(.., into) = self
-            && !into.write_whole(data)
+            && !data.write_whole(into)
         {
-            into.write(0, data);
+            into.write(0, data.bytes());
         }
         *self = Expected::Met(envelope);
+    }
+}
+
+/// The data of a packet, wherever that is.
+trait Body {
+    /// It is not here, and somebody waits for it: nothing is charged for it, since nobody has to keep it.
+    const IS_LENT: bool;
+    /// Bytes.
+    fn len(&self) -> u64;
+    /// Asked before anything is done: whether the packet can be taken. What is lent has to be fetched for
+    /// that to where it belongs, and cannot be taken if nobody waits for it.
+    fn comes<'a>(&mut self, into: impl FnOnce() -> Option<&'a Segments>) -> bool;
+    /// Writes it where it belongs, if it is not there yet and goes into one piece; whether it is there.
+    fn write_whole(&self, into: &Segments) -> bool;
+    /// The bytes of what is not lent.
+    fn bytes(&self) -> &[u8];
+}
+
+/// It is here.
+impl Body for &[u8] {
+    const IS_LENT: bool = false;
+
+    #[inline(always)]
+    fn len(&self) -> u64 {
+        <[u8]>::len(self) as u64
+    }
+
+    #[inline(always)]
+    fn comes<'a>(&mut self, _: impl FnOnce() -> Option<&'a Segments>) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn write_whole(&self, into: &Segments) -> bool {
+        into.write_whole(self)
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+/// It is still in its sender's memory.
+struct Lent<'a> {
+    len: u64,
+    fetch: &'a mut dyn FnMut(&Segments) -> bool,
+}
+
+impl Body for Lent<'_> {
+    const IS_LENT: bool = true;
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn comes<'a>(&mut self, into: impl FnOnce() -> Option<&'a Segments>) -> bool {
+        into().is_some_and(|into| self.len <= into.len() && (self.fetch)(&into.slice(0, self.len)))
+    }
+
+    fn write_whole(&self, _: &Segments) -> bool {
+        true
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &[]
     }
 }
 
@@ -105,7 +179,26 @@ impl Engine {
     pub(crate) fn fetch(&mut self, drivers: &mut [Box<dyn Driver>], now: Instant, from: PeerId) -> Fetched {
         let Some(rail) = self.peer(from).and_then(Peer::awaited_on) else { return Fetched::Elsewhere };
         let take = &mut |packet: &[u8]| self.on_plain(now, rail, from, packet) == Ok(true);
-        drivers[rail.index()].fetch(from, take)
+        match drivers[rail.index()].fetch(from, take) {
+            Fetched::Lent => self.borrow(drivers, now, rail, from),
+            fetched => fetched,
+        }
+    }
+
+    /// Takes a packet that is lent, if it is what is expected: its data is fetched to where it belongs.
+    #[inline(never)]
+    fn borrow(
+        &mut self,
+        drivers: &mut [Box<dyn Driver>],
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+    ) -> Fetched {
+        let take: &mut TakeLent<'_> = &mut |head, len, fetch| {
+            let head = head.try_into().ok().and_then(|head| Eager::alone_behind(head, len as usize));
+            head.is_some_and(|head| self.on_short(now, rail, from, head, Lent { len, fetch }) == Ok(true))
+        };
+        if drivers[rail.index()].borrow(from, take) { Fetched::Packet } else { Fetched::Elsewhere }
     }
 
     /// How far what is expected is; a message or request is told once.
@@ -146,7 +239,21 @@ impl Engine {
         from: PeerId,
         packet: &[u8],
     ) -> Result<bool, &'static str> {
-        let Some((header, frame, data)) = Eager::alone(packet) else { return Ok(false) };
+        match Eager::alone(packet) {
+            Some((header, frame, data)) => self.on_short(now, rail, from, (header, frame), data),
+            None => Ok(false),
+        }
+    }
+
+    #[inline(always)]
+    fn on_short<B: Body>(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        (header, frame): (Header, Eager),
+        mut data: B,
+    ) -> Result<bool, &'static str> {
         let Engine { peers, rails, matching, requests, expected, ended, untold, receipts, unheard, .. } =
             self;
         let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
@@ -163,9 +270,13 @@ impl Engine {
         if flow.place(frame.seq) != Place::Next || flow.has_early() {
             return Ok(false);
         }
-        let (context, tag, len) = (Context(frame.context), Tag(frame.tag), data.len() as u64);
+        let (context, tag, len) = (Context(frame.context), Tag(frame.tag), data.len());
         let Some(meets) = expected.meets((from, context, tag), len) else { return Ok(false) };
-        if !peer.credit.received(len) {
+        let envelope = Envelope { peer: from, context, tag, len, seq: frame.seq };
+        if !data.comes(|| awaited(expected.memory().filter(|_| meets), (matching, requests), &envelope)) {
+            return Ok(false);
+        }
+        if !B::IS_LENT && !peer.credit.received(len) {
             return Err("more eager data than it was granted");
         }
         flow.large = false;
@@ -173,28 +284,27 @@ impl Engine {
         rails[rail.index()].counters.packets_in += 1;
         if peer.several.is_some() {
             // The sender wants to know how long each rail takes.
-            link.rx.note(packet.len() as u64);
+            link.rx.note(u64::from(header.len));
             peer.heard.note(place);
         }
         link.rx.accept_next(now);
         // On a lossy one the timers see to it.
         let (due, short) = (!lossy && link.ack_is_due(now), peer.credit.is_short());
-        let envelope = Envelope { peer: from, context, tag, len, seq: frame.seq };
         let hears = waits && !meets;
         if meets {
-            expected.meet(envelope, data);
-            peer.credit.consume(len);
+            expected.meet(envelope, &data);
+            consume::<B>(&mut peer.credit, len);
             *unheard = waits.then_some((now, rail, from, header.ack));
         } else {
             let receive = matching.arrive(&envelope);
             if let Some(request) = receive
-                && fill(requests.get_mut(request.0), envelope, data)
+                && fill(requests.get_mut(request.0), envelope, &data)
             {
-                peer.credit.consume(len);
+                consume::<B>(&mut peer.credit, len);
                 *untold += 1;
                 ended.push(request);
             } else {
-                self.place(receive, envelope, data);
+                self.place(receive, envelope, data.bytes());
             }
         }
         if due || short {
@@ -228,12 +338,37 @@ impl Engine {
     }
 }
 
+/// A message is no longer kept.
+#[inline(always)]
+fn consume<B: Body>(credit: &mut Credit, len: u64) {
+    if !B::IS_LENT {
+        credit.consume(len);
+    }
+}
+
+/// Where a message goes: what is expected, or the posted receive that takes it.
+fn awaited<'a>(
+    expected: Option<&'a Segments>,
+    (matching, requests): (&Matching, &'a Slab<Request>),
+    envelope: &Envelope,
+) -> Option<&'a Segments> {
+    expected.or_else(|| usual(requests.get(matching.next(envelope)?.0)).map(|recv| &recv.into))
+}
+
+/// A receive that nothing else belongs to.
+#[inline(always)]
+fn usual(request: Option<&Request>) -> Option<&Recv> {
+    match request {
+        Some(Request::Recv(recv)) if recv.landing.is_none() && recv.message.is_none() => Some(recv),
+        _ => None,
+    }
+}
+
 /// Gives the message to a receive of one piece that nothing else belongs to; false: it is another one.
 #[inline(always)]
-fn fill(request: Option<&mut Request>, envelope: Envelope, data: &[u8]) -> bool {
+fn fill(request: Option<&mut Request>, envelope: Envelope, data: &impl Body) -> bool {
     let Some(request) = request else { return false };
-    let Request::Recv(recv) = request else { return false };
-    if recv.landing.is_some() || recv.message.is_some() || !recv.into.write_whole(data) {
+    if !usual(Some(request)).is_some_and(|recv| data.write_whole(&recv.into)) {
         return false;
     }
     // There is nothing in it that would have to be dropped.

@@ -27,6 +27,9 @@ pub struct Limits {
     pub push: u64,
     /// [`Driver::pass`] takes packets.
     pub passes: bool,
+    /// [`Driver::lend`] takes data of so many bytes, from the first number on and below the second; twice the
+    /// same if it takes none.
+    pub lends: (u64, u64),
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
@@ -109,6 +112,8 @@ pub enum Fetched {
     Nothing,
     /// A packet was taken.
     Packet,
+    /// One is here whose data is still in its sender's memory: [`Driver::borrow`].
+    Lent,
     /// Only [`Driver::poll`] can tell.
     Elsewhere,
 }
@@ -191,6 +196,9 @@ pub enum Event<'a> {
     },
 }
 
+/// What [`Driver::borrow`] calls: with what goes before the data, the length of that, and what fetches it.
+pub type TakeLent<'a> = dyn FnMut(&[u8], u64, &mut dyn FnMut(&Segments) -> bool) -> bool + 'a;
+
 /// A rail: one interface in use, whatever its network.
 pub trait Driver: Send {
     /// Name for the user: kind of network and interface, for example `tcp/eth1`.
@@ -210,11 +218,18 @@ pub trait Driver: Send {
     fn room(&self) -> usize;
     /// Takes a packet at once, if that costs no more than a copy: `head` (the bytes of the wire, eight in
     /// each word) and then `data` are all of it, and both are free when this returns. It goes behind what was
-    /// posted before, needs no [`Driver::flush`], and is not reported as sent. `waits`: its sender does nothing
-    /// else meanwhile, so it may take as long as the receiver takes to fetch the data himself. False: nothing
-    /// was done, and it is to be posted instead. Only asked with [`Limits::passes`].
-    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments, waits: bool) -> bool {
-        let _ = (to, head, data, waits);
+    /// posted before, needs no [`Driver::flush`], and is not reported as sent. False: nothing was done, and
+    /// it is to be posted instead. Only asked with [`Limits::passes`].
+    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
+        let _ = (to, head, data);
+        false
+    }
+    /// As [`Driver::pass`], for somebody who does nothing else meanwhile: lends a packet to the peer, if he
+    /// waits for it just now and it pays that he fetches the data himself. Neither side charges for what
+    /// nobody has to keep, and the packet may be longer than others. Only asked for data of
+    /// [`Limits::lends`] bytes.
+    fn lend(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
+        let _ = (to, head, data);
         false
     }
     /// Sends a packet with a call of its own, for somebody who waits: `head` and `data` as for
@@ -244,6 +259,14 @@ pub trait Driver: Send {
     fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
         let _ = (from, take);
         Fetched::Elsewhere
+    }
+    /// After [`Fetched::Lent`]: lets a packet be taken whose data is still in its sender's memory. `take` is
+    /// given what goes before the data, how long that is, and what puts the data into memory of that length
+    /// (false: it cannot be had, and nothing has been taken), and answers whether it has taken the packet.
+    /// One that it does not take its sender passes or posts. Whether one was taken.
+    fn borrow(&mut self, from: PeerId, take: &mut TakeLent<'_>) -> bool {
+        let _ = (from, take);
+        false
     }
     /// A file descriptor that becomes readable when [`Driver::poll`] has something to do, for those who
     /// want to sleep; negative: nothing ever happens here that was not posted; none: only polling helps.

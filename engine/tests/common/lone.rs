@@ -44,6 +44,7 @@ impl Lone {
             lossy: false,
             push: 0,
             passes: false,
+            lends: (0, 0),
             bandwidth: 0,
             latency_ns: 0,
         };

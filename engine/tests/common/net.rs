@@ -47,6 +47,7 @@ pub fn limits() -> Limits {
         lossy: false,
         push: 0,
         passes: false,
+        lends: (0, 0),
         bandwidth: 0,
         latency_ns: 0,
     }

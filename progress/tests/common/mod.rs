@@ -20,6 +20,7 @@ pub const LIMITS: Limits = Limits {
     lossy: false,
     push: 0,
     passes: false,
+    lends: (0, 0),
     bandwidth: 1_000_000_000,
     latency_ns: 0,
 };

@@ -129,6 +129,7 @@ impl Model for Card {
             depth: self.depth,
             push: 0,
             passes: false,
+            lends: (0, 0),
             lossy: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,

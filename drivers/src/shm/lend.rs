@@ -1,0 +1,265 @@
+//! Packets that are lent ([`super::loan`]), by this side and to it.
+
+use super::cell::{self, Lent};
+use super::claim::Side;
+use super::link::Link;
+use super::loan::{self, Stage};
+use super::ring::CONTENT;
+use super::sys::{self, Remote};
+use super::write::Impossible;
+use super::{PACKET, PUSH, far};
+use nmad_engine::memory::Segments;
+use nmad_engine::transfer::driver::TakeLent;
+use nmad_wire::AloneHead;
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+/// From how many bytes on data may be lent, and below how many: as much as is pushed otherwise.
+pub const LENDS: (u64, u64) = (far::LEAST as u64, PUSH + 1);
+
+/// How long a loan is offered to a peer who does not look: were he waiting for it, he would have taken it
+/// some hundred nanoseconds later.
+const PATIENCE: Duration = Duration::from_micros(2);
+/// Looks at a loan that was taken before it is looked at whether the peer is still there: some ten
+/// microseconds or more, in which most have come back.
+const LOOKS: u32 = 1000;
+
+/// What became of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Offer {
+    Accepted,
+    Declined,
+}
+
+impl Link {
+    /// Lends a packet to the peer, if he waits for it and that was found to be fast. False: nothing was done.
+    pub fn lend(&mut self, head: &[u64], data: &Segments) -> Result<bool, Impossible> {
+        let (Ok(head), Some(data)) = (<&AloneHead>::try_from(head), data.contiguous()) else {
+            return Ok(false);
+        };
+        if !self.may_lend() || !self.has_room()? {
+            return Ok(false);
+        }
+        let len = size_of_val(head) + data.len();
+        let lends = match len {
+            ..=PACKET => self.far.lends(&self.shared, len),
+            _ => self.pushing.pace.lends(data.len() as u64),
+        };
+        if !lends {
+            return Ok(false);
+        }
+        let begun = Instant::now();
+        let offer = self.offer(head, data, begun);
+        let took = (offer == Offer::Accepted).then(|| begun.elapsed());
+        match len {
+            ..=PACKET => self.far.lent(len, took),
+            _ => self.pushing.pace.lent(data.len() as u64, took),
+        }
+        Ok(offer == Offer::Accepted)
+    }
+
+    /// Whether nothing waits before it, and the peer can reach it, runs at the same time, and sends nothing
+    /// long himself.
+    fn may_lend(&self) -> bool {
+        let is_free = self.queue.is_empty() && !self.is_copying();
+        is_free && self.shared.peer_can() && !self.shared.is_crowded && !self.peer_sleeps()
+    }
+
+    /// Offers a packet and waits for what becomes of it.
+    fn offer(&mut self, head: &AloneHead, data: &[u8], begun: Instant) -> Offer {
+        self.loan += 1;
+        let (loan, len) = (self.loan, size_of_val(head) + data.len());
+        loan::offer(self.loan_word(), loan);
+        let lent = Lent { head: *head, address: data.as_ptr() as u64, loan };
+        let head = self.head(cell::LENT_PACKET, len as u32);
+        self.producer.push(&self.shared.ours(), head, &lent.encode());
+        self.told();
+        self.rouse();
+        let offer = self.outcome(loan, begun);
+        // What is declined leaves in another way, and is an answer only then.
+        if offer == Offer::Accepted {
+            self.lag.answered();
+        }
+        offer
+    }
+
+    /// What becomes of an offer.
+    fn outcome(&self, loan: u64, begun: Instant) -> Offer {
+        let word = self.loan_word();
+        let mut looks = 0_u32;
+        loop {
+            match loan::stage(word, loan) {
+                Stage::Returned => return Offer::Accepted,
+                Stage::Over => return Offer::Declined,
+                Stage::Offered if begun.elapsed() > PATIENCE => {
+                    loan::revoke(word, loan);
+                }
+                Stage::Offered => spin_loop(),
+                // A copy takes no longer than another one, unless the peer ends in it or is stopped.
+                Stage::Taken => {
+                    spin_loop();
+                    looks = looks.wrapping_add(1);
+                    if looks.is_multiple_of(LOOKS) {
+                        std::thread::yield_now();
+                        if !self.is_there() {
+                            return Offer::Accepted;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn loan_word(&self) -> &AtomicU64 {
+        self.shared.segment.word(self.shared.end.loan())
+    }
+
+    fn lenders_word(&self) -> &AtomicU64 {
+        self.shared.segment.word(self.shared.end.other().loan())
+    }
+
+    /// Lets a packet be taken that the peer lends, if that is the next one. What is not taken now is not for
+    /// anybody who waits.
+    #[inline(never)]
+    pub fn borrow(&mut self, take: &mut TakeLent<'_>) -> bool {
+        let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return false };
+        let (lent, len) = (self.lent(), head.value as usize);
+        let Some(data_len) = len.checked_sub(size_of_val(&lent.head)) else { return false };
+        if head.kind != cell::LENT_PACKET {
+            return false;
+        }
+        let (word, pid) = (self.lenders_word(), self.shared.pid);
+        let mut fetch = |into: &Segments| {
+            let source = Remote::new([(lent.address, data_len as u64)]);
+            let Some((pid, source)) = pid.zip(source) else { return false };
+            loan::take(word, lent.loan) && sys::copy(Side::Pull, pid, into, &source, 0).is_ok()
+        };
+        if !take(lent.head.map(u64::to_ne_bytes).as_flattened(), data_len as u64, &mut fetch) {
+            loan::revoke(word, lent.loan);
+            return false;
+        }
+        loan::give_back(word, lent.loan);
+        self.is_offered = false;
+        self.taken(1);
+        self.tell_of_much();
+        self.wake();
+        self.lag.read(1);
+        true
+    }
+
+    /// Passes over the cell of a loan that is over. False: it may still be taken.
+    ///
+    /// # Errors
+    /// It was taken and could not be copied.
+    pub(super) fn pass_over(&mut self) -> Result<bool, String> {
+        match loan::stage(self.lenders_word(), self.lent().loan) {
+            Stage::Offered => {
+                self.is_offered = true;
+                Ok(false)
+            }
+            Stage::Taken => Err("cannot be read from (has it died?)".into()),
+            Stage::Returned | Stage::Over => {
+                self.is_offered = false;
+                self.taken(1);
+                self.tell_of_much();
+                Ok(true)
+            }
+        }
+    }
+
+    /// What the cell says that lends a packet.
+    fn lent(&self) -> Lent {
+        let mut content = [0; CONTENT];
+        self.consumer.content(&self.shared.theirs(), 0, &mut content);
+        Lent::decode(&content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ShmRail;
+    use super::super::tests::{connected, lost, until};
+    use super::*;
+    use crate::conformance::memory::Memory;
+    use nmad_engine::packet::PeerId;
+    use nmad_engine::transfer::driver::{Driver, Event, Fetched};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Lends a packet while the other side looks for one, to put its data there or to leave it; whether it
+    /// was lent.
+    fn lend(
+        [lender, borrower]: &mut [ShmRail; 2],
+        head: [u64; 5],
+        data: &Segments,
+        target: Option<Segments>,
+    ) -> bool {
+        let (over, awaits) = (AtomicBool::new(false), target.is_some());
+        std::thread::scope(|scope| {
+            let (over, looks) = (&over, Instant::now());
+            scope.spawn(move || {
+                while !over.load(Ordering::Acquire) && looks.elapsed() < Duration::from_secs(20) {
+                    if borrower.fetch(PeerId(0), &mut |_| true) == Fetched::Lent {
+                        borrower.borrow(PeerId(0), &mut |told, len, fetch| {
+                            assert_eq!((told, len), (head.map(u64::to_ne_bytes).as_flattened(), data.len()));
+                            target.as_ref().is_some_and(&mut *fetch)
+                        });
+                    }
+                    borrower.poll(&mut |_| ());
+                }
+            });
+            // Now and then another way is tried, and who has no core for a moment takes nothing.
+            let bound = if awaits { Duration::from_secs(10) } else { Duration::from_millis(200) };
+            let begun = Instant::now();
+            let mut lent = false;
+            while !lent && begun.elapsed() < bound {
+                lent = lender.lend(PeerId(1), &head, data);
+            }
+            over.store(true, Ordering::Release);
+            lent
+        })
+    }
+
+    #[test]
+    fn what_is_lent_is_copied_straight_to_where_it_goes() {
+        let mut rails = connected();
+        for (turn, len) in [4 << 10, 30_000, 100_001, 256 << 10].into_iter().enumerate() {
+            let (memory, target) = (Memory::pattern(len, 7), Memory::zeroed(len));
+            let head = [turn as u64; 5];
+            let lent = lend(&mut rails, head, &memory.segments(), Some(target.segments()));
+            assert!(lent && target.bytes() == memory.bytes(), "{len} B");
+        }
+    }
+
+    #[test]
+    fn what_nobody_takes_is_not_lent_and_leaves_nothing_behind() {
+        let mut rails = connected();
+        let memory = Memory::pattern(100_000, 7);
+        let nothing = Segments::empty();
+        assert!(!lend(&mut rails, [1; 5], &memory.segments(), None), "somebody waits for another one");
+        // Nobody looks.
+        assert!((0..100).all(|_| !rails[0].lend(PeerId(1), &[1; 5], &memory.segments())));
+        assert!(rails[0].pass(PeerId(1), &[3; 5], &nothing));
+        let mut came = Vec::new();
+        rails[1].poll(&mut |event| match event {
+            Event::Arrived { packet, .. } => came.extend_from_slice(packet),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(came, [3; 5].map(u64::to_ne_bytes).as_flattened(), "and what was sent otherwise");
+    }
+
+    #[test]
+    fn what_cannot_be_read_though_it_is_lent_ends_the_link() {
+        let mut rails = connected();
+        let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
+        let lent = Lent { head: [1; 5], address: 4096, loan: 1 };
+        loan::offer(link.shared.segment.word(link.shared.end.loan()), lent.loan);
+        link.push(cell::LENT_PACKET, 10_040, &lent.encode());
+        rails[0].poll(&mut |_| ());
+        let target = Memory::zeroed(10_000);
+        assert_eq!(rails[0].fetch(PeerId(1), &mut |_| true), Fetched::Lent);
+        assert!(!rails[0].borrow(PeerId(1), &mut |_, _, fetch| fetch(&target.segments())));
+        let why = until(&mut rails, lost);
+        assert!(why.contains("cannot be read from"), "{why}");
+    }
+}

@@ -9,7 +9,7 @@ use super::link::{Link, ring_bell};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
 use super::read::Found;
-use super::{PACKET, PUSH, PUSH_IN_A_CROWD, claim, now_ms};
+use super::{PACKET, PUSH, claim, now_ms};
 use crate::error::DriverError;
 use crate::landings::Landings;
 use crate::news::News;
@@ -258,7 +258,7 @@ impl Driver for ShmRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: false,
-            push: if self.is_crowded { PUSH_IN_A_CROWD } else { PUSH },
+            push: if self.is_crowded && self.config.cross_memory { 0 } else { PUSH },
             passes: true,
             lends: if self.config.cross_memory && !self.is_crowded { lend::LENDS } else { (0, 0) },
             bandwidth: 10_000_000_000,

@@ -96,9 +96,8 @@ impl Peer {
             link.in_place_min = in_place_min.unwrap_or(in_place);
             link.aggregate_max = aggregate_max.unwrap_or(aggregate);
         }
-        // Where packets pass they go the same way as what is pushed, with less ado: whatever fits into one
-        // does.
-        let passes = (self.may_pass && self.may_push.is_some()).then_some(usize::MAX);
+        // Where packets pass, whatever fits into one does: no other way has less ado.
+        let passes = self.may_pass.then_some(usize::MAX);
         let derived = || passes.or_else(|| self.measured_eager_max(rails));
         let eager_max = eager_max.or_else(derived).unwrap_or(Config::EAGER_MAX);
         // What fits into no packet is large, and its receiver has to know that too: it may promise a landing.

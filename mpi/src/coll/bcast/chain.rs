@@ -13,7 +13,8 @@ pub(super) fn cost(problem: &Bcast, team: &Team, cost: &Cost) -> f64 {
     let pieces = pieces(problem.len()).count();
     let piece = problem.len().div_ceil(pieces.max(1) as u64);
     let hops = team.size().saturating_sub(2) as f64 * cost.hop(team, piece);
-    hops + cost.exchange_row(team, pieces, piece)
+    // What is sent in pieces takes no less time than what is sent whole, which the engine divides by itself.
+    hops + cost.exchange_row(team, pieces, piece).max(cost.hop(team, problem.len()))
 }
 
 pub(super) fn build(problem: &Bcast, team: &Team, builder: &mut Builder) {

@@ -82,6 +82,23 @@ static void turns(int rounds, int count, MPI_Datatype type) {
 
 static void ping_pong(int rounds, int bytes) { turns(rounds, bytes, MPI_BYTE); }
 
+/* What came goes back: the data is always in the other core's cache. */
+static void sent_back(int rounds, int bytes) {
+  int other = 1 - rank, turn;
+  if (rank > 1) return;
+  for (turn = 0; turn < 2 * rounds; turn++) {
+    if (turn % 2 == rank) MPI_Send(out, bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+    else MPI_Recv(out, bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+}
+
+static void exchange(int rounds, int bytes) {
+  int other = 1 - rank;
+  if (rank > 1) return;
+  while (rounds-- > 0)
+    MPI_Sendrecv(out, bytes, MPI_BYTE, other, 0, in, bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void window(int rounds, int bytes) {
   MPI_Request requests[WINDOW];
   int i;
@@ -147,6 +164,21 @@ static void case_sizes(void) {
     measure(named("ping-pong", bytes), ping_pong, bytes, 2);
 }
 
+static void case_middle(void) {
+  int bytes;
+  for (bytes = 1 << 10; bytes < 64 << 10; bytes *= 4) measure(named("ping-pong", bytes), ping_pong, bytes, 2);
+}
+
+static void case_returned(void) {
+  int bytes;
+  for (bytes = 16 << 10; bytes <= 4 << 20; bytes *= 16) measure(named("sent back", bytes), sent_back, bytes, 2);
+}
+
+static void case_exchange(void) {
+  int bytes;
+  for (bytes = 16 << 10; bytes <= 1 << 20; bytes *= 8) measure(named("exchange", bytes), exchange, bytes, 1);
+}
+
 static void case_several(void) {
   int i;
   for (i = 0; i < SEVERAL; i++) MPI_Comm_dup(MPI_COMM_WORLD, &several[i]);
@@ -196,7 +228,10 @@ static const struct {
 } cases[] = {
     {"latency", case_latency, "half the round trip of 8 B"},
     {"rate", case_rate, "a message of 8 B, 64 of them in flight"},
-    {"sizes", case_sizes, "half the round trip of 64 KiB to 16 MiB"},
+    {"middle", case_middle, "half the round trip of 1 to 16 KiB"},
+    {"sizes", case_sizes, "the same of 64 KiB to 16 MiB"},
+    {"returned", case_returned, "the same of 16 KiB to 4 MiB, if what came is sent back"},
+    {"exchange", case_exchange, "MPI_Sendrecv of 16 KiB to 1 MiB, to and from the other rank"},
     {"several", case_several, "half the round trip of 16 messages of 64 B on 16 communicators"},
     {"indexed", case_indexed, "the same of an indexed datatype, and of contiguous bytes"},
     {"barrier", case_barrier, "a barrier"},

@@ -7,7 +7,7 @@
 //! how far the two are; its owner lends one packet at a time.
 //!
 //! That is one copy instead of two, and each line goes from core to core once at most. Between cores that are
-//! far apart it costs half as much from some KiB on (two cores of a Xeon of 2024, 16 KiB: 1.8 us instead of
+//! far apart it costs half as much from some KiB on (two cores of a Xeon with AMX, 16 KiB: 1.8 us instead of
 //! 3.5, 64 KiB: 3.9 instead of 9.4).
 
 use super::word::Word;

@@ -4,7 +4,7 @@ mod common;
 #[path = "common/short.rs"]
 mod short;
 
-use common::{Pair, bytes, pattern, segments};
+use common::{Pair, bytes, leave_to_inner, pattern, segments};
 use nmad_engine::{
     AtOnce, Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, PeerId,
     Registry, Segments, Source, Tag, TagMatch, pump,
@@ -23,21 +23,7 @@ struct Passing {
 }
 
 impl Driver for Passing {
-    fn name(&self) -> &str {
-        "passing"
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.inner.open(landing, from, into)
-    }
-    fn close(&mut self, landing: LandingId) {
-        self.inner.close(landing);
-    }
-    fn room(&self) -> usize {
-        self.inner.room()
-    }
+    leave_to_inner!("passing");
     fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         assert_eq!(self.waiting, 0, "the engine remembers what was posted, and numbers what passes");
         self.asked += 1;

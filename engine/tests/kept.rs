@@ -4,7 +4,7 @@ mod common;
 #[path = "common/short.rs"]
 mod short;
 
-use common::{Pair, bytes, limits, pattern, segments};
+use common::{Pair, bytes, leave_to_inner, limits, pattern, segments};
 use nmad_engine::{
     AtOnce, Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId,
     RailId, Segments, Source, Tag, TagMatch, pump,
@@ -25,21 +25,7 @@ struct Hasty {
 }
 
 impl Driver for Hasty {
-    fn name(&self) -> &str {
-        "hasty"
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.inner.open(landing, from, into)
-    }
-    fn close(&mut self, landing: LandingId) {
-        self.inner.close(landing);
-    }
-    fn room(&self) -> usize {
-        self.inner.room()
-    }
+    leave_to_inner!("hasty");
     fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
         self.asked += 1;
         if (self.refuses)(self.asked) {

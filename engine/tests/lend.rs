@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{Pair, bytes, memory, pattern, segments};
+use common::{Pair, bytes, leave_to_inner, memory, pattern, segments};
 use nmad_engine::{
-    Config, Context, Driver, Envelope, Event, Fetched, Hints, Instant, Key, LandingId, Limits, Met, Order,
-    PeerId, Segments, Source, Tag, TagMatch, pump,
+    Config, Context, Driver, Envelope, Event, Fetched, Hints, Key, LandingId, Limits, Met, Order, PeerId,
+    Segments, Source, Tag, TagMatch, pump,
 };
 use std::sync::{Arc, Mutex};
 
@@ -26,21 +26,7 @@ struct Lending {
 }
 
 impl Driver for Lending {
-    fn name(&self) -> &str {
-        "lending"
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.inner.open(landing, from, into)
-    }
-    fn close(&mut self, landing: LandingId) {
-        self.inner.close(landing);
-    }
-    fn room(&self) -> usize {
-        self.inner.room()
-    }
+    leave_to_inner!("lending");
     fn lend(&mut self, _: PeerId, head: &[u64], data: &Segments) -> bool {
         self.asked.lock().unwrap().push(data.len());
         let head = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -78,11 +64,7 @@ fn pair() -> (Pair, Arc<Mutex<Vec<u64>>>) {
         let inner = host.rails.pop().expect("one rail");
         host.rails.push(Box::new(Lending { inner, lent: lent.clone(), asked: asked.clone() }));
     }
-    for _ in 0..2 {
-        pair.send(0, 9, 9, pattern(1));
-        pair.recv(1, FROM, 9, TagMatch::Any, 1);
-        pair.settle();
-    }
+    pair.acquaint();
     (pair, asked)
 }
 
@@ -95,11 +77,6 @@ fn send(pair: &mut Pair, tag: u64, data: Segments, hints: Hints) -> bool {
 
 fn lend(pair: &mut Pair, tag: u64, len: usize) {
     assert!(send(pair, tag, segments(pattern(len)), Hints::default()), "{len} B");
-}
-
-fn fetch(pair: &mut Pair) -> Fetched {
-    let host = &mut pair.hosts[1];
-    pump::fetch(&mut host.engine, &mut host.rails, Instant::from_ns(host.now), PeerId(0))
 }
 
 #[test]
@@ -118,7 +95,7 @@ fn what_is_lent_goes_straight_to_who_waits_for_it_and_is_not_charged() {
             false => Some(pair.hosts[1].engine.recv(FROM, Context(0), TAG, into)),
         };
         lend(&mut pair, 5, len);
-        assert_eq!(fetch(&mut pair), Fetched::Packet);
+        assert_eq!(pair.fetch(), Fetched::Packet);
         let envelope = match request {
             None => match pair.hosts[1].engine.met() {
                 Met::Message(envelope) => envelope,
@@ -154,7 +131,7 @@ fn what_nobody_waits_for_is_not_taken() {
         let (first, _) = pair.recv(1, FROM, 3, TagMatch::Any, 1);
         let (request, place) = pair.recv(1, from, 0, tag, room);
         lend(&mut pair, 5, 1000);
-        let fetched = fetch(&mut pair);
+        let fetched = pair.fetch();
         assert_eq!(fetched == Fetched::Packet, takes, "{from:?} {tag:?} {room}");
         pair.hosts[1].turn(true);
         let result = pair.result(1, request);
@@ -174,7 +151,7 @@ fn a_message_that_comes_before_its_turn_is_not_taken() {
     pair.hosts[0].turn(true);
     pair.hosts[0].turn(true);
     lend(&mut pair, 5, 1000);
-    assert_eq!(fetch(&mut pair), Fetched::Elsewhere);
+    assert_eq!(pair.fetch(), Fetched::Elsewhere);
     pair.settle();
     let envelope: Envelope = pair.result(1, request).expect("it has ended").expect("and well");
     assert!(envelope.len == 50 && bytes(place)[..50] == *pattern(50), "the first one");

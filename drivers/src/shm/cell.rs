@@ -18,6 +18,27 @@ pub const CHUNK: u8 = 4;
 /// Bytes of a chunk in the area; the value is their number, the content [`Part`].
 pub const PART: u8 = 5;
 
+/// Words of content.
+const WORDS: usize = CONTENT / 8;
+
+/// Content that consists of words.
+fn of_words(words: [u64; WORDS]) -> [u8; CONTENT] {
+    let mut content = [0; CONTENT];
+    for (place, word) in content.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    content
+}
+
+/// The words of such content.
+fn words(content: &[u8; CONTENT]) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, place) in words.iter_mut().zip(content.chunks_exact(8)) {
+        *word = u64::from_le_bytes(place.try_into().unwrap_or_default());
+    }
+    words
+}
+
 /// How a chunk is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
@@ -68,22 +89,13 @@ pub struct Chunk {
 impl Chunk {
     /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
-        let mut content = [0; CONTENT];
         let numbers = u64::from(self.number) | u64::from(self.ack) << 32;
-        let words = [numbers, self.landing.0, self.key.0, self.offset, self.len, self.address, self.pieces];
-        for (place, word) in content.chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        content
+        of_words([numbers, self.landing.0, self.key.0, self.offset, self.len, self.address, self.pieces])
     }
 
     /// From content. None: it reaches past the end of 64 bits.
     pub fn decode(content: &[u8; CONTENT]) -> Option<Chunk> {
-        let mut words = [0; 7];
-        for (word, place) in words.iter_mut().zip(content.chunks_exact(8)) {
-            *word = u64::from_le_bytes(place.try_into().unwrap_or_default());
-        }
-        let [numbers, landing, key, offset, len, address, pieces] = words;
+        let [numbers, landing, key, offset, len, address, pieces] = words(content);
         offset.checked_add(len)?;
         Some(Chunk {
             number: numbers as u32,
@@ -163,21 +175,13 @@ pub struct Lent {
 impl Lent {
     /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
-        let mut content = [0; CONTENT];
-        let words = self.head.into_iter().chain([self.address, self.loan]);
-        for (place, word) in content.chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_ne_bytes());
-        }
-        content
+        let [a, b, c, d, e] = self.head;
+        of_words([a, b, c, d, e, self.address, self.loan])
     }
 
     /// From content.
     pub fn decode(content: &[u8; CONTENT]) -> Lent {
-        let mut words = [0; CONTENT / 8];
-        for (word, place) in words.iter_mut().zip(content.chunks_exact(8)) {
-            *word = u64::from_ne_bytes(place.try_into().unwrap_or_default());
-        }
-        let [head @ .., address, loan] = words;
+        let [head @ .., address, loan] = words(content);
         Lent { head, address, loan }
     }
 }

@@ -1,6 +1,8 @@
 //! Which of some ways to do the same is the fastest one, when that depends on the machine and on what else it
 //! does: all are tried, again and again, on what passes anyway.
 
+use std::time::Duration;
+
 /// Times in a row that one way is taken when they are compared: the first finds the memory of that way in
 /// nobody's cache.
 const ROW: u32 = 3;
@@ -15,6 +17,11 @@ const AGAIN: u32 = 256;
 const GROUP: u32 = 3;
 /// And of so many groups the median: now and then luck makes one fast.
 const GROUPS: usize = 3;
+
+/// How fast `len` bytes are that take so long.
+pub fn rate(len: u64, took: Duration) -> f64 {
+    len as f64 / (took.as_nanos() as f64).max(1.0)
+}
 
 /// What is known of the ways, which are numbered from zero.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 //! are tried. What a packet costs is what it takes to write it, which the writer sees, and what it takes to
 //! read it, which the reader tells if he is asked; or how long it is lent.
 
-use super::duel::{Choice, Duel};
+use super::duel::{Choice, Duel, rate};
 use super::segment::Segment;
 use super::shared::{Shared, Topic};
 use std::time::{Duration, Instant};
@@ -35,6 +35,9 @@ pub enum Way {
 const WITHIN: &[Way] = if Segment::HAS_UNCACHED { &[Way::Cached, Way::Uncached] } else { &[Way::Cached] };
 const ANY: &[Way] =
     if Segment::HAS_UNCACHED { &[Way::Lent, Way::Cached, Way::Uncached] } else { &[Way::Lent, Way::Cached] };
+
+/// The place of [`Way::Lent`] there.
+const LENT: usize = 0;
 
 /// What is known of packets of about one length.
 #[derive(Debug, Default)]
@@ -90,15 +93,14 @@ impl Far {
     pub fn lends(&mut self, b: &Shared, len: usize) -> bool {
         self.learn(b);
         let choice = class(&mut self.classes, len).any.choose();
-        let lends = ANY[choice.way] == Way::Lent;
+        let lends = choice.way == LENT;
         self.chosen = (!lends).then_some((len, Chosen { ways: ANY, choice }));
         lends
     }
 
     /// It took so long until that was over; none: nobody took it.
     pub fn lent(&mut self, len: usize, took: Option<Duration>) {
-        let lent = ANY.iter().position(|way| *way == Way::Lent).unwrap_or_default();
-        class(&mut self.classes, len).any.note(lent, took.map_or(0.0, |took| rate(len, took)));
+        class(&mut self.classes, len).any.note(LENT, took.map_or(0.0, |took| rate(len as u64, took)));
     }
 
     /// How to write a packet of `len` bytes.
@@ -129,7 +131,7 @@ impl Far {
             && let Some(read_in) = b.answered(Topic::Packet, self.number)
         {
             self.asked = None;
-            let (rate, class) = (rate(len, written_in + read_in), class(&mut self.classes, len));
+            let (rate, class) = (rate(len as u64, written_in + read_in), class(&mut self.classes, len));
             match chosen.ways.contains(&Way::Lent) {
                 true => class.any.note(chosen.choice.way, rate),
                 false => class.within.note(chosen.choice.way, rate),
@@ -146,10 +148,6 @@ impl Far {
         self.number = self.number.wrapping_add(1).max(1);
         self.number
     }
-}
-
-fn rate(len: usize, took: Duration) -> f64 {
-    len as f64 / (took.as_nanos() as f64).max(1.0)
 }
 
 fn class(classes: &mut [Class; CLASSES], len: usize) -> &mut Class {

@@ -7,7 +7,7 @@
 //! the system, and by a factor of two either way; so it is measured, on the chunks that pass
 //! ([`super::effort`] says what).
 
-use super::duel::Duel;
+use super::duel::{Duel, rate};
 use super::segment::Segment;
 use super::shared::{Shared, Topic};
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl Pace {
 
     /// A loan took so long; none: it was not taken.
     pub fn lent(&mut self, len: u64, took: Option<Duration>) {
-        let rate = took.map_or(0.0, |took| len as f64 / (took.as_nanos() as f64).max(1.0));
+        let rate = took.map_or(0.0, |took| rate(len, took));
         self.class(len).lone.note(Way::Across as usize, rate);
     }
 
@@ -163,7 +163,7 @@ impl Pace {
             && let Some(received_in) = b.answered(Topic::Chunk, question)
         {
             let took = if b.is_crowded { sent_in + received_in } else { sent_in.max(received_in) };
-            let rate = len as f64 / (took.as_nanos() as f64).max(1.0);
+            let rate = rate(len, took);
             self.asked = None;
             let class = self.class(len);
             match of {

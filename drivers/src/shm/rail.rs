@@ -9,6 +9,7 @@ use super::link::{Link, ring_bell};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
 use super::read::Found;
+use super::write::Impossible;
 use super::{PACKET, PUSH, claim, now_ms};
 use crate::error::DriverError;
 use crate::landings::Landings;
@@ -112,6 +113,20 @@ impl ShmRail {
         if self.touched.last() != Some(&to) {
             self.touched.push(to);
         }
+    }
+
+    /// What goes to a peer past the queue.
+    #[inline(always)]
+    fn at_once<R: From<bool>>(
+        &mut self,
+        to: PeerId,
+        give: impl FnOnce(&mut Link, &mut Vec<Order>) -> Result<R, Impossible>,
+    ) -> R {
+        let Some(link) = self.peers.link_mut(to) else { return R::from(false) };
+        give(link, &mut self.news.sent).unwrap_or_else(|Impossible| {
+            self.lose(to, IMPOSSIBLE);
+            R::from(false)
+        })
     }
 
     /// Reads what a peer has left, writes what waits for it, copies.
@@ -313,37 +328,16 @@ impl Driver for ShmRail {
 
     #[inline]
     fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        let Some(link) = self.peers.link_mut(to) else { return false };
-        match link.pass(head, data) {
-            Ok(passed) => passed,
-            Err(_) => {
-                self.lose(to, IMPOSSIBLE);
-                false
-            }
-        }
+        self.at_once(to, |link, _| link.pass(head, data))
     }
 
     fn lend(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        let Some(link) = self.peers.link_mut(to) else { return false };
-        match link.lend(head, data) {
-            Ok(lent) => lent,
-            Err(_) => {
-                self.lose(to, IMPOSSIBLE);
-                false
-            }
-        }
+        self.at_once(to, |link, _| link.lend(head, data))
     }
 
     fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
         let Order::Chunk { to, .. } = chunk else { return AtOnce::Refused };
-        let Some(link) = self.peers.link_mut(to) else { return AtOnce::Refused };
-        match link.push_now(packet, chunk, &mut self.news.sent) {
-            Ok(how) => how,
-            Err(_) => {
-                self.lose(to, IMPOSSIBLE);
-                AtOnce::Refused
-            }
-        }
+        self.at_once(to, |link, sent| link.push_now(packet, chunk, sent))
     }
 
     #[inline]

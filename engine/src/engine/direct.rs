@@ -26,32 +26,11 @@ impl Engine {
     pub(crate) fn pass(
         &mut self,
         drivers: &mut [Box<dyn Driver>],
-        (to, context, tag): (PeerId, Context, Tag),
+        to: (PeerId, Context, Tag),
         data: &Segments,
         hints: Hints,
     ) -> Option<u32> {
-        let Engine { peers, rails, receipts, .. } = self;
-        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let (lane, len) = (peer.lane.filter(|lane| lane.passes)?, data.len());
-        let Lane { rail, place, .. } = lane;
-        if !peer.passes(lane.below, len, hints) || receipts.is_some() {
-            return None;
-        }
-        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
-        if link.tx.len() > 0 || link.rx.beyond() > 0 || at.prepared.is_some() {
-            return None;
-        }
-        let flow = peer.flows.of(context.0);
-        let seq = flow.send_next;
-        if !drivers[rail.index()].pass(to, &alone_head(link, (context, tag), seq, len), data) {
-            return None;
-        }
-        flow.send_next = seq.wrapping_add(1);
-        peer.credit.spend_known(len);
-        link.tx.skip();
-        link.rx.acknowledged();
-        at.counters.left(1, Eager::ALONE_LEN as u64 + len);
-        Some(seq)
+        self.past_window::<false>(drivers, to, data, hints)
     }
 
     /// Has a rail lend a message to a peer who waits for it ([`Driver::lend`]), for somebody who waits. As
@@ -76,24 +55,47 @@ impl Engine {
     fn lend_long(
         &mut self,
         drivers: &mut [Box<dyn Driver>],
+        to: (PeerId, Context, Tag),
+        data: &Segments,
+        hints: Hints,
+    ) -> Option<u32> {
+        self.past_window::<true>(drivers, to, data, hints)
+    }
+
+    /// A message passes, or is lent.
+    #[inline(always)]
+    fn past_window<const LENDS: bool>(
+        &mut self,
+        drivers: &mut [Box<dyn Driver>],
         (to, context, tag): (PeerId, Context, Tag),
         data: &Segments,
         hints: Hints,
     ) -> Option<u32> {
         let Engine { peers, rails, receipts, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let Lane { rail, place, .. } = peer.lane?;
-        let (link, at, len) = (&peer.links[place], &mut rails[rail.index()], data.len());
-        let is_free = link.tx.len() == 0 && link.rx.beyond() == 0 && at.prepared.is_none();
-        if !is_free || !peer.is_idle() || !hints.are_plain() || receipts.is_some() {
+        let (lane, len) = (peer.lane.filter(|lane| LENDS || lane.passes)?, data.len());
+        let Lane { rail, place, .. } = lane;
+        let may = match LENDS {
+            true => hints.are_plain() && peer.is_idle(),
+            false => peer.passes(lane.below, len, hints),
+        };
+        if !may || receipts.is_some() {
             return None;
         }
-        let seq = peer.flows.of(context.0).send_next;
-        if !drivers[rail.index()].lend(to, &alone_head(link, (context, tag), seq, len), data) {
+        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
+        if link.tx.len() > 0 || link.rx.beyond() > 0 || at.prepared.is_some() {
             return None;
         }
-        peer.flows.of(context.0).send_next = seq.wrapping_add(1);
-        let link = &mut peer.links[place];
+        let flow = peer.flows.of(context.0);
+        let seq = flow.send_next;
+        let (driver, head) = (&mut drivers[rail.index()], alone_head(link, (context, tag), seq, len));
+        if !(if LENDS { driver.lend(to, &head, data) } else { driver.pass(to, &head, data) }) {
+            return None;
+        }
+        flow.send_next = seq.wrapping_add(1);
+        if !LENDS {
+            peer.credit.spend_known(len);
+        }
         link.tx.skip();
         link.rx.acknowledged();
         at.counters.left(1, Eager::ALONE_LEN as u64 + len);

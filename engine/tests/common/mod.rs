@@ -41,6 +41,30 @@ pub fn limits() -> Limits {
     }
 }
 
+/// What a rail around another one, its `inner`, leaves to that.
+#[allow(unused_macros)]
+macro_rules! leave_to_inner {
+    ($name:literal) => {
+        fn name(&self) -> &str {
+            $name
+        }
+        fn limits(&self) -> Limits {
+            self.inner.limits()
+        }
+        fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+            self.inner.open(landing, from, into)
+        }
+        fn close(&mut self, landing: LandingId) {
+            self.inner.close(landing);
+        }
+        fn room(&self) -> usize {
+            self.inner.room()
+        }
+    };
+}
+#[allow(unused_imports)]
+pub(crate) use leave_to_inner;
+
 impl Driver for QueueRail {
     fn name(&self) -> &str {
         "queue"
@@ -184,6 +208,21 @@ impl Pair {
             Host { engine, rails: drivers, now: 0, done: BTreeMap::new() }
         });
         Pair { hosts, cuts, seen }
+    }
+
+    /// Tells each host what it must know of the other.
+    pub fn acquaint(&mut self) {
+        for _ in 0..2 {
+            self.send(0, 9, 9, pattern(1));
+            self.recv(1, Source::Peer(PeerId(0)), 9, TagMatch::Any, 1);
+            self.settle();
+        }
+    }
+
+    /// Has the second host look for a packet of the first and at nothing else.
+    pub fn fetch(&mut self) -> Fetched {
+        let host = &mut self.hosts[1];
+        pump::fetch(&mut host.engine, &mut host.rails, Instant::from_ns(host.now), PeerId(0))
     }
 
     pub fn settle(&mut self) {

@@ -1,4 +1,4 @@
-//! Which way a long message leaves that nobody waits for.
+//! Which way a long message leaves.
 
 mod common;
 
@@ -79,4 +79,36 @@ fn it_is_posted_where_the_rail_refuses_or_a_call_may_serve_several() {
     let rail = Hungry { takes: Some(AtOnce::Left), ..Hungry::default() };
     let (ended, pushed, posted) = begin(rail);
     assert!(!ended && pushed == 0 && posted >= 1, "not asked: {posted}");
+}
+
+/// A rail that lends whatever it is asked to lend.
+struct Lending(Arc<AtomicU32>);
+
+impl Special for Lending {
+    fn limits(&self) -> Limits {
+        Limits { passes: true, lends: (1, u64::MAX), ..common::LIMITS }
+    }
+
+    fn lend(&mut self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+}
+
+#[test]
+fn only_who_waits_lends() {
+    let lent = Arc::<AtomicU32>::default();
+    let node = common::node(Lending(lent.clone()), Idle::DEDICATED);
+    // Short enough that it leaves by itself if it is not lent.
+    const LEN: usize = 1000;
+    let mut memory = vec![7; LEN];
+    // SAFETY: the memory outlives the node, which is dropped first.
+    #[allow(unsafe_code)]
+    let data = unsafe { Segments::from_raw(memory.as_mut_ptr(), LEN) };
+    let to = (PEER, Context(0), Tag(3));
+    let sent = node.send(to, &data, Hints::default()).expect("the peer has taken it");
+    assert_eq!((sent.len, sent.seq, lent.load(Ordering::Relaxed)), (LEN as u64, 0, 1));
+    let _request = node.begin_send(to, &data, Hints::default());
+    assert_eq!(lent.load(Ordering::Relaxed), 1, "who does not wait is not held up");
+    drop(node);
 }

@@ -230,12 +230,11 @@ mod tests {
     fn little_data_goes_through_the_area() {
         let ([b, _], mut pace) = (pair(), Pace::default());
         assert!((0..100).all(|_| pace.choose(&b, LEAST - 1, Reach::Both, None).0 == Way::Area));
-        assert!(
-            Way::ALL[..KNOWN]
-                .iter()
-                .all(|way| (0..100).any(|_| pace.choose(&b, LEAST, Reach::Both, None).0 == *way)),
-            "all are tried"
-        );
+        for reach in [Reach::Both, Reach::Receiver] {
+            let ways = &Way::ALL[..KNOWN];
+            let is_tried = |way: &Way| (0..100).any(|_| pace.choose(&b, LEAST, reach, None).0 == *way);
+            assert!(ways.iter().all(is_tried), "all are, whoever may copy across: {reach:?}");
+        }
     }
 
     #[test]

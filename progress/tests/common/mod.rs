@@ -37,6 +37,11 @@ pub trait Special: Send + 'static {
         AtOnce::Refused
     }
 
+    /// See [`Driver::lend`].
+    fn lend(&mut self) -> bool {
+        false
+    }
+
     /// Something is posted.
     fn posted(&mut self) {}
 
@@ -82,6 +87,10 @@ impl<S: Special> Driver for Rail<S> {
 
     fn room(&self) -> usize {
         8
+    }
+
+    fn lend(&mut self, _: PeerId, _: &[u64], _: &Segments) -> bool {
+        self.special.lend()
     }
 
     fn push_now(&mut self, _: &[u8], _: Order) -> AtOnce {

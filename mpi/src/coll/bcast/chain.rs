@@ -55,3 +55,20 @@ pub(in crate::coll) fn pieces(len: u64) -> impl Iterator<Item = Range<u64>> {
     let count = len.div_ceil(piece).max(1);
     (0..count).map(move |index| index * piece..((index + 1) * piece).min(len))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coll::cost::Curve;
+    use crate::coll::place::{Buffer, Place, Spot};
+
+    #[test]
+    fn pieces_are_not_predicted_to_be_faster_than_the_whole() {
+        // Long messages take more for each byte than those of the length of a piece.
+        let near = Curve::new([200.0, 400.0, 1200.0, 4000.0, 13e3, 210e3, 1.7e6]);
+        let cost_of = Cost { near, ..Cost::default() };
+        let data = Place::bytes(Spot::start(Buffer::Send), 1 << 20);
+        let team = Team::new(&[0; 2], 0);
+        assert!(cost(&Bcast { data, root: 0 }, &team, &cost_of) >= cost_of.hop(&team, 1 << 20));
+    }
+}

@@ -26,7 +26,10 @@ pub fn rate(len: u64, took: Duration) -> f64 {
 /// What is known of the ways, which are numbered from zero.
 #[derive(Debug)]
 pub struct Duel<const WAYS: usize> {
+    /// Choices of what could be measured.
     count: u32,
+    /// The way that was chosen last.
+    last: usize,
     /// Rows that tried a slower way.
     again: usize,
     rates: [Rate; WAYS],
@@ -71,13 +74,23 @@ pub struct Choice {
 
 impl<const WAYS: usize> Default for Duel<WAYS> {
     fn default() -> Self {
-        Duel { count: 0, again: 0, rates: [Rate::default(); WAYS] }
+        Duel { count: 0, last: 0, again: 0, rates: [Rate::default(); WAYS] }
     }
 }
 
 impl<const WAYS: usize> Duel<WAYS> {
-    /// The way to take this time.
-    pub fn choose(&mut self) -> Choice {
+    /// The way to take this time. What cannot be measured, since something else still is, goes the way of the
+    /// last one: it is no trial, and shall not disturb one.
+    pub fn choose(&mut self, can_measure: bool) -> Choice {
+        if !can_measure {
+            return Choice { way: self.last, is_trial: false };
+        }
+        let choice = self.next();
+        self.last = choice.way;
+        choice
+    }
+
+    fn next(&mut self) -> Choice {
         let count = self.count;
         self.count = count.wrapping_add(1);
         let row = (count / ROW) as usize;
@@ -113,7 +126,7 @@ mod tests {
     /// How many of a thousand times the second way is taken, when the ways are so fast.
     fn seconds(duel: &mut Duel<2>, rates: [f64; 2]) -> usize {
         let one = |_| {
-            let way = duel.choose().way;
+            let way = duel.choose(true).way;
             duel.note(way, rates[way]);
             way
         };
@@ -132,7 +145,7 @@ mod tests {
     #[test]
     fn the_only_way_is_taken() {
         let mut duel = Duel::<1>::default();
-        assert!((0..1000).all(|_| duel.choose().way == 0));
+        assert!((0..1000).all(|_| duel.choose(true).way == 0));
     }
 
     #[test]
@@ -141,7 +154,7 @@ mod tests {
         let rates = [10.0, 20.0, 30.0];
         let mut taken = [0; 3];
         for _ in 0..4000 {
-            let way = duel.choose().way;
+            let way = duel.choose(true).way;
             duel.note(way, rates[way]);
             taken[way] += 1;
         }
@@ -149,10 +162,24 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_measured_uses_up_no_trial() {
+        let mut duel = Duel::<3>::default();
+        let mut four = |_| {
+            let way = duel.choose(true).way;
+            assert!((0..3).all(|_| duel.choose(false).way == way), "nor does it go another way meanwhile");
+            duel.note(way, [10.0, 30.0, 20.0][way]);
+            way
+        };
+        let taken: Vec<usize> = (0..100).map(&mut four).collect();
+        let second = taken.iter().filter(|way| **way == 1).count();
+        assert!(second > 70, "{taken:?}");
+    }
+
+    #[test]
     fn a_slow_beginning_is_soon_forgotten() {
         let mut duel = Duel::default();
         for _ in 0..2 * TRIALS * ROW {
-            let way = duel.choose().way;
+            let way = duel.choose(true).way;
             duel.note(way, [10.0, 8.0][way]);
         }
         let second = seconds(&mut duel, [10.0, 20.0]);
@@ -165,7 +192,7 @@ mod tests {
         seconds(&mut duel, [20.0, 10.0]);
         (0..GROUP).for_each(|_| duel.note(0, 0.01));
         (0..GROUP).for_each(|_| duel.note(1, 1000.0));
-        let next = duel.choose();
+        let next = duel.choose(true);
         assert!(!next.is_trial && next.way == 0, "nor does what makes the other fast: {duel:?}");
     }
 }

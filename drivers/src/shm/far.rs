@@ -92,7 +92,7 @@ impl Far {
     /// Whether to lend a packet of `len` bytes that may be lent; otherwise it is written next.
     pub fn lends(&mut self, b: &Shared, len: usize) -> bool {
         self.learn(b);
-        let choice = class(&mut self.classes, len).any.choose();
+        let choice = class(&mut self.classes, len).any.choose(self.asked.is_none());
         let lends = choice.way == LENT;
         self.chosen = (!lends).then_some((len, Chosen { ways: ANY, choice }));
         lends
@@ -118,7 +118,10 @@ impl Far {
         self.learn(b);
         let chosen = match self.chosen.take_if(|(of, _)| *of == len) {
             Some((_, chosen)) => chosen,
-            None => Chosen { ways: WITHIN, choice: class(&mut self.classes, len).within.choose() },
+            None => Chosen {
+                ways: WITHIN,
+                choice: class(&mut self.classes, len).within.choose(self.asked.is_none()),
+            },
         };
         self.packets = self.packets.wrapping_add(1);
         let sampled = chosen.choice.is_trial || self.packets.is_multiple_of(SAMPLE);

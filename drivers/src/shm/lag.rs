@@ -89,7 +89,7 @@ impl Lag {
         {
             self.duel.note(self.way, f64::from(count) / (begun.elapsed().as_nanos() as f64).max(1.0));
         }
-        let Choice { way, is_trial } = self.duel.choose();
+        let Choice { way, is_trial } = self.duel.choose(true);
         self.way = way;
         self.rows = self.rows.wrapping_add(1);
         self.begun = (is_trial || self.rows.is_multiple_of(SAMPLE)).then(Instant::now);

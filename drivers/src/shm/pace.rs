@@ -97,7 +97,8 @@ pub enum Of {
 impl Pace {
     /// Whether to lend a message that may be lent; otherwise it is pushed next, the way that was chosen.
     pub fn lends(&mut self, len: u64) -> bool {
-        let way = Way::ALL[self.class(len).lone.choose().way];
+        let can_measure = self.asked.is_none();
+        let way = Way::ALL[self.class(len).lone.choose(can_measure).way];
         self.chosen = (way != Way::Across).then_some((len, way));
         way == Way::Across
     }
@@ -121,11 +122,11 @@ impl Pace {
         if let Some((_, way)) = self.chosen.take_if(|(of, _)| *of == len && reach == Reach::Receiver) {
             return (theirs.unwrap_or(way), Of::Lone);
         }
-        let class = self.class(len);
+        let (can_measure, class) = (self.asked.is_none(), self.class(len));
         let own = match reach {
-            Reach::Both => Way::ALL[class.both.choose().way],
-            Reach::Receiver => Way::ALL[class.pulled.choose().way],
-            Reach::Nobody => WITHIN[class.within.choose().way],
+            Reach::Both => Way::ALL[class.both.choose(can_measure).way],
+            Reach::Receiver => Way::ALL[class.pulled.choose(can_measure).way],
+            Reach::Nobody => WITHIN[class.within.choose(can_measure).way],
         };
         (theirs.unwrap_or(own), of)
     }
@@ -224,6 +225,27 @@ mod tests {
         assert!(Way::ALL[..KNOWN].iter().all(|way| taken.contains(way)), "all are tried: {taken:?}");
         let across = taken.iter().filter(|way| **way == Way::Across).count();
         assert!(across > 60, "{taken:?}");
+    }
+
+    #[test]
+    fn a_row_of_chunks_goes_one_way_of_which_the_first_one_tells() {
+        let ([b, peer], mut pace) = (pair(), Pace::default());
+        let mut message = |question| {
+            let chosen = pace.choose(&b, 1 << 20, Reach::Both, None);
+            assert!(pace.ask(chosen, 1 << 20, question));
+            for _ in 0..3 {
+                let next = pace.choose(&b, 1 << 20, Reach::Both, None);
+                assert!(next == chosen && !pace.ask(next, 1 << 20, question + 1), "one question at a time");
+            }
+            let took = Duration::from_micros(if chosen.0 == Way::Across { 50 } else { 100 });
+            pace.sent(question, Some(took));
+            peer.answer(Topic::Chunk, question, took);
+            pace.learn(&b);
+            chosen.0
+        };
+        let taken: Vec<Way> = (0..60).map(|number| message(4 * number)).collect();
+        let across = taken.iter().filter(|way| **way == Way::Across).count();
+        assert!(across > 35, "{taken:?}");
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Link {
         let len = size_of_val(head) + data.len();
         let lends = match len {
             ..=PACKET => self.far.lends(&self.shared, len),
-            _ => self.pushing.pace.lends(data.len() as u64),
+            _ => self.pushing.pace.lends(&self.shared, data.len() as u64),
         };
         if !lends {
             return Ok(false);

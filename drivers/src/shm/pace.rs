@@ -96,7 +96,8 @@ pub enum Of {
 
 impl Pace {
     /// Whether to lend a message that may be lent; otherwise it is pushed next, the way that was chosen.
-    pub fn lends(&mut self, len: u64) -> bool {
+    pub fn lends(&mut self, b: &Shared, len: u64) -> bool {
+        self.learn(b);
         let can_measure = self.asked.is_none();
         let way = Way::ALL[self.class(len).lone.choose(can_measure).way];
         self.chosen = (way != Way::Across).then_some((len, way));
@@ -113,6 +114,7 @@ impl Pace {
     /// comes the other way just now: both go the same way, since each is slow while the peer is busy with the
     /// other one, which says nothing about it. It makes neither more work, and in a crowd work counts.
     pub fn choose(&mut self, b: &Shared, len: u64, reach: Reach, theirs: Option<Way>) -> (Way, Of) {
+        self.learn(b);
         let of = Of::Chunk(reach);
         if !knows(len) {
             return (Way::Area, of);
@@ -159,7 +161,7 @@ impl Pace {
 
     /// Learns what the receiver has answered, if he has. In a crowd the work counts that a way makes for
     /// both, not how soon the one is done who takes longer.
-    pub fn learn(&mut self, b: &Shared) {
+    fn learn(&mut self, b: &Shared) {
         if let Some(Asked { question, way, of, len, sent_in: Some(sent_in) }) = self.asked
             && let Some(received_in) = b.answered(Topic::Chunk, question)
         {
@@ -219,7 +221,6 @@ mod tests {
             assert!(pace.ask((way, of), 1 << 20, question));
             pace.sent(question, Some(Duration::from_micros(sent)));
             peer.answer(Topic::Chunk, question, Duration::from_micros(received));
-            pace.learn(&b);
             taken.push(way);
         }
         assert!(Way::ALL[..KNOWN].iter().all(|way| taken.contains(way)), "all are tried: {taken:?}");
@@ -240,7 +241,6 @@ mod tests {
             let took = Duration::from_micros(if chosen.0 == Way::Across { 50 } else { 100 });
             pace.sent(question, Some(took));
             peer.answer(Topic::Chunk, question, took);
-            pace.learn(&b);
             chosen.0
         };
         let taken: Vec<Way> = (0..60).map(|number| message(4 * number)).collect();
@@ -265,7 +265,7 @@ mod tests {
         // Microseconds of each way.
         let mut lent = |times: [u64; 3]| {
             let mut one = |question| {
-                let lends = pace.lends(100_000);
+                let lends = pace.lends(&b, 100_000);
                 if lends {
                     let took = times[Way::Across as usize];
                     pace.lent(100_000, (took > 0).then_some(Duration::from_micros(took)));
@@ -277,7 +277,6 @@ mod tests {
                 assert!(pace.ask((way, of), 100_000, question));
                 pace.sent(question, Some(took));
                 peer.answer(Topic::Chunk, question, took);
-                pace.learn(&b);
                 false
             };
             (0..1000).filter(|question| one(*question)).count()

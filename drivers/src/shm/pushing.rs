@@ -127,7 +127,6 @@ impl Pushing {
             Key::PUSH => Reach::Receiver,
             _ => Reach::Both,
         };
-        self.pace.learn(b);
         let meets = theirs.is_some() || self.exchanges.is_likely();
         // The peer pulls it as soon as he knows where it goes.
         let expects = reach != Reach::Nobody && meets && !b.is_crowded;

@@ -15,12 +15,12 @@ use std::sync::atomic::Ordering;
 
 /// Bytes of one unit, in which ends are counted: a page.
 pub const UNIT: u64 = 4096;
-/// Least and most units of one claim, unless less is left: shorter ones cost more calls of the system than
-/// they gain.
-const LEAST: u64 = 16;
+/// Most units of one claim.
 const MOST: u64 = 128;
-/// When no more than two such claims are left, each side takes half, but at least so many units.
-const LEAST_HALF: u64 = 8;
+/// Least units of the first claim of a side and of its later ones, and least that is left: shorter ones cost
+/// more calls of the system than they gain.
+const LEAST_FIRST: u64 = 8;
+const LEAST_MORE: u64 = 16;
 
 const END_BITS: u32 = 24;
 const END_MASK: u64 = (1 << END_BITS) - 1;
@@ -76,24 +76,38 @@ pub fn begin(word: &impl Word, round: Round, len: u64) {
     word.store(round.0 << ROUND_SHIFT | units(len) << END_BITS, Ordering::Release);
 }
 
-/// What `side` shall copy next, in bytes: from and to (the last unit may be cut by the chunk's end). None:
-/// nothing is left.
-pub fn claim(word: &impl Word, round: Round, side: Side) -> Option<(u64, u64)> {
-    take(word, round, side, share)
+/// What `side` shall copy next of a chunk of `len` bytes, in bytes: from and to (the last unit may be cut by
+/// the chunk's end). None: nothing is left.
+///
+/// Two that are there at once take half each, with one call. Who is there again while nobody else has come
+/// takes half of the rest.
+pub fn claim(word: &impl Word, round: Round, side: Side, len: u64) -> Option<(u64, u64)> {
+    let whole = units(len);
+    take(word, round, side, |front, back| {
+        let first = match side {
+            Side::Push => front == 0,
+            Side::Pull => back == whole,
+        };
+        share(back - front, whole, first)
+    })
 }
 
-fn share(left: u64) -> u64 {
-    if left <= 2 * LEAST { (left / 2).max(LEAST_HALF).min(left) } else { (left / 3).clamp(LEAST, MOST) }
+fn share(left: u64, whole: u64, is_first: bool) -> u64 {
+    let units = match is_first {
+        true => whole.div_ceil(2).clamp(LEAST_FIRST, MOST),
+        false => (left / 2).clamp(LEAST_MORE, MOST),
+    };
+    if left < units + LEAST_FIRST { left } else { units }
 }
 
 /// Takes at most `most` bytes for `side`; as [`claim`].
 pub fn claim_at_most(word: &impl Word, round: Round, side: Side, most: u64) -> Option<(u64, u64)> {
-    take(word, round, side, |left| (most / UNIT).clamp(1, left))
+    take(word, round, side, |front, back| (most / UNIT).clamp(1, back - front))
 }
 
 /// The receiver takes all that is left and copies none of it.
 pub fn discard(word: &impl Word, round: Round) {
-    if take(word, round, Side::Pull, |left| left).is_some() {
+    if take(word, round, Side::Pull, |front, back| back - front).is_some() {
         finish(word, Side::Pull);
     }
 }
@@ -110,14 +124,14 @@ pub fn abandon(word: &impl Word, round: Round) {
     }
 }
 
-fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
+fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(u64, u64) -> u64) -> Option<(u64, u64)> {
     loop {
         let old = word.load(Ordering::Acquire);
         let (front, back) = (old & END_MASK, old >> END_BITS & END_MASK);
         if old >> ROUND_SHIFT != round.0 || front >= back {
             return None;
         }
-        let units = share(back - front);
+        let units = share(front, back);
         let (new, from) = match side {
             Side::Push => (old + units, front),
             Side::Pull => (old - (units << END_BITS), back - units),
@@ -173,5 +187,31 @@ pub fn wait(lives: &impl Fn() -> bool, ended: impl Fn() -> bool) {
         if !ended() && (!lives() || begun.elapsed() > BOUND) {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    /// The lengths, in units, that the sides claim one after the other of a chunk of so many units.
+    fn lengths(units: u64, sides: impl IntoIterator<Item = Side>) -> Vec<u64> {
+        let (word, round, len) = (AtomicU64::new(0), Round::of(1), units * UNIT);
+        begin(&word, round, len);
+        let mut one = |side| claim(&word, round, side, len).map(|(from, to)| (to - from) / UNIT);
+        sides.into_iter().map_while(&mut one).collect()
+    }
+
+    #[test]
+    fn two_take_half_each_and_one_alone_leaves_something_for_who_comes_late() {
+        use Side::{Pull, Push};
+        assert_eq!(lengths(256, [Push, Pull, Push]), [128, 128]);
+        assert_eq!(lengths(256, [Pull, Push, Pull]), [128, 128]);
+        assert_eq!(lengths(256, [Push, Push, Pull, Push]), [128, 64, 64], "who is late takes the rest");
+        assert_eq!(lengths(256, [Push; 9]), [128, 64, 32, 16, 16]);
+        assert_eq!(lengths(24, [Push, Pull, Push]), [12, 12]);
+        assert_eq!(lengths(15, [Push, Pull]), [15], "too little for two");
+        assert_eq!(lengths(1024, [Push, Pull, Push, Pull, Push, Pull]), [128; 6], "nor is a call too long");
     }
 }

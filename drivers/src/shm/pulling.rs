@@ -175,7 +175,7 @@ impl Pulling {
             }
             let claimed = match alone || incoming.is_left {
                 true => claim::claim_at_most(word, incoming.round, Side::Pull, ALONE),
-                false => claim::claim(word, incoming.round, Side::Pull),
+                false => claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len),
             };
             let (Some(source), Some((start, end))) = (&incoming.source, claimed) else { continue };
             let part = into.slice(start, end - start);

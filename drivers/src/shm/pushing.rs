@@ -205,7 +205,9 @@ impl Pushing {
             if claim::is_claimed(word, out.round) || (waits && !self.quiet.is_long()) {
                 continue;
             }
-            let Some((from, to)) = claim::claim(word, out.round, Side::Push) else { continue };
+            let Some((from, to)) = claim::claim(word, out.round, Side::Push, out.from.len()) else {
+                continue;
+            };
             if out.streams {
                 out.effort = None;
             }

@@ -18,7 +18,7 @@ pub const CHUNKS: usize = 8;
 pub const LANDINGS: usize = 64;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm7");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm8");
 /// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
 /// read them.
 pub const LISTED: usize = 14;
@@ -111,6 +111,12 @@ impl End {
     /// What this side lends.
     pub fn loan(self) -> usize {
         self.side(5)
+    }
+
+    /// The part of it that this side may copy, by its peer: the address there, and from where to where in the
+    /// whole.
+    pub fn part(self) -> [usize; 3] {
+        [1, 2, 3].map(|word| self.loan() + 8 * word)
     }
 
     /// Who copies what of this side's chunk number `place`.

@@ -2,6 +2,7 @@
 
 use super::cell::{self, Lent};
 use super::claim::Side;
+use super::layout::End;
 use super::link::Link;
 use super::loan::{self, Stage};
 use super::ring::CONTENT;
@@ -12,7 +13,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::TakeLent;
 use nmad_wire::AloneHead;
 use std::hint::spin_loop;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// From how many bytes on data may be lent, and below how many: as much as is pushed otherwise.
@@ -21,9 +22,10 @@ pub const LENDS: (u64, u64) = (far::LEAST as u64, PUSH + 1);
 /// How long a loan is offered to a peer who does not look: were he waiting for it, he would have taken it
 /// some hundred nanoseconds later.
 const PATIENCE: Duration = Duration::from_micros(2);
-/// Looks at a loan that was taken before it is looked at whether the peer is still there: some ten
-/// microseconds or more, in which most have come back.
-const LOOKS: u32 = 1000;
+/// From how many bytes on both sides copy: a call of the system takes as long as some KiB.
+const SHARED: u64 = 32 << 10;
+/// Parts begin on a page, so that none is looked up twice.
+const PAGE: u64 = 4096;
 
 /// What became of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,29 +34,54 @@ enum Offer {
     Declined,
 }
 
+/// Looks before it is looked at whether the peer is still there: some ten microseconds or more, in which most
+/// copies are over.
+const LOOKS: u32 = 1000;
+
+/// How long the one waits for the other, who copies. A copy takes no longer than another one, unless the peer
+/// ends in it or is stopped.
+#[derive(Debug, Default)]
+struct Patience {
+    looks: u32,
+}
+
+impl Patience {
+    /// Waits a little; true: the peer is not there any more.
+    fn is_over(&mut self, link: &Link) -> bool {
+        spin_loop();
+        self.looks = self.looks.wrapping_add(1);
+        if !self.looks.is_multiple_of(LOOKS) {
+            return false;
+        }
+        std::thread::yield_now();
+        !link.is_there()
+    }
+}
+
 impl Link {
     /// Lends a packet to the peer, if he waits for it and that was found to be fast. False: nothing was done.
     pub fn lend(&mut self, head: &[u64], data: &Segments) -> Result<bool, Impossible> {
-        let (Ok(head), Some(data)) = (<&AloneHead>::try_from(head), data.contiguous()) else {
+        let (Ok(head), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous()) else {
             return Ok(false);
         };
         if !self.may_lend() || !self.has_room()? {
             return Ok(false);
         }
-        let len = size_of_val(head) + data.len();
+        let len = size_of_val(head) + bytes.len();
         let lends = match len {
             ..=PACKET => self.far.lends(&self.shared, len),
-            _ => self.pushing.pace.lends(&self.shared, data.len() as u64),
+            _ => self.pushing.pace.lends(&self.shared, data.len()),
         };
         if !lends {
             return Ok(false);
         }
         let begun = Instant::now();
-        let offer = self.offer(head, data, begun);
+        self.offer(head, bytes);
+        let offer = self.outcome(data, begun);
         let took = (offer == Offer::Accepted).then(|| begun.elapsed());
         match len {
             ..=PACKET => self.far.lent(len, took),
-            _ => self.pushing.pace.lent(data.len() as u64, took),
+            _ => self.pushing.pace.lent(data.len(), took),
         }
         Ok(offer == Offer::Accepted)
     }
@@ -66,49 +93,57 @@ impl Link {
         is_free && self.shared.peer_can() && !self.shared.is_crowded && !self.peer_sleeps()
     }
 
-    /// Offers a packet and waits for what becomes of it.
-    fn offer(&mut self, head: &AloneHead, data: &[u8], begun: Instant) -> Offer {
+    /// Offers a packet.
+    fn offer(&mut self, head: &AloneHead, data: &[u8]) {
         self.loan += 1;
-        let (loan, len) = (self.loan, size_of_val(head) + data.len());
-        loan::offer(self.loan_word(), loan);
-        let lent = Lent { head: *head, address: data.as_ptr() as u64, loan };
-        let head = self.head(cell::LENT_PACKET, len as u32);
+        loan::offer(self.loan_word(), self.loan);
+        let lent = Lent { head: *head, address: data.as_ptr() as u64, loan: self.loan };
+        let head = self.head(cell::LENT_PACKET, (size_of_val(head) + data.len()) as u32);
         self.producer.push(&self.shared.ours(), head, &lent.encode());
         self.told();
         self.rouse();
-        let offer = self.outcome(loan, begun);
-        // What is declined leaves in another way, and is an answer only then.
-        if offer == Offer::Accepted {
-            self.lag.answered();
-        }
-        offer
     }
 
     /// What becomes of an offer.
-    fn outcome(&self, loan: u64, begun: Instant) -> Offer {
-        let word = self.loan_word();
-        let mut looks = 0_u32;
+    fn outcome(&mut self, data: &Segments, begun: Instant) -> Offer {
+        let (word, loan) = (self.loan_word(), self.loan);
+        let mut patience = Patience::default();
         loop {
             match loan::stage(word, loan) {
-                Stage::Returned => return Offer::Accepted,
+                Stage::Returned => break,
                 Stage::Over => return Offer::Declined,
                 Stage::Offered if begun.elapsed() > PATIENCE => {
                     loan::revoke(word, loan);
                 }
                 Stage::Offered => spin_loop(),
-                // A copy takes no longer than another one, unless the peer ends in it or is stopped.
-                Stage::Taken => {
-                    spin_loop();
-                    looks = looks.wrapping_add(1);
-                    if looks.is_multiple_of(LOOKS) {
-                        std::thread::yield_now();
-                        if !self.is_there() {
-                            return Offer::Accepted;
-                        }
+                Stage::Shared => self.help(data),
+                Stage::Taken | Stage::Helped | Stage::Pushed => {
+                    if patience.is_over(self) {
+                        break;
                     }
                 }
             }
         }
+        // What is declined leaves in another way, and is an answer only then.
+        self.lag.answered();
+        Offer::Accepted
+    }
+
+    /// Copies the part of what is lent that the receiver has left to this side.
+    fn help(&self, data: &Segments) {
+        let (word, loan) = (self.loan_word(), self.loan);
+        if !loan::help(word, loan) {
+            return;
+        }
+        let told = |at| self.shared.segment.word(at).load(Ordering::Relaxed);
+        let [address, from, to] = self.shared.end.part().map(told);
+        let part = (from <= to && to <= data.len()).then(|| data.slice(from, to - from));
+        let target = Remote::new([(address, to.wrapping_sub(from))]);
+        let copied = match (self.shared.pid, part, target) {
+            (Some(pid), Some(part), Some(target)) => sys::copy(Side::Push, pid, &part, &target, 0).is_ok(),
+            _ => false,
+        };
+        loan::helped(word, loan, copied);
     }
 
     fn loan_word(&self) -> &AtomicU64 {
@@ -129,12 +164,8 @@ impl Link {
         if head.kind != cell::LENT_PACKET {
             return false;
         }
-        let (word, pid) = (self.lenders_word(), self.shared.pid);
-        let mut fetch = |into: &Segments| {
-            let source = Remote::new([(lent.address, data_len as u64)]);
-            let Some((pid, source)) = pid.zip(source) else { return false };
-            loan::take(word, lent.loan) && sys::copy(Side::Pull, pid, into, &source, 0).is_ok()
-        };
+        let word = self.lenders_word();
+        let mut fetch = |into: &Segments| self.fetch_lent(&lent, data_len as u64, into);
         if !take(lent.head.map(u64::to_ne_bytes).as_flattened(), data_len as u64, &mut fetch) {
             loan::revoke(word, lent.loan);
             return false;
@@ -148,6 +179,56 @@ impl Link {
         true
     }
 
+    /// Takes a loan of so many bytes and copies it, all or a part: the peer has nothing else to do.
+    fn fetch_lent(&self, lent: &Lent, len: u64, into: &Segments) -> bool {
+        let (word, loan) = (self.lenders_word(), lent.loan);
+        let source = Remote::new([(lent.address, len)]);
+        let Some((pid, source)) = self.shared.pid.zip(source) else { return false };
+        let pull = |(from, to): (u64, u64)| {
+            let part = into.slice(from, to - from);
+            sys::copy(Side::Pull, pid, &part, &source, from).is_ok()
+        };
+        let Some((ours, theirs)) = self.parts(into) else {
+            return loan::take(word, loan) && pull((0, into.len()));
+        };
+        if !loan::share(word, loan) {
+            return false;
+        }
+        // Whatever becomes of it, this side does not leave while the other one copies.
+        let pulled = pull(ours);
+        let mut patience = Patience::default();
+        loop {
+            match loan::stage(word, loan) {
+                Stage::Pushed => return pulled,
+                Stage::Shared if !loan::take_rest(word, loan) => (),
+                Stage::Shared | Stage::Taken => return pulled && pull(theirs),
+                _ if patience.is_over(self) => return false,
+                _ => (),
+            }
+        }
+    }
+
+    /// What each side copies of what goes there, the receiver and the sender, who is told; none: it is too
+    /// little or in pieces, or he cannot. Each side always has the same half, so that what nobody else touches
+    /// stays in its cache, whatever goes to and fro.
+    fn parts(&self, into: &Segments) -> Option<((u64, u64), (u64, u64))> {
+        let len = into.len();
+        let address = into.contiguous()?.as_ptr() as u64;
+        if len < SHARED || !self.shared.peer_can() {
+            return None;
+        }
+        let half = len / 2 / PAGE * PAGE;
+        let (ours, theirs) = match self.shared.end {
+            End::Opened => ((0, half), (half, len)),
+            End::Answered => ((half, len), (0, half)),
+        };
+        let told = [address + theirs.0, theirs.0, theirs.1];
+        for (at, value) in self.shared.end.other().part().into_iter().zip(told) {
+            self.shared.segment.word(at).store(value, Ordering::Relaxed);
+        }
+        Some((ours, theirs))
+    }
+
     /// Passes over the cell of a loan that is over. False: it may still be taken.
     ///
     /// # Errors
@@ -158,13 +239,13 @@ impl Link {
                 self.is_offered = true;
                 Ok(false)
             }
-            Stage::Taken => Err("cannot be read from (has it died?)".into()),
             Stage::Returned | Stage::Over => {
                 self.is_offered = false;
                 self.taken(1);
                 self.tell_of_much();
                 Ok(true)
             }
+            _ => Err("cannot be read from (has it died?)".into()),
         }
     }
 
@@ -184,7 +265,7 @@ mod tests {
     use crate::conformance::memory::Memory;
     use nmad_engine::packet::PeerId;
     use nmad_engine::transfer::driver::{Driver, Event, Fetched};
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::AtomicBool;
 
     /// Lends a packet while the other side looks for one, to put its data there or to leave it; whether it
     /// was lent.

@@ -1,7 +1,8 @@
 //! A chunk that two cores copy at once: who copies what, piece by piece.
 //!
-//! The sender's core pushes (it writes into the receiver's memory) from the front, the receiver's core pulls
-//! (it reads the sender's memory) from the back, each as much as it claims. One word has both ends and, for
+//! The sender's core pushes (it writes into the receiver's memory) from one end, the receiver's core pulls (it
+//! reads the sender's memory) from the other one, each as much as it claims. Each of two processes always
+//! begins at the same end, so that what goes to and fro stays in its core's cache. One word has both ends and, for
 //! each side, whether it copies just now, so that a claim, the end of the last copy, and giving up are each
 //! one atomic step. Who has nothing else to do takes the next piece: the split between the two is decided
 //! at the latest moment, and a side that computes costs the other nothing but its help.
@@ -27,17 +28,19 @@ const END_MASK: u64 = (1 << END_BITS) - 1;
 const PUSHING: u64 = 1 << 48;
 const PULLING: u64 = 1 << 49;
 const ABANDONED: u64 = 1 << 50;
-const ROUND_SHIFT: u32 = 51;
-const ROUNDS: u64 = 0x1fff;
+/// The sender begins at the back.
+const TURNED: u64 = 1 << 51;
+const ROUND_SHIFT: u32 = 52;
+const ROUNDS: u64 = 0xfff;
 /// Longest chunk in bytes.
 pub const LONGEST: u64 = END_MASK * UNIT;
 
 /// Which of the two copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The sender, from the front.
+    /// The sender.
     Push,
-    /// The receiver, from the back.
+    /// The receiver.
     Pull,
 }
 
@@ -71,9 +74,11 @@ pub fn units(len: u64) -> u64 {
     len.div_ceil(UNIT)
 }
 
-/// Begins a chunk; only its sender does, when the one before is complete.
-pub fn begin(word: &impl Word, round: Round, len: u64) {
-    word.store(round.0 << ROUND_SHIFT | units(len) << END_BITS, Ordering::Release);
+/// Begins a chunk; only its sender does, when the one before is complete. He begins at its front, or at its
+/// back if it is `turned`.
+pub fn begin(word: &impl Word, round: Round, len: u64, turned: bool) {
+    let turned = if turned { TURNED } else { 0 };
+    word.store(round.0 << ROUND_SHIFT | turned | units(len) << END_BITS, Ordering::Release);
 }
 
 /// What `side` shall copy next of a chunk of `len` bytes, in bytes: from and to (the last unit may be cut by
@@ -83,12 +88,9 @@ pub fn begin(word: &impl Word, round: Round, len: u64) {
 /// takes half of the rest.
 pub fn claim(word: &impl Word, round: Round, side: Side, len: u64) -> Option<(u64, u64)> {
     let whole = units(len);
-    take(word, round, side, |front, back| {
-        let first = match side {
-            Side::Push => front == 0,
-            Side::Pull => back == whole,
-        };
-        share(back - front, whole, first)
+    take(word, round, side, |Rest { front, back, from_front }| {
+        let is_first = if from_front { front == 0 } else { back == whole };
+        share(back - front, whole, is_first)
     })
 }
 
@@ -102,12 +104,12 @@ fn share(left: u64, whole: u64, is_first: bool) -> u64 {
 
 /// Takes at most `most` bytes for `side`; as [`claim`].
 pub fn claim_at_most(word: &impl Word, round: Round, side: Side, most: u64) -> Option<(u64, u64)> {
-    take(word, round, side, |front, back| (most / UNIT).clamp(1, back - front))
+    take(word, round, side, |rest| (most / UNIT).clamp(1, rest.back - rest.front))
 }
 
 /// The receiver takes all that is left and copies none of it.
 pub fn discard(word: &impl Word, round: Round) {
-    if take(word, round, Side::Pull, |front, back| back - front).is_some() {
+    if take(word, round, Side::Pull, |rest| rest.back - rest.front).is_some() {
         finish(word, Side::Pull);
     }
 }
@@ -124,17 +126,25 @@ pub fn abandon(word: &impl Word, round: Round) {
     }
 }
 
-fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(u64, u64) -> u64) -> Option<(u64, u64)> {
+/// What nobody has claimed yet, in units, and at which end the side begins that claims some of it.
+struct Rest {
+    front: u64,
+    back: u64,
+    from_front: bool,
+}
+
+fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(Rest) -> u64) -> Option<(u64, u64)> {
     loop {
         let old = word.load(Ordering::Acquire);
         let (front, back) = (old & END_MASK, old >> END_BITS & END_MASK);
         if old >> ROUND_SHIFT != round.0 || front >= back {
             return None;
         }
-        let units = share(front, back);
-        let (new, from) = match side {
-            Side::Push => (old + units, front),
-            Side::Pull => (old - (units << END_BITS), back - units),
+        let from_front = (side == Side::Push) == (old & TURNED == 0);
+        let units = share(Rest { front, back, from_front });
+        let (new, from) = match from_front {
+            true => (old + units, front),
+            false => (old - (units << END_BITS), back - units),
         };
         if word.replace(old, new | side.bit()) {
             return Some((from * UNIT, (from + units) * UNIT));
@@ -197,9 +207,14 @@ mod tests {
 
     /// The lengths, in units, that the sides claim one after the other of a chunk of so many units.
     fn lengths(units: u64, sides: impl IntoIterator<Item = Side>) -> Vec<u64> {
+        claims(units, false, sides).into_iter().map(|(from, to)| to - from).collect()
+    }
+
+    /// From where to where.
+    fn claims(units: u64, turned: bool, sides: impl IntoIterator<Item = Side>) -> Vec<(u64, u64)> {
         let (word, round, len) = (AtomicU64::new(0), Round::of(1), units * UNIT);
-        begin(&word, round, len);
-        let mut one = |side| claim(&word, round, side, len).map(|(from, to)| (to - from) / UNIT);
+        begin(&word, round, len, turned);
+        let mut one = |side| claim(&word, round, side, len).map(|(from, to)| (from / UNIT, to / UNIT));
         sides.into_iter().map_while(&mut one).collect()
     }
 
@@ -212,6 +227,8 @@ mod tests {
         assert_eq!(lengths(256, [Push; 9]), [128, 64, 32, 16, 16]);
         assert_eq!(lengths(24, [Push, Pull, Push]), [12, 12]);
         assert_eq!(lengths(15, [Push, Pull]), [15], "too little for two");
+        assert_eq!(claims(100, false, [Push, Pull]), [(0, 50), (50, 100)]);
+        assert_eq!(claims(100, true, [Push, Pull]), [(50, 100), (0, 50)]);
         assert_eq!(lengths(1024, [Push, Pull, Push, Pull, Push, Pull]), [128; 6], "nor is a call too long");
     }
 }

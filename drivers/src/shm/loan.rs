@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_other_part_is_copied_by_one_of_both() {
         let word = AtomicU64::new(0);
-        let mut begin = |number| {
+        let begin = |number| {
             offer(&word, number);
             assert!(!help(&word, number) && share(&word, number) && !take(&word, number));
             &word

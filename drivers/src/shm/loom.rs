@@ -207,7 +207,7 @@ fn two_copy_a_chunk_every_unit_once() {
     check(|| {
         let round = Round::of(5);
         let shared = Arc::new((AtomicU64::new(0), [(); 6].map(|()| Memory::new())));
-        claim::begin(&shared.0, round, UNITS * UNIT);
+        claim::begin(&shared.0, round, UNITS * UNIT, false);
         let work = move |shared: &(AtomicU64, [Memory; 6]), side| {
             let mut units = 0;
             while let Some((from, to)) = claim::claim(&shared.0, round, side, UNITS * UNIT) {
@@ -262,7 +262,7 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
     check(|| {
         let round = Round::of(1);
         let shared = Arc::new((AtomicU64::new(0), Memory::new()));
-        claim::begin(&shared.0, round, 100 * UNIT);
+        claim::begin(&shared.0, round, 100 * UNIT, false);
         let theirs = shared.clone();
         let receiver = thread::spawn(move || {
             let (word, source) = &*theirs;

@@ -6,7 +6,7 @@ use super::cell::{About, Chunk};
 use super::claim::{self, Round, Side};
 use super::effort::{Effort, copying};
 use super::exchange::Exchanges;
-use super::layout::CHUNKS;
+use super::layout::{CHUNKS, End};
 use super::pace::{Of, Pace, Reach, Way};
 use super::quiet::Quiet;
 use super::shared::Shared;
@@ -155,7 +155,8 @@ impl Pushing {
             expects,
         };
         out.tell(b);
-        claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len());
+        let turned = way == Way::Across && b.end == End::Answered;
+        claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len(), turned);
         let name = out.name();
         let asks = !expects && self.pace.ask((way, of), out.from.len(), name);
         out.effort = asks.then(|| Effort::begin(b.is_crowded));

@@ -200,7 +200,7 @@ fn a_chunk_at_addresses_that_are_not_there_ends_the_link() {
     rails[0].open(LandingId(7), PeerId(1), memory.segments());
     let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
     let (segment, end) = (&link.shared.segment, link.shared.end);
-    claim::begin(segment.word(end.claim(0)), Round::of(0), CHUNK.len);
+    claim::begin(segment.word(end.claim(0)), Round::of(0), CHUNK.len, false);
     link.push(cell::CHUNK, 0, &Chunk { address: 4096, ..CHUNK }.encode());
     let why = until(&mut rails, lost);
     assert!(why.contains("cannot be read from"), "{why}");

@@ -188,7 +188,7 @@ impl Link {
             let part = into.slice(from, to - from);
             sys::copy(Side::Pull, pid, &part, &source, from).is_ok()
         };
-        let Some((ours, theirs)) = self.parts(into) else {
+        let Some((ours, theirs)) = self.share_out(into) else {
             return loan::take(word, loan) && pull((0, into.len()));
         };
         if !loan::share(word, loan) {
@@ -208,16 +208,16 @@ impl Link {
         }
     }
 
-    /// What each side copies of what goes there, the receiver and the sender, who is told; none: it is too
-    /// little or in pieces, or he cannot. Each side always has the same half, so that what nobody else touches
-    /// stays in its cache, whatever goes to and fro.
-    fn parts(&self, into: &Segments) -> Option<((u64, u64), (u64, u64))> {
+    /// What each side copies of what goes there: the receiver, and the sender, who is told. None: it is too
+    /// little or in pieces, or he cannot.
+    fn share_out(&self, into: &Segments) -> Option<((u64, u64), (u64, u64))> {
         let len = into.len();
         let address = into.contiguous()?.as_ptr() as u64;
         if len < SHARED || !self.shared.peer_can() {
             return None;
         }
         let half = len / 2 / PAGE * PAGE;
+        // Each always has the same half, so that what goes to and fro stays in its cache.
         let (ours, theirs) = match self.shared.end {
             End::Opened => ((0, half), (half, len)),
             End::Answered => ((half, len), (0, half)),

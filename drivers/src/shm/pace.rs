@@ -8,6 +8,7 @@
 //! ([`super::effort`] says what).
 
 use super::duel::{Duel, rate};
+use super::layout::AREA;
 use super::segment::Segment;
 use super::shared::{Shared, Topic};
 use std::time::Duration;
@@ -120,6 +121,10 @@ impl Pace {
             return (Way::Area, of);
         }
         let crosses = reach != Reach::Nobody;
+        // What the area does not hold needs both sides several times, each of which has to get a core first.
+        if b.is_crowded && crosses && len > u64::from(AREA) {
+            return (Way::Across, of);
+        }
         let theirs = theirs.filter(|way| !b.is_crowded && (crosses || *way != Way::Across));
         if let Some((_, way)) = self.chosen.take_if(|(of, _)| *of == len && reach == Reach::Receiver) {
             return (theirs.unwrap_or(way), Of::Lone);
@@ -216,9 +221,9 @@ mod tests {
         };
         let mut taken = Vec::new();
         for question in 0..100 {
-            let (way, of) = pace.choose(&b, 1 << 20, Reach::Both, Some(Way::Area));
+            let (way, of) = pace.choose(&b, 256 << 10, Reach::Both, Some(Way::Area));
             let (sent, received) = work(way);
-            assert!(pace.ask((way, of), 1 << 20, question));
+            assert!(pace.ask((way, of), 256 << 10, question));
             pace.sent(question, Some(Duration::from_micros(sent)));
             peer.answer(Topic::Chunk, question, Duration::from_micros(received));
             taken.push(way);
@@ -226,6 +231,9 @@ mod tests {
         assert!(Way::ALL[..KNOWN].iter().all(|way| taken.contains(way)), "all are tried: {taken:?}");
         let across = taken.iter().filter(|way| **way == Way::Across).count();
         assert!(across > 60, "{taken:?}");
+        let mut longer = || pace.choose(&b, (256 << 10) + 1, Reach::Receiver, None).0;
+        assert!((0..100).all(|_| longer() == Way::Across), "what the area does not hold");
+        assert_ne!(pace.choose(&b, 1 << 20, Reach::Nobody, None).0, Way::Across);
     }
 
     #[test]

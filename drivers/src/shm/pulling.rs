@@ -17,10 +17,6 @@ use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-/// Bytes that are pulled with one call where nobody helps: all of a chunk, as long as they usually are. Two
-/// calls for 1 MiB take up to a tenth longer.
-const ALONE: u64 = 1 << 20;
-
 /// A chunk that this side receives.
 #[derive(Debug)]
 struct In {
@@ -173,8 +169,9 @@ impl Pulling {
                     Err(e) => return Err(failed(&e)),
                 }
             }
-            let claimed = match alone || incoming.is_left {
-                true => claim::claim_at_most(word, incoming.round, Side::Pull, ALONE),
+            // In a crowd each core has enough to do, and two calls are more work than one.
+            let claimed = match alone || incoming.is_left || b.is_crowded {
+                true => claim::claim_at_most(word, incoming.round, Side::Pull, claim::ALONE),
                 false => claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len),
             };
             let (Some(source), Some((start, end))) = (&incoming.source, claimed) else { continue };

@@ -206,9 +206,11 @@ impl Pushing {
             if claim::is_claimed(word, out.round) || (waits && !self.quiet.is_long()) {
                 continue;
             }
-            let Some((from, to)) = claim::claim(word, out.round, Side::Push, out.from.len()) else {
-                continue;
+            let claimed = match b.is_crowded {
+                true => claim::claim_at_most(word, out.round, Side::Push, claim::ALONE),
+                false => claim::claim(word, out.round, Side::Push, out.from.len()),
             };
+            let Some((from, to)) = claimed else { continue };
             if out.streams {
                 out.effort = None;
             }

@@ -270,18 +270,22 @@ mod tests {
     /// Lends a packet while the other side looks for one, to put its data there or to leave it; whether it
     /// was lent.
     fn lend(
-        [lender, borrower]: &mut [ShmRail; 2],
+        rails: &mut [ShmRail; 2],
+        to: usize,
         head: [u64; 5],
         data: &Segments,
         target: Option<Segments>,
     ) -> bool {
+        let [first, second] = rails;
+        let (lender, borrower) = if to == 1 { (first, second) } else { (second, first) };
+        let from = PeerId(1 - to as u32);
         let (over, awaits) = (AtomicBool::new(false), target.is_some());
         std::thread::scope(|scope| {
             let (over, looks) = (&over, Instant::now());
             scope.spawn(move || {
                 while !over.load(Ordering::Acquire) && looks.elapsed() < Duration::from_secs(20) {
-                    if borrower.fetch(PeerId(0), &mut |_| true) == Fetched::Lent {
-                        borrower.borrow(PeerId(0), &mut |told, len, fetch| {
+                    if borrower.fetch(from, &mut |_| true) == Fetched::Lent {
+                        borrower.borrow(from, &mut |told, len, fetch| {
                             assert_eq!((told, len), (head.map(u64::to_ne_bytes).as_flattened(), data.len()));
                             target.as_ref().is_some_and(&mut *fetch)
                         });
@@ -294,7 +298,7 @@ mod tests {
             let begun = Instant::now();
             let mut lent = false;
             while !lent && begun.elapsed() < bound {
-                lent = lender.lend(PeerId(1), &head, data);
+                lent = lender.lend(PeerId(to as u32), &head, data);
             }
             over.store(true, Ordering::Release);
             lent
@@ -305,10 +309,12 @@ mod tests {
     fn what_is_lent_is_copied_straight_to_where_it_goes() {
         let mut rails = connected();
         for (turn, len) in [4 << 10, 30_000, 100_001, 256 << 10].into_iter().enumerate() {
-            let (memory, target) = (Memory::pattern(len, 7), Memory::zeroed(len));
-            let head = [turn as u64; 5];
-            let lent = lend(&mut rails, head, &memory.segments(), Some(target.segments()));
-            assert!(lent && target.bytes() == memory.bytes(), "{len} B");
+            for to in [1, 0] {
+                let (memory, target) = (Memory::pattern(len, to as u64), Memory::zeroed(len));
+                let lent =
+                    lend(&mut rails, to, [turn as u64; 5], &memory.segments(), Some(target.segments()));
+                assert!(lent && target.bytes() == memory.bytes(), "{len} B to {to}");
+            }
         }
     }
 
@@ -317,7 +323,7 @@ mod tests {
         let mut rails = connected();
         let memory = Memory::pattern(100_000, 7);
         let nothing = Segments::empty();
-        assert!(!lend(&mut rails, [1; 5], &memory.segments(), None), "somebody waits for another one");
+        assert!(!lend(&mut rails, 1, [1; 5], &memory.segments(), None), "somebody waits for another one");
         // Who had no core when it was over has not seen the last of them.
         rails[1].poll(&mut |_| ());
         // Nobody looks.

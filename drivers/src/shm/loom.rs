@@ -309,3 +309,39 @@ fn what_is_lent_is_not_written_while_it_is_read_and_not_read_after_it_is_over() 
         assert_eq!(receiver.join().expect("it ends"), !revoked, "one of both");
     });
 }
+
+#[test]
+fn what_is_lent_and_shared_is_copied_once_and_by_nobody_after_it_is_over() {
+    check(|| {
+        let shared = Arc::new((AtomicU64::new(0), [Memory::new(), Memory::new()]));
+        loan::offer(&shared.0, 1);
+        let theirs = shared.clone();
+        let receiver = thread::spawn(move || {
+            let (word, targets) = &*theirs;
+            assert!(loan::share(word, 1));
+            targets[0].write(0, &[1]);
+            let rest = loop {
+                match loan::stage(word, 1) {
+                    Stage::Pushed => break 0,
+                    Stage::Shared if loan::take_rest(word, 1) => break 1,
+                    _ => thread::yield_now(),
+                }
+            };
+            (0..rest).for_each(|_| targets[1].write(0, &[1]));
+            loan::give_back(word, 1);
+            assert!(targets.iter().all(|target| target.read()[0] == 1), "all is there");
+            rest
+        });
+        let (word, targets) = &*shared;
+        let mut helped = 0;
+        while loan::stage(word, 1) != Stage::Returned {
+            if loan::help(word, 1) {
+                targets[1].write(0, &[1]);
+                loan::helped(word, 1, true);
+                helped += 1;
+            }
+            thread::yield_now();
+        }
+        assert_eq!(helped + receiver.join().expect("it ends"), 1, "one of both");
+    });
+}

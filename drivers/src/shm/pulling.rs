@@ -169,8 +169,8 @@ impl Pulling {
                     Err(e) => return Err(failed(&e)),
                 }
             }
-            // In a crowd each core has enough to do, and two calls are more work than one.
-            let claimed = match alone || incoming.is_left || b.is_crowded {
+            // Where each core has enough to do, two calls are more work than one.
+            let claimed = match alone || incoming.is_left || self.quiet.is_patient() {
                 true => claim::claim_at_most(word, incoming.round, Side::Pull, claim::ALONE),
                 false => claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len),
             };

@@ -206,7 +206,7 @@ impl Pushing {
             if claim::is_claimed(word, out.round) || (waits && !self.quiet.is_long()) {
                 continue;
             }
-            let claimed = match b.is_crowded {
+            let claimed = match self.quiet.is_patient() {
                 true => claim::claim_at_most(word, out.round, Side::Push, claim::ALONE),
                 false => claim::claim(word, out.round, Side::Push, out.from.len()),
             };

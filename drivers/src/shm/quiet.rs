@@ -25,6 +25,11 @@ impl Quiet {
         self.is_patient = is_patient;
     }
 
+    /// Whether this side has something else to do, in a crowd.
+    pub fn is_patient(&self) -> bool {
+        self.is_patient
+    }
+
     /// The peer has ended: what it has not left by now it never will.
     pub fn finish(&mut self) {
         self.is_final = true;

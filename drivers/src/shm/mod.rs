@@ -9,13 +9,16 @@
 //! the bytes go, only the receiver can put them there.
 //!
 //! Larger data goes that way too, or is copied straight from process to process by both cores at once, as is
-//! faster ([`pace`]): the sender *pushes* with process_vm_writev from the front of a chunk, the receiver
-//! *pulls* with process_vm_readv from its back, and each takes the next piece when it has nothing else to do
+//! faster ([`pace`]): the sender *pushes* with process_vm_writev from one end of a chunk, the receiver
+//! *pulls* with process_vm_readv from the other, and each takes the next piece when it has nothing else to do
 //! ([`claim`]). So the split is decided piece by piece, as late as can be, and a side that computes leaves it
 //! all to the other. To the engine the two are one rail: two of them would have to be split in advance, would
 //! open each landing twice, and would make the engine keep what it sends, although they could only die
 //! together. Where the system does not let either process access the other's memory, which is tried when a
 //! link opens, the bytes go through the area in pieces, which both copy at once.
+//!
+//! A message whose sender and receiver both wait for it may stay where it is instead until it was copied
+//! ([`loan`]).
 //!
 //! It knows headers, never frames; it trusts nobody who does not know the secret of the job.
 

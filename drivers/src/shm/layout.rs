@@ -124,6 +124,12 @@ impl End {
         CLAIMS + (self as usize * CHUNKS + place) * CLAIM
     }
 
+    /// The key of the landing into which this side's chunk number `place` goes, told by the peer: only he
+    /// knew where. On the line of the claim, which he takes next.
+    pub fn told(self, place: usize) -> usize {
+        self.claim(place) + 8
+    }
+
     /// Where the pieces of this side's chunk number `place` are, if they are few.
     pub fn pieces(self, place: usize) -> usize {
         self.claim(place) + 2 * LINE

@@ -32,7 +32,7 @@ struct In {
     streamed: u64,
     /// Nobody knows yet where it goes.
     is_held: bool,
-    /// The peer does not push it, since he does not know that either.
+    /// The peer does not know that either, and so does not push it.
     is_left: bool,
 }
 
@@ -97,13 +97,18 @@ impl Pulling {
         self.chunks.back().is_some_and(|incoming| incoming.is_held)
     }
 
-    /// The chunk that is held goes to this landing; nowhere, if that has no key any more.
-    pub fn accept(&mut self, landing: LandingId, key: Option<Key>) {
-        if let Some(incoming) = self.chunks.back_mut().filter(|incoming| incoming.is_held) {
-            let Chunk { landing: to, key: with, .. } = &mut incoming.chunk;
-            (*to, *with, incoming.is_held) = (landing, key.unwrap_or(Key::PUSH), false);
-            self.quiet.end();
+    /// The chunk that is held goes to this landing; nowhere, if that has no key any more. If it goes across
+    /// and the sender has time to help, he is told, so that he may push some of it after all.
+    pub fn accept(&mut self, b: &Shared, landing: LandingId, key: Option<Key>, helps: bool) {
+        let Some(incoming) = self.chunks.back_mut().filter(|incoming| incoming.is_held) else { return };
+        let Chunk { landing: to, key: with, .. } = &mut incoming.chunk;
+        (*to, *with, incoming.is_held) = (landing, key.unwrap_or(Key::PUSH), false);
+        if let Some(key) = key.filter(|_| helps && !incoming.streams() && b.peer_can()) {
+            let told = b.segment.word(b.end.other().told(incoming.place));
+            told.store(key.0, Ordering::Release);
+            incoming.is_left = false;
         }
+        self.quiet.end();
     }
 
     /// Takes bytes of a chunk from the area.

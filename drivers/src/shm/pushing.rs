@@ -70,10 +70,28 @@ impl Out {
         board::streamed(&b.segment, b.end, self.place).store(self.streamed | cut, Ordering::Release);
     }
 
+    /// Learns where it goes, if the peer has told that meanwhile.
+    fn look(&mut self, b: &Shared) {
+        if self.target.is_none() && self.key == Key::PUSH && !self.streams {
+            let told = b.segment.word(b.end.told(self.place)).load(Ordering::Acquire);
+            if told != 0 {
+                self.key = Key(told);
+                self.target = target(b, self.key, self.offset, self.from.len());
+            }
+        }
+    }
+
     /// Whether some of it is left for whoever takes it.
     pub fn has_rest(&self, b: &Shared) -> bool {
         !claim::is_claimed(b.segment.word(b.end.claim(self.place)), self.round)
     }
+}
+
+/// Where `len` bytes from `offset` on of the landing with this key can be pushed to; none: nowhere.
+fn target(b: &Shared, key: Key, offset: u64, len: u64) -> Option<Remote> {
+    let pid = b.pid.filter(|_| key != Key::PUSH)?;
+    let found = board::find(&b.segment, b.end.other(), pid, key)?;
+    offset.checked_add(len).is_some_and(|end| end <= found.len()).then_some(found)
 }
 
 /// Chunks that this side sends and the peer has not got yet, in order.
@@ -119,9 +137,7 @@ impl Pushing {
         let (address, pieces, list) = board::describe(&from);
         board::put_list(&b.segment, b.end.pieces(place), &list);
         let chunk = Chunk { number, ack, landing, key, offset, len: from.len(), address, pieces };
-        let reaches = |r: &Remote| offset.checked_add(from.len()).is_some_and(|end| end <= r.len());
-        let shown = b.pid.filter(|_| key != Key::PUSH);
-        let target = shown.and_then(|pid| board::find(&b.segment, b.end.other(), pid, key)).filter(reaches);
+        let target = target(b, key, offset, from.len());
         let reach = match key {
             _ if target.is_none() && !b.peer_can() => Reach::Nobody,
             Key::PUSH => Reach::Receiver,
@@ -156,6 +172,7 @@ impl Pushing {
         };
         out.tell(b);
         let turned = way == Way::Across && b.end == End::Answered;
+        b.segment.word(b.end.told(place)).store(0, Ordering::Relaxed);
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len(), turned);
         let name = out.name();
         let asks = !expects && self.pace.ask((way, of), out.from.len(), name);
@@ -199,6 +216,7 @@ impl Pushing {
     pub fn step(&mut self, b: &Shared) -> std::io::Result<u64> {
         let Some(pid) = b.pid else { return Ok(0) };
         for out in &mut self.chunks {
+            out.look(b);
             let Some(target) = &out.target else { continue };
             let word = b.segment.word(b.end.claim(out.place));
             // The peer pulls while this side is about to do the same.

@@ -305,7 +305,9 @@ impl Driver for ShmRail {
     fn accept(&mut self, from: PeerId, landing: LandingId) {
         let key = self.landings.key(from, landing);
         if let Some(link) = self.peers.link_mut(from) {
-            link.pulling.accept(landing, key);
+            // Who is sent something at the same time pulls that.
+            let helps = link.pushing.is_empty();
+            link.pulling.accept(&link.shared, landing, key, helps);
         }
     }
 

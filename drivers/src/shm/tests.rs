@@ -435,3 +435,37 @@ fn a_sender_that_ends_has_pushed_its_chunk() {
     }
     assert!(source.bytes() == target.bytes());
 }
+
+#[test]
+fn a_sender_pushes_what_he_is_told_the_place_of() {
+    const LEN: usize = 256 << 10;
+    let mut rails = connected();
+    assert!(rails[1].peers.link(PeerId(0)).expect("a link").shared.peer_can(), "the same process");
+    let (begun, mut across) = (Instant::now(), 0);
+    for number in 0..30 {
+        let (source, target) = (Memory::pattern(LEN, u64::from(number)), Memory::zeroed(LEN));
+        let (to, landing, from) = (PeerId(0), LandingId(u64::from(number)), source.segments());
+        rails[1].post(Order::Chunk { to, number, ack: 0, landing, key: Key::PUSH, offset: 0, from });
+        let link = rails[1].peers.link(to).expect("a link");
+        let goes_across = link.pushing.chunks.back().is_some_and(|out| out.way == Way::Across);
+        let [mut comes, mut sent, mut landed] = [false; 3];
+        while !comes {
+            rails[0].poll(&mut |event| comes |= matches!(event, Event::Pushed { .. }));
+            assert!(begun.elapsed() < Duration::from_secs(20), "its cell is there");
+        }
+        rails[0].open(landing, PeerId(1), target.segments());
+        rails[0].accept(PeerId(1), landing);
+        while !(sent && landed) {
+            // What goes across the sender brings alone.
+            if sent || !goes_across {
+                rails[0].poll(&mut |event| landed |= matches!(event, Event::Landed { .. }));
+            }
+            rails[1].poll(&mut |event| sent |= matches!(event, Event::Sent { .. }));
+            assert!(begun.elapsed() < Duration::from_secs(20), "{number} goes across: {goes_across}");
+        }
+        rails[0].close(landing);
+        across += u32::from(goes_across);
+        assert!(source.bytes() == target.bytes());
+    }
+    assert!(across > 0, "each way is tried");
+}

@@ -22,6 +22,9 @@ const MOST: u64 = 128;
 /// more calls of the system than they gain.
 const LEAST_FIRST: u64 = 8;
 const LEAST_MORE: u64 = 16;
+/// Bytes that are copied with one call where nobody helps: all of a chunk, as long as they usually are. Two
+/// calls for 1 MiB take up to a tenth longer.
+const ALONE: u64 = 1 << 20;
 
 const END_BITS: u32 = 24;
 const END_MASK: u64 = (1 << END_BITS) - 1;
@@ -85,8 +88,11 @@ pub fn begin(word: &impl Word, round: Round, len: u64, turned: bool) {
 /// the chunk's end). None: nothing is left.
 ///
 /// Two that are there at once take half each, with one call. Who is there again while nobody else has come
-/// takes half of the rest.
-pub fn claim(word: &impl Word, round: Round, side: Side, len: u64) -> Option<(u64, u64)> {
+/// takes half of the rest. `alone`: nobody else is to help.
+pub fn claim(word: &impl Word, round: Round, side: Side, len: u64, alone: bool) -> Option<(u64, u64)> {
+    if alone {
+        return claim_at_most(word, round, side, ALONE);
+    }
     let whole = units(len);
     take(word, round, side, |Rest { front, back, from_front }| {
         let is_first = if from_front { front == 0 } else { back == whole };
@@ -101,10 +107,6 @@ fn share(left: u64, whole: u64, is_first: bool) -> u64 {
     };
     if left < units + LEAST_FIRST { left } else { units }
 }
-
-/// Bytes that are copied with one call where nobody helps: all of a chunk, as long as they usually are. Two
-/// calls for 1 MiB take up to a tenth longer.
-pub const ALONE: u64 = 1 << 20;
 
 /// Takes at most `most` bytes for `side`; as [`claim`].
 pub fn claim_at_most(word: &impl Word, round: Round, side: Side, most: u64) -> Option<(u64, u64)> {
@@ -218,7 +220,7 @@ mod tests {
     fn claims(units: u64, turned: bool, sides: impl IntoIterator<Item = Side>) -> Vec<(u64, u64)> {
         let (word, round, len) = (AtomicU64::new(0), Round::of(1), units * UNIT);
         begin(&word, round, len, turned);
-        let mut one = |side| claim(&word, round, side, len).map(|(from, to)| (from / UNIT, to / UNIT));
+        let mut one = |side| claim(&word, round, side, len, false).map(|(from, to)| (from / UNIT, to / UNIT));
         sides.into_iter().map_while(&mut one).collect()
     }
 

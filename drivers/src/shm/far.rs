@@ -116,12 +116,10 @@ impl Far {
     #[inline(never)]
     fn choose(&mut self, b: &Shared, len: usize) -> Manner {
         self.learn(b);
+        let can_measure = self.asked.is_none();
         let chosen = match self.chosen.take_if(|(of, _)| *of == len) {
             Some((_, chosen)) => chosen,
-            None => Chosen {
-                ways: WITHIN,
-                choice: class(&mut self.classes, len).within.choose(self.asked.is_none()),
-            },
+            None => Chosen { ways: WITHIN, choice: class(&mut self.classes, len).within.choose(can_measure) },
         };
         self.packets = self.packets.wrapping_add(1);
         let sampled = chosen.choice.is_trial || self.packets.is_multiple_of(SAMPLE);

@@ -63,6 +63,12 @@ impl End {
         }
     }
 
+    /// Whether this side copies the front of what both copy, and the other one the back: always the same, so
+    /// that what goes to and fro stays in the cache of its core.
+    pub fn has_front(self) -> bool {
+        self == End::Opened
+    }
+
     fn side(self, line: usize) -> usize {
         SIDES + self as usize * SIDE + line * LINE
     }
@@ -126,7 +132,7 @@ impl End {
 
     /// The key of the landing into which this side's chunk number `place` goes, told by the peer: only he
     /// knew where. On the line of the claim, which he takes next.
-    pub fn told(self, place: usize) -> usize {
+    pub fn goes_to(self, place: usize) -> usize {
         self.claim(place) + 8
     }
 
@@ -233,8 +239,8 @@ mod tests {
     fn nothing_overlaps() {
         let mut ranges = vec![(End::magic(), LINE)];
         for end in [End::Opened, End::Answered] {
-            ranges
-                .extend([end.probe(), end.can(), end.asleep(), end.taken(), end.aim()].map(|at| (at, LINE)));
+            let lines = [end.probe(), end.can(), end.asleep(), end.taken(), end.aim(), end.loan()];
+            ranges.extend(lines.map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
             ranges.extend((0..LANDINGS).map(|place| (end.landing(place), ENTRY)));
             ranges.extend((0..CELLS).map(|cell| (end.ring().cell(cell), LINE)));

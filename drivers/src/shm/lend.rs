@@ -2,7 +2,6 @@
 
 use super::cell::{self, Lent};
 use super::claim::Side;
-use super::layout::End;
 use super::link::Link;
 use super::loan::{self, Stage};
 use super::ring::CONTENT;
@@ -217,11 +216,8 @@ impl Link {
             return None;
         }
         let half = len / 2 / PAGE * PAGE;
-        // Each always has the same half, so that what goes to and fro stays in its cache.
-        let (ours, theirs) = match self.shared.end {
-            End::Opened => ((0, half), (half, len)),
-            End::Answered => ((half, len), (0, half)),
-        };
+        let (front, back) = ((0, half), (half, len));
+        let (ours, theirs) = if self.shared.end.has_front() { (front, back) } else { (back, front) };
         let told = [address + theirs.0, theirs.0, theirs.1];
         for (at, value) in self.shared.end.other().part().into_iter().zip(told) {
             self.shared.segment.word(at).store(value, Ordering::Relaxed);

@@ -210,7 +210,7 @@ fn two_copy_a_chunk_every_unit_once() {
         claim::begin(&shared.0, round, UNITS * UNIT, false);
         let work = move |shared: &(AtomicU64, [Memory; 6]), side| {
             let mut units = 0;
-            while let Some((from, to)) = claim::claim(&shared.0, round, side, UNITS * UNIT) {
+            while let Some((from, to)) = claim::claim(&shared.0, round, side, UNITS * UNIT, false) {
                 // Loom watches one place for each four units; claims of these lengths begin and end there.
                 assert_eq!((from % (4 * UNIT), to % (4 * UNIT)), (0, 0));
                 (from / UNIT / 4..to / UNIT / 4).for_each(|place| shared.1[place as usize].write(0, &[1]));
@@ -267,7 +267,7 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
         let receiver = thread::spawn(move || {
             let (word, source) = &*theirs;
             for _ in 0..2 {
-                if claim::claim(word, round, Side::Pull, 100 * UNIT).is_some() {
+                if claim::claim(word, round, Side::Pull, 100 * UNIT, false).is_some() {
                     source.read();
                     claim::finish(word, Side::Pull);
                 }

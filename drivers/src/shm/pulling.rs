@@ -104,7 +104,7 @@ impl Pulling {
         let Chunk { landing: to, key: with, .. } = &mut incoming.chunk;
         (*to, *with, incoming.is_held) = (landing, key.unwrap_or(Key::PUSH), false);
         if let Some(key) = key.filter(|_| helps && !incoming.streams() && b.peer_can()) {
-            let told = b.segment.word(b.end.other().told(incoming.place));
+            let told = b.segment.word(b.end.other().goes_to(incoming.place));
             told.store(key.0, Ordering::Release);
             incoming.is_left = false;
         }
@@ -175,10 +175,8 @@ impl Pulling {
                 }
             }
             // Where each core has enough to do, two calls are more work than one.
-            let claimed = match alone || incoming.is_left || self.quiet.is_patient() {
-                true => claim::claim_at_most(word, incoming.round, Side::Pull, claim::ALONE),
-                false => claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len),
-            };
+            let alone = alone || incoming.is_left || self.quiet.is_patient();
+            let claimed = claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len, alone);
             let (Some(source), Some((start, end))) = (&incoming.source, claimed) else { continue };
             let part = into.slice(start, end - start);
             let copied = copying(&mut incoming.effort, || sys::copy(Side::Pull, pid, &part, source, start));

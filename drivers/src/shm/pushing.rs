@@ -6,7 +6,7 @@ use super::cell::{About, Chunk};
 use super::claim::{self, Round, Side};
 use super::effort::{Effort, copying};
 use super::exchange::Exchanges;
-use super::layout::{CHUNKS, End};
+use super::layout::CHUNKS;
 use super::pace::{Of, Pace, Reach, Way};
 use super::quiet::Quiet;
 use super::shared::Shared;
@@ -73,7 +73,7 @@ impl Out {
     /// Learns where it goes, if the peer has told that meanwhile.
     fn look(&mut self, b: &Shared) {
         if self.target.is_none() && self.key == Key::PUSH && !self.streams {
-            let told = b.segment.word(b.end.told(self.place)).load(Ordering::Acquire);
+            let told = b.segment.word(b.end.goes_to(self.place)).load(Ordering::Acquire);
             if told != 0 {
                 self.key = Key(told);
                 self.target = target(b, self.key, self.offset, self.from.len());
@@ -171,8 +171,8 @@ impl Pushing {
             expects,
         };
         out.tell(b);
-        let turned = way == Way::Across && b.end == End::Answered;
-        b.segment.word(b.end.told(place)).store(0, Ordering::Relaxed);
+        let turned = way == Way::Across && !b.end.has_front();
+        b.segment.word(b.end.goes_to(place)).store(0, Ordering::Relaxed);
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len(), turned);
         let name = out.name();
         let asks = !expects && self.pace.ask((way, of), out.from.len(), name);
@@ -224,11 +224,8 @@ impl Pushing {
             if claim::is_claimed(word, out.round) || (waits && !self.quiet.is_long()) {
                 continue;
             }
-            let claimed = match self.quiet.is_patient() {
-                true => claim::claim_at_most(word, out.round, Side::Push, claim::ALONE),
-                false => claim::claim(word, out.round, Side::Push, out.from.len()),
-            };
-            let Some((from, to)) = claimed else { continue };
+            let (len, alone) = (out.from.len(), self.quiet.is_patient());
+            let Some((from, to)) = claim::claim(word, out.round, Side::Push, len, alone) else { continue };
             if out.streams {
                 out.effort = None;
             }

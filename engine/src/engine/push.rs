@@ -34,8 +34,10 @@ pub enum Pushed {
 /// Messages like the last one for which there shall be credit: an answer takes no longer than them.
 const SPARE: u64 = 3;
 
-/// What is pushed of a message that cannot be pushed whole: the answer is there before that is over, and
-/// not long before.
+/// The least that is pushed of a message that cannot be pushed whole: the answer is there before that is
+/// over. A whole chunk is better, where there is credit for it: each call that sends less than there is costs
+/// (TCP between two hosts on a Zen 4, there and back: 15 us for one call more, of 110 that 1 MiB takes; 2 MiB
+/// at .85 of the best plain sockets with this, .90 with 1 MiB).
 const AHEAD: u64 = 256 << 10;
 
 impl Engine {

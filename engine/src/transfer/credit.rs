@@ -87,11 +87,11 @@ impl Credit {
     }
 
     /// Spends for the part of a large message of `len` bytes that goes ahead of any answer, and returns how
-    /// many bytes that is: all of it or, if that is more than `most` or than half of what is left, `part` of
-    /// it; nothing if even that is too much. The other half is left to small messages.
+    /// many bytes that is: all of it or, if that is more, `most`; or if that is more than half of what is
+    /// left, `part` of it; nothing if even that is too much. The other half is left to small messages.
     pub(crate) fn spend_push(&mut self, len: u64, part: u64, most: u64) -> u64 {
-        let most = most.min((self.limit.saturating_sub(self.spent) / 2).saturating_sub(OVERHEAD));
-        let bytes = [len, part.min(len)].into_iter().find(|bytes| *bytes <= most).unwrap_or(0);
+        let left = (self.limit.saturating_sub(self.spent) / 2).saturating_sub(OVERHEAD);
+        let bytes = [len.min(most), len.min(part)].into_iter().find(|bytes| *bytes <= left).unwrap_or(0);
         if bytes > 0 && self.spend(bytes) { bytes } else { 0 }
     }
 
@@ -147,6 +147,7 @@ impl Credit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn what_follows_from_the_limit_is_what_it_was() {
@@ -177,5 +178,16 @@ mod tests {
         (0..sent).for_each(|_| receiver.consume(1000));
         sender.granted(receiver.next_limit().expect("all of the budget was consumed"));
         assert!(sender.spend(1000));
+    }
+
+    #[test]
+    fn a_whole_chunk_goes_ahead_where_there_is_credit_for_it_and_else_a_part() {
+        let mut sender = Credit::new(INITIAL);
+        sender.granted(4 << 20);
+        let pushed: Vec<u64> = (0..6).map(|_| sender.spend_push(2 << 20, 256 << 10, 1 << 20)).collect();
+        assert_eq!(pushed, [1 << 20, 1 << 20, 256 << 10, 256 << 10, 256 << 10, 256 << 10]);
+        assert_eq!(sender.spend_push(300 << 10, 256 << 10, 1 << 20), 300 << 10, "what fits is not cut");
+        while sender.spend_push(2 << 20, 256 << 10, 1 << 20) > 0 {}
+        assert!(sender.spend(100 << 10), "the other half is left to small messages");
     }
 }

@@ -69,9 +69,11 @@ fn it_is_sent_before_anybody_asks_and_kept_until_then() {
 
 #[test]
 fn what_is_longer_is_pushed_in_part_and_the_rest_is_asked_for() {
-    for posted in [true, false] {
-        let mut net = net(1 << 20);
-        let data = pattern(3000 * KIB, 5);
+    // A whole chunk where there is credit for it.
+    let cases = [(1 << 20, "262144"), (4 << 20, "1048576")];
+    for ((credit, pushed), posted) in cases.into_iter().flat_map(|case| [(case, true), (case, false)]) {
+        let mut net = net(credit);
+        let data = pattern(4500 * KIB, 5);
         let early = posted.then(|| net.recv(1, from(0), 0, exact(5), data.len()));
         net.send(0, 1, 0, 5, &data);
         net.settle();
@@ -80,7 +82,7 @@ fn what_is_longer_is_pushed_in_part_and_the_rest_is_asked_for() {
         assert!(net.got(1, recv, &data), "posted {posted}");
         let said = said(&mut net, 0);
         assert_eq!(kinds(&said)[..2], ["pushed", "chunk"], "{said:?}");
-        assert!(said[1].contains("262144"), "{said:?}");
+        assert!(said[1].contains(pushed), "{said:?}");
         assert!(said.len() > 4, "the rest in chunks: {said:?}");
     }
 }
@@ -88,8 +90,12 @@ fn what_is_longer_is_pushed_in_part_and_the_rest_is_asked_for() {
 #[test]
 fn a_short_receive_is_truncated_and_nothing_else_is_lost() {
     let lens = [(100, 0), (100, 10), (100, 99), (3000, 0), (3000, 100), (3000, 256), (3000, 300)];
-    for ((len, room), posted) in lens.into_iter().flat_map(|lens| [(lens, true), (lens, false)]) {
-        let mut net = net(1 << 20);
+    let few = lens.map(|(len, room)| (1 << 20, len, room));
+    // What is pushed of these is a whole chunk.
+    let many = [100, 1000, 1024, 1100].map(|room| (4 << 20, 3000, room));
+    let cases = few.into_iter().chain(many);
+    for ((credit, len, room), posted) in cases.flat_map(|case| [(case, true), (case, false)]) {
+        let mut net = net(credit);
         let (data, next) = (pattern(len * KIB, 6), pattern(50 * KIB, 7));
         let early = posted.then(|| net.recv(1, from(0), 0, exact(5), room * KIB));
         let send = net.send(0, 1, 0, 5, &data);

@@ -2,9 +2,10 @@
 //!
 //! It sleeps in periods of a millisecond while there is traffic, and rests when there was none for a
 //! while. While a thread of the application sleeps in a call it leaves the rails alone: they wake that
-//! thread. It is woken only by a submission that leaves something pending after such a silence, never by
-//! somebody who waits, since waking costs 12 to 16 us (DESIGN section 12); and by a peer that wants a link,
-//! which would take a process that computes for long, and answers nobody, for dead.
+//! thread; when that has slept for a while, periods are longer. It is woken only by a submission that leaves
+//! something pending after such a silence, never by somebody who waits, since waking costs 12 to 16 us
+//! (DESIGN section 12); and by a peer that wants a link, which would take a process that computes for long,
+//! and answers nobody, for dead.
 
 use crate::idle::block_on;
 use crate::lock::Guard;
@@ -23,6 +24,9 @@ use std::time::Duration;
 const LOOKS: u32 = 64;
 /// What stays in the window leaves after at most this long, whatever the application does.
 const PERIOD: Duration = Duration::from_millis(1);
+/// The same when a thread of the application has slept for a while: should it go on and compute, or another
+/// one look at the rails and compute, something may be this late.
+const LONG_PERIOD: Duration = Duration::from_millis(10);
 /// Periods without anything pending after which the thread rests.
 const PATIENCE: u32 = 200;
 /// It rests until it is woken; a sleep has to have a length.
@@ -107,7 +111,7 @@ impl Core {
 fn tick(shared: &Shared, state: &State) {
     let mut quiet = 0;
     while !state.stop.load(Ordering::Acquire) {
-        thread::sleep(PERIOD);
+        thread::sleep(if quiet < PATIENCE { PERIOD } else { LONG_PERIOD });
         // Whoever holds the lock turns the pump better than we could.
         let Some(mut core) = shared.try_lock() else {
             quiet = 0;
@@ -116,8 +120,9 @@ fn tick(shared: &Shared, state: &State) {
         shared.waits(&mut core);
         let happened = shared.turn_aside(&mut core);
         let needed = core.engine.pending() > 0 || core.engine.next_deadline().is_some();
-        quiet = if happened || needed { 0 } else { quiet + 1 };
-        if quiet >= PATIENCE {
+        let is_alone = shared.sleepers.load(Ordering::Relaxed) == 0;
+        quiet = if happened || (needed && is_alone) { 0 } else { PATIENCE.min(quiet + 1) };
+        if quiet == PATIENCE && !needed {
             quiet = if rest(shared, core, state) { 0 } else { PATIENCE - 1 };
         }
     }

@@ -106,3 +106,32 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_for_its_own_message()
         assert!(is_asked_anew, "the rails wake nobody");
     });
 }
+
+/// How often each ticking thread of this process has slept, by its number.
+fn naps() -> Vec<(std::ffi::OsString, u64)> {
+    let threads = std::fs::read_dir("/proc/self/task").expect("the system tells of threads").flatten();
+    let nap = |thread: std::fs::DirEntry| {
+        let read = |what: &str| std::fs::read_to_string(thread.path().join(what)).ok();
+        let status =
+            read("status").filter(|_| read("comm").is_some_and(|name| name.trim() == "nmad-tick"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        Some((thread.file_name(), line.trim().parse().ok()?))
+    };
+    threads.filter_map(nap).collect()
+}
+
+#[test]
+fn while_one_sleeps_for_long_hardly_anybody_ticks() {
+    beside_a_sleeper(Silent::default(), |_| {
+        std::thread::sleep(Duration::from_millis(700));
+        let before = naps();
+        std::thread::sleep(Duration::from_secs(1));
+        let after = naps();
+        let took = |(name, count): &(_, u64)| {
+            after.iter().find(|(other, _)| other == name).map(|(_, later)| later - count)
+        };
+        // Other tests have nodes of their own.
+        let fewest = before.iter().filter_map(took).min().expect("one that ticks");
+        assert!(fewest < 500, "{fewest} times in a second, in periods of a millisecond");
+    });
+}

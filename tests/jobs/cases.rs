@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, node, profiles};
+use crate::{Case, datagrams, node, profiles, refused};
 use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
@@ -28,6 +28,11 @@ const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
 /// A case of two ranks on two hosts that ends well.
 const fn apart(name: &'static str, rails: &'static [Rate], rank: fn()) -> Case {
     Case { name, ranks: 2, rails, env: &[], rank, code: 0, rounds: 1 }
+}
+
+/// Two ranks of a node to which the system refuses to reach across.
+const fn denied(name: &'static str, env: &'static [(&'static str, &'static str)]) -> Case {
+    Case { env, ..here(name, 2, refused::nothing_is_lost) }
 }
 
 /// Every case.
@@ -59,6 +64,11 @@ pub const ALL: &[Case] = &[
     here("every size between two ranks of a node", 2, node::over_memory),
     Case { env: DIRECTLY_NOT, ..here("every size without cross-memory access", 2, node::over_memory) },
     here("every size across user namespaces", 2, node::other_namespace),
+    denied("writing across is refused from the beginning", &[(refused::SETTING, "write early 1")]),
+    denied("writing across is refused to one from some time on", &[(refused::SETTING, "write late 1")]),
+    denied("reading across is refused to one from some time on", &[(refused::SETTING, "read late 0")]),
+    denied("reaching across is refused to one from some time on", &[(refused::SETTING, "both late 0")]),
+    denied("reaching across is refused to both from some time on", &[(refused::SETTING, "both late 01")]),
     Case {
         env: &[("NMAD_RAILS", "lo")],
         ..here("every size over the loopback interface", 2, node::over_loopback_interface)

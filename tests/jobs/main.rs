@@ -8,6 +8,7 @@ mod cases;
 mod datagrams;
 mod node;
 mod profiles;
+mod refused;
 
 use nmad_launch::{ExitReport, Host, Job, Placement};
 use nmad_testbed::{Rate, Spec, Testbed};

@@ -163,6 +163,23 @@ pub fn finish(word: &impl Word, side: Side) {
     word.fetch_and(!side.bit(), Ordering::AcqRel);
 }
 
+/// `side` could not copy what it claimed last, from and to: that is anybody's again, and not complete.
+pub fn give_back(word: &impl Word, round: Round, side: Side, (from, to): (u64, u64)) {
+    let units = (to - from) / UNIT;
+    loop {
+        let old = word.load(Ordering::Acquire);
+        let rest = old & !side.bit();
+        let new = match (side == Side::Push) == (old & TURNED == 0) {
+            _ if old & ABANDONED != 0 => rest,
+            true => rest - units,
+            false => rest + (units << END_BITS),
+        };
+        if old >> ROUND_SHIFT != round.0 || word.replace(old, new) {
+            return;
+        }
+    }
+}
+
 /// Whether `side` copies just now.
 pub fn is_copying(word: &impl Word, round: Round, side: Side) -> bool {
     let now = word.load(Ordering::Acquire);
@@ -222,6 +239,36 @@ mod tests {
         begin(&word, round, len, turned);
         let mut one = |side| claim(&word, round, side, len, false).map(|(from, to)| (from / UNIT, to / UNIT));
         sides.into_iter().map_while(&mut one).collect()
+    }
+
+    #[test]
+    fn what_could_not_be_copied_is_for_the_other_side() {
+        let (word, len) = (AtomicU64::new(0), 100 * UNIT);
+        for (number, turned) in [(1, false), (2, true)] {
+            let round = Round::of(number);
+            let claim = |side| claim(&word, round, side, len, false);
+            for (cannot, can) in [(Side::Push, Side::Pull), (Side::Pull, Side::Push)] {
+                begin(&word, round, len, turned);
+                let (failed, copied) = (claim(cannot).expect("half"), claim(can));
+                finish(&word, can);
+                assert!(is_claimed(&word, round) && !is_complete(&word, round), "not while it is tried");
+                give_back(&word, round, cannot, failed);
+                assert!(!is_claimed(&word, round) && !is_complete(&word, round));
+                let again: Vec<_> = std::iter::from_fn(|| claim(can)).collect();
+                finish(&word, can);
+                assert!(is_complete(&word, round) && copied.is_some());
+                let (from, to) = again.iter().fold((len, 0), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+                assert_eq!((from, to), failed, "and nothing of what was copied: {again:?}");
+            }
+            begin(&word, round, len, turned);
+            let failed = claim(Side::Pull).expect("half");
+            abandon(&word, round);
+            give_back(&word, round, Side::Pull, failed);
+            assert!(
+                !is_copying(&word, round, Side::Pull) && is_claimed(&word, round),
+                "given up is given up"
+            );
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Connections that the system keeps for us until we accept them: a whole node may come at once.
 const BACKLOG: i32 = 1024;
@@ -32,8 +32,8 @@ pub struct Home {
     pub bell: OwnedFd,
     /// Whether large data may be copied from process to process.
     cross_memory: bool,
-    /// Peers that can read this from our memory can read all of it.
-    mark: Box<[u64; 2]>,
+    /// Peers that can read this from our memory can read all of it; they write it there again, too.
+    mark: Box<[AtomicU64; 2]>,
 }
 
 impl Home {
@@ -59,7 +59,7 @@ impl Home {
         }
         let mark = nonce();
         let words = [0, 8].map(|at| mark[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
-        Ok(Home { address, door, bell, cross_memory, mark: Box::new(words) })
+        Ok(Home { address, door, bell, cross_memory, mark: Box::new(words.map(AtomicU64::new)) })
     }
 
     /// A connection to the door of a peer.
@@ -95,7 +95,7 @@ impl Home {
 
     /// Says where our mark is and what is there.
     fn sign(&self, segment: &Segment, end: End) {
-        let [first, second] = *self.mark;
+        let [first, second] = self.mark.each_ref().map(|word| word.load(Ordering::Relaxed));
         let words = [(&raw const *self.mark) as u64, first, second];
         for (at, word) in words.into_iter().enumerate() {
             segment.word(end.probe() + at * 8).store(word, Ordering::Relaxed);
@@ -114,17 +114,19 @@ impl Home {
         let pid = sys::peer_of(socket.as_fd()).filter(|pid| *pid > 0);
         let process = pid.and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let pid = pid.filter(|pid| self.cross_memory && can_access(*pid, &segment, end.other()));
-        let can = if pid.is_some() { 1 } else { 2 };
-        segment.word(end.can()).store(can, Ordering::Release);
-        Opened { peer, remote, shared: Shared::new(segment, end, pid), socket, bell, process }
+        let shared = Shared::new(segment, end, pid);
+        shared.tell_access();
+        Opened { peer, remote, shared, socket, bell, process }
     }
 }
 
-/// Whether the mark of `end` is where it says in the memory of this process: only trying tells, since user
-/// namespaces, capabilities and security modules all have a say.
+/// Whether the mark of `end` is where it says in the memory of this process and can be written there, which
+/// changes nothing of it: only trying tells, since user namespaces, capabilities, security modules and
+/// filters of system calls all have a say.
 fn can_access(pid: i32, segment: &Segment, end: End) -> bool {
     let [address, first, second] =
         [0, 8, 16].map(|word| segment.word(end.probe() + word).load(Ordering::Relaxed));
     let mut found = [0; 2];
-    sys::peek(pid, address, &mut found).is_ok() && found == [first, second]
+    let reads = sys::peek(pid, address, &mut found).is_ok() && found == [first, second];
+    reads && sys::poke(pid, address, &found).is_ok()
 }

@@ -5,6 +5,7 @@ use super::claim::Side;
 use super::link::Link;
 use super::loan::{self, Stage};
 use super::ring::CONTENT;
+use super::shared::is_denial;
 use super::sys::{self, Remote};
 use super::write::Impossible;
 use super::{PACKET, PUSH, far};
@@ -12,6 +13,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::TakeLent;
 use nmad_wire::AloneHead;
 use std::hint::spin_loop;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -105,17 +107,20 @@ impl Link {
 
     /// What becomes of an offer.
     fn outcome(&mut self, data: &Segments, begun: Instant) -> Offer {
-        let (word, loan) = (self.loan_word(), self.loan);
-        let mut patience = Patience::default();
+        let (loan, mut patience) = (self.loan, Patience::default());
         loop {
-            match loan::stage(word, loan) {
+            match loan::stage(self.loan_word(), loan) {
                 Stage::Returned => break,
                 Stage::Over => return Offer::Declined,
                 Stage::Offered if begun.elapsed() > PATIENCE => {
-                    loan::revoke(word, loan);
+                    loan::revoke(self.loan_word(), loan);
                 }
                 Stage::Offered => spin_loop(),
-                Stage::Shared => self.help(data),
+                Stage::Shared => {
+                    if let Err(why) = self.help(data) {
+                        self.lose_access(&why);
+                    }
+                }
                 Stage::Taken | Stage::Helped | Stage::Pushed => {
                     if patience.is_over(self) {
                         break;
@@ -129,20 +134,24 @@ impl Link {
     }
 
     /// Copies the part of what is lent that the receiver has left to this side.
-    fn help(&self, data: &Segments) {
+    ///
+    /// # Errors
+    /// The system does not permit it; the receiver copies all of it.
+    fn help(&self, data: &Segments) -> io::Result<()> {
         let (word, loan) = (self.loan_word(), self.loan);
         if !loan::help(word, loan) {
-            return;
+            return Ok(());
         }
         let told = |at| self.shared.segment.word(at).load(Ordering::Relaxed);
         let [address, from, to] = self.shared.end.part().map(told);
         let part = (from <= to && to <= data.len()).then(|| data.slice(from, to - from));
         let target = Remote::new([(address, to.wrapping_sub(from))]);
         let copied = match (self.shared.pid, part, target) {
-            (Some(pid), Some(part), Some(target)) => sys::copy(Side::Push, pid, &part, &target, 0).is_ok(),
-            _ => false,
+            (Some(pid), Some(part), Some(target)) => sys::copy(Side::Push, pid, &part, &target, 0),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
         };
-        loan::helped(word, loan, copied);
+        loan::helped(word, loan, copied.is_ok());
+        copied.or_else(|e| if is_denial(&e) { Err(e) } else { Ok(()) })
     }
 
     fn loan_word(&self) -> &AtomicU64 {
@@ -163,10 +172,19 @@ impl Link {
         if head.kind != cell::LENT_PACKET {
             return false;
         }
-        let word = self.lenders_word();
-        let mut fetch = |into: &Segments| self.fetch_lent(&lent, data_len as u64, into);
+        let (word, mut fetched) = (self.lenders_word(), Ok(false));
+        let mut fetch = |into: &Segments| {
+            fetched = self.fetch_lent(&lent, data_len as u64, into);
+            matches!(fetched, Ok(true))
+        };
         if !take(lent.head.map(u64::to_ne_bytes).as_flattened(), data_len as u64, &mut fetch) {
             loan::revoke(word, lent.loan);
+            // What cannot be read for another reason stays taken, which ends the link.
+            if let Some(why) = fetched.err().filter(is_denial) {
+                loan::decline(word, lent.loan);
+                self.lose_access(&why);
+                self.wake();
+            }
             return false;
         }
         loan::give_back(word, lent.loan);
@@ -178,20 +196,24 @@ impl Link {
         true
     }
 
-    /// Takes a loan of so many bytes and copies it, all or a part: the peer has nothing else to do.
-    fn fetch_lent(&self, lent: &Lent, len: u64, into: &Segments) -> bool {
+    /// Takes a loan of so many bytes and copies it, all or a part: the peer has nothing else to do. False: it
+    /// cannot be taken (any more).
+    ///
+    /// # Errors
+    /// It was taken, and could not be copied.
+    fn fetch_lent(&self, lent: &Lent, len: u64, into: &Segments) -> io::Result<bool> {
         let (word, loan) = (self.lenders_word(), lent.loan);
         let source = Remote::new([(lent.address, len)]);
-        let Some((pid, source)) = self.shared.pid.zip(source) else { return false };
+        let Some((pid, source)) = self.shared.pid.zip(source) else { return Ok(false) };
         let pull = |(from, to): (u64, u64)| {
             let part = into.slice(from, to - from);
-            sys::copy(Side::Pull, pid, &part, &source, from).is_ok()
+            sys::copy(Side::Pull, pid, &part, &source, from).map(|()| true)
         };
         let Some((ours, theirs)) = self.share_out(into) else {
-            return loan::take(word, loan) && pull((0, into.len()));
+            return if loan::take(word, loan) { pull((0, into.len())) } else { Ok(false) };
         };
         if !loan::share(word, loan) {
-            return false;
+            return Ok(false);
         }
         // Whatever becomes of it, this side does not leave while the other one copies.
         let pulled = pull(ours);
@@ -200,8 +222,8 @@ impl Link {
             match loan::stage(word, loan) {
                 Stage::Pushed => return pulled,
                 Stage::Shared if !loan::take_rest(word, loan) => (),
-                Stage::Shared | Stage::Taken => return pulled && pull(theirs),
-                _ if patience.is_over(self) => return false,
+                Stage::Shared | Stage::Taken => return pulled.and_then(|_| pull(theirs)),
+                _ if patience.is_over(self) => return Err(io::ErrorKind::BrokenPipe.into()),
                 _ => (),
             }
         }
@@ -279,7 +301,7 @@ mod tests {
         std::thread::scope(|scope| {
             let (over, looks) = (&over, Instant::now());
             scope.spawn(move || {
-                while !over.load(Ordering::Acquire) && looks.elapsed() < Duration::from_secs(20) {
+                while !over.load(Ordering::Acquire) && looks.elapsed() < Duration::from_secs(90) {
                     if borrower.fetch(from, &mut |_| true) == Fetched::Lent {
                         borrower.borrow(from, &mut |told, len, fetch| {
                             assert_eq!((told, len), (head.map(u64::to_ne_bytes).as_flattened(), data.len()));
@@ -290,7 +312,7 @@ mod tests {
                 }
             });
             // Now and then another way is tried, and who has no core for a moment takes nothing.
-            let bound = if awaits { Duration::from_secs(10) } else { Duration::from_millis(200) };
+            let bound = if awaits { Duration::from_secs(60) } else { Duration::from_millis(200) };
             let begun = Instant::now();
             let mut lent = false;
             while !lent && begun.elapsed() < bound {

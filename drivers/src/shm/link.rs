@@ -224,6 +224,20 @@ impl Link {
         }
     }
 
+    /// The system does not let this side access the peer's memory any more. The peer, who may wait for that,
+    /// learns it.
+    #[cold]
+    pub(super) fn lose_access(&mut self, why: &std::io::Error) {
+        let pid = self.shared.pid.take().unwrap_or_default();
+        log::warn!(
+            "rail shm: the memory of process {pid} cannot be accessed any more ({why}): what is long takes \
+             another way"
+        );
+        self.shared.tell_access();
+        self.pushing.forget_targets();
+        self.left = true;
+    }
+
     /// The peer has ended. It may have copied the end of a chunk itself, of which no cell tells.
     pub fn end(&mut self, why: String) {
         self.ended = Some(why);

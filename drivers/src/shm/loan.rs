@@ -83,6 +83,11 @@ pub fn take_rest(word: &impl Word, number: u64) -> bool {
     step(word, number, Stage::Shared, Stage::Taken)
 }
 
+/// Who took it cannot copy it: it goes another way.
+pub fn decline(word: &impl Word, number: u64) {
+    word.store(at(number, Stage::Over), Ordering::Release);
+}
+
 /// It was copied.
 pub fn give_back(word: &impl Word, number: u64) {
     word.store(at(number, Stage::Returned), Ordering::Release);

@@ -232,6 +232,34 @@ fn two_copy_a_chunk_every_unit_once() {
 }
 
 #[test]
+fn what_one_side_cannot_copy_is_there_before_the_chunk_is_complete() {
+    const UNITS: u64 = 24;
+    check(|| {
+        let round = Round::of(5);
+        let word = Arc::new(AtomicU64::new(0));
+        claim::begin(&*word, round, UNITS * UNIT, false);
+        let theirs = word.clone();
+        let sender = thread::spawn(move || {
+            if let Some(failed) = claim::claim(&*theirs, round, Side::Push, UNITS * UNIT, false) {
+                claim::give_back(&*theirs, round, Side::Push, failed);
+            }
+        });
+        let mut copied = 0;
+        while !claim::is_complete(&*word, round) {
+            match claim::claim(&*word, round, Side::Pull, UNITS * UNIT, false) {
+                Some((from, to)) => {
+                    copied += (to - from) / UNIT;
+                    claim::finish(&*word, Side::Pull);
+                }
+                None => thread::yield_now(),
+            }
+        }
+        assert_eq!(copied, UNITS);
+        sender.join().expect("it ends");
+    });
+}
+
+#[test]
 fn nobody_pushes_into_a_landing_that_is_closed() {
     check(|| {
         let key = 7;

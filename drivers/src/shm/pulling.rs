@@ -8,7 +8,7 @@ use super::effort::{Effort, copying};
 use super::layout::CHUNKS;
 use super::pace::Way;
 use super::quiet::Quiet;
-use super::shared::{Shared, Topic};
+use super::shared::{Obstacle, Shared, Topic};
 use super::sys::{self, Remote};
 use crate::landings::Landings;
 use nmad_engine::memory::Segments;
@@ -143,14 +143,14 @@ impl Pulling {
     /// do than to help.
     ///
     /// # Errors
-    /// The peer broke the rules, or what the system said.
+    /// The peer broke the rules, or what the system said: then nothing was copied, and others may do it.
     pub fn step(
         &mut self,
         b: &Shared,
         from: PeerId,
         landings: &Landings,
         alone: bool,
-    ) -> Result<u64, String> {
+    ) -> Result<u64, Obstacle> {
         for incoming in &mut self.chunks {
             if incoming.is_held || (incoming.streams() && !self.quiet.is_long()) {
                 return Ok(0);
@@ -171,17 +171,20 @@ impl Pulling {
                     Ok(source) => incoming.source = Some(source),
                     // The sender has claimed the rest meanwhile, and its list may be gone.
                     Err(_) if claim::is_claimed(word, incoming.round) => continue,
-                    Err(e) => return Err(failed(&e)),
+                    Err(e) => return Err(failed(e)),
                 }
             }
             // Where each core has enough to do, two calls are more work than one.
             let alone = alone || incoming.is_left || self.quiet.is_patient();
             let claimed = claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len, alone);
-            let (Some(source), Some((start, end))) = (&incoming.source, claimed) else { continue };
-            let part = into.slice(start, end - start);
-            let copied = copying(&mut incoming.effort, || sys::copy(Side::Pull, pid, &part, source, start));
-            claim::finish(word, Side::Pull);
-            return copied.map(|()| part.len()).map_err(|e| failed(&e));
+            let (Some(source), Some(range)) = (&incoming.source, claimed) else { continue };
+            let part = into.slice(range.0, range.1 - range.0);
+            let copied = copying(&mut incoming.effort, || sys::copy(Side::Pull, pid, &part, source, range.0));
+            match copied {
+                Ok(()) => claim::finish(word, Side::Pull),
+                Err(_) => claim::give_back(word, incoming.round, Side::Pull, range),
+            }
+            return copied.map(|()| part.len()).map_err(failed);
         }
         Ok(0)
     }
@@ -237,8 +240,8 @@ fn find(from: PeerId, chunk: &Chunk, landings: &Landings) -> Result<Option<Segme
     found.map_err(|_| PAST_END.into())
 }
 
-fn failed(e: &std::io::Error) -> String {
-    format!("cannot be read from: {e} (has it died?)")
+fn failed(e: std::io::Error) -> Obstacle {
+    Obstacle::of("read from", e)
 }
 
 /// Waits until the peer does not push into the landing of this key any more; it is hidden already.

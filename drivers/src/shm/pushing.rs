@@ -9,7 +9,7 @@ use super::exchange::Exchanges;
 use super::layout::CHUNKS;
 use super::pace::{Of, Pace, Reach, Way};
 use super::quiet::Quiet;
-use super::shared::Shared;
+use super::shared::{Obstacle, Shared};
 use super::sys::{self, Remote};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Key;
@@ -68,6 +68,17 @@ impl Out {
     fn tell(&self, b: &Shared) {
         let cut = if self.streams { 0 } else { CUT };
         board::streamed(&b.segment, b.end, self.place).store(self.streamed | cut, Ordering::Release);
+    }
+
+    /// Whether it was to go across, and neither side can copy it any more.
+    fn is_stuck(&self, b: &Shared) -> bool {
+        !self.streams && self.target.is_none() && !b.peer_can()
+    }
+
+    /// All that is left of it goes through the area.
+    fn stream(&mut self, b: &Shared) {
+        (self.streams, self.effort) = (true, None);
+        self.tell(b);
     }
 
     /// Learns where it goes, if the peer has told that meanwhile.
@@ -212,8 +223,8 @@ impl Pushing {
     /// Copies one piece into the peer's memory, if one is left for that. Returns the bytes.
     ///
     /// # Errors
-    /// What the system said.
-    pub fn step(&mut self, b: &Shared) -> std::io::Result<u64> {
+    /// What the system said: then nothing was copied, and others may do it.
+    pub fn step(&mut self, b: &Shared) -> Result<u64, Obstacle> {
         let Some(pid) = b.pid else { return Ok(0) };
         for out in &mut self.chunks {
             out.look(b);
@@ -225,24 +236,39 @@ impl Pushing {
                 continue;
             }
             let (len, alone) = (out.from.len(), self.quiet.is_patient());
-            let Some((from, to)) = claim::claim(word, out.round, Side::Push, len, alone) else { continue };
+            let Some(range) = claim::claim(word, out.round, Side::Push, len, alone) else { continue };
             if out.streams {
                 out.effort = None;
             }
-            let part = out.from.slice(from, to - from);
+            let part = out.from.slice(range.0, range.1 - range.0);
             let (aim, key) = (b.segment.word(b.end.aim()), out.key);
             let copied = match board::raise(aim, board::key_word(&b.segment, b.end.other(), key), key.0) {
                 true => {
-                    copying(&mut out.effort, || sys::copy(Side::Push, pid, &part, target, out.offset + from))
+                    let at = out.offset + range.0;
+                    copying(&mut out.effort, || sys::copy(Side::Push, pid, &part, target, at))
                 }
                 // Closed: the receiver discards the chunk.
                 false => Ok(()),
             };
             board::lower(aim);
-            claim::finish(word, Side::Push);
-            return copied.map(|()| part.len());
+            match copied {
+                Ok(()) => claim::finish(word, Side::Push),
+                Err(_) => claim::give_back(word, out.round, Side::Push, range),
+            }
+            return copied.map(|()| part.len()).map_err(|e| Obstacle::of("written to", e));
         }
         Ok(0)
+    }
+
+    /// This side cannot access the peer's memory any more.
+    pub fn forget_targets(&mut self) {
+        self.chunks.iter_mut().for_each(|out| out.target = None);
+    }
+
+    /// Sends through the area what was to go across and cannot any more.
+    pub fn turn_back(&mut self, b: &Shared) {
+        let stuck = self.chunks.iter_mut().filter(|out| out.is_stuck(b) && out.has_rest(b));
+        stuck.for_each(|out| out.stream(b));
     }
 
     /// Takes away those whose memory nobody needs any more.
@@ -268,7 +294,8 @@ impl Pushing {
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|out| {
             let word = b.segment.word(b.end.claim(out.place));
-            claim::is_complete(word, out.round) || (out.target.is_some() && out.has_rest(b))
+            let can = out.target.is_some() || out.is_stuck(b);
+            claim::is_complete(word, out.round) || (can && out.has_rest(b))
         })
     }
 

@@ -6,7 +6,7 @@ use super::layout::{AREA, CELLS};
 use super::link::Link;
 use super::rail::IMPOSSIBLE;
 use super::ring::{CONTENT, Head};
-use super::shared::{Shared, Topic};
+use super::shared::{Obstacle, Shared, Topic};
 use crate::landings::Landings;
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::{Event, Fetched};
@@ -267,16 +267,17 @@ impl Link {
         sent: &mut Vec<nmad_engine::transfer::driver::Order>,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, String> {
+        self.pushing.turn_back(&self.shared);
         let streamed = self.stream().map_err(|_| IMPOSSIBLE)?;
         let b = &self.shared;
-        let pulled = self.pulling.step(b, from, landings, !self.pushing.is_empty())?;
+        let pulled = self.pulling.step(b, from, landings, !self.pushing.is_empty());
+        let pulled = self.copied(pulled)?;
+        let b = &self.shared;
         let landed = self.pulling.collect(b, from, landings, report)?;
         // In an exchange the peer does the same (see [`super::exchange`]).
-        let pushed = match pulled {
-            0 => self.pushing.step(b).map_err(|e| format!("cannot be written to: {e} (has it died?)"))?,
-            _ => 0,
-        };
-        let left = self.pushing.collect(b, sent);
+        let pushed = if pulled == 0 { self.pushing.step(b) } else { Ok(0) };
+        let pushed = self.copied(pushed)?;
+        let left = self.pushing.collect(&self.shared, sent);
         if landed {
             // So that the sender may use the claim again.
             self.consumer.tell(&self.shared.theirs());
@@ -284,6 +285,21 @@ impl Link {
         }
         self.left |= pulled > 0 || pushed > 0 || landed;
         Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || left)
+    }
+
+    /// What was copied across. If that is not permitted any more, long messages go another way from now on.
+    ///
+    /// # Errors
+    /// The link is of no use any more.
+    fn copied(&mut self, outcome: Result<u64, Obstacle>) -> Result<u64, String> {
+        match outcome {
+            Ok(len) => Ok(len),
+            Err(Obstacle::Denied(why)) => {
+                self.lose_access(&why);
+                Ok(0)
+            }
+            Err(Obstacle::Fatal(why)) => Err(why),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::layout::{End, Ring, RingOf};
 use super::segment::Segment;
+use rustix::io::Errno;
+use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -20,6 +22,40 @@ pub struct Shared {
     theirs: Ring,
 }
 
+/// What keeps a side from copying.
+#[derive(Debug)]
+pub enum Obstacle {
+    /// The system does not let this process access the peer's memory, though it may have done so before: the
+    /// peer, or both through the area, can copy.
+    Denied(io::Error),
+    /// The link is of no use any more.
+    Fatal(String),
+}
+
+/// Whether the system said that this process must not do so, whatever the memory.
+pub fn is_denial(e: &io::Error) -> bool {
+    matches!(Errno::from_io_error(e), Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS))
+}
+
+impl Obstacle {
+    /// What the system said when `what` was tried: "read from", say.
+    pub fn of(what: &str, e: io::Error) -> Obstacle {
+        let hint = match Errno::from_io_error(&e) {
+            _ if is_denial(&e) => return Obstacle::Denied(e),
+            Some(Errno::FAULT) => " (is all memory of the message there, and may be written where it goes?)",
+            Some(Errno::SRCH) => " (has it died?)",
+            _ => "",
+        };
+        Obstacle::Fatal(format!("cannot be {what}: {e}{hint}"))
+    }
+}
+
+impl From<String> for Obstacle {
+    fn from(why: String) -> Obstacle {
+        Obstacle::Fatal(why)
+    }
+}
+
 /// What the peer is asked about: how long it took him to read it.
 #[derive(Debug, Clone, Copy)]
 pub enum Topic {
@@ -34,6 +70,12 @@ impl Shared {
     pub fn new(segment: Segment, end: End, pid: Option<i32>) -> Shared {
         let (ours, theirs) = (end.ring(), end.other().ring());
         Shared { segment, end, pid, is_crowded: false, ours, theirs }
+    }
+
+    /// Says whether this side can access the peer's memory.
+    pub fn tell_access(&self) {
+        let can = if self.pid.is_some() { 1 } else { 2 };
+        self.segment.word(self.end.can()).store(can, Ordering::Release);
     }
 
     /// Whether the peer can access our memory, as far as it has told.

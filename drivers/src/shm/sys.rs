@@ -77,11 +77,20 @@ const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len
 
 /// Reads some words of another process.
 pub fn peek(pid: i32, address: u64, into: &mut [u64]) -> io::Result<()> {
-    let len = size_of_val(into);
-    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: len };
-    let remote = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: len };
-    match call(Side::Pull, pid, &[local], &[remote])? {
-        done if done == len as u64 => Ok(()),
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: size_of_val(into) };
+    words(Side::Pull, pid, local, address)
+}
+
+/// Writes some words of another process.
+pub fn poke(pid: i32, address: u64, from: &[u64]) -> io::Result<()> {
+    let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: size_of_val(from) };
+    words(Side::Push, pid, local, address)
+}
+
+fn words(side: Side, pid: i32, local: libc::iovec, address: u64) -> io::Result<()> {
+    let remote = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: local.iov_len };
+    match call(side, pid, &[local], &[remote])? {
+        done if done == local.iov_len as u64 => Ok(()),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
@@ -92,8 +101,9 @@ fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> 
         Side::Push => libc::process_vm_writev,
     };
     let (ours, theirs) = (local.len() as libc::c_ulong, remote.len() as libc::c_ulong);
-    // SAFETY: the local pieces are borrowed mutably, or come from segments of a landing or an order that this
-    // side holds, whose maker promised that they may be written or read; the remote ones mean nothing here.
+    // SAFETY: the local pieces are borrowed, mutably if they are written, or come from segments of a landing
+    // or an order that this side holds, whose maker promised that they may be written or read; the remote
+    // ones mean nothing here.
     let done = unsafe { system(pid, local.as_ptr(), ours, remote.as_ptr(), theirs, 0) };
     match done {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),

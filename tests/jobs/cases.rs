@@ -70,6 +70,10 @@ pub const ALL: &[Case] = &[
     denied("reaching across is refused to one from some time on", &[(refused::SETTING, "both late 0")]),
     denied("reaching across is refused to both from some time on", &[(refused::SETTING, "both late 01")]),
     Case {
+        code: refused::NO_LONG_FILE,
+        ..here("where no file may be long a link is an error that says so", 2, refused::no_long_file)
+    },
+    Case {
         env: &[("NMAD_RAILS", "lo")],
         ..here("every size over the loopback interface", 2, node::over_loopback_interface)
     },

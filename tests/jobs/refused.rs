@@ -1,7 +1,8 @@
 //! The system stops letting ranks of a node reach each other's memory: before they meet, or in the middle.
 
 use super::cases::{open, pattern};
-use newmadeleine::Session;
+use newmadeleine::{Session, SessionError};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 /// What is refused, from when on, and to which ranks: "write early 1".
@@ -32,6 +33,25 @@ pub fn nothing_is_lost() {
     }
     (1..4).for_each(|turn| traffic(&session, turn));
     session.close().unwrap();
+}
+
+/// The exit code of [`no_long_file`].
+pub const NO_LONG_FILE: i32 = 3;
+
+/// Beyond the limit of a file's length the system kills who makes one; nobody gets there.
+pub fn no_long_file() {
+    let little = Rlimit { current: Some(4096), maximum: Some(4096) };
+    setrlimit(Resource::Fsize, little).expect("less is always permitted");
+    let session = open();
+    if session.rank() == 1 {
+        // Who sends opens the link; the other one is there until the job ends.
+        let message = session.recv(0, 1, &mut [0; 100]);
+        panic!("{message:?}");
+    }
+    let error = session.send(1, 1, &[0; 100]).and_then(|()| session.recv(1, 2, &mut []).map(drop));
+    let Err(SessionError::PeerLost { ref why, .. }) = error else { panic!("{error:?}") };
+    assert!(why.contains("ulimit -f"), "{why}");
+    std::process::exit(NO_LONG_FILE);
 }
 
 /// From now on the system refuses these calls to all threads of this process.

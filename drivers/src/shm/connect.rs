@@ -17,6 +17,7 @@ use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, RefusalCode, VERSION};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
+use std::io;
 
 /// Tries after which a peer at whose door nobody listens counts as gone.
 const TRIES: usize = 3;
@@ -77,6 +78,17 @@ pub struct Around<'a> {
     pub now_ms: u64,
 }
 
+/// What the system said, and what helps where a limit of this process is in the way.
+fn told(e: impl Into<io::Error>) -> String {
+    let e = e.into();
+    let remedy = match Errno::from_io_error(&e) {
+        Some(Errno::MFILE) => " (this process may open no more files: `ulimit -n` is too low)",
+        Some(Errno::FBIG) => " (this process may make no file that long: `ulimit -f` is too low)",
+        _ => "",
+    };
+    format!("{e}{remedy}")
+}
+
 impl Attempt {
     /// Begins at the next step.
     pub fn new(peer: PeerId, config: &ShmConfig, now_ms: u64) -> Self {
@@ -128,7 +140,7 @@ impl Attempt {
                 self.stage = Stage::Resting { until_ms: around.now_ms + REST_MS };
                 return Step::On;
             }
-            Err(e) => return Step::Failed(format!("cannot be reached: {e}")),
+            Err(e) => return Step::Failed(format!("cannot be reached: {}", told(e))),
         };
         if let Err(e) = around.watch.add(&socket, Token::Opening, false) {
             return Step::Failed(format!("cannot be reached: cannot watch a socket: {e}"));
@@ -180,7 +192,9 @@ impl Attempt {
     fn offer(&mut self, talk: Box<Conversation>, ends: Ends, around: &Around<'_>) -> Step {
         let (segment, memory) = match around.home.segment() {
             Ok(made) => made,
-            Err(e) => return Step::Failed(format!("gets no link: cannot make shared memory: {e}")),
+            Err(e) => {
+                return Step::Failed(format!("gets no link: cannot make shared memory: {}", told(e)));
+            }
         };
         let given = talk.say(&ends.proof(&around.config.secret)).and_then(|()| {
             let socket = talk.into_socket();

@@ -12,7 +12,9 @@
 use nmad_engine::memory::copy;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,6 +40,10 @@ impl Segment {
         // Systems may demand that nothing in it can be executed (vm.memfd_noexec); old ones do not know that.
         let fd = memfd_create("nmad-link", flags | MemfdFlags::NOEXEC_SEAL)
             .or_else(|_| memfd_create("nmad-link", flags))?;
+        // Beyond this limit the system does not answer: it ends the process.
+        if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
+            return Err(Errno::FBIG.into());
+        }
         ftruncate(&fd, len as u64)?;
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Ok((Segment::map(&fd, len)?, fd))

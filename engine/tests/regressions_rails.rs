@@ -4,10 +4,10 @@
 mod net;
 
 use net::rail::Faults;
-use net::{Net, exact, from, limits, pattern};
+use net::{Host, Net, exact, from, limits, pattern};
 use nmad_engine::{
     Config, Feed, Hints, Instant, Limits, LinkView, PacketBuilder, PeerId, RailId, RailView, Shares,
-    Strategy, Window,
+    Strategy, Window, pump,
 };
 
 const LONG: usize = 100_000;
@@ -87,6 +87,30 @@ fn a_prepared_packet_survives_its_rail() {
     assert!(matches!(net.result(0, sent), Some(Ok(_))));
     assert_eq!(net.hosts[1].engine.unexpected(), 3);
     assert_eq!(net.pending(), 0);
+}
+
+#[test]
+fn what_a_rail_is_given_before_it_can_say_that_its_link_is_gone_takes_another() {
+    for strategy in ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split"] {
+        for rail in [0, 1] {
+            let mut net = Net::pair(2, Config { strategy: strategy.into(), ..Config::default() });
+            net.send(0, 1, 0, 0, &[0]);
+            net.settle();
+            net.kill(rail, 0, 1);
+            let hints = Hints { rail: Some(RailId(rail as u8)), ..Hints::default() };
+            let recv = net.recv(1, from(0), 0, exact(2), LONG);
+            net.send_with(0, 1, 0, 1, &pattern(100, 1), hints);
+            net.send_with(0, 1, 0, 2, &pattern(LONG, 2), hints);
+            let (now, Host { engine, rails, .. }) = (Instant::from_ns(net.now), &mut net.hosts[0]);
+            let given = engine.counters(RailId(rail as u8)).packets;
+            // As who submits does it: the rails are not looked at.
+            pump::push(engine, rails, now, &mut || now, true);
+            assert!(engine.counters(RailId(rail as u8)).packets > given, "{strategy}: rail {rail} is used");
+            net.settle();
+            assert_eq!(net.hosts[1].engine.unexpected(), 2, "{strategy}, rail {rail}");
+            assert!(net.got(1, recv, &pattern(LONG, 2)), "{strategy}, rail {rail}");
+        }
+    }
 }
 
 #[test]

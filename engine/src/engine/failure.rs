@@ -3,12 +3,12 @@
 
 use super::arrive::is_notice;
 use super::dispatch::frames_of;
-use super::peer::Standing;
+use super::peer::{Peer, Standing};
 use super::rendezvous::NO_KEY;
 use super::{Engine, Notice};
 use crate::collect::request::{Envelope, Error, Request, Source};
 use crate::collect::window::Entry;
-use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::packet::{LandingId, Packet, PeerId, RailId, RequestId};
 use crate::schedule::body::Body;
 use crate::schedule::builder::Built;
 use crate::slab::Slab;
@@ -98,7 +98,10 @@ impl Engine {
     pub(super) fn on_lost(&mut self, rail: RailId, id: PeerId, why: &str, unsent: Vec<Order>) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let leaving = peer.standing != Standing::Here;
-        let Some(link) = peer.link_mut(rail).filter(|link| link.state != State::Dead) else { return };
+        let Some(link) = peer.link_mut(rail) else { return };
+        if link.state == State::Dead {
+            return self.on_late(rail, id, unsent);
+        }
         link.state = State::Dead;
         let remote_knew = link.told;
         for order in unsent {
@@ -128,6 +131,23 @@ impl Engine {
         self.make_ready(id);
     }
 
+    /// What a rail was given after it had lost a link, before it could say so. The entries went with the
+    /// link: chunks were put back then, but the packets were with the rail.
+    #[cold]
+    fn on_late(&mut self, rail: RailId, id: PeerId, unsent: Vec<Order>) {
+        if self.peer(id).is_none_or(Peer::is_gone) {
+            return;
+        }
+        for order in unsent {
+            if let Order::Packet { number, packet, .. } = order
+                && !is_notice(&packet)
+            {
+                self.replay(rail, id, number, packet);
+            }
+        }
+        self.make_ready(id);
+    }
+
     /// A peer that has lost a link has sent something: if it was no goodbye, the user is told of the link. A
     /// peer that ends closes its links one after the other, and the first may be seen before the goodbye on
     /// another.
@@ -152,13 +172,8 @@ impl Engine {
             self.peer(id).and_then(|p| p.links.iter().find(|l| l.state != State::Dead)).map(|l| l.rail);
         for entry in lost {
             match entry.cargo {
-                Cargo::Packet(Some(packet)) if !entry.acked => {
-                    let frames = frames_of(packet);
-                    let replay = Replay { rail: rail.0, number: entry.number, frames: &frames };
-                    let mut bytes = Vec::new();
-                    Frame::Replay(replay).encode(&mut bytes);
-                    self.resubmit(id, bytes);
-                }
+                Cargo::Packet(Some(packet)) if !entry.acked => self.replay(rail, id, entry.number, packet),
+                // The peer has it, or the rail will give it back with what it was given too late.
                 Cargo::Packet(_) => {}
                 Cargo::Chunk(chunk) => self.put_back(id, chunk, entry.at_rail, entry.acked),
             }
@@ -190,6 +205,14 @@ impl Engine {
             Some(Request::Large(outgoing)) => outgoing.grant.is_some_and(|grant| !peer.can_use(&grant.keys)),
             _ => false,
         })
+    }
+
+    /// A packet of a dead link goes over another one, under the number that it had.
+    fn replay(&mut self, rail: RailId, id: PeerId, number: u32, packet: Packet) {
+        let frames = frames_of(packet);
+        let mut bytes = Vec::new();
+        Frame::Replay(Replay { rail: rail.0, number, frames: &frames }).encode(&mut bytes);
+        self.resubmit(id, bytes);
     }
 
     fn resubmit(&mut self, id: PeerId, frames: Vec<u8>) {

@@ -185,7 +185,8 @@ pub enum Event<'a> {
         /// Bytes of packets and chunks.
         len: u64,
     },
-    /// The link to a peer is gone, or could not be opened within the rail's bound.
+    /// The link to a peer is gone, or could not be opened within the rail's bound. Reported again with each
+    /// order that is posted to a link that is gone: the engine could not know yet.
     Lost {
         /// The peer.
         peer: PeerId,

@@ -126,6 +126,8 @@ pub struct MemoryRail {
     limits: Limits,
     wires: Arc<Mutex<Wires>>,
     held: Vec<Order>,
+    /// Given after the link was gone, before that was reported.
+    late: Vec<Order>,
     /// Carried but not reported: the memory is in use.
     unreported: Vec<(PeerId, u32, Option<Packet>, Vec<Segments>)>,
     up: BTreeSet<u32>,
@@ -158,6 +160,7 @@ impl MemoryRail {
             limits,
             wires,
             held: Vec::new(),
+            late: Vec::new(),
             unreported: Vec::new(),
             up: BTreeSet::new(),
             landings: BTreeMap::new(),
@@ -183,6 +186,10 @@ impl MemoryRail {
                 let unsent = self.give_back(peer);
                 report(Event::Lost { peer: PeerId(peer), why: "the link was cut".into(), unsent });
             }
+        }
+        for order in self.late.drain(..) {
+            let (peer, why) = (PeerId(receiver(&order)), "there is no link".into());
+            report(Event::Lost { peer, why, unsent: vec![order] });
         }
         for peer in open {
             if !self.lost.contains(&peer) && self.up.insert(peer) {
@@ -354,7 +361,9 @@ impl Driver for MemoryRail {
             }
             order => {
                 assert!(self.up.contains(&peer) && !self.lost.contains(&peer), "an order for a closed link");
-                self.held.push(order);
+                let cut = self.wires.lock().unwrap().dead.contains(&(self.number, self.me, peer));
+                let gone = cut || self.closed.contains(&peer);
+                if gone { self.late.push(order) } else { self.held.push(order) }
             }
         }
     }

@@ -168,15 +168,15 @@ impl Network {
         AtOnce::Left
     }
 
-    /// The link is already gone, but the engine could not know: the order goes back with the others.
+    /// The link is already gone, but the engine could not know: the order goes back by itself, behind the
+    /// news of the loss, as the real drivers do it.
     fn refuse(&mut self, key: Key, order: Order) {
-        let told = self.told(key);
-        for inbound in &mut self.port(key.fabric, key.me).inbox {
-            if let Inbound::Lost { peer, unsent, .. } = inbound
-                && *peer == key.peer
-            {
-                return unsent.push(order);
-            }
+        let (now, told) = (self.local_ns(key.me), self.told(key));
+        let inbox = &self.port(key.fabric, key.me).inbox;
+        if inbox.iter().any(|inbound| matches!(inbound, Inbound::Lost { peer, .. } if *peer == key.peer)) {
+            let why = format!("net{}: there is no link to h{}", key.fabric, key.peer);
+            let lost = Inbound::Lost { peer: key.peer, why, unsent: vec![order] };
+            return self.arrive(now, key.fabric, key.me, lost);
         }
         self.oracle.object(format!(
             "h{} posted an order for h{} on net{}, whose link is {told:?}",

@@ -37,6 +37,18 @@ impl Router {
         Router { front, back, client: None, buffer: vec![0; 1 << 16], dice: 1 }
     }
 
+    /// Nobody listens any more where the first rail sends to; what is to be given to [`Router::come_back`].
+    fn go_away(&mut self) -> SocketAddr {
+        let at = self.front.local_addr().expect("it is bound");
+        self.come_back(SocketAddr::from(([127, 0, 0, 1], 0)));
+        at
+    }
+
+    fn come_back(&mut self, at: SocketAddr) {
+        self.front = UdpSocket::bind(at).expect("a socket");
+        self.front.set_nonblocking(true).expect("a socket that does not block");
+    }
+
     fn address(&self) -> String {
         format!("udp:127.0.0.1/8:{}", self.front.local_addr().expect("it is bound").port())
     }
@@ -217,6 +229,32 @@ fn strangers_get_no_answer() {
     stranger.set_nonblocking(true).expect("a socket that does not block");
     assert!(stranger.recv(&mut [0; 100]).is_err(), "no answer");
     world.connect(&mut pass);
+}
+
+#[test]
+fn that_nobody_listens_is_not_believed_of_a_peer_who_answers() {
+    let mut world = World::new(Duration::from_secs(10));
+    world.connect(&mut pass);
+    for round in 0..20 {
+        let at = world.router.go_away();
+        // The kernel refuses the first, and says so at the second.
+        (0..3).for_each(|number| world.post(4 * round + number, 100));
+        world.router.come_back(at);
+        world.post(4 * round + 3, 100);
+        let last = packet(4 * round + 3, 100);
+        world.until("the last packet", &mut pass, |w| w.seen[1].arrived.contains(&last));
+    }
+    assert!(world.seen.iter().all(|seen| seen.lost.is_none()), "the link stays");
+}
+
+#[test]
+fn that_nobody_listens_is_believed_of_a_peer_who_does_not_answer() {
+    let mut world = World::new(Duration::from_secs(10));
+    world.connect(&mut pass);
+    world.router.go_away();
+    world.until("the link is lost", &mut pass, |w| w.seen[0].lost.is_some());
+    let why = world.seen[0].lost.take().unwrap_or_default();
+    assert!(why.contains("peer 1 is gone: nobody listens there any more"), "{why}");
 }
 
 #[test]

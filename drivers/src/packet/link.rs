@@ -10,6 +10,7 @@ use crate::udp::datagram::{Datagram, LEN, Signal};
 use crate::udp::seal::Seal;
 use crate::udp::silence::{Duty, Silence};
 use nmad_engine::packet::PeerId;
+use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -18,7 +19,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 #[derive(Debug)]
 pub enum Broken {
     /// The system says so.
-    System(io::Error),
+    System(Errno),
     /// The peer answers nothing any more.
     Silent,
 }
@@ -117,23 +118,26 @@ impl Link {
             self.proof = Vec::new();
         }
         match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
-            Duty::Over => Err(Broken::Silent),
-            _ if self.is_unproved() => {
-                self.say(socket, &self.proof);
-                Ok(())
-            }
-            Duty::Nothing => Ok(()),
+            Duty::Over => return Err(Broken::Silent),
+            Duty::Refused(e) => return Err(Broken::System(e)),
+            _ if self.is_unproved() => self.say(socket, &self.proof),
+            Duty::Nothing => {}
             Duty::Ask => {
                 self.signal(socket, Signal::Probe);
-                self.ring().map_err(Broken::System)
+                self.ring();
             }
         }
+        Ok(())
     }
 
-    fn ring(&self) -> io::Result<()> {
-        match self.bell.as_ref().map(|bell| bell.send(&[])) {
-            Some(Err(e)) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
-            _ => Ok(()),
+    /// What the kernel has to say is said of the ring before, and comes instead of another one.
+    fn ring(&mut self) {
+        let Some(bell) = &self.bell else { return };
+        if let Err(e) = bell.send(&[])
+            && e.kind() != io::ErrorKind::WouldBlock
+        {
+            let _ = bell.send(&[]);
+            self.silence.refused(Errno::from_io_error(&e).unwrap_or(Errno::IO));
         }
     }
 }

@@ -83,12 +83,18 @@ impl Link {
         !self.proof.is_empty()
     }
 
-    /// Says something that carries nothing. What the kernel does not take is lost, as the network might.
+    /// Says something that carries nothing.
     pub fn signal(&mut self, signal: Signal) {
         let datagram = Datagram::signal(self.seal.next() as u32, signal);
         let tag = self.seal.tag(&datagram);
         let bytes: [u8; LEN] = datagram.encode(tag);
-        let _ = net::send(&self.socket, &bytes, SendFlags::NOSIGNAL);
+        self.say(&bytes);
+    }
+
+    /// The system says that the peer cannot be reached: a reason to ask it, and no more.
+    #[cold]
+    pub fn refused(&mut self, e: Errno) {
+        self.silence.refused(e);
     }
 
     /// Says what is to be said from time to time.
@@ -100,21 +106,24 @@ impl Link {
             self.proof = Vec::new();
         }
         match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
-            Duty::Over => Err(Broken::Silent),
-            _ if self.is_unproved() => sent(net::send(&self.socket, &self.proof, SendFlags::NOSIGNAL)),
-            Duty::Nothing => Ok(()),
-            Duty::Ask => {
-                let datagram = Datagram::signal(self.seal.next() as u32, Signal::Probe);
-                let tag = self.seal.tag(&datagram);
-                sent(net::send(&self.socket, &datagram.encode(tag), SendFlags::NOSIGNAL))
-            }
+            Duty::Over => return Err(Broken::Silent),
+            Duty::Refused(e) => return Err(Broken::System(e)),
+            _ if self.is_unproved() => self.say(&self.proof.clone()),
+            Duty::Nothing => {}
+            Duty::Ask => self.signal(Signal::Probe),
         }
+        Ok(())
     }
-}
 
-fn sent(result: Result<usize, Errno>) -> Result<(), Broken> {
-    match result {
-        Err(e) if !matches!(e, Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Err(Broken::System(e)),
-        _ => Ok(()),
+    /// What the kernel does not take is lost, as the network might. If it only tells of something that was
+    /// sent before, it has not looked at this.
+    fn say(&mut self, bytes: &[u8]) {
+        let say = |link: &Link| net::send(&link.socket, bytes, SendFlags::NOSIGNAL);
+        if let Err(e) = say(self)
+            && !matches!(e, Errno::AGAIN | Errno::INTR | Errno::NOBUFS)
+        {
+            self.refused(e);
+            let _ = say(self);
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::datagram::Signal;
 use super::link::{Broken, Link};
 use super::opening::{self, Opening, Outcome};
 use super::peers::Peers;
-use super::read::{Ended, read};
+use super::read::{Closed, read};
 use super::silence::{self, Silence};
 use super::strays::{Stray, Strays};
 use super::{CHUNK, PACKET, socket};
@@ -156,8 +156,7 @@ impl UdpRail {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
         let Link { out, socket, seal, cut, .. } = link;
         if let Err(e) = out.write(socket, seal, *cut, &mut self.news.sent) {
-            let peer = self.peers[index].id;
-            return self.lose(peer, &failed(e));
+            link.refused(e);
         }
         let blocked = !link.out.is_empty();
         if blocked && !link.blocked {
@@ -187,8 +186,8 @@ impl UdpRail {
                 Ok(true) => {}
                 Ok(false) if round == 0 => return false,
                 Ok(false) => break,
-                Err(ended) => {
-                    self.lose(id, &describe(ended));
+                Err(Closed) => {
+                    self.lose(id, "closed the link (has it ended?)");
                     return true;
                 }
             }
@@ -446,13 +445,6 @@ impl Drop for UdpRail {
 /// Milliseconds of a clock that is cheap to read.
 fn now_ms() -> u64 {
     crate::tcp::now_ms()
-}
-
-fn describe(ended: Ended) -> String {
-    match ended {
-        Ended::Closed => "closed the link (has it ended?)".into(),
-        Ended::Failed(e) => failed(e),
-    }
 }
 
 fn failed(e: Errno) -> String {

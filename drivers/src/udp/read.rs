@@ -9,19 +9,14 @@ use nmad_engine::transfer::driver::Event;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 
-/// Why a link has ended.
+/// The peer has closed the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The peer has closed it.
-    Closed,
-    /// The system says so.
-    Failed(Errno),
-}
+pub struct Closed;
 
 /// Reads once and reports what is complete. False: there was nothing.
 ///
 /// # Errors
-/// The link has ended.
+/// The peer has closed the link.
 #[inline]
 pub fn read(
     link: &mut Link,
@@ -29,11 +24,15 @@ pub fn read(
     place: &mut Place<'_>,
     strays: &mut Strays,
     report: &mut dyn FnMut(Event<'_>),
-) -> Result<bool, Ended> {
+) -> Result<bool, Closed> {
     let got = match net::recv(&link.socket, &mut *scratch, RecvFlags::empty()) {
         Ok((_, got)) => got,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
-        Err(e) => return Err(Ended::Failed(e)),
+        // About something that was sent before; what has come is behind it.
+        Err(e) => {
+            link.refused(e);
+            return Ok(true);
+        }
     };
     let bytes = &scratch[..got];
     match Datagram::decode(bytes) {
@@ -52,7 +51,7 @@ fn read_train(
     place: &mut Place<'_>,
     strays: &mut Strays,
     report: &mut dyn FnMut(Event<'_>),
-) -> Result<(), Ended> {
+) -> Result<(), Closed> {
     let mut train = [(0, Datagram::part(0, 0, 0, 0)); AT_ONCE];
     let mut verdicts = [Check::Forged; AT_ONCE];
     while !bytes.is_empty() {
@@ -88,7 +87,7 @@ fn take(
     place: &mut Place<'_>,
     strays: &mut Strays,
     report: &mut dyn FnMut(Event<'_>),
-) -> Result<(), Ended> {
+) -> Result<(), Closed> {
     link.heard = true;
     match datagram.as_signal() {
         None => {
@@ -97,7 +96,7 @@ fn take(
             }
         }
         Some(Some(Signal::Probe)) => link.signal(Signal::Alive),
-        Some(Some(Signal::Close)) => return Err(Ended::Closed),
+        Some(Some(Signal::Close)) => return Err(Closed),
         Some(Some(Signal::Alive) | None) => {}
     }
     Ok(())

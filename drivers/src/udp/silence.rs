@@ -5,7 +5,11 @@
 //! that begins to swallow. A process that computes answers all the same, by the thread that ticks. Questions
 //! are counted, not time: whoever was stopped itself, or had no core, has not asked meanwhile, and finds
 //! nobody guilty.
+//!
+//! What the system says of a peer may come from anybody: an ICMP message bears no tag. So it ends nothing by
+//! itself. The peer is asked at once, and what is said again of questions that nobody answers is believed.
 
+use rustix::io::Errno;
 use std::time::Duration;
 
 /// Silence after which a peer is asked whether it is there, in milliseconds. The kernel answers at once for a
@@ -13,6 +17,8 @@ use std::time::Duration;
 const SILENT_MS: u64 = 500;
 /// Time between two questions, in milliseconds, and between two looks after a link.
 pub const ASK_MS: u64 = 250;
+/// Questions in a row that are refused and not answered, before that is believed.
+const REFUSALS: u64 = 3;
 
 /// What is known of the silence of one peer.
 #[derive(Debug)]
@@ -22,6 +28,9 @@ pub struct Silence {
     heard_ms: u64,
     asked: u64,
     asked_ms: u64,
+    /// What the system has said since the last question.
+    doubt: Option<Errno>,
+    refused: u64,
 }
 
 /// What is to be done.
@@ -33,25 +42,38 @@ pub enum Duty {
     Ask,
     /// It has left too many questions unanswered.
     Over,
+    /// It answers none, and the system says why.
+    Refused(Errno),
 }
 
 impl Silence {
     /// From now on; a peer that says nothing for `bound` is gone.
     pub fn new(bound: Duration, now_ms: u64) -> Self {
         let most = (bound.as_millis() as u64).saturating_sub(SILENT_MS).div_ceil(ASK_MS).max(1);
-        Silence { most, heard_ms: now_ms, asked: 0, asked_ms: 0 }
+        Silence { most, heard_ms: now_ms, asked: 0, asked_ms: 0, doubt: None, refused: 0 }
+    }
+
+    /// The system says that the peer cannot be reached.
+    pub fn refused(&mut self, e: Errno) {
+        self.doubt = Some(e);
     }
 
     /// Whether something was heard since the last time.
     pub fn judge(&mut self, heard: bool, now_ms: u64) -> Duty {
         if heard {
-            (self.heard_ms, self.asked) = (now_ms, 0);
-            return Duty::Nothing;
+            (self.heard_ms, self.asked, self.refused) = (now_ms, 0, 0);
         }
         // A timer that rings every `ASK_MS` may be a little early by this clock.
         let asked_lately = self.asked > 0 && now_ms < self.asked_ms + ASK_MS * 9 / 10;
-        if now_ms < self.heard_ms + SILENT_MS || asked_lately {
+        let quiet = self.doubt.is_some() || now_ms >= self.heard_ms + SILENT_MS;
+        if asked_lately || !quiet {
             return Duty::Nothing;
+        }
+        if let Some(e) = self.doubt.take().filter(|_| self.asked > 0) {
+            self.refused += 1;
+            if self.refused >= REFUSALS {
+                return Duty::Refused(e);
+            }
         }
         if self.asked >= self.most {
             return Duty::Over;
@@ -73,6 +95,7 @@ mod tests {
                 Duty::Nothing => {}
                 Duty::Ask => asked += 1,
                 Duty::Over => return (asked, now_ms),
+                Duty::Refused(e) => panic!("nothing was refused: {e}"),
             }
         }
         panic!("silence is endless")
@@ -99,5 +122,30 @@ mod tests {
         for now_ms in (0..100_000).step_by(250) {
             assert_ne!(silence.judge(now_ms % 5_000 == 0, now_ms), Duty::Over);
         }
+    }
+
+    /// When it is over for a peer of which the system says at each look that nobody listens there.
+    fn refused_at(answers: impl Fn(u64) -> bool) -> Option<u64> {
+        let mut silence = Silence::new(Duration::from_secs(6), 0);
+        (0..100_000).step_by(250).find(|&now_ms| {
+            silence.refused(Errno::CONNREFUSED);
+            silence.judge(answers(now_ms), now_ms) == Duty::Refused(Errno::CONNREFUSED)
+        })
+    }
+
+    #[test]
+    fn what_the_system_says_is_believed_soon_if_nobody_answers_and_never_if_somebody_does() {
+        assert_eq!(refused_at(|_| false), Some(750));
+        assert_eq!(refused_at(|now_ms| now_ms < 10_000), Some(10_500));
+        assert_eq!(refused_at(|now_ms| now_ms % 750 == 0), None);
+    }
+
+    #[test]
+    fn what_was_said_once_ends_nothing() {
+        let mut silence = Silence::new(Duration::from_secs(6), 0);
+        silence.refused(Errno::CONNREFUSED);
+        let duties: Vec<_> = (250..=1_500).step_by(250).map(|now_ms| silence.judge(false, now_ms)).collect();
+        assert_eq!(duties[0], Duty::Ask, "asked at once");
+        assert!(duties[1..].iter().all(|duty| matches!(duty, Duty::Ask | Duty::Nothing)), "{duties:?}");
     }
 }

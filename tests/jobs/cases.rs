@@ -111,6 +111,8 @@ pub const ALL: &[Case] = &[
         env: DATAGRAMS,
         ..apart("udp: what crosses a lossy rail is whole", ONE, datagrams::bulk_over_loss)
     },
+    Case { env: DATAGRAMS, ..apart("udp: a rail becomes narrower in the middle", ONE, datagrams::narrower) },
+    Case { env: FRAMES, ..apart("packet: a rail becomes narrower in the middle", ONE, datagrams::narrower) },
     Case {
         env: FRAMES,
         ..apart("packet: what crosses a lossy rail is whole", ONE, datagrams::bulk_over_loss)

@@ -34,6 +34,27 @@ pub fn bulk_over_loss() {
     session.close().unwrap();
 }
 
+/// The only rail becomes narrower while messages cross it, and once more.
+pub fn narrower() {
+    let session = open();
+    let other = 1 - session.rank();
+    let (data, mut buffer) = (pattern(4 << 20, 5), vec![0; 4 << 20]);
+    for round in 0..30 {
+        if session.rank() == 0 {
+            session.send(other, 1, &data).unwrap_or_else(|e| panic!("round {round}: {e}"));
+            continue;
+        }
+        // The sender is at the next one already.
+        if let Some(mtu) = [(8, 1400), (16, 1280)].into_iter().find(|(at, _)| *at == round) {
+            nmad_testbed::set(None, 0, What::Mtu(mtu.1)).unwrap_or_else(|e| panic!("{e}"));
+        }
+        session.recv(other, 1, &mut buffer).unwrap_or_else(|e| panic!("round {round}: {e}"));
+        assert!(buffer == data, "round {round}");
+        buffer.fill(0);
+    }
+    session.close().unwrap();
+}
+
 /// Everything is swallowed from some time on, while both ranks only wait: each learns that the other is gone.
 pub fn swallowed() {
     let session = open();

@@ -6,9 +6,10 @@ use super::opening::Opened;
 use super::sys::Socket;
 use super::write::Outbox;
 use crate::udp::assembly::Assemblies;
-use crate::udp::datagram::{Datagram, LEN, Signal};
+use crate::udp::datagram::{Datagram, Signal};
 use crate::udp::seal::Seal;
 use crate::udp::silence::{Duty, Silence};
+use crate::udp::write::Cut;
 use nmad_engine::packet::PeerId;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
@@ -49,7 +50,7 @@ pub struct Link {
     pub way: Way,
     /// Orders that the kernel has not taken yet.
     pub out: Outbox,
-    /// Bytes that a frame carries behind its headers.
+    /// Most bytes that a frame carries behind its headers.
     pub part: usize,
     /// Makes and checks tags.
     pub seal: Seal,
@@ -74,13 +75,13 @@ impl Link {
     /// A link that has just been opened, from `ours`, an interface with this address.
     pub fn new(opened: Opened, ours: Way, address: IpAddr, secret: &[u8; 32], silence: Silence) -> Self {
         let Opened { peer, remote, place, ends, proof, datagram, .. } = opened;
-        let (way, head, part) = (place.way(), head(ours, place.way()), datagram - LEN);
+        let (way, head, cut) = (place.way(), head(ours, place.way()), Cut::new(datagram, false));
         Link {
             peer,
             remote,
             way,
-            out: Outbox::new(head, part),
-            part,
+            out: Outbox::new(head, cut),
+            part: cut.part,
             seal: Seal::new(&ends, secret, !proof.is_empty()),
             assemblies: Assemblies::default(),
             touched: false,

@@ -2,7 +2,7 @@
 
 use super::config::PacketConfig;
 use super::digest::Digest;
-use super::frame::{self, Place, Way};
+use super::frame::{self, PORTS, Place, Way};
 use super::link::Link;
 use super::opening::{self, Opened, Opening, Outcome, RETRY_MS};
 use super::read::read;
@@ -17,12 +17,14 @@ use crate::timer::Timer;
 use crate::udp::datagram::Signal;
 use crate::udp::silence::{self, Silence};
 use crate::udp::strays::{Stray, Strays};
+use crate::udp::write::LEAST;
 use crate::udp::{CHUNK, PACKET};
 use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
+use rustix::io::Errno;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
@@ -179,8 +181,11 @@ impl PacketRail {
         let Some(link) = self.links[index].as_deref_mut() else { return };
         let seal = (&mut link.seal, &self.digest);
         if let Err(e) = link.out.write(&self.socket, seal, &mut self.news.sent) {
-            let peer = link.peer;
-            return self.lose(peer, &format!("cannot be reached: {e} (is the interface down?)"));
+            let mtu = || self.socket.data_now(&self.config.interface.name).saturating_sub(PORTS);
+            if e != Errno::MSGSIZE || !link.out.shorten(mtu()) {
+                let peer = link.peer;
+                return self.lose(peer, &failed(e));
+            }
         }
         let blocked = !link.out.is_empty();
         if blocked && !link.blocked {
@@ -447,5 +452,15 @@ impl Drop for PacketRail {
         for link in self.links.iter_mut().flatten() {
             link.signal(&self.socket, Signal::Close);
         }
+    }
+}
+
+fn failed(e: Errno) -> String {
+    match e {
+        Errno::MSGSIZE => format!(
+            "cannot be reached: the MTU of the interface was lowered while the link was open, to less than \
+             {LEAST} B of data need (raise it, and start the job anew)"
+        ),
+        e => format!("cannot be reached: {e} (is the interface down?)"),
     }
 }

@@ -37,7 +37,7 @@ pub fn read(
     link.heard = true;
     match datagram.as_signal() {
         None => {
-            let mut to = Place { peer: link.peer, landings, part: link.part, last: None };
+            let mut to = Place { peer: link.peer, landings, last: None };
             if let Err(stray) = link.assemblies.take(&datagram, data, &mut to, report) {
                 strays.count(stray);
             }

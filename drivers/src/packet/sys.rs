@@ -86,6 +86,11 @@ impl Socket {
         self.data_max
     }
 
+    /// The same as the interface has it now, if that is less.
+    pub fn data_now(&self, interface: &str) -> usize {
+        mtu(&self.fd, interface).map_or(self.data_max, |mtu| mtu.min(self.data_max))
+    }
+
     /// Frames that wait here at most.
     pub fn slots(&self) -> usize {
         self.ring.count

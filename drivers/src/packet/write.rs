@@ -3,9 +3,9 @@
 use super::digest::Digest;
 use super::frame::HEAD;
 use super::sys::Socket;
-use crate::udp::datagram::{Datagram, LEN};
+use crate::udp::datagram::{Datagram, LEN, index};
 use crate::udp::seal::{AT_ONCE, Seal};
-use crate::udp::write::{chunk_head, len, number, parts};
+use crate::udp::write::{Cut, chunk_head, len, number, parts};
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Order;
 use rustix::io::Errno;
@@ -24,17 +24,17 @@ pub struct Outbox {
     begun: usize,
     /// Ethernet header and ports.
     head: [u8; HEAD],
-    /// Bytes that a frame carries behind its headers.
-    part: usize,
+    /// How orders are cut.
+    cut: Cut,
     /// A short frame in one piece, of which the head stays.
     staging: Vec<u8>,
 }
 
 impl Outbox {
-    /// For frames that begin with `head` and carry `part` bytes.
-    pub fn new(head: [u8; HEAD], part: usize) -> Self {
+    /// For frames that begin with `head` and carry orders that are `cut`.
+    pub fn new(head: [u8; HEAD], cut: Cut) -> Self {
         let staging = [&head[..], &[0; LEN]].concat();
-        Outbox { queue: VecDeque::new(), begun: 0, head, part, staging }
+        Outbox { queue: VecDeque::new(), begun: 0, head, cut, staging }
     }
 
     /// Takes an order.
@@ -47,6 +47,14 @@ impl Outbox {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// The interface takes no more than `datagram` bytes behind the head now: cuts shorter, and what has left
+    /// in part leaves again. False: it is cut as short already, or cannot be so short.
+    pub fn shorten(&mut self, datagram: usize) -> bool {
+        let Some(cut) = self.cut.shorter(datagram, |_| false) else { return false };
+        (self.cut, self.begun) = (cut, 0);
+        true
     }
 
     /// What has not left.
@@ -68,9 +76,9 @@ impl Outbox {
         let (seal, digest) = seal;
         while let Some(order) = self.queue.front() {
             let total = len(order);
-            let left = match total <= self.part {
+            let left = match total <= self.cut.part {
                 true => send_short(&mut self.staging, socket, (seal, digest), order).map(|()| total),
-                false => send_train(self.begun, &self.head, self.part, socket, (seal, digest), order),
+                false => send_train(self.begun, &self.head, self.cut, socket, (seal, digest), order),
             };
             match left {
                 Ok(bytes) => self.begun += bytes,
@@ -97,7 +105,7 @@ impl Outbox {
         number: u32,
         (head, data): (&[u64], &Segments),
     ) -> bool {
-        if !self.queue.is_empty() || size_of_val(head) + data.len() as usize > self.part {
+        if !self.queue.is_empty() || size_of_val(head) + data.len() as usize > self.cut.part {
             return false;
         }
         self.staging.truncate(FRONT);
@@ -142,19 +150,20 @@ fn send_staged(
 fn send_train(
     begun: usize,
     head: &[u8; HEAD],
-    part: usize,
+    cut: Cut,
     socket: &Socket,
     (seal, digest): (&mut Seal, &Digest),
     order: &Order,
 ) -> Result<usize, Errno> {
+    let part = cut.part;
     let rest = len(order) - begun;
     let count = rest.div_ceil(part).min(AT_ONCE);
-    let (first, sequence) = ((begun / part) as u16, seal.next() as u32);
+    let (first, sequence) = (begun / part, seal.next() as u32);
     let mut datagrams = [Datagram::part(0, 0, 0, 0); AT_ONCE];
     for (place, datagram) in datagrams.iter_mut().enumerate().take(count) {
         let len = (rest - place * part).min(part);
         let sequence = sequence.wrapping_add(place as u32);
-        *datagram = Datagram::part(sequence, number(order), first + place as u16, len);
+        *datagram = Datagram::part(sequence, number(order), index(cut.shortened, first + place), len);
     }
     let mut tags = seal.tags(&datagrams[..count]);
     let chunk_head = chunk_head(order);

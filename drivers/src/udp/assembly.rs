@@ -33,6 +33,9 @@ pub struct Assemblies {
 struct Assembly {
     number: u32,
     total: usize,
+    /// Bytes of each part, unless it is the last, and how often the sender had shortened that.
+    part: usize,
+    shortened: u8,
     /// A bit for each part.
     have: [u64; WORDS],
     missing: usize,
@@ -51,8 +54,6 @@ pub struct Place<'a> {
     pub peer: PeerId,
     /// The rail's landings.
     pub landings: &'a Landings,
-    /// Bytes that a datagram carries, unless it is the last.
-    pub part: usize,
     /// Memory of the chunk that came last, by its number.
     pub last: Option<(u32, Option<Segments>)>,
 }
@@ -88,7 +89,7 @@ impl Assemblies {
         place: &mut Place<'_>,
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), Stray> {
-        if datagram.index == 0 {
+        if datagram.place() == 0 {
             let header = Header::decode(data).map_err(|_| Stray::Malformed)?;
             if header.number != datagram.number {
                 return Err(Stray::Malformed);
@@ -96,13 +97,13 @@ impl Assemblies {
             if header.len as usize == data.len() {
                 return self.whole(header, data, place, report);
             }
-            self.begin(header, data, place.part)?;
+            self.begin(header, data, datagram.shortened())?;
         }
         let Some(assembly) = self.slots[datagram.number as usize % SLOTS].as_mut() else { return Ok(()) };
-        if assembly.number != datagram.number {
+        if assembly.number != datagram.number || assembly.shortened != datagram.shortened() {
             return Ok(());
         }
-        assembly.fill(usize::from(datagram.index), data, place)?;
+        assembly.fill(datagram.place(), data, place)?;
         if assembly.missing == 0 {
             self.finish(datagram.number, place, report)?;
         }
@@ -140,15 +141,17 @@ impl Assemblies {
         Ok(())
     }
 
-    /// The first part of an order has come, perhaps again.
-    fn begin(&mut self, header: Header, data: &[u8], part: usize) -> Result<(), Stray> {
-        let (number, total) = (header.number, header.len as usize);
+    /// The first part of an order has come, perhaps again. It is as long as the others. What had come in
+    /// longer parts is left.
+    fn begin(&mut self, header: Header, data: &[u8], shortened: u8) -> Result<(), Stray> {
+        let (number, total, part) = (header.number, header.len as usize, data.len());
         let slot = &self.slots[number as usize % SLOTS];
-        if slot.as_ref().is_some_and(|old| old.number == number && old.total == total) {
+        let known = |old: &Assembly| old.number == number && old.total == total && old.shortened >= shortened;
+        if slot.as_ref().is_some_and(known) {
             return Ok(());
         }
         let count = total.div_ceil(part);
-        if count > WORDS * 64 || total <= data.len() {
+        if count > WORDS * 64 || total <= part {
             return Err(Stray::Malformed);
         }
         let what = match header.kind {
@@ -163,7 +166,7 @@ impl Assemblies {
             _ => return Err(Stray::Malformed),
         };
         self.forget_slot(number);
-        let assembly = Assembly { number, total, have: [0; WORDS], missing: count, what };
+        let assembly = Assembly { number, total, part, shortened, have: [0; WORDS], missing: count, what };
         self.slots[number as usize % SLOTS] = Some(assembly);
         self.expecting += 1;
         Ok(())
@@ -210,8 +213,8 @@ impl Assemblies {
 impl Assembly {
     /// Puts a part where it belongs, unless it is there.
     fn fill(&mut self, index: usize, data: &[u8], place: &mut Place<'_>) -> Result<(), Stray> {
-        let at = index * place.part;
-        if at >= self.total || data.len() != place.part.min(self.total - at) {
+        let at = index * self.part;
+        if at >= self.total || data.len() != self.part.min(self.total - at) {
             return Err(Stray::Malformed);
         }
         let (word, bit) = (&mut self.have[index / 64], 1u64 << (index % 64));
@@ -239,4 +242,46 @@ impl Assembly {
 fn landed(from: PeerId, chunk: &ChunkHeader, kept: bool) -> Event<'static> {
     let &ChunkHeader { number, ack, landing, offset, len, .. } = chunk;
     Event::Landed { from, number, ack, landing: LandingId(landing), offset, len: u64::from(len), kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::datagram::index;
+    use super::*;
+
+    /// A packet in parts, and what they say of themselves.
+    fn parts(packet: &[u8], part: usize, shortened: u8) -> Vec<(Datagram, &[u8])> {
+        let datagram =
+            |(place, data): (usize, &[u8])| Datagram::part(0, 9, index(shortened, place), data.len());
+        packet.chunks(part).enumerate().map(|(place, data)| (datagram((place, data)), data)).collect()
+    }
+
+    #[test]
+    fn parts_that_were_cut_longer_do_not_fit_between_shorter_ones() {
+        const LEN: usize = 1040;
+        let header = Header { kind: Kind::Packet, len: LEN as u32, number: 9, ack: 0 };
+        let mut packet = Vec::from(header.encode());
+        packet.extend((Header::LEN..LEN).map(|at| (at * 31 / 8) as u8));
+        // The last of the long parts is as long as a short one.
+        let (long, short) = (parts(&packet, 400, 0), parts(&packet, 240, 1));
+        assert_eq!(long[2].1.len(), short[0].1.len());
+        let (landings, mut dice) = (Landings::default(), 1_u64);
+        for _ in 0..2000 {
+            let mut mixed = [&long[..], &short[..]].concat();
+            mixed.sort_by_key(|_| {
+                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                dice >> 33
+            });
+            let (mut assemblies, mut whole) = (Assemblies::default(), 0);
+            for (datagram, data) in mixed.iter().chain(&short) {
+                let mut place = Place { peer: PeerId(1), landings: &landings, last: None };
+                let taken = assemblies.take(datagram, data, &mut place, &mut |event| {
+                    assert!(matches!(event, Event::Arrived { packet: found, .. } if found == packet));
+                    whole += 1;
+                });
+                assert_eq!(taken, Ok(()));
+            }
+            assert!(whole > 0, "it arrives");
+        }
+    }
 }

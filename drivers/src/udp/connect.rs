@@ -121,7 +121,7 @@ impl Attempt {
                     rail: config.rail,
                     nonce: handshake::nonce(),
                 };
-                let len = socket::longest(&fd, to.ip());
+                let len = socket::longest(&fd);
                 self.way.insert(Way { fd, hello, to, len })
             }
         };

@@ -6,15 +6,25 @@
 //! | 8 | 4 | sequence: lower half of the number of datagrams that the link has sent |
 //! | 12 | 4 | number of the packet or chunk on the link; of a signal: which |
 //! | 16 | 2 | length of the datagram, these bytes included |
-//! | 18 | 2 | index in the train; 65535: a signal |
+//! | 18 | 1 | index in the train |
+//! | 19 | 1 | how often its sender has shortened what it cuts; 255 and the index 255: a signal |
 //!
-//! A packet or chunk, header first, is cut into parts of one length, of which the last may be shorter.
+//! A packet or chunk, header first, is cut into parts of one length, of which the last may be shorter. Where
+//! the path becomes narrower the parts do, too, and do not fit between those that were sent before.
 //! Lengths are in each datagram since the kernel may join several on their way to the reader.
 
 /// Encoded length in bytes.
 pub const LEN: usize = 20;
+/// No sender shortens its parts more often.
+pub const SHORTENED_MAX: u8 = u8::MAX - 1;
 /// The index of datagrams that carry no part of anything.
 const SIGNAL: u16 = u16::MAX;
+
+/// The index of part `place` of what was cut after its sender had `shortened` its parts so often.
+#[inline]
+pub const fn index(shortened: u8, place: usize) -> u16 {
+    (shortened as u16) << 8 | place as u16
+}
 
 /// What a datagram says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +35,7 @@ pub struct Datagram {
     pub number: u32,
     /// Bytes, this header included.
     pub len: u16,
-    /// Which part.
+    /// Which part, as [`index`] makes it.
     pub index: u16,
 }
 
@@ -42,7 +52,7 @@ pub enum Signal {
 }
 
 impl Datagram {
-    /// One that carries part `index` of a packet or chunk, `len` bytes long.
+    /// One that carries a part of a packet or chunk, `len` bytes long.
     pub const fn part(sequence: u32, number: u32, index: u16, len: usize) -> Self {
         Datagram { sequence, number, len: (LEN + len) as u16, index }
     }
@@ -50,6 +60,18 @@ impl Datagram {
     /// One that carries nothing.
     pub const fn signal(sequence: u32, signal: Signal) -> Self {
         Datagram { sequence, number: signal as u32, len: LEN as u16, index: SIGNAL }
+    }
+
+    /// Which part it carries.
+    #[inline]
+    pub const fn place(&self) -> usize {
+        (self.index & 0xff) as usize
+    }
+
+    /// How often its sender had shortened what it cuts.
+    #[inline]
+    pub const fn shortened(&self) -> u8 {
+        (self.index >> 8) as u8
     }
 
     /// What a signal says; none: it is a part of something. Unknown signals say nothing.
@@ -117,5 +139,7 @@ mod tests {
         }
         assert_eq!(Datagram { number: 9, ..Datagram::signal(1, Signal::Probe) }.as_signal(), Some(None));
         assert_eq!(Datagram::part(0, 1, 0, 0).as_signal(), None);
+        let last = Datagram::part(0, 1, index(SHORTENED_MAX, 255), 0);
+        assert_eq!((last.as_signal(), last.shortened(), last.place()), (None, SHORTENED_MAX, 255));
     }
 }

@@ -6,7 +6,7 @@ use super::opening::Opened;
 use super::seal::Seal;
 use super::silence::{Duty, Silence};
 use super::socket;
-use super::write::{Cut, Outbox};
+use super::write::{Cut, LEAST, Outbox};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
@@ -91,10 +91,30 @@ impl Link {
         self.say(&bytes);
     }
 
-    /// The system says that the peer cannot be reached: a reason to ask it, and no more.
+    /// The system has not taken something, or says what became of it. That the peer cannot be reached is a
+    /// reason to ask it, and no more; what is too long goes in shorter datagrams. (Where the kernel cuts, an
+    /// older one calls that an invalid argument.)
     #[cold]
     pub fn refused(&mut self, e: Errno) {
-        self.silence.refused(e);
+        match e {
+            Errno::MSGSIZE | Errno::INVAL if self.shorten() => {}
+            // Of what was sent before.
+            Errno::MSGSIZE => {}
+            e => self.silence.refused(e),
+        }
+    }
+
+    /// Cuts what is to be sent as short as the kernel now takes it; false: it is short enough, or cannot be
+    /// so short.
+    fn shorten(&mut self) -> bool {
+        let datagram = socket::longest(&self.socket);
+        let Some(cut) = self.cut.shorter(datagram, |len| socket::cut(&self.socket, len)) else {
+            return false;
+        };
+        self.cut = cut;
+        self.out.begin_again();
+        log::debug!("the path takes {datagram} B a datagram now");
+        true
     }
 
     /// Says what is to be said from time to time.
@@ -104,6 +124,9 @@ impl Link {
     pub fn keep_up(&mut self, now_ms: u64) -> Result<(), Broken> {
         if self.heard {
             self.proof = Vec::new();
+        }
+        if socket::longest(&self.socket) < LEAST {
+            return Err(Broken::System(Errno::MSGSIZE));
         }
         match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
             Duty::Over => return Err(Broken::Silent),

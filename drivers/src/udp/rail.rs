@@ -10,6 +10,7 @@ use super::peers::Peers;
 use super::read::{Closed, read};
 use super::silence::{self, Silence};
 use super::strays::{Stray, Strays};
+use super::write::LEAST;
 use super::{CHUNK, PACKET, socket};
 use crate::error::DriverError;
 use crate::hot::Hot;
@@ -180,7 +181,7 @@ impl UdpRail {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return false };
         let (id, landings) = (peer.id, &self.landings);
-        let mut place = Place { peer: id, landings, part: link.cut.part, last: None };
+        let mut place = Place { peer: id, landings, last: None };
         for round in 0..READS {
             match read(link, &mut self.scratch, &mut place, &mut self.strays, report) {
                 Ok(true) => {}
@@ -450,7 +451,10 @@ fn now_ms() -> u64 {
 fn failed(e: Errno) -> String {
     match e {
         Errno::CONNREFUSED => "is gone: nobody listens there any more (has it died?)".into(),
-        Errno::MSGSIZE => "is behind a path that has become narrower (has a route changed?)".into(),
+        Errno::MSGSIZE => format!(
+            "is behind an interface or a path whose MTU was lowered while the link was open, to less than \
+             {LEAST} B of data need (raise it, and start the job anew)"
+        ),
         Errno::PERM => "cannot be sent to: the system forbids it (does a firewall?)".into(),
         e => format!("cannot be reached: {e} (is an interface down?)"),
     }

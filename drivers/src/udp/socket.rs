@@ -55,10 +55,10 @@ fn bound(config: &UdpConfig, port: u16) -> Result<OwnedFd, Errno> {
 }
 
 /// Longest data of a datagram that the kernel takes for passable on a connected socket.
-pub fn longest(fd: &OwnedFd, to: IpAddr) -> usize {
-    let (mtu, headers) = match to {
-        IpAddr::V4(_) => (sockopt::ip_mtu(fd), 28),
-        IpAddr::V6(_) => (sockopt::ipv6_mtu(fd), 48),
+pub fn longest(fd: &OwnedFd) -> usize {
+    let (mtu, headers) = match sockopt::socket_domain(fd) {
+        Ok(AddressFamily::INET6) => (sockopt::ipv6_mtu(fd), 48),
+        _ => (sockopt::ip_mtu(fd), 28),
     };
     (mtu.unwrap_or(1500) as usize).saturating_sub(headers).min(DATA_MAX)
 }

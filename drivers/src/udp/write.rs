@@ -1,6 +1,6 @@
 //! Sending: orders as trains of datagrams, straight from where the bytes lie.
 
-use super::datagram::{Datagram, LEN};
+use super::datagram::{Datagram, LEN, SHORTENED_MAX, index};
 use super::seal::Seal;
 use super::socket::TRAIN_MAX;
 use nmad_engine::memory::Segments;
@@ -14,6 +14,9 @@ use std::io::IoSlice;
 
 /// Longest send: what an IP packet may hold, since the kernel makes one of it first.
 const SEND_MAX: usize = 65_507;
+/// Datagrams are not made shorter than this, in bytes: IPv4 promises more (RFC 791), and Linux believes no
+/// message that the path takes less than 552 B with all headers.
+pub(crate) const LEAST: usize = 512;
 
 /// Orders of one link that the kernel has not taken yet.
 #[derive(Debug, Default)]
@@ -33,13 +36,22 @@ pub struct Cut {
     pub part: usize,
     /// Datagrams that leave with one call.
     pub train: usize,
+    /// How often the parts were shortened.
+    pub shortened: u8,
 }
 
 impl Cut {
     /// For datagrams of `datagram` bytes; the kernel does the cutting if it `can`.
     pub fn new(datagram: usize, can: bool) -> Self {
         let train = if can { (SEND_MAX / datagram).clamp(1, TRAIN_MAX) } else { 1 };
-        Cut { part: datagram - LEN, train }
+        Cut { part: datagram - LEN, train, shortened: 0 }
+    }
+
+    /// Parts of shorter datagrams than before; none if these are not, or are too short. Whether the
+    /// kernel `can` cut them is asked.
+    pub fn shorter(self, datagram: usize, can: impl Fn(usize) -> bool) -> Option<Self> {
+        let shorter = (LEAST..self.part + LEN).contains(&datagram) && self.shortened < SHORTENED_MAX;
+        shorter.then(|| Cut { shortened: self.shortened + 1, ..Cut::new(datagram, can(datagram)) })
     }
 }
 
@@ -54,6 +66,11 @@ impl Outbox {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// From now on orders are cut otherwise: one that has left in part leaves again.
+    pub fn begin_again(&mut self) {
+        self.begun = 0;
     }
 
     /// What has not left.
@@ -182,12 +199,13 @@ fn send_train(
 ) -> Result<bool, Errno> {
     let rest = len - *begun;
     let count = rest.div_ceil(cut.part).min(cut.train);
-    let (first, sequence) = ((*begun / cut.part) as u16, seal.next() as u32);
+    let (first, sequence) = (*begun / cut.part, seal.next() as u32);
     let mut datagrams = [Datagram::part(0, 0, 0, 0); TRAIN_MAX];
     for (place, datagram) in datagrams.iter_mut().enumerate().take(count) {
         let len = (rest - place * cut.part).min(cut.part);
         let sequence = sequence.wrapping_add(place as u32);
-        *datagram = Datagram::part(sequence, number(order), first + place as u16, len);
+        let index = index(cut.shortened, first + place);
+        *datagram = Datagram::part(sequence, number(order), index, len);
     }
     let datagrams = &datagrams[..count];
     let tags = seal.tags(datagrams);

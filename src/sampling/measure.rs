@@ -8,7 +8,7 @@
 use super::doubt::Signs;
 use super::host::Host;
 use super::queue::Queue;
-use super::talk::Talk;
+use super::talk::{Broken, Talk};
 use crate::error::SessionError;
 use nmad_engine::{Effort, LinkView, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler};
 use nmad_progress::Node;
@@ -42,6 +42,8 @@ const LEN_MAX: [u64; 2] = [4 << 20, 16 << 20];
 pub(super) struct Task<'a> {
     pub(super) rail: RailId,
     pub(super) peer: PeerId,
+    /// No other measurement of the job has this number.
+    pub(super) number: u32,
     pub(super) effort: Effort,
     pub(super) provenance: Provenance,
     /// Told how far it is, zero to one.
@@ -52,6 +54,8 @@ pub(super) struct Task<'a> {
 pub(super) enum Unmeasured {
     /// The rail does not lead to this rank after all.
     NoWay(PeerId),
+    /// It does not lead there any more, or not with everything.
+    Silent(PeerId),
     /// So much time was not enough.
     TooBusy(Duration),
 }
@@ -60,6 +64,7 @@ impl fmt::Display for Unmeasured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unmeasured::NoWay(peer) => write!(f, "rank {} does not answer on it", peer.0),
+            Unmeasured::Silent(peer) => write!(f, "it fell silent; rank {} is reached over others", peer.0),
             Unmeasured::TooBusy(took) => write!(
                 f,
                 "{:.0} s were not enough (are the cores busy with something else?); the next job tries again",
@@ -74,8 +79,16 @@ impl fmt::Display for Unmeasured {
 /// # Errors
 /// The other rank is gone.
 pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>, SessionError> {
+    match sent(node, task) {
+        Ok(found) => Ok(found),
+        Err(Broken::Rail) => Ok(Err(Unmeasured::Silent(task.peer))),
+        Err(Broken::Rank(error)) => Err(error),
+    }
+}
+
+fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>, Broken> {
     let Task { peer, rail, .. } = *task;
-    let mut talk = Talk::new(node, peer);
+    let mut talk = Talk::new(node, peer, task.number);
     // Any traffic opens all links to a peer.
     talk.order("hello")?;
     node.wait_for(OPENING, |engine| engine.link(peer, rail) != Some(LinkView::Opening));
@@ -85,6 +98,7 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, U
         return Ok(Err(Unmeasured::NoWay(peer)));
     };
     talk.order(&format!("rail {remote}"))?;
+    talk.rail = Some(rail);
     talk.hear()?;
     let before = node.with(|engine| {
         engine.measure(peer, Some(rail));
@@ -109,12 +123,19 @@ pub(super) fn send(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, U
     Ok(profile.map_err(|_| Unmeasured::TooBusy(begun.elapsed())))
 }
 
-/// Does what the rank that measures says, until it has enough.
+/// Does what the rank that measures says, until it has enough or the rail is silent.
 ///
 /// # Errors
 /// The other rank is gone.
-pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
-    let mut talk = Talk::new(node, peer);
+pub(super) fn answer(node: &Node, peer: PeerId, number: u32) -> Result<(), SessionError> {
+    match answered(node, peer, number) {
+        Ok(()) | Err(Broken::Rail) => Ok(()),
+        Err(Broken::Rank(error)) => Err(error),
+    }
+}
+
+fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
+    let mut talk = Talk::new(node, peer, number);
     let mut queue = Queue::begin();
     loop {
         let order = talk.hear()?;
@@ -122,8 +143,9 @@ pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
         match words[..] {
             ["hello"] => {}
             ["rail", rail] => {
-                let rail = rail.parse().map_err(|_| talk.lost(&format!("it says '{order}'")))?;
-                node.with(|engine| engine.measure(peer, Some(RailId(rail))));
+                let rail = rail.parse().map(RailId).map_err(|_| talk.lost(&format!("it says '{order}'")))?;
+                node.with(|engine| engine.measure(peer, Some(rail)));
+                talk.rail = Some(rail);
                 queue = Queue::begin();
                 talk.order("ready")?;
             }
@@ -133,7 +155,12 @@ pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
                     numbers.ok_or_else(|| talk.lost(&format!("it says '{order}'")))?;
                 receive(&mut talk, len, count, times)?;
             }
-            _ => break,
+            ["end"] => break,
+            // "none": nobody listens any more.
+            _ => {
+                talk.end();
+                return Ok(());
+            }
         }
     }
     talk.order(&format!("done {:.4}", queue.part()))?;
@@ -143,9 +170,9 @@ pub(super) fn answer(node: &Node, peer: PeerId) -> Result<(), SessionError> {
 }
 
 /// Takes `times` times `count` messages of `len` bytes, and answers each time.
-fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<(), SessionError> {
+fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<(), Broken> {
     if count > 2 || len as u64 > LEN_MAX[1] {
-        return Err(talk.lost(&format!("it wants to send {count} times {len} B")));
+        return Err(talk.lost(&format!("it wants to send {count} times {len} B")).into());
     }
     talk.make_room(len, count);
     let mut posted = talk.post(len, count);
@@ -163,7 +190,7 @@ fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<
 }
 
 /// Carries out all probes; and says what disturbed that, as far as the two ranks see it.
-fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), SessionError> {
+fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Broken> {
     let queue = Queue::begin();
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
     // The plan counts what it is told; warm-ups and orders take time as well.
@@ -221,7 +248,7 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
 }
 
 /// Half a round trip of empty messages in nanoseconds: of the lower half the middle, since noise adds.
-fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, SessionError> {
+fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, Broken> {
     let probe = Probe { method: Method::Copy, len: 0, repetitions: EMPTY as u32, round_trips: 1 };
     let mut times = visit(talk, &probe, before_ns)?;
     times.sort_unstable();
@@ -230,7 +257,7 @@ fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, SessionErro
 
 /// The repetitions of one probe: nanoseconds from the beginning of the send to the end of the answer. Half a
 /// round trip of empty messages takes `empty_ns`, if that is known.
-fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Vec<u64>, SessionError> {
+fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Vec<u64>, Broken> {
     let &Probe { method, len, repetitions, round_trips } = probe;
     let count = if matches!(method, Method::Pair | Method::Aggregate) { 2 } else { 1 };
     let in_time = WARM_UP_NS / (2 * empty_ns.unwrap_or(EMPTY_GUESS_NS)).max(1);
@@ -254,7 +281,7 @@ fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Ve
     Ok(times)
 }
 
-fn round_trip(talk: &Talk<'_>, len: usize, count: usize, method: Method) -> Result<(), SessionError> {
+fn round_trip(talk: &Talk<'_>, len: usize, count: usize, method: Method) -> Result<(), Broken> {
     let answer = talk.post_empty();
     let sent = talk.send(len, count, method);
     talk.wait_all([Some(answer), None])?;
@@ -263,4 +290,121 @@ fn round_trip(talk: &Talk<'_>, len: usize, count: usize, method: Method) -> Resu
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nmad_drivers::around::{Around, Layer};
+    use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+    use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+    use nmad_engine::{Config, Engine};
+    use nmad_progress::Idle;
+    use std::mem;
+
+    /// What is wrong with a rail.
+    enum Wrong {
+        Nothing,
+        /// It does not open: the peers that are still to be told.
+        Closed(Vec<PeerId>),
+        /// What is longer than [`SHORT`] does not arrive, nor does anything after it.
+        Narrow(Vec<Order>),
+    }
+
+    const SHORT: usize = 1400;
+
+    impl Layer for Wrong {
+        fn limits(&self, rail: &impl Driver) -> Limits {
+            Limits { push: 0, ..rail.limits() }
+        }
+
+        fn post(&mut self, rail: &mut impl Driver, order: Order) {
+            match (self, &order) {
+                (Wrong::Closed(lost), Order::Connect { to }) => lost.push(*to),
+                (Wrong::Narrow(held), Order::Packet { packet, .. })
+                    if !held.is_empty() || packet.len() > SHORT =>
+                {
+                    held.push(order);
+                }
+                (Wrong::Narrow(held), Order::Chunk { .. }) => held.push(order),
+                _ => rail.post(order),
+            }
+        }
+
+        fn poll(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
+            if let Wrong::Closed(lost) = self {
+                for peer in mem::take(lost) {
+                    report(Event::Lost { peer, why: "closed".into(), unsent: Vec::new() });
+                }
+            }
+            rail.poll(&mut |event| match (&mut *self, event) {
+                // What was not sent goes over another rail; the other side may have been quicker to give up.
+                (Wrong::Narrow(held), Event::Lost { peer, why, mut unsent }) => {
+                    unsent.append(held);
+                    report(Event::Lost { peer, why, unsent });
+                }
+                (_, event) => report(event),
+            });
+        }
+    }
+
+    /// Two ranks with two rails, the first of which is not as it should be.
+    fn pair(wrong: fn() -> Wrong) -> [Node; 2] {
+        let rail = |rank: u32, number: u8| {
+            let config = TcpConfig::new(PeerId(rank), number, Interface::loopback(), [7; 32]);
+            let wrong = if number == 0 { wrong() } else { Wrong::Nothing };
+            Around::new(TcpRail::open(config).expect("loopback is there"), wrong)
+        };
+        let mut all = [0, 1].map(|rank| [0, 1].map(|number| rail(rank, number)));
+        let addresses = all.each_ref().map(|rails| rails.each_ref().map(Driver::address));
+        for (rank, rails) in all.iter_mut().enumerate() {
+            for (number, rail) in rails.iter_mut().enumerate() {
+                let peer = 1 - rank;
+                assert!(rail.know(PeerId(peer as u32), number as u8, &addresses[peer][number]));
+            }
+        }
+        let mut ranks = 0..;
+        all.map(|rails| {
+            let me = ranks.next().unwrap_or(0);
+            let config = Config { me: PeerId(me), ..Config::default() };
+            let mut engine = Engine::new(config).expect("the default strategy exists");
+            for rail in &rails {
+                let rail = engine.add_rail(rail.limits());
+                engine.add_link(PeerId(1 - me), rail);
+            }
+            let rails = rails.map(|rail| Box::new(rail) as Box<dyn Driver>);
+            Node::new(engine, rails.into(), Idle::SHARED, |_| {}).expect("a thread")
+        })
+    }
+
+    /// Measures both rails, one after the other.
+    fn measured(wrong: fn() -> Wrong) -> [Result<Profile, Unmeasured>; 2] {
+        let [first, second] = pair(wrong);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for number in [0, 1] {
+                    answer(&second, PeerId(0), number).expect("rank 0 is there");
+                }
+            });
+            [0, 1].map(|number| {
+                let effort = Effort { budget_ns: 50_000_000, ..Effort::QUICK };
+                let (rail, provenance) = (RailId(number as u8), Provenance::default());
+                let progress = &mut |_| {};
+                let mut task = Task { rail, peer: PeerId(1), number, effort, provenance, progress };
+                send(&first, &mut task).expect("rank 1 is there")
+            })
+        })
+    }
+
+    #[test]
+    fn behind_a_rail_that_does_not_open_the_next_one_is_measured() {
+        let found = measured(|| Wrong::Closed(Vec::new()));
+        assert!(matches!(found, [Err(Unmeasured::NoWay(PeerId(1))), Ok(_)]));
+    }
+
+    #[test]
+    fn behind_a_rail_that_falls_silent_the_next_one_is_measured() {
+        let found = measured(|| Wrong::Narrow(Vec::new()));
+        assert!(matches!(found, [Err(Unmeasured::Silent(PeerId(1))), Ok(_)]));
+    }
 }

@@ -137,13 +137,13 @@ impl Stock {
             self.effort.budget_ns = self.effort.budget_ns.min(QUICK_NS / count.max(1));
         }
         let mut pair = None;
-        for stage in &stages {
+        for (stage, number) in stages.iter().zip(0..) {
             if let Offer::Measure { peer, .. } = stage.offer
                 && pair.replace((stage.rank, peer)).is_some_and(|last| last != (stage.rank, peer))
             {
                 job.fence()?;
             }
-            self.take_part(node, job, stage)?;
+            self.take_part(node, job, stage, number)?;
         }
         if !stages.is_empty() {
             job.fence()?;
@@ -177,7 +177,13 @@ impl Stock {
         self.entries.iter().enumerate().filter(|(_, entry)| wanted(entry)).filter_map(offer).collect()
     }
 
-    fn take_part(&mut self, node: &Node, job: &mut dyn Bootstrap, stage: &Stage) -> Result<(), SessionError> {
+    fn take_part(
+        &mut self,
+        node: &Node,
+        job: &mut dyn Bootstrap,
+        stage: &Stage,
+        number: u32,
+    ) -> Result<(), SessionError> {
         match stage.offer {
             Offer::Give if stage.rank == job.rank() => {
                 let entry = self.entries.iter().find(|entry| entry.hash == stage.hash);
@@ -186,11 +192,13 @@ impl Stock {
                 }
             }
             Offer::Measure { rail, peer } if stage.rank == job.rank() => {
-                if let Some(profile) = self.measure(node, stage.hash, rail, peer)? {
+                if let Some(profile) = self.measure(node, stage.hash, (rail, peer), number)? {
                     job.put(&key(stage), &profile.print())?;
                 }
             }
-            Offer::Measure { peer, .. } if peer == job.rank() => measure::answer(node, PeerId(stage.rank))?,
+            Offer::Measure { peer, .. } if peer == job.rank() => {
+                measure::answer(node, PeerId(stage.rank), number)?
+            }
             _ => {}
         }
         Ok(())
@@ -201,8 +209,8 @@ impl Stock {
         &mut self,
         node: &Node,
         hash: u64,
-        rail: u8,
-        peer: u32,
+        (rail, peer): (u8, u32),
+        number: u32,
     ) -> Result<Option<Arc<Profile>>, SessionError> {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.hash == hash) else { return Ok(None) };
         let name = &self.rails[usize::from(rail)].0;
@@ -220,6 +228,7 @@ impl Stock {
         let mut task = Task {
             rail: RailId(rail),
             peer: PeerId(peer),
+            number,
             effort: self.effort,
             provenance,
             progress: &mut |part| report.progress(part),

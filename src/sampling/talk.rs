@@ -3,12 +3,11 @@
 use crate::error::SessionError;
 use crate::scope::{readable, writable};
 use nmad_engine::{
-    Context, Duration, Envelope, Hints, Method, PeerId, RequestId, Segments, Source, Tag, TagMatch,
+    Context, Duration, Envelope, Hints, LinkView, Method, PeerId, RailId, RequestId, Segments, Source, Tag,
+    TagMatch,
 };
 use nmad_progress::{Node, Outcome};
 
-/// Nobody else talks in this context.
-const CONTEXT: Context = Context(Context::LIMIT - 1);
 const ORDERS: Tag = Tag(1);
 /// Longest order in bytes.
 const ORDER_LEN: usize = 64;
@@ -18,10 +17,30 @@ const ORDER_LEN: usize = 64;
 const WAITS: u32 = 20;
 const EACH: Duration = Duration::from_ms(500);
 
+/// Why a talk ended before its time.
+pub(super) enum Broken {
+    /// The rail that was measured is dead, or nothing comes over it any more; there are others to the rank.
+    Rail,
+    /// The other rank is gone, or as good as.
+    Rank(SessionError),
+}
+
+impl From<SessionError> for Broken {
+    fn from(error: SessionError) -> Broken {
+        Broken::Rank(error)
+    }
+}
+
 /// The other rank, and memory for what goes back and forth.
 pub(super) struct Talk<'a> {
     pub(super) node: &'a Node,
     pub(super) peer: PeerId,
+    /// Nobody else talks in it, no earlier talk either: of one that broke messages may be missing for ever.
+    context: Context,
+    /// Our rail, once it is agreed upon.
+    pub(super) rail: Option<RailId>,
+    /// Length of the messages that go back and forth.
+    len: usize,
     /// Two messages each; see [`Memory`].
     out: Memory,
     into: Memory,
@@ -40,8 +59,10 @@ impl Drop for Memory {
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(node: &'a Node, peer: PeerId) -> Talk<'a> {
-        Talk { node, peer, out: Memory(vec![1; ORDER_LEN]), into: Memory(vec![0; ORDER_LEN]) }
+    /// The talk of this number of the job.
+    pub(super) fn new(node: &'a Node, peer: PeerId, number: u32) -> Talk<'a> {
+        let (out, into) = (Memory(vec![1; ORDER_LEN]), Memory(vec![0; ORDER_LEN]));
+        Talk { node, peer, context: Context(Context::LIMIT - 1 - number), rail: None, len: 0, out, into }
     }
 
     /// Nothing is under way any more: the memory is given back.
@@ -52,6 +73,7 @@ impl<'a> Talk<'a> {
 
     /// Room for `count` messages of `len` bytes each way. Nothing may be under way.
     pub(super) fn make_room(&mut self, len: usize, count: usize) {
+        self.len = len;
         let wanted = (len * count).max(ORDER_LEN);
         for memory in [&mut self.out.0, &mut self.into.0] {
             if memory.len() < wanted {
@@ -61,20 +83,21 @@ impl<'a> Talk<'a> {
     }
 
     /// Tells the other rank what to do.
-    pub(super) fn order(&mut self, text: &str) -> Result<(), SessionError> {
+    pub(super) fn order(&mut self, text: &str) -> Result<(), Broken> {
         let len = text.len().min(ORDER_LEN);
         self.out.0[..len].copy_from_slice(&text.as_bytes()[..len]);
         let data = readable(&self.out.0[..len]);
         let hints = Hints { probe: Some(Method::Copy), ..Hints::default() };
-        let sent = self.node.submit(|engine| engine.send(self.peer, CONTEXT, ORDERS, data, hints));
+        let sent = self.node.submit(|engine| engine.send(self.peer, self.context, ORDERS, data, hints));
         self.wait(&[sent]).map(drop)
     }
 
     /// What the other rank says that is to be done.
-    pub(super) fn hear(&mut self) -> Result<String, SessionError> {
+    pub(super) fn hear(&mut self) -> Result<String, Broken> {
         let into = writable(&mut self.into.0[..ORDER_LEN]);
         let from = Source::Peer(self.peer);
-        let posted = self.node.submit(|engine| engine.recv(from, CONTEXT, TagMatch::Exact(ORDERS), into));
+        let posted =
+            self.node.submit(|engine| engine.recv(from, self.context, TagMatch::Exact(ORDERS), into));
         let len = self.wait(&[posted])?[0].len as usize;
         Ok(String::from_utf8_lossy(&self.into.0[..len]).into_owned())
     }
@@ -84,7 +107,7 @@ impl<'a> Talk<'a> {
         let hints = Hints { probe: Some(method), ..Hints::default() };
         let data = |index: usize| readable(&self.out.0[index * len..(index + 1) * len]);
         self.node.submit(|engine| {
-            let mut send = |index| engine.send(self.peer, CONTEXT, Tag(2), data(index), hints);
+            let mut send = |index| engine.send(self.peer, self.context, Tag(2), data(index), hints);
             [0, 1].map(|index| (index < count).then(|| send(index)))
         })
     }
@@ -99,7 +122,7 @@ impl<'a> Talk<'a> {
         });
         let from = Source::Peer(self.peer);
         self.node.submit(|engine| {
-            let mut post = |into: Segments| engine.recv(from, CONTEXT, TagMatch::Any, into);
+            let mut post = |into: Segments| engine.recv(from, self.context, TagMatch::Any, into);
             [0, 1].map(|index| places[index].take().map(&mut post))
         })
     }
@@ -107,11 +130,11 @@ impl<'a> Talk<'a> {
     /// Posts a receive for an empty message.
     pub(super) fn post_empty(&self) -> RequestId {
         let from = Source::Peer(self.peer);
-        self.node.submit(|engine| engine.recv(from, CONTEXT, TagMatch::Any, Segments::empty()))
+        self.node.submit(|engine| engine.recv(from, self.context, TagMatch::Any, Segments::empty()))
     }
 
     /// Waits for all of these.
-    pub(super) fn wait_all(&self, requests: [Option<RequestId>; 2]) -> Result<(), SessionError> {
+    pub(super) fn wait_all(&self, requests: [Option<RequestId>; 2]) -> Result<(), Broken> {
         match requests {
             [Some(one), Some(other)] => self.wait(&[one, other]).map(drop),
             [Some(one), None] | [None, Some(one)] => self.wait(&[one]).map(drop),
@@ -119,16 +142,49 @@ impl<'a> Talk<'a> {
         }
     }
 
-    pub(super) fn wait(&self, requests: &[RequestId]) -> Result<Vec<Envelope>, SessionError> {
-        let mut waits = (0..WAITS).map(|_| self.node.wait_all_within(requests, Some(EACH)).ok().flatten());
-        let outcomes = waits.find_map(|ended| ended).ok_or_else(|| self.lost("does not answer"))?;
-        outcomes.into_iter().map(|outcome| self.envelope(outcome)).collect()
+    pub(super) fn wait(&self, requests: &[RequestId]) -> Result<Vec<Envelope>, Broken> {
+        // Before there is a rail, the other rank may still wait for one that is silent.
+        let waits = if self.rail.is_some() { WAITS } else { 2 * WAITS };
+        for _ in 0..waits {
+            let ended = self.node.wait_all_within(requests, Some(EACH)).ok().flatten();
+            if let Some(outcomes) = ended {
+                return outcomes.into_iter().map(|outcome| self.envelope(outcome)).collect();
+            }
+            if self.is_dead() {
+                break;
+            }
+        }
+        Err(self.silent())
     }
 
-    fn envelope(&self, outcome: Outcome) -> Result<Envelope, SessionError> {
+    fn is_dead(&self) -> bool {
+        let dead = |rail| self.node.with(|engine| engine.link(self.peer, rail)) == Some(LinkView::Dead);
+        self.rail.is_some_and(dead)
+    }
+
+    /// What is silent: the rail, which is given up then, or the rank if it has no other one.
+    fn silent(&self) -> Broken {
+        let why = format!(
+            "silent while it was measured with messages of {} B (is the MTU of the path below that of the \
+             interface, or does a firewall swallow packets?)",
+            self.len
+        );
+        let gives_up = |rail| {
+            self.node.submit(|engine| {
+                engine.measure(self.peer, None);
+                engine.abandon(self.peer, rail, &why)
+            })
+        };
+        match self.rail.is_some_and(gives_up) {
+            true => Broken::Rail,
+            false => Broken::Rank(self.lost("does not answer")),
+        }
+    }
+
+    fn envelope(&self, outcome: Outcome) -> Result<Envelope, Broken> {
         outcome.map_err(|error| {
             let why = self.node.with(|engine| engine.failure(self.peer));
-            self.lost(&why.map_or_else(|| error.to_string(), |why| why.to_string()))
+            Broken::Rank(self.lost(&why.map_or_else(|| error.to_string(), |why| why.to_string())))
         })
     }
 

@@ -14,7 +14,7 @@ use crate::schedule::builder::Built;
 use crate::slab::Slab;
 use crate::transfer::driver::Order;
 use crate::transfer::landing::Landing;
-use crate::transfer::link::State;
+use crate::transfer::link::{Link, State};
 use crate::transfer::retention::{Cargo, ChunkCargo, InFlight};
 use alloc::format;
 use alloc::string::String;
@@ -51,7 +51,7 @@ impl Engine {
     pub fn is_drained(&self) -> bool {
         self.rails.iter().all(|rail| rail.prepared.is_none())
             && self.peers.iter().flatten().all(|peer| {
-                let sent = |link: &crate::transfer::link::Link| match link.lossy {
+                let sent = |link: &Link| match link.lossy {
                     true => link.tx.len() == 0 || !link.is_up(),
                     false => link.tx.at_rail() == 0,
                 };
@@ -80,6 +80,18 @@ impl Engine {
             None if peer.links.iter().any(|link| link.remote == Some(remote)) => {}
             None => peer.orphan(remote).down = true,
         }
+    }
+
+    /// Gives up a link over which nothing comes any more; false: it is the last one to the peer, and stays.
+    pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
+        let is_other = |link: &Link| link.rail != rail && link.state != State::Dead;
+        if !self.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {
+            return false;
+        }
+        if self.peer(id).and_then(|peer| peer.link(rail)).is_some_and(|link| link.state != State::Dead) {
+            self.give_up(rail, id, why);
+        }
+        true
     }
 
     /// Closes a link; the rail answers with what it has not sent.

@@ -44,6 +44,7 @@ pub use nmad_drivers::shm::Segment as SharedMemory;
 pub use nmad_engine as engine;
 pub use nmad_progress as progress;
 pub use options::{Explain, Network, Options, RailChoice, parse_rate};
+pub use rails::wires;
 pub use scope::{Piece, Request, Scope};
 pub use session::Session;
 pub use size::parse_size;

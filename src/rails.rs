@@ -54,6 +54,16 @@ struct Wanted {
     reach: Reach,
 }
 
+impl Wanted {
+    /// The name that its rail will have.
+    fn name(&self) -> String {
+        match &self.medium {
+            Medium::Memory => ShmRail::NAME.into(),
+            Medium::Interface(network, interface) => format!("{}/{}", network.name(), interface.name),
+        }
+    }
+}
+
 /// What carries it.
 enum Medium {
     /// Memory that the processes of a node share.
@@ -79,7 +89,7 @@ impl Reach {
 pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRail>, SessionError> {
     let mut rails = Vec::new();
     let wanted = wanted(options, job)?;
-    let wires = wires(&wanted);
+    let wires = wires(&wanted.iter().map(Wanted::name).collect::<Vec<_>>());
     for (Wanted { medium, bandwidth, reach }, wire) in wanted.into_iter().zip(wires) {
         let number = rails.len() as u8;
         let (driver, trace) = match medium {
@@ -117,23 +127,18 @@ pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRai
     Ok(rails)
 }
 
-/// For each rail the first one over the same wire. Rails of different drivers on one interface are ways to
-/// one NIC; an interface that is named twice for one driver is taken for two, as its user says.
-fn wires(wanted: &[Wanted]) -> Vec<usize> {
-    let mut names: Vec<(&str, usize)> = Vec::new();
-    for (place, rail) in wanted.iter().enumerate() {
-        names.push(match &rail.medium {
-            Medium::Memory => ("", place),
-            Medium::Interface(network, interface) => {
-                let same = |other: &&Wanted| match &other.medium {
-                    Medium::Interface(driver, found) => driver == network && found.name == interface.name,
-                    Medium::Memory => false,
-                };
-                (&interface.name, wanted[..place].iter().filter(same).count())
-            }
-        });
-    }
-    names.iter().map(|name| names.iter().position(|other| other == name).unwrap_or(0)).collect()
+/// For each rail, by name (`tcp/eth0`, `shm`), the first one over the same wire. Rails of different drivers
+/// on one interface are ways to one NIC; an interface that is named twice for one driver is taken for two, as
+/// its user says.
+pub fn wires(rails: &[String]) -> Vec<usize> {
+    let wire = |place: usize| match rails[place].split_once('/') {
+        Some((_, interface)) => {
+            (interface, rails[..place].iter().filter(|other| **other == rails[place]).count())
+        }
+        None => ("", place),
+    };
+    let all: Vec<_> = (0..rails.len()).map(wire).collect();
+    all.iter().map(|wire| all.iter().position(|other| other == wire).unwrap_or(0)).collect()
 }
 
 fn failed(error: DriverError) -> SessionError {
@@ -239,14 +244,7 @@ mod tests {
 
     #[test]
     fn drivers_of_one_interface_share_its_wire() {
-        let on = |network, name: &str| {
-            let interface = Interface { name: name.into(), ..Interface::loopback() };
-            Wanted { medium: Medium::Interface(network, interface), bandwidth: 0, reach: Reach::Others }
-        };
-        let memory = Wanted { medium: Medium::Memory, bandwidth: 0, reach: Reach::Node };
-        let (tcp, udp) = (Network::Tcp, Network::Udp);
-        let wanted =
-            [on(tcp, "a"), on(udp, "b"), on(udp, "a"), memory, on(tcp, "b"), on(tcp, "a"), on(udp, "a")];
-        assert_eq!(wires(&wanted), [0, 1, 0, 3, 1, 5, 5]);
+        let rails = ["tcp/a", "udp/b", "udp/a", "shm", "tcp/b", "tcp/a", "udp/a"].map(String::from);
+        assert_eq!(wires(&rails), [0, 1, 0, 3, 1, 5, 5]);
     }
 }

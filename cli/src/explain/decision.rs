@@ -1,5 +1,6 @@
 //! The decision about one message, with what it was made from.
 
+use newmadeleine::engine::schedule::wire;
 use newmadeleine::engine::{Config, Forecast, Instant, RailId, RailView, Registry, Shares};
 use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;
@@ -79,8 +80,11 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
         let chosen = eager_rail(question, fastest);
         (0..lanes.len()).map(|index| if index == chosen { *len } else { 0 }).collect()
     } else {
-        let views: Vec<RailView> = lanes.iter().enumerate().map(|lane| view(lane, fastest)).collect();
-        shares_of(&maker.split(NOW, *len, &views), question)
+        let names: Vec<String> = lanes.iter().map(|lane| lane.name.clone()).collect();
+        let wires = newmadeleine::wires(&names);
+        let views: Vec<RailView> =
+            lanes.iter().enumerate().map(|lane| view(lane, wires[lane.0], fastest)).collect();
+        shares_of(&wire::split(&mut *maker, NOW, *len, &views), question)
     };
     let handshake_ns = if is_eager || pushes { 0 } else { 2 * lanes[fastest].forecast.eager_ns(SHORT) };
     let ends_ns = |lane: &Lane, share: u64| match is_eager {
@@ -150,10 +154,10 @@ fn eager_rail(question: &Question, fastest: usize) -> usize {
     }
 }
 
-fn view<'a>((index, lane): (usize, &'a Lane), fastest: usize) -> RailView<'a> {
+fn view<'a>((index, lane): (usize, &'a Lane), wire: usize, fastest: usize) -> RailView<'a> {
     RailView {
         rail: RailId(index as u8),
-        wire: RailId(index as u8),
+        wire: RailId(wire as u8),
         idle_at: Instant::from_ns(lane.busy_ns),
         bandwidth: lane.bandwidth,
         latency_ns: lane.latency_ns,
@@ -230,5 +234,33 @@ impl fmt::Display for Answer {
         }
         write!(f, "{table}")?;
         writeln!(f, "{} after {} us: {}", self.method, number(self.predicted_us), self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use newmadeleine::engine::{Method, Profile, Provenance, Sample};
+    use std::sync::Arc;
+
+    /// A rail of 100 MB/s.
+    fn lane(name: &str) -> Lane {
+        let sample = |len: u64| (Method::Copy, Sample::of(len, &mut [1000 + 10 * len]).expect("a time"));
+        let profile = Profile::new(Provenance::default(), [8, 1 << 22].map(sample)).expect("two sizes");
+        let forecast = Forecast::new(Arc::new(profile));
+        Lane { name: name.into(), forecast, busy_ns: 0, bandwidth: 100_000_000, latency_ns: 1000 }
+    }
+
+    fn used(names: [&str; 2]) -> usize {
+        let (strategy, lanes) = ("auto".into(), names.map(lane).into());
+        let question = Question { len: 4 << 20, strategy, lanes, eager_max: None };
+        let answer = decide(&question).expect("there is such a strategy");
+        answer.rails.iter().filter(|rail| rail.share > 0).count()
+    }
+
+    #[test]
+    fn two_drivers_of_one_interface_do_not_share_a_message() {
+        assert_eq!(used(["tcp/r0", "tcp/r1"]), 2);
+        assert_eq!(used(["tcp/r0", "udp/r0"]), 1);
     }
 }

@@ -19,4 +19,4 @@ pub(crate) mod split;
 pub mod strategy;
 mod together;
 mod weighted;
-pub(crate) mod wire;
+pub mod wire;

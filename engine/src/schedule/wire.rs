@@ -10,7 +10,7 @@ use crate::clock::Instant;
 use crate::packet::RailId;
 
 /// Shares out a body of `len` bytes among `rails`, of which each wire is counted once.
-pub(crate) fn split(strategy: &mut dyn Strategy, now: Instant, len: u64, rails: &[RailView]) -> Shares {
+pub fn split(strategy: &mut dyn Strategy, now: Instant, len: u64, rails: &[RailView]) -> Shares {
     if rails.iter().all(|view| view.wire == view.rail) {
         return strategy.split(now, len, rails);
     }

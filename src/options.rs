@@ -69,6 +69,15 @@ impl Network {
         let found = Network::ALL.into_iter().find(|network| network.name() == name);
         found.ok_or_else(|| format!("'{name}' is no driver for interfaces (there are: tcp, udp, packet)"))
     }
+
+    /// Whether each is named once: a second rail over the same interface carries nothing more.
+    ///
+    /// # Errors
+    /// One is named twice; the text says which.
+    pub fn all_different(drivers: &[Network]) -> Result<(), String> {
+        let again = drivers.iter().enumerate().find(|(place, driver)| drivers[..*place].contains(driver));
+        again.map_or(Ok(()), |(_, driver)| Err(format!("{} is named twice; once is enough", driver.name())))
+    }
 }
 
 /// Settings of a session. Everything unset has a default that needs no tuning.
@@ -355,7 +364,9 @@ fn rails(name: &str, value: &str) -> Result<Vec<RailChoice>, SessionError> {
 
 fn drivers(name: &str, value: &str) -> Result<Vec<Network>, SessionError> {
     let named = |word: &str| Network::named(word.trim()).map_err(|why| setting(name, why));
-    value.split(',').map(named).collect()
+    let drivers: Vec<Network> = value.split(',').map(named).collect::<Result<_, _>>()?;
+    Network::all_different(&drivers).map_err(|why| setting(name, why))?;
+    Ok(drivers)
 }
 
 fn rate(name: &str, value: &str) -> Result<u64, SessionError> {
@@ -398,6 +409,7 @@ mod tests {
         for (text, word) in [
             ("strategi = 'x'", "strategi"),
             ("driver = 'ucp'", "tcp, udp"),
+            ("driver = 'udp,tcp,udp'", "udp is named twice"),
             ("rails = 'x/r0'", "tcp, udp"),
             ("feed = 'x'", "backlog:BYTES"),
             ("rails = 'a=7'", "2.8gbit"),

@@ -1,7 +1,7 @@
 //! `--driver`: by which drivers interfaces are used, for one command instead of in the settings.
 
 use clap::Args;
-use newmadeleine::{Network, Options};
+use newmadeleine::{Network, Options, SessionError};
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DriverArgs {
@@ -12,10 +12,12 @@ pub(crate) struct DriverArgs {
 
 impl DriverArgs {
     /// The same settings with these drivers, if any are named.
-    pub(crate) fn of(&self, options: Options) -> Options {
-        match self.drivers.is_empty() {
-            true => options,
-            false => Options { drivers: self.drivers.clone(), ..options },
-        }
+    pub(crate) fn of(&self, options: Options) -> Result<Options, SessionError> {
+        let wrong = |why| SessionError::Setting { setting: "--driver".into(), why };
+        Network::all_different(&self.drivers).map_err(wrong)?;
+        Ok(match !self.drivers.is_empty() {
+            true => Options { drivers: self.drivers.clone(), ..options },
+            false => options,
+        })
     }
 }

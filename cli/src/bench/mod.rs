@@ -54,7 +54,7 @@ fn stage(common: &Common) -> Stage {
 }
 
 fn measure(pattern: &Pattern) -> Result<(), BenchError> {
-    let options = pattern.common().driver.of(Options::load()?);
+    let options = pattern.common().driver.of(Options::load()?)?;
     let session = Session::open_with(&options)?;
     if let Pattern::Fairness(args) = pattern {
         shared::run(&session, &options.throttle, args)?;

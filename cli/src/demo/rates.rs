@@ -28,7 +28,7 @@ const BALANCING: [&str; 2] = ["greedy", "aggregate_fastest"];
 
 /// Measures, and at rank 0 prints and draws.
 pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
-    let options = args.driver.of(Options::load()?);
+    let options = args.driver.of(Options::load()?)?;
     let session = Session::open_with(&options)?;
     let pair = Pair::of(&session)?;
     let yard = Yard::survey(pair, &options.throttle)?;

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// The ranks' part: messages under each strategy. The session writes the trace.
 pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
-    let session = Session::open_with(&args.driver.of(Options::load()?))?;
+    let session = Session::open_with(&args.driver.of(Options::load()?)?)?;
     let pair = Pair::of(&session)?;
     let mut memory = Vec::new();
     for strategy in STRATEGIES {

@@ -104,7 +104,7 @@ fn draw(info: &Info, folder: &Path, is_quiet: bool) -> Result<(), String> {
 
 /// None in ranks of a job that leave the talking to rank 0.
 fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
-    let options = args.driver.of(Options::load()?);
+    let options = args.driver.of(Options::load()?)?;
     let registry = Registry::default();
     let chosen = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
     let strategy = |name: &str| Strategy { name: name.into(), what: what(name), in_force: name == chosen };

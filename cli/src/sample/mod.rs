@@ -79,7 +79,7 @@ fn measure(args: &SampleArgs) -> Result<Vec<ProfileInfo>, SessionError> {
         profile: None,
         effort: Some(if args.full { Effort::FULL } else { Effort::QUICK }),
         pair: args.pair,
-        ..args.driver.of(Options::load()?)
+        ..args.driver.of(Options::load()?)?
     };
     let session = Session::open_with(&options)?;
     let (rank, size) = (session.rank(), session.size());

@@ -253,8 +253,8 @@ impl Options {
             "feed" => self.feed = Some(feed(name, value)?),
             "eager_max" => self.eager_max = Some(number(name, value)? as usize),
             "in_place_min" => self.in_place_min = Some(number(name, value)? as usize),
-            "credit" => self.credit = Some(number(name, value)?),
-            "chunk" => self.chunk = Some(number(name, value)?),
+            "credit" => self.credit = Some(at_least(Config::CREDIT_MIN, name, value)?),
+            "chunk" => self.chunk = Some(at_least(Config::CHUNK_MIN, name, value)?),
             "cross_memory" => self.cross_memory = Some(switch(name, value)?),
             "sample" => self.sample = sampling(name, value)?,
             "profile" => self.profile = Some(PathBuf::from(value)),
@@ -308,6 +308,15 @@ fn setting(setting: &str, why: String) -> SessionError {
 fn number(name: &str, value: &str) -> Result<u64, SessionError> {
     let wrong = || setting(name, format!("'{value}' is not a number of bytes, as 4096, 64KiB or 4MiB"));
     parse_size(value).ok_or_else(wrong)
+}
+
+/// A number of bytes that is no less than `least`.
+fn at_least(least: u64, name: &str, value: &str) -> Result<u64, SessionError> {
+    let bytes = number(name, value)?;
+    match bytes < least {
+        true => Err(setting(name, format!("'{value}' is too little: at least {least} B"))),
+        false => Ok(bytes),
+    }
 }
 
 fn switch(name: &str, value: &str) -> Result<bool, SessionError> {
@@ -412,6 +421,8 @@ mod tests {
             ("driver = 'udp,tcp,udp'", "udp is named twice"),
             ("rails = 'x/r0'", "tcp, udp"),
             ("feed = 'x'", "backlog:BYTES"),
+            ("credit = 262143", "at least 262144"),
+            ("chunk = 4095", "at least 4096"),
             ("rails = 'a=7'", "2.8gbit"),
         ] {
             let error = options.read_file(Path::new("f"), text).unwrap_err().to_string();

@@ -103,6 +103,10 @@ impl Config {
     pub const EAGER_MAX: usize = 32 << 10;
     /// From how many bytes on data stays in place when neither a setting nor a profile says it.
     pub const IN_PLACE_MIN: usize = 16 << 10;
+    /// Least credit that makes sense, in bytes: a peer assumes so much before it is told anything.
+    pub const CREDIT_MIN: u64 = crate::transfer::credit::INITIAL;
+    /// Shortest chunk that makes sense, in bytes: each costs a rail an order and its answer.
+    pub const CHUNK_MIN: u64 = 4 << 10;
 }
 
 /// Something that the user should know although no request failed because of it.

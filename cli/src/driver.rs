@@ -11,11 +11,16 @@ pub(crate) struct DriverArgs {
 }
 
 impl DriverArgs {
+    /// Whether any are named.
+    pub(crate) fn are_named(&self) -> bool {
+        !self.drivers.is_empty()
+    }
+
     /// The same settings with these drivers, if any are named.
     pub(crate) fn of(&self, options: Options) -> Result<Options, SessionError> {
         let wrong = |why| SessionError::Setting { setting: "--driver".into(), why };
         Network::all_different(&self.drivers).map_err(wrong)?;
-        Ok(match !self.drivers.is_empty() {
+        Ok(match self.are_named() {
             true => Options { drivers: self.drivers.clone(), ..options },
             false => options,
         })

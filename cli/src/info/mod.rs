@@ -112,7 +112,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         version: env!("CARGO_PKG_VERSION"),
         testbed: Err("not looked for inside a job".into()),
         strategies: registry.names().map(strategy).collect(),
-        settings: settings::of(&options),
+        settings: settings::of(&options, args.driver.are_named()),
         rails: Vec::new(),
         profiles: Vec::new(),
         known: Vec::new(),

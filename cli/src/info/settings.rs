@@ -22,6 +22,7 @@ enum Origin {
     Default,
     ConfigurationFile,
     Environment,
+    CommandLine,
 }
 
 impl Origin {
@@ -30,12 +31,14 @@ impl Origin {
             Origin::Default => "default",
             Origin::ConfigurationFile => "configuration file",
             Origin::Environment => "environment",
+            Origin::CommandLine => "command line",
         }
     }
 }
 
-/// All settings; see the documentation of [`Options`] for what they mean.
-pub(super) fn of(options: &Options) -> Vec<Setting> {
+/// All settings, the drivers perhaps named on the command line; see the documentation of [`Options`] for what
+/// they mean.
+pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
     let defaults = Config::default();
     let bytes = |set: Option<u64>, default: u64| (set.map(|n| n.to_string()), default.to_string());
     let measured = |set: Option<usize>, otherwise: usize| {
@@ -71,7 +74,13 @@ pub(super) fn of(options: &Options) -> Vec<Setting> {
         ("explain", (explained(&options.explain), "off".into())),
         ("trace", (options.trace.as_ref().map(|path| path.display().to_string()), "none".into())),
     ];
-    values.into_iter().map(|(key, (set, default))| setting(key, set, default)).collect()
+    let mut all: Vec<Setting> =
+        values.into_iter().map(|(key, (set, default))| setting(key, set, default)).collect();
+    // The command line wins over all, and has this one only.
+    if let Some(driver) = all.iter_mut().find(|setting| setting.key == "driver" && are_drivers_named) {
+        driver.origin = Origin::CommandLine;
+    }
+    all
 }
 
 fn setting(key: &'static str, set: Option<String>, default: String) -> Setting {
@@ -134,6 +143,14 @@ mod tests {
         assert_eq!(setting(None).origin, Origin::Default);
         assert_eq!((setting(None).value.as_str(), setting(Some("8")).value.as_str()), ("7", "8"));
         assert_eq!(setting(Some("8")).origin, Origin::ConfigurationFile);
+    }
+
+    #[test]
+    fn drivers_of_the_command_line_are_told_apart() {
+        let options = Options { drivers: vec![newmadeleine::Network::Udp], ..Options::default() };
+        let origins = |named: bool| of(&options, named).iter().map(|one| one.origin).collect::<Vec<_>>();
+        assert!(origins(true).contains(&Origin::CommandLine));
+        assert!(!origins(false).contains(&Origin::CommandLine));
     }
 
     #[test]

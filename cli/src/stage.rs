@@ -6,6 +6,7 @@ use nmad_testbed::{Rate, Spec, Testbed};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::driver::DriverArgs;
 use crate::output::complain;
 
 /// Stands in for "no limit" in a list of rates of which others are limited.
@@ -15,6 +16,8 @@ const NO_LIMIT: &str = "1000gbit";
 pub(crate) struct Stage {
     ground: Ground,
     rails: Vec<Rate>,
+    /// A driver of interfaces was asked for: ranks of one host do not take their shared memory instead.
+    is_driven: bool,
 }
 
 enum Ground {
@@ -35,23 +38,28 @@ impl Stage {
     /// The testbed that this program runs in, if it runs in one.
     pub(crate) fn given() -> Option<Stage> {
         let hosts = Host::from_env().ok().filter(|hosts| hosts.len() > 1)?;
-        Some(Stage { ground: Ground::Given(hosts), rails: Vec::new() })
+        Some(Stage { ground: Ground::Given(hosts), rails: Vec::new(), is_driven: false })
     }
 
     /// Both ranks on this host.
     pub(crate) fn here(rails: &[Rate]) -> Stage {
-        Stage { ground: Ground::Here, rails: rails.to_vec() }
+        Stage { ground: Ground::Here, rails: rails.to_vec(), is_driven: false }
     }
 
     /// Two hosts joined by `rails`; this host, and why, where that is not possible.
     pub(crate) fn build(rails: &[Rate]) -> Stage {
         match Testbed::build(&Spec::new(2, rails.to_vec())) {
-            Ok(testbed) => Stage { ground: Ground::Built(testbed), rails: rails.to_vec() },
+            Ok(testbed) => Stage { ground: Ground::Built(testbed), rails: rails.to_vec(), is_driven: false },
             Err(error) => {
                 eprintln!("nmad: {error}; both ranks run on this host instead");
                 Stage::here(rails)
             }
         }
+    }
+
+    /// The same place, by these drivers if any are named.
+    pub(crate) fn over(self, driver: &DriverArgs) -> Stage {
+        Stage { is_driven: driver.are_named(), ..self }
     }
 
     /// Runs this very program there as two ranks, each on a core of its own, with the words `words`.
@@ -100,10 +108,10 @@ impl Stage {
     /// What the ranks are told about the rails; nothing where there is nothing to tell.
     fn environment(&self) -> Vec<(String, String)> {
         let is_limited = self.rails.iter().any(|rate| *rate != Rate::Unlimited);
-        if !is_limited && self.rails.len() < 2 {
+        let is_here = matches!(self.ground, Ground::Here);
+        if !is_limited && self.rails.len() < 2 && !(is_here && self.is_driven) {
             return Vec::new();
         }
-        let is_here = matches!(self.ground, Ground::Here);
         let rail = |(number, rate): (usize, &Rate)| {
             let name = if is_here { "lo".to_string() } else { nmad_testbed::rail_name(number as u32) };
             match rate {
@@ -144,6 +152,9 @@ mod tests {
         let told = Stage::here(&rails).environment();
         let expected = [("NMAD_RAILS", "lo=4gbit,lo"), ("NMAD_THROTTLE", "4gbit,1000gbit")];
         assert_eq!(told, expected.map(|(name, value)| (name.to_string(), value.to_string())));
-        assert_eq!(Stage::here(&[Rate::Unlimited]).environment(), []);
+        let here = Stage::here(&[Rate::Unlimited]);
+        assert_eq!(here.environment(), []);
+        let driven = Stage { is_driven: true, ..here };
+        assert_eq!(driven.environment(), [("NMAD_RAILS".to_string(), "lo".to_string())]);
     }
 }

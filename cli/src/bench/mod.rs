@@ -47,10 +47,11 @@ fn ranked(pattern: &Pattern) -> ExitCode {
 }
 
 fn stage(common: &Common) -> Stage {
-    if common.here {
-        return Stage::here(&common.rails);
-    }
-    Stage::given().unwrap_or_else(|| Stage::build(&common.rails))
+    let stage = match common.here {
+        true => Stage::here(&common.rails),
+        false => Stage::given().unwrap_or_else(|| Stage::build(&common.rails)),
+    };
+    stage.over(&common.driver)
 }
 
 fn measure(pattern: &Pattern) -> Result<(), BenchError> {

@@ -112,7 +112,7 @@ impl Sim {
         let hosts = self.hosts.map(usize::from);
         let &Sim { no_faults, lossy, canary, explain, .. } = self;
         let options = Options { hosts, no_faults, lossy, canary, strategy: self.strategy.clone(), explain };
-        if let Err(e) = self.check_strategy() {
+        if let Err(e) = self.check() {
             eprintln!("nmad sim: {e}");
             return ExitCode::from(2);
         }
@@ -144,9 +144,15 @@ impl Sim {
         ExitCode::SUCCESS
     }
 
-    fn check_strategy(&self) -> Result<(), nmad_engine::UnknownStrategy> {
+    fn check(&self) -> Result<(), String> {
+        if self.canary == Some(Canary::Unchecked) && (self.no_faults || !self.lossy) {
+            return Err(
+                "the canary 'unchecked' needs damaged datagrams: add --lossy, without --no-faults".into()
+            );
+        }
         let registry = nmad_engine::Registry::default();
-        self.strategy.as_ref().map_or(Ok(()), |name| registry.make(name).map(drop))
+        let made = self.strategy.as_ref().map_or(Ok(()), |name| registry.make(name).map(drop));
+        made.map_err(|unknown| unknown.to_string())
     }
 
     fn print(&self, report: &Report) {

@@ -111,6 +111,20 @@ fn an_installed_command_installs_itself_and_everything_is_removed_again() {
 }
 
 #[test]
+fn an_installation_that_fails_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prefix = folder.path().join("new/prefix");
+    // A folder where a file belongs; nothing that others have put there is overwritten by it.
+    fs::create_dir_all(prefix.join("include/nmad.h")).expect("a folder");
+    let ended = nmad(&["install", "--prefix", text(&prefix), "--force"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("include/nmad.h") && !ended.err.contains("may write"), "{}", ended.err);
+    let left: Vec<_> =
+        fs::read_dir(&prefix).expect("it was there").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["include"]);
+}
+
+#[test]
 fn what_others_have_installed_stays() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("bin")).expect("a folder");

@@ -104,9 +104,13 @@ fn install(root: &Path, args: &InstallArgs) -> Result<(), String> {
     }
     let mut lines: Vec<&str> = paths.into_iter().collect();
     lines.sort_unstable();
-    // The list goes first: if a later file cannot be written, what is there can be removed.
+    // The list goes first: whenever this process is killed, what is there can be removed.
     files.insert(0, Placed::list(MANIFEST, lines.join("\n") + "\n"));
-    files.iter().try_for_each(|file| file.put(root))?;
+    let mut made = Vec::new();
+    if let Err(why) = files.iter().try_for_each(|file| file.put(root, &mut made)) {
+        removal::take_back(&made);
+        return Err(why);
+    }
     // What an older version has left.
     let is_gone = |path: &&PathBuf| !files.iter().any(|file| Path::new(&file.path) == path.as_path());
     ours.iter().filter(is_gone).for_each(|path| drop(std::fs::remove_file(root.join(path))));

@@ -1,7 +1,6 @@
 //! Putting files in place. Each is written under another name first and then renamed, so that programs that
 //! run keep what they have, and nothing is ever half there.
 
-use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -61,18 +60,25 @@ impl Placed {
         Placed { path: path.into(), body: Body::Bytes(lines.into(), PLAIN) }
     }
 
-    /// Puts it below `root`.
-    pub(super) fn put(&self, root: &Path) -> Result<(), String> {
+    /// Puts it below `root`; folders and files that were not there are added to `made`, in this order.
+    pub(super) fn put(&self, root: &Path, made: &mut Vec<PathBuf>) -> Result<(), String> {
         let target = root.join(&self.path);
         let folder = target.parent().unwrap_or(root);
-        fs::create_dir_all(folder).map_err(|error| refused("make the folder", folder, &error))?;
+        let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+        for folder in missing.into_iter().rev() {
+            fs::create_dir(folder).map_err(|error| refused("make the folder", folder, &error))?;
+            made.push(folder.into());
+        }
+        let is_new = target.symlink_metadata().is_err();
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let new = folder.join(format!(".{name}.{}", std::process::id()));
         let done = self.write(&new).and_then(|()| fs::rename(&new, &target));
         done.map_err(|error| {
             let _ = fs::remove_file(&new);
             refused("write", &target, &error)
-        })
+        })?;
+        made.extend(is_new.then_some(target));
+        Ok(())
     }
 
     fn write(&self, new: &Path) -> io::Result<()> {
@@ -91,11 +97,19 @@ impl Placed {
     }
 }
 
-/// The system's words, and what to do about it.
-pub(super) fn refused(what: &str, path: &Path, error: &dyn Display) -> String {
-    format!(
-        "cannot {what} {}: {error}; choose a prefix that you may write to (--prefix ~/.local), or ask \
-         somebody who may",
-        path.display()
-    )
+/// The system's words, and what to do about it where that is known.
+fn refused(what: &str, path: &Path, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; choose a prefix that you may write to (--prefix ~/.local), or ask somebody who may"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room there, or choose another prefix"
+        }
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "; move away what is there, or choose another prefix"
+        }
+        _ => "",
+    };
+    format!("cannot {what} {}: {error}{remedy}", path.display())
 }

@@ -40,6 +40,13 @@ pub(super) fn installed(root: &Path) -> Option<BTreeSet<PathBuf>> {
     Some(text.lines().map(PathBuf::from).filter(is_below).collect())
 }
 
+/// Removes what an installation that failed has made, the latest first.
+pub(super) fn take_back(made: &[PathBuf]) {
+    for path in made.iter().rev() {
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+    }
+}
+
 fn remove(root: &Path) -> Result<usize, String> {
     let paths = installed(root).ok_or_else(|| {
         format!("there is no {}: nothing was installed with this prefix", root.join(MANIFEST).display())

@@ -3,6 +3,7 @@
 use newmadeleine::{Network, Options, Session, SessionError, Source};
 use nmad_bench::stats::bytes;
 use nmad_bench::table::Table;
+use nmad_drivers::packet::PacketRail;
 use nmad_drivers::tcp::interfaces;
 use serde::Serialize;
 
@@ -26,6 +27,8 @@ pub(super) struct Rail {
     lossy: Option<bool>,
     /// Ranks that can be reached over it.
     peers: Option<u32>,
+    /// Why this process cannot open it; none: nothing is known against it.
+    hindrance: Option<String>,
 }
 
 /// A rank of the job.
@@ -46,11 +49,19 @@ pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
         gather: None,
         lossy: None,
         peers: None,
+        hindrance: hindrance(driver),
     };
     let found = interfaces().map_err(system)?;
     let by_each =
         |driver: &Network| found.iter().map(|interface| rail(*driver, interface)).collect::<Vec<_>>();
     Ok(options.drivers().iter().flat_map(by_each).collect())
+}
+
+fn hindrance(driver: Network) -> Option<String> {
+    match driver {
+        Network::Packet => PacketRail::hindrance(),
+        Network::Tcp | Network::Udp => None,
+    }
 }
 
 /// The rails that a session has opened.
@@ -63,6 +74,7 @@ pub(super) fn of_session(session: &Session) -> Vec<Rail> {
         gather: Some(rail.limits.gather),
         lossy: Some(rail.limits.lossy),
         peers: Some(rail.peers),
+        hindrance: None,
     };
     session.rails().into_iter().map(rail).collect()
 }
@@ -97,7 +109,12 @@ pub(super) fn table(rails: &[Rail]) -> Table {
     if is_open {
         header.extend(["longest packet", "gather", "loss", "ranks"]);
     }
-    let mut table = Table::new(title, &header).words([1]);
+    let is_hindered = rails.iter().any(|rail| rail.hindrance.is_some());
+    if is_hindered {
+        header.push("use by this process");
+    }
+    let hindrance = header.len() - 1;
+    let mut table = Table::new(title, &header).words(if is_hindered { vec![1, hindrance] } else { vec![1] });
     for rail in rails {
         let address = if rail.address.is_empty() { "-".to_string() } else { rail.address.clone() };
         let mut cells = vec![rail.name.clone(), address, rail.bandwidth.map_or("unknown".into(), rate)];
@@ -105,6 +122,9 @@ pub(super) fn table(rails: &[Rail]) -> Table {
         cells.extend(rail.gather.map(|count| count.to_string()));
         cells.extend(rail.lossy.map(|lossy| if lossy { "possible" } else { "none" }.to_string()));
         cells.extend(rail.peers.map(|count| count.to_string()));
+        if is_hindered {
+            cells.push(rail.hindrance.as_ref().map_or("possible".into(), |why| format!("no: {why}")));
+        }
         table.row(cells);
     }
     table
@@ -116,4 +136,27 @@ pub(super) fn peer_table(peers: &[Peer]) -> Table {
         table.row([rank.to_string(), host.clone()]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_may_not_use_is_marked_and_says_why() {
+        let rail = |name: &str, hindrance: Option<&str>| Rail {
+            name: name.into(),
+            address: "10.0.0.1/24".into(),
+            bandwidth: None,
+            packet: None,
+            gather: None,
+            lossy: None,
+            peers: None,
+            hindrance: hindrance.map(String::from),
+        };
+        let usable = table(&[rail("tcp/eth0", None)]).to_string();
+        assert!(!usable.contains("use by this process"), "{usable}");
+        let both = table(&[rail("tcp/eth0", None), rail("packet/eth0", Some("needs a right"))]).to_string();
+        assert!(both.contains("possible") && both.contains("no: needs a right"), "{both}");
+    }
 }

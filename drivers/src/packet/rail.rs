@@ -67,7 +67,20 @@ pub struct PacketRail {
     polls: u32,
 }
 
+/// Why a process may not, and what to do about it.
+const FORBIDDEN: &str = "raw Ethernet needs the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or a \
+                         user namespace of one's own); udp does without";
+
 impl PacketRail {
+    /// Why this process cannot open such a rail on any interface; none: it can.
+    pub fn hindrance() -> Option<String> {
+        let error = super::sys::socket().err()?;
+        Some(match error.kind() {
+            io::ErrorKind::PermissionDenied => FORBIDDEN.into(),
+            _ => format!("cannot open a packet socket: {error}"),
+        })
+    }
+
     /// Opens a socket on the interface.
     ///
     /// # Errors
@@ -84,10 +97,7 @@ impl PacketRail {
         let number = port.local_addr().map_err(fail("cannot tell its port"))?.port();
         let socket = Socket::open(&config.interface.name, number).map_err(|e| {
             let what = match e.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    "raw Ethernet needs the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or a user \
-                     namespace of one's own); udp does without"
-                }
+                io::ErrorKind::PermissionDenied => FORBIDDEN,
                 _ => "cannot open a packet socket",
             };
             DriverError::new(&name, what, e)

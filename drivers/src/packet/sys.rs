@@ -42,19 +42,20 @@ struct Ring {
 // SAFETY: the mapping belongs to the ring alone and may be used by any one thread at a time.
 unsafe impl Send for Ring {}
 
+/// Of no protocol yet, so that nothing comes before ring and filter are there.
+pub(super) fn socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: makes a descriptor, which nobody else owns.
+    unsafe { Ok(OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, kind, 0))?)) }
+}
+
 impl Socket {
     /// Frames for this port that come in on an interface.
     ///
     /// # Errors
     /// This process may not open such sockets (`EPERM`), there is no such interface, or it is not Ethernet.
     pub fn open(interface: &str, port: u16) -> io::Result<Socket> {
-        // Of no protocol yet, so that nothing comes before ring and filter are there.
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: makes a descriptor, which nobody else owns.
-        let fd = unsafe {
-            let fd = check(libc::socket(libc::AF_PACKET, kind, 0))?;
-            OwnedFd::from_raw_fd(fd)
-        };
+        let fd = socket()?;
         let data_max = mtu(&fd, interface)?.min(DATA_MAX);
         let slot = (SLOT_HEAD + ETHERNET + data_max).next_power_of_two();
         let count = (RING / slot).max(SLOTS_MIN);

@@ -17,11 +17,14 @@
 //! | `profile` | `NMAD_PROFILE` | a file of profiles, used instead of those that were measured here |
 //! | `explain` | `NMAD_EXPLAIN` | `1`: say of each message how it went and why; or write it to FILE.rank |
 //! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |
+//! | `log` | `NMAD_LOG` | what is shown on standard error: `off`, `error`, `warn`, `info`, `debug` |
 //! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
 
 use crate::error::SessionError;
+use crate::lines;
 use crate::sampling::Sampling;
 use crate::size::{Written, parse_size};
+use log::LevelFilter;
 use nmad_engine::{Config, Effort, Feed};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -116,6 +119,9 @@ pub struct Options {
     pub explain: Explain,
     /// Where to write a trace; the rank is appended.
     pub trace: Option<PathBuf>,
+    /// The least important messages that are shown on standard error, if the program has no logger of its
+    /// own; none: warnings.
+    pub log: Option<LevelFilter>,
 }
 
 /// Where messages are explained.
@@ -148,6 +154,7 @@ struct File {
     profile: Option<String>,
     explain: Option<String>,
     trace: Option<String>,
+    log: Option<String>,
 }
 
 impl Options {
@@ -155,7 +162,7 @@ impl Options {
     pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 14] = [
+    pub const KEYS: [&str; 15] = [
         "strategy",
         "rails",
         "driver",
@@ -170,6 +177,7 @@ impl Options {
         "profile",
         "explain",
         "trace",
+        "log",
     ];
 
     /// Reads the configuration file, if there is one, and the environment.
@@ -232,6 +240,7 @@ impl Options {
             ("profile", file.profile),
             ("explain", file.explain),
             ("trace", file.trace),
+            ("log", file.log),
         ];
         for (key, value) in entries {
             if let Some(value) = value {
@@ -259,6 +268,7 @@ impl Options {
             "sample" => self.sample = sampling(name, value)?,
             "profile" => self.profile = Some(PathBuf::from(value)),
             "explain" => self.explain = explain(value),
+            "log" => self.log = Some(lines::level(name, value)?),
             _ => self.trace = Some(PathBuf::from(value)),
         }
         Ok(())
@@ -421,6 +431,7 @@ mod tests {
             ("driver = 'udp,tcp,udp'", "udp is named twice"),
             ("rails = 'x/r0'", "tcp, udp"),
             ("feed = 'x'", "backlog:BYTES"),
+            ("log = 'loud'", "off, error, warn"),
             ("credit = 262143", "at least 262144"),
             ("chunk = 4095", "at least 4096"),
             ("rails = 'a=7'", "2.8gbit"),

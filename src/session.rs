@@ -5,6 +5,7 @@ use crate::channel::Channel;
 use crate::cores::{self, Cores};
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
+use crate::lines;
 use crate::options::{Explain, Options};
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
@@ -47,7 +48,8 @@ struct Rail {
 
 impl Session {
     /// Joins the job that this process was started in (a job of its own without a launcher) with the
-    /// settings of the configuration file and the environment.
+    /// settings of the configuration file and the environment. Warnings go to the logger of the program
+    /// (crate `log`) if it has one by now, else to standard error; one that is set later comes too late.
     ///
     /// # Errors
     /// The job cannot be joined, a setting is wrong, or a rail cannot be opened.
@@ -60,6 +62,7 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_with(options: &Options) -> Result<Session, SessionError> {
+        lines::show(options.log.unwrap_or(lines::DEFAULT));
         // A wrong setting is told before anybody waits for us.
         let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         if let Some(name) = &options.strategy {
@@ -396,13 +399,9 @@ fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
     })
 }
 
-/// To the program's log if it has one, else to the terminal: a lost rail or peer is never kept secret.
+/// A lost rail or peer is no secret.
 fn tell(notice: &Notice) {
-    if log::log_enabled!(log::Level::Warn) {
-        log::warn!("{}", notice.text);
-    } else {
-        eprintln!("nmad: {}", notice.text);
-    }
+    log::warn!("{}", notice.text);
 }
 
 #[cfg(test)]

@@ -27,6 +27,6 @@ pub(crate) fn say_json(object: &impl Serialize) {
 
 /// Tells what went wrong in a subcommand, and with which exit code it ends.
 pub(crate) fn complain(subcommand: &str, error: &dyn Display, code: u8) -> ExitCode {
-    eprintln!("nmad {subcommand}: {error}");
+    newmadeleine::tell_user(format_args!("nmad {subcommand}: {error}"));
     ExitCode::from(code)
 }

@@ -28,8 +28,10 @@ mod os;
 pub mod pmi;
 mod pmix;
 mod secret;
+mod words;
 
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;
 pub use local::{ExitReport, Host, Job, Placement, RankEnd, RankStatus, Stdin, run};
 pub use secret::Secret;
+pub use words::tell_user;

@@ -5,6 +5,7 @@ use crate::error::{Class, Error, Result};
 use crate::handle::{Comm, DYNAMIC, Errhandler};
 use crate::table::Table;
 use crate::world::world;
+use newmadeleine::tell_user;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
@@ -163,7 +164,7 @@ const DEATH_TOLD: Duration = Duration::from_millis(200);
 fn abort(code: Code) -> ! {
     let text = text_of(code).unwrap_or_else(|| format!("MPI error {}", code.class.0));
     // What ends the job is said where the user looks first.
-    eprintln!("{text}\nMPI_ERRORS_ARE_FATAL is the error handler: the job ends");
+    tell_user(format_args!("{text}\nMPI_ERRORS_ARE_FATAL is the error handler: the job ends"));
     if code.class == Class::PROC_ABORTED {
         // The launcher learns from the system how that process ended, and then ends this one.
         std::thread::sleep(DEATH_TOLD);

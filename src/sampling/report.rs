@@ -1,5 +1,6 @@
 //! What the user is told: that something is measured, how far it is, and what went wrong.
 
+use crate::lines;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -29,10 +30,8 @@ impl Report {
 
     /// A line on standard error, or in the program's log if it has one.
     pub(super) fn say(&self, text: &str) {
-        match self.speaks {
-            _ if log::log_enabled!(log::Level::Warn) => log::warn!("{text}"),
-            true => self.bar.suspend(|| eprintln!("nmad: {text}")),
-            false => {}
+        if self.speaks || lines::has_other() {
+            self.bar.suspend(|| log::warn!("{text}"));
         }
     }
 

@@ -58,7 +58,7 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
         rails.collect::<Vec<_>>().join(",")
     });
     let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
-    let values: [(&'static str, (Option<String>, String)); 14] = [
+    let values: [(&'static str, (Option<String>, String)); 15] = [
         ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
         ("rails", (rails, "all interfaces that lead to a peer".into())),
         ("driver", (drivers, "tcp".into())),
@@ -73,6 +73,7 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
         ("profile", (options.profile.as_ref().map(|path| path.display().to_string()), "none".into())),
         ("explain", (explained(&options.explain), "off".into())),
         ("trace", (options.trace.as_ref().map(|path| path.display().to_string()), "none".into())),
+        ("log", (options.log.map(|level| level.as_str().to_lowercase()), "warn".into())),
     ];
     let mut all: Vec<Setting> =
         values.into_iter().map(|(key, (set, default))| setting(key, set, default)).collect();

@@ -9,6 +9,7 @@ use super::frame::{Place, Way, head};
 use super::sys::Socket;
 use crate::handshake::{self, Ends};
 use crate::udp::greeting::{self, Heard, Terms};
+use crate::udp::strays::Refusals;
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION};
 use rustix::net::{self, SendFlags};
@@ -27,6 +28,7 @@ const STRANGERS: usize = 256;
 pub struct Opening {
     attempts: Vec<Attempt>,
     strangers: Vec<Stranger>,
+    refusals: Refusals,
 }
 
 /// A link that this side opens.
@@ -191,11 +193,19 @@ impl Opening {
                      (start one release everywhere)",
                     rail.config.rank.0
                 );
-                refuse(RefusalCode::Version, &text, from, rail);
+                self.refuse(RefusalCode::Version, &text, from, rail);
             }
             Heard::Stranger => return false,
         }
         true
+    }
+
+    fn refuse(&mut self, code: RefusalCode, text: &str, to: Way, rail: &Rail<'_>) {
+        if self.refusals.is_due(rail.now_ms) {
+            log::warn!("rail {}: refused port {}: {text}", rail.config.name(), to.port);
+        }
+        let refusal = Control::Refuse(Refusal { code, text });
+        rail.say(to, &greeting::encode(&refusal, rail.terms(0), &rail.config.secret));
     }
 
     fn refused(&mut self, from: Way, text: &str, rail: &Rail<'_>, outcome: &mut Vec<Outcome>) {
@@ -210,12 +220,12 @@ impl Opening {
         let me = rail.config.rank.0;
         if hello.to != me || hello.from == me {
             let text = format!("rank {me} was reached, not rank {} (is its address right?)", hello.to);
-            return refuse(RefusalCode::Rank, &text, from, rail);
+            return self.refuse(RefusalCode::Rank, &text, from, rail);
         }
         let other = (rail.linked)(PeerId(hello.from)).filter(|linked| *linked != hello.rail);
         if let Some(linked) = other {
             let text = format!("rail {} of rank {me} is linked to rail {linked} already", rail.config.rail);
-            return refuse(RefusalCode::Rank, &text, from, rail);
+            return self.refuse(RefusalCode::Rank, &text, from, rail);
         }
         // Only who is where the launcher says that its rank is gets an answer.
         let places = (rail.known)(PeerId(hello.from));
@@ -304,10 +314,4 @@ fn prove(
     rail.say(place.way(), &proof);
     let (remote, buffer) = (ends.rail, theirs.buffer);
     Outcome::Open(Opened { peer: attempt.peer, remote, place, ends, proof, datagram, buffer })
-}
-
-fn refuse(code: RefusalCode, text: &str, to: Way, rail: &Rail<'_>) {
-    log::warn!("rail {}: refused port {}: {text}", rail.config.name(), to.port);
-    let refusal = Control::Refuse(Refusal { code, text });
-    rail.say(to, &greeting::encode(&refusal, rail.terms(0), &rail.config.secret));
 }

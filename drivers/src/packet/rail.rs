@@ -246,7 +246,8 @@ impl PacketRail {
         let bytes = self.socket.frame().and_then(frame::open).map(|(_, bytes)| bytes.to_vec());
         let bytes = bytes.unwrap_or_default();
         if !self.with_opening(|opening, rail, outcome| opening.hear(from, &bytes, rail, outcome)) {
-            self.strays.count(Stray::Stranger);
+            let is_known = self.known.values().flatten().any(|(_, place)| place.way() == from);
+            self.strays.count(if is_known { Stray::Untimely } else { Stray::Stranger });
         }
         self.settle(report);
     }
@@ -332,8 +333,8 @@ impl PacketRail {
         }
         // What peers ring with is nothing to read, but fills a buffer.
         while self.port.recv(&mut [0; 8]).is_ok() {}
-        if let Some(text) = self.strays.news(now_ms) {
-            log::warn!("rail {}: {text}", self.name);
+        if let Some((level, text)) = self.strays.news(now_ms) {
+            log::log!(level, "rail {}: {text}", self.name);
         }
     }
 

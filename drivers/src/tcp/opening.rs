@@ -169,7 +169,7 @@ impl Opening {
                 match stranger.claims() {
                     Some(peer) if rail.peers.link(peer).is_some() => {}
                     Some(peer) => {
-                        log::warn!(
+                        log::info!(
                             "rail {}: no link from peer {} at {from}: {why}",
                             rail.config.name(),
                             peer.0

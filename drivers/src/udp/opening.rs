@@ -11,7 +11,7 @@ use super::greeting::{self, Heard, Terms};
 use super::link::Link;
 use super::peers::Peers;
 use super::strangers::Stranger;
-use super::strays::{Stray, Strays};
+use super::strays::{Refusals, Stray, Strays};
 use crate::handshake::Ends;
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
@@ -33,6 +33,7 @@ pub struct Opening {
     port: u16,
     attempts: Vec<Attempt>,
     strangers: Vec<Stranger>,
+    refusals: Refusals,
 }
 
 /// A link that is open.
@@ -80,7 +81,7 @@ pub struct Rail<'a> {
 impl Opening {
     /// Behind this socket, on this port.
     pub fn new(listener: OwnedFd, port: u16) -> Self {
-        Opening { listener, port, attempts: Vec::new(), strangers: Vec::new() }
+        Opening { listener, port, attempts: Vec::new(), strangers: Vec::new(), refusals: Refusals::default() }
     }
 
     /// Whether this side wants a link, so that looking after it often shortens the wait.
@@ -169,6 +170,8 @@ impl Opening {
                 }
                 // The answer of a link that is open, or was, from a peer that does not know.
                 Heard::Message(..) => {}
+                // For a link that is not open yet, or not any more.
+                Heard::Stranger if rail.peers.is_one_at(from) => rail.strays.count(Stray::Untimely),
                 Heard::Stranger => rail.strays.count(Stray::Stranger),
             }
         }
@@ -204,8 +207,10 @@ impl Opening {
             || rail.peers.link(peer).is_some_and(Link::is_unproved)
     }
 
-    fn refuse(&self, code: RefusalCode, text: &str, to: SocketAddr, rail: &Rail<'_>) {
-        log::warn!("rail {}: refused {to}: {text}", rail.config.name());
+    fn refuse(&mut self, code: RefusalCode, text: &str, to: SocketAddr, rail: &Rail<'_>) {
+        if self.refusals.is_due(rail.now_ms) {
+            log::warn!("rail {}: refused {to}: {text}", rail.config.name());
+        }
         let terms = Terms { datagram: 0, buffer: 0 };
         let bytes = greeting::encode(&Control::Refuse(Refusal { code, text }), terms, &rail.config.secret);
         let _ = net::sendto(&self.listener, &bytes, SendFlags::NOSIGNAL, &to);

@@ -4,6 +4,7 @@ use super::link::Link;
 use crate::tcp::address::Address;
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
+use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 
 /// Every peer that this rail has heard of, by index. A peer keeps its index for the life of the rail.
@@ -47,6 +48,11 @@ impl Peers {
     /// The addresses of a peer, the best first.
     pub fn known(&self, peer: PeerId) -> &[(u8, Address)] {
         self.find(peer).map_or(&[], |index| &self[index].known)
+    }
+
+    /// Whether a peer has this address.
+    pub fn is_one_at(&self, from: SocketAddr) -> bool {
+        self.list.iter().flat_map(|peer| &peer.known).any(|(_, address)| address.socket == from)
     }
 
     /// The indices of those with a link.

@@ -295,8 +295,8 @@ impl UdpRail {
                 Err(Broken::Silent) => self.lose(peer, &self.silent()),
             }
         }
-        if let Some(text) = self.strays.news(now_ms) {
-            log::warn!("rail {}: {text}", self.name);
+        if let Some((level, text)) = self.strays.news(now_ms) {
+            log::log!(level, "rail {}: {text}", self.name);
         }
     }
 

@@ -82,7 +82,7 @@ impl Stranger {
                     return Some(terms);
                 }
                 Heard::Message(..) | Heard::OtherVersion(_) => {}
-                Heard::Stranger => strays.count(Stray::Stranger),
+                Heard::Stranger => strays.count(Stray::Untimely),
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What is dropped: counted, and told in the log at most once a second.
 
+use log::Level;
+
 /// Why a datagram is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stray {
@@ -9,6 +11,8 @@ pub enum Stray {
     Forged,
     /// It was taken before.
     Repeated,
+    /// From the address of a peer to which there is no link, not yet or not any more.
+    Untimely,
     /// Not as long as it says, or too short to say.
     Truncated,
     /// Part of something longer than a rail carries, or not where it could belong.
@@ -16,10 +20,11 @@ pub enum Stray {
 }
 
 impl Stray {
-    const ALL: [(Stray, &str); 5] = [
+    const ALL: [(Stray, &str); 6] = [
         (Stray::Stranger, "from strangers"),
         (Stray::Forged, "with a wrong tag"),
         (Stray::Repeated, "repeated"),
+        (Stray::Untimely, "without a link"),
         (Stray::Truncated, "truncated"),
         (Stray::Malformed, "malformed"),
     ];
@@ -45,8 +50,9 @@ impl Strays {
         self.counts[stray as usize]
     }
 
-    /// What the log should say now, if a second has passed since it said something.
-    pub fn news(&mut self, now_ms: u64) -> Option<String> {
+    /// What the log should say now, if a second has passed since it said something. What happens on any
+    /// network, and wherever links open and end, is nothing to warn of.
+    pub fn news(&mut self, now_ms: u64) -> Option<(Level, String)> {
         if self.counts == self.told || self.told_at_ms.is_some_and(|at| now_ms < at + 1000) {
             return None;
         }
@@ -57,8 +63,28 @@ impl Strays {
         });
         let list: Vec<_> =
             new.filter(|(count, _)| *count > 0).map(|(n, words)| format!("{n} {words}")).collect();
+        let is_new = |stray: Stray| self.counts[stray as usize] > self.told[stray as usize];
+        let is_odd = [Stray::Stranger, Stray::Forged, Stray::Truncated, Stray::Malformed].map(is_new);
+        let level = if is_odd.contains(&true) { Level::Warn } else { Level::Debug };
         self.told = self.counts;
-        Some(format!("dropped datagrams: {}", list.join(", ")))
+        Some((level, format!("dropped datagrams: {}", list.join(", "))))
+    }
+}
+
+/// Who was refused is told at most once a second, too: anybody may send a greeting of another version.
+#[derive(Debug, Default)]
+pub struct Refusals {
+    told_at_ms: Option<u64>,
+}
+
+impl Refusals {
+    /// Whether this one is to be told.
+    pub fn is_due(&mut self, now_ms: u64) -> bool {
+        let is_due = self.told_at_ms.is_none_or(|at| now_ms >= at + 1000);
+        if is_due {
+            self.told_at_ms = Some(now_ms);
+        }
+        is_due
     }
 }
 
@@ -76,7 +102,24 @@ mod tests {
             lines.extend(strays.news(ms));
         }
         assert_eq!(lines.len(), 3);
-        assert_eq!(lines[1], "dropped datagrams: 500 with a wrong tag, 500 repeated");
+        assert_eq!(lines[1], (Level::Warn, "dropped datagrams: 500 with a wrong tag, 500 repeated".into()));
         assert_eq!(strays.counted(Stray::Forged), 1250);
+    }
+
+    #[test]
+    fn of_many_refusals_one_a_second_is_told() {
+        let mut refusals = Refusals::default();
+        assert_eq!((0..2500).filter(|&ms| refusals.is_due(ms)).count(), 3);
+    }
+
+    #[test]
+    fn what_is_usual_is_no_warning() {
+        let mut strays = Strays::default();
+        strays.count(Stray::Repeated);
+        strays.count(Stray::Untimely);
+        assert_eq!(
+            strays.news(0),
+            Some((Level::Debug, "dropped datagrams: 1 repeated, 1 without a link".into()))
+        );
     }
 }

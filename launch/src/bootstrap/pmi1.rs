@@ -101,7 +101,8 @@ impl Bootstrap for Pmi1 {
     fn abort(&mut self, code: i32, why: &str) {
         // Our own launcher prints the reason; others do not even read it.
         if !self.client.kvs().starts_with(JOB_PREFIX) {
-            eprintln!("nmad: rank {} ends the job with code {code}: {why}", self.rank);
+            let rank = self.rank;
+            crate::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
         }
         // If the launcher is gone, the job is ending anyway.
         let _ = self.client.abort(code, why);

@@ -227,7 +227,8 @@ impl Bootstrap for Pmix {
     }
 
     fn abort(&mut self, code: i32, why: &str) {
-        eprintln!("nmad: rank {} ends the job with code {code}: {why}", self.rank());
+        let rank = self.rank();
+        crate::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
         self.client.abort(code, why);
     }
 

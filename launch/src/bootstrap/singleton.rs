@@ -62,7 +62,7 @@ impl Bootstrap for Singleton {
     }
 
     fn abort(&mut self, code: i32, why: &str) {
-        eprintln!("nmad: the job ends with code {code}: {why}");
+        crate::tell_user(format_args!("nmad: the job ends with code {code}: {why}"));
     }
 
     fn finish(self: Box<Self>) -> Result<(), LaunchError> {

@@ -36,7 +36,7 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
     match started.map(|report| report.code) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            eprintln!("{SPEAKER}: {error}");
+            crate::tell_user(format_args!("{SPEAKER}: {error}"));
             ExitCode::from(failure_code(&error))
         }
     }

@@ -6,6 +6,7 @@ use crate::handle::{Comm, Info};
 use crate::info::{self, Infos};
 use crate::memory;
 use crate::world::{self, world};
+use newmadeleine::tell_user;
 use std::ffi::c_void;
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -51,7 +52,7 @@ pub fn abort(comm: Comm, errorcode: i32) -> ! {
     match world() {
         Ok(world) => world.session().abort(code, &why),
         Err(_) => {
-            eprintln!("{why}");
+            tell_user(why);
             std::process::exit(code)
         }
     }

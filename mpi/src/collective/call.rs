@@ -16,6 +16,7 @@ use crate::request::{Ended, Persistent, State};
 use crate::status::Status;
 use crate::task::{self, Task, Work};
 use crate::world::{World, world};
+use newmadeleine::tell_user;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
@@ -91,7 +92,7 @@ impl Call {
     /// Adds a problem to a schedule, by the algorithm that suits it.
     pub(super) fn solve<P: Problem>(&self, problem: &P, context: &Context<'_>, builder: &mut Builder) {
         if context.choices.explain && self.me() == 0 {
-            eprintln!("nmad: {}", context.explain(problem, self.team()));
+            tell_user(format_args!("nmad: {}", context.explain(problem, self.team())));
         }
         problem.build(self.team(), context, builder);
     }

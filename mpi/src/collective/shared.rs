@@ -9,8 +9,8 @@ use crate::comm::Communicator;
 use crate::error::{Class, Result};
 use crate::task;
 use crate::world::{World, world};
-use newmadeleine::SharedMemory;
 use newmadeleine::engine::PeerId;
+use newmadeleine::{SharedMemory, tell_user};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -154,7 +154,7 @@ impl Call {
         }
         let memory = if is_suited { make(comm, T::len(size), me)? } else { None };
         if let (true, 0, Some(_)) = (settings().choices.explain, me, &memory) {
-            eprintln!("nmad: over {size} ranks of one node, {}", T::purpose());
+            tell_user(format_args!("nmad: over {size} ranks of one node, {}", T::purpose()));
         }
         let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
         Ok(place.made.get_or_init(|| made).as_ref())

@@ -1,0 +1,85 @@
+//! The log of programs that have none: lines on standard error.
+//!
+//! The layers below say what the user should know with the macros of the crate `log`. A Rust program that has
+//! a logger gets it there; for all others, which is everybody who uses the libraries for C and MPI, it is
+//! shown.
+
+use crate::error::SessionError;
+use log::{LevelFilter, Log, Metadata, Record};
+use nmad_launch::tell_user;
+use std::sync::OnceLock;
+
+/// What is shown when nothing is said.
+pub(crate) const DEFAULT: LevelFilter = LevelFilter::Warn;
+
+/// Whether the program's logger is this one; known once a session was opened.
+static IS_OURS: OnceLock<bool> = OnceLock::new();
+
+/// Shows what is at least this important, unless the program has a logger of its own.
+pub(crate) fn show(level: LevelFilter) {
+    if *IS_OURS.get_or_init(|| log::set_logger(&Lines).is_ok()) {
+        log::set_max_level(level);
+    }
+}
+
+/// Whether the program has a logger of its own.
+pub(crate) fn has_other() -> bool {
+    IS_OURS.get() == Some(&false)
+}
+
+/// The level of this name.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn level(setting: &str, name: &str) -> Result<LevelFilter, SessionError> {
+    let known = ["off", "error", "warn", "info", "debug"].contains(&name);
+    name.parse().ok().filter(|_| known).ok_or_else(|| SessionError::Setting {
+        setting: setting.into(),
+        why: format!("'{name}' is none of off, error, warn, info, debug"),
+    })
+}
+
+struct Lines;
+
+impl Log for Lines {
+    fn enabled(&self, about: &Metadata<'_>) -> bool {
+        // Other libraries of the program may log as well, and did not ask us to show it.
+        let ours = about.target().starts_with("nmad_") || about.target().starts_with("newmadeleine");
+        ours && about.level() <= log::max_level()
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            tell_user(format_args!("nmad: {}", record.args()));
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use log::Level;
+
+    #[test]
+    fn levels_have_names_and_others_are_refused() {
+        assert_eq!(level("NMAD_LOG", "off").ok(), Some(LevelFilter::Off));
+        assert_eq!(level("NMAD_LOG", "warn").ok(), Some(DEFAULT));
+        for name in ["loud", "trace", "WARN", ""] {
+            let error = level("NMAD_LOG", name).expect_err("no such level").to_string();
+            assert!(error.contains("NMAD_LOG") && error.contains("debug"), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_our_own_lines_are_shown() {
+        show(DEFAULT);
+        assert!(!has_other(), "no test has a logger");
+        let shown = |target, level| Lines.enabled(&Metadata::builder().target(target).level(level).build());
+        assert!(
+            shown("nmad_drivers::udp::rail", Level::Warn) && shown("newmadeleine::session", Level::Error)
+        );
+        assert!(!shown("nmad_drivers::udp::rail", Level::Info) && !shown("hyper", Level::Error));
+    }
+}

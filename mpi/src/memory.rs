@@ -31,6 +31,30 @@ pub(crate) fn nowhere(buffer: *const c_void) -> Error {
     })
 }
 
+/// A buffer of the program's, and the offset of the first byte in it that is used, if any is.
+pub(crate) type Used = (*const c_void, Option<i64>);
+
+/// Checks that there is memory where data comes from and where it goes to, and that it is not the same. What
+/// is asked depends on one call's arguments alone: the answer is the same on every path that it may take.
+#[inline]
+pub(crate) fn check_buffers(from: Used, into: Used) -> Result<()> {
+    let start = |(buffer, first): Used| Some(buffer.wrapping_byte_offset(first? as isize));
+    let (read, written) = (start(from), start(into));
+    if read.is_some_and(is_nowhere) {
+        return Err(nowhere(from.0));
+    }
+    if written.is_some_and(is_nowhere) {
+        return Err(nowhere(into.0));
+    }
+    if read.is_some() && read == written { Err(same()) } else { Ok(()) }
+}
+
+#[cold]
+fn same() -> Error {
+    Class::BUFFER
+        .error("both buffers are at the same address: give two, or MPI_IN_PLACE where the standard allows it")
+}
+
 /// Memory of a message: `len` contiguous bytes.
 #[inline]
 pub(crate) fn contiguous(start: *const c_void, len: usize) -> Segments {
@@ -94,8 +118,7 @@ pub(crate) enum Representation {
 
 /// Checks that there can be elements at a buffer.
 fn somewhere(buffer: *const c_void, count: i64, datatype: &Datatype) -> Result<()> {
-    let first = buffer.wrapping_byte_offset(datatype.true_lower_bound() as isize);
-    if count > 0 && datatype.size() > 0 && is_nowhere(first) { Err(nowhere(buffer)) } else { Ok(()) }
+    check_buffers((buffer, datatype.first(count)), (buffer, None))
 }
 
 /// Packs elements into a buffer of so many bytes, from `position` on.

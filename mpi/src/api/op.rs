@@ -31,7 +31,8 @@ pub fn op_commutative(op: Op) -> Result<bool> {
 /// `MPI_Reduce_local`
 ///
 /// # Errors
-/// There is no such type or operator, they do not fit together, or the count is negative.
+/// There is no such type or operator, they do not fit together, the count is negative, or
+/// there is no memory at one of the addresses, or the same at both.
 pub fn reduce_local(
     input: *const c_void,
     inout: *mut c_void,
@@ -44,5 +45,7 @@ pub fn reduce_local(
     if count < 0 {
         return Err(Class::COUNT.error(format!("the count is {count}: it must not be negative")));
     }
+    let first = datatype.first(count);
+    memory::check_buffers((input, first), (inout, first))?;
     if count == 0 { Ok(()) } else { memory::reduce(&op, input, inout, (count, datatype)) }
 }

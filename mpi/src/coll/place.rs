@@ -85,11 +85,11 @@ impl Place {
         }
     }
 
-    /// The offset of its first byte, if its elements follow each other upwards.
-    pub fn first(&self) -> i64 {
+    /// The offset of the first byte of its first element, if it has any data.
+    pub fn first(&self) -> Option<i64> {
         match &self.span {
-            Span::Bytes(_) => self.spot.offset,
-            Span::Elements { datatype, .. } => self.spot.offset + datatype.true_lower_bound(),
+            Span::Bytes(len) => (*len > 0).then_some(self.spot.offset),
+            Span::Elements { count, datatype, .. } => Some(self.spot.offset + datatype.first(*count)?),
         }
     }
 
@@ -193,6 +193,14 @@ impl Blocks {
             Layout::Even { .. } => self.len(0) * ranks.len() as u64,
             Layout::Rows { bounds, .. } => bounds[ranks.end] - bounds[ranks.start],
             Layout::Places(places) => places[ranks].iter().map(Place::len).sum(),
+        }
+    }
+
+    /// The lowest offset at which a block of so many ranks begins, if they have any data.
+    pub fn first(&self, ranks: usize) -> Option<i64> {
+        match &self.0 {
+            Layout::Places(places) => places[..ranks].iter().filter_map(Place::first).min(),
+            Layout::Even { .. } | Layout::Rows { .. } => self.range(0..ranks)?.first(),
         }
     }
 

@@ -3,7 +3,6 @@
 use super::operator::Operator;
 use super::place::{Buffer, Place, Spot};
 use crate::datatype::Datatype;
-use std::ffi::c_void;
 
 /// Bits of a tag for the place of a message within a schedule; the rest numbers the collective.
 pub const SLOT_BITS: u32 = 24;
@@ -72,21 +71,6 @@ pub enum Action {
     Join,
 }
 
-impl Action {
-    /// Where the data is that it moves.
-    fn places(&self) -> impl Iterator<Item = &Place> {
-        let (one, other) = match self {
-            Action::Send { data, .. } => (Some(data), None),
-            Action::Recv { into, .. } => (Some(into), None),
-            Action::Copy { from, into } => (Some(from), Some(into)),
-            Action::Reduce { .. } | Action::Write { .. } | Action::Compare { .. } | Action::Join => {
-                (None, None)
-            }
-        };
-        one.into_iter().chain(other)
-    }
-}
-
 /// A step and its place in the graph.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -108,8 +92,6 @@ pub struct Schedule {
     followers: Box<[u32]>,
     /// Bytes of scratch memory.
     scratch: usize,
-    /// The first bytes of data in the caller's buffers to send and to receive, where it has any.
-    first: [Option<i64>; 2],
     pub(super) operator: Option<Operator>,
     /// Whether a step may call a function of the program's.
     pub(super) calls_user: bool,
@@ -125,12 +107,6 @@ impl Schedule {
     /// Bytes of scratch memory that a run needs.
     pub fn scratch(&self) -> usize {
         self.scratch
-    }
-
-    /// The first byte that is read from the caller's buffer to send, and that is written to the one to
-    /// receive, if these buffers are bound; as far as that is known.
-    pub fn starts(&self, buffers: [*const c_void; 2]) -> [Option<*const c_void>; 2] {
-        [0, 1].map(|which| Some(buffers[which].wrapping_byte_offset(self.first[which]? as isize)))
     }
 
     /// Steps.
@@ -277,10 +253,6 @@ impl Builder {
             followers[next[before as usize] as usize] = after;
             next[before as usize] += 1;
         }
-        let first = [Buffer::Send, Buffer::Recv].map(|buffer| {
-            let places = self.actions.iter().flat_map(Action::places);
-            places.filter(|place| place.spot.buffer == buffer && place.len() > 0).map(Place::first).min()
-        });
         let reduces = self.actions.iter().any(|action| matches!(action, Action::Reduce { .. }));
         let calls_user = reduces && self.operator.as_ref().is_some_and(Operator::is_user);
         let node = |(index, action)| {
@@ -291,7 +263,6 @@ impl Builder {
             nodes: (0u32..).zip(self.actions).map(node).collect(),
             followers: followers.into(),
             scratch: self.scratch as usize,
-            first,
             operator: self.operator,
             calls_user,
         }

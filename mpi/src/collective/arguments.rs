@@ -39,6 +39,12 @@ impl Data {
         (self.count * self.datatype.size()) as u64
     }
 
+    /// The offset of its first byte, if it has any.
+    #[inline]
+    pub(super) fn first(self) -> Option<i64> {
+        self.datatype.first(self.count)
+    }
+
     /// The memory of it at an address.
     pub(super) fn memory(self, buffer: *const c_void) -> Result<Segments> {
         message::of(buffer, self.count, self.datatype)

@@ -9,9 +9,8 @@ use crate::coll::run::{Caller, Run};
 use crate::coll::schedule::Builder;
 use crate::coll::team::Team;
 use crate::comm::{Communicator, share};
-use crate::error::{Class, Result};
+use crate::error::Result;
 use crate::handle::{Comm, Request};
-use crate::memory::{is_nowhere, nowhere};
 use crate::request::{Ended, Persistent, State};
 use crate::status::Status;
 use crate::task::{self, Task, Work};
@@ -110,7 +109,6 @@ impl Call {
             Some(run) => run,
             None => self.build(alike, build)?,
         };
-        check_buffers(run.schedule().starts([send, recv]), [send, recv])?;
         Ok(Ready { comm: self.comm, run: Some(run), key, send: send.cast_mut().cast(), recv: recv.cast() })
     }
 
@@ -181,21 +179,6 @@ impl Ready {
             Ok(State::Task(task))
         };
         Ok(State::Persistent(Persistent::new(make)).into_request())
-    }
-}
-
-/// There must be memory where data comes from and goes to, and not the same.
-pub(super) fn check_buffers(starts: [Option<*const c_void>; 2], buffers: [*const c_void; 2]) -> Result<()> {
-    for (start, buffer) in starts.into_iter().zip(buffers) {
-        if start.is_some_and(is_nowhere) {
-            return Err(nowhere(buffer));
-        }
-    }
-    match starts {
-        [Some(send), Some(recv)] if send == recv => {
-            Err(Class::BUFFER.error("the send buffer is the receive buffer, which only MPI_IN_PLACE may say"))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::coll::place::Buffer;
 use crate::coll::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
+use crate::memory::check_buffers;
 use newmadeleine::Segments;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -61,6 +62,8 @@ pub(crate) fn bcast(
     let data = Data::new(count, datatype)?;
     let role = call.remote().map(|remote| role(remote, root)).transpose()?;
     let rank = if role.is_none() { root_of(&call, root)? } else { 0 };
+    let is_bystander = role == Some(Role::Bystander);
+    check_buffers((null(), None), (buffer, if is_bystander { None } else { data.first() }))?;
     let spread = |board: &mut Board, pause: Pause<'_>| {
         let memory = data.memory(buffer)?;
         board.spread(rank, &memory, (0, &memory), pause)
@@ -90,12 +93,26 @@ pub(crate) type Sent = (*const c_void, i64, Type);
 /// The receive side.
 pub(crate) type Received = (*mut c_void, i64, Type);
 
-/// The two sides, where each counts.
+/// The two sides, where each counts; their buffers are checked.
 fn sides(sent: (bool, Sent), received: (bool, Received)) -> Result<(Option<Data>, Option<Data>)> {
-    let (counts, (_, count, datatype)) = sent;
-    let send = counts.then(|| Data::new(count, datatype)).transpose()?;
-    let (counts, (_, count, datatype)) = received;
-    Ok((send, counts.then(|| Data::new(count, datatype)).transpose()?))
+    let (counts, received) = received;
+    if counts {
+        return both(sent, received).map(|(send, recv)| (send, Some(recv)));
+    }
+    let send = side(sent)?;
+    check_buffers((sent.1.0, send.and_then(Data::first)), (received.0, None))?;
+    Ok((send, None))
+}
+
+/// The two sides, where the receive side always counts.
+fn both(sent: (bool, Sent), (into, count, datatype): Received) -> Result<(Option<Data>, Data)> {
+    let (send, recv) = (side(sent)?, Data::new(count, datatype)?);
+    check_buffers((sent.1.0, send.and_then(Data::first)), (into, recv.first()))?;
+    Ok((send, recv))
+}
+
+fn side((counts, (_, count, datatype)): (bool, Sent)) -> Result<Option<Data>> {
+    counts.then(|| Data::new(count, datatype)).transpose()
 }
 
 pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm: Comm) -> Result<Ready> {
@@ -210,8 +227,7 @@ pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) 
         refuse_in_place(sent.0, "the send buffer on an intercommunicator")?;
     }
     refuse_in_place(received.0, "the receive buffer")?;
-    let recv = Data::new(received.1, received.2)?;
-    let (send, _) = sides((!in_place, sent), (false, received))?;
+    let (send, recv) = both((!in_place, sent), received)?;
     let exchange = |board: &mut Board, pause: Pause<'_>| {
         let own = send.map_or_else(|| recv.block(received.0, call.me()), |send| send.memory(sent.0))?;
         board.exchange(&own, 0, |rank| recv.block(received.0, rank), pause)
@@ -243,8 +259,7 @@ pub(crate) fn alltoall(form: Form, sent: Sent, received: Received, comm: Comm) -
         refuse_in_place(sent.0, "the send buffer on an intercommunicator")?;
     }
     refuse_in_place(received.0, "the receive buffer")?;
-    let recv = Data::new(received.1, received.2)?;
-    let (send, _) = sides((!in_place, sent), (false, received))?;
+    let (send, recv) = both((!in_place, sent), received)?;
     let exchange = |board: &mut Board, pause: Pause<'_>| {
         let size = call.size();
         let own = send.map_or((recv, received.0.cast_const()), |send| (send, sent.0));

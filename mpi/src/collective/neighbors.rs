@@ -9,6 +9,7 @@ use crate::coll::neighbor::{self, Neighbors};
 use crate::coll::place::{Blocks, Buffer, Place};
 use crate::error::Result;
 use crate::handle::Comm;
+use crate::memory::check_buffers;
 use std::ffi::c_void;
 
 /// A call on a communicator with a topology.
@@ -36,6 +37,9 @@ fn gathered(
 ) -> Result<Ready> {
     refuse_in_place(sent, "the send buffer of a neighbourhood collective")?;
     refuse_in_place(received, "the receive buffer")?;
+    let (sources, destinations) = call.edge_counts()?;
+    let first = if destinations > 0 { send.first() } else { None };
+    check_buffers((sent, first), (received, recv.first(sources)))?;
     call.ready(None, Alike::default(), (sent, received), |call, _, builder| {
         neighbor::allgather(call.edges()?, &send, &recv, builder);
         Ok(())
@@ -49,6 +53,8 @@ fn exchanged(
 ) -> Result<Ready> {
     refuse_in_place(sent, "the send buffer of a neighbourhood collective")?;
     refuse_in_place(received, "the receive buffer")?;
+    let (sources, destinations) = call.edge_counts()?;
+    check_buffers((sent, send.first(destinations)), (received, recv.first(sources)))?;
     call.ready(None, Alike::default(), (sent, received), |call, _, builder| {
         neighbor::alltoall(call.edges()?, &send, &recv, builder);
         Ok(())

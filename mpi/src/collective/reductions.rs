@@ -3,7 +3,7 @@
 use super::arguments::{
     Data, each, is_in_place, operands, refuse_in_place, refuse_inter, role, root as root_of, told,
 };
-use super::call::{Alike, Call, Ready, check_buffers};
+use super::call::{Alike, Call, Ready};
 use super::desk::Key;
 use crate::coll::allreduce::Allreduce;
 use crate::coll::board::{Board, Pause};
@@ -18,6 +18,7 @@ use crate::coll::reduce_scatter::ReduceScatter;
 use crate::coll::scan::Scan;
 use crate::error::{Class, Result};
 use crate::handle::{Comm, Op, Type};
+use crate::memory::check_buffers;
 use newmadeleine::Segments;
 use std::ffi::c_void;
 
@@ -75,10 +76,24 @@ impl Reduction {
         (0..size).map(begin).chain([self.data.count]).collect()
     }
 
+    /// Checks the buffers: all of our operands are in the first, or in place, and so many elements of the
+    /// result go into the second.
+    fn check(&self, (send, recv): Buffers, in_place: bool, results: i64) -> Result<()> {
+        let operands = self.data.first();
+        match in_place {
+            true => check_buffers((send, None), (recv, operands)),
+            false => check_buffers((send, operands), (recv, self.data.datatype.first(results))),
+        }
+    }
+
     /// The memory of our operands, and of a result.
     fn memory(&self, (send, recv): Buffers, in_place: bool) -> Result<(Segments, Segments)> {
-        let own = if in_place { recv.cast_const() } else { send };
-        Ok((self.data.memory(own)?, self.data.memory(recv)?))
+        Ok((self.own((send, recv), in_place)?, self.data.memory(recv)?))
+    }
+
+    /// The memory of our operands.
+    fn own(&self, (send, recv): Buffers, in_place: bool) -> Result<Segments> {
+        self.data.memory(if in_place { recv } else { send })
     }
 
     fn key(&self, call: &Call, root: i32, in_place: bool) -> Key {
@@ -111,6 +126,7 @@ pub(crate) fn reduce(
         refuse_in_place(buffers.0, "the send buffer of a rank that is not the root")?;
     }
     // Elsewhere than at the root the receive buffer says nothing.
+    reduction.check(buffers, in_place, if is_root { count } else { 0 })?;
     let memory = || match is_root {
         true => reduction.memory(buffers, in_place),
         false => Ok((reduction.data.memory(buffers.0)?, Segments::empty())),
@@ -122,7 +138,6 @@ pub(crate) fn reduce(
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, into) = memory()?;
-        apart(buffers, in_place || !is_root)?;
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::AtRoot(rank), &into), pause)
     };
@@ -149,6 +164,9 @@ pub(crate) fn reduce(
 }
 
 fn inter_reduce(call: Call, role: Role, buffers: Buffers, reduction: Reduction, root: i32) -> Result<Ready> {
+    let operands = if matches!(role, Role::Peer(_)) { reduction.data.first() } else { None };
+    let results = if role == Role::Root { reduction.data.first() } else { None };
+    check_buffers((buffers.0, operands), (buffers.1, results))?;
     let key = reduction.key(&call, root, false);
     call.ready(Some(key), Alike::default(), buffers, |call, context, builder| {
         builder.operator(&reduction.operands.operator);
@@ -168,13 +186,13 @@ pub(crate) fn allreduce(
     let call = Call::new(Operation::Allreduce, form, comm)?;
     let reduction = Reduction::new(count, datatype, op)?;
     let in_place = check_in_place(&call, buffers)?;
+    reduction.check(buffers, in_place, count)?;
     let combine = |board: &mut Board, pause: Pause<'_>| {
         let (own, into) = reduction.memory(buffers, in_place)?;
         board.combine_all(&own, (&reduction.operands.operator, 0..count), &into, pause)
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, into) = reduction.memory(buffers, in_place)?;
-        apart(buffers, in_place)?;
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::Everywhere, &into), pause)
     };
@@ -198,12 +216,6 @@ pub(crate) fn allreduce(
             Ok(())
         }
     })
-}
-
-/// Checks that both buffers are different, if both are used.
-fn apart((send, recv): Buffers, is_one: bool) -> Result<()> {
-    let start = |buffer: *const c_void| (!is_one).then_some(buffer);
-    check_buffers([start(send), start(recv)], [send, recv])
 }
 
 /// Whether the operands are in the receive buffer, where that may be.
@@ -260,6 +272,7 @@ fn scattered(
     bounds: Box<[i64]>,
     in_place: bool,
 ) -> Result<Ready> {
+    reduction.check(buffers, in_place, bounds[call.me() + 1] - bounds[call.me()])?;
     let combine = |board: &mut Board, pause: Pause<'_>| {
         let (own, _) = reduction.memory(buffers, in_place)?;
         let wanted = bounds[call.me()]..bounds[call.me() + 1];
@@ -268,7 +281,6 @@ fn scattered(
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, _) = reduction.memory(buffers, in_place)?;
-        apart(buffers, in_place)?;
         let into = Data { count: bounds[call.me() + 1] - bounds[call.me()], ..reduction.data };
         let sums = Sums { operator: &reduction.operands.operator, bounds: &bounds };
         pool.combine(&own, &sums, (Wanted::Parts, &into.memory(buffers.1)?), pause)
@@ -306,9 +318,14 @@ pub(crate) fn scan(
     let reduction = Reduction::new(count, datatype, op)?;
     let in_place = check_in_place(&call, buffers)?;
     let is_exclusive = operation == Operation::Exscan;
+    let ranks = 0..call.me() + usize::from(!is_exclusive);
+    // Where there is nothing to combine, the receive buffer says nothing, unless the operands are there.
+    reduction.check(buffers, in_place, if ranks.is_empty() { 0 } else { count })?;
     let combine = |board: &mut Board, pause: Pause<'_>| {
-        let (own, into) = reduction.memory(buffers, in_place)?;
-        let ranks = 0..call.me() + usize::from(!is_exclusive);
+        let (own, into) = match ranks.is_empty() {
+            true => (reduction.own(buffers, in_place)?, Segments::empty()),
+            false => reduction.memory(buffers, in_place)?,
+        };
         board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
     };
     if call.on_board(Family::Scan, reduction.posted(), combine)? {

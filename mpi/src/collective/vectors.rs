@@ -12,6 +12,7 @@ use crate::coll::place::{Blocks, Buffer, Place};
 use crate::coll::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
+use crate::memory::check_buffers;
 use std::ffi::c_void;
 
 /// Counts, displacements in extents, type.
@@ -70,6 +71,7 @@ pub(crate) fn gatherv(
     let send: Option<Place> =
         has_block.then(|| Data::new(sent.1, sent.2)).transpose()?.map(|data| data.place(Buffer::Send));
     let recv = part.is_root.then(|| blocks(Buffer::Recv, call.peers(), table)).transpose()?;
+    check_sides(&call, (sent.0, send.as_ref()), (received, recv.as_ref()))?;
     call.ready(None, part.alike(), (sent.0, received), |call, context, builder| {
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
@@ -82,6 +84,16 @@ pub(crate) fn gatherv(
             }
         }
     })
+}
+
+/// Checks the buffers of one block to send and several to receive, where each counts.
+fn check_sides(
+    call: &Call,
+    (sent, send): (*const c_void, Option<&Place>),
+    (received, recv): (*mut c_void, Option<&Blocks>),
+) -> Result<()> {
+    let first = recv.and_then(|recv| recv.first(call.peers()));
+    check_buffers((sent, send.and_then(Place::first)), (received, first))
 }
 
 pub(crate) fn scatterv(
@@ -102,6 +114,8 @@ pub(crate) fn scatterv(
         .then(|| Data::new(received.1, received.2))
         .transpose()?
         .map(|data| data.place(Buffer::Recv));
+    let first = send.as_ref().and_then(|send| send.first(call.peers()));
+    check_buffers((sent, first), (received.0, recv.as_ref().and_then(Place::first)))?;
     call.ready(None, part.alike(), (sent, received.0), |call, context, builder| {
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
@@ -131,6 +145,7 @@ pub(crate) fn allgatherv(
     let recv = blocks(Buffer::Recv, call.peers(), table)?;
     let send =
         (!in_place).then(|| Data::new(sent.1, sent.2)).transpose()?.map(|data| data.place(Buffer::Send));
+    check_sides(&call, (sent.0, send.as_ref()), (received, Some(&recv)))?;
     let len = call.remote().is_none().then(|| recv.total(0..call.peers()));
     let alike = Alike { len, ..Alike::default() };
     call.ready(None, alike, (sent.0, received), |call, context, builder| match (call.groups(), &send) {
@@ -184,6 +199,8 @@ fn exchange(
         refuse_in_place(sent, "the send buffer on an intercommunicator")?;
     }
     refuse_in_place(received, "the receive buffer")?;
+    let first = |blocks: &Blocks| blocks.first(call.peers());
+    check_buffers((sent, send.as_ref().and_then(first)), (received, first(&recv)))?;
     call.ready(None, Alike::default(), (sent, received), |call, context, builder| {
         match (call.groups(), &send) {
             (Some(groups), Some(send)) => {

@@ -138,6 +138,12 @@ impl Datatype {
         self.0.bounds.data().begin
     }
 
+    /// Displacement of the first byte of data of so many elements, if they have any.
+    #[inline]
+    pub fn first(&self, count: i64) -> Option<i64> {
+        (count > 0 && self.0.size > 0).then(|| self.true_lower_bound())
+    }
+
     /// Bytes from the first to the last byte of data.
     pub fn true_extent(&self) -> i64 {
         let data = self.0.bounds.data();

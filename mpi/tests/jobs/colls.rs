@@ -308,3 +308,36 @@ pub fn arguments() {
     let few = api::allgatherv(out(&[1]), 1, INT, into(&mut data), &[1], &[0], INT, WORLD);
     assert_eq!(class(few), Class::ARG);
 }
+
+/// Buffers that cannot be are refused by all ranks alike, on every way that a collective may take: schedules
+/// first, later the board and the pool.
+pub fn buffers() {
+    let (own, mut other) = (vec![1; 4096], vec![0; 4096 * size() as usize]);
+    let mut both = other.clone();
+    let (none, out_of, same) = (std::ptr::null(), out(&own), into(&mut both));
+    let refused = |answer: Result<()>| assert_eq!(answer.unwrap_err().class(), Class::BUFFER);
+    for _ in 0..6 {
+        for count in [1, 4096] {
+            let result = into(&mut other);
+            let nothing = std::ptr::null_mut();
+            for (from, to) in [(none, result), (out_of, nothing), (same.cast_const(), same)] {
+                refused(api::allreduce(from, to, count, INT, SUM, WORLD));
+                refused(api::iallreduce(from, to, count, INT, SUM, WORLD).map(drop));
+                refused(api::scan(from, to, count, INT, SUM, WORLD));
+                refused(api::reduce_scatter_block(from, to, count, INT, SUM, WORLD));
+                refused(api::allgather(from, count, INT, to, count, INT, WORLD));
+                refused(api::alltoall(from, count, INT, to, count, INT, WORLD));
+                refused(api::reduce_local(from, to, count, INT, SUM));
+            }
+            refused(api::reduce(none, result, count, INT, SUM, 0, WORLD));
+            refused(api::bcast(nothing, count, INT, 0, WORLD));
+            // Nothing is read or written: nothing has to be there.
+            api::allreduce(none, nothing, 0, INT, SUM, WORLD).unwrap();
+            let first = if rank() == 0 { nothing } else { result };
+            api::exscan(out_of, first, count, INT, SUM, WORLD).unwrap();
+            // Whoever is in step gets the sum.
+            api::allreduce(out_of, result, count, INT, SUM, WORLD).unwrap();
+            assert_eq!(other[..count as usize], vec![size(); count as usize]);
+        }
+    }
+}

@@ -89,6 +89,8 @@ const ALL: &[Case] = &[
     case("neighbours exchange data", 4, colls::neighbors),
     with("NMAD_MPI_CHECK", "1", case("mismatched collectives are told", 3, colls::mismatches)),
     case("wrong arguments of collectives are named", 2, colls::arguments),
+    case("wrong buffers are refused by all ranks alike", 3, colls::buffers),
+    with("NMAD_MPI_ALLREDUCE", "ring", case("wrong buffers are refused by any algorithm", 3, colls::buffers)),
     case("wrong arguments are named", 2, errors::arguments),
     case("a message that is too long is an error and loses nothing else", 2, errors::truncated),
     case("threads talk at the same time", 2, threads::at_once),

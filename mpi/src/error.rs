@@ -1,5 +1,6 @@
 //! What goes wrong: an error class of the standard, and the words for the user.
 
+use crate::handle::Comm;
 use std::fmt;
 
 /// An error class. Those of the standard have names here; programs may add others above [`Class::LAST`].
@@ -11,23 +12,42 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a call failed: boxed, since it is rare and answers should be small.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error(Box<(Class, String)>);
+pub struct Error(Box<Cause>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cause {
+    class: Class,
+    text: String,
+    comm: Option<Comm>,
+}
 
 impl Error {
     /// An error of this class; the text names the argument or the cause, and the remedy.
     #[cold]
     pub fn new(class: Class, text: impl Into<String>) -> Error {
-        Error(Box::new((class, text.into())))
+        Error(Box::new(Cause { class, text: text.into(), comm: None }))
     }
 
     /// Its class.
     pub fn class(&self) -> Class {
-        self.0.0
+        self.0.class
+    }
+
+    /// It belongs to an operation on this communicator, which is not an argument of the call that finds it.
+    #[must_use]
+    pub(crate) fn on(mut self, comm: Option<Comm>) -> Error {
+        self.0.comm = comm;
+        self
+    }
+
+    /// The communicator of the operation that failed, where another call than the operation's own found it.
+    pub fn comm(&self) -> Option<Comm> {
+        self.0.comm
     }
 
     /// The words for the user.
     pub fn text(&self) -> &str {
-        &self.0.1
+        &self.0.text
     }
 }
 

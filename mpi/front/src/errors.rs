@@ -22,7 +22,8 @@ fn not_now() -> Error {
     })
 }
 
-/// The error code of a call on a communicator; if it failed, the error handler is asked.
+/// The error code of a call on a communicator; if it failed, the error handler is asked: that of the
+/// request's communicator where a request failed.
 #[inline]
 pub(crate) fn finish<A: Abi>(name: &str, comm: Option<A::Handle>, done: Result<()>) -> i32 {
     match done {
@@ -34,7 +35,7 @@ pub(crate) fn finish<A: Abi>(name: &str, comm: Option<A::Handle>, done: Result<(
 #[cold]
 #[inline(never)]
 fn fail<A: Abi>(name: &str, comm: Option<A::Handle>, error: &Error) -> i32 {
-    let comm = comm.and_then(|comm| take::comm::<A>("comm", comm).ok());
+    let comm = error.comm().or_else(|| take::comm::<A>("comm", comm?).ok());
     let error = Error::new(error.class(), format!("{name}: {}", error.text()));
     code_out::<A>(api::raise(comm, &error))
 }

@@ -10,13 +10,13 @@ use crate::task::{self, Async};
 use crate::world::world;
 use std::ffi::c_void;
 
-fn iflush(buffer: &Attached) -> Result<Request> {
+fn iflush(comm: Comm, buffer: &Attached) -> Result<Request> {
     let flush = buffer.iflush()?;
     let work = Async::new(async {
         flush.await?;
         Ok(Status::EMPTY)
     });
-    Ok(State::Task(task::start(world()?, Box::new(work))).into_request())
+    Ok(State::Task(task::start(world()?, Box::new(work)), comm).into_request())
 }
 
 /// `MPI_Buffer_attach`; [`crate::constant::BUFFER_AUTOMATIC`] has memory as it is needed.
@@ -49,7 +49,7 @@ pub fn buffer_flush() -> Result<()> {
 /// # Errors
 /// There is none.
 pub fn buffer_iflush() -> Result<Request> {
-    iflush(process())
+    iflush(Comm::SELF, process())
 }
 
 /// `MPI_Comm_attach_buffer`
@@ -82,5 +82,5 @@ pub fn comm_flush_buffer(comm: Comm) -> Result<()> {
 /// # Errors
 /// There is none, or there is no such communicator.
 pub fn comm_iflush_buffer(comm: Comm) -> Result<Request> {
-    iflush(lookup(comm)?.buffer())
+    iflush(comm, lookup(comm)?.buffer())
 }

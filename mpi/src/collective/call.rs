@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex};
 /// A collective that a program calls.
 pub(super) struct Call {
     pub(super) comm: Arc<Communicator>,
+    handle: Comm,
     kind: Kind,
 }
 
@@ -37,6 +38,7 @@ pub(super) struct Alike {
 /// A call that is ready to run.
 pub(crate) struct Ready {
     comm: Arc<Communicator>,
+    handle: Comm,
     /// None: it was done already, on the board.
     run: Option<Run>,
     key: Option<Key>,
@@ -47,13 +49,13 @@ pub(crate) struct Ready {
 impl Call {
     pub(super) fn new(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
         world()?;
-        Ok(Call { comm: share(comm)?, kind: Kind { operation, form } })
+        Ok(Call { comm: share(comm)?, handle: comm, kind: Kind { operation, form } })
     }
 
     /// A call that was done already.
     pub(super) fn done(self) -> Ready {
         let none = std::ptr::null_mut();
-        Ready { comm: self.comm, run: None, key: None, send: none, recv: none }
+        Ready { comm: self.comm, handle: self.handle, run: None, key: None, send: none, recv: none }
     }
 
     pub(super) fn is_blocking(&self) -> bool {
@@ -109,7 +111,8 @@ impl Call {
             Some(run) => run,
             None => self.build(alike, build)?,
         };
-        Ok(Ready { comm: self.comm, run: Some(run), key, send: send.cast_mut().cast(), recv: recv.cast() })
+        let (send, recv) = (send.cast_mut().cast(), recv.cast());
+        Ok(Ready { comm: self.comm, handle: self.handle, run: Some(run), key, send, recv })
     }
 
     #[cold]
@@ -164,19 +167,19 @@ impl Ready {
         run.bind(self.comm.next_in_background(), self.send, self.recv);
         run.start();
         let running = Running { comm: self.comm, run: Some(run), key: self.key };
-        Ok(State::Task(task::start(world()?, Box::new(running))).into_request())
+        Ok(State::Task(task::start(world()?, Box::new(running)), self.handle).into_request())
     }
 
     /// Persistent: a request that can be started again and again.
     pub(crate) fn keep(self) -> Result<Request> {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
         run.bind(self.comm.next_in_background(), self.send, self.recv);
-        let (comm, run) = (self.comm, Arc::new(Mutex::new(run)));
+        let (comm, handle, run) = (self.comm, self.handle, Arc::new(Mutex::new(run)));
         let make = move || {
             run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();
             let again = Again { comm: comm.clone(), run: run.clone() };
             let task: Arc<Task> = task::start(world()?, Box::new(again));
-            Ok(State::Task(task))
+            Ok(State::Task(task, handle))
         };
         Ok(State::Persistent(Persistent::new(make)).into_request())
     }

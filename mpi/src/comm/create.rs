@@ -81,12 +81,12 @@ pub(crate) fn idup(handle: Comm, info: Option<Arc<Infos>>) -> Result<(Comm, Requ
     let party = party(&old);
     // Programs may already set its error handler, say, while the number is agreed upon.
     let new = Arc::new(inherited.duplicate(&old, context::AWAITED)?);
-    let handle = Comm(COMMS.insert(new.clone()));
+    let copy = Comm(COMMS.insert(new.clone()));
     let work = Async::new(async move {
         new.set_number(agree::number(&party).await?);
         Ok(Status::EMPTY)
     });
-    Ok((handle, State::Task(task::start(world()?, Box::new(work))).into_request()))
+    Ok((copy, State::Task(task::start(world()?, Box::new(work)), handle).into_request()))
 }
 
 /// Splits by color (none: in no part) and orders by key. `topology` is asked for that of our part.

@@ -52,8 +52,8 @@ pub(crate) fn isendrecv_replace(
 }
 
 fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<State> {
-    let world = world()?;
-    let receiver = comm::share(into.5)?;
+    let (world, comm) = (world()?, into.5);
+    let receiver = comm::share(comm)?;
     let receive = recv::submit(into, &receiver)?;
     let sender = Sender::Any(receiver);
     let send = send::submit(out, send::STANDARD)?;
@@ -70,7 +70,7 @@ fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<St
         outgoing.answer()?;
         incoming.answer()
     });
-    Ok(State::Task(task::start(world, Box::new(work))))
+    Ok(State::Task(task::start(world, Box::new(work)), comm))
 }
 
 fn copy_of(data: &Segments) -> Vec<u8> {

@@ -22,6 +22,7 @@ pub(crate) static FOUND: Table<Found> = Table::new(DYNAMIC);
 pub(crate) struct Found {
     claim: Claim,
     comm: Arc<Communicator>,
+    handle: Comm,
 }
 
 /// The message that a receive would get: its status. None: it would come from no process.
@@ -42,7 +43,7 @@ pub(crate) fn matched(source: i32, tag: i32, handle: Comm, waits: bool) -> Resul
     let look = |engine: &mut Engine| engine.claim(names.0, names.1, names.2);
     let Some(claim) = find(world, names, waits, look)? else { return Ok(None) };
     let status = request::status(comm.sender(&claim.envelope), &claim.envelope);
-    let message = Message(FOUND.insert(Arc::new(Found { claim, comm })));
+    let message = Message(FOUND.insert(Arc::new(Found { claim, comm, handle })));
     Ok(Some((message, status)))
 }
 
@@ -91,7 +92,7 @@ fn submit(
     count: i64,
     datatype: Type,
     message: &mut Message,
-) -> Result<Option<(RequestId, Arc<Communicator>)>> {
+) -> Result<Option<(RequestId, Arc<Communicator>, Comm)>> {
     let world = world()?;
     let into = segments(buffer, count, datatype)?;
     if *message == Message::NO_PROC {
@@ -107,7 +108,7 @@ fn submit(
     };
     *message = Message::NULL;
     let id = world.node().submit(|engine| engine.recv_claimed(found.claim, into));
-    Ok(Some((id, found.comm.clone())))
+    Ok(Some((id, found.comm.clone(), found.handle)))
 }
 
 /// Receives a found message, and waits.
@@ -117,11 +118,11 @@ pub(crate) fn mrecv(
     datatype: Type,
     message: &mut Message,
 ) -> Result<Ended> {
-    let Some((id, comm)) = submit(buffer, count, datatype, message)? else {
+    let Some((id, comm, handle)) = submit(buffer, count, datatype, message)? else {
         return Ok(Ended::well(Status::NO_PROC));
     };
     let world = world()?;
-    Ok(received(world, |envelope| comm.sender(envelope), world.node().wait(id)))
+    Ok(received(world, |envelope| comm.sender(envelope), world.node().wait(id)).on(handle))
 }
 
 /// Receives a found message.
@@ -132,7 +133,7 @@ pub(crate) fn imrecv(
     message: &mut Message,
 ) -> Result<State> {
     Ok(match submit(buffer, count, datatype, message)? {
-        Some((id, comm)) => State::Flight(Flight::recv(id, Sender::Any(comm))),
+        Some((id, comm, handle)) => State::Flight(Flight::recv(id, handle, Sender::Any(comm))),
         None => State::ended(Status::NO_PROC),
     })
 }

@@ -63,7 +63,7 @@ fn submit_pieces(names: Origin, into: Segments) -> Result<RequestId> {
 fn begin(arguments: Arguments) -> Result<Option<Flight>> {
     let (.., source, _, comm) = arguments;
     let Some(request) = submit(arguments, comm::lookup(comm)?)? else { return Ok(None) };
-    Ok(Some(Flight::recv(request, Sender::of(source, comm)?)))
+    Ok(Some(Flight::recv(request, comm, Sender::of(source, comm)?)))
 }
 
 /// Posts a receive: its state.

@@ -22,22 +22,26 @@ pub(crate) const SYNCHRONOUS: Hints = Hints { synchronous: true, ..STANDARD };
 /// Sends, and waits.
 #[inline]
 pub(crate) fn send((buffer, count, datatype, dest, tag, comm): Arguments, hints: Hints) -> Result<()> {
-    let comm = comm::lookup(comm)?;
+    let found = comm::lookup(comm)?;
     let data = segments(buffer, count, datatype)?;
     let world = world()?;
-    let Some(target) = comm.target(dest, tag)? else { return Ok(()) };
+    let Some(target) = found.target(dest, tag)? else { return Ok(()) };
     if crate::task::any() {
-        return send_beside(target, data, hints);
+        return send_beside(target, data, (hints, comm));
     }
     sent(world, world.node().send(target, &data, hints)).answer().map(drop)
 }
 
 /// Sends, and advances tasks while it waits.
 #[cold]
-fn send_beside((to, context, tag): comm::Target, data: newmadeleine::Segments, hints: Hints) -> Result<()> {
+fn send_beside(
+    (to, context, tag): comm::Target,
+    data: newmadeleine::Segments,
+    (hints, comm): (Hints, Comm),
+) -> Result<()> {
     let world = world()?;
     let id = world.node().submit(|engine| engine.send(to, context, tag, data, hints));
-    crate::request::wait::await_state(world, State::Flight(Flight::send(id))).answer().map(drop)
+    crate::request::wait::await_state(world, State::Flight(Flight::send(id, comm))).answer().map(drop)
 }
 
 /// Submits a send; none: it has ended already, or goes to no process.
@@ -55,7 +59,8 @@ pub(crate) fn submit(
 
 /// Submits a send: its state.
 pub(crate) fn state(arguments: Arguments, hints: Hints) -> Result<State> {
-    let flight = submit(arguments, hints)?.map(Flight::send);
+    let comm = arguments.5;
+    let flight = submit(arguments, hints)?.map(|id| Flight::send(id, comm));
     Ok(flight.map_or(State::ended(Status::EMPTY), State::Flight))
 }
 
@@ -64,6 +69,6 @@ pub(crate) fn state(arguments: Arguments, hints: Hints) -> Result<State> {
 pub(crate) fn isend(arguments: Arguments, hints: Hints) -> Result<Request> {
     Ok(match submit(arguments, hints)? {
         None => SLOTS.sent(),
-        Some(id) => State::Flight(Flight::send(id)).into_request(),
+        Some(id) => State::Flight(Flight::send(id, arguments.5)).into_request(),
     })
 }

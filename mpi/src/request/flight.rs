@@ -43,6 +43,8 @@ impl Sender {
 /// A message under way.
 pub(crate) struct Flight {
     request: RequestId,
+    /// Whose error handler is asked if it fails.
+    comm: Comm,
     /// Of a receive.
     from: Option<Sender>,
 }
@@ -60,20 +62,20 @@ pub(super) enum Look {
 impl Flight {
     /// A send.
     #[inline]
-    pub(crate) fn send(request: RequestId) -> Flight {
-        Flight { request, from: None }
+    pub(crate) fn send(request: RequestId, comm: Comm) -> Flight {
+        Flight { request, comm, from: None }
     }
 
     /// A receive.
     #[inline]
-    pub(crate) fn recv(request: RequestId, from: Sender) -> Flight {
-        Flight { request, from: Some(from) }
+    pub(crate) fn recv(request: RequestId, comm: Comm, from: Sender) -> Flight {
+        Flight { request, comm, from: Some(from) }
     }
 
     /// Takes everything out of it that has to be dropped, so that it need not be.
     #[inline]
     pub(super) fn take_all(&mut self) -> Flight {
-        Flight { request: self.request, from: self.from.take() }
+        Flight { request: self.request, comm: self.comm, from: self.from.take() }
     }
 
     /// Its name in the engine.
@@ -117,10 +119,11 @@ impl Flight {
     }
 
     fn ended(&self, world: &World, outcome: Outcome) -> Ended {
-        match &self.from {
+        let ended = match &self.from {
             Some(from) => received(world, |envelope| from.rank(envelope), outcome),
             None => sent(world, outcome),
-        }
+        };
+        ended.on(self.comm)
     }
 
     /// Whether it may be dropped with the node's lock held. The last user of a communicator may not: its end

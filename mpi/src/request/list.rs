@@ -13,10 +13,10 @@ use newmadeleine::progress::Patience;
 /// Where statuses go, if anybody wants them.
 pub(crate) type Statuses<'a> = Option<&'a mut [Status]>;
 
-/// Errors of several requests: each is in its status, the first one's words are answered.
+/// Errors of several requests: each is in its status, the first one's words and communicator are answered.
 struct Tally<'a> {
     statuses: Statuses<'a>,
-    first: Option<String>,
+    first: Option<Error>,
 }
 
 impl Tally<'_> {
@@ -26,7 +26,8 @@ impl Tally<'_> {
             statuses[place] = Status { error, ..ended.status };
         }
         if let Some(error) = ended.error {
-            self.first.get_or_insert_with(|| format!("request {index} of the list: {error}"));
+            let text = || format!("request {index} of the list: {error}");
+            self.first.get_or_insert_with(|| Class::IN_STATUS.error(text()).on(error.comm()));
         }
     }
 
@@ -37,7 +38,7 @@ impl Tally<'_> {
     }
 
     fn answer(self) -> Result<()> {
-        self.first.map_or(Ok(()), |text| Err(Class::IN_STATUS.error(text)))
+        self.first.map_or(Ok(()), Err)
     }
 }
 

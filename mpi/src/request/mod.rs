@@ -13,7 +13,7 @@ pub(crate) use persistent::Persistent;
 pub(crate) use slots::{SLOTS, set_concurrent};
 
 use crate::error::{Class, Error};
-use crate::handle::Request;
+use crate::handle::{Comm, Request};
 use crate::status::Status;
 use crate::task::Task;
 use crate::world::World;
@@ -28,8 +28,8 @@ pub(crate) enum State {
     Flight(Flight),
     /// It has ended, and nobody was told yet.
     Ended(Ended),
-    /// Something in several steps.
-    Task(Arc<Task>),
+    /// Something in several steps, on a communicator.
+    Task(Arc<Task>, Comm),
     /// Something that can be started again.
     Persistent(Box<Persistent>),
     /// Something that the program does.
@@ -50,6 +50,11 @@ impl Ended {
 
     pub(crate) fn badly(status: Status, error: Error) -> Ended {
         Ended { status: Status { error: error.class(), ..status }, error: Some(error) }
+    }
+
+    /// It was an operation on this communicator.
+    pub(crate) fn on(self, comm: Comm) -> Ended {
+        Ended { error: self.error.map(|error| error.on(Some(comm))), ..self }
     }
 
     /// The status, or the error.
@@ -79,7 +84,7 @@ impl State {
         let ended = match self {
             State::Ended(_) => return true,
             State::Flight(flight) => flight.take(world),
-            State::Task(task) => task.ended().cloned(),
+            State::Task(task, comm) => task.ended().map(|ended| ended.clone().on(*comm)),
             State::Persistent(persistent) => {
                 return persistent.active.as_mut().is_none_or(|state| state.settle(world));
             }
@@ -98,7 +103,7 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.map_or(Ended::well(Status::EMPTY), State::finish)
             }
-            State::Flight(_) | State::Task(_) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Task(..) => Ended::well(Status::EMPTY),
         }
     }
 
@@ -110,7 +115,7 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.as_ref().map_or(Ended::well(Status::EMPTY), State::peek)
             }
-            State::Flight(_) | State::Task(_) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Task(..) => Ended::well(Status::EMPTY),
         }
     }
 

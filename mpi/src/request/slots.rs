@@ -325,6 +325,7 @@ fn split(index: u32) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handle::Comm;
     use newmadeleine::RequestId;
 
     fn ended(tag: i32) -> State {
@@ -372,7 +373,7 @@ mod tests {
     fn only_messages_under_way_are_taken_as_such() {
         let slots = Slots::new();
         let (ended, flight) =
-            (slots.insert(ended(7)), slots.insert(State::Flight(Flight::send(RequestId(5)))));
+            (slots.insert(ended(7)), slots.insert(State::Flight(Flight::send(RequestId(5), Comm::SELF))));
         assert!(slots.remove_flight(ended).is_none() && slots.remove_flight(slots.sent()).is_none());
         assert_eq!(slots.remove(ended).map(|state| tag(&state)), Some(7));
         assert_eq!(slots.remove_flight(flight).map(|flight| flight.request()), Some(RequestId(5)));

@@ -2,7 +2,7 @@
 
 use crate::point::{INT, WORLD, into, out, pattern, rank, recv};
 use nmad_mpi::api;
-use nmad_mpi::constant::ANY_TAG;
+use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG};
 use nmad_mpi::{Class, Comm, Errhandler, Error, Request, Result, Status, Type};
 use std::sync::Mutex;
 
@@ -65,6 +65,54 @@ pub fn truncated() {
         assert_eq!((status.source, status.error), (0, Class::TRUNCATE));
     }
     assert_eq!(recv(1, 0, 0, WORLD).0, [7]);
+}
+
+/// What a wait finds belongs to the communicator of the request, whatever the request is and whichever call
+/// finds it.
+pub fn owned() {
+    let comm = api::comm_dup(WORLD).unwrap();
+    let (me, mut buffer, mut told) = (rank(), [0], [1, 2]);
+    let place = into(&mut buffer);
+    let short = || api::irecv(place, 1, INT, ANY_SOURCE, 0, comm);
+    let named = || api::irecv(place, 1, INT, me, 0, comm);
+    let long = || api::send(out(&[1, 2]), 2, INT, me, 0, comm).unwrap();
+    let owned = |answer: Result<()>, class: Class| {
+        let error = answer.unwrap_err();
+        assert_eq!((error.class(), error.comm()), (class, Some(comm)), "{error}");
+    };
+    for begin in [&short as &dyn Fn() -> Result<Request>, &named] {
+        let mut requests = [begin().unwrap()];
+        long();
+        owned(api::wait(&mut requests[0], None), Class::TRUNCATE);
+        requests[0] = begin().unwrap();
+        long();
+        owned(api::test(&mut requests[0], None).map(drop), Class::TRUNCATE);
+        requests[0] = begin().unwrap();
+        long();
+        owned(api::waitany(&mut requests, &mut 0, None), Class::TRUNCATE);
+        requests[0] = begin().unwrap();
+        long();
+        owned(api::waitall(&mut requests, None), Class::IN_STATUS);
+        requests[0] = begin().unwrap();
+        long();
+        owned(api::testsome(&mut requests, &mut 0, &mut [0], None), Class::IN_STATUS);
+    }
+    let mut again = api::recv_init(place, 1, INT, me, 0, comm).unwrap();
+    api::start(again).unwrap();
+    long();
+    owned(api::wait(&mut again, None), Class::TRUNCATE);
+    api::request_free(&mut again).unwrap();
+    long();
+    let mut message = api::mprobe(me, 0, comm, None).unwrap();
+    owned(api::mrecv(place, 1, INT, &mut message, None), Class::TRUNCATE);
+    let count = i64::from(2 - rank());
+    let mut shared = api::ibcast(into(&mut told), count, INT, 0, comm).unwrap();
+    match rank() {
+        0 => api::wait(&mut shared, None).unwrap(),
+        _ => owned(api::wait(&mut shared, None), Class::TRUNCATE),
+    }
+    let mut other = Request(4711);
+    assert_eq!(api::wait(&mut other, None).unwrap_err().comm(), None);
 }
 
 /// Whoever waits for a process that is gone does not wait for ever.

@@ -93,6 +93,7 @@ const ALL: &[Case] = &[
     with("NMAD_MPI_ALLREDUCE", "ring", case("wrong buffers are refused by any algorithm", 3, colls::buffers)),
     case("wrong arguments are named", 2, errors::arguments),
     case("a message that is too long is an error and loses nothing else", 2, errors::truncated),
+    case("a failed request belongs to its communicator", 2, errors::owned),
     case("threads talk at the same time", 2, threads::at_once),
     case("threads make communicators at the same time", 3, threads::comms),
     Case { code: 134, ..case("a rank that dies ends the job", 4, errors::killed) },

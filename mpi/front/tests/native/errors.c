@@ -17,6 +17,38 @@ static void expect(const char *what, int code, int expected, const char *word)
     }
 }
 
+static MPI_Comm asked = MPI_COMM_NULL;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    asked = *comm;
+}
+
+/* What a wait finds is told to the handler of the request's communicator. */
+static void completion(void)
+{
+    int value, two[2] = {1, 2};
+    MPI_Comm own;
+    MPI_Errhandler handle;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_SELF, &own);
+    MPI_Comm_create_errhandler(handler, &handle);
+    MPI_Comm_set_errhandler(own, handle);
+    for (int i = 0; i < 2; i++) {
+        MPI_Irecv(&value, 1, MPI_INT, 0, 0, own, &request);
+        MPI_Send(two, 2, MPI_INT, 0, 0, own);
+        if (i == 0)
+            expect("waited for", MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "MPI_Wait");
+        else
+            expect("in a list", MPI_Waitall(1, &request, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS, "request 0");
+        wrong += asked != own;
+        asked = MPI_COMM_NULL;
+    }
+    MPI_Errhandler_free(&handle);
+    MPI_Comm_free(&own);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, value = 0;
@@ -53,6 +85,8 @@ int main(int argc, char **argv)
         int code = MPI_Recv(&value, 1, MPI_INT, 0, 5, all, MPI_STATUS_IGNORE);
         expect("truncation", code, MPI_ERR_TRUNCATE, "MPI_Recv");
     }
+    if (rank == 0)
+        completion();
     int class, code;
     MPI_Add_error_class(&class);
     MPI_Add_error_code(class, &code);

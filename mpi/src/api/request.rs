@@ -6,7 +6,7 @@
 //! [`UNDEFINED`] where there is nothing to wait for.
 
 use crate::constant::UNDEFINED;
-use crate::error::{Class, Error, Result};
+use crate::error::{Class, Result};
 use crate::handle::Request;
 pub use crate::request::general::Callbacks;
 use crate::request::general::General;
@@ -251,13 +251,8 @@ pub fn grequest_start(callbacks: Callbacks) -> Result<Request> {
 /// There is no such request, or it is not a generalized one.
 pub fn grequest_complete(request: Request) -> Result<()> {
     let world = world()?;
-    let general = |state: &mut State| match state {
-        State::General(general) => Some(general.clone()),
-        _ => None,
-    };
-    let found = SLOTS.with(request, general).ok_or_else(|| wait::unknown(request))?;
-    let wrong = || Error::new(Class::REQUEST, "the request is not a generalized one: it ends by itself");
-    found.ok_or_else(wrong)?.complete()?;
+    let general = wait::general(request)?;
+    general.complete();
     world.node().rouse();
-    Ok(())
+    wait::bury(request, &general)
 }

@@ -19,7 +19,7 @@ pub struct Callbacks {
 pub(crate) struct General {
     callbacks: Callbacks,
     complete: AtomicBool,
-    /// The handle is freed: whoever completes it ends it.
+    /// The handle is freed, and known until it is complete: whoever completes it ends it.
     orphan: AtomicBool,
     freed: AtomicBool,
 }
@@ -35,9 +35,8 @@ impl General {
     }
 
     /// The program has done its work.
-    pub(crate) fn complete(&self) -> Result<()> {
-        self.complete.store(true, Ordering::Release);
-        if self.orphan.load(Ordering::Acquire) { self.free() } else { Ok(()) }
+    pub(crate) fn complete(&self) {
+        self.complete.store(true, Ordering::SeqCst);
     }
 
     /// How it ended.
@@ -58,10 +57,16 @@ impl General {
         }
     }
 
-    /// The program gives its handle away.
-    pub(crate) fn abandon(&self) -> Result<()> {
-        self.orphan.store(true, Ordering::Release);
-        if self.is_complete() { self.free() } else { Ok(()) }
+    /// The program gives its handle away, but for saying that it has done its work.
+    pub(crate) fn abandon(&self) {
+        self.orphan.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends it if it is given away and complete; none: it is not, or another thread ends it. Whoever makes it
+    /// one of both asks afterwards, so that it ends in any order.
+    pub(crate) fn bury(&self) -> Option<Result<()>> {
+        let is_over = self.orphan.load(Ordering::SeqCst) && self.complete.load(Ordering::SeqCst);
+        (is_over && !self.freed.swap(true, Ordering::AcqRel)).then(|| self.release())
     }
 
     pub(crate) fn cancel(&self) -> Result<()> {
@@ -69,9 +74,10 @@ impl General {
     }
 
     fn free(&self) -> Result<()> {
-        if self.freed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
+        if self.freed.swap(true, Ordering::AcqRel) { Ok(()) } else { self.release() }
+    }
+
+    fn release(&self) -> Result<()> {
         answer((self.callbacks.free)(), "free")
     }
 }

@@ -1,5 +1,6 @@
 //! One request: waiting for it, testing it, giving it away.
 
+use super::general::General;
 use super::{Ended, Flight, SLOTS, State};
 use crate::error::{Class, Error, Result};
 use crate::handle::Request;
@@ -8,7 +9,7 @@ use crate::task;
 use crate::world::{World, world};
 use newmadeleine::RequestId;
 use newmadeleine::progress::Patience;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Waits for a request: how it ended. The null request has ended.
 #[inline]
@@ -172,10 +173,13 @@ static ORPHANS: Mutex<Vec<State>> = Mutex::new(Vec::new());
 
 /// Gives a request away; what it asked for goes on.
 pub(crate) fn free(world: &World, request: &mut Request) -> Result<()> {
-    let state = SLOTS.remove(*request).ok_or_else(|| unknown(*request))?;
+    let Some(state) = SLOTS.remove_if(*request, |state| !matches!(state, State::General(_))) else {
+        let general = general(*request)?;
+        general.abandon();
+        return bury(std::mem::replace(request, Request::NULL), &general);
+    };
     *request = Request::NULL;
     match state {
-        State::General(general) => general.abandon(),
         State::Persistent(persistent) => {
             persistent.active.into_iter().for_each(|state| orphan(world, state));
             Ok(())
@@ -185,6 +189,23 @@ pub(crate) fn free(world: &World, request: &mut Request) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// A generalized request.
+pub(crate) fn general(request: Request) -> Result<Arc<General>> {
+    let look = |state: &mut State| match state {
+        State::General(general) => Some(general.clone()),
+        _ => None,
+    };
+    let wrong = || Class::REQUEST.error("the request is not a generalized one: it ends by itself");
+    SLOTS.with(request, look).ok_or_else(|| unknown(request))?.ok_or_else(wrong)
+}
+
+/// Ends a generalized request that was given away, when it is complete; until then its handle is known.
+pub(crate) fn bury(request: Request, general: &General) -> Result<()> {
+    let Some(answer) = general.bury() else { return Ok(()) };
+    SLOTS.remove(request);
+    answer
 }
 
 fn orphan(world: &World, state: State) {

@@ -141,7 +141,14 @@ pub fn generalized() {
     let mut given_away = api::grequest_start(callbacks(Class::SUCCESS)).unwrap();
     let name = given_away;
     api::request_free(&mut given_away).unwrap();
-    assert_eq!((count.load(Ordering::Relaxed), api::grequest_complete(name).is_err()), (2, true));
+    assert_eq!((count.load(Ordering::Relaxed), given_away), (2, Request::NULL));
+    api::grequest_complete(name).unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), 3, "whoever completes what was given away ends it");
+    assert_eq!(api::grequest_complete(name).unwrap_err().class(), Class::REQUEST);
+    let mut complete = api::grequest_start(callbacks(Class::SUCCESS)).unwrap();
+    api::grequest_complete(complete).unwrap();
+    api::request_free(&mut complete).unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), 4);
 }
 
 pub fn cancelled() {

@@ -93,7 +93,7 @@ pub fn comm_dup(comm: Comm) -> Result<Comm> {
 /// As [`comm_dup`], or there is no such info object.
 pub fn comm_dup_with_info(comm: Comm, info: Info) -> Result<Comm> {
     announce(Operation::CommDup, comm)?;
-    create::dup(comm, Some(info::optional(info)?.unwrap_or_default()))
+    create::dup(comm, info::optional(info)?)
 }
 
 /// `MPI_Comm_idup`: the new communicator, usable when the request has ended.
@@ -109,7 +109,7 @@ pub fn comm_idup(comm: Comm) -> Result<(Comm, Request)> {
 /// # Errors
 /// As [`comm_dup_with_info`].
 pub fn comm_idup_with_info(comm: Comm, info: Info) -> Result<(Comm, Request)> {
-    create::idup(comm, Some(info::optional(info)?.unwrap_or_default()))
+    create::idup(comm, info::optional(info)?)
 }
 
 /// `MPI_Comm_create`: the null communicator for processes that are not in the group.

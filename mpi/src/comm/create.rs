@@ -60,13 +60,13 @@ impl Inherited {
     fn duplicate(self, old: &Communicator, number: u32) -> Result<Communicator> {
         let mut new = heir(old, number, old.local().clone(), old.remote().cloned())?;
         new.set_attributes(self.attributes);
-        new.info().merge(self.info.as_deref().unwrap_or(old.info()));
+        self.info.iter().for_each(|info| new.info().merge(info));
         new.set_topology(old.topology().cloned());
         Ok(new)
     }
 }
 
-/// Duplicates; `info` instead of the old one's.
+/// Duplicates; hints are not passed on (MPI 5.0, section 7.4.2), the new one has those of `info`.
 pub(crate) fn dup(handle: Comm, info: Option<Arc<Infos>>) -> Result<Comm> {
     let old = share(handle)?;
     let inherited = Inherited::of(handle, &old, info)?;

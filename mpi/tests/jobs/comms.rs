@@ -113,11 +113,13 @@ pub fn attributes() {
     let copy = api::comm_dup(WORLD).unwrap();
     assert_eq!(keys.map(|key| api::comm_get_attr(copy, key).unwrap()), [None, Some(21), Some(42)]);
     assert_eq!(api::comm_get_name(copy).unwrap(), "", "names are not copied");
-    let known = api::comm_get_info(copy).unwrap();
-    assert_eq!(api::info_get_string(known, "color"), Ok(Some("green".into())));
-    let other = api::comm_dup_with_info(WORLD, Info::NULL).unwrap();
-    let known = api::comm_get_info(other).unwrap();
-    assert_eq!(api::info_get_string(known, "color"), Ok(None));
+    let color = |comm| api::info_get_string(api::comm_get_info(comm).unwrap(), "color").unwrap();
+    assert_eq!(color(copy), None, "hints are not copied");
+    assert_eq!(color(api::comm_dup_with_info(WORLD, info).unwrap()), Some("green".into()));
+    assert_eq!(color(api::comm_dup_with_info(WORLD, Info::NULL).unwrap()), None);
+    let (copy, mut request) = api::comm_idup(WORLD).unwrap();
+    api::wait(&mut request, None).unwrap();
+    assert_eq!(color(copy), None);
     keys.iter_mut().for_each(|key| api::free_keyval(Owner::Comm, key).unwrap());
 }
 

@@ -22,8 +22,6 @@ pub const BOTTOM: *const c_void = std::ptr::null();
 /// A buffer for buffered sends that the library makes as it needs it.
 pub const BUFFER_AUTOMATIC: *mut c_void = std::ptr::without_provenance_mut(2);
 
-/// Longest name of an object, its end included, in bytes.
-pub const MAX_OBJECT_NAME: usize = 128;
 /// Longest key of an info object, its end included, in bytes.
 pub const MAX_INFO_KEY: usize = 256;
 /// Longest value of an info object, its end included, in bytes.

@@ -1,6 +1,6 @@
 //! Asking datatypes.
 
-use crate::constant::{MAX_OBJECT_NAME, UNDEFINED};
+use crate::constant::UNDEFINED;
 use crate::datatype::{Combiner, Form, IntegerKind};
 use crate::error::{Class, Result};
 use crate::handle::Type;
@@ -117,12 +117,8 @@ pub fn type_get_name(handle: Type) -> Result<String> {
 /// `MPI_Type_set_name`
 ///
 /// # Errors
-/// There is no such type, or the name is too long.
+/// There is no such type.
 pub fn type_set_name(handle: Type, name: &str) -> Result<()> {
-    if name.len() >= MAX_OBJECT_NAME {
-        let text = format!("a name of {} bytes: at most {} fit", name.len(), MAX_OBJECT_NAME - 1);
-        return Err(Class::ARG.error(text));
-    }
     *type_object(handle)?.name() = Some(name.to_owned());
     Ok(())
 }

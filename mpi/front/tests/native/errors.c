@@ -49,6 +49,24 @@ static void completion(void)
     MPI_Comm_free(&own);
 }
 
+/* A name that is too long is cut off. */
+static void names(void)
+{
+    char name[2 * MPI_MAX_OBJECT_NAME], found[MPI_MAX_OBJECT_NAME];
+    int len = 0;
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = 0;
+    MPI_Datatype type;
+    MPI_Type_dup(MPI_INT, &type);
+    expect("name of a type", MPI_Type_set_name(type, name), MPI_SUCCESS, "");
+    MPI_Type_get_name(type, found, &len);
+    wrong += len != MPI_MAX_OBJECT_NAME - 1 || (int)strlen(found) != len;
+    MPI_Type_free(&type);
+    expect("name of a communicator", MPI_Comm_set_name(MPI_COMM_SELF, name), MPI_SUCCESS, "");
+    MPI_Comm_get_name(MPI_COMM_SELF, found, &len);
+    wrong += len != MPI_MAX_OBJECT_NAME - 1 || (int)strlen(found) != len;
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, value = 0;
@@ -87,6 +105,7 @@ int main(int argc, char **argv)
     }
     if (rank == 0)
         completion();
+    names();
     int class, code;
     MPI_Add_error_class(&class);
     MPI_Add_error_code(class, &code);

@@ -30,6 +30,7 @@ pub struct Session {
     rank: u32,
     size: u32,
     pub(crate) nodes: Vec<u32>,
+    program: Option<u32>,
     cores: usize,
     /// Taken when the session closes.
     job: Mutex<Option<Box<dyn Bootstrap>>>,
@@ -122,8 +123,9 @@ impl Session {
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
         let node = Node::new(engine, drivers, patience, tell).map_err(no_thread)?;
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
+        let program = job.program();
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
-        Ok(Session { node, rank, size, nodes, cores, job, rails, profiles, trace })
+        Ok(Session { node, rank, size, nodes, program, cores, job, rails, profiles, trace })
     }
 
     /// Gives the engine the profiles of its rails; has measured first what any rank lacks.
@@ -163,6 +165,11 @@ impl Session {
     /// Ranks of the job.
     pub fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Which program of the job's command line this process runs, from 0; none if the launcher does not tell.
+    pub fn program(&self) -> Option<u32> {
+        self.program
     }
 
     /// Cores that the ranks of this node may run on, together: fewer than ranks if they have to share.

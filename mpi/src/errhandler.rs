@@ -153,7 +153,8 @@ pub(crate) fn call(handler: &Handler, object: u32, code: Code) -> Code {
     match &handler.kind {
         Kind::Return => {}
         Kind::User(callback) => callback(object, code),
-        Kind::Fatal | Kind::Abort => abort(code),
+        Kind::Fatal => abort(code, "MPI_ERRORS_ARE_FATAL"),
+        Kind::Abort => abort(code, "MPI_ERRORS_ABORT"),
     }
     code
 }
@@ -161,10 +162,11 @@ pub(crate) fn call(handler: &Handler, object: u32, code: Code) -> Code {
 /// Until a launcher knows of a death that its peers have noticed.
 const DEATH_TOLD: Duration = Duration::from_millis(200);
 
-fn abort(code: Code) -> ! {
+fn abort(code: Code, handler: &str) -> ! {
     let text = text_of(code).unwrap_or_else(|| format!("MPI error {}", code.class.0));
     // What ends the job is said where the user looks first.
-    tell_user(format_args!("{text}\nMPI_ERRORS_ARE_FATAL is the error handler: the job ends"));
+    tell_user(format_args!("{text}
+{handler} is the error handler: the job ends"));
     if code.class == Class::PROC_ABORTED {
         // The launcher learns from the system how that process ended, and then ends this one.
         std::thread::sleep(DEATH_TOLD);

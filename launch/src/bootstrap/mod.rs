@@ -49,6 +49,9 @@ pub trait Bootstrap: Send {
     /// node of its own, which is always right and sometimes slower: "same node" is never guessed.
     fn nodes(&self) -> &[u32];
 
+    /// Which program of the job's command line this process runs, from 0; none if the launcher does not tell.
+    fn program(&self) -> Option<u32>;
+
     /// 256 bits that only the ranks of this job know. From `NMAD_SECRET` under our own launcher; elsewhere
     /// rank 0 makes them and they travel through the launcher, in one fence before [`bootstrap()`] returns.
     fn secret(&self) -> [u8; 32];

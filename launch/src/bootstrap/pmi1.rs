@@ -18,11 +18,12 @@ pub struct Pmi1 {
     rank: u32,
     size: u32,
     nodes: Vec<u32>,
+    program: Option<u32>,
     secret: Secret,
 }
 
 impl Pmi1 {
-    /// Joins: greeting, node map, secret. `given` is the secret that our own launcher put into the
+    /// Joins: greeting, node map, program, secret. `given` is the secret that our own launcher put into the
     /// environment, if any.
     pub fn join(
         fd: OwnedFd,
@@ -36,8 +37,9 @@ impl Pmi1 {
             Some(map) if !map.is_empty() => mapping::parse(&map, size)?,
             _ => (0..size).collect(),
         };
+        let program = client.program()?;
         let secret = join_secret(&mut client, rank, given)?;
-        Ok(Pmi1 { client, rank, size, nodes, secret })
+        Ok(Pmi1 { client, rank, size, nodes, program, secret })
     }
 }
 
@@ -88,6 +90,10 @@ impl Bootstrap for Pmi1 {
 
     fn nodes(&self) -> &[u32] {
         &self.nodes
+    }
+
+    fn program(&self) -> Option<u32> {
+        self.program
     }
 
     fn secret(&self) -> [u8; 32] {

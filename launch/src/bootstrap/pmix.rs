@@ -21,6 +21,7 @@ pub struct Pmix {
     job: String,
     size: u32,
     nodes: Vec<u32>,
+    program: Option<u32>,
     secret: Secret,
     /// In seconds.
     limit_s: Option<u32>,
@@ -72,6 +73,7 @@ impl Pmix {
         };
         let mut this = Pmix {
             nodes: nodes(&client, size, limit_s),
+            program: number(&client, rank, "pmix.appnum", limit_s),
             client,
             job,
             size,
@@ -124,11 +126,16 @@ impl Pmix {
 
 /// The node of each rank; each a node of its own, if the launcher does not say.
 fn nodes(client: &Client, size: u32, limit_s: Option<u32>) -> Vec<u32> {
-    let node = |rank| match client.get(rank, "pmix.nodeid", limit_s) {
-        Ok(Some(Held::Number(node))) => Some(node),
-        _ => None,
-    };
+    let node = |rank| number(client, rank, "pmix.nodeid", limit_s);
     (0..size).map(node).collect::<Option<Vec<u32>>>().unwrap_or_else(|| (0..size).collect())
+}
+
+/// A number that the launcher has put for a rank, if it says.
+fn number(client: &Client, rank: u32, key: &str, limit_s: Option<u32>) -> Option<u32> {
+    match client.get(rank, key, limit_s) {
+        Ok(Some(Held::Number(number))) => Some(number),
+        _ => None,
+    }
 }
 
 fn block_key(fence: u32) -> String {
@@ -216,6 +223,10 @@ impl Bootstrap for Pmix {
 
     fn nodes(&self) -> &[u32] {
         &self.nodes
+    }
+
+    fn program(&self) -> Option<u32> {
+        self.program
     }
 
     fn secret(&self) -> [u8; 32] {

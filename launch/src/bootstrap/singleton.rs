@@ -53,6 +53,10 @@ impl Bootstrap for Singleton {
         &[0]
     }
 
+    fn program(&self) -> Option<u32> {
+        Some(0)
+    }
+
     fn secret(&self) -> [u8; 32] {
         self.secret.bytes()
     }
@@ -78,6 +82,7 @@ mod tests {
     fn is_a_job_of_its_own() {
         let mut alone = Singleton::new().unwrap();
         assert_eq!((alone.rank(), alone.size(), alone.nodes()), (0, 1, &[0][..]));
+        assert_eq!(alone.program(), Some(0));
         alone.put("card-0", "any text").unwrap();
         assert!(alone.put("card-0", "again").is_err());
         alone.fence().unwrap();

@@ -110,6 +110,18 @@ impl Client {
         answer.need("value").map(|value| Some(value.to_owned()))
     }
 
+    /// Which program of the job this rank runs; none if the launcher refuses to tell.
+    ///
+    /// # Errors
+    /// A lost launcher, or an answer that is none.
+    pub fn program(&mut self) -> Result<Option<u32>, LaunchError> {
+        match self.ask("cmd=get_appnum", "appnum", "asked for the number of its program") {
+            Ok(answer) => Ok(answer.number("appnum").ok()),
+            Err(LaunchError::Refused { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Waits until all ranks are here.
     ///
     /// # Errors

@@ -54,6 +54,14 @@ fn greets_and_says_goodbye() {
 }
 
 #[test]
+fn asks_for_the_program() {
+    let (mut client, _) = connected(&["cmd=appnum appnum=3", "cmd=appnum rc=0 appnum=0"]);
+    assert_eq!([client.program().unwrap(), client.program().unwrap()], [Some(3), Some(0)]);
+    let (mut client, _) = connected(&["cmd=get_appnum_result rc=-1 msg=unknown", "cmd=appnum appnum=-1"]);
+    assert_eq!([client.program().unwrap(), client.program().unwrap()], [None, None]);
+}
+
+#[test]
 fn long_values_travel_in_parts() {
     let (mut client, thread) = connected(&["cmd=put_result rc=0"; 3]);
     client.put("k", &"v".repeat(600)).unwrap();

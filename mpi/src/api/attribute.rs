@@ -4,7 +4,7 @@ use crate::attribute;
 pub use crate::attribute::{Copy, CopyFunction, Delete, DeleteFunction, Owner};
 use crate::codes::LAST_USED;
 use crate::comm::{lookup, share};
-use crate::constant::{PROC_NULL, TAG_UB};
+use crate::constant::{PROC_NULL, TAG_UB, UNDEFINED};
 use crate::error::Result;
 use crate::handle::{Comm, Keyval};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -26,13 +26,14 @@ pub fn free_keyval(owner: Owner, keyval: &mut Keyval) -> Result<()> {
 static NUMBERS: [AtomicI32; 8] = [const { AtomicI32::new(0) }; 8];
 
 /// Puts the predefined attributes to their places.
-pub(crate) fn define(size: u32) {
+pub(crate) fn define(size: u32, program: Option<u32>) {
     let set = |key: Keyval, value: i32| NUMBERS[key.0 as usize].store(value, Ordering::Relaxed);
     set(Keyval::TAG_UB, TAG_UB);
     set(Keyval::IO, crate::constant::ANY_SOURCE);
     set(Keyval::HOST, PROC_NULL);
     set(Keyval::WTIME_IS_GLOBAL, 0);
     set(Keyval::UNIVERSE_SIZE, size as i32);
+    set(Keyval::APPNUM, program.map_or(UNDEFINED, |program| program as i32));
 }
 
 /// `MPI_Comm_get_attr`: the value, an address as a number; for predefined attributes that of an `int`.
@@ -44,8 +45,8 @@ pub fn comm_get_attr(comm: Comm, keyval: Keyval) -> Result<Option<usize>> {
     let number = |number: &'static AtomicI32| Ok(Some(std::ptr::from_ref(number).expose_provenance()));
     match keyval {
         Keyval::LAST_USED_CODE => number(&LAST_USED),
-        // Nobody has given the application a number.
-        Keyval::APPNUM => Ok(None),
+        // The launcher has not told which of its programs this is.
+        Keyval::APPNUM if NUMBERS[keyval.0 as usize].load(Ordering::Relaxed) == UNDEFINED => Ok(None),
         Keyval(1..=7) => number(&NUMBERS[keyval.0 as usize]),
         _ => comm.attributes().get(Owner::Comm, keyval),
     }

@@ -1,6 +1,5 @@
 //! The environment: versions, names, time, memory, the end of the job.
 
-use crate::comm::lookup;
 use crate::error::{Class, Result};
 use crate::handle::{Comm, Info};
 use crate::info::{self, Infos};
@@ -41,10 +40,9 @@ pub fn wtick() -> f64 {
 
 /// `MPI_Abort`: ends the job with this exit code; does not return. Which communicator is named makes no
 /// difference: all processes end, which the standard allows.
-pub fn abort(comm: Comm, errorcode: i32) -> ! {
-    let rank = lookup(comm).map(|comm| comm.rank().to_string());
-    let why = match rank {
-        Ok(rank) => format!("rank {rank} called MPI_Abort with code {errorcode}"),
+pub fn abort(_comm: Comm, errorcode: i32) -> ! {
+    let why = match world() {
+        Ok(world) => format!("rank {} called MPI_Abort with code {errorcode}", world.session().rank()),
         Err(_) => format!("MPI_Abort was called with code {errorcode}"),
     };
     // An exit code of zero would say that all is well.

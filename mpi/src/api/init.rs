@@ -36,7 +36,7 @@ pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
         *comm.name() = name.into();
         COMMS.set(handle.0, Arc::new(comm));
     }
-    define(size);
+    define(size, world.session().program());
     let all = share(Comm::WORLD)?;
     collective::agree(world, &all)?;
     Ok(required)

@@ -3,7 +3,7 @@
 use crate::point::{INT, WORLD, into, out, rank, recv, size};
 use nmad_mpi::api::{self, Copy, Delete, Owner};
 use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG, Comparison, SplitType, UNDEFINED};
-use nmad_mpi::{Comm, Group, Info, Request, Status};
+use nmad_mpi::{Comm, Group, Info, Keyval, Request, Status};
 
 /// Everybody tells everybody of a communicator its rank.
 pub fn greet(comm: Comm) {
@@ -106,6 +106,7 @@ pub fn attributes() {
     let twice = Copy::User(Box::new(|_, _, value| Ok(Some(2 * value))));
     let mut keys = [Copy::Null, Copy::Dup, twice].map(|c| api::create_keyval(Owner::Comm, c, Delete::Null));
     keys.iter().for_each(|&key| api::comm_set_attr(WORLD, key, 21).unwrap());
+    assert!(api::comm_get_attr(WORLD, Keyval::APPNUM).unwrap().is_some(), "the launcher tells it");
     api::comm_set_name(WORLD, "all of them").unwrap();
     let info = api::info_create();
     api::info_set(info, "color", "green").unwrap();

@@ -160,6 +160,6 @@ mod tests {
     fn run_understands_the_spellings_of_mpiexec() {
         let words = ["run", "-np", "3", "-genv", "A", "1", "prog", "-np", "9"].map(OsString::from);
         let Command::Run(args) = parse(words.into_iter()).unwrap().command else { panic!("it is run") };
-        assert_eq!((args.count, args.command.len(), args.env.len()), (3, 3, 1));
+        assert_eq!((args.count, args.command.len(), args.genv.len()), (3, 3, 1));
     }
 }

@@ -32,6 +32,6 @@ mod words;
 
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;
-pub use local::{ExitReport, Host, Job, Placement, RankEnd, RankStatus, Stdin, run};
+pub use local::{ExitReport, Host, Job, Placement, Program, RankEnd, RankStatus, Stdin, run};
 pub use secret::Secret;
 pub use words::tell_user;

@@ -45,6 +45,40 @@ fn sixty_four_ranks() {
 }
 
 #[test]
+fn programs_share_a_job() {
+    let one = ["-n", "1", PROBE, "rank", "program", ":", "-np", "2", PROBE, "rank", "program"];
+    let done = probe::launch(&one);
+    assert_eq!(done.code, 0, "{done:?}");
+    for (rank, program) in [0, 1, 1].into_iter().enumerate() {
+        assert!(done.out.contains(&format!("rank {rank} of 3: Some({program})\n")), "{done:?}");
+    }
+}
+
+#[test]
+fn programs_have_variables_and_folders_of_their_own() {
+    let say = "echo $PMI_RANK/$PMI_SIZE:$ALL:$OWN:$PWD";
+    let first = ["-genv", "ALL", "a", "-env", "OWN", "b", "-wdir", "/usr", "sh", "-c", say, "x"];
+    let second = [":", "-n", "2", "-wdir", "/", "sh", "-c", say];
+    let done = probe::launch(&[&first[..], &second].concat());
+    let mut lines: Vec<&str> = done.out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0/3:a:b:/usr", "1/3:a::/", "2/3:a::/"], "{done:?}");
+}
+
+#[test]
+fn wrong_programs_are_told() {
+    for (line, words) in [
+        ("true : -n 1", "program 1:"),
+        ("true : -genv A B true", "program 1: -genv is for the whole job"),
+        ("true : --timeout 3 true", "--timeout is for the whole job"),
+        ("true : -n 1 -wdir /no/such/folder true", "/no/such/folder"),
+    ] {
+        let done = probe::launch(&line.split(' ').collect::<Vec<_>>());
+        assert!(done.code == 2 && done.err.contains(words), "{line}: {done:?}");
+    }
+}
+
+#[test]
 fn hosts_take_turns() {
     let hosts = [("NMAD_TESTBED", "a=env WHERE=a;b=env WHERE=b")];
     let done = Launcher::start(&["-n", "5", PROBE, "rank", "ring"], &hosts).done();

@@ -17,6 +17,7 @@ Examples:
   nmad run -n 2 --timeout 30 ./test       ended after 30 s if need be, with exit code 124
   nmad run -n 2 --env NMAD_STRATEGY=iso_split ./prog -v
                                           options of the launcher go before the program
+  nmad run -n 1 ./serve : -n 3 ./work     two programs in one job: rank 0 serves, ranks 1 to 3 work
   mpiexec -np 4 -genv NAME VALUE ./hello  the usual spellings of mpiexec work as well
 
 Exit code: 0 if all ranks exit with 0, otherwise the code of the first that failed (128 and the
@@ -43,9 +44,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 
-    /// Set a variable in the environment of the ranks, who have all of ours anyway [may be repeated]
+    /// Set a variable in the environment of the program's ranks, who have all of ours anyway [may be
+    /// repeated]
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
+
+    /// The same for the ranks of all programs
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub genv: Vec<(String, String)>,
 
     /// How ranks that use NewMadeleine use interfaces: tcp, udp, packet, or several; sets NMAD_DRIVER
     #[arg(long, value_name = "NAME,...")]
@@ -73,7 +79,7 @@ pub struct RunArgs {
     #[arg(long, hide_short_help = true)]
     pub oversubscribe: bool,
 
-    /// The program and its arguments
+    /// The program and its arguments; after a `:` options and words of another one for further ranks
     #[arg(trailing_var_arg = true, required = true, value_name = "PROG ARGS")]
     pub command: Vec<OsString>,
 }

@@ -6,7 +6,8 @@
 mod args;
 mod spelling;
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rustix::thread::CpuSet;
@@ -16,7 +17,7 @@ pub use args::{Bind, RunArgs, StdinChoice};
 pub use spelling::{parse, rewrite};
 
 use crate::local::SPEAKER;
-use crate::{Host, Job, LaunchError, Placement, run};
+use crate::{Host, Job, LaunchError, Placement, Program, run};
 
 /// The exit code of a command line that makes no sense.
 const CODE_USAGE: u8 = 2;
@@ -28,12 +29,7 @@ const CODE_USAGE: u8 = 2;
 /// code 2 for a job that makes no sense, 126 and 127 (as shells do) for a program that cannot be
 /// executed or found, 1 for the rest.
 pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
-    let folder = args.wdir.clone();
-    let started = job(args, hosts).and_then(|job| {
-        enter(folder.as_deref())?;
-        run(job)
-    });
-    match started.map(|report| report.code) {
+    match job(args, hosts).and_then(run).map(|report| report.code) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
             crate::tell_user(format_args!("{SPEAKER}: {error}"));
@@ -42,31 +38,28 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
     }
 }
 
-/// Goes to the folder in which the ranks shall run; they follow.
-fn enter(folder: Option<&Path>) -> Result<(), LaunchError> {
-    let Some(folder) = folder else { return Ok(()) };
-    let failed = |error| LaunchError::Job(format!("cannot run in the folder {}: {error}", folder.display()));
-    std::env::set_current_dir(folder).map_err(failed)
-}
-
 /// The job that a command line describes; see [`main`] about `hosts`.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for a host file that cannot be read.
-pub fn job(args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
-    let mut words = args.command.into_iter();
-    let program = words.next().ok_or_else(|| LaunchError::Job("there is no program to run".into()))?;
+/// [`LaunchError::Job`] for a host file that cannot be read, and for a program after a `:` whose options
+/// make no sense.
+pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
+    let more = spelling::programs(&mut args.command);
     let hosts = match args.hosts_from.as_deref() {
         None => hosts,
         Some("none") => Vec::new(),
         Some(path) => hosts_in(path)?,
     };
-    let mut job = Job::new(program, words, args.count);
+    let mut job = Job::new("", [] as [&str; 0], 0);
+    job.programs = vec![program(args.count, args.env, args.wdir, args.command)?];
+    for (index, words) in (1..).zip(more) {
+        job.programs.push(further(words).map_err(|why| LaunchError::Job(format!("program {index}: {why}")))?);
+    }
     if !hosts.is_empty() {
         job.placement = Placement::Hosts(hosts);
     }
     job.tag_output = args.tag_output;
-    job.env = args.env.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    job.env = variables(args.genv);
     job.env.extend(args.driver.map(|driver| ("NMAD_DRIVER".into(), driver.into())));
     job.timeout = args.timeout;
     job.stdin = args.stdin.into();
@@ -75,6 +68,39 @@ pub fn job(args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
         Bind::Core => Some(our_cores()?),
     };
     Ok(job)
+}
+
+fn program(
+    count: u32,
+    env: Vec<(String, String)>,
+    folder: Option<PathBuf>,
+    command: Vec<OsString>,
+) -> Result<Program, LaunchError> {
+    let mut words = command.into_iter();
+    let program = words.next().ok_or_else(|| LaunchError::Job("there is no program to run".into()))?;
+    Ok(Program { program, args: words.collect(), count, env: variables(env), folder })
+}
+
+/// A program after a `:`: options of its own, of those that need not be the same for all ranks.
+fn further(words: Vec<OsString>) -> Result<Program, String> {
+    let args = parse("mpiexec", words).map_err(|error| error.to_string())?;
+    let of_all = [
+        ("-genv", !args.genv.is_empty()),
+        ("--tag-output", args.tag_output),
+        ("--timeout", args.timeout.is_some()),
+        ("--driver", args.driver.is_some()),
+        ("--bind", args.bind != Bind::None),
+        ("--stdin", args.stdin != StdinChoice::Rank0),
+        ("--hosts-from", args.hosts_from.is_some()),
+    ];
+    if let Some((option, _)) = of_all.iter().find(|(_, given)| *given) {
+        return Err(format!("{option} is for the whole job: it goes before the first program"));
+    }
+    program(args.count, args.env, args.wdir, args.command).map_err(|error| error.to_string())
+}
+
+fn variables(pairs: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+    pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 fn hosts_in(path: &str) -> Result<Vec<Host>, LaunchError> {

@@ -71,14 +71,13 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
             _ => out.push(word),
         }
     }
-    programs(&out)?;
     Ok(out)
 }
 
 /// `-genv NAME VALUE`, or `NAME=VALUE` in one word.
 fn assignment(option: &str, words: &mut impl Iterator<Item = OsString>) -> Result<OsString, clap::Error> {
     let fail = || usage(&format!("{option} needs a name and a value, as in `{option} NAME VALUE`"));
-    let mut out = OsString::from("--env=");
+    let mut out = OsString::from(format!("-{option}="));
     let name = words.next().ok_or_else(fail)?;
     out.push(&name);
     if !name.as_encoded_bytes().contains(&b'=') {
@@ -96,16 +95,13 @@ fn exported(word: Option<OsString>) -> Option<OsString> {
     Some(out)
 }
 
-/// `-n 1 A : -n 1 B` is refused rather than handed to A as its arguments.
-fn programs(words: &[OsString]) -> Result<(), clap::Error> {
-    let several = words.windows(2).any(|pair| {
-        pair[0] == ":" && ["-n", "-np", "-c"].iter().any(|option| pair[1].as_os_str() == *option)
-    });
-    if several {
-        Err(usage("several programs in one job (separated by `:`) are not supported"))
-    } else {
-        Ok(())
-    }
+/// Cuts a command off at the first `:`, and gives back the words of each program that follows.
+pub fn programs(command: &mut Vec<OsString>) -> Vec<Vec<OsString>> {
+    let mut parts = command.split(|word| word == ":").map(<[OsString]>::to_vec);
+    let first = parts.next().unwrap_or_default();
+    let more = parts.collect();
+    *command = first;
+    more
 }
 
 fn elsewhere(option: &str) -> clap::Error {
@@ -152,8 +148,11 @@ mod tests {
     #[test]
     fn variables_in_all_spellings() {
         let args = read("-genv A 1 -env B=2 --env C=3=4 -x D=5 -x E -genvall prog").unwrap();
-        let pairs: Vec<String> = args.env.iter().map(|(name, value)| format!("{name}:{value}")).collect();
-        assert_eq!(pairs, ["A:1", "B:2", "C:3=4", "D:5"]);
+        let shown = |pairs: &[(String, String)]| {
+            pairs.iter().map(|(name, value)| format!("{name}:{value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&args.env), ["B:2", "C:3=4", "D:5"]);
+        assert_eq!(shown(&args.genv), ["A:1"]);
     }
 
     #[test]
@@ -185,9 +184,8 @@ mod tests {
             ("--env A a", "NAME=VALUE"),
             ("--timeout 0 a", "more than zero"),
             ("--timeout soon a", "number of seconds"),
-            ("-genv A", "-genv NAME VALUE"),
             ("-hosts x,y a", "several machines"),
-            ("-n 1 a : -n 1 b", "several programs"),
+            ("-genv A", "-genv NAME VALUE"),
             ("--help", "Examples:"),
         ] {
             let error = read(line).expect_err(line);

@@ -21,7 +21,7 @@ mod spawn;
 mod talk;
 
 pub use host::{Host, Placement};
-pub use job::{COUNT_MAX, Job, Stdin};
+pub use job::{COUNT_MAX, Job, Program, Stdin};
 pub use report::{ExitReport, RankEnd, RankStatus};
 pub use run::run;
 

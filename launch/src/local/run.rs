@@ -75,13 +75,14 @@ impl Run {
         let secret = Secret::random()?;
         // A part of another secret makes the name unique without telling anything about this one.
         let name = format!("{JOB_PREFIX}{}-{}", std::process::id(), &Secret::random()?.to_hex()[..16]);
-        let server = Server::new(&name, job.count, &job.placement.mapping(job.count));
+        let counts: Vec<u32> = job.programs.iter().map(|program| program.count).collect();
+        let server = Server::new(&name, &counts, &job.placement.mapping(job.count()));
         let sinks = sinks().map_err(LaunchError::system("cannot write to standard output"))?;
         // Before the first rank, so that no end of one is missed.
         let signals = Signals::catch()?;
-        let mut ranks = Ranks::new(Guard::start(job.count)?);
+        let mut ranks = Ranks::new(Guard::start(job.count())?);
         let mut pipes = Vec::new();
-        for rank in 0..job.count {
+        for rank in 0..job.count() {
             let mut started = spawn::spawn(&job, &secret, rank)?;
             pipes.extend(started.stdin.take());
             ranks.add(started);

@@ -55,9 +55,13 @@ pub fn spawn(job: &Job, secret: &Secret, rank: u32) -> Result<Started, LaunchErr
 
 fn command(job: &Job, rank: u32) -> Command {
     let prefix = job.placement.host(rank).map_or(&[][..], |host| &host.prefix);
-    let mut words = prefix.iter().map(OsStr::new).chain([job.program.as_os_str()]);
+    let program = job.program(rank);
+    let mut words = prefix.iter().map(OsStr::new).chain([program.program.as_os_str()]);
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).args(&job.args);
+    command.args(words).args(&program.args);
+    if let Some(folder) = &program.folder {
+        command.current_dir(folder);
+    }
     command
 }
 
@@ -66,12 +70,14 @@ fn environment(command: &mut Command, job: &Job, secret: &Secret, rank: u32, fd:
     for (name, _) in std::env::vars_os().filter(|(name, _)| foreign(name)) {
         command.env_remove(name);
     }
-    command.envs(job.env.iter().map(|(name, value)| (name, value)));
-    let (local, locals) = job.placement.local(rank, job.count);
+    for (name, value) in job.env.iter().chain(&job.program(rank).env) {
+        command.env(name, value);
+    }
+    let (local, locals) = job.placement.local(rank, job.count());
     for (name, value) in [
         ("PMI_FD", fd.to_string()),
         ("PMI_RANK", rank.to_string()),
-        ("PMI_SIZE", job.count.to_string()),
+        ("PMI_SIZE", job.count().to_string()),
         ("NMAD_LOCAL_RANK", local.to_string()),
         ("NMAD_LOCAL_SIZE", locals.to_string()),
         ("MPI_LOCALRANKID", local.to_string()),

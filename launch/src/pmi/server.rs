@@ -48,6 +48,8 @@ pub enum Phase {
 
 #[derive(Debug, Clone)]
 struct Member {
+    /// Which program of the job it runs.
+    program: usize,
     phase: Phase,
     waiting: bool,
     gone: bool,
@@ -65,11 +67,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// A job of `size` ranks under the name `name`, whose launcher's map is `mapping`.
-    pub fn new(name: &str, size: u32, mapping: &str) -> Server {
-        let member = Member { phase: Phase::Silent, waiting: false, gone: false, block: None };
+    /// A job under the name `name` with so many ranks of each program, whose launcher's map is `mapping`.
+    pub fn new(name: &str, counts: &[u32], mapping: &str) -> Server {
+        let member =
+            |program| Member { program, phase: Phase::Silent, waiting: false, gone: false, block: None };
+        let programs = counts.iter().enumerate();
+        let members = programs.flat_map(|(program, &count)| vec![member(program); count as usize]).collect();
         let space = HashMap::from([(crate::mapping::KEY.to_owned(), mapping.to_owned())]);
-        Server { name: name.to_owned(), members: vec![member; size as usize], space, space_len: 0 }
+        Server { name: name.to_owned(), members, space, space_len: 0 }
     }
 
     /// How far a rank is.
@@ -114,7 +119,7 @@ impl Server {
             "get_maxes" => reply(format!(
                 "cmd=maxes rc=0 kvsname_max={NAME_MAX} keylen_max={KEY_MAX} vallen_max={VALUE_MAX}"
             )),
-            "get_appnum" => reply("cmd=appnum rc=0 appnum=0".into()),
+            "get_appnum" => reply(format!("cmd=appnum rc=0 appnum={}", self.members[rank as usize].program)),
             "get_my_kvsname" => reply(format!("cmd=my_kvsname rc=0 kvsname={}", self.name)),
             "get_universe_size" => reply(format!("cmd=universe_size rc=0 size={}", self.members.len())),
             "put" => reply(answer("put_result", self.put(line)?)),

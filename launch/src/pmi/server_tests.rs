@@ -3,7 +3,7 @@
 use super::*;
 
 fn server(size: u32) -> Server {
-    Server::new("nmad-test", size, "(vector,(0,1,2))")
+    Server::new("nmad-test", &[size], "(vector,(0,1,2))")
 }
 
 /// The only reply to a line.
@@ -33,6 +33,16 @@ fn answers_what_mpich_asks() {
         "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))"
     );
     assert_eq!(reply(&mut s, 0, "cmd=finalize"), "cmd=finalize_ack rc=0");
+}
+
+#[test]
+fn tells_each_rank_its_program() {
+    let mut s = Server::new("nmad-test", &[1, 2], "(vector,(0,1,3))");
+    for (rank, program) in [0, 1, 1].into_iter().enumerate() {
+        let answer = format!("cmd=appnum rc=0 appnum={program}");
+        assert_eq!(reply(&mut s, rank as u32, "cmd=get_appnum"), answer);
+    }
+    assert_eq!(reply(&mut s, 2, "cmd=get_universe_size"), "cmd=universe_size rc=0 size=3");
 }
 
 #[test]

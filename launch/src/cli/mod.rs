@@ -4,6 +4,7 @@
 //! process is started; and what a host is, its caller tells it.
 
 mod args;
+mod machines;
 mod spelling;
 
 use std::ffi::OsString;

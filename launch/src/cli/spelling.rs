@@ -7,25 +7,21 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 
-use super::RunArgs;
+use super::{RunArgs, machines};
 
 /// Options of ours that take the next word as their value.
 const WITH_VALUE: [&str; 7] = ["-n", "-c", "--ranks", "--timeout", "--bind", "--stdin", "--hosts-from"];
 
 /// Options that choose machines, in the spellings of MPICH and Open MPI.
-const MACHINES: [&str; 11] = [
-    "-hosts",
-    "-host",
-    "-H",
-    "-f",
-    "-hostfile",
-    "-machinefile",
-    "-ppn",
-    "-perhost",
-    "-N",
-    "-map-by",
-    "-npernode",
-];
+const HOSTS: [&str; 3] = ["-hosts", "-host", "-H"];
+/// Options that name files of machines.
+const HOST_FILES: [&str; 3] = ["-f", "-hostfile", "-machinefile"];
+
+/// What they come to where all machines are this one.
+const STAY: &str = "--hosts-from=none";
+
+/// Options that share ranks out among machines.
+const SHARES: [&str; 5] = ["-ppn", "-perhost", "-N", "-map-by", "-npernode"];
 
 /// Reads a whole command line (without the program's own name) for a program called `name`.
 ///
@@ -66,7 +62,18 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
             "-oversubscribe" => out.push("--oversubscribe".into()),
             // Ranks get all of our environment, and root needs no permission of ours.
             "-genvall" | "-envall" | "-allow-run-as-root" => {}
-            machines if MACHINES.contains(&machines) => return Err(elsewhere(text)),
+            hosts if HOSTS.contains(&hosts) => {
+                let list = words.next().ok_or_else(|| usage(&format!("{text} needs a list of hosts")))?;
+                stay(text, machines::foreign_in_list(&list), &mut out)?;
+            }
+            files if HOST_FILES.contains(&files) => {
+                let file = words.next().ok_or_else(|| usage(&format!("{text} needs a file of hosts")))?;
+                let foreign = machines::foreign_in_file(&file).map_err(|why| usage(&why))?;
+                stay(text, foreign, &mut out)?;
+            }
+            shares if SHARES.contains(&shares) => {
+                return Err(elsewhere(text, "shares ranks out among machines"));
+            }
             _ if WITH_VALUE.contains(&text) => out.extend([Some(word), words.next()].into_iter().flatten()),
             _ => out.push(word),
         }
@@ -104,9 +111,20 @@ pub fn programs(command: &mut Vec<OsString>) -> Vec<Vec<OsString>> {
     more
 }
 
-fn elsewhere(option: &str) -> clap::Error {
+/// Stays on this machine, if no other is named.
+fn stay(option: &str, foreign: Option<String>, out: &mut Vec<OsString>) -> Result<(), clap::Error> {
+    if let Some(host) = foreign {
+        return Err(elsewhere(option, &format!("names {host}, which is not this machine")));
+    }
+    if !out.iter().any(|word| word == STAY) {
+        out.push(STAY.into());
+    }
+    Ok(())
+}
+
+fn elsewhere(option: &str, what: &str) -> clap::Error {
     usage(&format!(
-        "{option} chooses machines, but this launcher starts ranks on this machine only; for several \
+        "{option} {what}, but this launcher starts ranks on this machine only; for several \
          machines start the same program with mpich's `mpiexec {option} ...` or with `srun --mpi=pmi2`, and \
          for the hosts of a testbed use --hosts-from"
     ))
@@ -165,6 +183,16 @@ mod tests {
     }
 
     #[test]
+    fn hosts_that_are_this_machine_are_no_others() {
+        for line in
+            ["-host localhost a", "--host localhost:4 a", "-hosts localhost,127.0.0.1 a", "-H localhost a"]
+        {
+            let args = read(line).unwrap();
+            assert_eq!((args.hosts_from.as_deref(), args.command.len()), (Some("none"), 1), "{line}");
+        }
+    }
+
+    #[test]
     fn folders_and_cores_in_all_spellings() {
         for line in ["-wdir /x -bind-to core a", "-wd /x --bind-to core a", "--wdir=/x --bind=core a"] {
             let args = read(line).unwrap();
@@ -184,7 +212,10 @@ mod tests {
             ("--env A a", "NAME=VALUE"),
             ("--timeout 0 a", "more than zero"),
             ("--timeout soon a", "number of seconds"),
-            ("-hosts x,y a", "several machines"),
+            ("-hosts localhost,x.example a", "names x.example, which is not this machine"),
+            ("-hostfile /no/such/file a", "cannot read the host list /no/such/file"),
+            ("-ppn 2 a", "several machines"),
+            ("-host", "-host needs a list"),
             ("-genv A", "-genv NAME VALUE"),
             ("--help", "Examples:"),
         ] {

@@ -165,8 +165,7 @@ const DEATH_TOLD: Duration = Duration::from_millis(200);
 fn abort(code: Code, handler: &str) -> ! {
     let text = text_of(code).unwrap_or_else(|| format!("MPI error {}", code.class.0));
     // What ends the job is said where the user looks first.
-    tell_user(format_args!("{text}
-{handler} is the error handler: the job ends"));
+    tell_user(format_args!("{text}\n{handler} is the error handler: the job ends"));
     if code.class == Class::PROC_ABORTED {
         // The launcher learns from the system how that process ended, and then ends this one.
         std::thread::sleep(DEATH_TOLD);

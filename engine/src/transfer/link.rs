@@ -155,7 +155,7 @@ impl Link {
         if !self.lossy || self.state != State::Up {
             return None;
         }
-        let resend = self.tx.oldest().map(|sent_at| sent_at + self.rtt.timeout());
+        let resend = self.tx.oldest().map(|sent_at| self.rtt.due_at(sent_at));
         self.rx.due_at(EAGER_COUNT).into_iter().chain(resend).min()
     }
 
@@ -181,28 +181,43 @@ impl Link {
     /// The number that should be sent again: the oldest after a timeout, or one that several later ones
     /// have overtaken (fast resend).
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<u32> {
-        let timeout = self.rtt.timeout();
-        let late = self.tx.oldest().filter(|&sent_at| now >= sent_at + timeout);
+        let oldest = self.tx.oldest();
+        let due_at = oldest.map(|sent_at| self.rtt.due_at(sent_at));
         let patience = self.rtt.smoothed();
         let overtaken = self.tx.overtaken(OVERTAKEN_MIN, |sent_at| now.since(sent_at) > patience);
         if let Some(number) = overtaken {
             self.congestion.lost(number, self.tx.next_number());
             return overtaken;
         }
-        if late.is_none() {
-            let calm_until = self.tx.oldest().map_or(Instant::from_ns(u64::MAX), |sent_at| sent_at + timeout);
+        if due_at.is_none_or(|due_at| now < due_at) {
+            let calm_until = due_at.unwrap_or(Instant::from_ns(u64::MAX));
             self.calm_until = if self.tx.has_overtaken(OVERTAKEN_MIN) { now } else { calm_until };
             return None;
         }
-        // The first time it may be the last of a message that was lost, which nothing overtakes (RFC 8985,
-        // section 7.2); from the second time on the way is blocked.
-        match self.rtt.backoff() {
-            0 => {}
-            _ => self.congestion.stalled(self.tx.next_number()),
+        let number = self.tx.oldest_number()?;
+        let len = self.tx.entry(number).map_or(0, |entry| entry.len);
+        if oldest.is_some_and(|sent_at| self.rtt.is_of_round(sent_at)) {
+            self.rtt.spend(len);
+        } else {
+            self.begin_round(now, len);
         }
-        self.vain.waited(now, timeout);
-        self.rtt.back_off();
-        self.tx.oldest_number()
+        Some(number)
+    }
+
+    /// Nothing was acknowledged for a timeout, and `len` bytes are sent again.
+    fn begin_round(&mut self, now: Instant, len: u64) {
+        // The first time it may be the last of a message that was lost, which nothing overtakes (RFC 8985,
+        // section 7.2), or the peer has no core; from the second time on the way is blocked, or loses so much
+        // that a window of it is worth another try.
+        let allowed = match self.rtt.backoff() {
+            0 => 0,
+            _ => {
+                self.congestion.stalled(self.tx.next_number());
+                self.congestion.window().saturating_sub(len)
+            }
+        };
+        self.vain.waited(now, self.rtt.timeout());
+        self.rtt.back_off(now, allowed);
     }
 
     /// Remembers what leaves now until it is acknowledged. With nothing else under way the wait begins here:

@@ -1,6 +1,10 @@
 //! Round-trip estimation of a lossy link and the timeout that follows from it (RFC 6298).
+//!
+//! The timeout doubles once a round: what had left before it doubled is late by the one before, not by twice
+//! as much again for each order that waits behind another one. At a loss of 20 % few orders of many datagrams
+//! arrive whole, and with a doubling for each of them 1 MiB took ten seconds.
 
-use crate::clock::Duration;
+use crate::clock::{Duration, Instant};
 
 /// A timeout exceeds the smoothed round trip by at least this: acknowledgements may wait for company, and who
 /// should answer for a core.
@@ -14,6 +18,10 @@ pub(crate) struct Rtt {
     smoothed: u64,
     variation: u64,
     backoff: u32,
+    /// When the timeout doubled last, what it was before, and the bytes that may be sent again for that one.
+    since: Instant,
+    before: Duration,
+    allowed: u64,
 }
 
 impl Rtt {
@@ -42,9 +50,26 @@ impl Rtt {
         Duration::from_ns((base << self.backoff.min(10)).min(RTO_MAX.as_ns()))
     }
 
-    /// A timeout has passed in vain.
-    pub(crate) fn back_off(&mut self) {
+    /// When what left at that time has to be sent again.
+    pub(crate) fn due_at(&self, sent_at: Instant) -> Instant {
+        sent_at + if self.is_of_round(sent_at) { self.before } else { self.timeout() }
+    }
+
+    /// Whether what left at that time is late with something for which the timeout has doubled already.
+    pub(crate) fn is_of_round(&self, sent_at: Instant) -> bool {
+        self.backoff > 0 && self.allowed > 0 && sent_at < self.since
+    }
+
+    /// A timeout has passed in vain; besides what was late first, so many bytes of the same round may be sent
+    /// again.
+    pub(crate) fn back_off(&mut self, now: Instant, allowed: u64) {
+        (self.before, self.since, self.allowed) = (self.timeout(), now, allowed);
         self.backoff += 1;
+    }
+
+    /// So many more bytes of the round were sent again.
+    pub(crate) fn spend(&mut self, len: u64) {
+        self.allowed = self.allowed.saturating_sub(len);
     }
 
     /// Timeouts in a row that passed in vain.
@@ -61,6 +86,27 @@ impl Rtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_round_is_late_by_one_timeout_as_far_as_it_may_be_sent_again() {
+        let (mut rtt, at) = (Rtt::default(), |ms: u64| Instant::default() + Duration::from_ms(ms));
+        assert_eq!((rtt.due_at(at(1)), rtt.due_at(at(2))), (at(11), at(12)));
+        rtt.back_off(at(11), 1000);
+        assert!(rtt.is_of_round(at(2)) && !rtt.is_of_round(at(11)));
+        assert_eq!(
+            (rtt.due_at(at(2)), rtt.due_at(at(11))),
+            (at(12), at(31)),
+            "what was sent again has longer"
+        );
+        rtt.spend(600);
+        assert_eq!(rtt.due_at(at(2)), at(12));
+        rtt.spend(600);
+        assert_eq!(rtt.due_at(at(2)), at(22), "no more of it, until the next round");
+        rtt.back_off(at(22), 1000);
+        assert_eq!((rtt.due_at(at(11)), rtt.due_at(at(22))), (at(31), at(62)));
+        rtt.progress();
+        assert_eq!(rtt.due_at(at(11)), at(21), "the way is free again");
+    }
 
     #[test]
     fn a_round_trip_that_never_varied_may_double() {

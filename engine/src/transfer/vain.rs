@@ -53,7 +53,7 @@ mod tests {
         while !vain.is_hopeless(rtt.backoff(), alone) {
             now = now + rtt.timeout() + Duration::from_ms(late_ms);
             vain.waited(now, rtt.timeout());
-            rtt.back_off();
+            rtt.back_off(now, 0);
             assert!(rtt.backoff() < 1000, "endless");
         }
         (now.as_ns() / 1_000_000 - 100, rtt.backoff())

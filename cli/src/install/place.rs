@@ -104,10 +104,10 @@ fn refused(what: &str, path: &Path, error: &io::Error) -> String {
             "; choose a prefix that you may write to (--prefix ~/.local), or ask somebody who may"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room there, or choose another prefix"
+            "; make room there, or choose another folder (--prefix)"
         }
         io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "; move away what is there, or choose another prefix"
+            "; move away what is there, or choose another folder (--prefix)"
         }
         _ => "",
     };

@@ -34,6 +34,26 @@ pub(crate) fn waitany<A: Abi>(
     answer
 }
 
+/// What has failed has ended.
+fn tested(flag: *mut i32, answer: Result<bool>) -> Result<()> {
+    give::value(flag, (*answer.as_ref().unwrap_or(&true)).into());
+    answer.map(drop)
+}
+
+#[inline]
+pub(crate) fn test<A: Abi>(request: &mut Request, flag: *mut i32, status: Option<&mut Status>) -> Result<()> {
+    tested(flag, api::test(request, status))
+}
+
+pub(crate) fn testall<A: Abi>(
+    _count: usize,
+    requests: &mut [Request],
+    flag: *mut i32,
+    statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    tested(flag, api::testall(requests, statuses))
+}
+
 pub(crate) fn testany<A: Abi>(
     _count: usize,
     requests: &mut [Request],
@@ -44,8 +64,7 @@ pub(crate) fn testany<A: Abi>(
     let mut found = 0;
     let answer = api::testany(requests, &mut found, status);
     give::value(index, found);
-    give::value(flag, (*answer.as_ref().unwrap_or(&true)).into());
-    answer.map(drop)
+    tested(flag, answer)
 }
 
 pub(crate) fn request_get_status_any<A: Abi>(
@@ -58,8 +77,7 @@ pub(crate) fn request_get_status_any<A: Abi>(
     let mut found = 0;
     let answer = api::request_get_status_any(requests, &mut found, status);
     give::value(index, found);
-    give::value(flag, (*answer.as_ref().unwrap_or(&true)).into());
-    answer.map(drop)
+    tested(flag, answer)
 }
 
 macro_rules! some {

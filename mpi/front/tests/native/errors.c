@@ -25,24 +25,43 @@ static void handler(MPI_Comm *comm, int *code, ...)
     asked = *comm;
 }
 
+static int tested(MPI_Request *request, int *flag)
+{
+    int code = MPI_SUCCESS;
+    for (*flag = 0; !*flag && code == MPI_SUCCESS;) code = MPI_Test(request, flag, MPI_STATUS_IGNORE);
+    return code;
+}
+
+static int tested_list(MPI_Request *request, int *flag)
+{
+    int code = MPI_SUCCESS;
+    for (*flag = 0; !*flag && code == MPI_SUCCESS;) code = MPI_Testall(1, request, flag, MPI_STATUSES_IGNORE);
+    return code;
+}
+
 /* What a wait finds is told to the handler of the request's communicator. */
 static void completion(void)
 {
-    int value, two[2] = {1, 2};
+    int value, flag, two[2] = {1, 2};
     MPI_Comm own;
     MPI_Errhandler handle;
     MPI_Request request;
     MPI_Comm_dup(MPI_COMM_SELF, &own);
     MPI_Comm_create_errhandler(handler, &handle);
     MPI_Comm_set_errhandler(own, handle);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         MPI_Irecv(&value, 1, MPI_INT, 0, 0, own, &request);
         MPI_Send(two, 2, MPI_INT, 0, 0, own);
         if (i == 0)
             expect("waited for", MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "MPI_Wait");
-        else
+        else if (i == 1)
             expect("in a list", MPI_Waitall(1, &request, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS, "request 0");
-        wrong += asked != own;
+        else if (i == 2)
+            expect("tested", tested(&request, &flag), MPI_ERR_TRUNCATE, "MPI_Test");
+        else
+            expect("tested in a list", tested_list(&request, &flag), MPI_ERR_IN_STATUS, "request 0");
+        /* What has failed has ended. */
+        wrong += asked != own || (i >= 2 && flag != 1) || request != MPI_REQUEST_NULL;
         asked = MPI_COMM_NULL;
     }
     MPI_Errhandler_free(&handle);

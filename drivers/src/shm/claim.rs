@@ -54,6 +54,11 @@ impl Side {
             Side::Pull => PULLING,
         }
     }
+
+    /// Whether it begins at the front of the chunk that a word tells of.
+    fn is_in_front(self, word: u64) -> bool {
+        (self == Side::Push) == (word & TURNED == 0)
+    }
 }
 
 /// The chunk that a word is used for; a word serves many, one after the other.
@@ -146,7 +151,7 @@ fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(Rest) -> u64)
         if old >> ROUND_SHIFT != round.0 || front >= back {
             return None;
         }
-        let from_front = (side == Side::Push) == (old & TURNED == 0);
+        let from_front = side.is_in_front(old);
         let units = share(Rest { front, back, from_front });
         let (new, from) = match from_front {
             true => (old + units, front),
@@ -163,13 +168,21 @@ pub fn finish(word: &impl Word, side: Side) {
     word.fetch_and(!side.bit(), Ordering::AcqRel);
 }
 
+/// `side` has copied what it claimed last, from and to, or could not.
+pub fn end(word: &impl Word, round: Round, side: Side, claimed: (u64, u64), is_copied: bool) {
+    match is_copied {
+        true => finish(word, side),
+        false => give_back(word, round, side, claimed),
+    }
+}
+
 /// `side` could not copy what it claimed last, from and to: that is anybody's again, and not complete.
 pub fn give_back(word: &impl Word, round: Round, side: Side, (from, to): (u64, u64)) {
     let units = (to - from) / UNIT;
     loop {
         let old = word.load(Ordering::Acquire);
         let rest = old & !side.bit();
-        let new = match (side == Side::Push) == (old & TURNED == 0) {
+        let new = match side.is_in_front(old) {
             _ if old & ABANDONED != 0 => rest,
             true => rest - units,
             false => rest + (units << END_BITS),

@@ -180,10 +180,7 @@ impl Pulling {
             let (Some(source), Some(range)) = (&incoming.source, claimed) else { continue };
             let part = into.slice(range.0, range.1 - range.0);
             let copied = copying(&mut incoming.effort, || sys::copy(Side::Pull, pid, &part, source, range.0));
-            match copied {
-                Ok(()) => claim::finish(word, Side::Pull),
-                Err(_) => claim::give_back(word, incoming.round, Side::Pull, range),
-            }
+            claim::end(word, incoming.round, Side::Pull, range, copied.is_ok());
             return copied.map(|()| part.len()).map_err(failed);
         }
         Ok(0)

@@ -251,10 +251,7 @@ impl Pushing {
                 false => Ok(()),
             };
             board::lower(aim);
-            match copied {
-                Ok(()) => claim::finish(word, Side::Push),
-                Err(_) => claim::give_back(word, out.round, Side::Push, range),
-            }
+            claim::end(word, out.round, Side::Push, range, copied.is_ok());
             return copied.map(|()| part.len()).map_err(|e| Obstacle::of("written to", e));
         }
         Ok(0)

@@ -22,6 +22,7 @@ pub mod bootstrap;
 pub mod cli;
 mod error;
 pub mod local;
+mod machine;
 pub mod mapping;
 #[allow(unsafe_code)]
 mod os;
@@ -33,5 +34,6 @@ mod words;
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;
 pub use local::{ExitReport, Host, Job, Placement, Program, RankEnd, RankStatus, Stdin, run};
+pub use machine::host_name;
 pub use secret::Secret;
 pub use words::tell_user;

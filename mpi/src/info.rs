@@ -75,7 +75,7 @@ fn environment() -> Infos {
         infos.set("wdir", &folder.to_string_lossy());
     }
     infos.set("arch", std::env::consts::ARCH);
-    infos.set("host", &crate::world::host_name());
+    infos.set("host", &newmadeleine::host_name());
     if let Ok(world) = crate::world::world() {
         infos.set("maxprocs", &world.session().size().to_string());
         infos.set("thread_level", world.level().name());

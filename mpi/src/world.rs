@@ -75,11 +75,6 @@ pub(crate) fn is_finalized() -> bool {
     PHASE.load(Ordering::Acquire) == AFTER
 }
 
-/// The name of the machine.
-pub(crate) fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
 /// Opens the session.
 ///
 /// # Errors

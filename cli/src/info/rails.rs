@@ -1,6 +1,6 @@
 //! Rails: of a session inside a job, else the interfaces that could become rails.
 
-use newmadeleine::{Network, Options, Session, SessionError, Source};
+use newmadeleine::{Network, Options, Session, SessionError, Source, host_name};
 use nmad_bench::stats::bytes;
 use nmad_bench::table::Table;
 use nmad_drivers::packet::PacketRail;
@@ -81,7 +81,7 @@ pub(super) fn of_session(session: &Session) -> Vec<Rail> {
 
 /// Who is there: at rank 0 all ranks, elsewhere nobody.
 pub(super) fn peers(session: &Session) -> Result<Vec<Peer>, SessionError> {
-    let host = host_name();
+    let host: String = host_name().chars().take(64).collect();
     if session.rank() > 0 {
         session.send(0, TAG, host.as_bytes())?;
         return Ok(Vec::new());
@@ -95,11 +95,6 @@ pub(super) fn peers(session: &Session) -> Result<Vec<Peer>, SessionError> {
     }
     peers.sort_by_key(|peer| peer.rank);
     Ok(peers)
-}
-
-fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().chars().take(64).collect()
 }
 
 pub(super) fn table(rails: &[Rail]) -> Table {

@@ -1,5 +1,6 @@
 //! Options that name machines: whether all of them are this one.
 
+use crate::host_name;
 use std::ffi::OsStr;
 use std::fs::read_to_string;
 
@@ -24,16 +25,11 @@ pub fn foreign_in_file(path: &OsStr) -> Result<Option<String>, String> {
 }
 
 fn foreign<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let own = own_name();
+    let own = host_name();
     let short = own.split('.').next().unwrap_or_default();
     let is_here = |name: &str| LOCAL.contains(&name) || name == own || name == short;
     let name = |entry: &'a str| entry.split_once(':').map_or(entry, |(name, _)| name);
     names.map(name).find(|name| !is_here(name)).map(str::to_owned)
-}
-
-/// The name that the system gives this machine.
-fn own_name() -> String {
-    read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]
@@ -42,7 +38,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_several_names() {
-        let list = format!("localhost:4,127.0.0.1,{}:1", own_name());
+        let list = format!("localhost:4,127.0.0.1,{}:1", host_name());
         assert_eq!(foreign_in_list(list.as_ref()), None);
         assert_eq!(foreign_in_list("localhost,far.example:2".as_ref()), Some("far.example".into()));
     }

@@ -4,8 +4,8 @@ use crate::error::{Class, Result};
 use crate::handle::{Comm, Info};
 use crate::info::{self, Infos};
 use crate::memory;
-use crate::world::{self, world};
-use newmadeleine::tell_user;
+use crate::world::world;
+use newmadeleine::{host_name, tell_user};
 use std::ffi::c_void;
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -22,7 +22,7 @@ pub fn get_library_version() -> String {
 
 /// `MPI_Get_processor_name`
 pub fn get_processor_name() -> String {
-    world::host_name()
+    host_name()
 }
 
 /// Where time begins.

@@ -15,6 +15,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::Key;
 use nmad_engine::transfer::driver::Order;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A chunk that this side sends.
@@ -31,7 +32,7 @@ pub struct Out {
     pub from: Segments,
     /// The pieces of `from`, where the peer reads them.
     _list: board::List,
-    target: Option<Remote>,
+    target: Option<Arc<Remote>>,
     /// Whether parts of it may still go through the area.
     pub streams: bool,
     /// Bytes that went there.
@@ -82,12 +83,12 @@ impl Out {
     }
 
     /// Learns where it goes, if the peer has told that meanwhile.
-    fn look(&mut self, b: &Shared) {
+    fn look(&mut self, b: &Shared, aims: &mut Aims) {
         if self.target.is_none() && self.key == Key::PUSH && !self.streams {
             let told = b.segment.word(b.end.goes_to(self.place)).load(Ordering::Acquire);
             if told != 0 {
                 self.key = Key(told);
-                self.target = target(b, self.key, self.offset, self.from.len());
+                self.target = aims.target(b, self.key, (self.offset, self.from.len()));
             }
         }
     }
@@ -98,11 +99,23 @@ impl Out {
     }
 }
 
-/// Where `len` bytes from `offset` on of the landing with this key can be pushed to; none: nowhere.
-fn target(b: &Shared, key: Key, offset: u64, len: u64) -> Option<Remote> {
-    let pid = b.pid.filter(|_| key != Key::PUSH)?;
-    let found = board::find(&b.segment, b.end.other(), pid, key)?;
-    offset.checked_add(len).is_some_and(|end| end <= found.len()).then_some(found)
+/// The landing into which a chunk went that was not the last one of it: the next one finds it known. It may
+/// consist of a million pieces.
+#[derive(Debug, Default)]
+struct Aims {
+    last: Option<(Key, Arc<Remote>)>,
+}
+
+impl Aims {
+    /// Where `len` bytes from `offset` on of the landing with this key can be pushed to; none: nowhere.
+    fn target(&mut self, b: &Shared, key: Key, (offset, len): (u64, u64)) -> Option<Arc<Remote>> {
+        let pid = b.pid.filter(|_| key != Key::PUSH)?;
+        let known = self.last.take().filter(|(of, _)| *of == key).map(|(_, landing)| landing);
+        let landing = known.or_else(|| board::find(&b.segment, b.end.other(), pid, key).map(Arc::new))?;
+        let end = offset.checked_add(len).filter(|end| *end <= landing.len())?;
+        self.last = (end < landing.len()).then(|| (key, landing.clone()));
+        Some(landing)
+    }
 }
 
 /// Chunks that this side sends and the peer has not got yet, in order.
@@ -115,6 +128,7 @@ pub struct Pushing {
     pub last: [u64; CHUNKS],
     /// The peer takes nothing from the area.
     pub quiet: Quiet,
+    aims: Aims,
     pub(super) pace: Pace,
     pub(super) exchanges: Exchanges,
 }
@@ -148,7 +162,7 @@ impl Pushing {
         let (address, pieces, list) = board::describe(&from);
         board::put_list(&b.segment, b.end.pieces(place), &list);
         let chunk = Chunk { number, ack, landing, key, offset, len: from.len(), address, pieces };
-        let target = target(b, key, offset, from.len());
+        let target = self.aims.target(b, key, (offset, from.len()));
         let reach = match key {
             _ if target.is_none() && !b.peer_can() => Reach::Nobody,
             Key::PUSH => Reach::Receiver,
@@ -227,7 +241,7 @@ impl Pushing {
     pub fn step(&mut self, b: &Shared) -> Result<u64, Obstacle> {
         let Some(pid) = b.pid else { return Ok(0) };
         for out in &mut self.chunks {
-            out.look(b);
+            out.look(b, &mut self.aims);
             let Some(target) = &out.target else { continue };
             let word = b.segment.word(b.end.claim(out.place));
             // The peer pulls while this side is about to do the same.
@@ -259,6 +273,7 @@ impl Pushing {
 
     /// This side cannot access the peer's memory any more.
     pub fn forget_targets(&mut self) {
+        self.aims = Aims::default();
         self.chunks.iter_mut().for_each(|out| out.target = None);
     }
 

@@ -5,13 +5,14 @@ use super::frame::HEAD;
 use super::sys::Socket;
 use crate::udp::datagram::{Datagram, LEN, index};
 use crate::udp::seal::{AT_ONCE, Seal};
-use crate::udp::write::{Cut, chunk_head, len, number, parts};
+use crate::udp::write::{Cut, PIECES, chunk_head, joined, len, number, parts};
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Order;
 use rustix::io::Errno;
 use rustix::net::{self, MMsgHdr, SendAncillaryBuffer, SendFlags};
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::ops::Range;
 
 /// Everything before the data of a frame.
 const FRONT: usize = HEAD + LEN;
@@ -174,11 +175,15 @@ fn send_train(
         front[HEAD..].copy_from_slice(&datagram.encode(tag));
     }
     let (list, ends) = pieces(order, &chunk_head, &fronts[..count], begun, part);
+    let copies = copies(&list, &ends);
+    let (list, ends) = match copies.len() {
+        0 => (list, ends),
+        count => (copies.iter().map(|frame| IoSlice::new(frame)).collect(), (1..=count).collect()),
+    };
     let mut nothing: [SendAncillaryBuffer<'_, '_, '_>; AT_ONCE] = std::array::from_fn(|_| Default::default());
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let messages = starts.zip(&ends).zip(&mut nothing);
+    let messages = frames(&ends).zip(&mut nothing);
     let mut messages: Vec<MMsgHdr<'_>> =
-        messages.map(|((start, end), nothing)| MMsgHdr::new(&list[start..*end], nothing)).collect();
+        messages.map(|(frame, nothing)| MMsgHdr::new(&list[frame], nothing)).collect();
     let sent = net::sendmmsg(socket, &mut messages, SendFlags::empty())?;
     Ok((sent * part).min(rest))
 }
@@ -205,6 +210,19 @@ fn cover(tags: &mut [u64], digest: &Digest, order: &Order, chunk_head: &[u8], be
     });
     if let Some(tag) = tags.next().filter(|_| room < part) {
         *tag = tag.wrapping_add(sum.finish());
+    }
+}
+
+/// Where in a list the pieces of each frame are.
+fn frames(ends: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    std::iter::once(0).chain(ends.iter().copied()).zip(ends).map(|(start, end)| start..*end)
+}
+
+/// The frames in one piece each, if one of them has more pieces than the kernel takes.
+fn copies(list: &[IoSlice<'_>], ends: &[usize]) -> Vec<Vec<u8>> {
+    match frames(ends).any(|frame| frame.len() > PIECES) {
+        true => frames(ends).map(|frame| joined(&list[frame])).collect(),
+        false => Vec::new(),
     }
 }
 

@@ -14,6 +14,8 @@ use std::io::IoSlice;
 
 /// Longest send: what an IP packet may hold, since the kernel makes one of it first.
 const SEND_MAX: usize = 65_507;
+/// Pieces that the kernel takes for one datagram (IOV_MAX of Linux).
+pub(crate) const PIECES: usize = 1024;
 /// Datagrams are not made shorter than this, in bytes: IPv4 promises more (RFC 791), and Linux believes no
 /// message that the path takes less than 552 B with all headers.
 pub(crate) const LEAST: usize = 512;
@@ -237,15 +239,18 @@ fn send_train(
     Ok(*begun == len)
 }
 
-/// The kernel takes a thousand pieces with one call; data in smaller ones is copied together.
+/// Data in smaller pieces than the kernel takes is copied together.
 fn send_list(fd: &OwnedFd, list: &[IoSlice<'_>]) -> Result<(), Errno> {
-    const PIECES: usize = 1024;
     if list.len() > PIECES {
-        let whole: Vec<u8> = list.iter().flat_map(|piece| piece.iter().copied()).collect();
-        return taken(net::send(fd, &whole, SendFlags::NOSIGNAL));
+        return taken(net::send(fd, &joined(list), SendFlags::NOSIGNAL));
     }
     let mut nothing = SendAncillaryBuffer::default();
     taken(net::sendmsg(fd.as_fd(), list, &mut nothing, SendFlags::NOSIGNAL))
+}
+
+/// Pieces in one.
+pub(crate) fn joined(pieces: &[IoSlice<'_>]) -> Vec<u8> {
+    pieces.iter().flat_map(|piece| piece.iter().copied()).collect()
 }
 
 /// A queue of the system that is full loses what it does not take, as the network does.

@@ -43,6 +43,13 @@ pub const ALL: &[Case] = &[
     here("a process of a node that ends after its last send has sent it", 2, ends_at_once),
     here("pieces of a message are unpacked one after the other", 2, pieces),
     here("a message that is too long is an error and loses nothing else", 2, truncated),
+    apart("a message of very short pieces arrives whole", ONE, crumbs),
+    Case { env: DATAGRAMS, ..apart("udp: a message of very short pieces arrives whole", ONE, crumbs) },
+    Case { env: FRAMES, ..apart("packet: a message of very short pieces arrives whole", ONE, crumbs) },
+    Case {
+        env: &[("NMAD_CHUNK", "16384")],
+        ..here("in a node a message of very short pieces arrives whole, chunk by chunk", 2, crumbs)
+    },
     apart("messages leave while their sender computes", ONE, computes),
     apart("a process that ends after its last send has sent it", ONE, ends_at_once),
     apart("a loop of sends without a wait arrives in order", ONE, no_wait),
@@ -98,6 +105,7 @@ pub const ALL: &[Case] = &[
         ..apart("udp: a firewall that begins to swallow is an error in time", ONE, datagrams::swallowed)
     },
     Case { env: DATAGRAMS, ..apart("udp: a rank that computes is not lost", ONE, datagrams::computes_long) },
+    Case { env: DATAGRAMS, ..apart("udp: an interface that goes down is named", ONE, datagrams::down) },
     Case {
         env: FRAMES,
         ..apart("packet: a network that begins to swallow is an error in time", ONE, datagrams::swallowed)
@@ -375,6 +383,20 @@ fn both_rails() {
         session.recv(0, 1, &mut buffer).unwrap();
         assert!(buffer == data);
     }
+    session.close().unwrap();
+}
+
+/// Every other byte of a buffer, sent and received: more pieces than systems take at once, in each datagram.
+fn crumbs() {
+    let session = open();
+    let (data, mut buffer) = (pattern(200_000, 3), vec![0; 200_000]);
+    let ends = session.scope(|scope| match session.rank() {
+        0 => scope.send_gather(1, 1, &data.chunks(2).map(|pair| &pair[..1]).collect::<Vec<_>>()),
+        _ => scope.recv_scatter(0, 1, buffer.chunks_mut(2).map(|pair| &mut pair[..1]).collect()),
+    });
+    ends.unwrap_or_else(|e| panic!("{e}"));
+    let sent = |(at, byte): (usize, &u8)| if at % 2 == 0 { *byte } else { 0 };
+    assert!(session.rank() == 0 || buffer.iter().copied().eq(data.iter().enumerate().map(sent)));
     session.close().unwrap();
 }
 

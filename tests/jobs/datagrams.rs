@@ -70,6 +70,19 @@ pub fn swallowed() {
     assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
 }
 
+/// The only interface is switched off while both ranks only wait: that is what they are told.
+pub fn down() {
+    let session = open();
+    let other = 1 - session.rank();
+    session.send(other, 0, &[]).unwrap();
+    session.recv(other, 0, &mut []).unwrap();
+    // Nothing is on its way any more, of which the system would say at once that it cannot leave.
+    std::thread::sleep(Duration::from_millis(100));
+    nmad_testbed::set(None, 0, What::Down).unwrap_or_else(|e| panic!("{e}"));
+    let error = session.recv(other, 1, &mut []).unwrap_err().to_string();
+    assert!(error.contains("is an interface down?"), "{error}");
+}
+
 /// A rank makes no call for longer than a silent peer is waited for. Neither the one that waits for it loses
 /// patience, nor the one that has sent it something.
 pub fn computes_long() {

@@ -125,7 +125,10 @@ impl Link {
         if self.heard {
             self.proof = Vec::new();
         }
-        if socket::longest(&self.socket) < LEAST {
+        let longest = socket::longest(&self.socket);
+        if longest <= socket::NOWHERE {
+            self.silence.refused(Errno::NETDOWN);
+        } else if longest < LEAST {
             return Err(Broken::System(Errno::MSGSIZE));
         }
         match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {

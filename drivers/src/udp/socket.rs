@@ -54,6 +54,10 @@ fn bound(config: &UdpConfig, port: u16) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
+/// What [`longest`] says at most of a socket whose way is gone, as it is when its interface goes down: the
+/// kernel leads that to a device with the least MTU that there is, 68 B. What is sent next finds out more.
+pub const NOWHERE: usize = 68 - 28;
+
 /// Longest data of a datagram that the kernel takes for passable on a connected socket.
 pub fn longest(fd: &OwnedFd) -> usize {
     let (mtu, headers) = match sockopt::socket_domain(fd) {

@@ -1,4 +1,5 @@
-//! A send and a receive in one call.
+//! A send and a receive in one call. All arguments are checked before the receive is posted: nobody would
+//! wait for it, or for ever, if the send were refused afterwards.
 
 use super::{recv, send};
 use crate::comm;
@@ -16,8 +17,9 @@ use std::ffi::c_void;
 /// Sends and receives; both go on at once. How the receive ended.
 pub(crate) fn sendrecv(out: send::Arguments, into: recv::Arguments) -> Result<Ended> {
     let world = world()?;
+    let outgoing = send::ready(out)?;
     let mut request = recv::irecv(into)?;
-    let outgoing = send::send(out, send::STANDARD);
+    let outgoing = outgoing.map_or(Ok(()), |ready| send::complete(world, ready, (send::STANDARD, out.5)));
     let ended = crate::request::wait::wait(world, &mut request)?;
     outgoing.map(|()| ended)
 }
@@ -54,9 +56,10 @@ pub(crate) fn isendrecv_replace(
 fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<State> {
     let (world, comm) = (world()?, into.5);
     let receiver = comm::share(comm)?;
+    let outgoing = send::ready(out)?;
     let receive = recv::submit(into, &receiver)?;
     let sender = Sender::Any(receiver);
-    let send = send::submit(out, send::STANDARD)?;
+    let send = outgoing.and_then(|ready| send::begin(world, &ready, send::STANDARD));
     let work = Async::new(async move {
         let outgoing = match send {
             Some(id) => sent(self::world()?, Ending(id).await?),

@@ -6,8 +6,8 @@ use crate::handle::{Comm, Request, Type};
 use crate::message::segments;
 use crate::request::{Flight, SLOTS, State, sent};
 use crate::status::Status;
-use crate::world::world;
-use newmadeleine::{Hints, RequestId};
+use crate::world::{World, world};
+use newmadeleine::{Hints, RequestId, Segments};
 use std::ffi::c_void;
 
 /// What a send is given: buffer, count, type, destination, tag, communicator.
@@ -19,13 +19,27 @@ pub(crate) const STANDARD: Hints =
 /// Complete not before it is matched.
 pub(crate) const SYNCHRONOUS: Hints = Hints { synchronous: true, ..STANDARD };
 
+/// A message whose arguments are right: where it goes, and what it is.
+pub(crate) type Ready = (comm::Target, Segments);
+
+/// Checks all arguments of a send, and begins nothing; none: it goes to no process.
+#[inline(always)]
+pub(crate) fn ready((buffer, count, datatype, dest, tag, comm): Arguments) -> Result<Option<Ready>> {
+    let comm = comm::lookup(comm)?;
+    let data = segments(buffer, count, datatype)?;
+    Ok(comm.target(dest, tag)?.map(|target| (target, data)))
+}
+
 /// Sends, and waits.
 #[inline]
-pub(crate) fn send((buffer, count, datatype, dest, tag, comm): Arguments, hints: Hints) -> Result<()> {
-    let found = comm::lookup(comm)?;
-    let data = segments(buffer, count, datatype)?;
-    let world = world()?;
-    let Some(target) = found.target(dest, tag)? else { return Ok(()) };
+pub(crate) fn send(arguments: Arguments, hints: Hints) -> Result<()> {
+    let Some(ready) = ready(arguments)? else { return Ok(()) };
+    complete(world()?, ready, (hints, arguments.5))
+}
+
+/// Sends what is ready, and waits.
+#[inline(always)]
+pub(crate) fn complete(world: &World, (target, data): Ready, (hints, comm): (Hints, Comm)) -> Result<()> {
     if crate::task::any() {
         return send_beside(target, data, (hints, comm));
     }
@@ -34,11 +48,7 @@ pub(crate) fn send((buffer, count, datatype, dest, tag, comm): Arguments, hints:
 
 /// Sends, and advances tasks while it waits.
 #[cold]
-fn send_beside(
-    (to, context, tag): comm::Target,
-    data: newmadeleine::Segments,
-    (hints, comm): (Hints, Comm),
-) -> Result<()> {
+fn send_beside((to, context, tag): comm::Target, data: Segments, (hints, comm): (Hints, Comm)) -> Result<()> {
     let world = world()?;
     let id = world.node().submit(|engine| engine.send(to, context, tag, data, hints));
     crate::request::wait::await_state(world, State::Flight(Flight::send(id, comm))).answer().map(drop)
@@ -46,15 +56,15 @@ fn send_beside(
 
 /// Submits a send; none: it has ended already, or goes to no process.
 #[inline]
-pub(crate) fn submit(
-    (buffer, count, datatype, dest, tag, comm): Arguments,
-    hints: Hints,
-) -> Result<Option<RequestId>> {
-    let comm = comm::lookup(comm)?;
-    let data = segments(buffer, count, datatype)?;
-    let world = world()?;
-    let Some(target) = comm.target(dest, tag)? else { return Ok(None) };
-    Ok(world.node().begin_send(target, &data, hints))
+fn submit(arguments: Arguments, hints: Hints) -> Result<Option<RequestId>> {
+    let Some(ready) = ready(arguments)? else { return Ok(None) };
+    Ok(begin(world()?, &ready, hints))
+}
+
+/// Submits what is ready; none: it has ended already.
+#[inline(always)]
+pub(crate) fn begin(world: &World, (target, data): &Ready, hints: Hints) -> Option<RequestId> {
+    world.node().begin_send(*target, data, hints)
 }
 
 /// Submits a send: its state.

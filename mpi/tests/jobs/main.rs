@@ -53,6 +53,7 @@ const ALL: &[Case] = &[
     case("messages of any source come with their names", 4, point::any_source),
     case("no process answers at once", 1, point::no_process),
     case("pairs of messages, also in place", 3, point::pairs),
+    case("a pair with a wrong half is refused and leaves nothing", 1, point::refused_pairs),
     case("buffered messages wait in the attached buffer", 2, point::buffered),
     case("who computes is reached nevertheless", 6, point::while_others_compute),
     case("a message that was matched is nobody else's", 2, point::matched),

@@ -2,7 +2,7 @@
 
 use nmad_mpi::api;
 use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG, PROC_NULL};
-use nmad_mpi::{Comm, Message, Request, Result, Status, Type};
+use nmad_mpi::{Class, Comm, Message, Request, Result, Status, Type};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
@@ -147,6 +147,37 @@ pub fn pairs() {
         api::wait(&mut request, None).unwrap();
         assert!(own == pattern(len, rank()), "it went there and back");
     }
+}
+
+/// Neither half of a pair begins if an argument of the other is wrong: a message that comes later is not
+/// taken.
+pub fn refused_pairs() {
+    let (own, mut place) = ([7], [-1]);
+    let (from, to) = (out(&own), into(&mut place));
+    let wrong = [
+        ((1, INT, 7, 0), (1, INT, 0, 0), Class::RANK),
+        ((1, INT, 0, -3), (1, INT, 0, 0), Class::TAG),
+        ((-1, INT, 0, 0), (1, INT, 0, 0), Class::COUNT),
+        ((1, Type::NULL, 0, 0), (1, INT, 0, 0), Class::TYPE),
+        ((1, INT, 0, 0), (1, INT, 7, 0), Class::RANK),
+        ((1, INT, 0, 0), (1, INT, 0, -9), Class::TAG),
+        ((1, INT, 0, 0), (-1, INT, 0, 0), Class::COUNT),
+        ((1, INT, 0, 0), (1, Type::NULL, 0, 0), Class::TYPE),
+    ];
+    for (send, receive, class) in wrong {
+        let ((n, of, dest, tag), (room, kind, source, wanted)) = (send, receive);
+        let refused = |answer: Result<()>| assert_eq!(answer.unwrap_err().class(), class);
+        refused(api::sendrecv(from, n, of, dest, tag, to, room, kind, source, wanted, WORLD, None));
+        refused(api::isendrecv(from, n, of, dest, tag, to, room, kind, source, wanted, WORLD).map(drop));
+        // In place there is one count and one type.
+        if (n, of) == (room, kind) {
+            refused(api::sendrecv_replace(to, n, of, dest, tag, source, wanted, WORLD, None));
+            refused(api::isendrecv_replace(to, n, of, dest, tag, source, wanted, WORLD).map(drop));
+        }
+        assert_eq!(api::iprobe(ANY_SOURCE, ANY_TAG, WORLD, None), Ok(false), "nothing was sent");
+    }
+    api::send(out(&[42]), 1, INT, 0, 0, WORLD).unwrap();
+    assert_eq!((recv(1, 0, 0, WORLD).0, place), (vec![42], [-1]));
 }
 
 pub fn buffered() {

@@ -44,8 +44,9 @@ pub enum Delete {
 /// A delete function of the program's.
 pub type DeleteFunction = dyn Fn(u32, Keyval, usize) -> Result<()> + Send + Sync;
 
-/// A key.
+/// A key. Attributes that use it keep it, and its number with it, when the program has freed it.
 pub(crate) struct Key {
+    number: u32,
     owner: Owner,
     copy: Copy,
     delete: Delete,
@@ -53,16 +54,25 @@ pub(crate) struct Key {
 
 /// A new key.
 pub(crate) fn create(owner: Owner, copy: Copy, delete: Delete) -> Keyval {
-    Keyval(KEYVALS.insert(Arc::new(Key { owner, copy, delete })))
+    let number = KEYVALS.reserve();
+    KEYVALS.set(number, Arc::new(Key { number, owner, copy, delete }));
+    Keyval(number)
 }
 
-/// Takes a key back; attributes that use it stay.
+impl Drop for Key {
+    fn drop(&mut self) {
+        KEYVALS.release(self.number);
+    }
+}
+
+/// Takes a key back. Attributes that use it stay, and are got and deleted by its number, which is no other
+/// key's before the last of them is gone (MPI 5.0, section 7.7.2); nothing more is set by it.
 ///
 /// # Errors
 /// There is no such key for this kind of object, or it is predefined.
 pub(crate) fn free(owner: Owner, keyval: &mut Keyval) -> Result<()> {
     lookup(owner, *keyval)?;
-    KEYVALS.remove(keyval.0);
+    KEYVALS.hide(keyval.0);
     *keyval = Keyval::NULL;
     Ok(())
 }
@@ -107,7 +117,7 @@ impl Attributes {
     /// There is no such key.
     pub(crate) fn get(&self, owner: Owner, keyval: Keyval) -> Result<Option<usize>> {
         let found = self.list().iter().find(|attribute| attribute.keyval == keyval).map(|found| found.value);
-        // A key that was freed still finds what was set before, as long as its number is not used again.
+        // A key that was freed still finds what was set before.
         if found.is_none() {
             lookup(owner, keyval)?;
         }

@@ -84,16 +84,24 @@ impl<T> Table<T> {
 
     /// Takes an object out of the table.
     pub(crate) fn remove(&self, index: u32) -> Option<Arc<T>> {
-        let mut free = self.free();
-        let pointer = self.place(index)?.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        if pointer.is_null() {
-            return None;
-        }
+        let object = self.hide(index)?;
         if index >= crate::handle::DYNAMIC {
-            free.freed.push_back(index);
+            self.release(index);
         }
+        Some(object)
+    }
+
+    /// Takes an object out of the table, but no other gets its index before it is [`Table::release`]d.
+    pub(crate) fn hide(&self, index: u32) -> Option<Arc<T>> {
+        let _guard = self.free();
+        let pointer = self.place(index)?.swap(std::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: made by `Arc::into_raw`, and in the table no more.
-        Some(unsafe { Arc::from_raw(pointer) })
+        (!pointer.is_null()).then(|| unsafe { Arc::from_raw(pointer) })
+    }
+
+    /// Gives back the index of an object that was hidden.
+    pub(crate) fn release(&self, index: u32) {
+        self.free().freed.push_back(index);
     }
 
     fn free(&self) -> MutexGuard<'_, Free> {
@@ -173,5 +181,21 @@ mod tests {
             table.remove(next);
         }
         assert_eq!(table.insert(Arc::new(7)), first);
+    }
+
+    #[test]
+    fn the_index_of_what_is_hidden_is_used_again_when_it_is_released() {
+        let table = Table::new(DYNAMIC);
+        let first = table.insert(Arc::new(7));
+        assert_eq!(table.hide(first).as_deref(), Some(&7));
+        assert_eq!((table.get(first), table.hide(first)), (None, None));
+        let is_used = || {
+            let others: Vec<u32> = (0..3 * RESTING).map(|_| table.insert(Arc::new(7))).collect();
+            others.iter().for_each(|&index| drop(table.remove(index)));
+            others.contains(&first)
+        };
+        assert!((0..3).all(|_| !is_used()));
+        table.release(first);
+        assert!((0..3).any(|_| is_used()));
     }
 }

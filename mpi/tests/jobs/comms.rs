@@ -141,3 +141,30 @@ pub fn many() {
     api::wait(&mut request, Some(&mut status)).unwrap();
     assert_eq!([status.source], buffer);
 }
+
+/// Keys come and go: whether one of them has this number.
+fn is_used_again(number: Keyval) -> bool {
+    let mut keys: Vec<Keyval> =
+        (0..1000).map(|_| api::create_keyval(Owner::Comm, Copy::Null, Delete::Null)).collect();
+    let used = keys.contains(&number);
+    keys.iter_mut().for_each(|key| api::free_keyval(Owner::Comm, key).unwrap());
+    used
+}
+
+pub fn freed_keys() {
+    let mut first = api::comm_dup(WORLD).unwrap();
+    let mut key = api::create_keyval(Owner::Comm, Copy::Dup, Delete::Null);
+    let number = key;
+    api::comm_set_attr(first, key, 5).unwrap();
+    api::free_keyval(Owner::Comm, &mut key).unwrap();
+    let mut second = api::comm_dup(first).unwrap();
+    assert_eq!(api::comm_get_attr(second, number), Ok(Some(5)));
+    assert!(api::comm_set_attr(second, number, 6).is_err() && api::comm_get_attr(WORLD, number).is_err());
+    // Numbers rest for a while even if nothing uses them.
+    assert!((0..3).all(|_| !is_used_again(number)));
+    api::comm_delete_attr(first, number).unwrap();
+    assert!((0..3).all(|_| !is_used_again(number)), "the copy uses it");
+    api::comm_free(&mut second).unwrap();
+    assert!((0..3).any(|_| is_used_again(number)));
+    api::comm_free(&mut first).unwrap();
+}

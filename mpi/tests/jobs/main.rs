@@ -69,6 +69,7 @@ const ALL: &[Case] = &[
     case("communicators of groups", 5, comms::groups),
     case("duplicates are made while other things go on", 4, comms::idup),
     case("attributes are copied as their keys say", 2, comms::attributes),
+    case("no key has the number of a freed one that attributes use", 1, comms::freed_keys),
     case("contexts are used again", 3, comms::many),
     case("two groups talk to each other and become one", 5, inter::create_and_merge),
     case("intercommunicators are split and duplicated", 6, inter::split),

@@ -169,22 +169,28 @@ impl Attributes {
         }
     }
 
-    /// Those of a duplicate of the object `object`.
+    /// Copies those of the object `object` to its duplicate, which has none yet: its attributes and its name.
     ///
     /// # Errors
-    /// A copy function fails.
-    pub(crate) fn copy(&self, object: u32) -> Result<Attributes> {
+    /// A copy function fails; what was copied before is deleted, the last one first.
+    pub(crate) fn copy(&self, object: u32, (new, duplicate): (&Attributes, u32)) -> Result<()> {
         let old = self.list().clone();
-        let mut new = Vec::new();
         for Attribute { keyval, key, value } in old {
             let value = match &key.copy {
                 Copy::Null => None,
                 Copy::Dup => Some(value),
-                Copy::User(copy) => copy(object, keyval, value)?,
+                Copy::User(copy) => copy(object, keyval, value).inspect_err(|_| new.discard(duplicate))?,
             };
-            new.extend(value.map(|value| Attribute { keyval, key, value }));
+            new.list().extend(value.map(|value| Attribute { keyval, key, value }));
         }
-        Ok(Attributes(Mutex::new(new)))
+        Ok(())
+    }
+
+    /// Deletes all attributes, the last one first, whatever their delete functions answer.
+    fn discard(&self, object: u32) {
+        while let Some(last) = { self.list().pop() } {
+            let _ = last.delete(object);
+        }
     }
 }
 
@@ -217,7 +223,8 @@ mod tests {
         keys.iter().for_each(|&key| attributes.set(Owner::Comm, 300, key, 10).unwrap());
         attributes.set(Owner::Comm, 300, keys[1], 11).unwrap();
         assert_eq!(DELETED.load(Ordering::Relaxed), 10, "the value that was replaced is deleted");
-        let copy = attributes.copy(300).unwrap();
+        let copy = Attributes::default();
+        attributes.copy(300, (&copy, 301)).unwrap();
         let values = keys.map(|key| copy.get(Owner::Comm, key).unwrap());
         assert_eq!(values, [None, Some(11), Some(20)]);
         attributes.delete(Owner::Comm, 300, keys[0]).unwrap();
@@ -237,5 +244,32 @@ mod tests {
         assert!(key.is_null() && free(Owner::Type, &mut { number }).is_err());
         assert_eq!(attributes.get(Owner::Type, number), Ok(Some(1)));
         assert!(attributes.set(Owner::Type, 0, number, 2).is_err());
+    }
+
+    #[test]
+    fn a_copy_that_fails_is_undone_in_reverse() {
+        static DELETED: Mutex<Vec<(u32, usize)>> = Mutex::new(Vec::new());
+        let deleted = || std::mem::take(&mut *DELETED.lock().unwrap());
+        let key = |copy: Copy| {
+            let delete = |object, _, value| {
+                DELETED.lock().unwrap().push((object, value));
+                if value == 2 { Err(Class::OTHER.error("this one stays")) } else { Ok(()) }
+            };
+            create(Owner::Comm, copy, Delete::User(Box::new(delete)))
+        };
+        let twice = Copy::User(Box::new(|_, _, value| Ok(Some(value * 2))));
+        let never = Copy::User(Box::new(|_, _, _| Err(Class::RANK.error("no copy"))));
+        let (attributes, copy) = (Attributes::default(), Attributes::default());
+        for (value, how) in [(1, Copy::Dup), (7, Copy::Null), (1, twice), (3, Copy::Dup), (4, never)] {
+            attributes.set(Owner::Comm, 300, key(how), value).unwrap();
+        }
+        assert_eq!(attributes.copy(300, (&copy, 301)).unwrap_err().class(), Class::RANK);
+        assert_eq!(deleted(), [(301, 3), (301, 2), (301, 1)]);
+        copy.delete_all(301).unwrap();
+        assert_eq!(deleted(), [], "nothing is left");
+        let last = attributes.list().last().unwrap().keyval;
+        attributes.delete(Owner::Comm, 300, last).unwrap();
+        attributes.copy(300, (&copy, 301)).unwrap();
+        assert_eq!((deleted(), copy.list().len()), (vec![(300, 4)], 3));
     }
 }

@@ -29,8 +29,9 @@ static OPS: Table<Operator> = Table::new(DYNAMIC);
 static GROUPS: Table<Members> = Table::new(DYNAMIC);
 
 impl TypeObject {
-    fn new(datatype: Datatype, attributes: Attributes) -> TypeObject {
-        TypeObject { datatype, holders: AtomicU32::new(1), name: Mutex::new(None), attributes }
+    fn new(datatype: Datatype) -> TypeObject {
+        let (holders, attributes) = (AtomicU32::new(1), Attributes::default());
+        TypeObject { datatype, holders, name: Mutex::new(None), attributes }
     }
 
     pub(crate) fn attributes(&self) -> &Attributes {
@@ -101,7 +102,7 @@ pub(crate) fn type_object(handle: Type) -> Result<Arc<TypeObject>> {
     if let Some(object) = TYPES.share(handle.0) {
         return Ok(object);
     }
-    let object = Arc::new(TypeObject::new(Datatype::of(basic), Attributes::default()));
+    let object = Arc::new(TypeObject::new(Datatype::of(basic)));
     TYPES.set(handle.0, object.clone());
     Ok(object)
 }
@@ -115,14 +116,14 @@ pub(crate) fn hand_out_type(datatype: &Datatype) -> Type {
             object.holders.fetch_add(1, Ordering::Relaxed);
         }
         _ if datatype.basic().is_some() => {}
-        _ => return insert_type(datatype.clone(), Attributes::default()),
+        _ => return insert_type(datatype.clone()),
     }
     Type(datatype.handle())
 }
 
-/// A handle for a new type with these attributes.
-pub(crate) fn insert_type(datatype: Datatype, attributes: Attributes) -> Type {
-    let handle = TYPES.insert(Arc::new(TypeObject::new(datatype.clone(), attributes)));
+/// A handle for a new type.
+pub(crate) fn insert_type(datatype: Datatype) -> Type {
+    let handle = TYPES.insert(Arc::new(TypeObject::new(datatype.clone())));
     datatype.set_handle(handle);
     Type(handle)
 }

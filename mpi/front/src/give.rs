@@ -42,6 +42,12 @@ pub(crate) fn value<T>(to: *mut T, value: T) {
     }
 }
 
+/// Writes the null handle: there is none of what was asked for.
+#[cold]
+pub(crate) fn null<A: Abi>(to: *mut A::Handle, kind: Kind) {
+    value(to, A::encode(kind, 0));
+}
+
 /// Counts in C.
 pub(crate) trait Count: Copy {
     /// The count, MPI_UNDEFINED if there is no room for it.

@@ -24,7 +24,7 @@ pub use nmad_mpi::error::Class;
 pub mod wrapper {
     use crate::answer::Answer;
     use crate::errors::{enter, finish, unsupported};
-    use crate::{Abi, by_hand, give, take};
+    use crate::{Abi, Kind, by_hand, give, take};
     use nmad_mpi::api;
     use nmad_mpi::datatype::Form;
     use nmad_mpi::error::Result;

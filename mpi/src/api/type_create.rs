@@ -161,8 +161,10 @@ pub fn type_create_resized(form: Form, old: Type, lower_bound: i64, extent: i64)
 /// # Errors
 /// There is no such type, or the copy function of an attribute fails.
 pub fn type_dup(old: Type) -> Result<Type> {
-    let (attributes, new) = (type_object(old)?.attributes().copy(old.0)?, datatype(old)?.dup()?);
-    Ok(insert_type(new, attributes))
+    let (object, new) = (type_object(old)?, insert_type(datatype(old)?.dup()?));
+    let copied = object.attributes().copy(old.0, (type_object(new)?.attributes(), new.0));
+    copied.inspect_err(|_| drop(free_type(&mut { new })))?;
+    Ok(new)
 }
 
 /// `MPI_Type_commit`

@@ -2,7 +2,6 @@
 
 use super::party::{Other, Party, decode, encode};
 use super::{COMMS, Communicator, Members, agree, context, lookup, share};
-use crate::attribute::Attributes;
 use crate::constant::UNDEFINED;
 use crate::error::{Class, Result};
 use crate::group::Group as Processes;
@@ -46,42 +45,38 @@ fn heir(
     Ok(new)
 }
 
-/// What a duplicate has beside its number.
-struct Inherited {
-    attributes: Attributes,
+/// A duplicate in the table, with everything but its number. Hints are not passed on (MPI 5.0, section
+/// 7.4.2), it has those of `info`.
+fn duplicate(
+    handle: Comm,
+    old: &Communicator,
     info: Option<Arc<Infos>>,
+) -> Result<(Comm, Arc<Communicator>)> {
+    let mut new = heir(old, context::AWAITED, old.local().clone(), old.remote().cloned())?;
+    info.iter().for_each(|info| new.info().merge(info));
+    new.set_topology(old.topology().cloned());
+    let new = Arc::new(new);
+    let copy = Comm(COMMS.insert(new.clone()));
+    let copied = old.attributes().copy(handle.0, (new.attributes(), copy.0));
+    copied.inspect_err(|_| drop(COMMS.remove(copy.0)))?;
+    Ok((copy, new))
 }
 
-impl Inherited {
-    fn of(handle: Comm, old: &Communicator, info: Option<Arc<Infos>>) -> Result<Inherited> {
-        Ok(Inherited { attributes: old.attributes().copy(handle.0)?, info })
-    }
-
-    fn duplicate(self, old: &Communicator, number: u32) -> Result<Communicator> {
-        let mut new = heir(old, number, old.local().clone(), old.remote().cloned())?;
-        new.set_attributes(self.attributes);
-        self.info.iter().for_each(|info| new.info().merge(info));
-        new.set_topology(old.topology().cloned());
-        Ok(new)
-    }
-}
-
-/// Duplicates; hints are not passed on (MPI 5.0, section 7.4.2), the new one has those of `info`.
+/// Duplicates.
 pub(crate) fn dup(handle: Comm, info: Option<Arc<Infos>>) -> Result<Comm> {
     let old = share(handle)?;
-    let inherited = Inherited::of(handle, &old, info)?;
-    let number = block_on(agree::number(&party(&old)))?;
-    inherited.duplicate(&old, number).map(insert)
+    let (copy, new) = duplicate(handle, &old, info)?;
+    let number = block_on(agree::number(&party(&old))).inspect_err(|_| drop(COMMS.remove(copy.0)))?;
+    new.set_number(number);
+    Ok(copy)
 }
 
 /// Duplicates in steps; the new handle is usable when the request has ended.
 pub(crate) fn idup(handle: Comm, info: Option<Arc<Infos>>) -> Result<(Comm, Request)> {
     let old = share(handle)?;
-    let inherited = Inherited::of(handle, &old, info)?;
-    let party = party(&old);
     // Programs may already set its error handler, say, while the number is agreed upon.
-    let new = Arc::new(inherited.duplicate(&old, context::AWAITED)?);
-    let copy = Comm(COMMS.insert(new.clone()));
+    let (copy, new) = duplicate(handle, &old, info)?;
+    let party = party(&old);
     let work = Async::new(async move {
         new.set_number(agree::number(&party).await?);
         Ok(Status::EMPTY)

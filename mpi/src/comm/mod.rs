@@ -118,10 +118,6 @@ impl Communicator {
         &self.attributes
     }
 
-    fn set_attributes(&mut self, attributes: Attributes) {
-        self.attributes = attributes;
-    }
-
     pub(crate) fn topology(&self) -> Option<&Arc<Topology>> {
         self.topology.as_ref()
     }

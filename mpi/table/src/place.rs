@@ -1,7 +1,7 @@
 //! How one argument of a wrapper is translated: by what it is and where it goes.
 
 use crate::argument::{Argument, Direction};
-use crate::ctype::is_function;
+use crate::ctype::{is_function, is_handle};
 use crate::function::Function;
 
 /// How an argument is handled.
@@ -208,5 +208,18 @@ fn answer(function: &Function, argument: &Argument, kind: &str) -> Lines {
         "count" | "displ" | "bytes" => format!("give::count({name}, {name}_);"),
         _ => format!("give::value({name}, give::{kind}::<A>({name}_));"),
     };
-    Lines { answer: Some(format!("{name}_")), after: line(after), ..Lines::default() }
+    // Nobody is to take what was in its place before for what was asked for.
+    let always = match is_handle(&argument.kind) {
+        true => line(format!(
+            "if answer.is_err() {{ give::null::<A>({name}, Kind::{}); }}",
+            capital(&argument.kind)
+        )),
+        false => String::new(),
+    };
+    Lines { answer: Some(format!("{name}_")), always, after: line(after), ..Lines::default() }
+}
+
+/// The name of a kind of handles in the fronts' Rust.
+fn capital(kind: &str) -> String {
+    kind[..1].to_uppercase() + &kind[1..]
 }

@@ -89,6 +89,46 @@ static void operators(int rank, int size)
     CHECK(op == MPI_OP_NULL && pair == MPI_DATATYPE_NULL);
 }
 
+static int refuse(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag)
+{
+    (void)comm, (void)keyval, (void)state, (void)in, (void)out, (void)flag;
+    return MPI_ERR_OTHER;
+}
+
+static int refuse_type(MPI_Datatype type, int keyval, void *state, void *in, void *out, int *flag)
+{
+    (void)type, (void)keyval, (void)state, (void)in, (void)out, (void)flag;
+    return MPI_ERR_OTHER;
+}
+
+/* A duplicate that fails is undone: what was copied is deleted, and there is no new handle. */
+static void refused(void)
+{
+    MPI_Comm old, comm = MPI_COMM_WORLD;
+    MPI_Datatype type, none = MPI_INT;
+    MPI_Request request;
+    int first, second, third, before = deletions;
+    MPI_Comm_dup(MPI_COMM_SELF, &old);
+    MPI_Comm_set_errhandler(old, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(copy, delete, &first, &copies);
+    MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &second, NULL);
+    MPI_Type_create_keyval(refuse_type, MPI_TYPE_NULL_DELETE_FN, &third, NULL);
+    MPI_Comm_set_attr(old, first, &wrong);
+    MPI_Comm_set_attr(old, second, &wrong);
+    CHECK(MPI_Comm_dup(old, &comm) != MPI_SUCCESS && comm == MPI_COMM_NULL && deletions == before + 1);
+    comm = MPI_COMM_WORLD;
+    CHECK(MPI_Comm_idup(old, &comm, &request) != MPI_SUCCESS && comm == MPI_COMM_NULL);
+    CHECK(request == MPI_REQUEST_NULL && deletions == before + 2);
+    MPI_Comm_free(&old);
+    MPI_Type_dup(MPI_INT, &type);
+    MPI_Type_set_attr(type, third, &wrong);
+    CHECK(MPI_Type_dup(type, &none) != MPI_SUCCESS && none == MPI_DATATYPE_NULL);
+    MPI_Type_free(&type);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void attributes(void)
 {
     MPI_Comm first, second;
@@ -130,6 +170,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     operators(rank, size);
     attributes();
+    refused();
     MPI_Comm_dup(MPI_COMM_SELF, &own);
     MPI_Comm_create_errhandler(handler, &errhandler);
     MPI_Comm_set_errhandler(own, errhandler);

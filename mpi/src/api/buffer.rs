@@ -22,7 +22,7 @@ fn iflush(comm: Comm, buffer: &Attached) -> Result<Request> {
 /// `MPI_Buffer_attach`; [`crate::constant::BUFFER_AUTOMATIC`] has memory as it is needed.
 ///
 /// # Errors
-/// There is one already, or its size is negative.
+/// There is one already, its size is negative, or it has one and is NULL.
 pub fn buffer_attach(buffer: *mut c_void, size: i64) -> Result<()> {
     process().attach(buffer, size)
 }
@@ -55,7 +55,7 @@ pub fn buffer_iflush() -> Result<Request> {
 /// `MPI_Comm_attach_buffer`
 ///
 /// # Errors
-/// There is one already, its size is negative, or there is no such communicator.
+/// As [`buffer_attach`], or there is no such communicator.
 pub fn comm_attach_buffer(comm: Comm, buffer: *mut c_void, size: i64) -> Result<()> {
     lookup(comm)?.buffer().attach(buffer, size)
 }

@@ -49,11 +49,17 @@ impl Attached {
     /// Attaches a buffer.
     ///
     /// # Errors
-    /// There is one already, or its size is negative.
+    /// There is one already, its size is negative, or it has one and is nowhere.
     pub(crate) fn attach(&self, start: *mut c_void, size: i64) -> Result<()> {
         let Ok(len) = usize::try_from(size) else {
             return Err(Class::ARG.error(format!("a buffer of {size} B cannot be attached")));
         };
+        if memory::is_nowhere(start) && start != BUFFER_AUTOMATIC && len > 0 {
+            let text = format!(
+                "there is no buffer of {size} B at this address: give memory, or MPI_BUFFER_AUTOMATIC"
+            );
+            return Err(Class::BUFFER.error(text));
+        }
         let mut place = self.lock();
         if place.is_some() {
             return Err(Class::BUFFER.error("a buffer is attached already: detach it first"));

@@ -1,7 +1,7 @@
 //! Point-to-point messages.
 
 use nmad_mpi::api;
-use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG, PROC_NULL};
+use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG, IN_PLACE, PROC_NULL};
 use nmad_mpi::{Class, Comm, Message, Request, Result, Status, Type};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
@@ -182,6 +182,15 @@ pub fn refused_pairs() {
 
 pub fn buffered() {
     assert!(api::bsend(out(&[1]), 1, INT, 0, 0, WORLD).is_err(), "there is no buffer");
+    let nowhere = [std::ptr::null_mut(), IN_PLACE.cast_mut()];
+    for answer in nowhere.map(|start| api::buffer_attach(start, 10)) {
+        assert_eq!(answer.unwrap_err().class(), Class::BUFFER);
+    }
+    let answer = api::comm_attach_buffer(WORLD, nowhere[0], 10);
+    assert_eq!(answer.unwrap_err().class(), Class::BUFFER);
+    api::buffer_attach(nowhere[0], 0).unwrap();
+    assert!(api::bsend(out(&[1]), 1, INT, 0, 0, WORLD).is_err(), "there is no room in it");
+    api::buffer_detach().unwrap();
     let mut space = vec![0u8; 10_000];
     api::buffer_attach(into(&mut space), space.len() as i64).unwrap();
     assert!(api::buffer_attach(into(&mut space), 10).is_err(), "there is one already");

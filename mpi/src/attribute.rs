@@ -1,12 +1,12 @@
 //! Attributes: values that programs attach to objects, with functions to copy and delete them.
 
 use crate::error::{Class, Error, Result};
-use crate::handle::{DYNAMIC, Keyval};
+use crate::handle::{KEYVALS, Keyval};
 use crate::table::Table;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Keys that programs made.
-static KEYVALS: Table<Key> = Table::new(DYNAMIC);
+static KEYS: Table<Key> = Table::new(KEYVALS);
 
 /// What kind of object a key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,16 @@ pub enum Owner {
     Type,
     /// Windows.
     Win,
+}
+
+impl Owner {
+    fn name(self) -> &'static str {
+        match self {
+            Owner::Comm => "communicators",
+            Owner::Type => "datatypes",
+            Owner::Win => "windows",
+        }
+    }
 }
 
 /// What becomes of an attribute when its object is duplicated.
@@ -54,14 +64,14 @@ pub(crate) struct Key {
 
 /// A new key.
 pub(crate) fn create(owner: Owner, copy: Copy, delete: Delete) -> Keyval {
-    let number = KEYVALS.reserve();
-    KEYVALS.set(number, Arc::new(Key { number, owner, copy, delete }));
+    let number = KEYS.reserve();
+    KEYS.set(number, Arc::new(Key { number, owner, copy, delete }));
     Keyval(number)
 }
 
 impl Drop for Key {
     fn drop(&mut self) {
-        KEYVALS.release(self.number);
+        KEYS.release(self.number);
     }
 }
 
@@ -72,25 +82,27 @@ impl Drop for Key {
 /// There is no such key for this kind of object, or it is predefined.
 pub(crate) fn free(owner: Owner, keyval: &mut Keyval) -> Result<()> {
     lookup(owner, *keyval)?;
-    KEYVALS.hide(keyval.0);
+    KEYS.hide(keyval.0);
     *keyval = Keyval::NULL;
     Ok(())
 }
 
 fn lookup(owner: Owner, keyval: Keyval) -> Result<Arc<Key>> {
-    let found = KEYVALS.share(keyval.0).filter(|key| key.owner == owner);
+    let found = KEYS.share(keyval.0).filter(|key| key.owner == owner);
     found.ok_or_else(|| no_key(owner, keyval))
 }
 
 #[cold]
 fn no_key(owner: Owner, keyval: Keyval) -> Error {
-    Class::KEYVAL.error(match keyval {
-        Keyval::NULL => "the attribute key is MPI_KEYVAL_INVALID".to_string(),
-        Keyval(index) if index < DYNAMIC => format!("the predefined attribute {index} cannot be changed"),
-        Keyval(index) => {
-            format!(
-                "there is no attribute key {index} for {owner:?}: it never was, is freed, or is for others"
-            )
+    Class::KEYVAL.error(match (keyval, keyval.name()) {
+        (Keyval::NULL, _) => "the attribute key is MPI_KEYVAL_INVALID".to_string(),
+        (_, Some(name)) if owner == Owner::Comm => format!("the attribute {name} cannot be changed"),
+        (_, Some(name)) => format!("{name} is an attribute of communicators, not of {}", owner.name()),
+        (Keyval(index), _) if index < KEYVALS => {
+            format!("the attribute key is one of windows, not of {}", owner.name())
+        }
+        (Keyval(index), _) => {
+            format!("there is no key {index} of {}: it never was, is freed, or is for others", owner.name())
         }
     })
 }

@@ -1,6 +1,7 @@
 //! Error classes, codes and texts that programs add.
 
 use crate::error::{Class, Error, Result};
+use crate::shown;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -19,7 +20,8 @@ fn added() -> MutexGuard<'static, BTreeMap<i32, Added>> {
     ADDED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn unknown(number: i32) -> Error {
+fn unknown(class: Class) -> Error {
+    let number = shown::class(class);
     Class::ARG.error(format!("{number} is no error class or code that this program has added"))
 }
 
@@ -38,7 +40,7 @@ pub(crate) fn add_class() -> Class {
 /// A new code of a class.
 pub(crate) fn add_code(class: Class) -> Result<Class> {
     if class.name().is_none() && !is_class(class) {
-        return Err(unknown(class.0));
+        return Err(unknown(class));
     }
     Ok(add(|_| class))
 }
@@ -50,7 +52,7 @@ fn is_class(class: Class) -> bool {
 /// Gives a class or code its text.
 pub(crate) fn set_text(number: Class, text: Option<&str>) -> Result<()> {
     let mut added = added();
-    let entry = added.get_mut(&number.0).ok_or_else(|| unknown(number.0))?;
+    let entry = added.get_mut(&number.0).ok_or_else(|| unknown(number))?;
     entry.text = text.map(String::from);
     Ok(())
 }
@@ -58,11 +60,13 @@ pub(crate) fn set_text(number: Class, text: Option<&str>) -> Result<()> {
 /// Takes a class back, of which there are no codes any more, and no text.
 pub(crate) fn remove_class(class: Class) -> Result<()> {
     if !is_class(class) {
-        return Err(unknown(class.0));
+        return Err(unknown(class));
     }
     let mut added = added();
     if added.iter().any(|(&number, entry)| number != class.0 && entry.class == class) {
-        return Err(Class::OTHER.error(format!("error class {} has codes: remove them first", class.0)));
+        return Err(
+            Class::OTHER.error(format!("error class {} has codes: remove them first", shown::class(class)))
+        );
     }
     remove(&mut added, class)
 }
@@ -70,16 +74,16 @@ pub(crate) fn remove_class(class: Class) -> Result<()> {
 /// Takes a code back, of which there is no text any more.
 pub(crate) fn remove_code(code: Class) -> Result<()> {
     if is_class(code) {
-        return Err(Class::ARG.error(format!("{} is an error class, not a code", code.0)));
+        return Err(Class::ARG.error(format!("{} is an error class, not a code", shown::class(code))));
     }
     remove(&mut added(), code)
 }
 
 fn remove(added: &mut BTreeMap<i32, Added>, number: Class) -> Result<()> {
     if added.get(&number.0).is_some_and(|entry| entry.text.is_some()) {
-        return Err(Class::OTHER.error(format!("{} has a text: remove it first", number.0)));
+        return Err(Class::OTHER.error(format!("{} has a text: remove it first", shown::class(number))));
     }
-    added.remove(&number.0).map(drop).ok_or_else(|| unknown(number.0))?;
+    added.remove(&number.0).map(drop).ok_or_else(|| unknown(number))?;
     let last = added.keys().last().copied().unwrap_or(Class::LAST.0);
     LAST_USED.store(last, Ordering::Relaxed);
     Ok(())
@@ -87,13 +91,13 @@ fn remove(added: &mut BTreeMap<i32, Added>, number: Class) -> Result<()> {
 
 /// The class of a class or code above [`Class::LAST`].
 pub(crate) fn class_of(number: Class) -> Result<Class> {
-    added().get(&number.0).map(|entry| entry.class).ok_or_else(|| unknown(number.0))
+    added().get(&number.0).map(|entry| entry.class).ok_or_else(|| unknown(number))
 }
 
 /// The text of a class or code above [`Class::LAST`]; empty if it has none.
 pub(crate) fn text(number: Class) -> Result<String> {
     let added = added();
-    let entry = added.get(&number.0).ok_or_else(|| unknown(number.0))?;
+    let entry = added.get(&number.0).ok_or_else(|| unknown(number))?;
     Ok(entry.text.clone().unwrap_or_default())
 }
 

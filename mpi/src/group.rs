@@ -182,6 +182,7 @@ impl Group {
 
     #[cold]
     fn no_rank(&self, rank: i32) -> crate::error::Error {
+        let rank = crate::shown::rank(rank);
         Class::RANK.error(format!("rank {rank} is not in a group of {} processes", self.size()))
     }
 }

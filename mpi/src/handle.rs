@@ -6,6 +6,8 @@
 
 /// Handles from here on were made by the program.
 pub const DYNAMIC: u32 = 256;
+/// For attribute keys, which programs get as they are: none of them is a constant of an interface.
+pub const KEYVALS: u32 = 0x1000;
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -93,6 +95,20 @@ impl Keyval {
     pub const LAST_USED_CODE: Keyval = Keyval(6);
     /// How many processes there can be.
     pub const UNIVERSE_SIZE: Keyval = Keyval(7);
+
+    /// The name of a predefined one of communicators.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Keyval::TAG_UB => "MPI_TAG_UB",
+            Keyval::IO => "MPI_IO",
+            Keyval::HOST => "MPI_HOST",
+            Keyval::WTIME_IS_GLOBAL => "MPI_WTIME_IS_GLOBAL",
+            Keyval::APPNUM => "MPI_APPNUM",
+            Keyval::LAST_USED_CODE => "MPI_LASTUSEDCODE",
+            Keyval::UNIVERSE_SIZE => "MPI_UNIVERSE_SIZE",
+            _ => return None,
+        })
+    }
 }
 
 impl Message {

@@ -31,6 +31,7 @@ mod objects;
 pub mod op;
 mod point;
 pub mod request;
+mod shown;
 mod status;
 #[allow(unsafe_code)]
 mod table;

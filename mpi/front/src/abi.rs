@@ -132,6 +132,19 @@ pub trait Abi: Sized + 'static {
     fn is_ignore(status: *const Self::Status) -> bool;
 }
 
+/// A rank or tag of one numbering in another, between whose constants both functions translate. What is no
+/// constant stays so: where its number is one there, it has a number that is none, and comes back from it.
+#[inline]
+pub fn translated(number: i32, to: impl Fn(i32) -> Option<i32>, back: impl Fn(i32) -> Option<i32>) -> i32 {
+    if number >= 0 {
+        return number;
+    }
+    to(number).unwrap_or_else(|| {
+        // Constants are as many here as there: the way back ends at a number that is one here only.
+        std::iter::successors(Some(number), |&number| back(number)).last().unwrap_or(number)
+    })
+}
+
 /// The part of an [`Abi`] that is in the generated module `numbers`.
 #[macro_export]
 macro_rules! numbers {
@@ -145,22 +158,22 @@ macro_rules! numbers {
 
         #[inline]
         fn rank_in(rank: i32) -> i32 {
-            $crate::numbers!(@only rank, $numbers, rank_in, rank_out)
+            $crate::translated(rank, $numbers::rank_in, $numbers::rank_out)
         }
 
         #[inline]
         fn rank_out(rank: i32) -> i32 {
-            if rank >= 0 { rank } else { $numbers::rank_out(rank).unwrap_or(rank) }
+            $crate::translated(rank, $numbers::rank_out, $numbers::rank_in)
         }
 
         #[inline]
         fn tag_in(tag: i32) -> i32 {
-            $crate::numbers!(@only tag, $numbers, tag_in, tag_out)
+            $crate::translated(tag, $numbers::tag_in, $numbers::tag_out)
         }
 
         #[inline]
         fn tag_out(tag: i32) -> i32 {
-            if tag >= 0 { tag } else { $numbers::tag_out(tag).unwrap_or(tag) }
+            $crate::translated(tag, $numbers::tag_out, $numbers::tag_in)
         }
 
         fn number_in(group: $crate::Numbers, number: i32) -> Option<i32> {
@@ -179,15 +192,6 @@ macro_rules! numbers {
 
         fn class_out(class: $crate::Class) -> Option<i32> {
             $numbers::class_out(class.0)
-        }
-    };
-    // Negative numbers that are no constants must not become one of the core's.
-    (@only $number:ident, $numbers:ident, $in:ident, $out:ident) => {
-        match ($number, $numbers::$in($number)) {
-            (0.., _) => $number,
-            (_, Some(number)) => number,
-            _ if $numbers::$out($number).is_some() => i32::MIN,
-            _ => $number,
         }
     };
     (@pick $group:ident, $number:ident, $numbers:ident, $thread:ident, $comparison:ident, $topology:ident,
@@ -212,4 +216,22 @@ macro_rules! numbers {
 pub(crate) fn blank<A: Abi>() -> A::Status {
     // SAFETY: statuses are numbers and nothing else, see `Abi::Status`.
     unsafe { std::mem::zeroed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::translated;
+
+    #[test]
+    fn every_number_is_found_again_and_only_constants_become_constants() {
+        let pairs = [(-2, -1), (-1, -3), (-3, -4)];
+        let to = |number| pairs.iter().find(|pair| pair.0 == number).map(|pair| pair.1);
+        let back = |number| pairs.iter().find(|pair| pair.1 == number).map(|pair| pair.0);
+        for number in -8..4 {
+            let there = translated(number, to, back);
+            assert_eq!(translated(there, back, to), number);
+            assert_eq!(to(number).is_some(), back(there).is_some(), "{number}");
+        }
+        assert_eq!([-4, -5, 7].map(|number| translated(number, to, back)), [-2, -5, 7]);
+    }
 }

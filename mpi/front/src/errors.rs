@@ -8,6 +8,9 @@ use nmad_mpi::error::{Class, Error, Result};
 /// Numbers below it are classes, and a code of the standard's is `class + CLASSES * detail`.
 const CLASSES: i32 = 128;
 
+/// What a number is that is no class and no code.
+pub(crate) const NO_CLASS: Class = Class(-1);
+
 /// Checks that MPI is initialised and not finalised.
 #[inline]
 pub(crate) fn enter() -> Result<()> {
@@ -63,7 +66,7 @@ pub(crate) fn code_in<A: Abi>(number: i32) -> Code {
     }
     match A::class_in(number % CLASSES) {
         Some(class) => Code { class: Class(class), detail: u8::try_from(number / CLASSES).unwrap_or(0) },
-        None => plain(Class(-1)),
+        None => plain(NO_CLASS),
     }
 }
 
@@ -75,11 +78,11 @@ pub(crate) fn class_out<A: Abi>(class: Class) -> i32 {
     }
 }
 
-/// The class or added code of a number; -1 if it is neither.
+/// The class or added code of a number; [`NO_CLASS`] if it is neither.
 pub(crate) fn class_in<A: Abi>(number: i32) -> Class {
     match A::class_in(number) {
         Some(class) => Class(class),
         None if number > A::LAST_CODE => Class(number - A::LAST_CODE + Class::LAST.0),
-        None => Class(-1),
+        None => NO_CLASS,
     }
 }

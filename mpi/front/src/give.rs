@@ -2,16 +2,13 @@
 
 use crate::abi::{Abi, Kind, Numbers};
 use crate::errors;
-use crate::take::KEYVALS;
+use crate::take::PREDEFINED_KEYVALS;
 use nmad_mpi::Status;
 use nmad_mpi::api::Code;
 use nmad_mpi::constant::{Comparison, ThreadLevel, TopologyKind, UNDEFINED};
 use nmad_mpi::error::{Class, Error};
-use nmad_mpi::handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Type};
+use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Type};
 use std::ffi::{c_char, c_void};
-
-/// Attribute keys that programs make have numbers above this, so that they are none of a constant.
-pub(crate) const KEYVALS_MADE: i32 = 0x1000;
 
 macro_rules! handles {
     ($($name:ident: $handle:ident, $kind:ident;)*) => {$(
@@ -126,10 +123,8 @@ pub(crate) fn topology<A: Abi>(kind: TopologyKind) -> i32 {
 pub(crate) fn keyval<A: Abi>(keyval: Keyval) -> i32 {
     match keyval {
         Keyval::NULL => number::<A>(Numbers::Keyval, 0),
-        Keyval(index) if index < nmad_mpi::handle::DYNAMIC => {
-            number::<A>(Numbers::Keyval, index as i32 + KEYVALS)
-        }
-        Keyval(index) => index as i32 + KEYVALS_MADE,
+        Keyval(index) if index < KEYVALS => number::<A>(Numbers::Keyval, index as i32 + PREDEFINED_KEYVALS),
+        Keyval(index) => index as i32,
     }
 }
 

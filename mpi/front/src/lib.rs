@@ -14,7 +14,7 @@ mod errors;
 mod give;
 mod take;
 
-pub use abi::{Abi, Kind, Numbers, Weights};
+pub use abi::{Abi, Kind, Numbers, Weights, translated};
 pub use nmad_mpi::Status;
 pub use nmad_mpi::error::Class;
 

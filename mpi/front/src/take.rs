@@ -6,7 +6,7 @@ use nmad_mpi::Status;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::constant::{IN_PLACE, ROOT, SplitType, ThreadLevel, UNDEFINED};
 use nmad_mpi::error::{Class, Error, Result};
-use nmad_mpi::handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Type};
+use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Type};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
@@ -166,17 +166,15 @@ pub(crate) fn split<A: Abi>(name: &str, split: i32) -> Result<Option<SplitType>>
 }
 
 /// Attribute keys of the standard have numbers from here on.
-pub(crate) const KEYVALS: i32 = 500;
+pub(crate) const PREDEFINED_KEYVALS: i32 = 500;
 
 /// An attribute key.
 pub(crate) fn keyval<A: Abi>(name: &str, keyval: i32) -> Result<Keyval> {
     match A::number_in(Numbers::Keyval, keyval) {
         Some(0) => Ok(Keyval::NULL),
-        Some(number) => Ok(Keyval((number - KEYVALS) as u32)),
+        Some(number) => Ok(Keyval((number - PREDEFINED_KEYVALS) as u32)),
         None => {
-            let index =
-                keyval.checked_sub(crate::give::KEYVALS_MADE).and_then(|index| u32::try_from(index).ok());
-            let index = index.filter(|&index| index >= nmad_mpi::handle::DYNAMIC);
+            let index = u32::try_from(keyval).ok().filter(|&index| index >= KEYVALS);
             let unknown = || Class::KEYVAL.error(format!("argument {name}: {keyval} is no attribute key"));
             index.map(Keyval).ok_or_else(unknown)
         }
@@ -184,13 +182,23 @@ pub(crate) fn keyval<A: Abi>(name: &str, keyval: i32) -> Result<Keyval> {
 }
 
 /// An error class, or a code that the program has added.
-pub(crate) fn class<A: Abi>(_: &str, number: i32) -> Result<Class> {
-    Ok(errors::class_in::<A>(number))
+pub(crate) fn class<A: Abi>(name: &str, number: i32) -> Result<Class> {
+    known(name, number, errors::class_in::<A>(number))
 }
 
 /// An error code.
-pub(crate) fn code<A: Abi>(_: &str, number: i32) -> Result<Code> {
-    Ok(errors::code_in::<A>(number))
+pub(crate) fn code<A: Abi>(name: &str, number: i32) -> Result<Code> {
+    let code = errors::code_in::<A>(number);
+    known(name, number, code.class).map(|_| code)
+}
+
+fn known(name: &str, number: i32, class: Class) -> Result<Class> {
+    match class {
+        errors::NO_CLASS => {
+            Err(Class::ARG.error(format!("argument {name}: {number} is no error class and no error code")))
+        }
+        class => Ok(class),
+    }
 }
 
 /// A string.

@@ -6,12 +6,19 @@ use crate::errhandler;
 pub use crate::errhandler::{Callback, Code};
 use crate::error::{Class, Error, Result};
 use crate::handle::{Comm, Errhandler};
+use crate::shown;
+pub use crate::shown::Numbers;
 
 /// An error was found in a call on a communicator (none: on nothing in particular): runs the error handler.
 /// What the front gives back if the handler returns.
 #[cold]
 pub fn raise(comm: Option<Comm>, error: &Error) -> Code {
     errhandler::raise(comm, error)
+}
+
+/// Which numbers the words of errors have, where those of the program's interface are not the core's.
+pub fn show_numbers(numbers: Numbers) {
+    shown::set(numbers);
 }
 
 /// `MPI_Comm_create_errhandler`

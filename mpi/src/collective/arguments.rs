@@ -12,6 +12,7 @@ use crate::error::{Class, Error, Result};
 use crate::handle::{Op, Type};
 use crate::message;
 use crate::objects;
+use crate::shown;
 use newmadeleine::Segments;
 use std::ffi::c_void;
 
@@ -118,7 +119,11 @@ pub(super) fn role(remote: usize, root: i32) -> Result<Role> {
 
 #[cold]
 fn no_root(root: i32, size: usize) -> Error {
-    Class::ROOT.error(format!("root {root} is not in the communicator (ranks 0 to {})", size - 1))
+    Class::ROOT.error(format!(
+        "root {} is not in the communicator (ranks 0 to {})",
+        shown::rank(root),
+        size - 1
+    ))
 }
 
 /// A reduction of so many elements.

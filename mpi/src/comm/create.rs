@@ -1,7 +1,7 @@
 //! Making communicators from communicators and groups.
 
 use super::party::{Other, Party, decode, encode};
-use super::{COMMS, Communicator, Members, agree, context, lookup, share};
+use super::{COMMS, Communicator, Members, agree, bad_tag, context, lookup, share};
 use crate::constant::UNDEFINED;
 use crate::error::{Class, Result};
 use crate::group::Group as Processes;
@@ -153,7 +153,7 @@ pub(super) fn processes(bytes: &[u8]) -> Members {
 pub(crate) fn create_group(handle: Comm, group: &Processes, tag: i32) -> Result<Comm> {
     let old = lookup(handle)?;
     if tag < 0 {
-        return Err(Class::TAG.error(format!("tag {tag} is out of range (0 to {})", i32::MAX)));
+        return Err(bad_tag(tag));
     }
     let Some(party) = group_party(group, old.collective(), GROUP | tag as u64)? else {
         return Ok(Comm::NULL);

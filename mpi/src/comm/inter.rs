@@ -2,10 +2,11 @@
 
 use super::create::{LIBRARY, insert, party, processes, text_tag};
 use super::party::{Other, Party, decode, encode};
-use super::{Communicator, Members, agree, lookup, share};
+use super::{Communicator, Members, agree, bad_tag, lookup, share};
 use crate::error::{Class, Error, Result};
 use crate::group::Group as Processes;
 use crate::handle::Comm;
+use crate::shown;
 use crate::task::block_on;
 use crate::world::world;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub(crate) fn create(
         return Err(no_leader("local", local_leader));
     }
     if tag < 0 {
-        return Err(Class::TAG.error(format!("tag {tag} is out of range (0 to {})", i32::MAX)));
+        return Err(bad_tag(tag));
     }
     let mut party = Party {
         context: old.collective(),
@@ -111,5 +112,5 @@ pub(crate) fn merge(handle: Comm, high: bool) -> Result<Comm> {
 
 #[cold]
 fn no_leader(which: &str, rank: i32) -> Error {
-    Class::RANK.error(format!("the {which} leader {rank} is no rank of its group"))
+    Class::RANK.error(format!("the {which} leader {} is no rank of its group", shown::rank(rank)))
 }

@@ -19,6 +19,7 @@ use crate::group::Group as Processes;
 use crate::handle::{Comm, DYNAMIC};
 use crate::info::Infos;
 use crate::point::buffered::Attached;
+use crate::shown;
 use crate::table::Table;
 use crate::topology::Topology;
 use newmadeleine::engine::{Context, Envelope, PeerId, Source, Tag, TagMatch};
@@ -232,7 +233,8 @@ impl Communicator {
     #[cold]
     fn bad_rank(&self, rank: i32) -> Error {
         let last = self.peers().len() - 1;
-        Class::RANK.error(format!("rank {rank} is not in the communicator (ranks 0 to {last})"))
+        Class::RANK
+            .error(format!("rank {} is not in the communicator (ranks 0 to {last})", shown::rank(rank)))
     }
 }
 
@@ -244,7 +246,7 @@ impl Drop for Communicator {
 
 #[cold]
 fn bad_tag(tag: i32) -> Error {
-    Class::TAG.error(format!("tag {tag} is out of range (0 to {})", i32::MAX))
+    Class::TAG.error(format!("tag {} is out of range (0 to {})", shown::tag(tag), i32::MAX))
 }
 
 /// The communicator of a handle.

@@ -132,6 +132,7 @@ impl Datatype {
             return Err(Class::ARG.error(text));
         }
         if !(0..size).contains(&rank) {
+            let rank = crate::shown::rank(rank);
             return Err(Class::ARG.error(format!("rank {rank} is not one of {size} processes")));
         }
         let (mut left, mut width) = (rank, size);

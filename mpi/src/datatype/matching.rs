@@ -22,6 +22,15 @@ impl TypeClass {
         let all = [TypeClass::Integer, TypeClass::Real, TypeClass::Complex];
         all.into_iter().find(|&class| class as i32 == number)
     }
+
+    /// Its name in Fortran.
+    fn name(self) -> &'static str {
+        match self {
+            TypeClass::Integer => "INTEGER",
+            TypeClass::Real => "REAL",
+            TypeClass::Complex => "COMPLEX",
+        }
+    }
 }
 
 /// `MPI_Type_match_size`: the predefined type of this class and so many bytes.
@@ -43,7 +52,7 @@ pub fn match_size(class: TypeClass, size: i64) -> Result<Basic> {
         (TypeClass::Complex, 8) => Basic::Complex8,
         (TypeClass::Complex, 16) => Basic::Complex16,
         (TypeClass::Complex, 32) => Basic::Complex32,
-        _ => return Err(Class::ARG.error(format!("there is no {class:?} of {size} bytes"))),
+        _ => return Err(Class::ARG.error(format!("there is no {} of {size} bytes", class.name()))),
     };
     Ok(found)
 }
@@ -66,7 +75,10 @@ pub fn f90_float(class: TypeClass, precision: Option<i32>, range: Option<i32>) -
     let wide = |wanted: Option<i32>, has: i32| wanted.is_none_or(|wanted| wanted <= has);
     let found = REALS.iter().find(|(digits, exponent, _)| wide(precision, *digits) && wide(range, *exponent));
     let Some((_, _, size)) = found else {
-        let text = format!("no REAL has {precision:?} digits and the exponent range {range:?}");
+        let digits = precision.map(|digits| format!("{digits} decimal digits"));
+        let exponents = range.map(|range| format!("an exponent range of {range}"));
+        let wanted: Vec<String> = digits.into_iter().chain(exponents).collect();
+        let text = format!("no {} has {}", class.name(), wanted.join(" and "));
         return Err(Class::ARG.error(text));
     };
     let (combiner, size) = match class {

@@ -3,6 +3,7 @@
 
 use crate::constant::PROC_NULL;
 use crate::error::{Class, Result};
+use crate::shown;
 
 /// A grid of processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +64,7 @@ impl Cart {
     /// Class RANK for a rank that is not in the grid.
     pub fn coords(&self, rank: i32) -> Result<Vec<i32>> {
         if !(0..self.size()).contains(&rank) {
-            let text = format!("rank {rank} is not in a grid of {} processes", self.size());
+            let text = format!("rank {} is not in a grid of {} processes", shown::rank(rank), self.size());
             return Err(Class::RANK.error(text));
         }
         let mut coords = vec![0; self.dims.len()];
@@ -89,8 +90,9 @@ impl Cart {
         for (i, (&dim, &is_ring)) in self.dims.iter().zip(&self.periods).enumerate() {
             if !is_ring && !(0..dim).contains(&coords[i]) {
                 let text = format!(
-                    "coordinate {i} is {}, outside of 0..{dim} of a dimension that is no ring",
-                    coords[i]
+                    "coordinate {} of dimension {i}, which is no ring, is not one of 0 to {}",
+                    coords[i],
+                    dim - 1
                 );
                 return Err(Class::ARG.error(text));
             }

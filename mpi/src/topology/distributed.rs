@@ -1,6 +1,7 @@
 //! Graphs of which every process knows its own edges (MPI 5.0, section 8.5.4).
 
 use crate::error::{Class, Result};
+use crate::shown;
 
 /// An edge, as `MPI_Dist_graph_create` gets it from any process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,6 +130,7 @@ impl DistGraph {
 
 fn check(size: i32, ranks: &[i32], weights: Option<&[i32]>) -> Result<()> {
     if let Some(bad) = ranks.iter().find(|&&rank| !(0..size).contains(&rank)) {
+        let bad = shown::rank(*bad);
         return Err(Class::RANK.error(format!("rank {bad} is not in a communicator of {size} processes")));
     }
     let Some(weights) = weights else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! Graphs that every process knows (MPI 5.0, section 8.5.3).
 
 use crate::error::{Class, Result};
+use crate::shown;
 
 /// A graph: of each process the list of its neighbours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Graph {
     pub fn neighbours(&self, rank: i32) -> Result<&[i32]> {
         let end = usize::try_from(rank).ok().and_then(|rank| self.index.get(rank));
         let Some(&end) = end else {
-            let text = format!("rank {rank} is not in a graph of {} processes", self.size());
+            let text = format!("rank {} is not in a graph of {} processes", shown::rank(rank), self.size());
             return Err(Class::RANK.error(text));
         };
         let begin = if rank == 0 { 0 } else { self.index[rank as usize - 1] };

@@ -68,6 +68,46 @@ static void completion(void)
     MPI_Comm_free(&own);
 }
 
+/* Numbers in texts are those that the program wrote, constants have their names too. */
+static void numbers(void)
+{
+    int value = 0, class, code, position = 1, rank, flag, dims[1] = {1}, ring[1] = {0}, made = -1;
+    void *found;
+    char word[80];
+    MPI_Comm one = MPI_COMM_SELF, grid;
+    MPI_Datatype type;
+    for (int n = -8; n < 0; n++) {
+        sprintf(word, n == MPI_ANY_SOURCE ? "rank %d (MPI_ANY_SOURCE)" : n == MPI_ROOT ? "rank %d (MPI_ROOT)" : "rank %d ", n);
+        if (n != MPI_PROC_NULL)
+            expect("destination", MPI_Send(&value, 1, MPI_INT, n, 0, one), MPI_ERR_RANK, word);
+        sprintf(word, n == MPI_PROC_NULL ? "root %d (MPI_PROC_NULL)" : "root %d ", n);
+        expect("root", MPI_Bcast(&value, 1, MPI_INT, n, one), MPI_ERR_ROOT, word);
+        sprintf(word, n == MPI_ANY_TAG ? "tag %d (MPI_ANY_TAG)" : "tag %d ", n);
+        expect("tag", MPI_Send(&value, 1, MPI_INT, 0, n, one), MPI_ERR_TAG, word);
+    }
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    sprintf(word, "%d is an error class", class);
+    expect("class as code", MPI_Remove_error_code(class), MPI_ERR_ARG, word);
+    expect("no class", MPI_Add_error_code(9999, &made), MPI_ERR_ARG, "errorclass: 9999");
+    expect("no code", MPI_Error_class(-7, &made), MPI_ERR_ARG, "errorcode: -7");
+    expect("digits", MPI_Type_create_f90_real(100, 7, &type), MPI_ERR_ARG,
+           "no REAL has 100 decimal digits and an exponent range of 7");
+    expect("complex", MPI_Type_create_f90_complex(40, MPI_UNDEFINED, &type), MPI_ERR_ARG,
+           "no COMPLEX has 40 decimal digits");
+    expect("attribute of others", MPI_Type_get_attr(MPI_INT, MPI_TAG_UB, &found, &flag), MPI_ERR_KEYVAL,
+           "MPI_TAG_UB is an attribute of communicators");
+    expect("predefined", MPI_Comm_set_attr(one, MPI_TAG_UB, &value), MPI_ERR_KEYVAL, "MPI_TAG_UB cannot be changed");
+    expect("no key", MPI_Comm_set_attr(one, 12345, &value), MPI_ERR_KEYVAL, "no key 12345 of communicators");
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &made, NULL);
+    sprintf(word, "no key %d of communicators", made);
+    expect("key of types", MPI_Comm_get_attr(one, made, &found, &flag), MPI_ERR_KEYVAL, word);
+    MPI_Cart_create(one, 1, dims, ring, 0, &grid);
+    expect("coordinate", MPI_Cart_rank(grid, &position, &rank), MPI_ERR_ARG,
+           "coordinate 1 of dimension 0, which is no ring, is not one of 0 to 0");
+    MPI_Comm_free(&grid);
+}
+
 /* A name that is too long is cut off. */
 static void names(void)
 {
@@ -125,6 +165,7 @@ int main(int argc, char **argv)
     if (rank == 0)
         completion();
     names();
+    numbers();
     int class, code;
     MPI_Add_error_class(&class);
     MPI_Add_error_code(class, &code);

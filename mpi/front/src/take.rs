@@ -48,6 +48,23 @@ fn null(name: &str) -> Error {
     Class::ARG.error(format!("argument {name} is NULL"))
 }
 
+#[cold]
+#[inline(never)]
+fn nowhere(name: &str) -> Error {
+    Class::ARG.error(format!("argument {name} is NULL: there is no place for the answer"))
+}
+
+/// Checks that there is a place for an answer.
+#[inline]
+pub(crate) fn place<T>(name: &str, to: *const T) -> Result<()> {
+    if to.is_null() { Err(nowhere(name)) } else { Ok(()) }
+}
+
+/// Checks that there are places for answers, unless there is no room for any.
+pub(crate) fn places<T>(name: &str, to: *const T, room: usize) -> Result<()> {
+    if room == 0 { Ok(()) } else { place(name, to) }
+}
+
 /// What a pointer points to.
 #[inline]
 pub(crate) fn read<T: Copy>(name: &str, from: *const T) -> Result<T> {

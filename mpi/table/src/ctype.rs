@@ -46,6 +46,11 @@ pub(crate) fn is_function(kind: &str) -> bool {
     kind.ends_with("_function")
 }
 
+/// Whether values of this kind are pointers that are handed on as they are.
+pub(crate) fn is_pointer(kind: &str) -> bool {
+    kind.ends_with('*')
+}
+
 fn scalar(kind: &str, form: Form) -> String {
     let by_form = |int: &str, large: &str| if form == Form::Int { int.into() } else { large.into() };
     match kind {
@@ -61,7 +66,7 @@ fn scalar(kind: &str, form: Form) -> String {
         "double" => "double".into(),
         _ if is_function(kind) => format!("MPI_{kind}{}", large_function(kind, form)),
         _ if kind.starts_with("T_") => format!("MPI_{kind}"),
-        _ if kind.starts_with("char*") => kind.into(),
+        _ if is_pointer(kind) => kind.into(),
         _ => HANDLES.iter().find(|(name, _)| *name == kind).map_or("int", |(_, ctype)| ctype).into(),
     }
 }
@@ -89,7 +94,7 @@ pub(crate) fn declare(argument: &Argument, form: Form) -> String {
         }
         ("address" | "buffer" | "word", _) => format!("void *{name}"),
         // Lists of strings are pointers to what the program may change.
-        (kind, Some(_)) if kind.starts_with("char*") => format!("{base} {name}[]"),
+        (kind, Some(_)) if is_pointer(kind) => format!("{base} {name}[]"),
         (kind, None) if is_function(kind) => format!("{base} *{name}"),
         // As a pointer: compilers warn of arrays at the address that MPI_STATUSES_IGNORE is.
         ("status", Some(_)) => format!("{base} *{name}"),
@@ -111,7 +116,7 @@ pub(crate) fn rust_scalar(kind: &str, form: Form) -> &'static str {
         "double" => "f64",
         _ if is_handle(kind) => "A::Handle",
         _ if is_function(kind) => "c_void",
-        _ if kind.starts_with("char*") => "*mut c_void",
+        _ if is_pointer(kind) => "*mut c_void",
         "T_cb_safety" | "T_source_order" => "i32",
         _ if kind.starts_with("T_") => "*mut c_void",
         _ => match &*scalar(kind, form) {

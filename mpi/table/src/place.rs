@@ -1,7 +1,7 @@
 //! How one argument of a wrapper is translated: by what it is and where it goes.
 
 use crate::argument::{Argument, Direction};
-use crate::ctype::{is_function, is_handle};
+use crate::ctype::{is_function, is_handle, is_pointer};
 use crate::function::Function;
 
 /// How an argument is handled.
@@ -15,6 +15,8 @@ pub(crate) enum Place {
     Length,
     /// Nothing for the core.
     Nothing,
+    /// How long a string is that the core answers.
+    Written,
     /// Handed on as C gave it.
     Raw,
     /// A list of weights, or none.
@@ -54,11 +56,11 @@ impl Place {
         let unread = argument.length == Some(crate::Length::Unread);
         match (&*argument.kind, argument.direction) {
             (_, Direction::Unused) => Place::Nothing,
-            (kind, _) if is_function(kind) || kind == "raw_status" || unread || kind.contains('*') => {
+            (kind, _) if is_function(kind) || kind == "raw_status" || unread || is_pointer(kind) => {
                 Place::Raw
             }
             ("len" | "length", _) => Place::Length,
-            ("written", _) => Place::Nothing,
+            ("written", _) => Place::Written,
             ("choice" | "location", _) => Place::Value,
             ("status", Direction::Out) if list => Place::Statuses,
             ("status", Direction::Out) => Place::Status,
@@ -76,12 +78,18 @@ impl Place {
         let name = &argument.name;
         let kind = conversion(&argument.kind);
         let value = |text: String| Lines { call: Some(text), ..Lines::default() };
-        // What is done by hand gets the places for answers, and writes them itself.
+        // What is done by hand gets the places for answers, and writes them itself. How much room there is
+        // for a list, and for a string, it knows alone.
         if function.by_hand && matches!(self, Place::Answer | Place::AnswerList | Place::Raw) {
-            return value(name.clone());
+            let before = match self == Place::Answer && argument.kind != "string" {
+                true => checked(name),
+                false => String::new(),
+            };
+            return Lines { before, ..value(name.clone()) };
         }
         match self {
             Place::Nothing => Lines::default(),
+            Place::Written => Lines { before: checked(name), ..Lines::default() },
             Place::Raw => value(name.clone()),
             Place::Value => value(incoming(argument)),
             Place::Length => Lines {
@@ -108,6 +116,7 @@ impl Place {
             Place::Statuses => statuses(name),
             Place::Answer => answer(function, argument, kind),
             Place::AnswerList => Lines {
+                before: line(format!("take::places(\"{name}\", {name}, {name}_len)?;")),
                 answer: Some(format!("{name}_")),
                 after: line(format!("give::list({name}, {name}_len, {name}_, give::{kind}::<A>);")),
                 ..Lines::default()
@@ -216,7 +225,12 @@ fn answer(function: &Function, argument: &Argument, kind: &str) -> Lines {
         )),
         false => String::new(),
     };
-    Lines { answer: Some(format!("{name}_")), always, after: line(after), ..Lines::default() }
+    Lines { before: checked(name), answer: Some(format!("{name}_")), always, after: line(after), call: None }
+}
+
+/// Asks whether there is a place for an answer, before anything is done.
+fn checked(name: &str) -> String {
+    line(format!("take::place(\"{name}\", {name})?;"))
 }
 
 /// The name of a kind of handles in the fronts' Rust.

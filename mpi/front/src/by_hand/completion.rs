@@ -1,6 +1,6 @@
 //! Completion of one or some of several requests, and messages that may not be there.
 
-use crate::{Abi, give};
+use crate::{Abi, give, take};
 use nmad_mpi::Status;
 use nmad_mpi::api;
 use nmad_mpi::error::Result;
@@ -89,6 +89,7 @@ macro_rules! some {
             indices: *mut i32,
             statuses: Option<&mut [Status]>,
         ) -> Result<()> {
+            take::places("array_of_indices", indices, incount)?;
             let mut count = 0;
             let mut found = vec![0; incount];
             let answer = api::$name(requests, &mut count, &mut found, statuses);

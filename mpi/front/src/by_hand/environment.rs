@@ -7,13 +7,13 @@ use nmad_mpi::error::Result;
 use nmad_mpi::handle::Comm;
 use std::ffi::c_void;
 
-pub(crate) fn init<A: Abi>(_argc: *mut i32, _argv: *mut c_void) -> Result<()> {
+pub(crate) fn init<A: Abi>(_argc: *mut c_void, _argv: *mut c_void) -> Result<()> {
     api::show_numbers(numbers::<A>());
     api::init()
 }
 
 pub(crate) fn init_thread<A: Abi>(
-    _argc: *mut i32,
+    _argc: *mut c_void,
     _argv: *mut c_void,
     required: ThreadLevel,
     provided: *mut i32,

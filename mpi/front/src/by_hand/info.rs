@@ -1,6 +1,6 @@
 //! Values of info objects: they may not be there, and there may be too little room for them.
 
-use crate::{Abi, give};
+use crate::{Abi, give, take};
 use nmad_mpi::api;
 use nmad_mpi::error::{Class, Result};
 use nmad_mpi::handle::Info;
@@ -17,6 +17,7 @@ pub(crate) fn info_get<A: Abi>(
     let found = api::info_get_string(info, key)?;
     let wrong = || Class::ARG.error(format!("argument valuelen is {room}: it must not be negative"));
     let room = usize::try_from(room).map_err(|_| wrong())?;
+    take::place("value", value)?;
     give::value(flag, found.is_some().into());
     if let Some(found) = found {
         give::string(value, room + 1, &found, std::ptr::null_mut());
@@ -42,6 +43,7 @@ pub(crate) fn info_get_string<A: Abi>(
     flag: *mut i32,
 ) -> Result<()> {
     let found = api::info_get_string(info, key)?;
+    take::places("value", value, usize::try_from(*room).unwrap_or(0))?;
     give::value(flag, found.is_some().into());
     if let Some(found) = found {
         if *room > 0 {

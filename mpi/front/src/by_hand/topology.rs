@@ -1,6 +1,6 @@
 //! Neighbours with their weights.
 
-use crate::{Abi, Weights, give};
+use crate::{Abi, Weights, give, take};
 use nmad_mpi::api;
 use nmad_mpi::error::Result;
 use nmad_mpi::handle::Comm;
@@ -15,6 +15,8 @@ pub(crate) fn dist_graph_neighbors<A: Abi>(
     destinations: *mut i32,
     destination_weights: *mut i32,
 ) -> Result<()> {
+    take::places("sources", sources, max_sources)?;
+    take::places("destinations", destinations, max_destinations)?;
     let [(from, from_weights), (to, to_weights)] = api::dist_graph_neighbors(comm)?;
     give::list(sources, max_sources, from, give::rank::<A>);
     give::list(destinations, max_destinations, to, give::rank::<A>);

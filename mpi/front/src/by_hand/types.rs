@@ -1,6 +1,6 @@
 //! How datatypes were made; addresses.
 
-use crate::{Abi, Numbers, give};
+use crate::{Abi, Numbers, give, take};
 use nmad_mpi::api;
 use nmad_mpi::datatype::{Form, IntegerKind};
 use nmad_mpi::error::Result;
@@ -63,6 +63,11 @@ fn integer<A: Abi>((value, kind): (i64, IntegerKind)) -> i32 {
     }
 }
 
+/// The length of a list; what is negative is the core's to tell.
+fn len(room: i64) -> usize {
+    usize::try_from(room).unwrap_or(0)
+}
+
 pub(crate) fn type_get_contents<A: Abi>(
     datatype: Type,
     max_integers: i32,
@@ -73,6 +78,9 @@ pub(crate) fn type_get_contents<A: Abi>(
     types: *mut A::Handle,
 ) -> Result<()> {
     let room = [max_integers, max_addresses, 0, max_types].map(i64::from);
+    take::places("array_of_integers", integers, len(room[0]))?;
+    take::places("array_of_addresses", addresses, len(room[1]))?;
+    take::places("array_of_datatypes", types, len(room[3]))?;
     let contents = api::type_get_contents(Form::Int, datatype, room)?;
     give::list(integers, usize::MAX, contents.integers, integer::<A>);
     give::list(addresses, usize::MAX, contents.addresses, |address| address);
@@ -93,6 +101,10 @@ pub(crate) fn type_get_contents_c<A: Abi>(
     types: *mut A::Handle,
 ) -> Result<()> {
     let room = [max_integers, max_addresses, max_counts, max_types];
+    take::places("array_of_integers", integers, len(room[0]))?;
+    take::places("array_of_addresses", addresses, len(room[1]))?;
+    take::places("array_of_large_counts", counts, len(room[2]))?;
+    take::places("array_of_datatypes", types, len(room[3]))?;
     let contents = api::type_get_contents(Form::Large, datatype, room)?;
     give::list(integers, usize::MAX, contents.integers, integer::<A>);
     give::list(addresses, usize::MAX, contents.addresses, |address| address);

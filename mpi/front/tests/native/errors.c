@@ -108,6 +108,58 @@ static void numbers(void)
     MPI_Comm_free(&grid);
 }
 
+static void keep(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)len, (void)type;
+}
+
+/* Where there is no place for an answer, nothing is done: what would be made could not be given back. */
+static void places(void)
+{
+    int value = 1, flag = 0, none = 0, ranks[1] = {0};
+    MPI_Comm own;
+    MPI_Group group;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Comm_dup(MPI_COMM_SELF, &own);
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    expect("communicator", MPI_Comm_dup(own, NULL), MPI_ERR_ARG, "argument newcomm is NULL");
+    expect("request of duplicate", MPI_Comm_idup(own, &own, NULL), MPI_ERR_ARG, "argument request is NULL");
+    expect("receive", MPI_Irecv(&value, 1, MPI_INT, 0, 0, own, NULL), MPI_ERR_ARG, "MPI_Irecv: argument request");
+    expect("send", MPI_Isend(&value, 1, MPI_INT, 0, 0, own, NULL), MPI_ERR_ARG, "argument request is NULL");
+    expect("collective", MPI_Ibarrier(own, NULL), MPI_ERR_ARG, "argument request is NULL");
+    expect("type", MPI_Type_contiguous(2, MPI_INT, NULL), MPI_ERR_ARG, "argument newtype is NULL");
+    expect("operator", MPI_Op_create(keep, 1, NULL), MPI_ERR_ARG, "argument op is NULL");
+    expect("key", MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, NULL, NULL), MPI_ERR_ARG,
+           "argument comm_keyval is NULL");
+    expect("info", MPI_Info_create(NULL), MPI_ERR_ARG, "argument info is NULL");
+    expect("rank", MPI_Comm_rank(own, NULL), MPI_ERR_ARG, "argument rank is NULL");
+    expect("name", MPI_Comm_get_name(own, NULL, &value), MPI_ERR_ARG, "argument comm_name is NULL");
+    char name[MPI_MAX_OBJECT_NAME];
+    expect("length", MPI_Comm_get_name(own, name, NULL), MPI_ERR_ARG, "argument resultlen is NULL");
+    MPI_Comm_group(own, &group);
+    expect("list", MPI_Group_translate_ranks(group, 1, ranks, group, NULL), MPI_ERR_ARG, "argument ranks2 is NULL");
+    expect("empty list", MPI_Group_translate_ranks(group, 0, NULL, group, NULL), MPI_SUCCESS, "");
+    MPI_Group_free(&group);
+    MPI_Iprobe(0, MPI_ANY_TAG, own, &none, MPI_STATUS_IGNORE);
+    MPI_Irecv(&value, 1, MPI_INT, 0, 0, own, &request);
+    MPI_Send(&value, 1, MPI_INT, 0, 0, own);
+    expect("flag", MPI_Test(&request, NULL, &status), MPI_ERR_ARG, "argument flag is NULL");
+    expect("indices", MPI_Waitsome(1, &request, &value, NULL, MPI_STATUSES_IGNORE), MPI_ERR_ARG,
+           "argument array_of_indices is NULL");
+    wrong += none || request == MPI_REQUEST_NULL;
+    MPI_Wait(&request, &status);
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "key", "value");
+    value = 0;
+    expect("how long", MPI_Info_get_string(info, "key", &value, NULL, &flag), MPI_SUCCESS, "");
+    wrong += value != 6 || !flag;
+    expect("value", MPI_Info_get_string(info, "key", &value, NULL, &flag), MPI_ERR_ARG, "argument value is NULL");
+    MPI_Info_free(&info);
+    MPI_Comm_free(&own);
+}
+
 /* A name that is too long is cut off. */
 static void names(void)
 {
@@ -166,6 +218,7 @@ int main(int argc, char **argv)
         completion();
     names();
     numbers();
+    places();
     int class, code;
     MPI_Add_error_class(&class);
     MPI_Add_error_code(class, &code);

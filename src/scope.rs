@@ -9,9 +9,13 @@ use crate::channel::Channel;
 use crate::error::SessionError;
 use crate::info::Message;
 use crate::{Source, TagMatch};
-use nmad_engine::{Hints, Packing, PeerId, RequestId, Segments, Tag, Unpacking};
+use nmad_engine::{Duration, Hints, Packing, PeerId, RequestId, Segments, Tag, Unpacking};
+use nmad_progress::Node;
 use std::cell::RefCell;
 use std::marker::PhantomData;
+
+/// Why a name of a request that is wrong is a panic: it is no answer of the network.
+const ONCE: &str = "a request ends once, in the scope that it belongs to";
 
 /// A request of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -171,7 +175,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         let to: PeerId = self.channel.session.peer(to)?;
         let begin =
             |engine: &mut nmad_engine::Engine| engine.begin_packing(to, self.channel.context, Tag(tag));
-        Ok(Piece::Packing(self.channel.session.node().with(begin)))
+        Ok(Piece::Packing(self.node().with(begin)))
     }
 
     /// Begins to take a message apart.
@@ -188,7 +192,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         let context = self.channel.context;
         let begin =
             |engine: &mut nmad_engine::Engine| engine.begin_unpacking(from.into(), context, tag.into());
-        Ok(Piece::Unpacking(self.channel.session.node().with(begin)))
+        Ok(Piece::Unpacking(self.node().with(begin)))
     }
 
     /// Adds a piece to a message; it may leave at once.
@@ -198,7 +202,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     pub fn pack(&self, message: &mut Piece, data: &'env [u8], hints: Hints) -> Request {
         let Piece::Packing(packing) = message else { panic!("pack on a message that is taken apart") };
         let data = readable(data);
-        self.keep(self.channel.session.node().submit(|engine| engine.pack(packing, data, hints)))
+        self.keep(self.node().submit(|engine| engine.pack(packing, data, hints)))
     }
 
     /// Receives the next piece of a message.
@@ -208,7 +212,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     pub fn unpack(&self, message: &mut Piece, buffer: &'env mut [u8]) -> Request {
         let Piece::Unpacking(unpacking) = message else { panic!("unpack on a message that is built") };
         let into = writable(buffer);
-        self.keep(self.channel.session.node().submit(|engine| engine.unpack(unpacking, into)))
+        self.keep(self.node().submit(|engine| engine.unpack(unpacking, into)))
     }
 
     /// Ends a message: waits for its pieces, as Madeleine's barrier at the end of a message.
@@ -217,7 +221,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     /// The first error of a piece.
     pub fn end(&self, message: Piece, pieces: &[Request]) -> Result<(), SessionError> {
         if let Piece::Unpacking(unpacking) = message {
-            self.channel.session.node().with(|engine| engine.end_unpacking(unpacking));
+            self.node().with(|engine| engine.end_unpacking(unpacking));
         }
         pieces.iter().try_for_each(|&piece| self.wait(piece).map(drop))
     }
@@ -231,7 +235,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     /// Somebody has waited for it already.
     pub fn wait(&self, request: Request) -> Result<Message, SessionError> {
         self.told(request.0);
-        let outcome = self.channel.session.node().wait(request.0);
+        let outcome = self.node().wait(request.0);
         self.channel.session.outcome(outcome)
     }
 
@@ -239,11 +243,13 @@ impl<'s, 'env> Scope<'s, 'env> {
     ///
     /// # Errors
     /// The first error; all have ended nevertheless.
+    ///
+    /// # Panics
+    /// Somebody has waited for one of them already, or it is there twice; the others still go on.
     pub fn wait_all(&self, requests: &[Request]) -> Result<Vec<Message>, SessionError> {
-        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
+        let ids = names(requests);
+        let ended = self.node().wait_all_within(&ids, None).expect(ONCE).unwrap_or_default();
         ids.iter().for_each(|&request| self.told(request));
-        let mut ended = Vec::with_capacity(ids.len());
-        self.channel.session.node().wait_all(&ids, |outcome| ended.push(outcome));
         ended.into_iter().map(|outcome| self.channel.session.outcome(outcome)).collect()
     }
 
@@ -251,48 +257,61 @@ impl<'s, 'env> Scope<'s, 'env> {
     ///
     /// # Errors
     /// How it failed.
+    ///
+    /// # Panics
+    /// Somebody has waited for one of them already, and none before it in the list has ended.
     pub fn wait_any(&self, requests: &[Request]) -> Result<Option<(usize, Message)>, SessionError> {
-        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
-        self.any(requests, self.channel.session.node().wait_any(&ids))
+        self.any_within(requests, None)
     }
 
     /// Any of the requests that has ended, if one has.
     ///
     /// # Errors
     /// How it failed.
+    ///
+    /// # Panics
+    /// As [`Scope::wait_any`].
     pub fn test_any(&self, requests: &[Request]) -> Result<Option<(usize, Message)>, SessionError> {
-        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
-        self.any(requests, self.channel.session.node().test_any(&ids))
+        self.any_within(requests, Some(Duration::ZERO))
     }
 
     /// Whether all of the requests have ended; waiting for them costs nothing then.
+    ///
+    /// # Panics
+    /// Somebody has waited for one of them already.
     pub fn test_all(&self, requests: &[Request]) -> bool {
-        let ids: Vec<RequestId> = requests.iter().map(|request| request.0).collect();
-        self.channel.session.node().test_all(&ids)
+        self.node().test_all(&names(requests)).expect(ONCE)
     }
 
     /// How the request ended, if it has.
     ///
     /// # Errors
     /// How it failed.
+    ///
+    /// # Panics
+    /// Somebody has waited for it already.
     pub fn test(&self, request: Request) -> Result<Option<Message>, SessionError> {
-        let ended = self.channel.session.node().test(request.0);
-        self.any(&[request], ended.map(|outcome| (0, outcome))).map(|found| found.map(|(_, message)| message))
+        self.test_any(&[request]).map(|found| found.map(|(_, message)| message))
     }
 
     /// Tries to take back a receive; it ends with [`SessionError::Cancelled`] or with its message.
     pub fn cancel(&self, request: Request) -> bool {
-        self.channel.session.node().submit(|engine| engine.cancel(request.0))
+        self.node().submit(|engine| engine.cancel(request.0))
     }
 
-    fn any(
+    fn any_within(
         &self,
         requests: &[Request],
-        ended: Option<(usize, nmad_progress::Outcome)>,
+        bound: Option<Duration>,
     ) -> Result<Option<(usize, Message)>, SessionError> {
+        let ended = self.node().wait_any_within(&names(requests), bound).expect(ONCE);
         let Some((index, outcome)) = ended else { return Ok(None) };
         self.told(requests[index].0);
         Ok(Some((index, self.channel.session.outcome(outcome)?)))
+    }
+
+    fn node(&self) -> &'s Node {
+        self.channel.session.node()
     }
 
     fn keep(&self, request: RequestId) -> Request {
@@ -304,13 +323,22 @@ impl<'s, 'env> Scope<'s, 'env> {
     fn told(&self, request: RequestId) {
         let mut open = self.open.borrow_mut();
         let index = open.iter().position(|&other| other == request);
-        open.swap_remove(index.expect("a request ends once, in the scope that it belongs to"));
+        open.swap_remove(index.expect(ONCE));
     }
 
     fn wait_rest(&self) -> Result<(), SessionError> {
-        let rest = std::mem::take(&mut *self.open.borrow_mut());
+        let mut rest = std::mem::take(&mut *self.open.borrow_mut());
+        if rest.is_empty() {
+            return Ok(());
+        }
+        // Another scope may have been told the end of one of ours, and panicked.
+        self.node().with(|engine| rest.retain(|&request| engine.has_ended(request).is_some()));
         let mut failed = None;
-        self.channel.session.node().wait_all(&rest, |outcome| failed = failed.or(outcome.err()));
+        self.node().wait_all(&rest, |outcome| failed = failed.or(outcome.err()));
         failed.map_or(Ok(()), |error| self.channel.session.outcome(Err(error)).map(drop))
     }
+}
+
+fn names(requests: &[Request]) -> Vec<RequestId> {
+    requests.iter().map(|request| request.0).collect()
 }

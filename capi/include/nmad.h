@@ -361,7 +361,8 @@ NMAD_API int nmad_test_any(nmad_session_t *session, nmad_request_t *requests, si
  * @param[out] messages     Room for `count`, in the order of the requests; may be NULL.
  * @param[out] codes        How each has ended, room for `count`; may be NULL.
  * @return ::NMAD_OK if all ended well or the list has no request, else how the first in the list that did not has
- *         ended. ::NMAD_ERR_REQUEST, with `codes` untouched: one of them is unknown or there twice.
+ *         ended. ::NMAD_ERR_REQUEST at once, with `codes` untouched: one of them is unknown or there twice; the
+ *         others go on, no end was told.
  */
 NMAD_API int nmad_wait_all(nmad_session_t *session, nmad_request_t *requests, size_t count,
                            nmad_message_t *messages, int *codes);

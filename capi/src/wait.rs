@@ -29,6 +29,20 @@ fn unknown(request: u64, index: usize) -> Failure {
     Failure::new(REQUEST, text)
 }
 
+/// The request at this index is unknown, unless the list has it before that already.
+#[cold]
+fn twice(names: &[RequestId], places: &[usize], index: usize) -> Failure {
+    let name = names[index];
+    match names[..index].iter().position(|&other| other == name) {
+        None => unknown(name.0, places[index]),
+        Some(first) => {
+            let (first, second) = (places[first], places[index]);
+            let text = format!("request {:#x} is in the list twice (places {first} and {second})", name.0);
+            Failure::new(REQUEST, text)
+        }
+    }
+}
+
 /// The requests of a list with their places, those that are none left out.
 fn running(requests: InOut<u64>, count: usize) -> Result<(Vec<usize>, Vec<RequestId>), Failure> {
     let requests = requests.list("requests", count)?;
@@ -88,7 +102,7 @@ pub fn all(
     let outcomes = match ended {
         Ok(Some(outcomes)) => outcomes,
         Ok(None) => return Ok(PENDING),
-        Err(UnknownRequest { index }) => return Err(unknown(names[index].0, places[index])),
+        Err(UnknownRequest { index }) => return Err(twice(&names, &places, index)),
     };
     let mut first = Ok(OK);
     (0..count).for_each(|index| codes.set_at(index, OK));

@@ -12,6 +12,9 @@ pub struct UnknownRequest {
     pub index: usize,
 }
 
+/// Lists up to this length are searched for doubles without a sorted copy.
+const FEW: usize = 16;
+
 impl Node {
     /// Waits for one of the requests, for at most `bound` (without one: until it ends): its place in the
     /// list, and how it ended. `Duration::ZERO` looks once at the rails. `Ok(None)`: none has ended, or the
@@ -35,25 +38,33 @@ impl Node {
     /// was told then, and all can still be waited for.
     ///
     /// # Errors
-    /// One of the requests is unknown, or there twice. Those before it in the list are told and lost if it is
-    /// there twice.
+    /// One of the requests is unknown, or there twice, which is found before anything is waited for; or one
+    /// becomes unknown because another thread is told its end. Nothing was told.
     pub fn wait_all_within(
         &self,
         requests: &[RequestId],
         bound: Option<Duration>,
     ) -> Result<Option<Vec<Outcome>>, UnknownRequest> {
-        // Those before this one have ended.
-        let mut next = 0;
+        if let Some(index) = twice(requests) {
+            return Err(UnknownRequest { index });
+        }
+        // Those before this one have ended; none if nobody has looked yet.
+        let mut next = None;
         self.within(bound, |core| {
-            while let Some(&request) = requests.get(next) {
+            if next.is_none()
+                && let Some(index) = core.unknown_among(requests)
+            {
+                return Ok(Err(UnknownRequest { index }));
+            }
+            let next = next.get_or_insert(0);
+            while let Some(&request) = requests.get(*next) {
                 match core.engine.has_ended(request) {
-                    Some(true) => next += 1,
+                    Some(true) => *next += 1,
                     Some(false) => return Err(Some(request)),
-                    None => return Ok(Err(UnknownRequest { index: next })),
+                    None => return Ok(Err(UnknownRequest { index: *next })),
                 }
             }
-            let take = |(index, &request)| core.engine.take(request).ok_or(UnknownRequest { index });
-            Ok(requests.iter().enumerate().map(take).collect())
+            Ok(core.take_all(requests))
         })
         .transpose()
     }
@@ -94,4 +105,31 @@ impl Core {
         }
         Ok(None)
     }
+
+    /// The place of the first that is unknown.
+    pub(crate) fn unknown_among(&self, requests: &[RequestId]) -> Option<usize> {
+        requests.iter().position(|&request| self.engine.has_ended(request).is_none())
+    }
+
+    /// How each of the requests ended, which all have and no two of which are the same; nothing is taken if
+    /// somebody else was told one of them meanwhile.
+    fn take_all(&mut self, requests: &[RequestId]) -> Result<Vec<Outcome>, UnknownRequest> {
+        if let Some(index) = self.unknown_among(requests) {
+            return Err(UnknownRequest { index });
+        }
+        let take = |(index, &request)| self.engine.take(request).ok_or(UnknownRequest { index });
+        requests.iter().enumerate().map(take).collect()
+    }
+}
+
+/// The place of the first request that is in the list before that already.
+fn twice(requests: &[RequestId]) -> Option<usize> {
+    let mut places = (1..requests.len()).filter(|&place| requests[..place].contains(&requests[place]));
+    if requests.len() > FEW {
+        // Requests in the order in which they were made are mostly sorted already.
+        let mut sorted = requests.to_vec();
+        sorted.sort_unstable();
+        sorted.windows(2).find(|pair| pair[0] == pair[1])?;
+    }
+    places.next()
 }

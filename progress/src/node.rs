@@ -146,17 +146,6 @@ impl Node {
         self.shared.turn(&mut core, true)
     }
 
-    /// How the request ended, if it has; turns the pump if not. A result is given once.
-    #[inline]
-    pub fn test(&self, request: RequestId) -> Option<Outcome> {
-        let mut core = self.shared.lock();
-        self.shared.waits(&mut core);
-        core.engine.take(request).or_else(|| {
-            self.shared.turn(&mut core, true);
-            core.engine.take(request)
-        })
-    }
-
     /// Waits until the request ends.
     #[inline]
     pub fn wait(&self, request: RequestId) -> Outcome {
@@ -399,11 +388,6 @@ impl Core {
     #[inline]
     pub(crate) fn forget_time(&mut self) {
         self.turns = u32::MAX;
-    }
-
-    #[inline]
-    pub(crate) fn has_ended(&self, request: RequestId) -> bool {
-        self.engine.has_ended(request) == Some(true)
     }
 
     /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.

@@ -55,6 +55,27 @@ fn an_end_is_told_once() {
     assert_eq!(node.has_ended(RequestId(0)), Err(UnknownRequest { index: 0 }));
 }
 
+#[test]
+fn all_are_looked_at_before_one_is_waited_for_and_no_end_is_lost() {
+    let node = node();
+    let (ended, open, wrong) = (recv(&node), recv(&node), RequestId(0xdead_beef));
+    for bound in [None, SHORT, Some(Duration::ZERO)] {
+        assert_eq!(node.wait_all_within(&[open, wrong], bound), Err(UnknownRequest { index: 1 }));
+        assert_eq!(node.wait_all_within(&[ended, open, open], bound), Err(UnknownRequest { index: 2 }));
+        let mut many: Vec<RequestId> = (0..40).map(|_| recv(&node)).collect();
+        many.push(many[7]);
+        assert_eq!(node.wait_all_within(&many, bound), Err(UnknownRequest { index: 40 }));
+    }
+    assert_eq!(node.test_all(&[open, wrong]), Err(UnknownRequest { index: 1 }));
+    assert_eq!(node.test_all(&[open]), Ok(false));
+    cancel(&node, ended);
+    cancel(&node, open);
+    assert_eq!(node.wait_all_within(&[ended, open, open], None), Err(UnknownRequest { index: 2 }));
+    assert_eq!(node.test_all(&[ended, open]), Ok(true));
+    let cancelled = || Err(Error::Cancelled);
+    assert_eq!(node.wait_all_within(&[ended, open], None), Ok(Some(vec![cancelled(), cancelled()])));
+}
+
 /// Whether the node's descriptor is readable within `ms` milliseconds.
 fn rings(node: &Node, ms: i64) -> bool {
     let fd = node.descriptor().expect("a descriptor");

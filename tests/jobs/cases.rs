@@ -4,6 +4,7 @@ use crate::{Case, datagrams, node, profiles, refused};
 use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,7 @@ const fn denied(name: &'static str, env: &'static [(&'static str, &'static str)]
 pub const ALL: &[Case] = &[
     here("everybody says hello to rank 0", 5, hello),
     here("a rank talks to itself", 1, myself),
+    here("a request that is waited for twice is a panic, and the others go on", 1, told_twice),
     here("more ranks than cores all talk to all", 8, all_to_all),
     here("a process of a node that ends after its last send has sent it", 2, ends_at_once),
     here("pieces of a message are unpacked one after the other", 2, pieces),
@@ -235,6 +237,31 @@ fn myself() {
         })
         .unwrap();
     assert_eq!((first, second), (small, large));
+}
+
+fn told_twice() {
+    let session = open();
+    let (mut x, mut y, mut z) = ([0; 1], [0; 1], [0; 1]);
+    let sent = session.scope(|scope| {
+        let told = scope.recv(0, 1, &mut z)?;
+        scope.send(0, 1, b"z")?;
+        scope.wait(told)?;
+        let (a, b) = (scope.recv(0, 2, &mut x)?, scope.recv(0, 3, &mut y)?);
+        let panics = |call: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
+        panics(&|| drop(scope.wait(told)));
+        panics(&|| drop(scope.wait_all(&[a, b, b])));
+        panics(&|| drop(scope.wait_all(&[a, told])));
+        panics(&|| drop(scope.wait_any(&[a, told])));
+        panics(&|| drop(scope.test_any(&[a, told])));
+        panics(&|| drop(scope.test(told)));
+        panics(&|| assert!(!scope.test_all(&[a, told])));
+        scope.send(0, 2, b"x")?;
+        scope.send(0, 3, b"y")?;
+        scope.wait_all(&[a, b]).map(drop)
+    });
+    sent.unwrap();
+    assert_eq!([x, y, z], [*b"x", *b"y", *b"z"]);
+    session.close().unwrap();
 }
 
 fn all_to_all() {

@@ -93,13 +93,35 @@ static void requests(void) {
     OK(nmad_irecv(session, 0, 0, 5, 0, &word, sizeof word, &list[0]));
     list[1] = list[0];
     OK(nmad_cancel(session, list[0], NULL));
-    FAILS(nmad_wait_all(session, list, 2, NULL, NULL), NMAD_ERR_REQUEST, "place 1");
+    FAILS(nmad_wait_all(session, list, 2, NULL, NULL), NMAD_ERR_REQUEST, "places 0 and 1");
     FAILS(nmad_end_packing(session, 5), NMAD_ERR_MESSAGE, "message 5");
     FAILS(nmad_end_unpacking(session, 0), NMAD_ERR_MESSAGE, "message 0");
     /* To oneself, while both requests are open. */
     OK(nmad_isend(session, 0, 0, 5, &word, sizeof word, NULL, &list[0]));
     OK(nmad_irecv(session, 0, 0, 5, 0, &word, sizeof word, &list[1]));
     OK(nmad_wait_all(session, list, 2, NULL, NULL));
+}
+
+/* Requests that go on, in a list with one that is wrong or there twice: an answer at once, and nothing is lost. */
+static void lists(void) {
+    uint64_t words[2] = {1, 2};
+    nmad_request_t list[3], forged = UINT64_C(0x123456789);
+    int codes[3] = {7, 7, 7};
+    OK(nmad_irecv(session, 0, 0, 6, 0, &words[0], sizeof words[0], &list[0]));
+    OK(nmad_irecv(session, 0, 0, 7, 0, &words[1], sizeof words[1], &list[1]));
+    list[2] = forged;
+    FAILS(nmad_wait_all(session, list, 3, NULL, codes), NMAD_ERR_REQUEST, "(place 2) never was");
+    FAILS(nmad_wait_all_for(session, list, 3, 1000, NULL, codes), NMAD_ERR_REQUEST, "never was");
+    FAILS(nmad_test_all(session, list, 3, NULL, codes), NMAD_ERR_REQUEST, "never was");
+    list[2] = list[1];
+    FAILS(nmad_wait_all(session, list, 3, NULL, codes), NMAD_ERR_REQUEST, "twice (places 1 and 2)");
+    FAILS(nmad_test_all(session, list, 3, NULL, codes), NMAD_ERR_REQUEST, "twice (places 1 and 2)");
+    OK(nmad_send(session, 0, 0, 6, &words[0], sizeof words[0], NULL));
+    OK(nmad_send(session, 0, 0, 7, &words[1], sizeof words[1], NULL));
+    FAILS(nmad_wait_all(session, list, 3, NULL, codes), NMAD_ERR_REQUEST, "twice (places 1 and 2)");
+    EXPECT(codes[0] == 7 && codes[1] == 7 && list[0] != 0 && list[1] != 0);
+    OK(nmad_wait_all(session, list, 2, NULL, codes));
+    EXPECT(codes[0] == NMAD_OK && codes[1] == NMAD_OK && codes[2] == 7);
 }
 
 static void texts(void) {
@@ -122,6 +144,7 @@ int main(void) {
     OK(nmad_open(&session));
     arguments();
     requests();
+    lists();
     texts();
     OK(nmad_close(session));
     return 0;

@@ -6,7 +6,7 @@
 
 use crate::error::SessionError;
 use log::{LevelFilter, Log, Metadata, Record};
-use nmad_launch::tell_user;
+use nmad_words::tell_user;
 use std::sync::OnceLock;
 
 /// What is shown when nothing is said.

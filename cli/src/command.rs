@@ -72,6 +72,15 @@ enum Command {
 
 /// Runs the command line `words`, the program's own name first, and returns the exit code.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    nmad_words::ended(named(words))
+}
+
+/// `nmad run` under the name `name`, on the words after it.
+pub fn mpiexec(name: &'static str, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    nmad_words::ended(launcher(name, words))
+}
+
+fn named(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut words = words.into_iter();
     let name = words.next().unwrap_or_else(|| "nmad".into());
     let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or("nmad").to_string();
@@ -84,21 +93,29 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         return compile::main(language, words.skip(1));
     }
     match &*name {
-        "mpiexec" => mpiexec("mpiexec", words),
-        "mpirun" => mpiexec("mpirun", words),
+        "mpiexec" => launcher("mpiexec", words),
+        "mpirun" => launcher("mpirun", words),
         _ => match parse(words) {
             Ok(cli) => dispatch(cli.command),
-            Err(error) => error.exit(),
+            Err(error) => leave(&error),
         },
     }
 }
 
-/// `nmad run` under the name `name`, on the words after it.
-pub fn mpiexec(name: &'static str, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+fn launcher(name: &'static str, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     match nmad_launch::cli::parse(name, words) {
         Ok(args) => run(args),
-        Err(error) => error.exit(),
+        Err(error) => leave(&error),
     }
+}
+
+/// Prints help, or what is wrong with a command line.
+fn leave(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    if !error.use_stderr() {
+        nmad_words::said(printed);
+    }
+    ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
 }
 
 fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {

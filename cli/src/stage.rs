@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::driver::DriverArgs;
-use crate::output::complain;
+use crate::output::{complain, tell_user};
 
 /// Stands in for "no limit" in a list of rates of which others are limited.
 const NO_LIMIT: &str = "1000gbit";
@@ -51,7 +51,7 @@ impl Stage {
         match Testbed::build(&Spec::new(2, rails.to_vec())) {
             Ok(testbed) => Stage { ground: Ground::Built(testbed), rails: rails.to_vec(), is_driven: false },
             Err(error) => {
-                eprintln!("nmad: {error}; both ranks run on this host instead");
+                tell_user(format_args!("nmad: {error}; both ranks run on this host instead"));
                 Stage::here(rails)
             }
         }

@@ -29,11 +29,9 @@ mod os;
 pub mod pmi;
 mod pmix;
 mod secret;
-mod words;
 
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;
 pub use local::{ExitReport, Host, Job, Placement, Program, RankEnd, RankStatus, Stdin, run};
 pub use machine::host_name;
 pub use secret::Secret;
-pub use words::tell_user;

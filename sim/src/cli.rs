@@ -5,6 +5,8 @@ use crate::golden::show;
 use crate::report::{Report, run_seed};
 use crate::scenario::Options;
 use clap::Args;
+use nmad_words::{is_heard, say_line, tell_user};
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
@@ -101,6 +103,20 @@ impl Sums {
         self.killed += report.traffic.killed;
         self.virtual_ns += report.virtual_ns;
     }
+
+    fn describe(&self, wall_s: f64) -> String {
+        format!(
+            "{} seeds, {} messages, {:.1} MB, {} packets and chunks, {} resent, {} links killed, \
+             {:.3} s virtual, {wall_s:.1} s wall: no violation",
+            self.runs,
+            self.messages,
+            self.bytes as f64 / 1e6,
+            self.packets,
+            self.resent,
+            self.killed,
+            self.virtual_ns as f64 / 1e9,
+        )
+    }
 }
 
 impl Sim {
@@ -113,7 +129,7 @@ impl Sim {
         let &Sim { no_faults, lossy, canary, explain, .. } = self;
         let options = Options { hosts, no_faults, lossy, canary, strategy: self.strategy.clone(), explain };
         if let Err(e) = self.check() {
-            eprintln!("nmad sim: {e}");
+            tell_user(format_args!("nmad sim: {e}"));
             return ExitCode::from(2);
         }
         let begun = Instant::now();
@@ -121,25 +137,28 @@ impl Sim {
         let mut sums = Sums::default();
         for seed in self.seed.clone() {
             if progress {
-                eprint!("\rseed {seed} of {}..{} ", self.seed.start(), self.seed.end());
+                show(format_args!("\rseed {seed} of {}..{} ", self.seed.start(), self.seed.end()));
             }
             let report = run_seed(seed, &options);
             sums.add(&report);
             self.print(&report);
             if let Some(violation) = &report.violation {
                 if progress {
-                    eprintln!();
+                    show("\n");
                 }
-                eprintln!("seed {seed}: VIOLATION {violation}");
-                eprintln!("replay: {}", self.replay(seed));
+                tell_user(format_args!("seed {seed}: VIOLATION {violation}"));
+                tell_user(format_args!("replay: {}", self.replay(seed)));
                 return ExitCode::FAILURE;
+            }
+            if !is_heard() {
+                break;
             }
         }
         if progress {
-            eprint!("\r\x1b[K");
+            show("\r\x1b[K");
         }
         if !self.json {
-            print_sums(&sums, begun.elapsed().as_secs_f64());
+            say_line(sums.describe(begun.elapsed().as_secs_f64()));
         }
         ExitCode::SUCCESS
     }
@@ -156,11 +175,11 @@ impl Sim {
     }
 
     fn print(&self, report: &Report) {
-        let mut out = std::io::stdout().lock();
-        // A reader that has seen enough, as head(1) does, is no failure.
-        let _ = report.lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+        if !report.lines.is_empty() {
+            say_line(report.lines.join("\n"));
+        }
         if self.json {
-            let _ = writeln!(out, "{}", json(report));
+            say_line(json(report));
         }
     }
 
@@ -185,18 +204,10 @@ impl Sim {
     }
 }
 
-fn print_sums(sums: &Sums, wall_s: f64) {
-    println!(
-        "{} seeds, {} messages, {:.1} MB, {} packets and chunks, {} resent, {} links killed, \
-         {:.3} s virtual, {wall_s:.1} s wall: no violation",
-        sums.runs,
-        sums.messages,
-        sums.bytes as f64 / 1e6,
-        sums.packets,
-        sums.resent,
-        sums.killed,
-        sums.virtual_ns as f64 / 1e9,
-    );
+/// Shows how far it has come, to somebody who looks on.
+fn show(text: impl Display) {
+    // Who has closed it wants to see nothing.
+    let _ = write!(std::io::stderr(), "{text}");
 }
 
 fn json(report: &Report) -> String {

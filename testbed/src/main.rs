@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let command = Whole::command().bin_name("nmad-testbed");
     let matches = command.get_matches();
     match Whole::from_arg_matches(&matches) {
-        Ok(whole) => cli::main(&whole.testbed),
+        Ok(whole) => nmad_words::ended(cli::main(&whole.testbed)),
         Err(error) => error.exit(),
     }
 }

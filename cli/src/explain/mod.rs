@@ -11,7 +11,7 @@ use newmadeleine::{Options, Session, SessionError};
 use nmad_testbed::Rate;
 use std::process::ExitCode;
 
-use crate::output::{complain, say, say_json};
+use crate::output::{complain, say, say_json, tell_user};
 use crate::size;
 use crate::stage::{Stage, is_in_job};
 use decision::{Lane, Question, decide};
@@ -120,7 +120,7 @@ fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), Sess
 fn of_machine(options: &Options) -> Result<Vec<Lane>, String> {
     let names = crate::info::rails_of_machine(options).map_err(|error| error.to_string())?;
     let (list, complaints) = known(options, &names);
-    complaints.iter().for_each(|text| eprintln!("nmad explain: {text}"));
+    complaints.iter().for_each(|text| tell_user(format_args!("nmad explain: {text}")));
     let far = list.into_iter().filter(|info| info.key.distance == Distance::OtherHost);
     let lane = |info: newmadeleine::sampling::ProfileInfo| {
         let (profile, _) = info.known?;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::driver::DriverArgs;
-use crate::output::{complain, say, say_json, say_line};
+use crate::output::{complain, say, say_json, say_line, tell_user};
 use crate::profiles;
 use crate::stage::is_in_job;
 use rails::{Peer, Rail};
@@ -130,7 +130,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
     }
     info.rails = rails::of_machine(&options)?;
     let (known, complaints) = newmadeleine::sampling::known(&options, &rails_of_machine(&options)?);
-    complaints.iter().for_each(|text| eprintln!("nmad info: {text}"));
+    complaints.iter().for_each(|text| tell_user(format_args!("nmad info: {text}")));
     info.profiles = known.iter().map(profiles::Entry::of).collect();
     info.known = known;
     info.testbed = match nmad_testbed::available() {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::output::{complain, say_line};
+use crate::output::{complain, say_line, tell_user};
 use place::Placed;
 pub(crate) use removal::{UninstallArgs, main as uninstall};
 
@@ -128,8 +128,8 @@ fn tell(root: &Path, files: &[Placed]) {
         root.display()
     ));
     if cfg!(debug_assertions) {
-        eprintln!(
-            "nmad install: this is a build for debugging; the fast one is that of `cargo build --release`"
+        tell_user(
+            "nmad install: this is a build for debugging; the fast one is that of `cargo build --release`",
         );
     }
 }

@@ -26,12 +26,19 @@ impl Ended {
 }
 
 /// Runs `nmad` with these words.
+#[allow(dead_code)]
 pub fn nmad(words: &[&str]) -> Ended {
     run(Command::new(env!("CARGO_BIN_EXE_nmad")).args(words))
 }
 
 /// Runs a command to its end; fails if it takes too long.
+#[allow(dead_code)]
 pub fn run(command: &mut Command) -> Ended {
+    run_into(Stdio::piped(), command)
+}
+
+/// The same with its output into `out`.
+pub fn run_into(out: Stdio, command: &mut Command) -> Ended {
     // What the tests themselves run under must not change what they see.
     for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE", "NMAD_TESTBED", "NMAD_STRATEGY", "NMAD_RAILS"] {
         command.env_remove(name);
@@ -40,7 +47,7 @@ pub fn run(command: &mut Command) -> Ended {
     if !command.get_envs().any(|(name, _)| name == "NMAD_SAMPLE") {
         command.env("NMAD_SAMPLE", "off").env("XDG_CACHE_HOME", "/dev/null");
     }
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).spawn();
     let child = child.expect("the program is there");
     let pid = child.id();
     let (tell, ended) = channel();

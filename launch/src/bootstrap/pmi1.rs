@@ -108,7 +108,7 @@ impl Bootstrap for Pmi1 {
         // Our own launcher prints the reason; others do not even read it.
         if !self.client.kvs().starts_with(JOB_PREFIX) {
             let rank = self.rank;
-            crate::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
+            nmad_words::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
         }
         // If the launcher is gone, the job is ending anyway.
         let _ = self.client.abort(code, why);

@@ -239,7 +239,7 @@ impl Bootstrap for Pmix {
 
     fn abort(&mut self, code: i32, why: &str) {
         let rank = self.rank();
-        crate::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
+        nmad_words::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
         self.client.abort(code, why);
     }
 

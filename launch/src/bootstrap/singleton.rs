@@ -66,7 +66,7 @@ impl Bootstrap for Singleton {
     }
 
     fn abort(&mut self, code: i32, why: &str) {
-        crate::tell_user(format_args!("nmad: the job ends with code {code}: {why}"));
+        nmad_words::tell_user(format_args!("nmad: the job ends with code {code}: {why}"));
     }
 
     fn finish(self: Box<Self>) -> Result<(), LaunchError> {

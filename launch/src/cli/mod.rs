@@ -33,7 +33,7 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
     match job(args, hosts).and_then(run).map(|report| report.code) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            crate::tell_user(format_args!("{SPEAKER}: {error}"));
+            nmad_words::tell_user(format_args!("{SPEAKER}: {error}"));
             ExitCode::from(failure_code(&error))
         }
     }

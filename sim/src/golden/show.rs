@@ -1,7 +1,7 @@
 //! `nmad sim --golden`: figures for a reader, and their files for a commit.
 
 use super::{FIGURES, Figure, named};
-use std::io::Write;
+use nmad_words::{is_heard, say_line, tell_user};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -17,20 +17,18 @@ pub fn run(name: Option<&str>, bless: bool) -> ExitCode {
     let figures = named(name);
     if figures.is_empty() {
         let names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
-        eprintln!("nmad sim: no figure '{}' (known: {})", name.unwrap_or_default(), names.join(", "));
+        let (name, names) = (name.unwrap_or_default(), names.join(", "));
+        tell_user(format_args!("nmad sim: no figure '{name}' (known: {names})"));
         return ExitCode::from(2);
     }
     if bless { write_files(&figures) } else { print(figures.iter().map(|figure| (figure.make)())) }
 }
 
-/// Prints texts with an empty line between them; a reader that has seen enough is no failure.
+/// Prints texts with an empty line between them, until nobody reads any more.
 fn print(texts: impl Iterator<Item = String>) -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    for (index, text) in texts.enumerate() {
+    for (index, text) in texts.enumerate().take_while(|_| is_heard()) {
         let space = if index > 0 && text.ends_with('\n') { "\n" } else { "" };
-        if writeln!(out, "{space}{}", text.trim_end_matches('\n')).is_err() {
-            break;
-        }
+        say_line(format_args!("{space}{}", text.trim_end_matches('\n')));
     }
     ExitCode::SUCCESS
 }
@@ -38,19 +36,20 @@ fn print(texts: impl Iterator<Item = String>) -> ExitCode {
 fn write_files(figures: &[&Figure]) -> ExitCode {
     let folder = Path::new(FOLDER);
     if !folder.is_dir() {
-        eprintln!("nmad sim: there is no folder {FOLDER} here (run --bless in the root of the repository)");
+        let remedy = "run --bless in the root of the repository";
+        tell_user(format_args!("nmad sim: there is no folder {FOLDER} here ({remedy})"));
         return ExitCode::from(2);
     }
     for figure in figures {
         let (path, text) = (folder.join(figure.file()), (figure.make)());
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         if before == text {
-            println!("{} unchanged", path.display());
+            say_line(format_args!("{} unchanged", path.display()));
         } else if let Err(error) = std::fs::write(&path, text) {
-            eprintln!("nmad sim: {}: {error}", path.display());
+            tell_user(format_args!("nmad sim: {}: {error}", path.display()));
             return ExitCode::FAILURE;
         } else {
-            println!("{} written", path.display());
+            say_line(format_args!("{} written", path.display()));
         }
     }
     ExitCode::SUCCESS

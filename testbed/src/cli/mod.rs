@@ -7,6 +7,7 @@ mod run;
 mod show;
 
 use crate::{Change, Inside, Rate, Spec, Testbed, TestbedError, enter};
+use nmad_words::tell_user;
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
@@ -111,7 +112,7 @@ fn build(args: &TestbedArgs) -> Result<Testbed, TestbedError> {
 }
 
 fn complain(error: &TestbedError) -> ExitCode {
-    eprintln!("nmad testbed: {error}");
+    tell_user(format_args!("nmad testbed: {error}"));
     let kind = match error {
         TestbedError::Start { source, .. } => source.kind(),
         _ => return ExitCode::from(FAILED),

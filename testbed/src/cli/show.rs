@@ -1,6 +1,7 @@
 //! Hosts, rails and addresses, for people and for programs.
 
 use crate::{Inside, RailState, Testbed, TestbedError, address, address6};
+use nmad_words::say;
 
 /// What is shown of each host: number, name, command prefix, rails.
 pub(super) struct Layout {
@@ -34,7 +35,7 @@ impl Layout {
     }
 
     pub(super) fn print(&self, json: bool) {
-        print!("{}", if json { self.json() } else { self.table() });
+        say(if json { self.json() } else { self.table() });
     }
 
     fn table(&self) -> String {

@@ -1,0 +1,62 @@
+//! What programs say to people: results on standard output, and what went wrong on standard error.
+//!
+//! The one way to print. It stands below everything that speaks and knows nobody.
+//!
+//! A reader that has seen enough, as head(1) does, is no failure: what is said later is dropped, and who has
+//! much to say asks [`is_heard`] now and then. Anything else that keeps words from standard output, such as a
+//! disk that is full, is told once and makes the program [end](ended) with 1.
+#![forbid(unsafe_code)]
+
+use std::fmt::Display;
+use std::io::{Error, ErrorKind, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+const HEARD: u8 = 0;
+/// The reader has gone.
+const GONE: u8 = 1;
+/// Words are lost.
+const LOST: u8 = 2;
+
+/// What became of standard output, of which a process has one.
+static OUTPUT: AtomicU8 = AtomicU8::new(HEARD);
+
+/// Prints text as it is.
+pub fn say(text: impl Display) {
+    if is_heard() {
+        let mut out = std::io::stdout().lock();
+        said(write!(out, "{text}").and_then(|()| out.flush()));
+    }
+}
+
+/// Prints a line.
+pub fn say_line(text: impl Display) {
+    say(format_args!("{text}\n"));
+}
+
+/// Takes note of how somebody else's printing to standard output went.
+pub fn said(printed: Result<(), Error>) {
+    let Err(error) = printed else { return };
+    if error.kind() == ErrorKind::BrokenPipe {
+        OUTPUT.store(GONE, Ordering::Relaxed);
+    } else if OUTPUT.swap(LOST, Ordering::Relaxed) == HEARD {
+        tell_user(format_args!("nmad: cannot write to standard output: {error}"));
+    }
+}
+
+/// Whether what is said now goes to standard output.
+pub fn is_heard() -> bool {
+    OUTPUT.load(Ordering::Relaxed) == HEARD
+}
+
+/// How a program that has ended with `code` ends: with 1 if words were lost.
+#[must_use]
+pub fn ended(code: ExitCode) -> ExitCode {
+    if OUTPUT.load(Ordering::Relaxed) == LOST { ExitCode::FAILURE } else { code }
+}
+
+/// Writes a line to standard error with one call, so that those of several ranks do not run into each other.
+pub fn tell_user(text: impl Display) {
+    // Who has closed it wants to hear nothing.
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}

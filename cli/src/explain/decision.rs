@@ -68,6 +68,12 @@ struct Candidate {
     ends_us: Option<f64>,
 }
 
+impl Candidate {
+    fn is_used(&self) -> bool {
+        self.ends_us.is_some()
+    }
+}
+
 /// Asks the strategy.
 pub(super) fn decide(question: &Question) -> Result<Answer, String> {
     let Question { len, strategy, lanes, .. } = question;
@@ -76,15 +82,17 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
     let pushes = lanes.len() == 1 && push_min(&lanes[fastest]).is_some();
     let rendezvous_from = question.eager_max.unwrap_or_else(|| threshold(&lanes[fastest], pushes)) + 1;
     let is_eager = *len < rendezvous_from;
-    let shares: Vec<u64> = if is_eager {
+    // None: the rail gets nothing, which is not the same as a message of no bytes.
+    let shares: Vec<Option<u64>> = if is_eager {
         let chosen = eager_rail(question, fastest);
-        (0..lanes.len()).map(|index| if index == chosen { *len } else { 0 }).collect()
+        (0..lanes.len()).map(|index| (index == chosen).then_some(*len)).collect()
     } else {
         let names: Vec<String> = lanes.iter().map(|lane| lane.name.clone()).collect();
         let wires = newmadeleine::wires(&names);
         let views: Vec<RailView> =
             lanes.iter().enumerate().map(|lane| view(lane, wires[lane.0], fastest)).collect();
-        shares_of(&wire::split(&mut *maker, NOW, *len, &views), question)
+        let shares = shares_of(&wire::split(&mut *maker, NOW, *len, &views), question);
+        shares.into_iter().map(|share| Some(share).filter(|&share| share > 0)).collect()
     };
     let handshake_ns = if is_eager || pushes { 0 } else { 2 * lanes[fastest].forecast.eager_ns(SHORT) };
     let ends_ns = |lane: &Lane, share: u64| match is_eager {
@@ -94,14 +102,14 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
     };
     let alone = |lane: &Lane| ends_ns(lane, *len);
     let best = lanes.iter().min_by_key(|lane| alone(lane)).unwrap_or(&lanes[fastest]);
-    let candidate = |(lane, &share): (&Lane, &u64)| Candidate {
+    let candidate = |(lane, &share): (&Lane, &Option<u64>)| Candidate {
         rail: lane.name.clone(),
         measured: lane.forecast.is_measured(),
         busy_us: us(lane.busy_ns),
         eager_us: is_eager.then(|| us(lane.busy_ns + lane.forecast.eager_ns(*len))),
         rendezvous_us: us(lane.busy_ns + lane.forecast.profile().rendezvous_ns(*len)),
-        share,
-        ends_us: (share > 0).then(|| us(ends_ns(lane, share))),
+        share: share.unwrap_or(0),
+        ends_us: share.map(|share| us(ends_ns(lane, share))),
     };
     let rails: Vec<Candidate> = lanes.iter().zip(&shares).map(candidate).collect();
     let predicted_us = rails.iter().filter_map(|rail| rail.ends_us).fold(0.0, f64::max);
@@ -186,7 +194,7 @@ fn shares_of(shares: &Shares, question: &Question) -> Vec<u64> {
 fn why(answer: &Answer) -> String {
     let Answer { bytes: len, rendezvous_from, threshold_of, best_alone, best_alone_us, .. } = answer;
     let (size, threshold) = (bytes(*len), bytes(*rendezvous_from));
-    let used: Vec<&Candidate> = answer.rails.iter().filter(|rail| rail.share > 0).collect();
+    let used: Vec<&Candidate> = answer.rails.iter().filter(|rail| rail.is_used()).collect();
     let first = match answer.method {
         "eager" => {
             format!("{size} is below {threshold}, from where on messages over {threshold_of} are announced")
@@ -221,14 +229,14 @@ impl fmt::Display for Answer {
         for rail in &self.rails {
             let figure = |value: Option<f64>| value.map_or("-".into(), |value| number(value).to_string());
             let name = if rail.measured { rail.rail.clone() } else { format!("{} (nominal)", rail.rail) };
-            let part = 100.0 * rail.share as f64 / self.bytes.max(1) as f64;
+            let part = (self.bytes > 0).then(|| 100.0 * rail.share as f64 / self.bytes as f64);
             table.row([
                 name,
                 figure(Some(rail.busy_us).filter(|&us| us > 0.0)),
                 figure(rail.eager_us),
                 figure(Some(rail.rendezvous_us)),
-                if rail.share > 0 { format!("{} B", rail.share) } else { "-".into() },
-                if rail.share > 0 { format!("{part:.1} %") } else { "-".into() },
+                if rail.is_used() { format!("{} B", rail.share) } else { "-".into() },
+                part.filter(|_| rail.is_used()).map_or("-".into(), |part| format!("{part:.1} %")),
                 figure(rail.ends_us),
             ]);
         }
@@ -251,11 +259,30 @@ mod tests {
         Lane { name: name.into(), forecast, busy_ns: 0, bandwidth: 100_000_000, latency_ns: 1000 }
     }
 
+    fn answer(len: u64, names: &[&str]) -> Answer {
+        let (strategy, lanes) = ("auto".into(), names.iter().map(|name| lane(name)).collect());
+        let question = Question { len, strategy, lanes, eager_max: None };
+        decide(&question).expect("there is such a strategy")
+    }
+
     fn used(names: [&str; 2]) -> usize {
-        let (strategy, lanes) = ("auto".into(), names.map(lane).into());
-        let question = Question { len: 4 << 20, strategy, lanes, eager_max: None };
-        let answer = decide(&question).expect("there is such a strategy");
-        answer.rails.iter().filter(|rail| rail.share > 0).count()
+        answer(4 << 20, &names).rails.iter().filter(|rail| rail.is_used()).count()
+    }
+
+    #[test]
+    fn a_message_of_no_bytes_goes_over_a_rail_and_takes_its_time() {
+        for names in [&["tcp/r0"][..], &["tcp/r0", "tcp/r1"]] {
+            let answer = answer(0, names);
+            let ends: Vec<Option<f64>> = answer.rails.iter().map(|rail| rail.ends_us).collect();
+            assert_eq!(ends[0], answer.rails[0].eager_us);
+            assert!(ends[1..].iter().all(Option::is_none), "{ends:?}");
+            assert_eq!(Some(answer.predicted_us), ends[0]);
+            assert!(
+                answer.predicted_us > 0.0 && answer.why.ends_with("tcp/r0 alone is done first"),
+                "{answer}"
+            );
+            assert!(answer.to_string().contains("0 B"), "{answer}");
+        }
     }
 
     #[test]

@@ -57,6 +57,7 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&["bench", "latency", "--strategy", "magic"], "known: fifo"),
         (&["bench", "rate", "--window", "0"], "1 to 10000"),
         (&["bench", "latency", "--rails", "fast"], "4gbit"),
+        (&["explain", "8", "--to", "0"], "rank 0 is where the message comes from"),
         (&["demo", "--rails", "max"], "needs a rate"),
         (&["demo", "--part", "rates"], "ranks"),
         (&["trace"], "FILE"),

@@ -40,7 +40,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
     /// The rank that the message goes to, in a job
-    #[arg(long, value_name = "RANK", default_value_t = 1)]
+    #[arg(long, value_name = "RANK", default_value_t = 1, value_parser = another)]
     to: u32,
     /// Rails of a testbed to be built: 4gbit, 500mbit, max (no limit)
     #[arg(long, value_name = "RATE,...", value_delimiter = ',')]
@@ -102,7 +102,7 @@ fn of_session(options: &Options, to: u32) -> Result<Option<Lanes>, SessionError>
 }
 
 fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), SessionError> {
-    if to == 0 || to >= session.size() {
+    if to >= session.size() {
         return Err(SessionError::NoSuchRank { rank: to, size: session.size() });
     }
     let lane = |(number, rail): (usize, newmadeleine::RailInfo)| {
@@ -135,6 +135,15 @@ fn of_machine(options: &Options) -> Result<Vec<Lane>, String> {
                 .into())
         }
         false => Ok(lanes),
+    }
+}
+
+/// A rank that a message from rank 0 may go to.
+fn another(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("rank 0 is where the message comes from: name another one".into()),
+        Ok(rank) => Ok(rank),
+        Err(_) => Err("write a rank, as 1".into()),
     }
 }
 

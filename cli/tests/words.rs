@@ -57,12 +57,14 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&["bench", "latency", "--strategy", "magic"], "known: fifo"),
         (&["bench", "rate", "--window", "0"], "1 to 10000"),
         (&["bench", "latency", "--rails", "fast"], "4gbit"),
+        (&["explain", "4MiB", "--strategy", "magic", "--rails", "max"], "known: fifo"),
         (&["explain", "8", "--to", "0"], "rank 0 is where the message comes from"),
         (&["demo", "--rails", "max"], "needs a rate"),
         (&["demo", "--part", "rates"], "ranks"),
         (&["trace"], "FILE"),
         (&["install"], "--prefix"),
         (&["sim", "--seed", "x"], "1..200"),
+        (&["sim", "--json", "--explain"], "cannot be used with"),
         (&["testbed", "--json"], "--show"),
     ];
     for (words, hint) in cases {

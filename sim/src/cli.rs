@@ -35,7 +35,7 @@ pub struct Sim {
     #[arg(long)]
     explain: bool,
     /// Print one line of JSON for each seed
-    #[arg(long)]
+    #[arg(long, conflicts_with = "explain")]
     json: bool,
     /// Break something on purpose: loses, starves, overfills, neglects, corrupts or unchecked
     #[arg(long, value_name = "NAME", value_parser = canary)]

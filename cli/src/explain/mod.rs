@@ -5,13 +5,13 @@
 mod decision;
 
 use clap::Args;
-use newmadeleine::engine::{Forecast, Limits, PeerId, RailId};
+use newmadeleine::engine::{Forecast, Limits, PeerId, RailId, Registry};
 use newmadeleine::sampling::{Distance, known};
 use newmadeleine::{Options, Session, SessionError};
 use nmad_testbed::Rate;
 use std::process::ExitCode;
 
-use crate::output::{complain, say, say_json, tell_user};
+use crate::output::{USAGE, complain, say, say_json, tell_user};
 use crate::size;
 use crate::stage::{Stage, is_in_job};
 use decision::{Lane, Question, decide};
@@ -52,6 +52,11 @@ pub(crate) struct ExplainArgs {
 
 /// Answers, here or as a rank of a testbed.
 pub(crate) fn main(args: &ExplainArgs) -> ExitCode {
+    // Before anything is built or measured.
+    let wrong = args.strategy.as_ref().and_then(|name| Registry::default().make(name).err());
+    if let Some(error) = wrong {
+        return complain("explain", &error, USAGE);
+    }
     if !is_in_job() && !args.rails.is_empty() {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
         return Stage::build(&args.rails).run(&words, &[]);

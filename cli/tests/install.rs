@@ -125,6 +125,41 @@ fn an_installation_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
+fn an_upgrade_that_fails_leaves_the_older_installation_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("share/nmad/manifest.txt");
+    let (kept, gone) = (folder.path().join("include/nmad.h"), folder.path().join("bin/of-an-older-version"));
+    for (path, text) in [(&kept, "old"), (&gone, "old"), (&list, "bin/of-an-older-version\ninclude/nmad.h\n")]
+    {
+        fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
+        fs::write(path, text).expect("it can be written");
+    }
+    let before = fs::read_to_string(&list).expect("it is there");
+    // A folder where one of the last files belongs.
+    let obstacle = folder.path().join("share/nmad/obstacle");
+    let last = folder.path().join("share/doc/nmad/LICENSE-MIT");
+    fs::create_dir_all(&last).expect("a folder");
+    let words = ["install", "--prefix", text(folder.path())];
+    let ended = nmad(&[&words[..], &["--force"]].concat());
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    assert_eq!(fs::read_to_string(&list).expect("it is there"), before);
+    assert_eq!(fs::read_to_string(&kept).expect("it is there"), "old");
+    let left: Vec<_> = fs::read_dir(folder.path().join("bin")).expect("a folder").flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    // Out of the way, the new version takes over, and what only the old one had is gone.
+    fs::rename(&last, &obstacle).expect("it can be moved");
+    let ended = nmad(&[&words[..], &["--force"]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(!gone.exists() && fs::read_to_string(&kept).expect("it is there") != "old");
+    assert!(!fs::read_to_string(&list).expect("it is there").contains("older"));
+    let ended = nmad(&["uninstall", "--prefix", text(folder.path())]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    fs::remove_dir(&obstacle).expect("it is empty");
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("the prefix stays").flatten().collect();
+    assert!(left.iter().all(|entry| entry.file_name() == "share"), "{left:?}");
+}
+
+#[test]
 fn what_others_have_installed_stays() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("bin")).expect("a folder");

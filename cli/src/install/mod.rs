@@ -102,20 +102,41 @@ fn install(root: &Path, args: &InstallArgs) -> Result<(), String> {
             path.display()
         ));
     }
-    let mut lines: Vec<&str> = paths.into_iter().collect();
-    lines.sort_unstable();
-    // The list goes first: whenever this process is killed, what is there can be removed.
-    files.insert(0, Placed::list(MANIFEST, lines.join("\n") + "\n"));
-    let mut made = Vec::new();
-    if let Err(why) = files.iter().try_for_each(|file| file.put(root, &mut made)) {
-        removal::take_back(&made);
-        return Err(why);
-    }
+    let list = list(paths.into_iter());
+    files.push(list);
+    replace(root, &files, &ours)?;
     // What an older version has left.
     let is_gone = |path: &&PathBuf| !files.iter().any(|file| Path::new(&file.path) == path.as_path());
     ours.iter().filter(is_gone).for_each(|path| drop(std::fs::remove_file(root.join(path))));
     tell(root, &files);
     Ok(())
+}
+
+/// The list of what is installed.
+fn list<'a>(paths: impl Iterator<Item = &'a str>) -> Placed {
+    let sorted: BTreeSet<&str> = paths.collect();
+    Placed::list(MANIFEST, sorted.into_iter().collect::<Vec<_>>().join("\n") + "\n")
+}
+
+/// Puts `files`, the list among them, where `ours` may be; if that fails, all is as it was.
+fn replace(root: &Path, files: &[Placed], ours: &BTreeSet<PathBuf>) -> Result<(), String> {
+    let written: Vec<String> = files.iter().map(Placed::before).collect();
+    let named = files.iter().map(|file| &*file.path).chain(written.iter().map(|path| &**path));
+    // A list of all that there may be goes first: whenever this process is killed, it can be removed.
+    let first = list(ours.iter().filter_map(|path| path.to_str()).chain(named));
+    let mut made = Vec::new();
+    let done = (first.write(root, &mut made).and_then(|()| first.put(root, &mut made)))
+        .and_then(|()| files.iter().try_for_each(|file| file.write(root, &mut made)))
+        .and_then(|()| files.iter().try_for_each(|file| file.put(root, &mut made)));
+    done.inspect_err(|_| {
+        removal::take_back(&made);
+        let (before, mut made) = (list(ours.iter().filter_map(|path| path.to_str())), Vec::new());
+        // Where not even that is possible, the longer list stays.
+        let mut again = || before.write(root, &mut made).and_then(|()| before.put(root, &mut made));
+        if !ours.is_empty() && again().is_err() {
+            removal::take_back(&made);
+        }
+    })
 }
 
 fn tell(root: &Path, files: &[Placed]) {

@@ -1,5 +1,5 @@
-//! Putting files in place. Each is written under another name first and then renamed, so that programs that
-//! run keep what they have, and nothing is ever half there.
+//! Putting files in place. All are written under other names first and then renamed, so that programs that run
+//! keep what they have, nothing is ever half there, and what fails leaves what was there before.
 
 use std::fs;
 use std::io;
@@ -60,8 +60,16 @@ impl Placed {
         Placed { path: path.into(), body: Body::Bytes(lines.into(), PLAIN) }
     }
 
-    /// Puts it below `root`; folders and files that were not there are added to `made`, in this order.
-    pub(super) fn put(&self, root: &Path, made: &mut Vec<PathBuf>) -> Result<(), String> {
+    /// The path below the prefix that it has until it is put in place.
+    pub(super) fn before(&self) -> String {
+        let path = Path::new(&self.path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!(".{name}.{}", std::process::id())).to_string_lossy().into_owned()
+    }
+
+    /// Writes it below `root` under its name before; folders and files that were not there are added to `made`,
+    /// in this order.
+    pub(super) fn write(&self, root: &Path, made: &mut Vec<PathBuf>) -> Result<(), String> {
         let target = root.join(&self.path);
         let folder = target.parent().unwrap_or(root);
         let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
@@ -69,19 +77,24 @@ impl Placed {
             fs::create_dir(folder).map_err(|error| refused("make the folder", folder, &error))?;
             made.push(folder.into());
         }
+        if target.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            return Err(refused("write", &target, &io::ErrorKind::IsADirectory.into()));
+        }
+        let new = root.join(self.before());
+        made.push(new.clone());
+        self.write_to(&new).map_err(|error| refused("write", &target, &error))
+    }
+
+    /// Gives it its name; it is added to `made` if nothing of that name was there.
+    pub(super) fn put(&self, root: &Path, made: &mut Vec<PathBuf>) -> Result<(), String> {
+        let target = root.join(&self.path);
         let is_new = target.symlink_metadata().is_err();
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let new = folder.join(format!(".{name}.{}", std::process::id()));
-        let done = self.write(&new).and_then(|()| fs::rename(&new, &target));
-        done.map_err(|error| {
-            let _ = fs::remove_file(&new);
-            refused("write", &target, &error)
-        })?;
+        fs::rename(root.join(self.before()), &target).map_err(|error| refused("write", &target, &error))?;
         made.extend(is_new.then_some(target));
         Ok(())
     }
 
-    fn write(&self, new: &Path) -> io::Result<()> {
+    fn write_to(&self, new: &Path) -> io::Result<()> {
         let mode = match &self.body {
             Body::Link(of) => return symlink(of, new),
             Body::Copy(from) => {

@@ -47,6 +47,9 @@ fn leaving_without_goodbye_is_told() {
     let done = ranks(&["-n", "3"], &["leave", "0"]);
     assert_eq!(done.code, 1, "{done:?}");
     assert!(done.err.contains("without saying goodbye"), "{done:?}");
+    for name in ["MPI_Finalize", "nmad_close", "Session::close"] {
+        assert!(done.err.contains(name), "{done:?}");
+    }
     let done = ranks(&["-n", "3"], &["leave", "6"]);
     assert_eq!(done.code, 6, "{done:?}");
 }

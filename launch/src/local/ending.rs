@@ -167,7 +167,9 @@ impl Ending {
 fn told(end: &RankEnd, phase: Phase, place: &Placement) -> String {
     let host = place.host(end.rank).map_or(String::new(), |host| format!(" on {}", host.name));
     let hint = match (end.status, phase) {
-        (RankStatus::Exited(0), Phase::Joined) => " without saying goodbye (no MPI_Finalize or finish)",
+        (RankStatus::Exited(0), Phase::Joined) => {
+            " without saying goodbye (MPI_Finalize, nmad_close or Session::close is missing)"
+        }
         (RankStatus::Exited(_), Phase::Joined) => " before saying goodbye",
         _ => "",
     };

@@ -16,8 +16,8 @@ const NO_LIMIT: &str = "1000gbit";
 pub(crate) struct Stage {
     ground: Ground,
     rails: Vec<Rate>,
-    /// A driver of interfaces was asked for: ranks of one host do not take their shared memory instead.
-    is_driven: bool,
+    /// Interfaces are asked for: ranks of one host do not take their shared memory instead.
+    over_interfaces: bool,
 }
 
 enum Ground {
@@ -38,18 +38,20 @@ impl Stage {
     /// The testbed that this program runs in, if it runs in one.
     pub(crate) fn given() -> Option<Stage> {
         let hosts = Host::from_env().ok().filter(|hosts| hosts.len() > 1)?;
-        Some(Stage { ground: Ground::Given(hosts), rails: Vec::new(), is_driven: false })
+        Some(Stage { ground: Ground::Given(hosts), rails: Vec::new(), over_interfaces: false })
     }
 
     /// Both ranks on this host.
     pub(crate) fn here(rails: &[Rate]) -> Stage {
-        Stage { ground: Ground::Here, rails: rails.to_vec(), is_driven: false }
+        Stage { ground: Ground::Here, rails: rails.to_vec(), over_interfaces: false }
     }
 
     /// Two hosts joined by `rails`; this host, and why, where that is not possible.
     pub(crate) fn build(rails: &[Rate]) -> Stage {
         match Testbed::build(&Spec::new(2, rails.to_vec())) {
-            Ok(testbed) => Stage { ground: Ground::Built(testbed), rails: rails.to_vec(), is_driven: false },
+            Ok(testbed) => {
+                Stage { ground: Ground::Built(testbed), rails: rails.to_vec(), over_interfaces: false }
+            }
             Err(error) => {
                 tell_user(format_args!("nmad: {error}; both ranks run on this host instead"));
                 Stage::here(rails)
@@ -59,7 +61,12 @@ impl Stage {
 
     /// The same place, by these drivers if any are named.
     pub(crate) fn over(self, driver: &DriverArgs) -> Stage {
-        Stage { is_driven: driver.are_named(), ..self }
+        Stage { over_interfaces: driver.are_named(), ..self }
+    }
+
+    /// The same place, by interfaces in any case.
+    pub(crate) fn over_interfaces(self) -> Stage {
+        Stage { over_interfaces: true, ..self }
     }
 
     /// Runs this very program there as two ranks, each on a core of its own, with the words `words`.
@@ -109,7 +116,7 @@ impl Stage {
     fn environment(&self) -> Vec<(String, String)> {
         let is_limited = self.rails.iter().any(|rate| *rate != Rate::Unlimited);
         let is_here = matches!(self.ground, Ground::Here);
-        if !is_limited && self.rails.len() < 2 && !(is_here && self.is_driven) {
+        if !is_limited && self.rails.len() < 2 && !(is_here && self.over_interfaces) {
             return Vec::new();
         }
         let rail = |(number, rate): (usize, &Rate)| {
@@ -154,7 +161,7 @@ mod tests {
         assert_eq!(told, expected.map(|(name, value)| (name.to_string(), value.to_string())));
         let here = Stage::here(&[Rate::Unlimited]);
         assert_eq!(here.environment(), []);
-        let driven = Stage { is_driven: true, ..here };
-        assert_eq!(driven.environment(), [("NMAD_RAILS".to_string(), "lo".to_string())]);
+        let over_interfaces = here.over_interfaces();
+        assert_eq!(over_interfaces.environment(), [("NMAD_RAILS".to_string(), "lo".to_string())]);
     }
 }

@@ -179,3 +179,12 @@ fn flows_on_one_rail_leave_each_other_a_part() {
         assert!((0.2..0.8).contains(&share), "{line}");
     }
 }
+
+#[test]
+fn flows_on_this_host_share_its_interface() {
+    let how = ["--here", "--repeat", "1", "--seconds", "1", "--json"];
+    let ended = nmad(&[&["bench", "fairness"][..], &how].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines = ended.json();
+    assert!(lines.len() > 1 && lines.iter().all(|line| line["flow"] == "tcp/lo"), "{}", ended.out);
+}

@@ -68,7 +68,9 @@ pub fn run(
     let yard = Yard::survey(pair, throttle)?;
     let name = |number: u8| session.rails().swap_remove(usize::from(number)).name;
     let Some(&first) = yard.numbers(0).first() else {
-        return Err(BenchError::Job("the ranks share no rail".into()));
+        let text =
+            "the ranks share no interface (NMAD_RAILS=lo: ranks of one host use the one that they have)";
+        return Err(BenchError::Job(text.into()));
     };
     let rails = yard.numbers(0).iter().map(|&number| (name(number), Beside::Rail(number)));
     let plain = policies().into_iter().map(|(name, policy)| (name.to_string(), Beside::Sockets(policy)));

@@ -36,7 +36,8 @@ fn ranked(pattern: &Pattern) -> ExitCode {
     if !is_in_job() {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
         return match pattern {
-            Pattern::Fairness(_) => stage(common).run_ranks(4, &words, &[]),
+            // What two flows share is an interface.
+            Pattern::Fairness(_) => stage(common).over_interfaces().run_ranks(4, &words, &[]),
             _ => stage(common).run(&words, &[]),
         };
     }

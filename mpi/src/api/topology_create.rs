@@ -1,7 +1,7 @@
 //! Making communicators with a virtual topology. Ranks are never reordered, which the standard leaves to
 //! the library.
 
-use crate::coll::check::Operation;
+use crate::coll::check::{Operation, number};
 use crate::collective::announce;
 use crate::comm::arrange;
 use crate::error::Result;
@@ -12,8 +12,8 @@ use crate::topology::DistGraph;
 ///
 /// # Errors
 /// There is no such communicator, a dimension is not positive, or the grid is larger than the communicator.
-pub fn cart_create(comm: Comm, dims: &[i32], periods: &[bool], _reorder: bool) -> Result<Comm> {
-    announce(Operation::CartCreate, comm)?;
+pub fn cart_create(comm: Comm, dims: &[i32], periods: &[bool], reorder: bool) -> Result<Comm> {
+    announce(Operation::CartCreate, comm, [number(dims), number(periods), number(reorder)])?;
     arrange::cart(comm, dims, periods)
 }
 
@@ -22,7 +22,7 @@ pub fn cart_create(comm: Comm, dims: &[i32], periods: &[bool], _reorder: bool) -
 /// # Errors
 /// The communicator has no Cartesian topology.
 pub fn cart_sub(comm: Comm, remain: &[bool]) -> Result<Comm> {
-    announce(Operation::CartSub, comm)?;
+    announce(Operation::CartSub, comm, [number(remain), None, None])?;
     arrange::sub(comm, remain)
 }
 
@@ -31,8 +31,8 @@ pub fn cart_sub(comm: Comm, remain: &[bool]) -> Result<Comm> {
 /// # Errors
 /// There is no such communicator, `index` and `edges` do not fit, or the graph is larger than the
 /// communicator.
-pub fn graph_create(comm: Comm, index: &[i32], edges: &[i32], _reorder: bool) -> Result<Comm> {
-    announce(Operation::GraphCreate, comm)?;
+pub fn graph_create(comm: Comm, index: &[i32], edges: &[i32], reorder: bool) -> Result<Comm> {
+    announce(Operation::GraphCreate, comm, [number(index), number(edges), number(reorder)])?;
     arrange::graph(comm, index, edges)
 }
 
@@ -47,9 +47,10 @@ pub fn dist_graph_create_adjacent(
     destinations: &[i32],
     destination_weights: Option<&[i32]>,
     _info: Info,
-    _reorder: bool,
+    reorder: bool,
 ) -> Result<Comm> {
-    announce(Operation::DistGraphCreateAdjacent, comm)?;
+    let has_weights = source_weights.is_some() || destination_weights.is_some();
+    announce(Operation::DistGraphCreateAdjacent, comm, [number(reorder), number(has_weights), None])?;
     arrange::adjacent(comm, (sources, source_weights), (destinations, destination_weights))
 }
 
@@ -65,9 +66,9 @@ pub fn dist_graph_create(
     destinations: &[i32],
     weights: Option<&[i32]>,
     _info: Info,
-    _reorder: bool,
+    reorder: bool,
 ) -> Result<Comm> {
-    announce(Operation::DistGraphCreate, comm)?;
+    announce(Operation::DistGraphCreate, comm, [number(reorder), number(weights.is_some()), None])?;
     let edges = |size| DistGraph::edges(size, sources, degrees, destinations, weights);
     arrange::distributed(comm, edges, weights.is_some())
 }

@@ -1,34 +1,88 @@
 //! Mismatched collectives are found out (`NMAD_MPI_CHECK=1`): before any data moves, all ranks tell each
-//! other which collective they are in, and compare.
+//! other which collective they are in, and compare. Of an intercommunicator the ranks of both groups do.
 
+use super::compare::{self, ANY, RECORD, Seats};
 use super::cost::log2_ceil;
+use super::inter::Role;
 use super::place::Place;
 use super::schedule::{Builder, SLOTS};
 use super::team::Team;
-use crate::error::{Class, Result};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The variable that switches it on.
 pub const CHECK: &str = "NMAD_MPI_CHECK";
 /// Slots of the exchange; none of the algorithms comes so far.
 const FIRST_SLOT: u32 = SLOTS - 64;
-const FIELDS: usize = 5;
-const RECORD: u64 = (FIELDS * size_of::<u64>()) as u64;
-/// A field that may differ.
-const ANY: u64 = u64::MAX;
 
 /// What a rank says about the collective that it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// Which collective.
     pub kind: Kind,
+    /// With what.
+    pub alike: Alike,
+}
+
+/// What ranks say alike about a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Alike {
     /// Its root; none if it has none.
-    pub root: Option<u32>,
+    pub root: Option<Root>,
     /// A number for the operator; none if it has none.
     pub operator: Option<u64>,
-    /// Bytes of data, if they are the same on all ranks.
+    /// Numbers for other arguments, as [`Operation::arguments`] names them; none if they may differ.
+    pub arguments: [Option<u64>; ARGUMENTS],
+    /// What goes to the other group of an intercommunicator; of one group, what all have alike.
+    pub sent: Amount,
+    /// What comes from the other group; of one group, the same again.
+    pub received: Amount,
+}
+
+/// Arguments that are compared beside root, operator and amount.
+pub const ARGUMENTS: usize = 3;
+
+/// Which root a rank names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    /// A rank: of the communicator, or of the other group.
+    Rank(u32),
+    /// `MPI_ROOT`.
+    Itself,
+    /// `MPI_PROC_NULL`.
+    Null,
+}
+
+impl From<Role> for Root {
+    fn from(role: Role) -> Root {
+        match role {
+            Role::Root => Root::Itself,
+            Role::Bystander => Root::Null,
+            Role::Peer(rank) => Root::Rank(rank as u32),
+        }
+    }
+}
+
+/// How much data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes, if they are the same on all ranks.
     pub len: Option<u64>,
     /// A number for the sequence of basic types, if it is the same on all ranks.
     pub signature: Option<u64>,
+}
+
+impl Alike {
+    /// An amount that all ranks have alike, of both groups if there are two.
+    pub fn of(amount: Amount) -> Alike {
+        Alike { sent: amount, received: amount, ..Alike::default() }
+    }
+}
+
+/// A number for an argument, the same wherever it is the same.
+pub fn number(argument: impl Hash) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    argument.hash(&mut hasher);
+    Some(hasher.finish() & !(1 << 63))
 }
 
 macro_rules! kinds {
@@ -77,12 +131,33 @@ kinds! {
     CommCreate "comm_create";
     CommSplit "comm_split";
     CommSplitType "comm_split_type";
+    IntercommCreate "intercomm_create";
     IntercommMerge "intercomm_merge";
     CartCreate "cart_create";
     CartSub "cart_sub";
     GraphCreate "graph_create";
     DistGraphCreate "dist_graph_create";
     DistGraphCreateAdjacent "dist_graph_create_adjacent";
+}
+
+impl Operation {
+    /// What [`Alike::arguments`] stand for.
+    pub(super) fn arguments(self) -> [&'static str; ARGUMENTS] {
+        match self {
+            Operation::ReduceScatter => ["recvcounts", "", ""],
+            Operation::ReduceScatterBlock => ["recvcount", "", ""],
+            Operation::CommSplitType => ["split_type", "", ""],
+            Operation::IntercommCreate => ["local_leader", "", ""],
+            Operation::IntercommMerge => ["high", "", ""],
+            Operation::CartCreate => ["dims", "periods", "reorder"],
+            Operation::CartSub => ["remain_dims", "", ""],
+            Operation::GraphCreate => ["index", "edges", "reorder"],
+            Operation::DistGraphCreate | Operation::DistGraphCreateAdjacent => ["reorder", "weights", ""],
+            // The other two: how large it is, and whether it has the rank that gives it.
+            Operation::CommCreate => ["group", "", ""],
+            _ => [""; ARGUMENTS],
+        }
+    }
 }
 
 /// How a collective is called.
@@ -107,12 +182,17 @@ pub struct Kind {
 }
 
 impl Kind {
-    fn number(self) -> u64 {
+    pub(super) fn number(self) -> u64 {
         u64::from(self.operation as u8) << 8 | u64::from(self.form as u8)
     }
 
-    fn name_of(number: u64) -> String {
-        let name = Operation::ALL.get((number >> 8) as usize).map_or("?", |operation| operation.name());
+    /// The operation of a kind that was told as a number.
+    pub(super) fn operation_of(number: u64) -> Option<Operation> {
+        Operation::ALL.get((number >> 8) as usize).copied()
+    }
+
+    pub(super) fn name_of(number: u64) -> String {
+        let name = Kind::operation_of(number).map_or("?", Operation::name);
         match number as u8 {
             0 => format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..]),
             1 => format!("MPI_I{name}"),
@@ -122,19 +202,22 @@ impl Kind {
 }
 
 impl Record {
-    fn bytes(&self) -> Vec<u8> {
-        let fields: [u64; FIELDS] = [
-            self.kind.number(),
-            self.root.map_or(ANY, u64::from),
-            self.operator.unwrap_or(ANY),
-            self.len.unwrap_or(ANY),
-            self.signature.unwrap_or(ANY),
-        ];
-        fields.iter().flat_map(|field| field.to_le_bytes()).collect()
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let Alike { root, operator, arguments, sent, received } = self.alike;
+        let root = root.map(|root| match root {
+            Root::Rank(rank) => u64::from(rank),
+            Root::Itself => compare::ITSELF,
+            Root::Null => compare::NULL,
+        });
+        let [first, second, third] = arguments;
+        let rest = [sent.len, received.len, sent.signature, received.signature];
+        let fields = [Some(self.kind.number()), root, operator, first, second, third].into_iter().chain(rest);
+        fields.flat_map(|field| field.unwrap_or(ANY).to_le_bytes()).collect()
     }
 
-    /// Adds the exchange and the comparison to a schedule; what follows waits for them.
-    pub fn build(&self, team: &Team, builder: &mut Builder) {
+    /// Adds the exchange and the comparison to a schedule; what follows waits for them. The team: all who
+    /// have to say the same, in one order, `first` of them of one group and then those of the other.
+    pub fn build(&self, team: &Team, first: usize, builder: &mut Builder) {
         let (size, me) = (team.size(), team.me());
         let rows = builder.scratch(RECORD * size as u64);
         let records = |first: usize, count: usize| {
@@ -160,51 +243,7 @@ impl Record {
             );
         }
         builder.round();
-        builder.compare(records(0, size), me as u32, &[]);
+        builder.compare(records(0, size), Seats { me: me as u32, first: first as u32 }, &[]);
         builder.round();
-    }
-}
-
-/// Whether all ranks say the same; `me` says the first record, the ranks behind it the others.
-pub(super) fn compare(records: &[u8], me: u32) -> Result<()> {
-    let field = |record: &[u8], index: usize| {
-        let mut bytes = [0; size_of::<u64>()];
-        bytes.copy_from_slice(&record[index * size_of::<u64>()..][..size_of::<u64>()]);
-        u64::from_le_bytes(bytes)
-    };
-    let size = records.len() as u64 / RECORD;
-    let rank = |row: usize| (u64::from(me) + row as u64) % size;
-    for index in 0..FIELDS {
-        let told = records.chunks_exact(RECORD as usize).map(|record| field(record, index)).enumerate();
-        let mut told: Vec<(u64, u64)> =
-            told.filter(|&(_, value)| value != ANY || index == ROOT).map(|(row, v)| (rank(row), v)).collect();
-        told.sort_unstable();
-        let Some(&first) = told.first() else { continue };
-        if let Some(&other) = told.iter().find(|other| other.1 != first.1) {
-            return Err(disagree(index, first, other));
-        }
-    }
-    Ok(())
-}
-
-const ROOT: usize = 1;
-
-#[cold]
-fn disagree(field: usize, (rank, value): (u64, u64), (other, differs): (u64, u64)) -> crate::error::Error {
-    let told = |class: Class, what: &str| {
-        class.error(format!("rank {rank} calls it with {what} {value}, rank {other} with {what} {differs}"))
-    };
-    match field {
-        0 => Class::NOT_SAME.error(format!(
-            "rank {rank} is in {}, rank {other} in {}: all ranks of a communicator call its collectives in \
-             the same order",
-            Kind::name_of(value),
-            Kind::name_of(differs)
-        )),
-        ROOT => told(Class::ROOT, "root"),
-        2 => Class::OP.error(format!("rank {rank} and rank {other} call it with different operators")),
-        3 => told(Class::COUNT, "bytes of data:"),
-        _ => Class::TYPE
-            .error(format!("rank {rank} and rank {other} call it with datatypes of different basic types")),
     }
 }

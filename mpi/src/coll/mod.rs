@@ -17,6 +17,7 @@ pub mod bcast;
 pub mod board;
 pub mod check;
 pub mod choice;
+mod compare;
 pub mod cost;
 pub mod gather;
 pub mod halving;

@@ -1,6 +1,6 @@
 //! A run: one execution of a schedule. It asks nobody for a thread; whoever makes progress advances it.
 
-use super::check;
+use super::compare::compare;
 use super::memory::Memory;
 use super::schedule::{Action, SLOT_BITS, Schedule};
 use super::transport::Transport;
@@ -146,8 +146,8 @@ impl Run {
             Action::Recv { from, slot, into } => {
                 Some(transport.recv(*from, self.tag | u64::from(*slot), self.memory.segments(into)))
             }
-            Action::Compare { records, me } => {
-                return self.compare(step, check::compare(self.memory.read(records), *me));
+            Action::Compare { records, seats } => {
+                return self.compare(step, compare(self.memory.read(records), seats));
             }
             local => {
                 self.work(local);
@@ -204,21 +204,23 @@ impl Run {
         let action = &self.schedule.nodes[step as usize].action;
         match (outcome, action) {
             (Ok(len), Action::Recv { from, into, .. }) if len != into.len() => {
-                Err(mismatch(*from, len, into.len()))
+                Err(self.mismatch(*from, len, into.len()))
             }
             (Ok(_), _) => Ok(()),
             (Err(engine::Error::Truncated { envelope, capacity }), Action::Recv { from, .. }) => {
-                Err(mismatch(*from, envelope.len, capacity))
+                Err(self.mismatch(*from, envelope.len, capacity))
             }
             (Err(error), _) => Err(Class::PROC_ABORTED.error(error.to_string())),
         }
     }
-}
 
-#[cold]
-fn mismatch(from: u32, sent: u64, expected: u64) -> Error {
-    Class::TRUNCATE.error(format!(
-        "rank {from} sent {sent} B where {expected} B were expected: do all ranks call the same collective \
-         with matching counts and datatypes? (NMAD_MPI_CHECK=1 compares them)"
-    ))
+    #[cold]
+    fn mismatch(&self, from: u32, sent: u64, expected: u64) -> Error {
+        let is_checked = self.schedule.nodes.iter().any(|node| matches!(node.action, Action::Compare { .. }));
+        let advice = if is_checked { "" } else { " (NMAD_MPI_CHECK=1 compares them)" };
+        Class::TRUNCATE.error(format!(
+            "rank {from} sent {sent} B where {expected} B were expected: do all ranks call the same \
+             collective with matching counts and datatypes?{advice}"
+        ))
+    }
 }

@@ -1,5 +1,6 @@
 //! A schedule: a graph of messages, copies and reductions. It is built once and may be run many times.
 
+use super::compare::Seats;
 use super::operator::Operator;
 use super::place::{Buffer, Place, Spot};
 use crate::datatype::Datatype;
@@ -64,8 +65,8 @@ pub enum Action {
     Compare {
         /// One record for each rank, our own first.
         records: Place,
-        /// Our rank.
-        me: u32,
+        /// Who they are.
+        seats: Seats,
     },
     /// Nothing: others wait for everything that it waits for.
     Join,
@@ -191,8 +192,8 @@ impl Builder {
     }
 
     /// Compares records; see [`super::check`].
-    pub fn compare(&mut self, records: Place, me: u32, after: &[Step]) -> Step {
-        self.add(Action::Compare { records, me }, after)
+    pub(super) fn compare(&mut self, records: Place, seats: Seats, after: &[Step]) -> Step {
+        self.add(Action::Compare { records, seats }, after)
     }
 
     /// Ends when all of the given steps have.

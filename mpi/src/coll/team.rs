@@ -29,6 +29,19 @@ impl Team {
         Team::of(parties, nodes.into(), me)
     }
 
+    /// All members of both groups of an intercommunicator, and how many the first has. Both groups see the
+    /// same order: `is_first` says that the local one is the first.
+    pub fn of_both(&self, remote: usize, is_first: bool) -> (Team, usize) {
+        let size = self.size() as u32;
+        let (ours, theirs) = (0..size, size..size + remote as u32);
+        let (parties, me, first): (Box<[u32]>, usize, usize) = match is_first {
+            true => (ours.chain(theirs).collect(), self.me, self.size()),
+            false => (theirs.chain(ours).collect(), remote + self.me, remote),
+        };
+        // For messages in rounds: nobody asks on which nodes they are.
+        (Team::of(parties.clone(), parties, me), first)
+    }
+
     fn of(parties: Box<[u32]>, nodes: Box<[u32]>, me: usize) -> Team {
         let mut sorted = nodes.to_vec();
         sorted.sort_unstable();

@@ -1,7 +1,7 @@
 //! Arguments of collectives, checked.
 
-use super::call::{Alike, Call};
-use crate::coll::check::Operation;
+use super::call::Call;
+use crate::coll::check::{Amount, Operation};
 use crate::coll::inter::Role;
 use crate::coll::operands::Operands;
 use crate::coll::operator::Operator;
@@ -74,10 +74,10 @@ impl Data {
         Some((self.count, self.datatype.clone()))
     }
 
-    /// What ranks say alike that have as much of it.
-    pub(super) fn alike(self) -> Alike {
+    /// How much it is, for the check.
+    pub(super) fn amount(self) -> Amount {
         let signature = self.datatype.only_basic().map(|basic| basic as u64);
-        Alike { len: Some(self.len()), signature: signature.filter(|_| self.count > 0), ..Alike::default() }
+        Amount { len: Some(self.len()), signature: signature.filter(|_| self.count > 0) }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::desk::Key;
 use super::port::{Free, Held};
 use super::settings::settings;
-use crate::coll::check::{Form, Kind, Operation, Record};
+use crate::coll::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
 use crate::coll::choice::{Context, Problem};
 use crate::coll::run::{Caller, Run};
 use crate::coll::schedule::Builder;
@@ -24,15 +24,6 @@ pub(super) struct Call {
     pub(super) comm: Arc<Communicator>,
     handle: Comm,
     kind: Kind,
-}
-
-/// What all ranks say alike about a call, for the check.
-#[derive(Default)]
-pub(super) struct Alike {
-    pub(super) root: Option<u32>,
-    pub(super) operator: Option<u64>,
-    pub(super) len: Option<u64>,
-    pub(super) signature: Option<u64>,
 }
 
 /// A call that is ready to run.
@@ -106,6 +97,8 @@ impl Call {
         (send, recv): (*const c_void, *mut c_void),
         build: impl FnOnce(&Call, &Context<'_>, &mut Builder) -> Result<()>,
     ) -> Result<Ready> {
+        // What is checked names the form of this call, which a schedule that was kept may not have.
+        let key = key.filter(|_| !settings().check);
         let kept = key.as_ref().and_then(|key| self.comm.desk().take(key));
         let run = match kept {
             Some(run) => run,
@@ -124,24 +117,37 @@ impl Call {
         let settings = settings();
         let mut builder = Builder::default();
         if settings.check {
-            let Alike { root, operator, len, signature } = alike;
-            Record { kind: self.kind, root, operator, len, signature }.build(self.team(), &mut builder);
+            self.tell(alike, &mut builder);
         }
         let context = Context { cost: &settings.cost, choices: &settings.choices, inner: false };
         build(self, &context, &mut builder)?;
         Ok(Run::new(Arc::new(builder.finish())))
     }
+
+    /// Tells everybody what we call, and compares.
+    fn tell(&self, alike: Alike, builder: &mut Builder) {
+        let (record, team) = (Record { kind: self.kind, alike }, self.team());
+        match self.comm.remote() {
+            None => record.build(team, team.size(), builder),
+            Some(remote) => {
+                let is_first = self.comm.local().world(0) < remote.world(0);
+                let (both, first) = team.of_both(remote.len() as usize, is_first);
+                record.build(&both, first, builder);
+            }
+        }
+    }
 }
 
 /// In the checking mode, finds out whether all ranks begin the same operation, which is no collective of
-/// [`crate::coll`].
-pub(crate) fn announce(operation: Operation, comm: Comm) -> Result<()> {
+/// [`crate::coll`], with the same arguments.
+pub(crate) fn announce(operation: Operation, comm: Comm, arguments: [Option<u64>; ARGUMENTS]) -> Result<()> {
     if !settings().check {
         return Ok(());
     }
     let nothing = (std::ptr::null(), std::ptr::null_mut());
     let call = Call::new(operation, Form::Blocking, comm)?;
-    call.ready(None, Alike::default(), nothing, |_, _, _| Ok(()))?.block()
+    let alike = Alike { arguments, ..Alike::default() };
+    call.ready(None, alike, nothing, |_, _, _| Ok(()))?.block()
 }
 
 impl Ready {

@@ -1,14 +1,14 @@
 //! Collectives that move blocks of one size: barrier, bcast, gather, scatter, allgather, alltoall.
 
 use super::arguments::{Data, is_in_place, refuse_in_place, role, root as root_of};
-use super::call::{Alike, Call, Ready};
+use super::call::{Call, Ready};
 use super::desk::Key;
 use crate::coll::allgather::Allgather;
 use crate::coll::alltoall::Alltoall;
 use crate::coll::barrier::Barrier;
 use crate::coll::bcast::Bcast;
 use crate::coll::board::{Board, Pause};
-use crate::coll::check::{Form, Operation};
+use crate::coll::check::{Alike, Amount, Form, Operation, Root};
 use crate::coll::choice::Family;
 use crate::coll::gather::Gather;
 use crate::coll::inter::{Groups, Role};
@@ -71,7 +71,8 @@ pub(crate) fn bcast(
     if call.on_board(Family::Bcast, data.len(), spread)? {
         return Ok(call.done());
     }
-    let alike = Alike { root: role.is_none().then_some(rank as u32), ..data.alike() };
+    let amount = if is_bystander { Amount::default() } else { data.amount() };
+    let alike = Alike { root: Some(role.map_or(Root::Rank(rank as u32), Root::from)), ..Alike::of(amount) };
     let key = call.key(root, false, [None, Some(data)]);
     call.ready(Some(key), alike, (null(), buffer), |call, context, builder| {
         let place = data.place(Buffer::Recv);
@@ -111,6 +112,19 @@ fn both(sent: (bool, Sent), (into, count, datatype): Received) -> Result<(Option
     Ok((send, recv))
 }
 
+/// What ranks say alike about a block.
+fn block_of(data: Option<Data>) -> Alike {
+    Alike::of(data.map(Data::amount).unwrap_or_default())
+}
+
+/// What they say where everybody sends and receives blocks.
+fn crossing(call: &Call, send: Option<Data>, recv: Data) -> Alike {
+    match (call.remote(), send) {
+        (Some(_), Some(send)) => Alike { sent: send.amount(), received: recv.amount(), ..Alike::default() },
+        _ => Alike::of(recv.amount()),
+    }
+}
+
 fn side((counts, (_, count, datatype)): (bool, Sent)) -> Result<Option<Data>> {
     counts.then(|| Data::new(count, datatype)).transpose()
 }
@@ -139,7 +153,7 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
     if call.on_board(Family::Gather, block, collect)? {
         return Ok(call.done());
     }
-    let alike = Alike { root: Some(rank as u32), ..recv.or(send).map(Data::alike).unwrap_or_default() };
+    let alike = Alike { root: Some(Root::Rank(rank as u32)), ..block_of(recv.or(send)) };
     let key = call.key(root, in_place, [send, recv]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
         let problem = Gather {
@@ -158,7 +172,8 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
 fn inter_gather(call: Call, role: Role, sent: Sent, received: Received, root: i32) -> Result<Ready> {
     let (send, recv) = sides((matches!(role, Role::Peer(_)), sent), (role == Role::Root, received))?;
     let key = call.key(root, false, [send, recv]);
-    call.ready(Some(key), Alike::default(), (sent.0, received.0), |call, _, builder| {
+    let alike = Alike { root: Some(role.into()), ..block_of(send.or(recv)) };
+    call.ready(Some(key), alike, (sent.0, received.0), |call, _, builder| {
         let (send, recv) = (send.map(|s| s.place(Buffer::Send)), recv.map(|r| r.blocks(Buffer::Recv)));
         if let Some(groups) = call.groups() {
             groups.gather(role, send.as_ref(), recv.as_ref(), builder);
@@ -192,7 +207,7 @@ pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, com
     if call.on_board(Family::Scatter, block.saturating_mul(call.size() as u64), spread)? {
         return Ok(call.done());
     }
-    let alike = Alike { root: Some(rank as u32), ..send.or(recv).map(Data::alike).unwrap_or_default() };
+    let alike = Alike { root: Some(Root::Rank(rank as u32)), ..block_of(send.or(recv)) };
     let key = call.key(root, in_place, [send, recv]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
         let problem = Scatter {
@@ -211,7 +226,8 @@ pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, com
 fn inter_scatter(call: Call, role: Role, sent: Sent, received: Received, root: i32) -> Result<Ready> {
     let (send, recv) = sides((role == Role::Root, sent), (matches!(role, Role::Peer(_)), received))?;
     let key = call.key(root, false, [send, recv]);
-    call.ready(Some(key), Alike::default(), (sent.0, received.0), |call, _, builder| {
+    let alike = Alike { root: Some(role.into()), ..block_of(send.or(recv)) };
+    call.ready(Some(key), alike, (sent.0, received.0), |call, _, builder| {
         let (send, recv) = (send.map(|s| s.blocks(Buffer::Send)), recv.map(|r| r.place(Buffer::Recv)));
         if let Some(groups) = call.groups() {
             groups.scatter(role, send.as_ref(), recv.as_ref(), builder);
@@ -235,7 +251,7 @@ pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) 
     if call.on_board(Family::Allgather, recv.len(), exchange)? {
         return Ok(call.done());
     }
-    let alike = if call.remote().is_none() { recv.alike() } else { Alike::default() };
+    let alike = crossing(&call, send, recv);
     let key = call.key(0, in_place, [send, Some(recv)]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
         let (send, recv) = (send.map(|send| send.place(Buffer::Send)), recv.blocks(Buffer::Recv));
@@ -270,7 +286,7 @@ pub(crate) fn alltoall(form: Form, sent: Sent, received: Received, comm: Comm) -
     if call.on_board(Family::Alltoall, recv.len().saturating_mul(call.size() as u64), exchange)? {
         return Ok(call.done());
     }
-    let alike = if call.remote().is_none() { recv.alike() } else { Alike::default() };
+    let alike = crossing(&call, send, recv);
     let key = call.key(0, in_place, [send, Some(recv)]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
         let send = send.map(|send| send.blocks(Buffer::Send));

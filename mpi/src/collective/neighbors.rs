@@ -1,10 +1,10 @@
 //! Collectives along the edges of a topology.
 
 use super::arguments::{Data, blocks, mixed_blocks, refuse_in_place, refuse_inter};
-use super::call::{Alike, Call, Ready};
+use super::call::{Call, Ready};
 use super::moves::{Received, Sent};
 use super::vectors::{MixedTable, Table};
-use crate::coll::check::{Form, Operation};
+use crate::coll::check::{Alike, Form, Operation};
 use crate::coll::neighbor::{self, Neighbors};
 use crate::coll::place::{Blocks, Buffer, Place};
 use crate::error::Result;

@@ -3,11 +3,12 @@
 use super::arguments::{
     Data, each, is_in_place, operands, refuse_in_place, refuse_inter, role, root as root_of, told,
 };
-use super::call::{Alike, Call, Ready};
+use super::call::{Call, Ready};
 use super::desk::Key;
+use super::settings::settings;
 use crate::coll::allreduce::Allreduce;
 use crate::coll::board::{Board, Pause};
-use crate::coll::check::{Form, Operation};
+use crate::coll::check::{Alike, Form, Operation, Root, number};
 use crate::coll::choice::Family;
 use crate::coll::inter::Role;
 use crate::coll::operands::Operands;
@@ -46,12 +47,9 @@ impl Reduction {
         Ok(Reduction { data, operands: operands(data, op)?, op })
     }
 
-    /// What all ranks say alike, in one group.
-    fn alike(&self, call: &Call) -> Alike {
-        match call.remote() {
-            None => Alike { operator: told(self.op), ..self.data.alike() },
-            Some(_) => Alike::default(),
-        }
+    /// What all ranks say alike.
+    fn alike(&self) -> Alike {
+        Alike { operator: told(self.op), ..Alike::of(self.data.amount()) }
     }
 
     /// Whether operands lie in a row, on all ranks alike: only types of the standard are known to be the
@@ -113,7 +111,8 @@ pub(crate) fn reduce(
     let role = call.remote().map(|remote| role(remote, root)).transpose()?;
     if role == Some(Role::Bystander) {
         // The other arguments say nothing here (MPI 5.0, section 6.2.3).
-        return call.ready(None, Alike::default(), buffers, |_, _, _| Ok(()));
+        let alike = Alike { root: Some(Root::Null), ..Alike::default() };
+        return call.ready(None, alike, buffers, |_, _, _| Ok(()));
     }
     let reduction = Reduction::new(count, datatype, op)?;
     if let Some(role) = role {
@@ -146,7 +145,7 @@ pub(crate) fn reduce(
     {
         return Ok(call.done());
     }
-    let alike = Alike { root: Some(rank as u32), ..reduction.alike(&call) };
+    let alike = Alike { root: Some(Root::Rank(rank as u32)), ..reduction.alike() };
     let key = reduction.key(&call, root, in_place);
     call.ready(Some(key), alike, buffers, |call, context, builder| {
         builder.operator(&reduction.operands.operator);
@@ -168,7 +167,8 @@ fn inter_reduce(call: Call, role: Role, buffers: Buffers, reduction: Reduction, 
     let results = if role == Role::Root { reduction.data.first() } else { None };
     check_buffers((buffers.0, operands), (buffers.1, results))?;
     let key = reduction.key(&call, root, false);
-    call.ready(Some(key), Alike::default(), buffers, |call, context, builder| {
+    let alike = Alike { root: Some(role.into()), ..reduction.alike() };
+    call.ready(Some(key), alike, buffers, |call, context, builder| {
         builder.operator(&reduction.operands.operator);
         if let Some(groups) = call.groups() {
             groups.reduce(role, (SEND, RECV), &reduction.operands, context, builder);
@@ -202,7 +202,7 @@ pub(crate) fn allreduce(
         return Ok(call.done());
     }
     let key = reduction.key(&call, 0, in_place);
-    let alike = reduction.alike(&call);
+    let alike = reduction.alike();
     call.ready(Some(key), alike, buffers, |call, context, builder| {
         let operands = reduction.operands;
         builder.operator(&operands.operator);
@@ -290,7 +290,10 @@ fn scattered(
     {
         return Ok(call.done());
     }
-    let alike = reduction.alike(&call);
+    // Where parts begin, which differs if counts do.
+    let recvcounts = if settings().check { number(&bounds) } else { None };
+    let arguments = [recvcounts, None, None];
+    let alike = Alike { arguments, ..reduction.alike() };
     call.ready(key, alike, buffers, |call, context, builder| {
         let operands = reduction.operands;
         builder.operator(&operands.operator);
@@ -332,7 +335,7 @@ pub(crate) fn scan(
         return Ok(call.done());
     }
     let key = reduction.key(&call, 0, in_place);
-    let alike = reduction.alike(&call);
+    let alike = reduction.alike();
     call.ready(Some(key), alike, buffers, |call, context, builder| {
         let operands = reduction.operands;
         builder.operator(&operands.operator);

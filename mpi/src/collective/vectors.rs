@@ -1,11 +1,11 @@
 //! Collectives that move blocks of different sizes: gatherv, scatterv, allgatherv, alltoallv, alltoallw.
 
 use super::arguments::{Data, blocks, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of};
-use super::call::{Alike, Call, Ready};
+use super::call::{Call, Ready};
 use super::moves::{Received, Sent};
 use crate::coll::allgather::Allgather;
 use crate::coll::alltoall::Alltoall;
-use crate::coll::check::{Form, Operation};
+use crate::coll::check::{Alike, Amount, Form, Operation, Root};
 use crate::coll::gather::Gather;
 use crate::coll::inter::Role;
 use crate::coll::place::{Blocks, Buffer, Place};
@@ -51,7 +51,8 @@ impl Part {
     }
 
     fn alike(&self) -> Alike {
-        Alike { root: self.role.is_none().then_some(self.rank as u32), ..Alike::default() }
+        let root = self.role.map_or(Root::Rank(self.rank as u32), Root::from);
+        Alike { root: Some(root), ..Alike::default() }
     }
 }
 
@@ -147,7 +148,7 @@ pub(crate) fn allgatherv(
         (!in_place).then(|| Data::new(sent.1, sent.2)).transpose()?.map(|data| data.place(Buffer::Send));
     check_sides(&call, (sent.0, send.as_ref()), (received, Some(&recv)))?;
     let len = call.remote().is_none().then(|| recv.total(0..call.peers()));
-    let alike = Alike { len, ..Alike::default() };
+    let alike = Alike::of(Amount { len, signature: None });
     call.ready(None, alike, (sent.0, received), |call, context, builder| match (call.groups(), &send) {
         (Some(groups), Some(send)) => {
             groups.allgather(send, &recv, builder);

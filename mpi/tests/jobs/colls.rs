@@ -6,6 +6,7 @@ use nmad_mpi::{Class, Comm, Info, Op, Request, Result, Type, api};
 use std::ffi::c_void;
 
 const SUM: Op = Op(1);
+const FLOAT: Type = Type(0x10);
 
 /// The three forms of a collective do the same. Each gets a receive buffer that holds what `fresh` says.
 fn all_forms(
@@ -290,9 +291,77 @@ pub fn mismatches() {
     let op = if me == 0 { SUM } else { Op(2) };
     let own = [me];
     told(api::allreduce(out(&own), into(&mut data), 1, INT, op, WORLD), Class::OP, "operators");
+    // A schedule of the blocking call is not taken for one that does not block.
+    api::barrier(WORLD).unwrap();
+    let mixed = match me {
+        0 => api::barrier(WORLD),
+        _ => api::ibarrier(WORLD).and_then(|mut request| api::wait(&mut request, None)),
+    };
+    told(mixed, Class::NOT_SAME, "MPI_Ibarrier");
+    let grid = api::cart_create(WORLD, &[1, me.min(1) + 1], &[false; 2], false);
+    told(grid.map(drop), Class::ARG, "different dims");
+    let all = api::comm_group(WORLD).unwrap();
+    let group = if me == 0 { api::group_incl(all, &[0]).unwrap() } else { all };
+    told(api::comm_create(WORLD, group).map(drop), Class::GROUP, "gives a group of 3 processes");
+    // Groups of their own are right.
+    let own_group = api::group_incl(all, &[me]).unwrap();
+    assert_eq!(api::comm_size(api::comm_create(WORLD, own_group).unwrap()), Ok(1));
+    // What is only found out later does not advise what is done already.
+    let counts: Vec<i64> = (0..i64::from(size())).map(|rank| 1 + i64::from(me == 0 && rank == 1)).collect();
+    let (from, places) = ([me; 8], [0, 2, 4]);
+    let late = api::gatherv(out(&from), 1, INT, into(&mut [0; 8]), &counts, &places, INT, 0, WORLD);
+    if let (0, error) = (me, late) {
+        let error = error.unwrap_err();
+        assert_eq!(error.class(), Class::TRUNCATE, "{error}");
+        assert!(!error.text().contains("NMAD_MPI_CHECK"), "{error}");
+    }
     // And what matches goes on.
     api::allreduce(out(&own), into(&mut data), 1, INT, SUM, WORLD).unwrap();
     assert_eq!(data[0], size() * (size() - 1) / 2);
+}
+
+/// Two groups that do not call the same are told so.
+pub fn mismatches_between_groups() {
+    let (_, inter) = crate::inter::halves();
+    let (is_odd, first) = (rank() % 2 == 1, api::comm_rank(inter) == Ok(0));
+    let mut data = [0; 8];
+    let told = |result: Result<()>, class: Class, words: &str| {
+        let error = result.unwrap_err();
+        assert_eq!(error.class(), class, "{error}");
+        assert!(error.text().contains(words), "{error}");
+    };
+    // The first odd rank is the root.
+    let root = match (is_odd, first) {
+        (true, true) => nmad_mpi::constant::ROOT,
+        (true, false) => nmad_mpi::constant::PROC_NULL,
+        (false, _) => 0,
+    };
+    told(api::bcast(into(&mut data), 1, INT, 0, inter), Class::ROOT, "no rank gives MPI_ROOT");
+    told(api::bcast(into(&mut data), 1 + i64::from(is_odd), INT, root, inter), Class::COUNT, "bytes");
+    let mixed = if is_odd { api::barrier(inter) } else { api::bcast(into(&mut data), 1, INT, 0, inter) };
+    told(mixed, Class::NOT_SAME, "of the other group");
+    let own = [1; 8];
+    let datatype = if is_odd { FLOAT } else { INT };
+    told(
+        api::reduce(out(&own), into(&mut data), 1, datatype, SUM, root, inter),
+        Class::TYPE,
+        "of the other group",
+    );
+    let count = 1 + i64::from(is_odd);
+    told(api::allreduce(out(&own), into(&mut data), count, INT, SUM, inter), Class::COUNT, "bytes");
+    let merged = api::intercomm_merge(inter, rank() < 2);
+    told(merged.map(drop), Class::ARG, "different high");
+    // What a group sends the other one receives, which need not be as much in both directions.
+    let back = 3 - count;
+    api::allgather(out(&own), count, INT, into(&mut [0; 8]), back, INT, inter).unwrap();
+    told(
+        api::allgather(out(&own), 1, INT, into(&mut [0; 8]), count, INT, inter),
+        Class::COUNT,
+        "of the other group",
+    );
+    api::bcast(into(&mut data), 1, INT, root, inter).unwrap();
+    api::reduce(out(&own), into(&mut data), 1, INT, SUM, root, inter).unwrap();
+    api::barrier(inter).unwrap();
 }
 
 /// Invalid arguments are named.

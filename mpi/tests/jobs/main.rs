@@ -90,6 +90,16 @@ const ALL: &[Case] = &[
     case("collectives between two groups", 5, colls::between_groups),
     case("neighbours exchange data", 4, colls::neighbors),
     with("NMAD_MPI_CHECK", "1", case("mismatched collectives are told", 3, colls::mismatches)),
+    with(
+        "NMAD_MPI_CHECK",
+        "1",
+        case("two groups that do not call the same are told", 5, colls::mismatches_between_groups),
+    ),
+    with(
+        "NMAD_MPI_CHECK",
+        "1",
+        case("what is checked and right goes on between groups", 5, colls::between_groups),
+    ),
     case("wrong arguments of collectives are named", 2, colls::arguments),
     case("wrong buffers are refused by all ranks alike", 3, colls::buffers),
     with("NMAD_MPI_ALLREDUCE", "ring", case("wrong buffers are refused by any algorithm", 3, colls::buffers)),

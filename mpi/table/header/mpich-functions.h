@@ -42,7 +42,11 @@ int MPIX_Query_hip_support(void);
 #define MPI_AINT_FMT_DEC_SPEC "%ld"
 #define MPI_AINT_FMT_HEX_SPEC "%lx"
 
-/* Handles are numbers in Fortran too. */
+/* Files are pointers, the others are numbers in Fortran too. */
+MPI_Fint MPI_File_c2f(MPI_File file);
+MPI_File MPI_File_f2c(MPI_Fint file);
+MPI_Fint PMPI_File_c2f(MPI_File file);
+MPI_File PMPI_File_f2c(MPI_Fint file);
 #define MPI_Comm_c2f(comm) ((MPI_Fint)(comm))
 #define MPI_Comm_f2c(comm) ((MPI_Comm)(comm))
 #define MPI_Type_c2f(datatype) ((MPI_Fint)(datatype))

@@ -1,8 +1,10 @@
-//! Statuses as Fortran has them: five integers, in both of its interfaces. And questions about accelerators.
+//! Handles as Fortran has them, which are the numbers that they are in C; statuses: five integers, in both of
+//! its interfaces. And questions about accelerators.
 #![allow(missing_docs, non_upper_case_globals, non_snake_case, clippy::missing_safety_doc)]
 
 use super::CStatus;
 use super::symbols::Mark;
+use std::ffi::c_void;
 
 // What Fortran passes to ignore a status; there is no Fortran here that could.
 #[unsafe(no_mangle)]
@@ -39,6 +41,66 @@ copies! {
     MPI_Status_f082c PMPI_Status_f082c
     MPI_Status_f2f08 PMPI_Status_f2f08
     MPI_Status_f082f PMPI_Status_f082f
+}
+
+macro_rules! handles {
+    ($($name:ident $profiled:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(handle: i32) -> i32 {
+            handle
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $profiled(handle: i32) -> i32 {
+            handle
+        }
+    )*};
+}
+
+// In C the header has macros of these names; who loads the library without it calls them.
+handles! {
+    MPI_Comm_c2f PMPI_Comm_c2f
+    MPI_Comm_f2c PMPI_Comm_f2c
+    MPI_Type_c2f PMPI_Type_c2f
+    MPI_Type_f2c PMPI_Type_f2c
+    MPI_Group_c2f PMPI_Group_c2f
+    MPI_Group_f2c PMPI_Group_f2c
+    MPI_Info_c2f PMPI_Info_c2f
+    MPI_Info_f2c PMPI_Info_f2c
+    MPI_Op_c2f PMPI_Op_c2f
+    MPI_Op_f2c PMPI_Op_f2c
+    MPI_Request_c2f PMPI_Request_c2f
+    MPI_Request_f2c PMPI_Request_f2c
+    MPI_Errhandler_c2f PMPI_Errhandler_c2f
+    MPI_Errhandler_f2c PMPI_Errhandler_f2c
+    MPI_Win_c2f PMPI_Win_c2f
+    MPI_Win_f2c PMPI_Win_f2c
+    MPI_Message_c2f PMPI_Message_c2f
+    MPI_Message_f2c PMPI_Message_f2c
+    MPI_Session_c2f PMPI_Session_c2f
+    MPI_Session_f2c PMPI_Session_f2c
+}
+
+macro_rules! files {
+    ($($number:ident $file:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $number(_file: *const c_void) -> i32 {
+            NO_FILE
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $file(_number: i32) -> *const c_void {
+            std::ptr::null()
+        }
+    )*};
+}
+
+/// The number of `MPI_FILE_NULL`: there is no other file.
+const NO_FILE: i32 = 0;
+
+files! {
+    MPI_File_c2f MPI_File_f2c
+    PMPI_File_c2f PMPI_File_f2c
 }
 
 /// Whether messages may lie in the memory of such an accelerator: of none.

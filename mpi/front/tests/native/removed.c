@@ -1,4 +1,5 @@
-/* What MPI-3.0 has removed and programs that were compiled before it still call: the header has it no more. */
+/* What MPI-3.0 has removed and programs that were compiled before it still call: the header has it no more.
+   And handles as numbers, which are macros in the header but functions to who loads the library without it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,13 @@ int MPI_Type_hvector(int count, int len, MPI_Aint stride, MPI_Datatype old, MPI_
 int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement);
 int MPI_Type_struct(int count, int *lens, MPI_Aint *places, MPI_Datatype *types, MPI_Datatype *new_type);
 int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement);
+
+#undef MPI_Comm_c2f
+#undef MPI_Comm_f2c
+#undef PMPI_Session_f2c
+MPI_Fint MPI_Comm_c2f(MPI_Comm comm);
+MPI_Comm MPI_Comm_f2c(MPI_Fint comm);
+MPI_Session PMPI_Session_f2c(MPI_Fint session);
 
 static int wrong, handled;
 
@@ -65,6 +73,18 @@ static void marks(void)
     MPI_Type_free(&marked);
 }
 
+static void numbers(void)
+{
+    int size;
+    expect("number", MPI_Comm_c2f(MPI_COMM_WORLD), MPI_COMM_WORLD);
+    expect("answer", MPI_Comm_size(MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_SELF)), &size), MPI_SUCCESS);
+    expect("size", size, 1);
+    expect("session", PMPI_Session_f2c(MPI_Session_c2f(MPI_SESSION_NULL)), MPI_SESSION_NULL);
+    expect("type", MPI_Type_f2c(MPI_Type_c2f(MPI_DOUBLE)), MPI_DOUBLE);
+    expect("no file", MPI_File_c2f(MPI_FILE_NULL), 0);
+    expect("null", MPI_File_f2c(0) == MPI_FILE_NULL && PMPI_File_f2c(7) == MPI_FILE_NULL, 1);
+}
+
 int main(int argc, char **argv)
 {
     int data[8] = {0}, lens[2] = {2, 1}, size;
@@ -85,6 +105,7 @@ int main(int argc, char **argv)
     bounds("hvector", type, 0, 28);
     MPI_Type_free(&type);
     marks();
+    numbers();
     MPI_Errhandler_create(handle, &mine);
     MPI_Errhandler_set(MPI_COMM_SELF, mine);
     MPI_Errhandler_get(MPI_COMM_SELF, &found);

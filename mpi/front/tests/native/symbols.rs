@@ -27,6 +27,10 @@ const MPICH_DATA: [&str; 12] = [
     "MPIX_Query_ze_support",
 ];
 
+/// What Fortran has a number for.
+const MPICH_NUMBERS: [&str; 11] =
+    ["Comm", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Session", "Type", "Win"];
+
 /// Removed from the standard, or for Fortran.
 const MPICH_FUNCTIONS: [&str; 16] = [
     "Address",
@@ -60,7 +64,9 @@ fn both_libraries_export_the_names_of_mpi_and_nothing_else() {
     let mut expected: BTreeSet<String> = exports::symbols().into_iter().collect();
     assert_eq!(exported(Abi::Standard), expected);
     expected.extend(MPICH_DATA.map(String::from));
-    expected.extend(MPICH_FUNCTIONS.iter().flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")]));
+    let numbers = MPICH_NUMBERS.iter().flat_map(|kind| [format!("{kind}_c2f"), format!("{kind}_f2c")]);
+    let functions = MPICH_FUNCTIONS.into_iter().map(String::from).chain(numbers);
+    expected.extend(functions.flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")]));
     assert_eq!(exported(Abi::Mpich), expected);
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Everything is found from the place of this program, so an installation may be moved.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -25,10 +26,11 @@ and those that find mpi.h and the library.
   -show            print the command, do not run it (also -show-compile, -show-link: only these flags)
   -abi=standard    for the binary interface of MPI 5, libmpi_abi.so.1 (the default)
   -abi=mpich       for that of MPICH, libmpi.so.12
-  -cc=PROGRAM      another compiler (-cxx=PROGRAM for mpicxx)
+  -cc=PROGRAM      another compiler (-cxx=PROGRAM for mpicxx), with arguments of its own if it has some
   --help           this text
 
-Environment: NMAD_MPI_ABI is standard or mpich; NMAD_CC and NMAD_CXX are the compilers (cc and c++).
+Environment: NMAD_MPI_ABI is standard or mpich; NMAD_CC and NMAD_CXX are the compilers (cc and c++), also with
+arguments, as in NMAD_CC='gcc -O2'. A name that has spaces in it is quoted as for a shell.
 ";
 
 /// A binary interface, as a folder of headers and a library.
@@ -38,11 +40,28 @@ enum Abi {
     Mpich,
 }
 
+/// A program, and arguments that go before all others.
+#[derive(Debug, PartialEq, Eq)]
+struct Compiler {
+    program: OsString,
+    arguments: Vec<OsString>,
+}
+
+impl Compiler {
+    /// As a shell would read it; `said_by` is what the user wrote it in.
+    fn parse(text: &OsStr, said_by: &str) -> Result<Compiler, String> {
+        let fail = || format!("{said_by} names no compiler, or leaves a quote open: {}", text.display());
+        let mut words =
+            shlex::bytes::split(text.as_bytes()).ok_or_else(fail)?.into_iter().map(OsString::from_vec);
+        Ok(Compiler { program: words.next().ok_or_else(fail)?, arguments: words.collect() })
+    }
+}
+
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
 struct Call {
     abi: Abi,
-    compiler: OsString,
+    compiler: Compiler,
     show: Show,
     /// Arguments of the compiler.
     rest: Vec<OsString>,
@@ -108,7 +127,10 @@ fn parse(
     let (variable, compiler, option) = language.compiler();
     let mut call = Call {
         abi: var("NMAD_MPI_ABI").map_or(Ok(Abi::Standard), |abi| Abi::parse(&abi.to_string_lossy()))?,
-        compiler: var(variable).unwrap_or_else(|| compiler.into()),
+        compiler: match var(variable) {
+            Some(text) => Compiler::parse(&text, variable)?,
+            None => Compiler { program: compiler.into(), arguments: Vec::new() },
+        },
         show: Show::Nothing,
         rest: Vec::new(),
     };
@@ -121,7 +143,9 @@ fn parse(
             "-show-link" | "-link_info" | "-showme:link" | "--showme:link" => call.show = Show::Link,
             "-help" | "--help" | "-h" => call.show = Show::Help,
             text if text.starts_with("-abi=") => call.abi = Abi::parse(&text[5..])?,
-            text if text.starts_with(option) => call.compiler = text[option.len()..].into(),
+            text if text.starts_with(option) => {
+                call.compiler = Compiler::parse(text[option.len()..].as_ref(), option)?
+            }
             _ => call.rest.push(word),
         }
     }
@@ -158,6 +182,17 @@ impl Abi {
     }
 }
 
+/// A word as a shell reads it. Build systems read it too, some of which know no quotes: where none are
+/// needed there are none.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "+-./:@_,=%".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.into(),
+        // No argument of a process has the one letter that it fails for.
+        false => shlex::try_quote(word).map_or_else(|_| word.into(), Into::into),
+    }
+}
+
 fn flag(flag: &str, path: &Path) -> OsString {
     let mut whole = OsString::from(flag);
     whole.push(path);
@@ -172,13 +207,20 @@ impl Call {
             _ => self.arguments(prefix),
         };
         if self.show != Show::Nothing {
-            let compiler = (self.show == Show::Command).then_some(&self.compiler);
-            let words = compiler.into_iter().chain(&arguments).map(|word| word.to_string_lossy());
-            say_line(format_args!("{}", words.collect::<Vec<_>>().join(" ")));
+            say_line(format_args!("{}", self.shown(&arguments)));
             return Ok(ExitCode::SUCCESS);
         }
-        let error = Command::new(&self.compiler).args(arguments).exec();
-        Err(format!("cannot run the compiler {}: {error}", self.compiler.display()))
+        let Compiler { program, arguments: first } = &self.compiler;
+        let error = Command::new(program).args(first).args(arguments).exec();
+        Err(format!("cannot run the compiler {}: {error}", program.display()))
+    }
+
+    /// The words that `-show` shows, for a shell.
+    fn shown(&self, arguments: &[OsString]) -> String {
+        let Compiler { program, arguments: first } = &self.compiler;
+        let command = (self.show == Show::Command).then(|| std::iter::once(program).chain(first));
+        let words = command.into_iter().flatten().chain(arguments);
+        words.map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
     }
 
     /// All arguments of the compiler; those of the linker only if it is called.
@@ -247,9 +289,25 @@ mod tests {
     #[test]
     fn options_are_taken_out_and_unknown_interfaces_refused() {
         let call = call(Language::Cxx, "-cxx=clang++ -show a.cc", None);
-        assert_eq!((call.compiler, call.show, call.rest.len()), ("clang++".into(), Show::Command, 1));
+        assert_eq!((call.compiler.program, call.show, call.rest.len()), ("clang++".into(), Show::Command, 1));
         let none = |_: &str| None;
         assert!(parse(Language::C, [].into_iter(), none).is_err());
         assert!(parse(Language::C, ["-abi=openmpi".into()].into_iter(), none).is_err());
+    }
+
+    #[test]
+    fn a_compiler_may_have_arguments() {
+        let told = |text: &'static str| move |name: &str| (name == "NMAD_CC").then(|| OsString::from(text));
+        let words = || [OsString::from("-show"), "he llo.c".into(), "-DX=\"a\"".into()].into_iter();
+        let call = parse(Language::C, words(), told("gcc -O2 '/a b/c'")).unwrap();
+        assert_eq!(call.compiler.program, "gcc");
+        let shown = call.shown(&call.arguments(Path::new("/p q")));
+        let expected = "gcc -O2 '/a b/c' '-I/p q/include' 'he llo.c' '-DX=\"a\"' '-L/p q/lib' \
+                        '-Wl,-rpath,/p q/lib' -lmpi_abi";
+        assert_eq!(shown, expected);
+        for wrong in ["'gcc", "  "] {
+            let error = parse(Language::C, words(), told(wrong)).unwrap_err();
+            assert!(error.contains("NMAD_CC"), "{error}");
+        }
     }
 }

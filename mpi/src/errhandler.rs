@@ -65,6 +65,33 @@ pub(crate) fn fatal() -> Arc<Handler> {
     PREDEFINED[0].clone()
 }
 
+/// Names the handler that there is at the beginning; launchers set it.
+pub(crate) const INITIAL: &str = "NMAD_MPI_INITIAL_ERRHANDLER";
+
+/// The handler that `MPI_COMM_WORLD` and `MPI_COMM_SELF` begin with, and that counts before (MPI 4.1, section
+/// 11.5).
+///
+/// # Errors
+/// The environment names none of the predefined ones.
+pub(crate) fn initial() -> Result<Arc<Handler>> {
+    named(&std::env::var(INITIAL).unwrap_or_default())
+}
+
+fn named(name: &str) -> Result<Arc<Handler>> {
+    let index = match name {
+        "" | "mpi_errors_are_fatal" => 0,
+        "mpi_errors_abort" => 1,
+        "mpi_errors_return" => 2,
+        _ => {
+            return Err(Class::ARG.error(format!(
+                "{INITIAL}: '{name}' is no error handler (there are: mpi_errors_are_fatal, mpi_errors_abort, \
+                 mpi_errors_return)"
+            )));
+        }
+    };
+    Ok(PREDEFINED[index].clone())
+}
+
 /// The handler of a handle.
 ///
 /// # Errors
@@ -142,7 +169,8 @@ pub(crate) fn text_of(code: Code) -> Option<String> {
 /// An error was found in a call on a communicator (none: on nothing in particular): runs the handler.
 pub(crate) fn raise(comm: Option<Comm>, error: &Error) -> Code {
     let owner = comm.filter(|comm| COMMS.get(comm.0).is_some()).unwrap_or(Comm::SELF);
-    let handler = COMMS.share(owner.0).map_or_else(fatal, |comm| comm.errhandler());
+    let before = || initial().unwrap_or_else(|_| fatal());
+    let handler = COMMS.share(owner.0).map_or_else(before, |comm| comm.errhandler());
     // Codes that programs add have words of their own.
     let detail = if error.class() > Class::LAST { 0 } else { keep_words(error) };
     call(&handler, owner.0, Code { class: error.class(), detail })
@@ -173,5 +201,21 @@ fn abort(code: Code, handler: &str) -> ! {
     match world() {
         Ok(world) => world.session().abort(code.class.0 & 0x7f, &text),
         Err(_) => std::process::exit(code.class.0 & 0x7f),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_predefined_ones_have_names() {
+        let handle = |name| named(name).map(|handler| handler.handle().0);
+        assert_eq!(handle(""), Ok(Errhandler::FATAL));
+        assert_eq!(handle("mpi_errors_abort"), Ok(Errhandler::ABORT));
+        assert_eq!(handle("mpi_errors_return"), Ok(Errhandler::RETURN));
+        let error = handle("MPI_ERRORS_RETURN").unwrap_err();
+        assert_eq!(error.class(), Class::ARG);
+        assert!(error.text().contains(INITIAL) && error.text().contains("mpi_errors_return"), "{error}");
     }
 }

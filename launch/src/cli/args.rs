@@ -19,6 +19,7 @@ Examples:
                                           options of the launcher go before the program
   nmad run -n 1 ./serve : -n 3 ./work     two programs in one job: rank 0 serves, ranks 1 to 3 work
   mpiexec -np 4 -genv NAME VALUE ./hello  the usual spellings of mpiexec work as well
+  mpiexec -configfile FILE                a program with its options in each line of the file
 
 Exit code: 0 if all ranks exit with 0, otherwise the code of the first that failed (128 and the
 signal's number if it was killed). A rank that fails ends the others; so does ^C, and a second ^C
@@ -26,6 +27,9 @@ kills them at once.
 
 In a testbed (NMAD_TESTBED is set) ranks are placed round robin, one host after the other.
 Several machines: start the same program with mpich's `mpiexec -hosts ...` or `srun --mpi=pmi2`.";
+
+/// Predefined error handlers (MPI 4.1, section 11.5).
+const ERRHANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
 
 /// Start several ranks of a program on this machine
 #[derive(Args, Debug, Clone)]
@@ -74,6 +78,11 @@ pub struct RunArgs {
     /// it on that host; `none` stays on this host even in a testbed
     #[arg(long, value_name = "FILE|none")]
     pub hosts_from: Option<String>,
+
+    /// What happens with an error of MPI until the program says otherwise: the error handler that
+    /// MPI_COMM_WORLD and MPI_COMM_SELF begin with [spelled -initial-errhandler as well]
+    #[arg(long, value_name = "NAME", value_parser = ERRHANDLERS)]
+    pub initial_errhandler: Option<String>,
 
     /// Ignored, for those who are used to it: ranks may always outnumber the cores here
     #[arg(long, hide_short_help = true)]

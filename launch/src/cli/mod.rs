@@ -4,11 +4,11 @@
 //! process is started; and what a host is, its caller tells it.
 
 mod args;
+mod file;
 mod machines;
 mod spelling;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rustix::thread::CpuSet;
@@ -19,6 +19,9 @@ pub use spelling::{parse, rewrite};
 
 use crate::local::SPEAKER;
 use crate::{Host, Job, LaunchError, Placement, Program, run};
+
+/// Tells the MPI library of a rank which error handler the communicators of the beginning have.
+const INITIAL_ERRHANDLER: &str = "NMAD_MPI_INITIAL_ERRHANDLER";
 
 /// The exit code of a command line that makes no sense.
 const CODE_USAGE: u8 = 2;
@@ -52,7 +55,7 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
         Some(path) => hosts_in(path)?,
     };
     let mut job = Job::new("", [] as [&str; 0], 0);
-    job.programs = vec![program(args.count, args.env, args.wdir, args.command)?];
+    job.programs = vec![program(&args)?];
     for (index, words) in (1..).zip(more) {
         job.programs.push(further(words).map_err(|why| LaunchError::Job(format!("program {index}: {why}")))?);
     }
@@ -60,7 +63,7 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
         job.placement = Placement::Hosts(hosts);
     }
     job.tag_output = args.tag_output;
-    job.env = variables(args.genv);
+    job.env = variables(&args.genv);
     job.env.extend(args.driver.map(|driver| ("NMAD_DRIVER".into(), driver.into())));
     job.timeout = args.timeout;
     job.stdin = args.stdin.into();
@@ -71,15 +74,13 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     Ok(job)
 }
 
-fn program(
-    count: u32,
-    env: Vec<(String, String)>,
-    folder: Option<PathBuf>,
-    command: Vec<OsString>,
-) -> Result<Program, LaunchError> {
-    let mut words = command.into_iter();
+/// What the options of one program say about it.
+fn program(args: &RunArgs) -> Result<Program, LaunchError> {
+    let mut words = args.command.iter().cloned();
     let program = words.next().ok_or_else(|| LaunchError::Job("there is no program to run".into()))?;
-    Ok(Program { program, args: words.collect(), count, env: variables(env), folder })
+    let mut env = variables(&args.env);
+    env.extend(args.initial_errhandler.as_ref().map(|name| (INITIAL_ERRHANDLER.into(), name.into())));
+    Ok(Program { program, args: words.collect(), count: args.count, env, folder: args.wdir.clone() })
 }
 
 /// A program after a `:`: options of its own, of those that need not be the same for all ranks.
@@ -97,11 +98,14 @@ fn further(words: Vec<OsString>) -> Result<Program, String> {
     if let Some((option, _)) = of_all.iter().find(|(_, given)| *given) {
         return Err(format!("{option} is for the whole job: it goes before the first program"));
     }
-    program(args.count, args.env, args.wdir, args.command).map_err(|error| error.to_string())
+    if args.command.iter().any(|word| word == ":") {
+        return Err("-configfile names all programs of a job: it takes the place of the first".into());
+    }
+    program(&args).map_err(|error| error.to_string())
 }
 
-fn variables(pairs: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
-    pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+fn variables(pairs: &[(String, String)]) -> Vec<(OsString, OsString)> {
+    pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 fn hosts_in(path: &str) -> Result<Vec<Host>, LaunchError> {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 
-use super::{RunArgs, machines};
+use super::{RunArgs, file, machines};
 
 /// Options of ours that take the next word as their value.
 const WITH_VALUE: [&str; 7] = ["-n", "-c", "--ranks", "--timeout", "--bind", "--stdin", "--hosts-from"];
@@ -40,8 +40,9 @@ pub fn parse(name: &'static str, words: impl IntoIterator<Item = OsString>) -> R
 /// # Errors
 /// An option that asks for something this launcher does not do; the error says what to do instead.
 pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, clap::Error> {
-    let mut words = words.into_iter();
+    let mut words = words.into_iter().collect::<Vec<_>>().into_iter();
     let mut out = Vec::new();
+    let mut from_file = false;
     while let Some(word) = words.next() {
         let text = word.to_str().unwrap_or_default();
         // Both `-genv` and `--genv` are around.
@@ -53,11 +54,18 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
                 out.extend(words);
                 break;
             }
-            "-np" => out.extend([Some("-n".into()), words.next()].into_iter().flatten()),
+            "-np" | "--n" => out.extend([Some("-n".into()), words.next()].into_iter().flatten()),
             "-genv" | "-env" => out.push(assignment(single, &mut words)?),
             "-x" => out.extend(exported(words.next())),
             "-l" | "-prepend-rank" | "-tag-output" => out.push("--tag-output".into()),
             "-wdir" | "-wd" => out.extend([Some("--wdir".into()), words.next()].into_iter().flatten()),
+            "-initial-errhandler" => {
+                out.extend([Some("--initial-errhandler".into()), words.next()].into_iter().flatten())
+            }
+            "-configfile" if from_file => {
+                return Err(usage("a file of programs cannot name another one (-configfile)"));
+            }
+            "-configfile" => (words, from_file) = (all_programs(text, words)?, true),
             "-bind-to" => out.extend([Some("--bind".into()), words.next()].into_iter().flatten()),
             "-oversubscribe" => out.push("--oversubscribe".into()),
             // Ranks get all of our environment, and root needs no permission of ours.
@@ -79,6 +87,19 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
         }
     }
     Ok(out)
+}
+
+/// `-configfile FILE`: what the file says takes the place of everything that could follow.
+fn all_programs(
+    option: &str,
+    mut words: std::vec::IntoIter<OsString>,
+) -> Result<std::vec::IntoIter<OsString>, clap::Error> {
+    let path = words.next().ok_or_else(|| usage(&format!("{option} needs a file of programs")))?;
+    if let Some(word) = words.next() {
+        let word = word.display();
+        return Err(usage(&format!("{option} names all programs of the job: '{word}' cannot follow it")));
+    }
+    file::words(&path).map(Vec::into_iter).map_err(|why| usage(&why))
 }
 
 /// `-genv NAME VALUE`, or `NAME=VALUE` in one word.
@@ -145,7 +166,9 @@ mod tests {
 
     #[test]
     fn all_spellings_of_the_count() {
-        for line in ["-n 4 a", "-np 4 a", "--np 4 a", "-c 4 a", "-n4 a", "--ranks=4 a", "--ranks 4 -- a"] {
+        for line in
+            ["-n 4 a", "--n 4 a", "-np 4 a", "--np 4 a", "-c 4 a", "-n4 a", "--ranks=4 a", "--ranks 4 -- a"]
+        {
             assert_eq!(
                 read(line).map(|args| (args.count, args.command)),
                 Ok((4, vec!["a".into()])),
@@ -202,6 +225,29 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_programs_takes_the_place_of_programs() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display();
+        std::fs::write(file.path(), "# two\n-n 2 ./serve 'a b' \\\n  c\n\n-np 3 ./work :x\n").unwrap();
+        for option in ["-configfile", "--configfile"] {
+            let args = read(&format!("-l {option} {path}")).unwrap();
+            assert_eq!((args.count, args.tag_output), (2, true));
+            assert_eq!(args.command, ["./serve", "a b", "c", ":", "-np", "3", "./work", ":x"]);
+        }
+        assert!(read(&format!("-configfile {path} a")).unwrap_err().contains("'a' cannot follow it"));
+        std::fs::write(file.path(), format!("-configfile {path}")).unwrap();
+        assert!(read(&format!("-configfile {path}")).unwrap_err().contains("cannot name another"));
+    }
+
+    #[test]
+    fn error_handlers_in_all_spellings() {
+        for option in ["-initial-errhandler", "--initial-errhandler"] {
+            let args = read(&format!("{option} mpi_errors_return a")).unwrap();
+            assert_eq!(args.initial_errhandler.as_deref(), Some("mpi_errors_return"));
+        }
+    }
+
+    #[test]
     fn wrong_lines_explain_themselves() {
         for (line, words) in [
             ("", "PROG"),
@@ -216,6 +262,9 @@ mod tests {
             ("-hostfile /no/such/file a", "cannot read the host list /no/such/file"),
             ("-ppn 2 a", "several machines"),
             ("-host", "-host needs a list"),
+            ("-configfile", "-configfile needs a file"),
+            ("-configfile /no/such/file", "cannot read the file of programs /no/such/file"),
+            ("-initial-errhandler MPI_ERRORS_RETURN a", "mpi_errors_return"),
             ("-genv A", "-genv NAME VALUE"),
             ("--help", "Examples:"),
         ] {

@@ -4,6 +4,7 @@ use super::attribute::define;
 use crate::collective;
 use crate::comm::{COMMS, Communicator, Members, create, share};
 use crate::constant::ThreadLevel;
+use crate::errhandler;
 use crate::error::Result;
 use crate::handle::Comm;
 use crate::point::buffered::process;
@@ -24,6 +25,7 @@ pub fn init() -> Result<()> {
 /// # Errors
 /// As [`init`].
 pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
+    let handler = errhandler::initial()?;
     let world = world::open(required)?;
     set_concurrent(required == ThreadLevel::Multiple);
     let (me, size) = (world.session().rank(), world.session().size());
@@ -34,6 +36,7 @@ pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
         // The numbers of their contexts are those of their handles.
         let comm = Communicator::new(handle.0, members, None, me);
         *comm.name() = name.into();
+        comm.set_errhandler(handler.clone());
         COMMS.set(handle.0, Arc::new(comm));
     }
     define(size, world.session().program());

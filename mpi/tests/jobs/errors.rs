@@ -48,6 +48,15 @@ pub fn arguments() {
     assert_eq!(SEEN.lock().unwrap().len(), 2);
 }
 
+/// What `mpiexec -initial-errhandler` says.
+pub fn initial() {
+    for comm in [WORLD, Comm::SELF] {
+        assert_eq!(api::comm_get_errhandler(comm), Ok(Errhandler::RETURN));
+    }
+    let copy = api::comm_dup(WORLD).unwrap();
+    assert_eq!(api::comm_get_errhandler(copy), Ok(Errhandler::RETURN));
+}
+
 pub fn truncated() {
     if rank() == 0 {
         for len in [100, 100_000] {

@@ -104,6 +104,11 @@ const ALL: &[Case] = &[
     case("wrong buffers are refused by all ranks alike", 3, colls::buffers),
     with("NMAD_MPI_ALLREDUCE", "ring", case("wrong buffers are refused by any algorithm", 3, colls::buffers)),
     case("wrong arguments are named", 2, errors::arguments),
+    with(
+        "NMAD_MPI_INITIAL_ERRHANDLER",
+        "mpi_errors_return",
+        case("a job may begin with another error handler", 2, errors::initial),
+    ),
     case("a message that is too long is an error and loses nothing else", 2, errors::truncated),
     case("a failed request belongs to its communicator", 2, errors::owned),
     case("threads talk at the same time", 2, threads::at_once),

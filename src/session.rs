@@ -14,6 +14,7 @@ use crate::scope::Scope;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Notice, PeerId, RailId, Receipt};
+use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
 use std::collections::BTreeSet;
@@ -70,6 +71,9 @@ impl Session {
             nmad_engine::Registry::default().make(name).map_err(unknown)?;
         }
         let mut job = bootstrap()?;
+        if job.rank() == 0 {
+            misspelt().iter().for_each(|line| log::warn!("{line}"));
+        }
         let opened = rails::open(options, job.as_ref())?;
         let bandwidths = opened.iter().map(|rail| rail.bandwidth).collect();
         let mut config = options.engine(bandwidths);

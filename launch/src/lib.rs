@@ -29,6 +29,7 @@ mod os;
 pub mod pmi;
 mod pmix;
 mod secret;
+pub mod variables;
 
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;

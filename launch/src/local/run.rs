@@ -15,6 +15,7 @@ use super::ranks::Ranks;
 use super::signals::{Request, Signals};
 use super::{ExitReport, JOB_PREFIX, Job, RankEnd, SPEAKER, spawn};
 use crate::pmi::server::{Event, Server};
+use crate::variables::misspelt_among;
 use crate::{LaunchError, Secret};
 
 /// How often to look whether our terminal has us in the foreground again.
@@ -40,6 +41,15 @@ pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
     }
     let reason = run.ending.reason().map(str::to_owned);
     Ok(ExitReport { code: run.ending.code(), ranks: run.ends, reason })
+}
+
+/// Tells of variables that the ranks get and nobody reads.
+fn misspelt(job: &Job) {
+    let given = job.env.iter().chain(job.programs.iter().flat_map(|program| &program.env));
+    let inherited = std::env::vars_os().map(|(name, _)| name);
+    for line in misspelt_among(inherited.chain(given.map(|(name, _)| name.clone()))) {
+        nmad_words::tell_user(format_args!("{SPEAKER}: {line}"));
+    }
 }
 
 /// What can be ready.
@@ -72,6 +82,7 @@ struct Run {
 impl Run {
     fn start(job: Job) -> Result<Run, LaunchError> {
         job.check()?;
+        misspelt(&job);
         let secret = Secret::random()?;
         // A part of another secret makes the name unique without telling anything about this one.
         let name = format!("{JOB_PREFIX}{}-{}", std::process::id(), &Secret::random()?.to_hex()[..16]);

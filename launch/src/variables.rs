@@ -1,0 +1,127 @@
+//! The variables of the environment that are ours: one list for all crates, by which a misspelt one is found.
+
+use std::ffi::OsString;
+
+/// Set for the ranks of our own launcher, which has told of misspelt variables before.
+const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
+
+/// What all of them begin with.
+pub const PREFIX: &str = "NMAD_";
+
+/// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
+pub const ALL: [&str; 39] = [
+    "NMAD_CC",
+    "NMAD_CHUNK",
+    "NMAD_CONFIG",
+    "NMAD_CREDIT",
+    "NMAD_CROSS_MEMORY",
+    "NMAD_CXX",
+    "NMAD_DRIVER",
+    "NMAD_EAGER_MAX",
+    "NMAD_EXPLAIN",
+    "NMAD_FEED",
+    "NMAD_IN_PLACE_MIN",
+    "NMAD_LAUNCH_TIMEOUT",
+    "NMAD_LOCAL_RANK",
+    "NMAD_LOCAL_SIZE",
+    "NMAD_LOG",
+    "NMAD_MPI_ABI",
+    "NMAD_MPI_ALLGATHER",
+    "NMAD_MPI_ALLREDUCE",
+    "NMAD_MPI_ALLTOALL",
+    "NMAD_MPI_BARRIER",
+    "NMAD_MPI_BCAST",
+    "NMAD_MPI_CHECK",
+    "NMAD_MPI_EXPLAIN",
+    "NMAD_MPI_GATHER",
+    "NMAD_MPI_INITIAL_ERRHANDLER",
+    "NMAD_MPI_REDUCE",
+    "NMAD_MPI_REDUCE_SCATTER",
+    "NMAD_MPI_SCAN",
+    "NMAD_MPI_SCATTER",
+    "NMAD_PMIX",
+    "NMAD_PROFILE",
+    "NMAD_RAILS",
+    "NMAD_SAMPLE",
+    "NMAD_SECRET",
+    "NMAD_SINGLETON",
+    "NMAD_STRATEGY",
+    "NMAD_TESTBED",
+    "NMAD_THROTTLE",
+    "NMAD_TRACE",
+];
+
+/// Those of our tests, examples and scripts.
+pub const OF_TESTS: [&str; 10] = [
+    "NMAD_CLIENTS",
+    "NMAD_INSIDE",
+    "NMAD_INSIDE_SLURM",
+    "NMAD_SIZES",
+    "NMAD_TEST_AGAIN",
+    "NMAD_TEST_BULK",
+    "NMAD_TEST_CASE",
+    "NMAD_TEST_PARENT",
+    "NMAD_TEST_REFUSED",
+    "NMAD_TEST_ROUND",
+];
+
+/// What rank 0 has to tell the user about our environment: a line for each variable that nobody reads. None
+/// under our own launcher, which has told it.
+pub fn misspelt() -> Vec<String> {
+    unless_told(std::env::vars_os().map(|(name, _)| name).collect())
+}
+
+fn unless_told(names: Vec<OsString>) -> Vec<String> {
+    match names.iter().any(|name| name == STARTED_BY_US) {
+        true => Vec::new(),
+        false => misspelt_among(names.into_iter()),
+    }
+}
+
+/// A line for each of these names that looks like one of ours and is none.
+pub(crate) fn misspelt_among(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let names = names.filter_map(|name| name.into_string().ok());
+    let is_known = |name: &str| ALL.iter().chain(&OF_TESTS).any(|known| *known == name);
+    let mut unknown: Vec<String> = names.filter(|name| name.starts_with(PREFIX) && !is_known(name)).collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    unknown.iter().map(|name| line(name)).collect()
+}
+
+fn line(name: &str) -> String {
+    let nearest = ALL.iter().min_by_key(|known| strsim::damerau_levenshtein(known, name));
+    let nearest = nearest.unwrap_or(&PREFIX);
+    format!("{name} has no effect, there is no such variable: is {nearest} meant?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(names: &[&str]) -> Vec<String> {
+        misspelt_among(names.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn the_nearest_one_is_named() {
+        for (wrong, right) in
+            [("RAIL", "RAILS"), ("STRATGEY", "STRATEGY"), ("MPI_ALLREDUCES", "MPI_ALLREDUCE"), ("", "CC")]
+        {
+            let (wrong, right) = (format!("{PREFIX}{wrong}"), format!("{PREFIX}{right}"));
+            let lines = told(&[&wrong]);
+            assert!(lines.len() == 1 && lines[0].contains(&format!("{wrong} has no effect")), "{lines:?}");
+            assert!(lines[0].ends_with(&format!("is {right} meant?")), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_or_not_ours_is_not_mentioned() {
+        assert!(told(&ALL).is_empty() && told(&OF_TESTS).is_empty());
+        assert!(told(&["PATH", "PMI_RANK", "NMADNESS", "nmad_rails"]).is_empty());
+        let under_ours = [STARTED_BY_US.into(), format!("{PREFIX}X").into()];
+        assert_eq!(unless_told(under_ours[1..].to_vec()).len(), 1);
+        assert!(unless_told(under_ours.to_vec()).is_empty());
+        let twice = format!("{PREFIX}X");
+        assert_eq!(told(&[&twice, &twice]).len(), 1);
+    }
+}

@@ -1,5 +1,5 @@
-//! Putting files in place. All are written under other names first and then renamed, so that programs that run
-//! keep what they have, nothing is ever half there, and what fails leaves what was there before.
+//! Putting files in place. All are written under other names first and then renamed, so that programs that
+//! run keep what they have, nothing is ever half there, and what fails leaves what was there before.
 
 use std::fs;
 use std::io;
@@ -67,8 +67,8 @@ impl Placed {
         path.with_file_name(format!(".{name}.{}", std::process::id())).to_string_lossy().into_owned()
     }
 
-    /// Writes it below `root` under its name before; folders and files that were not there are added to `made`,
-    /// in this order.
+    /// Writes it below `root` under its name before; folders and files that were not there are added to
+    /// `made`, in this order.
     pub(super) fn write(&self, root: &Path, made: &mut Vec<PathBuf>) -> Result<(), String> {
         let target = root.join(&self.path);
         let folder = target.parent().unwrap_or(root);

@@ -32,6 +32,9 @@ pub struct RailInfo {
     pub peers: u32,
     /// What it has carried so far.
     pub counters: RailCounters,
+    /// Datagrams or frames that came and were not taken: from strangers, with a wrong tag, twice, cut short.
+    /// Streams and memory have none.
+    pub dropped: u64,
 }
 
 impl crate::Session {

@@ -247,15 +247,18 @@ impl Session {
     /// The rails, in order, with what they have carried.
     pub fn rails(&self) -> Vec<RailInfo> {
         let told: Vec<_> = self.node.with_rails(|rails| {
-            rails.iter().map(|rail| (rail.name().to_string(), rail.address(), rail.limits())).collect()
+            let told =
+                |rail: &dyn Driver| (rail.name().to_string(), rail.address(), rail.limits(), rail.dropped());
+            rails.iter().map(|rail| told(&**rail)).collect()
         });
         let counters = |index: usize| self.node.with(|engine| engine.counters(RailId(index as u8)));
-        let info = |(index, (name, address, limits)): (usize, (String, String, _))| RailInfo {
+        let info = |(index, (name, address, limits, dropped)): (usize, (String, String, _, _))| RailInfo {
             name,
             address,
             limits,
             peers: self.rails[index].peers.len() as u32,
             counters: counters(index),
+            dropped,
         };
         told.into_iter().enumerate().map(info).collect()
     }

@@ -191,11 +191,21 @@ fn what_an_enemy_adds_is_counted_and_dropped() {
         world.until("a packet", &mut enemy, |w| w.seen[1].arrived.len() > number as usize);
         assert!(world.seen[1].arrived[number as usize] == packet(number, len), "packet {number} is intact");
     }
-    world.until("what comes last", &mut enemy, |w| w.rails[1].dropped(Stray::Repeated) >= 200);
+    world.until("what comes last", &mut enemy, |w| w.rails[1].dropped_as(Stray::Repeated) >= 200);
     assert_eq!(world.seen[1].arrived.len(), 200, "each arrives once");
-    assert!(world.rails[1].dropped(Stray::Forged) >= 100, "{}", world.rails[1].dropped(Stray::Forged));
-    let truncated = world.rails[1].dropped(Stray::Truncated);
+    assert!(world.rails[1].dropped_as(Stray::Forged) >= 100, "{}", world.rails[1].dropped_as(Stray::Forged));
+    let truncated = world.rails[1].dropped_as(Stray::Truncated);
     assert!(truncated >= 200, "{truncated}");
+    let reasons = [
+        Stray::Stranger,
+        Stray::Forged,
+        Stray::Repeated,
+        Stray::Untimely,
+        Stray::Truncated,
+        Stray::Malformed,
+    ];
+    let sum: u64 = reasons.map(|stray| world.rails[1].dropped_as(stray)).iter().sum();
+    assert_eq!(world.rails[1].dropped(), sum);
     assert!(world.seen.iter().all(|seen| seen.lost.is_none()), "the link stays");
 }
 
@@ -225,7 +235,7 @@ fn strangers_get_no_answer() {
     });
     let why = refused.unwrap_or_default();
     assert!(why.contains("secret of another job"), "{why}");
-    assert!(world.rails[1].dropped(Stray::Stranger) > 100);
+    assert!(world.rails[1].dropped_as(Stray::Stranger) > 100);
     stranger.set_nonblocking(true).expect("a socket that does not block");
     assert!(stranger.recv(&mut [0; 100]).is_err(), "no answer");
     world.connect(&mut pass);

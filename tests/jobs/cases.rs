@@ -86,6 +86,10 @@ pub const ALL: &[Case] = &[
         env: &[("NMAD_RAILS", "lo")],
         ..here("every size over the loopback interface", 2, node::over_loopback_interface)
     },
+    Case {
+        env: &[("NMAD_RAILS", "lo"), ("NMAD_DRIVER", "udp")],
+        ..here("udp: what strangers send is counted", 2, datagrams::strangers)
+    },
     Case { env: DATAGRAMS, ..apart("udp: messages leave while their sender computes", ONE, computes) },
     Case {
         env: DATAGRAMS,

@@ -4,6 +4,7 @@ use crate::cases::{open, pattern};
 use newmadeleine::{Session, SessionError};
 use nmad_engine::{Candidate, Forecast, RailId, Receipt};
 use nmad_testbed::What;
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 /// Bytes that cross the lossy rail; `NMAD_TEST_BULK` says another number: 1073741824 takes some seconds.
@@ -30,6 +31,23 @@ pub fn bulk_over_loss() {
         session.recv(0, 1, &mut data).unwrap_or_else(|e| panic!("{e}"));
         session.recv(0, 2, &mut told).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(hash(&data), u64::from_le_bytes(told), "{len} B arrived changed");
+    }
+    session.close().unwrap();
+}
+
+/// What somebody throws at a rail is counted by it.
+pub fn strangers() {
+    let session = open();
+    let dropped = || {
+        let rails = session.rails().into_iter().filter(|rail| rail.name.starts_with("udp/"));
+        rails.map(|rail| (rail.dropped, rail.address)).next().expect("there is such a rail")
+    };
+    let (before, address) = dropped();
+    let port = address.rsplit(':').next().expect("it has a port");
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.send_to(&[7; 99], format!("127.0.0.1:{port}")).unwrap();
+    while dropped().0 == before {
+        session.node().turn();
     }
     session.close().unwrap();
 }

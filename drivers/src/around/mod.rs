@@ -101,6 +101,10 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.rail.door()
     }
 
+    fn dropped(&self) -> u64 {
+        self.rail.dropped()
+    }
+
     fn address(&self) -> String {
         self.rail.address()
     }

@@ -134,11 +134,6 @@ impl PacketRail {
         })
     }
 
-    /// Frames that were dropped so far, for this reason.
-    pub fn dropped(&self, stray: Stray) -> u64 {
-        self.strays.counted(stray)
-    }
-
     fn connect(&mut self, to: PeerId) {
         let linked = self.by_peer.get(&to).and_then(|&index| self.links[index].as_deref());
         match linked.map(|link| link.remote) {
@@ -438,6 +433,10 @@ impl Driver for PacketRail {
     fn descriptor(&self) -> Option<i32> {
         self.wakes.attend(&self.socket);
         Some(self.wakes.watch.descriptor())
+    }
+
+    fn dropped(&self) -> u64 {
+        self.strays.all()
     }
 
     fn address(&self) -> String {

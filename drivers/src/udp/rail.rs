@@ -103,7 +103,7 @@ impl UdpRail {
     }
 
     /// Datagrams that were dropped so far, for this reason.
-    pub fn dropped(&self, stray: Stray) -> u64 {
+    pub fn dropped_as(&self, stray: Stray) -> u64 {
         self.strays.counted(stray)
     }
 
@@ -416,6 +416,10 @@ impl Driver for UdpRail {
 
     fn door(&mut self) -> Option<i32> {
         Some(self.watch.descriptor())
+    }
+
+    fn dropped(&self) -> u64 {
+        self.strays.all()
     }
 
     fn address(&self) -> String {

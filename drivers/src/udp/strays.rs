@@ -50,6 +50,11 @@ impl Strays {
         self.counts[stray as usize]
     }
 
+    /// How many for any reason.
+    pub fn all(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
     /// What the log should say now, if a second has passed since it said something. What happens on any
     /// network, and wherever links open and end, is nothing to warn of.
     pub fn news(&mut self, now_ms: u64) -> Option<(Level, String)> {
@@ -103,7 +108,7 @@ mod tests {
         }
         assert_eq!(lines.len(), 3);
         assert_eq!(lines[1], (Level::Warn, "dropped datagrams: 500 with a wrong tag, 500 repeated".into()));
-        assert_eq!(strays.counted(Stray::Forged), 1250);
+        assert_eq!((strays.counted(Stray::Forged), strays.all()), (1250, 2500));
     }
 
     #[test]

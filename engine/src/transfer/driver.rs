@@ -282,6 +282,10 @@ pub trait Driver: Send {
     fn door(&mut self) -> Option<i32> {
         self.descriptor()
     }
+    /// What came so far and was not taken: from strangers, with a wrong tag, twice, cut short.
+    fn dropped(&self) -> u64 {
+        0
+    }
     /// How an address of this rail is told to the peers, as text without spaces; empty: none is needed.
     fn address(&self) -> String {
         String::new()

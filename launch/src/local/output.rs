@@ -131,14 +131,17 @@ impl Sink {
     }
 
     /// Writes a piece; to be called when `poll(2)` says that the descriptor takes one.
-    pub fn write(&mut self) {
+    ///
+    /// # Errors
+    /// Nothing that waits, nor what comes, can be written: the reader has gone, or the disk is full.
+    pub fn write(&mut self) -> std::io::Result<()> {
         let rest = &self.queue[self.written..];
         match rustix::io::write(&self.fd, &rest[..rest.len().min(WRITE_MAX)]) {
             Ok(count) => self.written += count,
-            Err(Errno::AGAIN | Errno::INTR) => return,
-            Err(_) => {
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(error) => {
                 self.give_up();
-                return;
+                return Err(error.into());
             }
         }
         if self.written == self.queue.len() {
@@ -148,6 +151,7 @@ impl Sink {
             self.queue.drain(..self.written);
             self.written = 0;
         }
+        Ok(())
     }
 }
 
@@ -180,7 +184,7 @@ mod tests {
         drop(rank);
         while source.pump(&mut sink) {}
         while !sink.is_empty() {
-            sink.write();
+            sink.write().expect("it is taken");
         }
         drop(sink);
         let mut text = String::new();
@@ -194,7 +198,8 @@ mod tests {
         let mut sink = Sink::new(out);
         drop(reader);
         sink.push(b"x");
-        sink.write();
+        let error = sink.write().expect_err("nobody takes it");
+        assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
         assert!(sink.is_closed() && sink.is_empty());
     }
 }

@@ -171,7 +171,12 @@ impl Run {
             Ready::Output(rank, which) => self.pump(rank, which),
             Ready::StdinRead => self.input.read(),
             Ready::StdinWrite => self.input.write(),
-            Ready::Sink(which) => self.sinks[which].write(),
+            Ready::Sink(which) => {
+                let written = self.sinks[which].write();
+                if which == 0 {
+                    nmad_words::said(written);
+                }
+            }
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) struct Attached(Mutex<Option<Buffer>>);
 struct Buffer {
     start: usize,
     len: usize,
+    /// By offset. Those that have bytes do not overlap.
     messages: Vec<Message>,
 }
 
@@ -126,22 +127,34 @@ impl Buffer {
             let mut own = vec![0; len].into_boxed_slice();
             return Ok((0, memory::contiguous(own.as_mut_ptr().cast(), len), Some(own)));
         }
-        let mut offset = 0;
-        for message in &self.messages {
-            if offset + len <= message.offset {
-                break;
-            }
-            offset = (message.offset + message.len).next_multiple_of(ALIGNMENT);
-        }
-        if offset + len > self.len {
+        let Some(offset) = self.space(len) else {
             return Err(Class::BUFFER.error(format!(
                 "a message of {len} B finds no room in the attached buffer of {} B, where {} messages wait",
                 self.len,
                 self.messages.len()
             )));
-        }
+        };
         let start = std::ptr::with_exposed_provenance::<c_void>(self.start + offset);
         Ok((offset, memory::contiguous(start, len), None))
+    }
+
+    /// The first place where no message has any of so many bytes.
+    fn space(&self, len: usize) -> Option<usize> {
+        let mut offset = 0;
+        // Those without bytes take no room, and lie at the begin, whatever else does.
+        for message in self.messages.iter().filter(|message| message.len > 0) {
+            if offset + len <= message.offset {
+                break;
+            }
+            offset = (message.offset + message.len).next_multiple_of(ALIGNMENT);
+        }
+        (offset + len <= self.len).then_some(offset)
+    }
+
+    /// Takes note of a message that is in its place.
+    fn keep(&mut self, message: Message) {
+        let at = self.messages.partition_point(|other| other.offset <= message.offset);
+        self.messages.insert(at, message);
     }
 }
 
@@ -171,8 +184,7 @@ pub(crate) fn bsend((buffer, count, datatype, dest, tag, comm): Arguments) -> Re
     let (offset, copy, own) = buffer.room(world, len)?;
     copy.copy_from(&data);
     let id = world.node().submit(|engine| engine.send(to, context, tag, copy, STANDARD));
-    let at = buffer.messages.partition_point(|message| message.offset <= offset);
-    buffer.messages.insert(at, Message { offset, len, own, id });
+    buffer.keep(Message { offset, len, own, id });
     Ok(())
 }
 
@@ -183,6 +195,73 @@ impl Drop for Message {
             && world.node().has_ended(self.id) == Ok(false)
         {
             std::mem::forget(own);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Where a message is put, or that one ends, by its place in the list.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Put(usize),
+        End(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let len = prop_oneof![Just(0), 1..200usize, Just(ALIGNMENT), Just(1000)];
+        prop::collection::vec(
+            prop_oneof![2 => len.prop_map(Step::Put), 1 => (0..64usize).prop_map(Step::End)],
+            1..100,
+        )
+    }
+
+    fn buffer(len: usize) -> Buffer {
+        Buffer { start: 0, len, messages: Vec::new() }
+    }
+
+    fn message(offset: usize, len: usize) -> Message {
+        Message { offset, len, own: None, id: RequestId(0) }
+    }
+
+    proptest! {
+        /// Against a list of bytes: the first place that is free is found, also none.
+        #[test]
+        fn no_message_lies_where_another_does(len in 0..3000usize, steps in steps()) {
+            let (mut buffer, mut taken) = (buffer(len), vec![false; len]);
+            for step in steps {
+                match step {
+                    Step::Put(len) => {
+                        let bytes = |at: usize| taken.get(at..at + len);
+                        let is_free = |&at: &usize| bytes(at).is_some_and(|bytes| !bytes.contains(&true));
+                        let first = (0..=taken.len()).step_by(ALIGNMENT).find(is_free);
+                        prop_assert_eq!(buffer.space(len), first);
+                        if let Some(offset) = first {
+                            taken[offset..offset + len].fill(true);
+                            buffer.keep(message(offset, len));
+                        }
+                    }
+                    Step::End(which) if which < buffer.messages.len() => {
+                        let ended = buffer.messages.remove(which);
+                        taken[ended.offset..ended.offset + ended.len].fill(false);
+                    }
+                    Step::End(_) => {}
+                }
+            }
+        }
+
+        /// A program gives as much as the standard asks for, which is MPI_BSEND_OVERHEAD for each message.
+        #[test]
+        fn every_message_has_its_room(lens in prop::collection::vec(0..200usize, 0..50)) {
+            let mut buffer = buffer(lens.iter().map(|len| len + ALIGNMENT).sum());
+            for len in lens {
+                let offset = buffer.space(len);
+                prop_assert!(offset.is_some(), "{} B in {} B", len, buffer.len);
+                buffer.keep(message(offset.unwrap(), len));
+            }
         }
     }
 }

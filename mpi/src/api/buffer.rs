@@ -32,7 +32,7 @@ pub fn buffer_attach(buffer: *mut c_void, size: i64) -> Result<()> {
 /// # Errors
 /// There is none.
 pub fn buffer_detach() -> Result<(*mut c_void, i64)> {
-    let (start, size) = process().detach(world()?)?;
+    let (start, size) = process().detach()?;
     Ok((std::ptr::with_exposed_provenance_mut(start), size))
 }
 
@@ -41,7 +41,7 @@ pub fn buffer_detach() -> Result<(*mut c_void, i64)> {
 /// # Errors
 /// There is none.
 pub fn buffer_flush() -> Result<()> {
-    process().flush(world()?)
+    process().flush()
 }
 
 /// `MPI_Buffer_iflush`
@@ -65,7 +65,7 @@ pub fn comm_attach_buffer(comm: Comm, buffer: *mut c_void, size: i64) -> Result<
 /// # Errors
 /// There is none, or there is no such communicator.
 pub fn comm_detach_buffer(comm: Comm) -> Result<(*mut c_void, i64)> {
-    let (start, size) = lookup(comm)?.buffer().detach(world()?)?;
+    let (start, size) = lookup(comm)?.buffer().detach()?;
     Ok((std::ptr::with_exposed_provenance_mut(start), size))
 }
 
@@ -74,7 +74,7 @@ pub fn comm_detach_buffer(comm: Comm) -> Result<(*mut c_void, i64)> {
 /// # Errors
 /// There is none, or there is no such communicator.
 pub fn comm_flush_buffer(comm: Comm) -> Result<()> {
-    lookup(comm)?.buffer().flush(world()?)
+    lookup(comm)?.buffer().flush()
 }
 
 /// `MPI_Comm_iflush_buffer`

@@ -62,7 +62,7 @@ pub fn finalize() -> Result<()> {
     }
     wait_for_orphans(world);
     // Without a buffer there is nothing to wait for.
-    let _ = process().flush(world);
+    let _ = process().flush();
     create::meet(Comm::WORLD)?;
     COMMS.remove(Comm::WORLD.0);
     COMMS.remove(Comm::SELF.0);

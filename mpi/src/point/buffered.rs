@@ -6,11 +6,13 @@ use crate::constant::BUFFER_AUTOMATIC;
 use crate::error::{Class, Result};
 use crate::memory;
 use crate::message::segments;
-use crate::task::Ending;
+use crate::task;
 use crate::world::{World, world};
 use newmadeleine::{RequestId, Segments};
 use std::ffi::c_void;
+use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard};
+use std::task::Poll;
 
 /// Messages begin at multiples of this many bytes; less than MPI_BSEND_OVERHEAD in every interface.
 const ALIGNMENT: usize = 64;
@@ -29,7 +31,7 @@ struct Buffer {
     messages: Vec<Message>,
 }
 
-/// A message that is on its way.
+/// A message that is on its way, or whose room nobody has asked for since it left.
 struct Message {
     offset: usize,
     len: usize,
@@ -73,11 +75,13 @@ impl Attached {
     ///
     /// # Errors
     /// There is none.
-    pub(crate) fn detach(&self, world: &World) -> Result<(usize, i64)> {
-        self.flush(world)?;
-        match self.lock().take() {
-            Some(buffer) => Ok((buffer.start, buffer.len as i64)),
-            None => Err(Class::BUFFER.error("no buffer is attached")),
+    pub(crate) fn detach(&self) -> Result<(usize, i64)> {
+        loop {
+            self.flush()?;
+            // Another thread may have put a message into it meanwhile.
+            if let Some(buffer) = self.lock().take_if(|buffer| buffer.messages.is_empty()) {
+                return Ok((buffer.start, buffer.len as i64));
+            }
         }
     }
 
@@ -85,44 +89,55 @@ impl Attached {
     ///
     /// # Errors
     /// There is no buffer.
-    pub(crate) fn flush(&self, world: &World) -> Result<()> {
-        for message in self.take_messages()? {
-            // The sender of a buffered message was told long ago that it had ended.
-            let _ = world.node().wait(message.id);
+    pub(crate) fn flush(&self) -> Result<()> {
+        task::block_on(self.iflush()?)?;
+        let world = world()?;
+        if let Some(buffer) = &mut *self.lock() {
+            buffer.clear(world);
         }
         Ok(())
     }
 
-    /// As [`Attached::flush`], in steps.
+    /// As [`Attached::flush`], in steps. The messages stay in the buffer: it is theirs until they have left.
     ///
     /// # Errors
     /// There is no buffer.
     pub(crate) fn iflush(&self) -> Result<impl Future<Output = Result<()>> + use<>> {
-        let messages = self.take_messages()?;
+        let Some(buffer) = &*self.lock() else {
+            return Err(Class::BUFFER.error("no buffer is attached"));
+        };
+        let names: Vec<RequestId> = buffer.messages.iter().map(|message| message.id).collect();
         Ok(async move {
-            for message in &messages {
-                let _ = Ending(message.id).await?;
+            for name in names {
+                left(name).await?;
             }
             Ok(())
         })
     }
+}
 
-    /// Until they have ended their room is nobody's.
-    fn take_messages(&self) -> Result<Vec<Message>> {
-        match &mut *self.lock() {
-            Some(buffer) => Ok(std::mem::take(&mut buffer.messages)),
-            None => Err(Class::BUFFER.error("no buffer is attached")),
-        }
-    }
+/// Waits until a message has left, if it is known at all; how is nobody's matter, since its sender was told
+/// long ago that it had ended.
+async fn left(name: RequestId) -> Result<()> {
+    let look = |world: &World| match world.node().has_ended(name) {
+        Ok(false) => Poll::Pending,
+        Ok(true) | Err(_) => Poll::Ready(Ok(())),
+    };
+    poll_fn(|_| world().map_or_else(|gone| Poll::Ready(Err(gone)), look)).await
 }
 
 /// Where a message lies in the buffer, its memory, and that memory itself if it is the library's own.
 type Room = (usize, Segments, Option<Box<[u8]>>);
 
 impl Buffer {
-    /// Memory for a message, and where it is; frees that of messages that have left.
-    fn room(&mut self, world: &World, len: usize) -> Result<Room> {
+    /// Frees the memory of messages that have left.
+    fn clear(&mut self, world: &World) {
         self.messages.retain(|message| world.node().take(message.id).is_none());
+    }
+
+    /// Memory for a message, and where it is.
+    fn room(&mut self, world: &World, len: usize) -> Result<Room> {
+        self.clear(world);
         if self.start == BUFFER_AUTOMATIC.addr() {
             let mut own = vec![0; len].into_boxed_slice();
             return Ok((0, memory::contiguous(own.as_mut_ptr().cast(), len), Some(own)));

@@ -55,6 +55,7 @@ const ALL: &[Case] = &[
     case("pairs of messages, also in place", 3, point::pairs),
     case("a pair with a wrong half is refused and leaves nothing", 1, point::refused_pairs),
     case("buffered messages wait in the attached buffer", 2, point::buffered),
+    case("the room of a buffered message is its own until it has left", 2, point::flushed),
     case("who computes is reached nevertheless", 6, point::while_others_compute),
     case("a message that was matched is nobody else's", 2, point::matched),
     case("types with gaps land where they belong", 2, data::gaps),

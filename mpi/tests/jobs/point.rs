@@ -220,6 +220,33 @@ pub fn buffered() {
     api::comm_detach_buffer(WORLD).unwrap();
 }
 
+/// The room of a message is its own until it has left, whoever waits for that.
+pub fn flushed() {
+    let (count, mut buffer) = (500_000, vec![0; 500_000]);
+    if rank() == 1 {
+        recv(1, 0, 1, WORLD);
+        api::recv(into(&mut buffer), count, INT, 0, 0, WORLD, None).unwrap();
+        assert!(buffer == pattern(500_000, 0));
+        return;
+    }
+    let full = || {
+        let error = api::bsend(out(&[7; 50]), 50, INT, 1, 2, WORLD).unwrap_err();
+        assert!(error.class() == Class::BUFFER && error.text().contains("1 messages wait"), "{error}");
+    };
+    api::buffer_attach(into(&mut buffer), 4 * count + 100).unwrap();
+    api::bsend(out(&pattern(500_000, 0)), count, INT, 1, 0, WORLD).unwrap();
+    full();
+    let mut request = api::buffer_iflush().unwrap();
+    full();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| api::buffer_detach().map(drop));
+        (0..1000).for_each(|_| full());
+        api::send(out(&[1]), 1, INT, 1, 1, WORLD).unwrap();
+        other.join().unwrap().unwrap();
+    });
+    api::wait(&mut request, None).unwrap();
+}
+
 pub fn matched() {
     let lengths = [3, 2000, 400_000];
     if rank() == 0 {

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::handle::{Comm, Message, Request, Type};
 use crate::point::send::{self as sending, Arguments, STANDARD, SYNCHRONOUS};
-use crate::point::{buffered, pair, probe as probing, recv as receiving};
-use crate::request::{Ended, Persistent, State};
+use crate::point::{buffered, pair, persistent, probe as probing, recv as receiving};
+use crate::request::{Ended, State};
 use crate::status::Status;
 use newmadeleine::Hints;
 use std::ffi::c_void;
@@ -28,37 +28,12 @@ fn ibsend_with(arguments: Arguments, _: Hints) -> Result<Request> {
     Ok(State::ended(Status::EMPTY).into_request())
 }
 
-/// The arguments of a persistent operation, the address as a number: whichever thread starts it uses it.
-struct Kept(usize, i64, Type, i32, i32, Comm);
-
-impl Kept {
-    fn new((buffer, count, datatype, peer, tag, comm): Arguments) -> Kept {
-        Kept(buffer.expose_provenance(), count, datatype, peer, tag, comm)
-    }
-
-    fn get(&self) -> Arguments {
-        let Kept(buffer, count, datatype, peer, tag, comm) = *self;
-        (std::ptr::with_exposed_provenance(buffer), count, datatype, peer, tag, comm)
-    }
-}
-
-fn check(arguments: &Arguments) -> Result<()> {
-    let comm = crate::comm::lookup(arguments.5)?;
-    crate::message::segments(arguments.0, arguments.1, arguments.2)?;
-    comm.target(arguments.3, arguments.4).map(drop)
-}
-
 fn init_with(arguments: Arguments, hints: Hints) -> Result<Request> {
-    check(&arguments)?;
-    let kept = Kept::new(arguments);
-    Ok(State::Persistent(Persistent::new(move || sending::state(kept.get(), hints))).into_request())
+    persistent::send(arguments, hints)
 }
 
 fn bsend_init_with(arguments: Arguments, _: Hints) -> Result<Request> {
-    check(&arguments)?;
-    let kept = Kept::new(arguments);
-    let make = move || buffered::bsend(kept.get()).map(|()| State::ended(Status::EMPTY));
-    Ok(State::Persistent(Persistent::new(make)).into_request())
+    persistent::bsend(arguments)
 }
 
 macro_rules! sends {
@@ -160,11 +135,7 @@ pub fn recv_init(
     tag: i32,
     comm: Comm,
 ) -> Result<Request> {
-    let found = crate::comm::lookup(comm)?;
-    crate::message::segments(buf, count, datatype)?;
-    found.origin(source, tag)?;
-    let kept = Kept::new((buf, count, datatype, source, tag, comm));
-    Ok(State::Persistent(Persistent::new(move || receiving::post(kept.get()))).into_request())
+    persistent::recv((buf, count, datatype, source, tag, comm))
 }
 
 /// `MPI_Sendrecv`

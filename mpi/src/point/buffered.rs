@@ -1,7 +1,7 @@
 //! Buffered sends: the message is copied into a buffer that the program has attached, and goes from there.
 
 use super::send::{Arguments, STANDARD};
-use crate::comm::{self, Communicator};
+use crate::comm::{self, Communicator, Target};
 use crate::constant::BUFFER_AUTOMATIC;
 use crate::error::{Class, Result};
 use crate::memory;
@@ -187,8 +187,12 @@ pub(crate) fn process() -> &'static Attached {
 pub(crate) fn bsend((buffer, count, datatype, dest, tag, comm): Arguments) -> Result<()> {
     let comm = comm::lookup(comm)?;
     let data = segments(buffer, count, datatype)?;
+    comm.target(dest, tag)?.map_or(Ok(()), |target| put(comm, target, &data))
+}
+
+/// As [`bsend`], with arguments that were looked up.
+pub(crate) fn put(comm: &Communicator, (to, context, tag): Target, data: &Segments) -> Result<()> {
     let world = world()?;
-    let Some((to, context, tag)) = comm.target(dest, tag)? else { return Ok(()) };
     // Messages leave the room that they take.
     world.node().turn();
     let mut place = place(comm).lock();
@@ -197,7 +201,7 @@ pub(crate) fn bsend((buffer, count, datatype, dest, tag, comm): Arguments) -> Re
     };
     let len = data.len() as usize;
     let (offset, copy, own) = buffer.room(world, len)?;
-    copy.copy_from(&data);
+    copy.copy_from(data);
     let id = world.node().submit(|engine| engine.send(to, context, tag, copy, STANDARD));
     buffer.keep(Message { offset, len, own, id });
     Ok(())

@@ -2,6 +2,7 @@
 
 pub(crate) mod buffered;
 pub(crate) mod pair;
+pub(crate) mod persistent;
 pub(crate) mod probe;
 pub(crate) mod recv;
 pub(crate) mod send;

@@ -35,7 +35,8 @@ pub(crate) fn recv(arguments: Arguments) -> Result<Ended> {
 /// Receives, and advances tasks while it waits.
 #[cold]
 fn recv_beside(arguments: Arguments) -> Result<Ended> {
-    Ok(crate::request::wait::await_state(world()?, post(arguments)?))
+    let Some(flight) = begin(arguments)? else { return Ok(Ended::well(Status::NO_PROC)) };
+    Ok(crate::request::wait::await_state(world()?, State::Flight(flight)))
 }
 
 /// Posts a receive; none: it comes from no process.
@@ -63,12 +64,7 @@ fn submit_pieces(names: Origin, into: Segments) -> Result<RequestId> {
 fn begin(arguments: Arguments) -> Result<Option<Flight>> {
     let (.., source, _, comm) = arguments;
     let Some(request) = submit(arguments, comm::lookup(comm)?)? else { return Ok(None) };
-    Ok(Some(Flight::recv(request, comm, Sender::of(source, comm)?)))
-}
-
-/// Posts a receive: its state.
-pub(crate) fn post(arguments: Arguments) -> Result<State> {
-    Ok(begin(arguments)?.map_or(State::ended(Status::NO_PROC), State::Flight))
+    Ok(Some(Flight::recv(request, comm, Sender::of(source, || comm::share(comm))?)))
 }
 
 /// Posts a receive.

@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
 use crate::message::segments;
 use crate::request::{Flight, SLOTS, State, sent};
-use crate::status::Status;
 use crate::world::{World, world};
 use newmadeleine::{Hints, RequestId, Segments};
 use std::ffi::c_void;
@@ -65,13 +64,6 @@ fn submit(arguments: Arguments, hints: Hints) -> Result<Option<RequestId>> {
 #[inline(always)]
 pub(crate) fn begin(world: &World, (target, data): &Ready, hints: Hints) -> Option<RequestId> {
     world.node().begin_send(*target, data, hints)
-}
-
-/// Submits a send: its state.
-pub(crate) fn state(arguments: Arguments, hints: Hints) -> Result<State> {
-    let comm = arguments.5;
-    let flight = submit(arguments, hints)?.map(|id| Flight::send(id, comm));
-    Ok(flight.map_or(State::ended(Status::EMPTY), State::Flight))
 }
 
 /// Submits a send: its request.

@@ -1,7 +1,7 @@
 //! A message that the engine moves: what most requests are.
 
 use super::{Ended, received, sent, status};
-use crate::comm::{self, Communicator};
+use crate::comm::Communicator;
 use crate::error::Result;
 use crate::handle::Comm;
 use crate::status::Status;
@@ -21,13 +21,14 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    /// That of a receive with this source, which is a rank or MPI_ANY_SOURCE.
+    /// That of a receive with this source, which is a rank or MPI_ANY_SOURCE: the communicator is asked for
+    /// then.
     ///
     /// # Errors
-    /// There is no such communicator.
+    /// The communicator's.
     #[inline]
-    pub(crate) fn of(source: i32, comm: Comm) -> Result<Sender> {
-        Ok(if source >= 0 { Sender::Rank(source) } else { Sender::Any(comm::share(comm)?) })
+    pub(crate) fn of(source: i32, comm: impl FnOnce() -> Result<Arc<Communicator>>) -> Result<Sender> {
+        Ok(if source >= 0 { Sender::Rank(source) } else { Sender::Any(comm()?) })
     }
 
     /// Of this message.

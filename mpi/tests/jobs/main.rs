@@ -62,6 +62,7 @@ const ALL: &[Case] = &[
     case("large types with gaps are not packed", 2, data::large),
     case("requests end in any order", 3, requests::any_order),
     case("persistent requests run again and again", 2, requests::persistent),
+    case("persistent requests outlive the handles that they were made with", 2, requests::outlived),
     case("generalized requests end when the program says so", 1, requests::generalized),
     case("a cancelled receive ends, and its message stays", 2, requests::cancelled),
     case("a request that was given away goes on", 2, requests::freed),

@@ -2,7 +2,8 @@
 
 use crate::point::{INT, WORLD, into, out, pattern, rank, recv, size};
 use nmad_mpi::api;
-use nmad_mpi::constant::UNDEFINED;
+use nmad_mpi::constant::{ANY_SOURCE, UNDEFINED};
+use nmad_mpi::datatype::Form;
 use nmad_mpi::request::general::Callbacks;
 use nmad_mpi::{Class, Request, Status};
 use std::sync::Arc;
@@ -103,6 +104,47 @@ pub fn persistent() {
     }
     requests.iter_mut().for_each(|request| api::request_free(request).unwrap());
     assert!(api::start(kept[0]).is_err(), "it is freed");
+}
+
+/// What handles stand for goes on in persistent requests when they are freed, and stand for something else.
+pub fn outlived() {
+    let vector = |stride| {
+        let mut made = api::type_vector(Form::Int, 3, 1, stride, INT).unwrap();
+        api::type_commit(&mut made).unwrap();
+        made
+    };
+    let other = 1 - rank();
+    let (mut datatype, mut comm) = (vector(2), api::comm_dup(WORLD).unwrap());
+    let first = datatype;
+    let (data, mut buffers, mut space) = ([0, 9, 1, 9, 2, 9], [[-1; 6]; 4], [0u8; 1000]);
+    api::comm_attach_buffer(comm, into(&mut space), 1000).unwrap();
+    let inits = [api::send_init, api::ssend_init, api::rsend_init, api::bsend_init];
+    let mut requests = Vec::new();
+    for (tag, buffer) in (0..).zip(&mut buffers) {
+        let source = if tag < 2 { other } else { ANY_SOURCE };
+        requests.push(api::recv_init(into(buffer), 1, datatype, source, tag, comm).unwrap());
+    }
+    for (tag, init) in (0..).zip(inits) {
+        requests.push(init(out(&data), 1, datatype, other, tag, comm).unwrap());
+    }
+    api::type_free(&mut datatype).unwrap();
+    api::comm_free(&mut comm).unwrap();
+    while datatype != first {
+        datatype = vector(1);
+        if datatype != first {
+            api::type_free(&mut datatype).unwrap();
+        }
+    }
+    for _ in 0..2 {
+        buffers.iter_mut().for_each(|buffer| buffer.fill(-1));
+        let mut statuses = [Status::EMPTY; 8];
+        api::startall(&requests).unwrap();
+        api::waitall(&mut requests, Some(&mut statuses)).unwrap();
+        assert_eq!(buffers, [[0, -1, 1, -1, 2, -1]; 4]);
+        assert!(statuses[..4].iter().all(|status| status.source == other));
+    }
+    requests.iter_mut().for_each(|request| api::request_free(request).unwrap());
+    api::barrier(WORLD).unwrap();
 }
 
 pub fn generalized() {

@@ -1,6 +1,6 @@
 //! Error handlers: what happens with an error that a call has found.
 
-use crate::comm::COMMS;
+use crate::comm::Named;
 use crate::error::{Class, Error, Result};
 use crate::handle::{Comm, DYNAMIC, Errhandler};
 use crate::table::Table;
@@ -166,14 +166,17 @@ pub(crate) fn text_of(code: Code) -> Option<String> {
     words.iter().rev().find(|(detail, _)| *detail == code.detail).map(|(_, text)| text.clone())
 }
 
-/// An error was found in a call on a communicator (none: on nothing in particular): runs the handler.
+/// An error was found in a call on a communicator (none: on nothing in particular): runs its handler, or
+/// that of the communicator to which the error belongs.
 pub(crate) fn raise(comm: Option<Comm>, error: &Error) -> Code {
-    let owner = comm.filter(|comm| COMMS.get(comm.0).is_some()).unwrap_or(Comm::SELF);
+    let named = |comm| Named::of(comm).ok();
+    let owner = error.owner().cloned().or_else(|| comm.and_then(named)).or_else(|| named(Comm::SELF));
     let before = || initial().unwrap_or_else(|_| fatal());
-    let handler = COMMS.share(owner.0).map_or_else(before, |comm| comm.errhandler());
+    let handler = owner.as_ref().map_or_else(before, |owner| owner.comm.errhandler());
     // Codes that programs add have words of their own.
     let detail = if error.class() > Class::LAST { 0 } else { keep_words(error) };
-    call(&handler, owner.0, Code { class: error.class(), detail })
+    let object = owner.map_or(Comm::SELF, |owner| owner.handle);
+    call(&handler, object.0, Code { class: error.class(), detail })
 }
 
 /// Runs a handler.

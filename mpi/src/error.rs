@@ -1,5 +1,6 @@
 //! What goes wrong: an error class of the standard, and the words for the user.
 
+use crate::comm::Named;
 use crate::handle::Comm;
 use std::fmt;
 
@@ -18,14 +19,14 @@ pub struct Error(Box<Cause>);
 struct Cause {
     class: Class,
     text: String,
-    comm: Option<Comm>,
+    owner: Option<Named>,
 }
 
 impl Error {
     /// An error of this class; the text names the argument or the cause, and the remedy.
     #[cold]
     pub fn new(class: Class, text: impl Into<String>) -> Error {
-        Error(Box::new(Cause { class, text: text.into(), comm: None }))
+        Error(Box::new(Cause { class, text: text.into(), owner: None }))
     }
 
     /// Its class.
@@ -35,14 +36,26 @@ impl Error {
 
     /// It belongs to an operation on this communicator, which is not an argument of the call that finds it.
     #[must_use]
-    pub(crate) fn on(mut self, comm: Option<Comm>) -> Error {
-        self.0.comm = comm;
+    pub(crate) fn on(mut self, owner: Option<Named>) -> Error {
+        self.0.owner = owner;
+        self
+    }
+
+    /// It was found in a call of this name.
+    #[must_use]
+    pub fn found_in(mut self, call: &str) -> Error {
+        self.0.text = format!("{call}: {}", self.0.text);
         self
     }
 
     /// The communicator of the operation that failed, where another call than the operation's own found it.
     pub fn comm(&self) -> Option<Comm> {
-        self.0.comm
+        self.owner().map(|owner| owner.handle)
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn owner(&self) -> Option<&Named> {
+        self.0.owner.as_ref()
     }
 
     /// The words for the user.

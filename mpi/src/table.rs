@@ -85,9 +85,7 @@ impl<T> Table<T> {
     /// Takes an object out of the table.
     pub(crate) fn remove(&self, index: u32) -> Option<Arc<T>> {
         let object = self.hide(index)?;
-        if index >= crate::handle::DYNAMIC {
-            self.release(index);
-        }
+        self.release(index);
         Some(object)
     }
 
@@ -99,9 +97,11 @@ impl<T> Table<T> {
         (!pointer.is_null()).then(|| unsafe { Arc::from_raw(pointer) })
     }
 
-    /// Gives back the index of an object that was hidden.
+    /// Gives back the index of an object that was hidden, unless it is a predefined one.
     pub(crate) fn release(&self, index: u32) {
-        self.free().freed.push_back(index);
+        if index >= crate::handle::DYNAMIC {
+            self.free().freed.push_back(index);
+        }
     }
 
     fn free(&self) -> MutexGuard<'_, Free> {

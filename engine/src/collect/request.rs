@@ -133,6 +133,23 @@ pub(crate) enum Request {
     Ended(Result<Envelope, Error>),
 }
 
+impl Request {
+    /// Whether it may be of this context: of what has failed with its peer that is not known, and what was
+    /// cancelled is of none any more.
+    pub(crate) fn may_be_of(&self, context: Context) -> bool {
+        match self {
+            Request::Eager(EagerSend { envelope, .. })
+            | Request::Ended(Ok(envelope) | Err(Error::Truncated { envelope, .. })) => {
+                envelope.context == context
+            }
+            Request::Large(outgoing) => outgoing.envelope.context == context,
+            Request::Recv(recv) => recv.context == context,
+            Request::Ended(Err(Error::PeerLost(_))) => true,
+            Request::Ended(Err(Error::Cancelled)) => false,
+        }
+    }
+}
+
 /// State of a small send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EagerSend {

@@ -28,7 +28,7 @@ use crate::clock::Instant;
 use crate::collect::ended::Ended;
 use crate::collect::matching::Matching;
 use crate::collect::message::Unpacked;
-use crate::collect::request::{Completion, Envelope, Error, Request};
+use crate::collect::request::{Completion, Context, Envelope, Error, Request};
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::schedule::feed::Feed;
 use crate::schedule::strategy::{Registry, UnknownStrategy};
@@ -342,6 +342,11 @@ impl Engine {
     #[inline]
     pub fn has_ended(&self, request: RequestId) -> Option<bool> {
         self.requests.get(request.0).map(|request| matches!(request, Request::Ended(_)))
+    }
+
+    /// Whether there may be requests of this context whose end was not taken yet, but for cancelled ones.
+    pub fn owes(&self, context: Context) -> bool {
+        self.requests.iter().any(|(_, request)| request.may_be_of(context))
     }
 
     /// Whether there is something to tell the user.

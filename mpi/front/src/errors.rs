@@ -38,9 +38,8 @@ pub(crate) fn finish<A: Abi>(name: &str, comm: Option<A::Handle>, done: Result<(
 #[cold]
 #[inline(never)]
 fn fail<A: Abi>(name: &str, comm: Option<A::Handle>, error: &Error) -> i32 {
-    let comm = error.comm().or_else(|| take::comm::<A>("comm", comm?).ok());
-    let error = Error::new(error.class(), format!("{name}: {}", error.text()));
-    code_out::<A>(api::raise(comm, &error))
+    let comm = comm.and_then(|comm| take::comm::<A>("comm", comm).ok());
+    code_out::<A>(api::raise(comm, &error.clone().found_in(name)))
 }
 
 /// The answer of a function that there is not yet.

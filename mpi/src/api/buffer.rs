@@ -1,6 +1,6 @@
 //! Buffers for buffered sends: that of the process, and those of communicators.
 
-use crate::comm::lookup;
+use crate::comm::{Named, lookup};
 use crate::error::Result;
 use crate::handle::{Comm, Request};
 use crate::point::buffered::{Attached, process};
@@ -11,7 +11,7 @@ use crate::world::world;
 use std::ffi::c_void;
 
 fn iflush(comm: Comm, buffer: &Attached) -> Result<Request> {
-    let flush = buffer.iflush()?;
+    let (comm, flush) = (Named::of(comm)?, buffer.iflush()?);
     let work = Async::new(async {
         flush.await?;
         Ok(Status::EMPTY)

@@ -204,12 +204,12 @@ pub fn comm_split_type(comm: Comm, split_type: Option<SplitType>, key: i32, info
 /// # Errors
 /// There is no such communicator, it is predefined, or a delete function fails.
 pub fn comm_free(comm: &mut Comm) -> Result<()> {
-    let old = share(*comm)?;
+    let world = world()?;
     if *comm == Comm::WORLD || *comm == Comm::SELF {
         return Err(Class::COMM.error("MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed"));
     }
-    old.attributes().delete_all(comm.0)?;
-    COMMS.remove(comm.0);
+    share(*comm)?.attributes().delete_all(comm.0)?;
+    comm::free(*comm, world);
     *comm = Comm::NULL;
     Ok(())
 }

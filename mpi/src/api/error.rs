@@ -9,8 +9,9 @@ use crate::handle::{Comm, Errhandler};
 use crate::shown;
 pub use crate::shown::Numbers;
 
-/// An error was found in a call on a communicator (none: on nothing in particular): runs the error handler.
-/// What the front gives back if the handler returns.
+/// An error was found in a call on a communicator (none: on nothing in particular): runs its error
+/// handler, or that of the communicator to which the error belongs. What the front gives back if the handler
+/// returns.
 #[cold]
 pub fn raise(comm: Option<Comm>, error: &Error) -> Code {
     errhandler::raise(comm, error)

@@ -8,7 +8,7 @@ use crate::coll::choice::{Context, Problem};
 use crate::coll::run::{Caller, Run};
 use crate::coll::schedule::Builder;
 use crate::coll::team::Team;
-use crate::comm::{Communicator, share};
+use crate::comm::{Communicator, Named, share};
 use crate::error::Result;
 use crate::handle::{Comm, Request};
 use crate::request::{Ended, Persistent, State};
@@ -172,20 +172,21 @@ impl Ready {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
         run.bind(self.comm.next_in_background(), self.send, self.recv);
         run.start();
+        let on = Named { comm: self.comm.clone(), handle: self.handle };
         let running = Running { comm: self.comm, run: Some(run), key: self.key };
-        Ok(State::Task(task::start(world()?, Box::new(running)), self.handle).into_request())
+        Ok(State::Task(task::start(world()?, Box::new(running)), on).into_request())
     }
 
     /// Persistent: a request that can be started again and again.
     pub(crate) fn keep(self) -> Result<Request> {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
         run.bind(self.comm.next_in_background(), self.send, self.recv);
-        let (comm, handle, run) = (self.comm, self.handle, Arc::new(Mutex::new(run)));
+        let (on, run) = (Named { comm: self.comm, handle: self.handle }, Arc::new(Mutex::new(run)));
         let make = move || {
             run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();
-            let again = Again { comm: comm.clone(), run: run.clone() };
+            let again = Again { comm: on.comm.clone(), run: run.clone() };
             let task: Arc<Task> = task::start(world()?, Box::new(again));
-            Ok(State::Task(task, handle))
+            Ok(State::Task(task, on.clone()))
         };
         Ok(State::Persistent(Persistent::new(make)).into_request())
     }

@@ -1,6 +1,5 @@
 //! Which numbers communicators of this process have. A number is free for reuse when its communicator is
-//! freed and no receive from any source runs on it. One that names its source may run on: the source cannot
-//! have given the number to another communicator before it has sent the message, which then comes first.
+//! freed and nothing runs on it.
 
 use super::COLLECTIVE;
 use crate::error::{Class, Result};

@@ -1,7 +1,7 @@
 //! Making communicators from communicators and groups.
 
 use super::party::{Other, Party, decode, encode};
-use super::{COMMS, Communicator, Members, agree, bad_tag, context, lookup, share};
+use super::{COMMS, Communicator, Members, Named, agree, bad_tag, context, lookup, share};
 use crate::constant::UNDEFINED;
 use crate::error::{Class, Result};
 use crate::group::Group as Processes;
@@ -73,15 +73,16 @@ pub(crate) fn dup(handle: Comm, info: Option<Arc<Infos>>) -> Result<Comm> {
 
 /// Duplicates in steps; the new handle is usable when the request has ended.
 pub(crate) fn idup(handle: Comm, info: Option<Arc<Infos>>) -> Result<(Comm, Request)> {
-    let old = share(handle)?;
+    let named = Named::of(handle)?;
+    let old = &named.comm;
     // Programs may already set its error handler, say, while the number is agreed upon.
-    let (copy, new) = duplicate(handle, &old, info)?;
-    let party = party(&old);
+    let (copy, new) = duplicate(handle, old, info)?;
+    let party = party(old);
     let work = Async::new(async move {
         new.set_number(agree::number(&party).await?);
         Ok(Status::EMPTY)
     });
-    Ok((copy, State::Task(task::start(world()?, Box::new(work)), handle).into_request()))
+    Ok((copy, State::Task(task::start(world()?, Box::new(work)), named).into_request()))
 }
 
 /// Splits by color (none: in no part) and orders by key. `topology` is asked for that of our part.

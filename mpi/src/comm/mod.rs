@@ -6,9 +6,11 @@ mod context;
 pub(crate) mod create;
 pub(crate) mod inter;
 mod members;
+mod named;
 mod party;
 
 pub(crate) use members::Members;
+pub(crate) use named::{Named, free};
 
 use crate::attribute::Attributes;
 use crate::collective::Desk;

@@ -2,7 +2,7 @@
 //! wait for it, or for ever, if the send were refused afterwards.
 
 use super::{recv, send};
-use crate::comm;
+use crate::comm::Named;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
 use crate::memory;
@@ -54,11 +54,10 @@ pub(crate) fn isendrecv_replace(
 }
 
 fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<State> {
-    let (world, comm) = (world()?, into.5);
-    let receiver = comm::share(comm)?;
+    let (world, comm) = (world()?, Named::of(into.5)?);
     let outgoing = send::ready(out)?;
-    let receive = recv::submit(into, &receiver)?;
-    let sender = Sender::Any(receiver);
+    let receive = recv::submit(into, &comm.comm)?;
+    let sender = Sender::Any(comm.comm.clone());
     let send = outgoing.and_then(|ready| send::begin(world, &ready, send::STANDARD));
     let work = Async::new(async move {
         let outgoing = match send {

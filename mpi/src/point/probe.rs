@@ -1,6 +1,6 @@
 //! Probing: which message would a receive get? With a handle it is taken away from all others.
 
-use crate::comm::{self, Communicator, Origin};
+use crate::comm::{self, Named, Origin};
 use crate::error::Result;
 use crate::handle::{Comm, DYNAMIC, Message, Type};
 use crate::message::segments;
@@ -21,8 +21,7 @@ pub(crate) static FOUND: Table<Found> = Table::new(DYNAMIC);
 /// A message that only its handle receives.
 pub(crate) struct Found {
     claim: Claim,
-    comm: Arc<Communicator>,
-    handle: Comm,
+    comm: Named,
 }
 
 /// The message that a receive would get: its status. None: it would come from no process.
@@ -36,14 +35,15 @@ pub(crate) fn probe(source: i32, tag: i32, comm: Comm, waits: bool) -> Result<Op
 
 /// As [`probe`]; nobody else gets the message.
 pub(crate) fn matched(source: i32, tag: i32, handle: Comm, waits: bool) -> Result<Option<(Message, Status)>> {
-    let (world, comm) = (world()?, comm::share(handle)?);
+    let (world, named) = (world()?, Named::of(handle)?);
+    let comm = &named.comm;
     let Some(names) = comm.origin(source, tag)? else {
         return Ok(Some((Message::NO_PROC, Status::NO_PROC)));
     };
     let look = |engine: &mut Engine| engine.claim(names.0, names.1, names.2);
     let Some(claim) = find(world, names, waits, look)? else { return Ok(None) };
     let status = request::status(comm.sender(&claim.envelope), &claim.envelope);
-    let message = Message(FOUND.insert(Arc::new(Found { claim, comm, handle })));
+    let message = Message(FOUND.insert(Arc::new(Found { claim, comm: named })));
     Ok(Some((message, status)))
 }
 
@@ -92,7 +92,7 @@ fn submit(
     count: i64,
     datatype: Type,
     message: &mut Message,
-) -> Result<Option<(RequestId, Arc<Communicator>, Comm)>> {
+) -> Result<Option<(RequestId, Named)>> {
     let world = world()?;
     let into = segments(buffer, count, datatype)?;
     if *message == Message::NO_PROC {
@@ -108,7 +108,7 @@ fn submit(
     };
     *message = Message::NULL;
     let id = world.node().submit(|engine| engine.recv_claimed(found.claim, into));
-    Ok(Some((id, found.comm.clone(), found.handle)))
+    Ok(Some((id, found.comm.clone())))
 }
 
 /// Receives a found message, and waits.
@@ -118,11 +118,12 @@ pub(crate) fn mrecv(
     datatype: Type,
     message: &mut Message,
 ) -> Result<Ended> {
-    let Some((id, comm, handle)) = submit(buffer, count, datatype, message)? else {
+    let Some((id, named)) = submit(buffer, count, datatype, message)? else {
         return Ok(Ended::well(Status::NO_PROC));
     };
     let world = world()?;
-    Ok(received(world, |envelope| comm.sender(envelope), world.node().wait(id)).on(handle))
+    let outcome = world.node().wait(id);
+    Ok(received(world, |envelope| named.comm.sender(envelope), outcome).on(Some(named)))
 }
 
 /// Receives a found message.
@@ -133,7 +134,7 @@ pub(crate) fn imrecv(
     message: &mut Message,
 ) -> Result<State> {
     Ok(match submit(buffer, count, datatype, message)? {
-        Some((id, comm, handle)) => State::Flight(Flight::recv(id, handle, Sender::Any(comm))),
+        Some((id, Named { comm, handle })) => State::Flight(Flight::recv(id, handle, Sender::Any(comm))),
         None => State::ended(Status::NO_PROC),
     })
 }

@@ -1,7 +1,7 @@
 //! A message that the engine moves: what most requests are.
 
 use super::{Ended, received, sent, status};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Named};
 use crate::error::Result;
 use crate::handle::Comm;
 use crate::status::Status;
@@ -9,7 +9,6 @@ use crate::task;
 use crate::world::World;
 use newmadeleine::RequestId;
 use newmadeleine::engine::{Engine, Envelope};
-use newmadeleine::progress::Outcome;
 use std::sync::Arc;
 
 /// The rank that a status names as the sender.
@@ -116,24 +115,22 @@ impl Flight {
 
     /// How it ended, if it has.
     pub(super) fn take(&self, world: &World) -> Option<Ended> {
-        world.node().take(self.request).map(|outcome| self.ended(world, outcome))
+        match world.node().with(|engine| self.look(engine)) {
+            Look::Well(status) => Some(Ended::well(status)),
+            Look::Runs(_) => None,
+            Look::Badly => self.take_badly(world),
+        }
     }
 
-    fn ended(&self, world: &World, outcome: Outcome) -> Ended {
+    #[cold]
+    fn take_badly(&self, world: &World) -> Option<Ended> {
+        // First, since the communicator is there as long as nobody was told.
+        let comm = Named::of_message(self.comm);
+        let outcome = world.node().take(self.request)?;
         let ended = match &self.from {
             Some(from) => received(world, |envelope| from.rank(envelope), outcome),
             None => sent(world, outcome),
         };
-        ended.on(self.comm)
-    }
-
-    /// Whether it may be dropped with the node's lock held. The last user of a communicator may not: its end
-    /// is not to be foreseen.
-    #[inline]
-    pub(super) fn is_light(&self) -> bool {
-        match &self.from {
-            Some(Sender::Any(comm)) => Arc::strong_count(comm) > 1,
-            Some(Sender::Rank(_)) | None => true,
-        }
+        Some(ended.on(comm))
     }
 }

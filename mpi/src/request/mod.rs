@@ -12,8 +12,9 @@ pub(crate) use flight::{Flight, Sender};
 pub(crate) use persistent::Persistent;
 pub(crate) use slots::{SLOTS, set_concurrent};
 
+use crate::comm::Named;
 use crate::error::{Class, Error};
-use crate::handle::{Comm, Request};
+use crate::handle::Request;
 use crate::status::Status;
 use crate::task::Task;
 use crate::world::World;
@@ -29,7 +30,7 @@ pub(crate) enum State {
     /// It has ended, and nobody was told yet.
     Ended(Ended),
     /// Something in several steps, on a communicator.
-    Task(Arc<Task>, Comm),
+    Task(Arc<Task>, Named),
     /// Something that can be started again.
     Persistent(Box<Persistent>),
     /// Something that the program does.
@@ -53,8 +54,8 @@ impl Ended {
     }
 
     /// It was an operation on this communicator.
-    pub(crate) fn on(self, comm: Comm) -> Ended {
-        Ended { error: self.error.map(|error| error.on(Some(comm))), ..self }
+    pub(crate) fn on(self, comm: Option<Named>) -> Ended {
+        Ended { error: self.error.map(|error| error.on(comm)), ..self }
     }
 
     /// The status, or the error.
@@ -84,7 +85,7 @@ impl State {
         let ended = match self {
             State::Ended(_) => return true,
             State::Flight(flight) => flight.take(world),
-            State::Task(task, comm) => task.ended().map(|ended| ended.clone().on(*comm)),
+            State::Task(task, comm) => task.ended().map(|ended| ended.clone().on(Some(comm.clone()))),
             State::Persistent(persistent) => {
                 return persistent.active.as_mut().is_none_or(|state| state.settle(world));
             }

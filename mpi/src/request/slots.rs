@@ -141,7 +141,7 @@ impl Slots {
     }
 
     /// Looks at a message under way, and takes it out of the table if it has ended well; what is something
-    /// else, or may not be dropped here, or is looked at by another thread, is left to those who have time.
+    /// else, or is looked at by another thread, is left to those who have time.
     // Inlined wherever it is called: who waits for many looks at one after the other.
     #[inline(always)]
     pub(super) fn land(&self, request: Request, engine: &mut Engine) -> Look {
@@ -156,8 +156,10 @@ impl Slots {
             slot.mark.store(FULL, Ordering::Release);
             return Look::Badly;
         };
-        let seen = if flight.is_light() { flight.look(engine) } else { Look::Badly };
+        let seen = flight.look(engine);
         if let Look::Well(_) = seen {
+            // No message is the last user of its communicator, whose end would not be to be foreseen: what is
+            // freed is kept until nobody else has it.
             drop(flight.take_all());
             // SAFETY: ours; there is nothing in it that would have to be dropped.
             unsafe { slot.state.get().write(None) };

@@ -2,7 +2,7 @@
 
 use crate::point::{INT, WORLD, into, out, pattern, rank, recv};
 use nmad_mpi::api;
-use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG};
+use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use nmad_mpi::{Class, Comm, Errhandler, Error, Request, Result, Status, Type};
 use std::sync::Mutex;
 
@@ -122,6 +122,56 @@ pub fn owned() {
     }
     let mut other = Request(4711);
     assert_eq!(api::wait(&mut other, None).unwrap_err().comm(), None);
+}
+
+/// The same when the communicator is freed before: its handler is asked, and its handle stands for no other
+/// until then. What is under way fails afterwards; of the last kind it has, and was seen.
+pub fn owned_by_the_freed() {
+    let callback: api::Callback = Box::new(|object, code| SEEN.lock().unwrap().push((object, code.class)));
+    let (mine, mut buffer) = (api::comm_create_errhandler(callback), [0]);
+    let place = into(&mut buffer);
+    let start = |request: Request| api::start(request).map(|()| request);
+    let paired = |comm| api::isendrecv(out(&[1]), 1, INT, PROC_NULL, 0, place, 1, INT, 1, 0, comm);
+    let begins: [&dyn Fn(Comm) -> Result<Request>; 5] = [
+        &|comm| api::irecv(place, 1, INT, 1, 0, comm),
+        &|comm| api::irecv(place, 1, INT, ANY_SOURCE, 0, comm),
+        &|comm| api::recv_init(place, 1, INT, 1, 0, comm).and_then(start),
+        &paired,
+        &|comm| api::irecv(place, 1, INT, 1, 0, comm),
+    ];
+    for (kind, begin) in begins.into_iter().enumerate() {
+        let (mut comm, is_early) = (api::comm_dup(WORLD).unwrap(), kind == 4);
+        let name = comm;
+        api::comm_set_errhandler(comm, mine).unwrap();
+        let tell = || api::send(out(&[1, 2]), 2, INT, 0, 0, name).unwrap();
+        if rank() == 1 {
+            is_early.then(tell);
+            api::barrier(WORLD).unwrap();
+            (!is_early).then(tell);
+            api::comm_free(&mut comm).unwrap();
+            continue;
+        }
+        let mut request = begin(comm).unwrap();
+        while is_early && !api::request_get_status(request, None).unwrap() {}
+        api::comm_free(&mut comm).unwrap();
+        let again = || {
+            let mut other = api::comm_dup(Comm::SELF).unwrap();
+            let is_same = other == name;
+            api::comm_free(&mut other).unwrap();
+            is_same
+        };
+        assert!(!(0..100).any(|_| again()), "the handle is in use");
+        api::barrier(WORLD).unwrap();
+        let error = api::wait(&mut request, None).unwrap_err();
+        assert_eq!((error.class(), error.comm()), (Class::TRUNCATE, Some(name)), "{error}");
+        api::raise(None, &error);
+        assert_eq!(SEEN.lock().unwrap().pop(), Some((name.0, Class::TRUNCATE)));
+        if !request.is_null() {
+            api::request_free(&mut request).unwrap();
+        }
+        drop(error);
+        assert!((0..200).any(|_| again()), "the handle is used again");
+    }
 }
 
 /// Whoever waits for a process that is gone does not wait for ever.

@@ -113,6 +113,7 @@ const ALL: &[Case] = &[
     ),
     case("a message that is too long is an error and loses nothing else", 2, errors::truncated),
     case("a failed request belongs to its communicator", 2, errors::owned),
+    case("a failed request belongs to a communicator that is freed", 2, errors::owned_by_the_freed),
     case("threads talk at the same time", 2, threads::at_once),
     case("threads make communicators at the same time", 3, threads::comms),
     Case { code: 134, ..case("a rank that dies ends the job", 4, errors::killed) },

@@ -1,0 +1,78 @@
+//! Communicators with the handles that stand for them, also after these were freed.
+//!
+//! What goes on when a communicator is freed still belongs to it: its error handler is asked if that fails.
+//! Messages under way know no more than the handle, since they are many; so it stands for nothing else until
+//! all of them have ended, and everybody who holds the communicator has let go of it.
+
+use super::{COMMS, Communicator, no_comm};
+use crate::error::Result;
+use crate::handle::Comm;
+use crate::world::World;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A communicator to keep, and its handle.
+#[derive(Clone)]
+pub(crate) struct Named {
+    pub(crate) comm: Arc<Communicator>,
+    pub(crate) handle: Comm,
+}
+
+/// Those whose handles were freed, and may still be asked for by messages under way.
+static FREED: Mutex<Vec<Named>> = Mutex::new(Vec::new());
+
+fn freed() -> MutexGuard<'static, Vec<Named>> {
+    FREED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Named {
+    /// That of a handle.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn of(handle: Comm) -> Result<Named> {
+        let comm = COMMS.share(handle.0).ok_or_else(|| no_comm(handle))?;
+        Ok(Named { comm, handle })
+    }
+
+    /// That of a message which has not been taken from the engine yet; its handle may be freed.
+    #[cold]
+    pub(crate) fn of_message(handle: Comm) -> Option<Named> {
+        let named = Named::of(handle).ok();
+        named.or_else(|| freed().iter().find(|named| named.handle == handle).cloned())
+    }
+
+    /// Whether nothing goes on that belongs to it; it is freed.
+    fn is_over(&self, world: &World) -> bool {
+        // Nobody but us has it, so nobody can begin anything on it.
+        Arc::strong_count(&self.comm) == 1 && !world.node().with(|engine| engine.owes(self.comm.context()))
+    }
+}
+
+/// Frees a handle. It can be given out again when what goes on has ended.
+pub(crate) fn free(handle: Comm, world: &World) {
+    let Some(comm) = COMMS.hide(handle.0) else { return };
+    let over: Vec<Named> = {
+        let mut freed = freed();
+        freed.push(Named { comm, handle });
+        freed.extract_if(.., |named| named.is_over(world)).collect()
+    };
+    for Named { comm, handle } in over {
+        drop(comm);
+        COMMS.release(handle.0);
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Named) -> bool {
+        Arc::ptr_eq(&self.comm, &other.comm)
+    }
+}
+
+impl Eq for Named {}
+
+impl fmt::Debug for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.fmt(f)
+    }
+}

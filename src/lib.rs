@@ -43,7 +43,7 @@ pub use error::SessionError;
 pub use info::{Message, RailInfo};
 pub use nmad_drivers::shm::Segment as SharedMemory;
 pub use nmad_engine as engine;
-pub use nmad_launch::host_name;
+pub use nmad_launch::{host_name, initial_errhandler};
 pub use nmad_progress as progress;
 pub use nmad_words::tell_user;
 pub use options::{Explain, Network, Options, RailChoice, parse_rate};

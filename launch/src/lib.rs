@@ -21,6 +21,7 @@
 pub mod bootstrap;
 pub mod cli;
 mod error;
+pub mod initial_errhandler;
 pub mod local;
 mod machine;
 pub mod mapping;

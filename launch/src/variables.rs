@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 /// Set for the ranks of our own launcher, which has told of misspelt variables before.
-const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
+pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 
 /// What all of them begin with.
 pub const PREFIX: &str = "NMAD_";

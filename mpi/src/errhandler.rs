@@ -5,6 +5,7 @@ use crate::error::{Class, Error, Result};
 use crate::handle::{Comm, DYNAMIC, Errhandler};
 use crate::table::Table;
 use crate::world::world;
+use newmadeleine::initial_errhandler::{NAMES, VARIABLE};
 use newmadeleine::tell_user;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
@@ -65,31 +66,22 @@ pub(crate) fn fatal() -> Arc<Handler> {
     PREDEFINED[0].clone()
 }
 
-/// Names the handler that there is at the beginning; launchers set it.
-pub(crate) const INITIAL: &str = "NMAD_MPI_INITIAL_ERRHANDLER";
-
 /// The handler that `MPI_COMM_WORLD` and `MPI_COMM_SELF` begin with, and that counts before (MPI 4.1, section
 /// 11.5).
 ///
 /// # Errors
 /// The environment names none of the predefined ones.
 pub(crate) fn initial() -> Result<Arc<Handler>> {
-    named(&std::env::var(INITIAL).unwrap_or_default())
+    named(&std::env::var(VARIABLE).unwrap_or_default())
 }
 
 fn named(name: &str) -> Result<Arc<Handler>> {
-    let index = match name {
-        "" | "mpi_errors_are_fatal" => 0,
-        "mpi_errors_abort" => 1,
-        "mpi_errors_return" => 2,
-        _ => {
-            return Err(Class::ARG.error(format!(
-                "{INITIAL}: '{name}' is no error handler (there are: mpi_errors_are_fatal, mpi_errors_abort, \
-                 mpi_errors_return)"
-            )));
-        }
-    };
-    Ok(PREDEFINED[index].clone())
+    let known = NAMES.iter().position(|known| *known == name);
+    match known.or(name.is_empty().then_some(0)) {
+        Some(index) => Ok(PREDEFINED[index].clone()),
+        None => Err(Class::ARG
+            .error(format!("{VARIABLE}: '{name}' is no error handler (there are: {})", NAMES.join(", ")))),
+    }
 }
 
 /// The handler of a handle.
@@ -219,6 +211,6 @@ mod tests {
         assert_eq!(handle("mpi_errors_return"), Ok(Errhandler::RETURN));
         let error = handle("MPI_ERRORS_RETURN").unwrap_err();
         assert_eq!(error.class(), Class::ARG);
-        assert!(error.text().contains(INITIAL) && error.text().contains("mpi_errors_return"), "{error}");
+        assert!(error.text().contains(VARIABLE) && error.text().contains("mpi_errors_return"), "{error}");
     }
 }

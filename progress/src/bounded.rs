@@ -45,23 +45,18 @@ impl Node {
         requests: &[RequestId],
         bound: Option<Duration>,
     ) -> Result<Option<Vec<Outcome>>, UnknownRequest> {
-        if let Some(index) = twice(requests) {
+        let wrong = twice(requests).or_else(|| self.shared.lock().unknown_among(requests));
+        if let Some(index) = wrong {
             return Err(UnknownRequest { index });
         }
-        // Those before this one have ended; none if nobody has looked yet.
-        let mut next = None;
+        // Those before this one have ended.
+        let mut next = 0;
         self.within(bound, |core| {
-            if next.is_none()
-                && let Some(index) = core.unknown_among(requests)
-            {
-                return Ok(Err(UnknownRequest { index }));
-            }
-            let next = next.get_or_insert(0);
-            while let Some(&request) = requests.get(*next) {
+            while let Some(&request) = requests.get(next) {
                 match core.engine.has_ended(request) {
-                    Some(true) => *next += 1,
+                    Some(true) => next += 1,
                     Some(false) => return Err(Some(request)),
-                    None => return Ok(Err(UnknownRequest { index: *next })),
+                    None => return Ok(Err(UnknownRequest { index: next })),
                 }
             }
             Ok(core.take_all(requests))

@@ -28,9 +28,6 @@ kills them at once.
 In a testbed (NMAD_TESTBED is set) ranks are placed round robin, one host after the other.
 Several machines: start the same program with mpich's `mpiexec -hosts ...` or `srun --mpi=pmi2`.";
 
-/// Predefined error handlers (MPI 4.1, section 11.5).
-const ERRHANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
-
 /// Start several ranks of a program on this machine
 #[derive(Args, Debug, Clone)]
 #[command(after_help = TEACHING)]
@@ -81,7 +78,7 @@ pub struct RunArgs {
 
     /// What happens with an error of MPI until the program says otherwise: the error handler that
     /// MPI_COMM_WORLD and MPI_COMM_SELF begin with [spelled -initial-errhandler as well]
-    #[arg(long, value_name = "NAME", value_parser = ERRHANDLERS)]
+    #[arg(long, value_name = "NAME", value_parser = crate::initial_errhandler::NAMES)]
     pub initial_errhandler: Option<String>,
 
     /// Ignored, for those who are used to it: ranks may always outnumber the cores here

@@ -18,10 +18,7 @@ pub use args::{Bind, RunArgs, StdinChoice};
 pub use spelling::{parse, rewrite};
 
 use crate::local::SPEAKER;
-use crate::{Host, Job, LaunchError, Placement, Program, run};
-
-/// Tells the MPI library of a rank which error handler the communicators of the beginning have.
-const INITIAL_ERRHANDLER: &str = "NMAD_MPI_INITIAL_ERRHANDLER";
+use crate::{Host, Job, LaunchError, Placement, Program, initial_errhandler, run};
 
 /// The exit code of a command line that makes no sense.
 const CODE_USAGE: u8 = 2;
@@ -79,7 +76,9 @@ fn program(args: &RunArgs) -> Result<Program, LaunchError> {
     let mut words = args.command.iter().cloned();
     let program = words.next().ok_or_else(|| LaunchError::Job("there is no program to run".into()))?;
     let mut env = variables(&args.env);
-    env.extend(args.initial_errhandler.as_ref().map(|name| (INITIAL_ERRHANDLER.into(), name.into())));
+    env.extend(
+        args.initial_errhandler.as_ref().map(|name| (initial_errhandler::VARIABLE.into(), name.into())),
+    );
     Ok(Program { program, args: words.collect(), count: args.count, env, folder: args.wdir.clone() })
 }
 

@@ -12,6 +12,7 @@ use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
 use super::Job;
+use crate::variables::STARTED_BY_US;
 use crate::{LaunchError, Secret, os, secret};
 
 /// Variables of a launcher around us would mislead a rank about who its own launcher is.
@@ -78,7 +79,7 @@ fn environment(command: &mut Command, job: &Job, secret: &Secret, rank: u32, fd:
         ("PMI_FD", fd.to_string()),
         ("PMI_RANK", rank.to_string()),
         ("PMI_SIZE", job.count().to_string()),
-        ("NMAD_LOCAL_RANK", local.to_string()),
+        (STARTED_BY_US, local.to_string()),
         ("NMAD_LOCAL_SIZE", locals.to_string()),
         ("MPI_LOCALRANKID", local.to_string()),
         ("MPI_LOCALNRANKS", locals.to_string()),

@@ -83,7 +83,7 @@ fn insert_group(members: &Arc<comm::Members>) -> Group {
 /// # Errors
 /// There is no such communicator, a copy function fails, or a process is gone.
 pub fn comm_dup(comm: Comm) -> Result<Comm> {
-    announce(Operation::CommDup, comm, [None; 3])?;
+    announce(Operation::CommDup, comm, || [None; 3])?;
     create::dup(comm, None)
 }
 
@@ -92,7 +92,7 @@ pub fn comm_dup(comm: Comm) -> Result<Comm> {
 /// # Errors
 /// As [`comm_dup`], or there is no such info object.
 pub fn comm_dup_with_info(comm: Comm, info: Info) -> Result<Comm> {
-    announce(Operation::CommDup, comm, [None; 3])?;
+    announce(Operation::CommDup, comm, || [None; 3])?;
     create::dup(comm, info::optional(info)?)
 }
 
@@ -118,10 +118,11 @@ pub fn comm_idup_with_info(comm: Comm, info: Info) -> Result<(Comm, Request)> {
 /// There is no such communicator or group, or it is no part of the communicator.
 pub fn comm_create(comm: Comm, group: Group) -> Result<Comm> {
     let group = self::group(group)?;
-    let is_member = group.rank_of(world()?.session().rank()).is_some();
-    let size = group.processes().len() as u64;
-    let arguments = [number(group.processes()), Some(size), Some(u64::from(is_member))];
-    announce(Operation::CommCreate, comm, arguments)?;
+    let me = world()?.session().rank();
+    announce(Operation::CommCreate, comm, || {
+        let (size, is_member) = (group.processes().len() as u64, group.rank_of(me).is_some());
+        [number(group.processes()), Some(size), Some(u64::from(is_member))]
+    })?;
     create::create(comm, &group)
 }
 
@@ -164,7 +165,7 @@ pub fn comm_split(comm: Comm, color: i32, key: i32) -> Result<Comm> {
         UNDEFINED => None,
         _ => return Err(Class::ARG.error(format!("color {color} is negative, and not MPI_UNDEFINED"))),
     };
-    announce(Operation::CommSplit, comm, [None; 3])?;
+    announce(Operation::CommSplit, comm, || [None; 3])?;
     create::split(comm, color, key, |_| None)
 }
 
@@ -195,7 +196,7 @@ pub fn comm_split_type(comm: Comm, split_type: Option<SplitType>, key: i32, info
             }),
     };
     let split_type = split_type.and_then(|split_type| number(split_type as i32));
-    announce(Operation::CommSplitType, comm, [split_type, None, None])?;
+    announce(Operation::CommSplitType, comm, || [split_type, None, None])?;
     create::split(comm, color, key, |_| None)
 }
 
@@ -279,7 +280,7 @@ pub fn intercomm_create(
     remote_leader: i32,
     tag: i32,
 ) -> Result<Comm> {
-    announce(Operation::IntercommCreate, local_comm, [number(local_leader), None, None])?;
+    announce(Operation::IntercommCreate, local_comm, || [number(local_leader), None, None])?;
     inter::create((local_comm, local_leader), (peer_comm, remote_leader), tag)
 }
 
@@ -307,6 +308,6 @@ pub fn intercomm_create_from_groups(
 /// # Errors
 /// There is no such communicator, or it is an intracommunicator.
 pub fn intercomm_merge(intercomm: Comm, high: bool) -> Result<Comm> {
-    announce(Operation::IntercommMerge, intercomm, [number(high), None, None])?;
+    announce(Operation::IntercommMerge, intercomm, || [number(high), None, None])?;
     inter::merge(intercomm, high)
 }

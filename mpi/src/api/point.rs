@@ -9,16 +9,6 @@ use crate::status::Status;
 use newmadeleine::Hints;
 use std::ffi::c_void;
 
-#[inline]
-fn send_with(arguments: Arguments, hints: Hints) -> Result<()> {
-    sending::send(arguments, hints)
-}
-
-#[inline]
-fn submit_with(arguments: Arguments, hints: Hints) -> Result<Request> {
-    sending::isend(arguments, hints)
-}
-
 fn bsend_with(arguments: Arguments, _: Hints) -> Result<()> {
     buffered::bsend(arguments)
 }
@@ -28,16 +18,12 @@ fn ibsend_with(arguments: Arguments, _: Hints) -> Result<Request> {
     Ok(State::ended(Status::EMPTY).into_request())
 }
 
-fn init_with(arguments: Arguments, hints: Hints) -> Result<Request> {
-    persistent::send(arguments, hints)
-}
-
 fn bsend_init_with(arguments: Arguments, _: Hints) -> Result<Request> {
     persistent::bsend(arguments)
 }
 
 macro_rules! sends {
-    ($($(#[$doc:meta])* $name:ident = $way:ident($hints:ident) -> $answer:ty;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $way:path, $hints:ident -> $answer:ty;)*) => {$(
         $(#[$doc])*
         ///
         /// # Errors
@@ -58,29 +44,29 @@ macro_rules! sends {
 
 sends! {
     /// `MPI_Send`
-    send = send_with(STANDARD) -> ();
+    send = sending::send, STANDARD -> ();
     /// `MPI_Ssend`
-    ssend = send_with(SYNCHRONOUS) -> ();
+    ssend = sending::send, SYNCHRONOUS -> ();
     /// `MPI_Rsend`: a receive is posted, the program says; nothing is gained by knowing it.
-    rsend = send_with(STANDARD) -> ();
+    rsend = sending::send, STANDARD -> ();
     /// `MPI_Bsend`; an error too if the attached buffer has no room.
-    bsend = bsend_with(STANDARD) -> ();
+    bsend = bsend_with, STANDARD -> ();
     /// `MPI_Isend`
-    isend = submit_with(STANDARD) -> Request;
+    isend = sending::isend, STANDARD -> Request;
     /// `MPI_Issend`
-    issend = submit_with(SYNCHRONOUS) -> Request;
+    issend = sending::isend, SYNCHRONOUS -> Request;
     /// `MPI_Irsend`
-    irsend = submit_with(STANDARD) -> Request;
+    irsend = sending::isend, STANDARD -> Request;
     /// `MPI_Ibsend`; an error too if the attached buffer has no room.
-    ibsend = ibsend_with(STANDARD) -> Request;
+    ibsend = ibsend_with, STANDARD -> Request;
     /// `MPI_Send_init`
-    send_init = init_with(STANDARD) -> Request;
+    send_init = persistent::send, STANDARD -> Request;
     /// `MPI_Ssend_init`
-    ssend_init = init_with(SYNCHRONOUS) -> Request;
+    ssend_init = persistent::send, SYNCHRONOUS -> Request;
     /// `MPI_Rsend_init`
-    rsend_init = init_with(STANDARD) -> Request;
+    rsend_init = persistent::send, STANDARD -> Request;
     /// `MPI_Bsend_init`
-    bsend_init = bsend_init_with(STANDARD) -> Request;
+    bsend_init = bsend_init_with, STANDARD -> Request;
 }
 
 fn tell(ended: Ended, status: Option<&mut Status>) -> Result<()> {

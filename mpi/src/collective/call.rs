@@ -8,7 +8,7 @@ use crate::coll::choice::{Context, Problem};
 use crate::coll::run::{Caller, Run};
 use crate::coll::schedule::Builder;
 use crate::coll::team::Team;
-use crate::comm::{Communicator, Named, share};
+use crate::comm::{Communicator, Named};
 use crate::error::Result;
 use crate::handle::{Comm, Request};
 use crate::request::{Ended, Persistent, State};
@@ -21,15 +21,13 @@ use std::sync::{Arc, Mutex};
 
 /// A collective that a program calls.
 pub(super) struct Call {
-    pub(super) comm: Arc<Communicator>,
-    handle: Comm,
+    pub(super) on: Named,
     kind: Kind,
 }
 
 /// A call that is ready to run.
 pub(crate) struct Ready {
-    comm: Arc<Communicator>,
-    handle: Comm,
+    on: Named,
     /// None: it was done already, on the board.
     run: Option<Run>,
     key: Option<Key>,
@@ -40,13 +38,13 @@ pub(crate) struct Ready {
 impl Call {
     pub(super) fn new(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
         world()?;
-        Ok(Call { comm: share(comm)?, handle: comm, kind: Kind { operation, form } })
+        Ok(Call { on: Named::of(comm)?, kind: Kind { operation, form } })
     }
 
     /// A call that was done already.
     pub(super) fn done(self) -> Ready {
         let none = std::ptr::null_mut();
-        Ready { comm: self.comm, handle: self.handle, run: None, key: None, send: none, recv: none }
+        Ready { on: self.on, run: None, key: None, send: none, recv: none }
     }
 
     pub(super) fn is_blocking(&self) -> bool {
@@ -64,12 +62,12 @@ impl Call {
 
     /// Ranks of the local group.
     pub(super) fn size(&self) -> usize {
-        self.comm.local().len() as usize
+        self.on.comm.local().len() as usize
     }
 
     /// Ranks of the other group; none unless there is one.
     pub(super) fn remote(&self) -> Option<usize> {
-        self.comm.remote().map(|remote| remote.len() as usize)
+        self.on.comm.remote().map(|remote| remote.len() as usize)
     }
 
     /// Ranks that our blocks go to and come from.
@@ -78,7 +76,7 @@ impl Call {
     }
 
     pub(super) fn team(&self) -> &Team {
-        self.comm.desk().team(&self.comm).expect("MPI runs: looked up when the call began")
+        self.on.comm.desk().team(&self.on.comm).expect("MPI runs: looked up when the call began")
     }
 
     /// Adds a problem to a schedule, by the algorithm that suits it.
@@ -99,13 +97,13 @@ impl Call {
     ) -> Result<Ready> {
         // What is checked names the form of this call, which a schedule that was kept may not have.
         let key = key.filter(|_| !settings().check);
-        let kept = key.as_ref().and_then(|key| self.comm.desk().take(key));
+        let kept = key.as_ref().and_then(|key| self.on.comm.desk().take(key));
         let run = match kept {
             Some(run) => run,
             None => self.build(alike, build)?,
         };
         let (send, recv) = (send.cast_mut().cast(), recv.cast());
-        Ok(Ready { comm: self.comm, handle: self.handle, run: Some(run), key, send, recv })
+        Ok(Ready { on: self.on, run: Some(run), key, send, recv })
     }
 
     #[cold]
@@ -127,10 +125,10 @@ impl Call {
     /// Tells everybody what we call, and compares.
     fn tell(&self, alike: Alike, builder: &mut Builder) {
         let (record, team) = (Record { kind: self.kind, alike }, self.team());
-        match self.comm.remote() {
+        match self.on.comm.remote() {
             None => record.build(team, team.size(), builder),
             Some(remote) => {
-                let is_first = self.comm.local().world(0) < remote.world(0);
+                let is_first = self.on.comm.local().world(0) < remote.world(0);
                 let (both, first) = team.of_both(remote.len() as usize, is_first);
                 record.build(&both, first, builder);
             }
@@ -140,13 +138,17 @@ impl Call {
 
 /// In the checking mode, finds out whether all ranks begin the same operation, which is no collective of
 /// [`crate::coll`], with the same arguments.
-pub(crate) fn announce(operation: Operation, comm: Comm, arguments: [Option<u64>; ARGUMENTS]) -> Result<()> {
+pub(crate) fn announce(
+    operation: Operation,
+    comm: Comm,
+    arguments: impl FnOnce() -> [Option<u64>; ARGUMENTS],
+) -> Result<()> {
     if !settings().check {
         return Ok(());
     }
     let nothing = (std::ptr::null(), std::ptr::null_mut());
     let call = Call::new(operation, Form::Blocking, comm)?;
-    let alike = Alike { arguments, ..Alike::default() };
+    let alike = Alike { arguments: arguments(), ..Alike::default() };
     call.ready(None, alike, nothing, |_, _, _| Ok(()))?.block()
 }
 
@@ -156,13 +158,13 @@ impl Ready {
         let Some(mut run) = self.run else { return Ok(()) };
         let number = match settings().check {
             // Counted like all others, so that one that does not block is found out.
-            true => self.comm.next_in_background(),
-            false => self.comm.next_operation(),
+            true => self.on.comm.next_in_background(),
+            false => self.on.comm.next_operation(),
         };
         run.bind(number, self.send, self.recv);
-        let ended = complete(&self.comm, &mut run);
+        let ended = complete(&self.on.comm, &mut run);
         if let Some(key) = self.key {
-            self.comm.desk().put(key, run);
+            self.on.comm.desk().put(key, run);
         }
         ended
     }
@@ -170,18 +172,17 @@ impl Ready {
     /// Nonblocking: a request that ends with it.
     pub(crate) fn begin(self) -> Result<Request> {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
-        run.bind(self.comm.next_in_background(), self.send, self.recv);
+        run.bind(self.on.comm.next_in_background(), self.send, self.recv);
         run.start();
-        let on = Named { comm: self.comm.clone(), handle: self.handle };
-        let running = Running { comm: self.comm, run: Some(run), key: self.key };
-        Ok(State::Task(task::start(world()?, Box::new(running)), on).into_request())
+        let running = Running { comm: self.on.comm.clone(), run: Some(run), key: self.key };
+        Ok(State::Task(task::start(world()?, Box::new(running)), self.on).into_request())
     }
 
     /// Persistent: a request that can be started again and again.
     pub(crate) fn keep(self) -> Result<Request> {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
-        run.bind(self.comm.next_in_background(), self.send, self.recv);
-        let (on, run) = (Named { comm: self.comm, handle: self.handle }, Arc::new(Mutex::new(run)));
+        run.bind(self.on.comm.next_in_background(), self.send, self.recv);
+        let (on, run) = (self.on, Arc::new(Mutex::new(run)));
         let make = move || {
             run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();
             let again = Again { comm: on.comm.clone(), run: run.clone() };

@@ -103,7 +103,7 @@ impl Call {
         if len > POST_MAX as u64 {
             return Ok(false);
         }
-        self.in_shared(family, &self.comm.desk().shared.board, work)
+        self.in_shared(family, &self.on.comm.desk().shared.board, work)
     }
 
     /// Does a long reduction in the pool, if every rank does: `len` are the bytes of the vector, the same on
@@ -117,7 +117,7 @@ impl Call {
         if len.is_none_or(|len| len <= POST_MAX as u64) {
             return Ok(false);
         }
-        self.in_shared(family, &self.comm.desk().shared.pool, work)
+        self.in_shared(family, &self.on.comm.desk().shared.pool, work)
     }
 
     #[inline]
@@ -139,14 +139,14 @@ impl Call {
         let mut means = means.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let is_crowded = self.team().crowd() > settings.cost.cores;
         let mut wait =
-            Wait { world: world()?, comm: &self.comm, is_crowded, looks: 0, since: None, checked: 0 };
+            Wait { world: world()?, comm: &self.on.comm, is_crowded, looks: 0, since: None, checked: 0 };
         work(&mut means, &mut || wait.pause()).map(|()| true)
     }
 
     /// Makes it when it is time: all ranks count the same calls.
     #[cold]
     fn consider<'a, T: Means>(&self, place: &'a Place<T>) -> Result<Option<&'a Mutex<T>>> {
-        let (team, comm) = (self.team(), &self.comm);
+        let (team, comm) = (self.team(), &self.on.comm);
         let (size, me) = (team.size(), team.me());
         let is_suited = self.remote().is_none() && !team.spans_nodes() && (2..=T::RANKS_MAX).contains(&size);
         if is_suited && place.wanted.fetch_add(1, Ordering::Relaxed) + 1 < FIRST {

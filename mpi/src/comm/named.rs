@@ -4,7 +4,7 @@
 //! Messages under way know no more than the handle, since they are many; so it stands for nothing else until
 //! all of them have ended, and everybody who holds the communicator has let go of it.
 
-use super::{COMMS, Communicator, no_comm};
+use super::{COMMS, Communicator, share};
 use crate::error::Result;
 use crate::handle::Comm;
 use crate::world::World;
@@ -31,8 +31,7 @@ impl Named {
     /// # Errors
     /// There is none.
     pub(crate) fn of(handle: Comm) -> Result<Named> {
-        let comm = COMMS.share(handle.0).ok_or_else(|| no_comm(handle))?;
-        Ok(Named { comm, handle })
+        Ok(Named { comm: share(handle)?, handle })
     }
 
     /// That of a message which has not been taken from the engine yet; its handle may be freed.

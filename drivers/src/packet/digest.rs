@@ -38,65 +38,6 @@ impl Digest {
         }
         total(&sums)
     }
-
-    /// Of bytes that come in pieces.
-    #[inline]
-    pub fn begin(&self) -> Sum<'_> {
-        Sum { key: &self.key, sums: [0; WORDS / 2], rest: [0; BLOCK], have: 0 }
-    }
-}
-
-/// The digest of bytes that come in pieces.
-pub struct Sum<'a> {
-    /// For what has not come yet.
-    key: &'a [[u32; WORDS]],
-    sums: [u64; WORDS / 2],
-    /// The beginning of a block.
-    rest: [u8; BLOCK],
-    have: usize,
-}
-
-impl Sum<'_> {
-    /// Takes the next piece.
-    #[inline]
-    pub fn add(&mut self, mut data: &[u8]) {
-        if self.have > 0 {
-            let (now, later) = data.split_at(data.len().min(BLOCK - self.have));
-            self.rest[self.have..][..now.len()].copy_from_slice(now);
-            self.have += now.len();
-            data = later;
-            if self.have < BLOCK {
-                return;
-            }
-            self.block();
-        }
-        let (blocks, rest) = data.as_chunks::<BLOCK>();
-        for (block, key) in blocks.iter().zip(self.key) {
-            add(&mut self.sums, block, key);
-        }
-        self.key = self.key.get(blocks.len()..).unwrap_or_default();
-        self.rest[..rest.len()].copy_from_slice(rest);
-        self.have = rest.len();
-    }
-
-    /// What it comes to.
-    #[inline]
-    pub fn finish(mut self) -> u64 {
-        if self.have > 0 {
-            self.rest[self.have..].fill(0);
-            self.block();
-        }
-        total(&self.sums)
-    }
-
-    #[inline]
-    fn block(&mut self) {
-        if let Some((key, later)) = self.key.split_first() {
-            add(&mut self.sums, &self.rest, key);
-            self.key = later;
-        }
-        self.have = 0;
-    }
 }
 
 impl std::fmt::Debug for Digest {
@@ -158,21 +99,6 @@ mod tests {
             }
         }
         assert_eq!(digest.of(&[]), 0);
-    }
-
-    #[test]
-    fn pieces_come_to_the_same_as_the_whole() {
-        let digest = Digest::new(&[7; 32], 200);
-        let data: Vec<u8> = (0..200).collect();
-        for first in 0..200 {
-            for second in first..200 {
-                let mut sum = digest.begin();
-                for piece in [&data[..first], &data[first..second], &data[second..]] {
-                    sum.add(piece);
-                }
-                assert_eq!(sum.finish(), digest.of(&data), "cut at {first} and {second}");
-            }
-        }
     }
 
     #[test]

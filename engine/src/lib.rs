@@ -29,7 +29,9 @@ pub use clock::{Duration, Instant};
 pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Scope, Window};
-pub use engine::{Candidate, Claim, Config, Engine, LinkView, Met, Notice, PeerView, Pushed, Receipt};
+pub use engine::{
+    Candidate, Claim, Config, Engine, LinkView, Met, NotWell, Notice, PeerView, Pushed, Receipt,
+};
 pub use memory::{Segment, Segments};
 pub use nmad_wire::MAX_RAILS;
 pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};

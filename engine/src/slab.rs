@@ -100,6 +100,26 @@ impl<T> Slab<T> {
         Some(entry)
     }
 
+    /// Removes an entry of which `wanted` takes what it wants; otherwise what `wanted` says. None: there is no
+    /// such entry.
+    #[inline(always)]
+    pub(crate) fn take_if<R, E>(
+        &mut self,
+        name: u64,
+        wanted: impl FnOnce(&T) -> Result<R, E>,
+    ) -> Option<Result<R, E>> {
+        let place = self.places.get_mut(name as u32 as usize)?;
+        if u64::from(place.generation) != name >> 32 {
+            return None;
+        }
+        let answer = wanted(place.entry.as_ref()?);
+        if answer.is_ok() {
+            place.entry = None;
+            self.free.push(name as u32);
+        }
+        Some(answer)
+    }
+
     /// Removes an entry that nobody wants to have.
     #[inline]
     pub(crate) fn discard(&mut self, name: u64) {
@@ -122,5 +142,23 @@ impl<T> Slab<T> {
             let name = u64::from(place.generation) << 32 | index as u64;
             place.entry.as_ref().map(|entry| (name, entry))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_taken_if_it_is_wanted() {
+        let mut slab = Slab::default();
+        let (odd, even) = (slab.insert(3), slab.insert(4));
+        let half = |entry: &i32| if entry % 2 == 0 { Ok(entry / 2) } else { Err("odd") };
+        assert_eq!(slab.take_if(odd, half), Some(Err("odd")));
+        assert_eq!(slab.take_if(even, half), Some(Ok(2)));
+        assert_eq!(slab.take_if(even, half), None, "it is gone");
+        assert_eq!((slab.get(odd), slab.len()), (Some(&3), 1));
+        let other = slab.insert(6);
+        assert_eq!((slab.take_if(even, half), slab.get(other)), (None, Some(&6)), "an old name of its place");
     }
 }

@@ -70,6 +70,12 @@ pub(crate) fn is_initialized() -> bool {
     PHASE.load(Ordering::Acquire) >= RUNNING
 }
 
+/// Whether Init has returned, and Finalize not yet.
+#[inline]
+pub(crate) fn is_running() -> bool {
+    PHASE.load(Ordering::Acquire) == RUNNING
+}
+
 /// Whether Finalize was called and has returned.
 pub(crate) fn is_finalized() -> bool {
     PHASE.load(Ordering::Acquire) == AFTER

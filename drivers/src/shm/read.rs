@@ -68,6 +68,15 @@ impl Link {
                 let ring = self.shared.theirs();
                 ring.fetch(self.consumer.cell(&ring, 1));
             }
+            // Most are such, and nothing else has to be found out about them.
+            if let Some(packet) = self.short(head) {
+                report(Event::Arrived { from, packet });
+                self.taken(1);
+                found = Found::News;
+                count += 1;
+                self.tell_of_much();
+                continue;
+            }
             if head.kind == cell::LENT_PACKET {
                 // Only who waits for it takes it; its sender will not wait long.
                 if !self.pass_over()? {
@@ -76,7 +85,7 @@ impl Link {
                 continue;
             }
             found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
-            self.take(head, from, landings, report)?;
+            self.take_long(head, from, landings, report)?;
             count += 1;
             self.tell_of_much();
         }
@@ -178,8 +187,9 @@ impl Link {
         Ok(true)
     }
 
-    #[inline]
-    fn take(
+    /// Takes what is no packet in a cell.
+    #[inline(never)]
+    fn take_long(
         &mut self,
         head: Head,
         from: PeerId,
@@ -187,11 +197,6 @@ impl Link {
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), String> {
         let len = head.value as usize;
-        if let Some(packet) = self.short(head) {
-            report(Event::Arrived { from, packet });
-            self.taken(1);
-            return Ok(());
-        }
         let mut arrived = |packet: &[u8]| {
             report(Event::Arrived { from, packet });
             true

@@ -103,7 +103,7 @@ impl Segment {
     #[inline]
     pub fn fetch(&self, offset: usize, len: usize) {
         for line in (0..len).step_by(64) {
-            let line = self.at(offset + line, 1);
+            let line = self.base.as_ptr().wrapping_add(offset + line);
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
             unsafe {

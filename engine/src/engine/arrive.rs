@@ -21,9 +21,6 @@ impl Engine {
     /// A rail reports something.
     #[inline]
     pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
-        if let Some(receipts) = &mut self.receipts {
-            receipts.now = now;
-        }
         self.hear();
         self.stir();
         let Event::Arrived { from, packet } = event else { return self.on_other(now, rail, event) };
@@ -34,9 +31,17 @@ impl Engine {
         }
     }
 
+    /// Receipts of what is found now bear this time. Messages that go the short way have none.
+    fn date_receipts(&mut self, now: Instant) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.now = now;
+        }
+    }
+
     /// A packet that does not go the short way.
     #[inline(never)]
     fn on_any(&mut self, now: Instant, rail: RailId, from: PeerId, packet: &[u8]) {
+        self.date_receipts(now);
         self.post_expected();
         if let Err(why) = self.on_packet(now, rail, from, packet) {
             self.violate(from, why);
@@ -46,6 +51,7 @@ impl Engine {
     /// Anything but a packet.
     #[inline(never)]
     fn on_other(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
+        self.date_receipts(now);
         match event {
             Event::Arrived { from, packet } => self.on_any(now, rail, from, packet),
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),

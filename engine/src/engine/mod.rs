@@ -52,6 +52,10 @@ pub use push::Pushed;
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
 
+/// A request that has ended with an error, or that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotWell;
+
 /// How an engine behaves. Every field has a default that is right without knowing the network.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -328,13 +332,23 @@ impl Engine {
         Some(result)
     }
 
-    /// As [`Engine::take`], of a request that has ended without an error; any other is left as it is.
-    #[inline]
-    pub fn take_well(&mut self, request: RequestId) -> Option<Envelope> {
-        let Some(&Request::Ended(Ok(envelope))) = self.requests.get(request.0) else { return None };
-        self.requests.discard(request.0);
-        self.untold -= 1;
-        Some(envelope)
+    /// As [`Engine::take`], of a request that has ended without an error; any other is left as it is. None: it
+    /// has not ended.
+    #[inline(always)]
+    pub fn take_well(&mut self, request: RequestId) -> Option<Result<Envelope, NotWell>> {
+        let found = self.requests.take_if(request.0, |request| match request {
+            &Request::Ended(Ok(envelope)) => Ok(envelope),
+            Request::Ended(Err(_)) => Err(Some(NotWell)),
+            _ => Err(None),
+        });
+        match found {
+            Some(Ok(envelope)) => {
+                self.untold -= 1;
+                Some(Ok(envelope))
+            }
+            Some(Err(state)) => state.map(Err),
+            None => Some(Err(NotWell)),
+        }
     }
 
     /// Whether a request has ended and its end was not taken yet; none for a name that was never a request,

@@ -14,7 +14,7 @@ pub(crate) const NO_CLASS: Class = Class(-1);
 /// Checks that MPI is initialised and not finalised.
 #[inline]
 pub(crate) fn enter() -> Result<()> {
-    if api::initialized() && !api::finalized() { Ok(()) } else { Err(not_now()) }
+    if api::is_running() { Ok(()) } else { Err(not_now()) }
 }
 
 #[cold]

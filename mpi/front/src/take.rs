@@ -250,23 +250,24 @@ pub(crate) fn room_for_statuses<A: Abi>(statuses: *const A::Status, count: usize
 
 /// A list; NULL is one without entries.
 #[inline]
-pub(crate) fn list<T: Copy, U>(
+pub(crate) fn list<T: Copy, U: Copy>(
     name: &str,
     from: *const T,
     count: usize,
     take: impl Fn(T) -> Result<U>,
 ) -> Result<List<U>> {
-    if count == 0 {
-        return Ok(List::new());
-    }
-    if from.is_null() {
+    if from.is_null() && count > 0 {
         return Err(Class::ARG.error(format!("argument {name} is NULL, but has {count} entries")));
     }
-    // SAFETY: the program passes a list of this length.
-    let list = unsafe { std::slice::from_raw_parts(from, count) };
-    let (mut taken, mut wrong) = (List::with_capacity(count), None);
-    taken.extend(list.iter().map_while(|&each| take(each).map_err(|error| wrong = Some(error)).ok()));
-    wrong.map_or(Ok(taken), Err)
+    // SAFETY: the program passes a list of this length, or none at all.
+    let list = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(from, count) } };
+    let Some((&first, others)) = list.split_first() else { return Ok(List::new()) };
+    // The first one everywhere: what has its length need not be looked after while it is filled.
+    let mut taken = List::from_elem(take(first)?, count);
+    for (place, &each) in taken[1..].iter_mut().zip(others) {
+        *place = take(each)?;
+    }
+    Ok(taken)
 }
 
 /// How many processes ranks of the communicator name.

@@ -50,6 +50,12 @@ pub fn initialized() -> bool {
     world::is_initialized()
 }
 
+/// Whether other functions may be called: between `MPI_Init` and `MPI_Finalize`.
+#[inline]
+pub fn is_running() -> bool {
+    world::is_running()
+}
+
 /// `MPI_Finalize`
 ///
 /// # Errors

@@ -191,6 +191,13 @@ impl Communicator {
         }
     }
 
+    /// As [`Communicator::origin`], if that is one process and one tag.
+    #[inline(always)]
+    pub(crate) fn one_origin(&self, source: i32, tag: i32) -> Option<Origin> {
+        let peer = self.peers().world(source).filter(|_| tag >= 0)?;
+        Some((Source::Peer(PeerId(peer)), self.context(), TagMatch::Exact(Tag(tag as u64))))
+    }
+
     /// From where a message comes; none: from no process.
     #[inline]
     pub(crate) fn origin(&self, source: i32, tag: i32) -> Result<Option<Origin>> {

@@ -1,14 +1,14 @@
 //! Receiving.
 
-use crate::comm::{self, Communicator, Origin};
+use crate::comm::{self, Communicator};
 use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
 use crate::message::{piece, segments};
 use crate::request::{Ended, Flight, SLOTS, Sender, State, received};
 use crate::status::Status;
 use crate::world::world;
+use newmadeleine::RequestId;
 use newmadeleine::engine::Envelope;
-use newmadeleine::{RequestId, Segments};
 use std::ffi::c_void;
 
 /// What a receive is given: buffer, count, type, source, tag, communicator.
@@ -43,20 +43,22 @@ fn recv_beside(arguments: Arguments) -> Result<Ended> {
 #[inline]
 pub(crate) fn submit(arguments: Arguments, comm: &Communicator) -> Result<Option<RequestId>> {
     let (buffer, count, datatype, source, tag, _) = arguments;
-    let world = world()?;
-    let Some(names) = comm.origin(source, tag)? else {
-        return segments(buffer, count, datatype).map(|_| None);
-    };
-    // Apart, so that one piece goes straight to its place in the engine.
-    if let Some(into) = piece(buffer, count, datatype) {
-        return Ok(Some(world.node().submit_recv(names, into)));
+    // Apart, so that what is usual goes straight to its place in the engine.
+    if let Some(names) = comm.one_origin(source, tag)
+        && let Some(into) = piece(buffer, count, datatype)
+    {
+        return Ok(Some(world()?.node().submit_recv(names, into)));
     }
-    submit_pieces(names, segments(buffer, count, datatype)?).map(Some)
+    submit_any(arguments, comm)
 }
 
 #[inline(never)]
-fn submit_pieces(names: Origin, into: Segments) -> Result<RequestId> {
-    Ok(world()?.node().submit_recv(names, into))
+fn submit_any(arguments: Arguments, comm: &Communicator) -> Result<Option<RequestId>> {
+    let (buffer, count, datatype, source, tag, _) = arguments;
+    let world = world()?;
+    let names = comm.origin(source, tag)?;
+    let into = segments(buffer, count, datatype)?;
+    Ok(names.map(|names| world.node().submit_recv(names, into)))
 }
 
 /// Posts a receive: the message under way; none: it comes from no process.

@@ -8,7 +8,7 @@ use crate::status::Status;
 use crate::task;
 use crate::world::World;
 use newmadeleine::RequestId;
-use newmadeleine::engine::{Engine, Envelope};
+use newmadeleine::engine::{Engine, Envelope, NotWell};
 use std::sync::Arc;
 
 /// The rank that a status names as the sender.
@@ -92,10 +92,11 @@ impl Flight {
     // Inlined wherever it is called: most looks find nothing, and the others write a status to its place.
     #[inline(always)]
     pub(super) fn look(&self, engine: &mut Engine) -> Look {
-        if engine.has_ended(self.request) == Some(false) {
-            return Look::Runs(self.request);
-        }
-        let Some(envelope) = engine.take_well(self.request) else { return Look::Badly };
+        let envelope = match engine.take_well(self.request) {
+            Some(Ok(envelope)) => envelope,
+            None => return Look::Runs(self.request),
+            Some(Err(NotWell)) => return Look::Badly,
+        };
         Look::Well(match &self.from {
             Some(from) => status(from.rank(&envelope), &envelope),
             None => Status::EMPTY,

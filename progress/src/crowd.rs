@@ -15,6 +15,9 @@ const SWITCH: Duration = Duration::from_ns(1_500);
 /// So many waits more that ended after a switch than without one.
 const SURE: u8 = 2;
 const MOST: u8 = 4;
+/// Who shares a core by plan spins for a microsecond once in so many waits all the same: ranks that talk to each
+/// other and run at the same time, on two cores, need no switches as long as both look for each other.
+const TRIAL: u8 = 8;
 
 /// What the latest waits have told.
 #[derive(Debug, Default)]
@@ -22,13 +25,15 @@ pub(crate) struct Crowd {
     switches: u8,
     /// The core was given away, and somebody else has run.
     switched: bool,
+    waits: u8,
 }
 
 impl Crowd {
     /// How to wait.
     #[inline]
     pub(crate) fn idle(&self, usual: Idle) -> Idle {
-        if self.switches < SURE { usual } else { Idle::SHARED }
+        let is_trial = usual == Idle::SHARED && self.waits.is_multiple_of(TRIAL);
+        if self.switches < SURE || is_trial { usual } else { Idle::CROWDED }
     }
 
     /// The core was given away, and was back after this time.
@@ -39,6 +44,7 @@ impl Crowd {
     /// What is waited for, or something else, has happened.
     #[inline]
     pub(crate) fn happened(&mut self) {
+        self.waits = self.waits.wrapping_add(1);
         self.switches = match std::mem::take(&mut self.switched) {
             true => (self.switches + 1).min(MOST),
             false => self.switches.saturating_sub(1),
@@ -63,6 +69,18 @@ mod tests {
         assert_eq!(stage(&crowd), Stage::Yield);
         (0..MOST).for_each(|_| crowd.happened());
         assert_eq!(stage(&crowd), Stage::Spin);
+    }
+
+    #[test]
+    fn who_shares_a_core_by_plan_spins_now_and_then_although_nothing_comes_without_a_switch() {
+        let mut crowd = Crowd::default();
+        let mut spun = 0;
+        for _ in 0..10 * TRIAL {
+            spun += usize::from(crowd.idle(Idle::SHARED).stage(Duration::from_ns(100)) == Stage::Spin);
+            crowd.gave_away(Duration::from_us(50));
+            crowd.happened();
+        }
+        assert!((10..15).contains(&spun), "{spun} of {}", 10 * TRIAL);
     }
 
     #[test]

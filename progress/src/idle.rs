@@ -24,6 +24,8 @@ impl Idle {
     pub const DEDICATED: Idle = Idle { spin: Duration::from_us(500), yields: Duration::from_us(20) };
     /// For more ranks than cores: who spins keeps the others from answering.
     pub const SHARED: Idle = Idle { spin: Duration::from_us(1), yields: Duration::from_us(200) };
+    /// For who has found that nothing comes as long as he has the core.
+    pub(crate) const CROWDED: Idle = Idle { spin: Duration::from_ns(0), ..Idle::SHARED };
 
     /// What to do after `quiet` without any event.
     pub fn stage(&self, quiet: Duration) -> Stage {

@@ -342,6 +342,7 @@ impl Shared {
         core.now = self.clock.now();
         let took = core.now.since(before);
         core.crowd.gave_away(took);
+        core.look_once();
         core
     }
 

@@ -54,6 +54,15 @@ impl Node {
     }
 }
 
+impl Core {
+    /// Between two turns of the pump there is one look only, next time: who gives the core away looks again
+    /// when he has it back, and if there is nothing, it is better given away once more.
+    #[inline]
+    pub(crate) fn look_once(&mut self) {
+        self.looks = LOOKS - 1;
+    }
+}
+
 impl Shared {
     /// Looks for what comes from a peer and at nothing else, some times; true: a message has come. False: it
     /// is time to turn the pump.

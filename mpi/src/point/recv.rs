@@ -35,7 +35,11 @@ pub(crate) fn recv(arguments: Arguments) -> Result<Ended> {
 /// Receives, and advances tasks while it waits.
 #[cold]
 fn recv_beside(arguments: Arguments) -> Result<Ended> {
-    let Some(flight) = begin(arguments)? else { return Ok(Ended::well(Status::NO_PROC)) };
+    let (.., source, _, handle) = arguments;
+    let Some(request) = submit(arguments, comm::lookup(handle)?)? else {
+        return Ok(Ended::well(Status::NO_PROC));
+    };
+    let flight = Flight::recv(request, handle, Sender::of(source, || comm::share(handle))?);
     Ok(crate::request::wait::await_state(world()?, State::Flight(flight)))
 }
 
@@ -61,19 +65,14 @@ fn submit_any(arguments: Arguments, comm: &Communicator) -> Result<Option<Reques
     Ok(names.map(|names| world.node().submit_recv(names, into)))
 }
 
-/// Posts a receive: the message under way; none: it comes from no process.
-#[inline]
-fn begin(arguments: Arguments) -> Result<Option<Flight>> {
-    let (.., source, _, comm) = arguments;
-    let Some(request) = submit(arguments, comm::lookup(comm)?)? else { return Ok(None) };
-    Ok(Some(Flight::recv(request, comm, Sender::of(source, || comm::share(comm))?)))
-}
-
 /// Posts a receive.
 #[inline]
 pub(crate) fn irecv(arguments: Arguments) -> Result<Request> {
-    Ok(match begin(arguments)? {
-        Some(flight) => SLOTS.insert_flight(flight),
-        None => SLOTS.no_proc(),
-    })
+    let (.., source, _, handle) = arguments;
+    let Some(request) = submit(arguments, comm::lookup(handle)?)? else { return Ok(SLOTS.no_proc()) };
+    if source >= 0 {
+        return Ok(SLOTS.insert_flight(|| Flight::recv(request, handle, Sender::Rank(source))));
+    }
+    let sender = Sender::of(source, || comm::share(handle))?;
+    Ok(SLOTS.insert_flight(|| Flight::recv(request, handle, sender)))
 }

@@ -73,10 +73,11 @@ impl Slots {
         self.put(|| state)
     }
 
-    /// Takes a message under way into the table.
-    #[inline]
-    pub(crate) fn insert_flight(&self, flight: Flight) -> Request {
-        self.put(|| State::Flight(flight))
+    /// Takes a message under way into the table. `make` writes it to its place: what is first put together
+    /// elsewhere, word by word, and then moved in longer pieces waits until the words have reached the cache.
+    #[inline(always)]
+    pub(crate) fn insert_flight(&self, make: impl FnOnce() -> Flight) -> Request {
+        self.put(|| State::Flight(make()))
     }
 
     /// Has `make` write a request to its place.

@@ -93,6 +93,12 @@ impl Out {
         }
     }
 
+    /// Whether the receiver is to copy all that goes across. In an exchange among more processes than cores each
+    /// core has enough to do, and what only its receiver's core writes stays in the cache of that one.
+    fn is_left(&self, b: &Shared) -> bool {
+        b.is_crowded && (self.meets || self.expects) && b.peer_can() && !self.streams
+    }
+
     /// Whether some of it is left for whoever takes it.
     pub fn has_rest(&self, b: &Shared) -> bool {
         !claim::is_claimed(b.segment.word(b.end.claim(self.place)), self.round)
@@ -170,8 +176,10 @@ impl Pushing {
         };
         let meets = theirs.is_some() || self.exchanges.is_likely();
         // The peer pulls it as soon as he knows where it goes.
-        let expects = reach != Reach::Nobody && meets && !b.is_crowded;
-        let (way, of) = match expects {
+        let expects = reach != Reach::Nobody && meets;
+        // In a crowd both may be without a core for long, so the way is measured all the same.
+        let is_set = expects && !b.is_crowded;
+        let (way, of) = match is_set {
             true => (Pace::meeting(from.len()), Of::Chunk(reach)),
             false => self.pace.choose(b, from.len(), reach, theirs),
         };
@@ -200,7 +208,7 @@ impl Pushing {
         b.segment.word(b.end.goes_to(place)).store(0, Ordering::Relaxed);
         claim::begin(b.segment.word(b.end.claim(place)), round, out.from.len(), turned);
         let name = out.name();
-        let asks = !expects && self.pace.ask((way, of), out.from.len(), name);
+        let asks = !is_set && self.pace.ask((way, of), out.from.len(), name);
         out.effort = asks.then(|| Effort::begin(b.is_crowded));
         self.chunks.push_back(out);
         Some((About { name, way, asks, met: self.exchanges.last() }, chunk))
@@ -246,7 +254,11 @@ impl Pushing {
             let word = b.segment.word(b.end.claim(out.place));
             // The peer pulls while this side is about to do the same.
             let waits = out.streams || (out.expects && !out.meets);
-            if claim::is_claimed(word, out.round) || (waits && !self.quiet.is_long()) {
+            let comes = match out.is_left(b) {
+                true => !self.quiet.is_very_long(),
+                false => waits && !self.quiet.is_long(),
+            };
+            if claim::is_claimed(word, out.round) || comes {
                 continue;
             }
             let (len, alone) = (out.from.len(), self.quiet.is_patient());
@@ -291,6 +303,9 @@ impl Pushing {
                 break;
             }
             let Some(out) = self.chunks.pop_front() else { break };
+            if b.is_crowded {
+                self.quiet.end();
+            }
             self.exchanges.note(out.meets);
             self.pace.sent(out.name(), out.effort.as_ref().map(Effort::took));
             // What comes behind another one has its turn when that is done.

@@ -43,7 +43,15 @@ impl Quiet {
 
     /// Nothing did, again; whether that lasts too long.
     pub fn is_long(&mut self) -> bool {
-        let patience = if self.is_patient { PATIENCE_IN_A_CROWD } else { PATIENCE };
+        self.lasts(if self.is_patient { PATIENCE_IN_A_CROWD } else { PATIENCE })
+    }
+
+    /// Whether that lasts too long also for somebody who has no core just now.
+    pub fn is_very_long(&mut self) -> bool {
+        self.lasts(PATIENCE_IN_A_CROWD)
+    }
+
+    fn lasts(&mut self, patience: Duration) -> bool {
         self.is_final || self.since.get_or_insert_with(Instant::now).elapsed() > patience
     }
 }

@@ -32,6 +32,13 @@ pub(super) fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'
     }
 }
 
+fn until_landed(rails: &mut [ShmRail; 2]) {
+    let mut landed = false;
+    while !landed {
+        rails[1].poll(&mut |event| landed |= matches!(event, Event::Landed { .. }));
+    }
+}
+
 fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
     let mut rails = [rail(0, secrets[0]), rail(1, secrets[1])];
     let addresses = [rails[0].address(), rails[1].address()];
@@ -386,6 +393,40 @@ fn chunks_that_meet_are_expected_to_until_they_do_not() {
         (13..17).for_each(|number| drop(turn(&mut rails, number, &[1], kind)));
         assert_eq!(expects(&mut rails), [false; 2], "what goes one way meets nothing");
     }
+}
+
+#[test]
+fn in_a_crowd_what_meets_is_left_to_its_receiver_for_a_while() {
+    let mut rails = introduced([[5; 32]; 2]);
+    rails.iter_mut().for_each(Driver::crowd);
+    let mut rails = opened(rails);
+    if !rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
+        return;
+    }
+    let kind = (1 << 20, false);
+    (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1], kind)));
+    let untouched = (9..100).any(|number| {
+        let (source, target) = (Memory::pattern(1 << 20, 3), Memory::zeroed(1 << 20));
+        let (to, landing, from) = (PeerId(1), LandingId(9), source.segments());
+        let key = rails[1].open(landing, PeerId(0), target.segments());
+        let begun = Instant::now();
+        rails[0].post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
+        rails[0].flush();
+        rails[0].poll(&mut |_| ());
+        // Whoever stood still meanwhile has waited for long enough.
+        let untouched = target.bytes().iter().all(|byte| *byte == 0);
+        assert!(untouched || begun.elapsed() > Duration::from_micros(400), "it is the receiver's");
+        let mut sent = false;
+        while !sent {
+            rails[0].poll(&mut |event| sent |= matches!(event, Event::Sent { .. }));
+            assert!(begun.elapsed() < Duration::from_secs(5), "who waits in vain brings it after all");
+        }
+        assert!(source.bytes() == target.bytes());
+        until_landed(&mut rails);
+        rails[1].close(landing);
+        untouched
+    });
+    assert!(untouched, "once at least");
 }
 
 #[test]

@@ -100,8 +100,8 @@ impl<T> Slab<T> {
         Some(entry)
     }
 
-    /// Removes an entry of which `wanted` takes what it wants; otherwise what `wanted` says. None: there is no
-    /// such entry.
+    /// Removes an entry of which `wanted` takes what it wants; otherwise what `wanted` says. None: there is
+    /// no such entry.
     #[inline(always)]
     pub(crate) fn take_if<R, E>(
         &mut self,

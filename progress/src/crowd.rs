@@ -15,8 +15,8 @@ const SWITCH: Duration = Duration::from_ns(1_500);
 /// So many waits more that ended after a switch than without one.
 const SURE: u8 = 2;
 const MOST: u8 = 4;
-/// Who shares a core by plan spins for a microsecond once in so many waits all the same: ranks that talk to each
-/// other and run at the same time, on two cores, need no switches as long as both look for each other.
+/// Who shares a core by plan spins for a microsecond once in so many waits all the same: ranks that talk to
+/// each other and run at the same time, on two cores, need no switches as long as both look for each other.
 const TRIAL: u8 = 8;
 
 /// What the latest waits have told.

@@ -31,6 +31,8 @@ mod cell;
 mod claim;
 mod config;
 mod connect;
+#[cfg(test)]
+mod crowd;
 mod duel;
 mod effort;
 mod exchange;

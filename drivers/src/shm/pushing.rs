@@ -93,8 +93,8 @@ impl Out {
         }
     }
 
-    /// Whether the receiver is to copy all that goes across. In an exchange among more processes than cores each
-    /// core has enough to do, and what only its receiver's core writes stays in the cache of that one.
+    /// Whether the receiver is to copy all that goes across. In an exchange among more processes than cores
+    /// each core has enough to do, and what only its receiver's core writes stays in the cache of that one.
     fn is_left(&self, b: &Shared) -> bool {
         b.is_crowded && (self.meets || self.expects) && b.peer_can() && !self.streams
     }

@@ -32,14 +32,7 @@ pub(super) fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'
     }
 }
 
-fn until_landed(rails: &mut [ShmRail; 2]) {
-    let mut landed = false;
-    while !landed {
-        rails[1].poll(&mut |event| landed |= matches!(event, Event::Landed { .. }));
-    }
-}
-
-fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
+pub(super) fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
     let mut rails = [rail(0, secrets[0]), rail(1, secrets[1])];
     let addresses = [rails[0].address(), rails[1].address()];
     for (rank, rail) in rails.iter_mut().enumerate() {
@@ -53,7 +46,7 @@ pub(super) fn connected() -> [ShmRail; 2] {
     opened(introduced([[5; 32]; 2]))
 }
 
-fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
+pub(super) fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
     until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
     while rails[1].peers.link(PeerId(0)).is_none() {
         rails[1].poll(&mut |_| ());
@@ -123,19 +116,6 @@ fn a_packet_is_looked_for_where_one_is_expected_alone() {
         assert_eq!(look(true), Fetched::Packet);
         assert_eq!(look(true), Fetched::Elsewhere, "no other one is expected");
     }
-}
-
-#[test]
-fn in_a_crowd_nothing_is_pushed_and_the_links_know() {
-    let pushes = |rail: &ShmRail| rail.limits().push;
-    let mut rails = introduced([[5; 32]; 2]);
-    assert_eq!(pushes(&rails[0]), 256 << 10);
-    rails[0].crowd();
-    assert_eq!((pushes(&rails[0]), pushes(&rails[1])), (0, 256 << 10));
-    assert!(rails[0].limits().lends == (0, 0) && rails[1].limits().lends != (0, 0), "and nothing is lent");
-    let rails = opened(rails);
-    let knows = |rank: usize| rails[rank].peers.link(PeerId(1 - rank as u32)).map(|l| l.shared.is_crowded);
-    assert_eq!((knows(0), knows(1)), (Some(true), Some(false)));
 }
 
 pub(super) fn lost(event: &Event<'_>) -> Option<String> {
@@ -338,7 +318,12 @@ fn alone(looks: usize, ends: bool) {
 
 /// A chunk of `len` bytes from each of these ranks, at the same time, to the other one; the ways that they
 /// take. `pushed`: before the other one has a place for it.
-fn turn(rails: &mut [ShmRail; 2], number: u32, senders: &[usize], (len, pushed): (usize, bool)) -> Vec<Way> {
+pub(super) fn turn(
+    rails: &mut [ShmRail; 2],
+    number: u32,
+    senders: &[usize],
+    (len, pushed): (usize, bool),
+) -> Vec<Way> {
     let memories = [0, 1].map(|rank| (Memory::pattern(len, u64::from(number) + rank), Memory::zeroed(len)));
     let (landing, peer) = (LandingId(u64::from(number)), |rank: usize| PeerId(1 - rank as u32));
     let mut ways = Vec::new();
@@ -393,40 +378,6 @@ fn chunks_that_meet_are_expected_to_until_they_do_not() {
         (13..17).for_each(|number| drop(turn(&mut rails, number, &[1], kind)));
         assert_eq!(expects(&mut rails), [false; 2], "what goes one way meets nothing");
     }
-}
-
-#[test]
-fn in_a_crowd_what_meets_is_left_to_its_receiver_for_a_while() {
-    let mut rails = introduced([[5; 32]; 2]);
-    rails.iter_mut().for_each(Driver::crowd);
-    let mut rails = opened(rails);
-    if !rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
-        return;
-    }
-    let kind = (1 << 20, false);
-    (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1], kind)));
-    let untouched = (9..100).any(|number| {
-        let (source, target) = (Memory::pattern(1 << 20, 3), Memory::zeroed(1 << 20));
-        let (to, landing, from) = (PeerId(1), LandingId(9), source.segments());
-        let key = rails[1].open(landing, PeerId(0), target.segments());
-        let begun = Instant::now();
-        rails[0].post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
-        rails[0].flush();
-        rails[0].poll(&mut |_| ());
-        // Whoever stood still meanwhile has waited for long enough.
-        let untouched = target.bytes().iter().all(|byte| *byte == 0);
-        assert!(untouched || begun.elapsed() > Duration::from_micros(400), "it is the receiver's");
-        let mut sent = false;
-        while !sent {
-            rails[0].poll(&mut |event| sent |= matches!(event, Event::Sent { .. }));
-            assert!(begun.elapsed() < Duration::from_secs(5), "who waits in vain brings it after all");
-        }
-        assert!(source.bytes() == target.bytes());
-        until_landed(&mut rails);
-        rails[1].close(landing);
-        untouched
-    });
-    assert!(untouched, "once at least");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Sending: orders as trains of datagrams.
 //!
-//! A train is put together in memory of the rail's before the kernel takes it, each part behind its header. The
-//! kernel, too, could collect headers and parts from where they lie, but copies such short pieces slower than
-//! one long one: a bare sender reaches .84 of its bandwidth that way and .88 staged (Zen 3), and half of it
-//! where the sender's core is far from the receiver's (Zen 5: 3.7 GB/s instead of 7).
+//! A train is put together in memory of the rail's before the kernel takes it, each part behind its header.
+//! The kernel, too, could collect headers and parts from where they lie, but copies such short pieces slower
+//! than one long one: a bare sender reaches .84 of its bandwidth that way and .88 staged (Zen 3), and half of
+//! it where the sender's core is far from the receiver's (Zen 5: 3.7 GB/s instead of 7).
 
 use super::datagram::{Datagram, LEN, SHORTENED_MAX, index};
 use super::seal::Seal;
@@ -200,8 +200,8 @@ fn seal_short(staging: &mut [u8], seal: &mut Seal, number: u32) {
     staging[..LEN].copy_from_slice(&datagram.encode(tag));
 }
 
-/// Stages as many datagrams of an order as leave with one call, from the byte `begun` on; how many bytes of it
-/// that are.
+/// Stages as many datagrams of an order as leave with one call, from the byte `begun` on; how many bytes of
+/// it that are.
 fn stage_train(staging: &mut Vec<u8>, seal: &mut Seal, cut: Cut, order: &Order, begun: usize) -> usize {
     let leaving = (cut.train * cut.part).min(len(order) - begun);
     stage(staging, order, (begun, leaving), (LEN, cut.part));
@@ -209,8 +209,8 @@ fn stage_train(staging: &mut Vec<u8>, seal: &mut Seal, cut: Cut, order: &Order, 
     leaving
 }
 
-/// Puts `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts of `part` bytes with room of
-/// `front` bytes before each.
+/// Puts `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts of `part` bytes with
+/// room of `front` bytes before each.
 pub(crate) fn stage(
     staging: &mut Vec<u8>,
     order: &Order,
@@ -238,8 +238,8 @@ pub(crate) fn stage(
     });
 }
 
-/// Writes the headers of staged parts of an order, each behind `before` bytes: of the order `number`, part `first`
-/// and those that follow. `more` is what tags cover besides.
+/// Writes the headers of staged parts of an order, each behind `before` bytes: of the order `number`, part
+/// `first` and those that follow. `more` is what tags cover besides.
 pub(crate) fn seal_train(
     staging: &mut [u8],
     seal: &mut Seal,

@@ -1,0 +1,94 @@
+//! How requests ended: told once, to whoever asks which have, or whether one has.
+
+use super::Engine;
+use crate::collect::request::{Completion, Context, Envelope, Error, Request};
+use crate::packet::RequestId;
+
+/// A request that has ended with an error, or that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotWell;
+
+impl Engine {
+    /// The next request that ended and nobody was told of, in the order in which they ended, and how.
+    #[inline]
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        loop {
+            let request = self.next_ended()?;
+            if let Some(result) = self.take(request) {
+                return Some(Completion { request, result });
+            }
+        }
+    }
+
+    /// The next request that ended, in the order in which they ended. How it ended stays until it is taken.
+    #[inline]
+    pub fn next_ended(&mut self) -> Option<RequestId> {
+        self.ended.pop()
+    }
+
+    /// Whether a request has ended since this was asked; for who does not ask which: [`Engine::next_ended`]
+    /// and [`Engine::next_completion`] tell of none any more.
+    #[inline]
+    pub fn any_ended(&mut self) -> bool {
+        self.ended.any()
+    }
+
+    /// Whether a request has ended, or a notice is there, and nobody has asked yet.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.ended.has_any() || !self.notices.is_empty()
+    }
+
+    /// How a request ended, if it has; told once, and its name is free for reuse then.
+    #[inline]
+    pub fn take(&mut self, request: RequestId) -> Option<Result<Envelope, Error>> {
+        let Some(&Request::Ended(result)) = self.requests.get(request.0) else { return None };
+        self.requests.discard(request.0);
+        self.untold -= 1;
+        Some(result)
+    }
+
+    /// As [`Engine::take`], of a request that has ended without an error; any other is left as it is. None:
+    /// it has not ended.
+    #[inline(always)]
+    pub fn take_well(&mut self, request: RequestId) -> Option<Result<Envelope, NotWell>> {
+        let found = self.requests.take_if(request.0, |request| match request {
+            &Request::Ended(Ok(envelope)) => Ok(envelope),
+            Request::Ended(Err(_)) => Err(Some(NotWell)),
+            _ => Err(None),
+        });
+        match found {
+            Some(Ok(envelope)) => {
+                self.untold -= 1;
+                Some(Ok(envelope))
+            }
+            Some(Err(state)) => state.map(Err),
+            None => Some(Err(NotWell)),
+        }
+    }
+
+    /// Whether a request has ended and its end was not taken yet; none for a name that was never a request,
+    /// or whose end was taken.
+    #[inline]
+    pub fn has_ended(&self, request: RequestId) -> Option<bool> {
+        self.requests.get(request.0).map(|request| matches!(request, Request::Ended(_)))
+    }
+
+    /// Whether there may be requests of this context whose end was not taken yet, but for cancelled ones.
+    pub fn owes(&self, context: Context) -> bool {
+        self.requests.iter().any(|(_, request)| request.may_be_of(context))
+    }
+
+    /// A request ends; what was kept for it goes.
+    #[inline]
+    pub(super) fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts.ended(request);
+        }
+        if let Some(place) = self.requests.get_mut(request.0) {
+            *place = Request::Ended(result);
+            self.untold += 1;
+            self.ended.push(request);
+        }
+    }
+}

@@ -120,18 +120,6 @@ impl<T> Slab<T> {
         Some(answer)
     }
 
-    /// Removes an entry that nobody wants to have.
-    #[inline]
-    pub(crate) fn discard(&mut self, name: u64) {
-        if let Some(place) = self.places.get_mut(name as u32 as usize)
-            && u64::from(place.generation) == name >> 32
-            && place.entry.is_some()
-        {
-            place.entry = None;
-            self.free.push(name as u32);
-        }
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

@@ -55,8 +55,9 @@ fn in_a_crowd_what_meets_is_left_to_its_receiver_for_a_while() {
 }
 
 fn until_landed(rails: &mut [ShmRail; 2]) {
-    let mut landed = false;
+    let (begun, mut landed) = (Instant::now(), false);
     while !landed {
+        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
         rails[1].poll(&mut |event| landed |= matches!(event, Event::Landed { .. }));
     }
 }

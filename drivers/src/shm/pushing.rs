@@ -252,13 +252,16 @@ impl Pushing {
             out.look(b, &mut self.aims);
             let Some(target) = &out.target else { continue };
             let word = b.segment.word(b.end.claim(out.place));
+            if claim::is_claimed(word, out.round) {
+                continue;
+            }
             // The peer pulls while this side is about to do the same.
             let waits = out.streams || (out.expects && !out.meets);
             let comes = match out.is_left(b) {
                 true => !self.quiet.is_very_long(),
                 false => waits && !self.quiet.is_long(),
             };
-            if claim::is_claimed(word, out.round) || comes {
+            if comes {
                 continue;
             }
             let (len, alone) = (out.from.len(), self.quiet.is_patient());

@@ -85,7 +85,7 @@ impl Link {
                 continue;
             }
             found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
-            self.take_long(head, from, landings, report)?;
+            self.take_other(head, from, landings, report)?;
             count += 1;
             self.tell_of_much();
         }
@@ -189,7 +189,7 @@ impl Link {
 
     /// Takes what is no packet in a cell.
     #[inline(never)]
-    fn take_long(
+    fn take_other(
         &mut self,
         head: Head,
         from: PeerId,

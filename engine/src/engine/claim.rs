@@ -62,6 +62,6 @@ impl Engine {
         let here = |message: &Envelope, stored| is_here(&self.landings, message, stored);
         let lost = |message: &Unexpected| message.envelope.peer == peer && !message.is_here(here);
         let lost: Vec<u64> = self.claimed.iter().filter(|(_, m)| lost(m)).map(|(name, _)| name).collect();
-        lost.into_iter().for_each(|name| self.claimed.discard(name));
+        lost.into_iter().for_each(|name| drop(self.claimed.remove(name)));
     }
 }

@@ -42,8 +42,9 @@ impl Engine {
     /// How a request ended, if it has; told once, and its name is free for reuse then.
     #[inline]
     pub fn take(&mut self, request: RequestId) -> Option<Result<Envelope, Error>> {
-        let Some(&Request::Ended(result)) = self.requests.get(request.0) else { return None };
-        self.requests.discard(request.0);
+        let ended =
+            |request: &Request| if let &Request::Ended(result) = request { Ok(result) } else { Err(()) };
+        let result = self.requests.take_if(request.0, ended)?.ok()?;
         self.untold -= 1;
         Some(result)
     }

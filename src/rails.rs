@@ -17,6 +17,8 @@ use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail, interfaces};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::{Driver, PeerId};
 use nmad_launch::Bootstrap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Records of each rail that a trace keeps; the latest ones win.
@@ -86,7 +88,15 @@ impl Reach {
 }
 
 /// Opens the rails that the options or the machine say, and the one to oneself, which comes last.
-pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRail>, SessionError> {
+/// `oversubscribed` is set, if it is, before the limits of the rails are asked for.
+///
+/// # Errors
+/// A rail cannot be opened.
+pub(crate) fn open(
+    options: &Options,
+    job: &dyn Bootstrap,
+    oversubscribed: &Arc<AtomicBool>,
+) -> Result<Vec<OpenRail>, SessionError> {
     let mut rails = Vec::new();
     let wanted = wanted(options, job)?;
     let wires = wires(&wanted.iter().map(Wanted::name).collect::<Vec<_>>());
@@ -96,6 +106,7 @@ pub(crate) fn open(options: &Options, job: &dyn Bootstrap) -> Result<Vec<OpenRai
             Medium::Memory => {
                 let mut config = ShmConfig::new(PeerId(job.rank()), number, job.secret());
                 config.cross_memory = options.cross_memory.unwrap_or(true);
+                config.oversubscribed = oversubscribed.clone();
                 around(options, number, ShmRail::open(config).map_err(failed)?)
             }
             Medium::Interface(network, mut interface) => {

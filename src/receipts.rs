@@ -34,13 +34,12 @@ pub(crate) fn write(node: &Node, rank: u32, file: Option<&Path>) -> Result<(), S
 
 /// One line.
 fn in_words(receipt: &Receipt, names: &[String]) -> String {
-    let Receipt { envelope, announced, eager_max, candidates, carried, predicted_ns, actual_ns, .. } =
-        receipt;
+    let Receipt { envelope, protocol, eager_max, candidates, carried, predicted_ns, actual_ns, .. } = receipt;
     let name = |rail: nmad_engine::RailId| names.get(rail.index()).map_or("?", |name| name);
     let us = |ns: u64| ns as f64 / 1e3;
     let (len, to, tag) = (envelope.len, envelope.peer.0, envelope.tag.0);
-    let method = if *announced { "announced" } else { "eager" };
-    let mut text = format!("{len} B to rank {to} (tag {tag:#x}), {method} (eager up to {eager_max} B)");
+    let protocol = protocol.name();
+    let mut text = format!("{len} B to rank {to} (tag {tag:#x}), {protocol} (eager up to {eager_max} B)");
     for (index, &(rail, bytes)) in carried.iter().enumerate() {
         let _ = write!(text, "{} {} {bytes} B", if index == 0 { ":" } else { " +" }, name(rail));
     }
@@ -63,16 +62,16 @@ fn in_words(receipt: &Receipt, names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nmad_engine::{Candidate, Context, Envelope, PeerId, RailId, RequestId, Tag};
+    use nmad_engine::{Candidate, Context, Envelope, PeerId, Protocol, RailId, RequestId, Tag};
 
     #[test]
     fn a_receipt_names_rails_bytes_and_times() {
         let envelope = Envelope { peer: PeerId(1), context: Context(0), tag: Tag(5), len: 300, seq: 0 };
         let candidate = |rail, busy_ns, alone_ns| Candidate { rail: RailId(rail), busy_ns, alone_ns };
         let receipt = Receipt {
-            request: RequestId(0),
+            request: Some(RequestId(0)),
             envelope,
-            announced: true,
+            protocol: Protocol::Rendezvous,
             eager_max: 99,
             candidates: vec![candidate(0, 0, 4_000), candidate(1, 500, 9_000)],
             carried: vec![(RailId(0), 200), (RailId(1), 100)],
@@ -81,7 +80,7 @@ mod tests {
         };
         assert_eq!(
             in_words(&receipt, &["tcp/r0".into(), "tcp/r1".into()]),
-            "300 B to rank 1 (tag 0x5), announced (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B; \
+            "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B; \
              predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
         );
     }

@@ -19,7 +19,8 @@ use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long a session that ends waits for its last messages to leave.
@@ -74,14 +75,16 @@ impl Session {
         if job.rank() == 0 {
             misspelt().iter().for_each(|line| log::warn!("{line}"));
         }
-        let opened = rails::open(options, job.as_ref())?;
+        // Known when all have told where they run, and before anything depends on it.
+        let oversubscribed = Arc::new(AtomicBool::new(false));
+        let opened = rails::open(options, job.as_ref(), &oversubscribed)?;
         let bandwidths = opened.iter().map(|rail| rail.bandwidth).collect();
         let mut config = options.engine(bandwidths);
         config.me = PeerId(job.rank());
         let engine = Engine::new(config).map_err(unknown)?;
         let mut stock = Stock::look(options, job.as_ref(), &to_sample(options, job.as_ref(), &opened));
         let cards = exchange(job.as_mut(), &opened, stock.lacks())?;
-        let mut session = Session::assemble(job.as_ref(), engine, opened, &cards)?;
+        let mut session = Session::assemble(job.as_ref(), engine, (opened, &oversubscribed), &cards)?;
         session.trace = options.trace.clone();
         session.check_reach()?;
         session.sample(&mut stock, job.as_mut(), &cards)?;
@@ -98,16 +101,14 @@ impl Session {
     fn assemble(
         job: &dyn Bootstrap,
         mut engine: Engine,
-        opened: Vec<OpenRail>,
+        (opened, oversubscribed): (Vec<OpenRail>, &AtomicBool),
         cards: &[Card],
     ) -> Result<Session, SessionError> {
         let (patience, cores) = cores::judge(job, cards.iter().map(|card| &card.cores));
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
+        oversubscribed.store(patience == Idle::SHARED, Ordering::Relaxed);
         for OpenRail { mut driver, reach, wire, trace, .. } in opened {
-            if patience == Idle::SHARED {
-                driver.crowd();
-            }
             let rail = engine.add_rail(driver.limits());
             engine.share_wire(rail, RailId(wire as u8));
             let reached = |peer: &u32| {
@@ -247,8 +248,9 @@ impl Session {
     /// The rails, in order, with what they have carried.
     pub fn rails(&self) -> Vec<RailInfo> {
         let told: Vec<_> = self.node.with_rails(|rails| {
-            let told =
-                |rail: &dyn Driver| (rail.name().to_string(), rail.address(), rail.limits(), rail.dropped());
+            let told = |rail: &dyn Driver| {
+                (rail.name().to_string(), rail.address(), rail.limits(), rail.statistics().dropped)
+            };
             rails.iter().map(|rail| told(&**rail)).collect()
         });
         let counters = |index: usize| self.node.with(|engine| engine.counters(RailId(index as u8)));
@@ -422,17 +424,22 @@ fn tell(notice: &Notice) {
 mod tests {
     use super::*;
     use nmad_engine::packet::{Key, LandingId};
-    use nmad_engine::transfer::driver::{Event, Limits, Order};
     use nmad_engine::{Config, Segments};
+    use nmad_engine::{Departure, Event, Limits, PollScope, Sent};
     use std::sync::Arc;
 
-    /// A rail that nobody uses, and what it was told and asked.
+    /// A rail that nobody uses, and whether there were more processes than cores each time that it was asked for
+    /// something.
     #[derive(Debug, Default)]
-    struct Heard(Arc<Mutex<Vec<&'static str>>>);
+    struct Heard {
+        oversubscribed: Arc<AtomicBool>,
+        answers: Arc<Mutex<Vec<(&'static str, bool)>>>,
+    }
 
     impl Heard {
         fn note(&self, what: &'static str) {
-            self.0.lock().expect("nobody panicked").push(what);
+            let answer = (what, self.oversubscribed.load(Ordering::Relaxed));
+            self.answers.lock().expect("nobody panicked").push(answer);
         }
     }
 
@@ -443,18 +450,7 @@ mod tests {
 
         fn limits(&self) -> Limits {
             self.note("limits");
-            Limits {
-                packet: Limits::PACKET_MIN,
-                chunk: 1 << 20,
-                gather: 1,
-                depth: 1,
-                lossy: false,
-                push: 0,
-                passes: false,
-                lends: (0, 0),
-                bandwidth: 0,
-                latency_ns: 0,
-            }
+            Limits::default()
         }
 
         fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
@@ -467,12 +463,12 @@ mod tests {
             0
         }
 
-        fn post(&mut self, _: Order) {}
+        fn send(&mut self, _: Departure<'_>) -> Sent {
+            Sent::Retry
+        }
 
-        fn poll(&mut self, _: &mut dyn FnMut(Event<'_>)) {}
-
-        fn crowd(&mut self) {
-            self.note("crowd");
+        fn poll(&mut self, _: PollScope, _: &mut dyn FnMut(Event<'_>)) -> bool {
+            true
         }
 
         fn know(&mut self, _: PeerId, _: u8, _: &str) -> bool {
@@ -482,19 +478,19 @@ mod tests {
     }
 
     #[test]
-    fn a_rail_is_told_of_the_crowd_before_anything_depends_on_it() {
+    fn a_rail_knows_of_too_few_cores_before_anything_depends_on_it() {
         let job = bootstrap().expect("a job of this process alone");
         let engine = Engine::new(Config::default()).expect("the default strategy exists");
         let rail = Heard::default();
-        let heard = rail.0.clone();
+        let (answers, oversubscribed) = (rail.answers.clone(), rail.oversubscribed.clone());
         let driver = Box::new(rail);
         let opened = OpenRail { driver, bandwidth: 0, reach: Reach::Myself, wire: 0, trace: None };
         // Who does not say where it runs has no core for himself.
         let card = Card { rails: vec![(0, "here".into())], ..Card::default() };
-        let session = Session::assemble(job.as_ref(), engine, vec![opened], &[card]);
+        let session = Session::assemble(job.as_ref(), engine, (vec![opened], &oversubscribed), &[card]);
         drop(session.expect("a thread"));
-        let heard = heard.lock().expect("nobody panicked");
-        assert_eq!(heard.first(), Some(&"crowd"), "{heard:?}");
-        assert!(["limits", "peer"].iter().all(|what| heard.contains(what)), "{heard:?}");
+        let answers = answers.lock().expect("nobody panicked");
+        assert!(["limits", "peer"].iter().all(|what| answers.contains(&(what, true))), "{answers:?}");
+        assert!(answers.iter().all(|(_, known)| *known), "{answers:?}");
     }
 }

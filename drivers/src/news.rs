@@ -27,7 +27,7 @@ impl News {
                     report(Event::Sent { to, number, packet: Some(packet) });
                 }
                 Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
-                Order::Connect { .. } | Order::Close { .. } => {}
+                Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
             }
         }
         if !self.found.is_empty() {

@@ -118,8 +118,9 @@ impl Driver for ChannelRail {
             depth: DEPTH,
             lossy: false,
             push: 0,
-            passes: false,
-            lends: (0, 0),
+            inject: false,
+            single_copy: (0, 0),
+            looks: false,
             bandwidth: 0,
             latency_ns: 0,
         }

@@ -30,7 +30,8 @@ pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Scope, Window};
 pub use engine::{
-    Candidate, Claim, Config, Engine, LinkView, Met, NotWell, Notice, PeerView, Pushed, Receipt,
+    Caller, Candidate, Claim, Config, Engine, Leaving, LinkView, Met, NotWell, Notice, PeerView, Plan,
+    Protocol, Receipt, Submitted, To,
 };
 pub use memory::{Segment, Segments};
 pub use nmad_wire::MAX_RAILS;
@@ -46,5 +47,7 @@ pub use profile::threshold::Thresholds;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
 pub use schedule::strategy::{Maker, RailView, Registry, ShareList, Shares, Strategy, UnknownStrategy};
-pub use transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
+pub use transfer::driver::{
+    Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,
+};
 pub use transfer::rail::{Opening, RailCounters};

@@ -3,11 +3,11 @@
 //! Real hosts and simulated hosts turn this same pump. It never waits.
 
 use crate::clock::Instant;
-use crate::collect::request::{Context, Hints, Tag};
-use crate::engine::{Engine, Pushed};
+use crate::collect::request::Hints;
+use crate::engine::{Caller, Engine, Leaving, Protocol, Submitted, To};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
-use crate::transfer::driver::{Driver, Fetched, Order};
+use crate::transfer::driver::{Departure, Driver, Order, Scope, Sent};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
@@ -25,7 +25,7 @@ pub fn turn(
     let mut happened = false;
     for (index, rail) in rails.iter_mut().enumerate() {
         let id = RailId(index as u8);
-        rail.poll(&mut |event| {
+        rail.poll(Scope::All, &mut |event| {
             happened = true;
             engine.handle(now, id, event);
         });
@@ -36,20 +36,31 @@ pub fn turn(
     }
     // What was found may have taken a while, or was looked for at a time that is a little old.
     let now = if urgent || !engine.has_orders(now) { now } else { clock() };
-    push(engine, rails, now, clock, urgent) || happened
+    feed(engine, rails, now, clock, urgent) || happened
 }
 
-/// Looks for a packet of the peer from whom something is awaited, and at nothing else. Whoever does that
-/// turns the pump now and then, too, and after [`Fetched::Elsewhere`].
+/// Looks for a packet of the peer from whom something is awaited, and at nothing else; whether there was one.
+/// Whoever does that turns the pump now and then, too, and always where the answer is none.
 #[inline]
-pub fn fetch(engine: &mut Engine, rails: &mut [Box<dyn Driver>], now: Instant, from: PeerId) -> Fetched {
-    engine.fetch(rails, now, from)
+pub fn look_for(
+    engine: &mut Engine,
+    rails: &mut [Box<dyn Driver>],
+    now: Instant,
+    from: PeerId,
+) -> Option<bool> {
+    let rail = engine.looks_on(from)?;
+    let mut found = false;
+    let looked = rails[rail.index()].poll(Scope::Peer(from), &mut |event| {
+        found = true;
+        engine.handle(now, rail, event);
+    });
+    looked.then_some(found)
 }
 
 /// Feeds the rails without looking at them first: what a submission does. With `urgent` `now` may be a little
 /// old.
 #[inline]
-pub fn push(
+pub fn feed(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
     now: Instant,
@@ -67,7 +78,7 @@ pub fn push(
     let mut from = (!urgent).then_some(now);
     for (index, rail) in rails.iter_mut().enumerate() {
         let id = RailId(index as u8);
-        if feed(engine, rail.as_mut(), id, from.unwrap_or(now), urgent) {
+        if feed_one(engine, rail.as_mut(), id, from.unwrap_or(now), urgent) {
             let until = clock();
             engine.posted(id, from, until);
             from = Some(until);
@@ -77,72 +88,71 @@ pub fn push(
     happened
 }
 
-/// Sends a message past the window, if nothing is in it: the message has ended then. A caller who does not
-/// wait (`clock` is none) gets this only from rails that take a packet without a system call; on the others
-/// what is submitted next may still share a packet with it. Its number in its flow.
+/// Sends a message in this call, if it finds its rail idle and nothing before it. Otherwise it is to be
+/// submitted with [`Engine::send_as`], with the attempt that was refused, if one was.
+///
+/// # Errors
+/// It has not left.
 #[inline]
-pub fn send_directly(
+pub fn send_at_once(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
-    to: (PeerId, Context, Tag),
-    data: &Segments,
-    hints: Hints,
-    clock: Option<&mut dyn FnMut() -> Instant>,
-) -> Option<u32> {
-    match engine.pass(rails, to, data, hints) {
-        Some(seq) => Some(seq),
-        None => send_now(engine, rails, to, data, hints, clock?),
+    to: To,
+    (data, hints): (&Segments, Hints),
+    caller: Caller,
+    clock: &mut dyn FnMut() -> Instant,
+) -> Result<Submitted, Option<Leaving>> {
+    let Some(leaving) = engine.begin(to, data.len(), hints, caller, None, clock) else { return Err(None) };
+    let sent = give(rails, &leaving, to, data);
+    match engine.departed(&leaving, sent, to, data, hints, clock) {
+        Some(submitted) => Ok(submitted),
+        None => send_otherwise(engine, rails, to, (data, hints), (caller, leaving), clock),
     }
 }
 
-/// The same for somebody who waits, over a rail that takes a message without a system call or lends it to a
-/// peer who waits for it.
-#[inline]
-pub fn hand_over(
-    engine: &mut Engine,
-    rails: &mut [Box<dyn Driver>],
-    to: (PeerId, Context, Tag),
-    data: &Segments,
-    hints: Hints,
-) -> Option<u32> {
-    engine.lend(rails, to, data, hints).or_else(|| engine.pass(rails, to, data, hints))
-}
-
-/// The same for somebody who waits, after a rail without system calls was asked.
+/// The same after a rail has refused.
 #[inline(never)]
-pub fn send_now(
+pub fn send_otherwise(
     engine: &mut Engine,
     rails: &mut [Box<dyn Driver>],
-    to: (PeerId, Context, Tag),
-    data: &Segments,
-    hints: Hints,
+    to: To,
+    (data, hints): (&Segments, Hints),
+    (caller, mut refused): (Caller, Leaving),
     clock: &mut dyn FnMut() -> Instant,
-) -> Option<u32> {
-    let send =
-        |rail: RailId, number: u32, head: &[u64]| rails[rail.index()].send_now(to.0, number, head, data);
-    engine.send_now(to, data, hints, clock, send)
+) -> Result<Submitted, Option<Leaving>> {
+    while let Some(leaving) = engine.begin(to, data.len(), hints, caller, Some(&refused), clock) {
+        let sent = give(rails, &leaving, to, data);
+        if let Some(submitted) = engine.departed(&leaving, sent, to, data, hints, clock) {
+            return Ok(submitted);
+        }
+        refused = leaving;
+    }
+    Err(Some(refused))
 }
 
-/// The same for a large message whose body may follow its request to send without an answer, over a rail that
-/// makes one call of both.
-pub fn push_now(
-    engine: &mut Engine,
-    rails: &mut [Box<dyn Driver>],
-    to: (PeerId, Context, Tag),
-    data: &Segments,
-    hints: Hints,
-    clock: &mut dyn FnMut() -> Instant,
-) -> Option<Pushed> {
-    let send = |rail: RailId, packet: &[u8], chunk: Order| rails[rail.index()].push_now(packet, chunk);
-    engine.push_now(to, data, hints, clock, send)
+/// Gives a message that leaves to its rail.
+#[inline(always)]
+fn give(rails: &mut [Box<dyn Driver>], leaving: &Leaving, to: To, data: &Segments) -> Sent {
+    let rail = &mut rails[leaving.rail().index()];
+    if leaving.protocol() == Protocol::Push {
+        return push(rail.as_mut(), leaving, to, data);
+    }
+    let (head, number, how) = (leaving.head(to, data.len()), leaving.number(), leaving.protocol().how());
+    rail.send(Departure::Message { to: to.0, number, head: &head, data, how })
 }
 
-fn feed(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {
+#[inline(never)]
+fn push(rail: &mut dyn Driver, leaving: &Leaving, to: To, data: &Segments) -> Sent {
+    let (packet, chunk) = leaving.pushed(to, data);
+    rail.send(Departure::Pushed { packet: &packet, chunk })
+}
+
+fn feed_one(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {
     let mut posted = false;
     while rail.room() > 0
         && let Some(order) = engine.next_order(now, id, urgent)
     {
-        rail.post(order);
+        rail.send(Departure::Order(order));
         posted = true;
     }
     if posted {
@@ -162,7 +172,9 @@ fn errands(engine: &mut Engine, rails: &mut [Box<dyn Driver>]) {
                     let key = rail.open(landing, from, into);
                     engine.opened(id, landing, key);
                 }
-                Opening::Accept(from, landing) => rail.accept(from, landing),
+                Opening::Accept(from, landing) => {
+                    rail.send(Departure::Order(Order::Accept { from, landing }));
+                }
                 Opening::Close(landing, memory) => {
                     rail.close(landing);
                     drop(memory);
@@ -171,7 +183,7 @@ fn errands(engine: &mut Engine, rails: &mut [Box<dyn Driver>]) {
         }
         let mut posted = false;
         while let Some(order) = engine.next_errand(id) {
-            rail.post(order);
+            rail.send(Departure::Order(order));
             posted = true;
         }
         if posted {

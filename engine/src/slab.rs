@@ -20,7 +20,6 @@ struct Place<T> {
 #[must_use]
 pub(crate) struct Vacant<'a, T> {
     place: &'a mut Option<T>,
-    free: &'a mut Vec<u32>,
     name: u64,
 }
 
@@ -36,11 +35,6 @@ impl<T> Vacant<'_, T> {
         // A free place is empty, which does not have to be found out to drop what is in it.
         debug_assert!(self.place.is_none());
         core::mem::forget(self.place.replace(entry));
-    }
-
-    /// Nothing will be there: the place is free again, and its name finds nothing for ever.
-    pub(crate) fn leave(self) {
-        self.free.push(self.name as u32);
     }
 }
 
@@ -67,7 +61,7 @@ impl<T> Slab<T> {
         let place = &mut self.places[index as usize];
         place.generation = place.generation.wrapping_add(1).max(1);
         let name = u64::from(place.generation) << 32 | u64::from(index);
-        Vacant { place: &mut place.entry, free: &mut self.free, name }
+        Vacant { place: &mut place.entry, name }
     }
 
     #[cold]

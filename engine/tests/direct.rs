@@ -6,8 +6,8 @@ mod short;
 
 use common::{Pair, bytes, leave_to_inner, pattern, segments};
 use nmad_engine::{
-    AtOnce, Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, PeerId,
-    Registry, Segments, Source, Tag, TagMatch, pump,
+    Config, Context, Driver, Envelope, Event, Hints, Instant, Key, LandingId, Limits, Order, PeerId,
+    Registry, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,10 +34,10 @@ impl Driver for Passing {
         self.passed.fetch_add(1, Ordering::Relaxed);
         true
     }
-    fn send_now(&mut self, to: PeerId, _: u32, head: &[u64], data: &Segments) -> AtOnce {
+    fn send_now(&mut self, to: PeerId, _: u32, head: &[u64], data: &Segments) -> Sent {
         assert_eq!(self.waiting, 0, "the engine remembers what was posted, and numbers what leaves at once");
         short::carry(&mut *self.inner, to, short::whole(head, data));
-        AtOnce::Left
+        Sent::Done
     }
     fn post(&mut self, order: Order) {
         self.waiting += u32::from(matches!(order, Order::Packet { .. }));

@@ -6,8 +6,8 @@ mod short;
 
 use common::{Pair, bytes, leave_to_inner, limits, pattern, segments};
 use nmad_engine::{
-    AtOnce, Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId,
-    RailId, Segments, Source, Tag, TagMatch, pump,
+    Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId, RailId,
+    Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,10 +26,10 @@ struct Hasty {
 
 impl Driver for Hasty {
     leave_to_inner!("hasty");
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
+    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> Sent {
         self.asked += 1;
         if (self.refuses)(self.asked) {
-            return AtOnce::Refused;
+            return Sent::Retry;
         }
         let bytes = short::whole(head, data);
         assert_eq!(bytes[8..12], number.to_le_bytes(), "told the number of the packet");
@@ -38,7 +38,7 @@ impl Driver for Hasty {
         if !(self.loses)(self.carried) {
             short::carry(&mut *self.inner, to, bytes);
         }
-        AtOnce::Left
+        Sent::Done
     }
     fn post(&mut self, order: Order) {
         self.carried += 1;

@@ -4,14 +4,14 @@
 mod net;
 
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{AtOnce, Config, Error, Hints, Limits, Pushed};
+use nmad_engine::{Config, Error, Hints, Limits, Pushed, Sent};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const KIB: usize = 1 << 10;
 
 /// Two hosts whose rail does this with what is pushed at once, in turns.
-fn net(at_once: &[AtOnce], config: Config, seed: u64) -> Net {
+fn net(at_once: &[Sent], config: Config, seed: u64) -> Net {
     let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }], &config, seed);
     net.wires().at_once = at_once.iter().copied().collect();
     // The link is up, and the sender knows its credit.
@@ -29,14 +29,14 @@ fn now(net: &mut Net, tag: u64, data: &[u8]) -> Option<Pushed> {
 
 #[test]
 fn it_has_ended_when_all_of_it_has_left_and_else_when_the_rail_says_so() {
-    for how in [AtOnce::Left, AtOnce::Posted] {
+    for how in [Sent::Done, Sent::Posted] {
         let mut net = net(&[how], Config::default(), 1);
         let (early, late) = (pattern(200 * KIB, 1), pattern(70 * KIB, 2));
         let posted = net.recv(1, from(0), 0, exact(5), early.len());
         for (number, data) in [&early, &late].into_iter().enumerate() {
             match (how, now(&mut net, 5, data).expect("nothing is before it")) {
-                (AtOnce::Left, Pushed::Whole(seq)) => assert_eq!(seq, number as u32),
-                (AtOnce::Posted, Pushed::InPart(request)) => {
+                (Sent::Done, Pushed::Whole(seq)) => assert_eq!(seq, number as u32),
+                (Sent::Posted, Pushed::InPart(request)) => {
                     assert_eq!(net.result(0, request), None);
                     net.settle();
                     assert!(matches!(net.result(0, request), Some(Ok(_))));
@@ -57,7 +57,7 @@ fn it_has_ended_when_all_of_it_has_left_and_else_when_the_rail_says_so() {
 
 #[test]
 fn what_is_refused_is_as_if_nobody_had_asked() {
-    let mut net = net(&[AtOnce::Refused, AtOnce::Left], Config::default(), 1);
+    let mut net = net(&[Sent::Retry, Sent::Done], Config::default(), 1);
     let data = pattern(100 * KIB, 3);
     assert_eq!(now(&mut net, 5, &data), None);
     assert!(net.carried().is_empty());
@@ -77,17 +77,17 @@ fn it_goes_the_usual_way_when_something_is_to_be_decided_or_remembered() {
     ];
     let config = || Config { chunk: 300 << 10, ..Config::default() };
     for hints in hints {
-        let mut net = net(&[AtOnce::Left], config(), 1);
+        let mut net = net(&[Sent::Done], config(), 1);
         assert_eq!(net.push_now(0, 1, 0, 5, &pattern(100 * KIB, 1), hints), None, "{hints:?}");
     }
     for (len, why) in [(100, "it goes in a packet"), (400 * KIB, "longer than a chunk")] {
-        assert_eq!(now(&mut net(&[AtOnce::Left], config(), 1), 5, &pattern(len, 1)), None, "{why}");
+        assert_eq!(now(&mut net(&[Sent::Done], config(), 1), 5, &pattern(len, 1)), None, "{why}");
     }
-    let mut busy = net(&[AtOnce::Left], config(), 1);
+    let mut busy = net(&[Sent::Done], config(), 1);
     busy.send(0, 1, 0, 4, &[1]);
     assert_eq!(now(&mut busy, 5, &pattern(100 * KIB, 1)), None, "the window is not empty");
     let mut several = Net::new(2, &[Limits { push: u64::MAX, ..limits() }; 2], &config(), 1);
-    several.wires().at_once = [AtOnce::Left].into();
+    several.wires().at_once = [Sent::Done].into();
     several.send(0, 1, 0, 4, &[1]);
     several.settle();
     assert_eq!(now(&mut several, 5, &pattern(100 * KIB, 1)), None, "two rails");
@@ -95,7 +95,7 @@ fn it_goes_the_usual_way_when_something_is_to_be_decided_or_remembered() {
 
 #[test]
 fn what_nobody_asks_for_stays_within_the_credit_and_new_credit_is_looked_for() {
-    let mut net = net(&[AtOnce::Left], Config { credit: 1 << 20, ..Config::default() }, 1);
+    let mut net = net(&[Sent::Done], Config { credit: 1 << 20, ..Config::default() }, 1);
     let (data, to) = (pattern(100 * KIB, 4), nmad_engine::PeerId(1));
     assert!(!net.hosts[0].engine.needs_credit(to, 100), "a short one is none that is pushed");
     let mut went = 0;
@@ -113,7 +113,7 @@ fn what_nobody_asks_for_stays_within_the_credit_and_new_credit_is_looked_for() {
 
 #[test]
 fn it_fails_with_its_link() {
-    let mut net = net(&[AtOnce::Posted], Config::default(), 1);
+    let mut net = net(&[Sent::Posted], Config::default(), 1);
     let Some(Pushed::InPart(request)) = now(&mut net, 5, &pattern(100 * KIB, 5)) else {
         panic!("the rail takes a part")
     };
@@ -130,7 +130,7 @@ proptest! {
     fn among_others_everything_arrives_in_order(
         seed in any::<u64>(),
         credit in prop::sample::select(vec![1u64, 300 << 10, 2 << 20]),
-        at_once in vec(prop::sample::select(vec![AtOnce::Left, AtOnce::Posted, AtOnce::Refused]), 1..5),
+        at_once in vec(prop::sample::select(vec![Sent::Done, Sent::Posted, Sent::Retry]), 1..5),
         messages in vec((prop::sample::select(vec![0, 9, 33, 90, 200, 700]), any::<bool>(), 0..3u8), 1..25),
     ) {
         let config = Config { credit, chunk: 400 << 10, ..Config::default() };

@@ -42,7 +42,11 @@ fn a_small_message_names_its_rail_and_the_others() {
     let mut net = net();
     net.hosts[0].engine.record_receipts(true);
     let receipt = transfer(&mut net, 100).unwrap();
-    assert!(!receipt.announced && receipt.envelope.len == 100 && receipt.envelope.peer == PeerId(1));
+    assert!(
+        receipt.protocol == Protocol::Eager
+            && receipt.envelope.len == 100
+            && receipt.envelope.peer == PeerId(1)
+    );
     assert_eq!(receipt.carried, [(RailId(1), 100)]);
     let times: Vec<_> = receipt.candidates.iter().map(|c| (c.rail.0, c.busy_ns, c.alone_ns)).collect();
     assert_eq!(times, [(0, 0, 5_100), (1, 0, 2_033)]);
@@ -55,7 +59,7 @@ fn a_large_message_tells_its_shares_and_both_times() {
     let mut net = net();
     net.hosts[0].engine.record_receipts(true);
     let receipt = transfer(&mut net, 4_000_000).unwrap();
-    assert!(receipt.announced);
+    assert_eq!(receipt.protocol, Protocol::Rendezvous);
     assert_eq!(receipt.carried.iter().map(|(_, len)| len).sum::<u64>(), 4_000_000);
     let fast = receipt.carried.iter().find(|(rail, _)| *rail == RailId(1)).unwrap().1;
     assert!(fast.abs_diff(3_000_000) < 20_000, "{receipt:?}");

@@ -2,7 +2,7 @@
 //! lock in between: what a collective of small messages is made of.
 
 use crate::node::{Core, Node, Outcome, Shared};
-use nmad_engine::{Context, Engine, Hints, PeerId, RequestId, Segments, Tag, pump};
+use nmad_engine::{Caller, Engine, Hints, RequestId, Segments, Submitted, To};
 
 /// What a step works with while it holds the node.
 pub struct Step<'a> {
@@ -29,17 +29,15 @@ impl<'a> Step<'a> {
         self.core.engine.take(request)
     }
 
-    /// Sends a message past the window if an idle rail takes it at once and nothing is before it: then its
-    /// memory may be reused already, and this is its number in its flow. None: submit it instead.
+    /// Sends a message; it leaves at once if it finds its rail idle and nothing before it. None: it has ended,
+    /// and its memory may be reused.
     #[inline]
-    pub fn send_directly(
-        &mut self,
-        to: (PeerId, Context, Tag),
-        data: &Segments,
-        hints: Hints,
-    ) -> Option<u32> {
-        let Core { engine, rails, now, .. } = &mut *self.core;
-        pump::send_directly(engine, rails, to, data, hints, Some(&mut self.shared.clock.kept_in(now)))
+    pub fn send(&mut self, to: To, data: &Segments, hints: Hints) -> Option<RequestId> {
+        match self.shared.send_at_once(self.core, to, (data, hints), Caller::Steps) {
+            Ok(Submitted::Ended(_)) => None,
+            Ok(Submitted::Request(request)) => Some(request),
+            Err(refused) => Some(self.engine().send_as(to, data.clone(), hints, refused.as_ref())),
+        }
     }
 }
 

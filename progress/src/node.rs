@@ -8,7 +8,7 @@ use crate::lock::{Guard, Lock};
 use crate::receipts::OnReceipt;
 use crate::tick::Ticker;
 use crate::watch::Watch;
-use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Notice, RequestId, pump};
+use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId, pump};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -198,7 +198,7 @@ impl Node {
             };
             let is_over = until.is_some_and(|until| core.now >= until);
             let from = awaited.and_then(|request| core.engine.awaited_from(request));
-            let happened = from.is_some_and(|from| self.shared.fetch(&mut core, from))
+            let happened = from.is_some_and(|from| self.shared.look_for(&mut core, from))
                 || self.shared.turn(&mut core, true);
             if is_over {
                 return ready(&mut core).ok();
@@ -267,7 +267,7 @@ impl Shared {
     pub(crate) fn push(&self, core: &mut Core, urgent: bool) -> bool {
         let Core { engine, rails, now, .. } = core;
         let found_at = *now;
-        let fed = pump::push(engine, rails, found_at, &mut self.clock.kept_in(now), urgent);
+        let fed = pump::feed(engine, rails, found_at, &mut self.clock.kept_in(now), urgent);
         // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
         if !fed && engine.is_stuck(*now) {
             core.is_armed = false;
@@ -393,7 +393,8 @@ impl Core {
 
     /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.
     pub(crate) fn prepare_sleep(&mut self) -> (Vec<i32>, Duration) {
-        let told: Vec<Option<i32>> = self.rails.iter().map(|rail| rail.descriptor()).collect();
+        let told: Vec<Option<i32>> =
+            self.rails.iter_mut().map(|rail| rail.wakeup(Interest::Traffic)).collect();
         self.is_armed = !told.contains(&None);
         let mut bound = if self.is_armed { SLEEP_MAX } else { SLEEP_BLIND };
         if let Some(deadline) = self.engine.next_deadline() {

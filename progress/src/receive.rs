@@ -3,7 +3,7 @@
 
 use crate::idle::{self, Stage};
 use crate::node::{Core, Node, Outcome, Shared};
-use nmad_engine::{Context, Fetched, Met, PeerId, RequestId, Segments, Source, TagMatch, pump};
+use nmad_engine::{Context, Met, PeerId, RequestId, Segments, Source, TagMatch, pump};
 
 /// Looks for a packet of one peer alone from one turn of the pump to the next, at most. Where a look costs
 /// but a few loads it takes a quarter of the time of a turn, and what else happens waits for half a
@@ -41,7 +41,7 @@ impl Node {
                 Met::Request(request) => break request,
                 Met::Not => {}
             }
-            let happened = self.shared.fetch(&mut core, peer) || self.shared.turn(&mut core, true);
+            let happened = self.shared.look_for(&mut core, peer) || self.shared.turn(&mut core, true);
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
@@ -67,14 +67,14 @@ impl Shared {
     /// Looks for what comes from a peer and at nothing else, some times; true: a message has come. False: it
     /// is time to turn the pump.
     #[inline]
-    pub(crate) fn fetch(&self, core: &mut Core, from: PeerId) -> bool {
+    pub(crate) fn look_for(&self, core: &mut Core, from: PeerId) -> bool {
         while core.looks < LOOKS {
             core.looks += 1;
-            match pump::fetch(&mut core.engine, &mut core.rails, core.now, from) {
+            match pump::look_for(&mut core.engine, &mut core.rails, core.now, from) {
                 // All looks together may have taken long.
-                Fetched::Nothing => core.forget_time(),
-                Fetched::Elsewhere | Fetched::Lent => break,
-                Fetched::Packet => {
+                Some(false) => core.forget_time(),
+                None => break,
+                Some(true) => {
                     // The rail takes who sleeps for awake, as after a turn.
                     core.is_armed = false;
                     core.forget_time();

@@ -11,7 +11,7 @@ use crate::idle::block_on;
 use crate::lock::Guard;
 use crate::node::{Core, Shared};
 use crate::watch::Watch;
-use nmad_engine::Duration as Span;
+use nmad_engine::{Duration as Span, Interest};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
@@ -148,5 +148,5 @@ fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
 }
 
 fn doors(core: &mut Core) -> Vec<i32> {
-    core.rails.iter_mut().filter_map(|rail| rail.door()).filter(|&fd| fd >= 0).collect()
+    core.rails.iter_mut().filter_map(|rail| rail.wakeup(Interest::Links)).filter(|&fd| fd >= 0).collect()
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::transfer::driver::{AtOnce, Limits};
+use nmad_engine::transfer::driver::{Limits, Sent};
 use nmad_engine::{Context, Hints, Tag};
 use nmad_progress::Idle;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const LEN: usize = 100_000;
 struct Hungry {
     passes: bool,
     /// How it takes what is to be pushed.
-    takes: Option<AtOnce>,
+    takes: Option<Sent>,
     pushed: Arc<AtomicU32>,
     posted: Arc<AtomicU32>,
 }
@@ -28,9 +28,9 @@ impl Special for Hungry {
         Limits { push: 1 << 20, passes: self.passes, ..common::LIMITS }
     }
 
-    fn push_now(&mut self) -> AtOnce {
+    fn push_now(&mut self) -> Sent {
         self.pushed.fetch_add(1, Ordering::Relaxed);
-        self.takes.unwrap_or(AtOnce::Refused)
+        self.takes.unwrap_or(Sent::Retry)
     }
 
     fn posted(&mut self) {
@@ -66,9 +66,9 @@ fn begin(rail: Hungry) -> (bool, u32, u32) {
 
 #[test]
 fn it_leaves_at_once_over_a_rail_without_system_calls() {
-    let rail = Hungry { passes: true, takes: Some(AtOnce::Left), ..Hungry::default() };
+    let rail = Hungry { passes: true, takes: Some(Sent::Done), ..Hungry::default() };
     assert_eq!(begin(rail), (true, 1, 0));
-    let rail = Hungry { passes: true, takes: Some(AtOnce::Posted), ..Hungry::default() };
+    let rail = Hungry { passes: true, takes: Some(Sent::Posted), ..Hungry::default() };
     assert_eq!(begin(rail), (false, 1, 0), "the rail has still some of it");
 }
 
@@ -76,7 +76,7 @@ fn it_leaves_at_once_over_a_rail_without_system_calls() {
 fn it_is_posted_where_the_rail_refuses_or_a_call_may_serve_several() {
     let (ended, pushed, posted) = begin(Hungry { passes: true, ..Hungry::default() });
     assert!(!ended && pushed == 1 && posted >= 1, "refused: {posted}");
-    let rail = Hungry { takes: Some(AtOnce::Left), ..Hungry::default() };
+    let rail = Hungry { takes: Some(Sent::Done), ..Hungry::default() };
     let (ended, pushed, posted) = begin(rail);
     assert!(!ended && pushed == 0 && posted >= 1, "not asked: {posted}");
 }

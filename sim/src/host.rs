@@ -10,10 +10,10 @@ use crate::payload::payload;
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
 use nmad_engine::packet::{PeerId, RequestId};
-use nmad_engine::transfer::driver::{Driver, Fetched};
+use nmad_engine::transfer::driver::Driver;
 use nmad_engine::{
-    Completion, Context, Engine, Envelope, Error, Instant, Packing, Segments, Source, Tag, TagMatch,
-    Unpacking, pump,
+    Caller, Completion, Context, Engine, Envelope, Error, Instant, Packing, Segments, Source, Submitted, Tag,
+    TagMatch, Unpacking, pump,
 };
 use std::collections::BTreeMap;
 
@@ -138,7 +138,7 @@ impl Host {
         let from = request.and_then(|request| self.engine.awaited_from(*request));
         let Some(from) = from.filter(|_| self.looks) else { return false };
         let (now, mut moved) = (self.told_time(), false);
-        while pump::fetch(&mut self.engine, &mut self.rails, now, from) == Fetched::Packet {
+        while pump::look_for(&mut self.engine, &mut self.rails, now, from) == Some(true) {
             moved = true;
         }
         moved
@@ -246,7 +246,7 @@ impl Host {
         }
         let hurried = self.hurry(ask, &buffer.segments());
         let request = match hurried {
-            Some(envelope) => self.engine.ended(envelope),
+            Some(request) => request,
             None => self.submit(ask, buffer.segments()),
         };
         let what = self.booked(op, ask, oracle);
@@ -268,12 +268,12 @@ impl Host {
             return Ok(());
         }
         let (now, mut clock) = (self.told_time(), self.clock());
-        pump::push(&mut self.engine, &mut self.rails, now, &mut clock, false);
+        pump::feed(&mut self.engine, &mut self.rails, now, &mut clock, false);
         Ok(())
     }
 
-    /// Sends a message past the window, for somebody who waits; none: it did not leave.
-    fn hurry(&mut self, ask: &Ask, memory: &Segments) -> Option<Envelope> {
+    /// Sends a message as somebody who waits does: it leaves at once, if it can. None: nobody waits for it.
+    fn hurry(&mut self, ask: &Ask, memory: &Segments) -> Option<RequestId> {
         let What::Send { to, context, tag, hints } = ask.what else { return None };
         if !self.hurries || ask.part.is_some() {
             return None;
@@ -281,9 +281,12 @@ impl Host {
         let (peer, context, tag) = (PeerId(to as u32), Context(context), Tag(tag));
         let mut clock = self.clock();
         let (engine, rails) = (&mut self.engine, &mut self.rails);
-        let to = (peer, context, tag);
-        let seq = pump::send_directly(engine, rails, to, memory, hints, Some(&mut clock))?;
-        Some(Envelope { peer, context, tag, len: memory.len(), seq })
+        let (to, len) = ((peer, context, tag), memory.len());
+        Some(match pump::send_at_once(engine, rails, to, (memory, hints), Caller::Waits, &mut clock) {
+            Ok(Submitted::Ended(seq)) => engine.ended(Envelope { peer, context, tag, len, seq }),
+            Ok(Submitted::Request(request)) => request,
+            Err(refused) => engine.send_as(to, memory.clone(), hints, refused.as_ref()),
+        })
     }
 
     fn submit(&mut self, ask: &Ask, memory: Segments) -> RequestId {

@@ -154,8 +154,9 @@ impl Model for Line {
             lossy: self.lossy,
             // An interface that writes remotely has no stream that could stand still.
             push: if self.lossy || self.remote_write { 0 } else { u64::MAX },
-            passes: false,
-            lends: (0, 0),
+            inject: false,
+            single_copy: (0, 0),
+            looks: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
         }

@@ -4,7 +4,7 @@ use crate::model::Model;
 use crate::network::{Inbound, Key, Shared, Standing, lock};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key as LandingKey, LandingId, Packet, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Limits, Order, Scope, Sent};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -59,33 +59,22 @@ impl Driver for SimRail {
         lock(&self.network).close(self.fabric, self.host, landing);
     }
 
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
-        if let Some(held) = self.held.remove(&(from.0 as usize)) {
-            lock(&self.network).release(self.fabric, self.host, landing, held);
-        }
-    }
-
     fn room(&self) -> usize {
         lock(&self.network).room(self.fabric, self.host).saturating_sub(self.posted.len())
     }
 
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
-        if !self.posted.is_empty() {
-            return AtOnce::Refused;
-        }
-        let mut packet = Packet::default();
-        data.append_behind(head, &mut packet.bytes);
-        lock(&self.network).send_now(self.key(to), Order::Packet { to, number, packet })
-    }
-
-    fn post(&mut self, order: Order) {
-        match order {
-            Order::Connect { to } => lock(&self.network).connect(self.key(to)),
-            Order::Close { to } => {
-                self.flush();
-                lock(&self.network).close_link(self.key(to));
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { to, number, head, data, how: How::Send } if self.posted.is_empty() => {
+                let mut packet = Packet::default();
+                data.append_behind(head, &mut packet.bytes);
+                lock(&self.network).send_now(self.key(to), Order::Packet { to, number, packet })
             }
-            order => self.posted.push(order),
+            Departure::Message { .. } | Departure::Pushed { .. } => Sent::Retry,
+            Departure::Order(order) => {
+                self.order(order);
+                Sent::Posted
+            }
         }
     }
 
@@ -97,26 +86,10 @@ impl Driver for SimRail {
         }
     }
 
-    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        let mut network = lock(&self.network);
-        if network.inbound(self.fabric, self.host) == 0 {
-            return Fetched::Nothing;
+    fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if let Scope::Peer(from) = scope {
+            return self.look_for(from, report);
         }
-        let from = from.0 as usize;
-        let next = network.next_packet(self.fabric, self.host, from);
-        let Some(bytes) = next.filter(|_| !self.held.contains_key(&from)) else { return Fetched::Elsewhere };
-        drop(network);
-        if !take(&bytes) {
-            return Fetched::Elsewhere;
-        }
-        let taking = self.model.take(bytes.len() as u64, false);
-        let mut network = lock(&self.network);
-        network.next_inbound(self.fabric, self.host);
-        network.take_packet(self.host, taking, &bytes);
-        Fetched::Packet
-    }
-
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let count = {
             let mut network = lock(&self.network);
             network.work(self.host, self.model.look_ns());
@@ -129,10 +102,45 @@ impl Driver for SimRail {
                 self.report(inbound, report);
             }
         }
+        true
     }
 }
 
 impl SimRail {
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Connect { to } => lock(&self.network).connect(self.key(to)),
+            Order::Close { to } => {
+                self.flush();
+                lock(&self.network).close_link(self.key(to));
+            }
+            Order::Accept { from, landing } => {
+                if let Some(held) = self.held.remove(&(from.0 as usize)) {
+                    lock(&self.network).release(self.fabric, self.host, landing, held);
+                }
+            }
+            order => self.posted.push(order),
+        }
+    }
+
+    /// The next packet, if it is of this peer.
+    fn look_for(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let mut network = lock(&self.network);
+        if network.inbound(self.fabric, self.host) == 0 {
+            return true;
+        }
+        let peer = from.0 as usize;
+        let next = network.next_packet(self.fabric, self.host, peer);
+        let Some(bytes) = next.filter(|_| !self.held.contains_key(&peer)) else { return false };
+        drop(network);
+        report(Event::Arrived { from, packet: &bytes });
+        let taking = self.model.take(bytes.len() as u64, false);
+        let mut network = lock(&self.network);
+        network.next_inbound(self.fabric, self.host);
+        network.take_packet(self.host, taking, &bytes);
+        true
+    }
+
     /// Keeps back a pushed chunk and all that its sender has sent behind it.
     fn hold(&mut self, inbound: Inbound, report: &mut dyn FnMut(Event<'_>)) -> Option<Inbound> {
         let from = match &inbound {

@@ -241,8 +241,8 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         packet_max: (limits.packet as u64).saturating_sub(OVERHEAD).min(EAGER_MAX),
         len_max: LEN_MAX[usize::from(is_full)],
         gathers: limits.gather > 0,
-        // What passes is never worse, so nobody asks.
-        pushes: limits.push > 0 && !limits.passes,
+        // What is injected is never worse, so nobody asks.
+        pushes: limits.push > 0 && !limits.inject,
         host: true,
     }
 }

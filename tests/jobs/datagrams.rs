@@ -202,7 +202,9 @@ fn went_the_faster_way(session: &Session, receipt: &Receipt) -> bool {
         info.and_then(|info| info.known.as_ref()).map(|(profile, _)| Forecast::new(profile.clone()))
     };
     let alone = |candidate: &Candidate| match measured(candidate.rail) {
-        Some(forecast) if receipt.announced => candidate.busy_ns + forecast.body_ns(receipt.envelope.len),
+        Some(forecast) if !receipt.protocol.is_eager() => {
+            candidate.busy_ns + forecast.body_ns(receipt.envelope.len)
+        }
         _ => candidate.alone_ns,
     };
     let best = receipt.candidates.iter().map(alone).min().unwrap_or(0);

@@ -9,7 +9,8 @@
 mod rail;
 
 use nmad_engine::{
-    Config, Context, Driver, Engine, Hints, Instant, PeerId, Segments, Source, Tag, TagMatch, pump,
+    Caller, Config, Context, Driver, Engine, Hints, Instant, PeerId, Segments, Source, Submitted, Tag,
+    TagMatch, pump,
 };
 use rail::FreeRail;
 
@@ -94,9 +95,9 @@ impl Host {
             return;
         }
         let mut clock = || now;
-        let waits = Some(&mut clock as &mut dyn FnMut() -> Instant);
-        let sent = pump::send_directly(&mut self.engine, &mut self.rails, to, &data, hints, waits);
-        sent.expect("nothing waits, and there is one rail");
+        let (engine, rails) = (&mut self.engine, &mut self.rails);
+        let sent = pump::send_at_once(engine, rails, to, (&data, hints), Caller::Steps, &mut clock);
+        assert!(matches!(sent, Ok(Submitted::Ended(_))), "nothing waits, and there is one rail");
     }
 }
 

@@ -1,6 +1,8 @@
 //! A rail that costs almost nothing: packets change hands in memory.
 
-use nmad_engine::{AtOnce, Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
+use nmad_engine::{
+    Departure, Driver, Event, How, Key, LandingId, Limits, Order, Packet, PeerId, PollScope, Segments, Sent,
+};
 use std::sync::{Arc, Mutex};
 
 type Lane = Arc<Mutex<Vec<(u32, Packet)>>>;
@@ -59,18 +61,7 @@ impl Driver for FreeRail {
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            packet: 64 << 10,
-            chunk: 1 << 20,
-            gather: 0,
-            depth: 8,
-            lossy: false,
-            push: 0,
-            passes: false,
-            lends: (0, 0),
-            bandwidth: 0,
-            latency_ns: 0,
-        }
+        Limits { packet: 64 << 10, chunk: 1 << 20, depth: 8, ..Limits::default() }
     }
 
     fn open(&mut self, landing: LandingId, _: PeerId, _: Segments) -> Key {
@@ -83,21 +74,25 @@ impl Driver for FreeRail {
         8
     }
 
-    fn send_now(&mut self, _: PeerId, _: u32, head: &[u64], data: &Segments) -> AtOnce {
-        let mut packet = self.spare.pop().unwrap_or_default();
-        packet.bytes.clear();
-        data.append_behind(head, &mut packet.bytes);
-        lock(&self.out).push((AT_ONCE, packet));
-        AtOnce::Left
-    }
-
-    fn post(&mut self, order: Order) {
-        if let Order::Packet { number, packet, .. } = order {
-            lock(&self.out).push((number, packet));
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { head, data, how: How::Send, .. } => {
+                let mut packet = self.spare.pop().unwrap_or_default();
+                packet.bytes.clear();
+                data.append_behind(head, &mut packet.bytes);
+                lock(&self.out).push((AT_ONCE, packet));
+                Sent::Done
+            }
+            Departure::Order(Order::Packet { number, packet, .. }) => {
+                lock(&self.out).push((number, packet));
+                Sent::Posted
+            }
+            Departure::Order(_) => Sent::Posted,
+            _ => Sent::Retry,
         }
     }
 
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, _: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if std::mem::take(&mut self.fresh) {
             report(Event::Up { peer: self.peer, remote: 0 });
         }
@@ -114,5 +109,6 @@ impl Driver for FreeRail {
             report(Event::Arrived { from: self.peer, packet: &packet.bytes });
             read.push((number, packet));
         }
+        true
     }
 }

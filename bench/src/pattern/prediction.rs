@@ -68,7 +68,7 @@ fn compare(len: usize, receipts: &[Receipt]) -> Result<Found, BenchError> {
     let announced: Vec<&Receipt> = receipts
         .iter()
         .filter(|receipt| {
-            receipt.announced && receipt.envelope.len == len as u64 && receipt.candidates.len() > 1
+            !receipt.protocol.is_eager() && receipt.envelope.len == len as u64 && receipt.candidates.len() > 1
         })
         .collect();
     let times =

@@ -4,9 +4,9 @@
 //! told to say so. A link can be killed after so many bytes, and bytes can be corrupted for tests.
 
 use super::held::Held;
-use super::{Layer, addressee, len};
+use super::{Layer, addressee, size};
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
 
 /// What goes wrong, and how often: each rate is a probability per packet between zero and one.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,7 +160,7 @@ impl Fault {
         for link in self.links.iter_mut().filter(ripe) {
             // The rail answers with the loss of the link, and so do we, with this reason.
             link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as told", link.peer.0));
-            rail.post(Order::Close { to: link.peer });
+            rail.send(Departure::Order(Order::Close { to: link.peer }));
         }
     }
 }
@@ -171,29 +171,34 @@ impl Layer for Fault {
         Limits { lossy: limits.lossy || self.faults.pretend_lossy, ..limits }
     }
 
-    fn post(&mut self, rail: &mut impl Driver, order: Order) {
-        let (to, len, limit) = (addressee(&order), len(&order), self.faults.kill_after);
-        match order {
-            Order::Connect { .. } | Order::Close { .. } => {}
-            Order::Packet { .. } | Order::Chunk { .. } => {
-                let link = self.link(to);
-                link.posted += len;
-                if limit.is_some_and(|limit| link.posted > limit) {
-                    return link.unsent.push(order);
-                }
-                link.inside += 1;
-            }
+    fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+        let ((to, _), (len, count), limit) =
+            (addressee(&departure), size(&departure), self.faults.kill_after);
+        let link = self.link(to);
+        if count > 0 && limit.is_some_and(|limit| link.posted + len > limit) {
+            let Departure::Order(order) = departure else { return Sent::Retry };
+            link.posted += len;
+            link.unsent.push(order);
+            return Sent::Posted;
         }
-        rail.post(order);
+        let sent = rail.send(departure);
+        if sent != Sent::Retry {
+            link.posted += len;
+        }
+        if sent == Sent::Posted {
+            link.inside += count;
+        }
+        sent
     }
 
-    fn poll(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         self.polls += 1;
         let lossy = self.limits(rail).lossy;
-        rail.poll(&mut |event| self.note(event, lossy, report));
+        let looked = rail.poll(scope, &mut |event| self.note(event, lossy, report));
         while let Some(place) = self.delayed.iter().position(|(due, _)| *due <= self.polls) {
             self.delayed.swap_remove(place).1.report(report);
         }
         self.kill(rail);
+        looked
     }
 }

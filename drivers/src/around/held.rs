@@ -13,9 +13,10 @@ pub enum Held {
 }
 
 impl Held {
-    /// Copies what is borrowed.
+    /// Copies what is borrowed. What can be had just now only cannot be kept: it is left to its sender.
     pub fn new(event: Event<'_>) -> Self {
         Held::Other(match event {
+            Event::Remote { from, .. } => Event::Moved { peer: from },
             Event::Arrived { from, packet } => return Held::Arrived(from, packet.to_vec()),
             Event::Up { peer, remote } => Event::Up { peer, remote },
             Event::Landed { from, number, ack, landing, offset, len, kept } => {
@@ -43,6 +44,7 @@ impl Held {
             Held::Arrived(peer, _)
             | Held::Other(
                 Event::Arrived { from: peer, .. }
+                | Event::Remote { from: peer, .. }
                 | Event::Up { peer, .. }
                 | Event::Pushed { from: peer, .. }
                 | Event::Moved { peer }

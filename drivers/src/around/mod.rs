@@ -11,7 +11,9 @@ pub mod trace;
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{
+    Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
+};
 
 /// What stands between the engine and a rail. Each method passes on unless it is overridden.
 pub trait Layer: Send {
@@ -24,16 +26,16 @@ pub trait Layer: Send {
         rail.room()
     }
     /// What a sleeper waits for.
-    fn descriptor(&self, rail: &impl Driver) -> Option<i32> {
-        rail.descriptor()
+    fn wakeup(&mut self, rail: &mut impl Driver, interest: Interest) -> Option<i32> {
+        rail.wakeup(interest)
     }
-    /// Takes an order.
-    fn post(&mut self, rail: &mut impl Driver, order: Order) {
-        rail.post(order);
+    /// Takes something to send.
+    fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+        rail.send(departure)
     }
     /// Reports what happened.
-    fn poll(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
-        rail.poll(report);
+    fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        rail.poll(scope, report)
     }
 }
 
@@ -73,44 +75,32 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.rail.close(landing);
     }
 
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
-        self.rail.accept(from, landing);
-    }
-
     fn room(&self) -> usize {
         self.layer.room(&self.rail)
     }
 
-    fn post(&mut self, order: Order) {
-        self.layer.post(&mut self.rail, order);
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        self.layer.send(&mut self.rail, departure)
     }
 
     fn flush(&mut self) {
         self.rail.flush();
     }
 
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        self.layer.poll(&mut self.rail, report);
+    fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        self.layer.poll(&mut self.rail, scope, report)
     }
 
-    fn descriptor(&self) -> Option<i32> {
-        self.layer.descriptor(&self.rail)
+    fn wakeup(&mut self, interest: Interest) -> Option<i32> {
+        self.layer.wakeup(&mut self.rail, interest)
     }
 
-    fn door(&mut self) -> Option<i32> {
-        self.rail.door()
-    }
-
-    fn dropped(&self) -> u64 {
-        self.rail.dropped()
+    fn statistics(&self) -> Statistics {
+        self.rail.statistics()
     }
 
     fn address(&self) -> String {
         self.rail.address()
-    }
-
-    fn crowd(&mut self) {
-        self.rail.crowd();
     }
 
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
@@ -118,20 +108,29 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
     }
 }
 
-/// Bytes of an order on the wire, without what the driver adds.
-fn len(order: &Order) -> u64 {
-    match order {
-        Order::Packet { packet, .. } => packet.len() as u64,
-        Order::Chunk { from, .. } => from.len(),
-        Order::Connect { .. } | Order::Close { .. } => 0,
+/// Bytes on the wire, without what the driver adds, and how many packets and chunks they are.
+fn size(departure: &Departure<'_>) -> (u64, usize) {
+    match departure {
+        Departure::Order(order) => match order {
+            Order::Packet { packet, .. } => (packet.len() as u64, 1),
+            Order::Chunk { from, .. } => (from.len(), 1),
+            Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => (0, 0),
+        },
+        Departure::Message { head, data, .. } => (size_of_val(*head) as u64 + data.len(), 1),
+        Departure::Pushed { packet, chunk } => {
+            let body = if let Order::Chunk { from, .. } = chunk { from.len() } else { 0 };
+            (packet.len() as u64 + body, 2)
+        }
     }
 }
 
-/// The peer whom an order concerns.
-fn addressee(order: &Order) -> PeerId {
-    match order {
-        Order::Connect { to } | Order::Close { to } | Order::Packet { to, .. } | Order::Chunk { to, .. } => {
-            *to
-        }
+/// The peer whom it concerns, and its number on the link.
+fn addressee(departure: &Departure<'_>) -> (PeerId, u32) {
+    match departure {
+        Departure::Message { to, number, .. } => (*to, *number),
+        Departure::Order(order) | Departure::Pushed { chunk: order, .. } => match order {
+            Order::Packet { to, number, .. } | Order::Chunk { to, number, .. } => (*to, *number),
+            Order::Connect { to } | Order::Close { to } | Order::Accept { from: to, .. } => (*to, 0),
+        },
     }
 }

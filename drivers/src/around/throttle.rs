@@ -5,9 +5,9 @@
 //! its last byte would have left.
 
 use super::held::Held;
-use super::{Layer, len};
+use super::{Layer, addressee, size};
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Scope, Sent};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -62,7 +62,7 @@ impl Layer for Throttle {
     }
 
     /// None: what is held back comes by time, which no descriptor tells.
-    fn descriptor(&self, _: &impl Driver) -> Option<i32> {
+    fn wakeup(&mut self, _: &mut impl Driver, _: Interest) -> Option<i32> {
         None
     }
 
@@ -70,30 +70,43 @@ impl Layer for Throttle {
         if self.empty_at > Instant::now() + AHEAD { 0 } else { rail.room() }
     }
 
-    fn post(&mut self, rail: &mut impl Driver, order: Order) {
-        match &order {
-            Order::Packet { to, number, .. } | Order::Chunk { to, number, .. } => {
-                let leaves_at = self.pour(len(&order));
-                self.posted.push_back((*to, *number, leaves_at));
-            }
-            Order::Connect { .. } | Order::Close { .. } => {}
+    fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+        let ((to, number), (len, count)) = (addressee(&departure), size(&departure));
+        let at_once = !matches!(departure, Departure::Order(_));
+        if at_once && self.room(rail) == 0 {
+            return Sent::Retry;
         }
-        rail.post(order);
+        let sent = rail.send(departure);
+        if sent != Sent::Retry && count > 0 {
+            let leaves_at = self.pour(len);
+            if sent == Sent::Posted {
+                // Of a packet and the chunk behind it the number is that of the chunk.
+                let first = number.wrapping_sub(count as u32 - 1);
+                self.posted.extend((0..count as u32).map(|i| (to, first.wrapping_add(i), leaves_at)));
+            }
+        }
+        sent
     }
 
-    fn poll(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let now = Instant::now();
-        rail.poll(&mut |event| self.hold(event, now));
+        let looked = rail.poll(scope, &mut |event| match event {
+            // It cannot wait: it passes, unless it would overtake something.
+            Event::Remote { .. } if self.arriving.is_empty() => report(event),
+            Event::Remote { .. } => {}
+            event => self.hold(event, now),
+        });
         while self.sent.front().is_some_and(|(at, _)| *at <= now) {
             self.sent.pop_front().into_iter().for_each(|(_, held)| held.report(report));
         }
         while self.arriving.front().is_some_and(|(at, _)| *at <= now) {
-            let Some((_, held)) = self.arriving.pop_front() else { return };
+            let Some((_, held)) = self.arriving.pop_front() else { break };
             if let Held::Other(Event::Lost { peer, .. }) = held {
                 self.report_sent(peer, report);
             }
             held.report(report);
         }
+        looked
     }
 }
 

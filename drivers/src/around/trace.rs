@@ -4,8 +4,10 @@
 //! Writing one down costs a clock reading and an uncontended lock, and no allocation unless packets are
 //! explained.
 
-use super::{Layer, addressee, len};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use super::{Layer, addressee, size};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::Packet;
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -100,6 +102,19 @@ impl Trace {
         if self.explain { nmad_wire::explain(packet).to_string() } else { String::new() }
     }
 
+    /// Data in place is missing in the explanation's input, so only whole packets are read.
+    fn explain_parts(&self, packet: &Packet) -> String {
+        if packet.in_place.is_empty() { self.explain(&packet.bytes) } else { String::new() }
+    }
+
+    fn explain_message(&self, head: &[u64], data: &Segments) -> String {
+        let mut packet = Vec::new();
+        if self.explain {
+            data.append_behind(head, &mut packet);
+        }
+        self.explain(&packet)
+    }
+
     fn note_event(&self, event: &Event<'_>) {
         let none = String::new();
         match event {
@@ -109,6 +124,11 @@ impl Trace {
                 self.note(What::Arrived, from.0, number, packet.len() as u64, self.explain(packet));
             }
             Event::Landed { from, number, len, .. } => self.note(What::Landed, from.0, *number, *len, none),
+            Event::Remote { from, message } => {
+                let number = nmad_wire::Header::decode(message.head).map_or(0, |header| header.number);
+                let len = message.head.len() as u64 + message.len;
+                self.note(What::Arrived, from.0, number, len, none);
+            }
             Event::Sent { to, number, packet } => {
                 let len = packet.as_ref().map_or(0, |packet| packet.len() as u64);
                 self.note(What::Sent, to.0, *number, len, none);
@@ -120,27 +140,44 @@ impl Trace {
 }
 
 impl Layer for Trace {
-    fn post(&mut self, rail: &mut impl Driver, order: Order) {
-        let (what, number, text) = match &order {
-            Order::Connect { .. } => (What::Connect, 0, String::new()),
-            Order::Close { .. } => (What::Close, 0, String::new()),
-            Order::Packet { number, packet, .. } => {
-                // Data in place is missing in the explanation's input, so only whole packets are read.
-                let text =
-                    if packet.in_place.is_empty() { self.explain(&packet.bytes) } else { String::new() };
-                (What::PostPacket, *number, text)
+    fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+        let ((peer, number), (len, _)) = (addressee(&departure), size(&departure));
+        match departure {
+            Departure::Order(order) => {
+                let (what, text) = match &order {
+                    Order::Connect { .. } => (What::Connect, String::new()),
+                    Order::Close { .. } => (What::Close, String::new()),
+                    Order::Packet { packet, .. } => (What::PostPacket, self.explain_parts(packet)),
+                    Order::Chunk { .. } => (What::PostChunk, String::new()),
+                    Order::Accept { .. } => return rail.send(Departure::Order(order)),
+                };
+                self.note(what, peer.0, number, len, text);
+                rail.send(Departure::Order(order))
             }
-            Order::Chunk { number, .. } => (What::PostChunk, *number, String::new()),
-        };
-        self.note(what, addressee(&order).0, number, len(&order), text);
-        rail.post(order);
+            Departure::Message { head, data, .. } => {
+                let sent = rail.send(departure);
+                if sent != Sent::Retry {
+                    self.note(What::PostPacket, peer.0, number, len, self.explain_message(head, data));
+                }
+                sent
+            }
+            Departure::Pushed { packet, .. } => {
+                let sent = rail.send(departure);
+                if sent != Sent::Retry {
+                    let (head, first) = (packet.len() as u64, number.wrapping_sub(1));
+                    self.note(What::PostPacket, peer.0, first, head, self.explain(packet));
+                    self.note(What::PostChunk, peer.0, number, len - head, String::new());
+                }
+                sent
+            }
+        }
     }
 
-    fn poll(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
-        rail.poll(&mut |event| {
+    fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        rail.poll(scope, &mut |event| {
             self.note_event(&event);
             report(event);
-        });
+        })
     }
 }
 

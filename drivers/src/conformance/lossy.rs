@@ -3,7 +3,7 @@
 use super::memory::Memory;
 use super::packets::words;
 use super::world::{A, B, Seen, World, packet};
-use nmad_engine::transfer::driver::AtOnce;
+use nmad_engine::transfer::driver::{Departure, How, Sent};
 use nmad_wire::Header;
 
 /// Packets that leave at once have all left, and are not reported.
@@ -18,7 +18,8 @@ pub(super) fn at_once(world: &mut World) {
         let middle = Header::LEN + number as usize % 1000 / 2;
         let data = whole.pieces(&[Header::LEN..middle, middle..len(number)]);
         let head = words(&whole.bytes()[..Header::LEN]);
-        if number % 5 == 2 || world.rail(A).send_now(to, number, &head, &data) != AtOnce::Left {
+        let message = Departure::Message { to, number, head: &head, data: &data, how: How::Send };
+        if number % 5 == 2 || world.rail(A).send(message) != Sent::Done {
             posted += 1;
             world.post_packet(A, number, len(number));
         }

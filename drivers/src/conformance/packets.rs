@@ -2,9 +2,8 @@
 
 use super::memory::Memory;
 use super::world::{A, B, Seen, World, packet};
-use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Packet, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Fetched, Order};
+use nmad_engine::packet::Packet;
+use nmad_engine::transfer::driver::{Departure, How, Order, Sent};
 use nmad_wire::Header;
 
 pub(super) fn sizes(world: &mut World) {
@@ -83,11 +82,11 @@ pub(super) fn many(world: &mut World) {
 }
 
 pub(super) fn passed(world: &mut World) {
-    at_once(world, |rail, to, _, head, data| rail.pass(to, head, data).into());
+    at_once(world, How::Inject);
 }
 
 pub(super) fn sent_now(world: &mut World) {
-    at_once(world, |rail, to, number, head, data| rail.send_now(to, number, head, data));
+    at_once(world, How::Send);
 }
 
 pub(super) fn fetched(world: &mut World) {
@@ -103,12 +102,11 @@ pub(super) fn fetched(world: &mut World) {
             world.post_packet(A, number, len);
         }
         for look in 0..100 {
-            // Now and then nothing is taken, so that the same packet comes again.
-            match world.fetch(B, look % 7 != 3) {
-                Fetched::Nothing => looks += 1,
-                Fetched::Packet => taken += 1,
-                Fetched::Elsewhere if look % 5 == 0 => world.poll(B),
-                Fetched::Elsewhere | Fetched::Lent => {}
+            match world.look_for(B) {
+                Some(false) => looks += 1,
+                Some(true) => taken += 1,
+                None if look % 5 == 0 => world.poll(B),
+                None => {}
             }
         }
         let count = burst[burst.len() - 1].0 as usize + 1;
@@ -124,7 +122,7 @@ pub(super) fn fetched(world: &mut World) {
 }
 
 /// Packets that are not posted, among some that are.
-fn at_once(world: &mut World, take: fn(&mut dyn Driver, PeerId, u32, &[u64], &Segments) -> AtOnce) {
+fn at_once(world: &mut World, how: How) {
     world.connect();
     let (longest, to) = (world.limits().packet, world.id(B));
     let all: Vec<_> = (0..3000u32)
@@ -141,14 +139,12 @@ fn at_once(world: &mut World, take: fn(&mut dyn Driver, PeerId, u32, &[u64], &Se
             _ => whole.pieces(&[Header::LEN..middle, middle..len]),
         };
         let head = words(&whole.bytes()[..Header::LEN]);
-        let how = match number % 50 {
-            7 => AtOnce::Refused,
-            _ => take(world.rail(A), to, number, &head, &data),
-        };
-        if how == AtOnce::Refused {
+        let message = Departure::Message { to, number, head: &head, data: &data, how };
+        let sent = if number % 50 == 7 { Sent::Retry } else { world.rail(A).send(message) };
+        if sent == Sent::Retry {
             world.post_packet(A, number, len);
         }
-        if how != AtOnce::Left {
+        if sent != Sent::Done {
             posted += 1;
             world.until("room", |w| w.sent(A) == posted);
         }
@@ -173,7 +169,7 @@ pub(super) fn depth(world: &mut World) {
     let all: Vec<_> = (0..count as u32).map(|number| (number, limits.packet)).collect();
     for (number, len) in &all {
         let packet = Packet { bytes: packet(*number, *len), in_place: Vec::new() };
-        world.rail(A).post(Order::Packet { to, number: *number, packet });
+        world.order(A, Order::Packet { to, number: *number, packet });
     }
     world.rail(A).flush();
     world.until("all packets", |w| w.arrived(B) == count && w.sent(A) == count);
@@ -189,7 +185,7 @@ fn stream(world: &mut World, all: &[(u32, usize)]) {
         while posted < all.len() && posted < world.sent(A) + depth && world.rail(A).room() > 0 {
             let (number, len) = all[posted];
             let packet = Packet { bytes: packet(number, len), in_place: Vec::new() };
-            world.rail(A).post(Order::Packet { to, number, packet });
+            world.order(A, Order::Packet { to, number, packet });
             posted += 1;
         }
         world.rail(A).flush();

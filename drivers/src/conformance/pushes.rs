@@ -3,7 +3,7 @@
 use super::memory::Memory;
 use super::world::{A, B, Seen, World, packet};
 use nmad_engine::packet::{Key, LandingId};
-use nmad_engine::transfer::driver::{AtOnce, Order};
+use nmad_engine::transfer::driver::{Departure, Order, Sent};
 
 const LANDING: LandingId = LandingId(0xABCD_0000_0002);
 const REQUEST: LandingId = LandingId(0x77_0000_0001);
@@ -38,7 +38,7 @@ pub(super) fn held(world: &mut World) {
         );
         let from = world.id(A);
         world.rail(B).open(LANDING, from, target.segments());
-        world.rail(B).accept(from, LANDING);
+        world.order(B, Order::Accept { from, landing: LANDING });
         world.until("the rest", |w| w.landed(B) == 1 && w.arrived(B) == 2 && w.sent(A) == 3);
         assert!(matches!(world.seen(B)[2], Seen::Landed(1, LANDING, 0, l, true) if l == len as u64));
         assert!(target.bytes()[..len] == *source.bytes(), "the bytes of {len} are the same");
@@ -81,7 +81,7 @@ fn accept_one(world: &mut World, target: &Memory) {
     let from = world.id(A);
     let landing = LandingId(LANDING.0 + landed as u64);
     world.rail(B).open(landing, from, target.segments());
-    world.rail(B).accept(from, landing);
+    world.order(B, Order::Accept { from, landing });
     world.until("it lands", |w| w.landed(B) == landed + 1);
     world.rail(B).close(landing);
 }
@@ -106,16 +106,16 @@ pub(super) fn at_once(world: &mut World) {
             from: source.segments(),
         };
         let how = match turn % 5 {
-            3 => AtOnce::Refused,
-            _ => world.rail(A).push_now(&packet(first, 40 + turn), chunk),
+            3 => Sent::Retry,
+            _ => world.rail(A).send(Departure::Pushed { packet: &packet(first, 40 + turn), chunk }),
         };
-        if how == AtOnce::Refused {
+        if how == Sent::Retry {
             world.post_packet(A, first, 40 + turn);
             world.post_chunk(second, REQUEST, Key::PUSH, 0, &source);
         }
         // What has left is the sender's again.
         let expected = source.bytes().to_vec();
-        if how == AtOnce::Left {
+        if how == Sent::Done {
             source.bytes_mut().fill(0);
         } else {
             sent += 2;
@@ -137,7 +137,7 @@ pub(super) fn discarded(world: &mut World) {
     world.post_packet(A, 1, 64);
     world.until("the chunk is announced", |w| pushed(w) == 1);
     let from = world.id(A);
-    world.rail(B).accept(from, LANDING);
+    world.order(B, Order::Accept { from, landing: LANDING });
     world.until("both", |w| w.landed(B) == 1 && w.arrived(B) == 1 && w.sent(A) == 2);
     let landed = world.seen(B).iter().find(|seen| matches!(seen, Seen::Landed(..)));
     assert!(matches!(landed, Some(Seen::Landed(0, LANDING, 0, 200_000, false))), "{landed:?}");

@@ -3,7 +3,7 @@
 use super::Pair;
 use super::memory::{Memory, pattern};
 use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
@@ -116,22 +116,24 @@ impl World {
         let place = self.place(side);
         let Side { rail, seen, .. } = &mut self.sides[place];
         if let Some(rail) = rail {
-            rail.poll(&mut |event| seen.extend(note(event)));
+            rail.poll(Scope::All, &mut |event| seen.extend(note(event)));
         }
     }
 
-    /// Has one side look for a packet of the other one, and take it or not.
-    pub fn fetch(&mut self, side: usize, takes: bool) -> Fetched {
+    /// Has one side look for a packet of the other one; whether there was one. None: only a poll tells.
+    pub fn look_for(&mut self, side: usize) -> Option<bool> {
         (self.tick)();
         let (place, from) = (self.place(side), self.id(1 - side.min(1)));
         let Side { rail, seen, .. } = &mut self.sides[place];
-        let Some(rail) = rail else { return Fetched::Elsewhere };
-        rail.fetch(from, &mut |packet| {
-            if takes {
-                seen.push(Seen::Arrived(from, packet.to_vec()));
-            }
-            takes
-        })
+        let rail = rail.as_mut().filter(|rail| rail.limits().looks)?;
+        let before = seen.len();
+        let looked = rail.poll(Scope::Peer(from), &mut |event| seen.extend(note(event)));
+        looked.then_some(seen.len() > before)
+    }
+
+    /// Gives the rail of a side an order.
+    pub fn order(&mut self, side: usize, order: Order) {
+        self.rail(side).send(Departure::Order(order));
     }
 
     /// Polls both sides until `done`.
@@ -155,7 +157,7 @@ impl World {
         if matches!(order, Order::Packet { .. } | Order::Chunk { .. }) {
             self.until("the rail has room", |w| w.room(side) > 0);
         }
-        self.rail(side).post(order);
+        self.order(side, order);
         self.rail(side).flush();
     }
 
@@ -237,7 +239,7 @@ pub fn packet(number: u32, len: usize) -> Vec<u8> {
 
 fn note(event: Event<'_>) -> Option<Seen> {
     Some(match event {
-        Event::Moved { .. } | Event::Buffers { .. } => return None,
+        Event::Moved { .. } | Event::Buffers { .. } | Event::Remote { .. } => return None,
         Event::Pushed { request, len, .. } => Seen::Pushed(request, len),
         Event::Up { peer, remote } => Seen::Up(peer, remote),
         Event::Arrived { from, packet } => Seen::Arrived(from, packet.to_vec()),
@@ -253,7 +255,7 @@ fn note(event: Event<'_>) -> Option<Seen> {
 fn number(order: &Order) -> u32 {
     match order {
         Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
-        Order::Connect { .. } | Order::Close { .. } => panic!("given back: {order:?}"),
+        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => panic!("given back: {order:?}"),
     }
 }
 

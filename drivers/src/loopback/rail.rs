@@ -3,7 +3,7 @@
 use crate::landings::Landings;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Order, Scope, Sent};
 use std::mem;
 
 /// Orders taken before a poll has reported them.
@@ -80,6 +80,8 @@ impl LoopbackRail {
                 let why = format!("rail loopback: peer {}: the link was given up", to.0);
                 report(Event::Lost { peer: to, why, unsent: mem::take(&mut self.unsent) });
             }
+            // Nothing is pushed here.
+            Order::Accept { .. } => {}
             Order::Connect { to } => self.lost(to, "only reaches its own process", None, report),
             Order::Packet { to, .. } | Order::Chunk { to, .. } => {
                 self.lost(to, "no open link", Some(order), report);
@@ -106,8 +108,9 @@ impl Driver for LoopbackRail {
             depth: DEPTH,
             lossy: false,
             push: 0,
-            passes: false,
-            lends: (0, 0),
+            inject: false,
+            single_copy: (0, 0),
+            looks: false,
             bandwidth: 10_000_000_000,
             latency_ns: 100,
         }
@@ -125,22 +128,25 @@ impl Driver for LoopbackRail {
         DEPTH.saturating_sub(self.posted.len())
     }
 
-    fn post(&mut self, order: Order) {
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        let Departure::Order(order) = departure else { return Sent::Retry };
         if let Order::Close { .. } = order {
             self.unsent.append(&mut self.posted);
         }
         self.posted.push(order);
+        Sent::Posted
     }
 
     #[inline]
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, _: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !self.posted.is_empty() {
             self.move_all(report);
         }
+        true
     }
 
-    /// Nobody else posts here, so nobody needs to be woken.
-    fn descriptor(&self) -> Option<i32> {
+    /// Nobody else sends here, so nobody needs to be woken.
+    fn wakeup(&mut self, _: Interest) -> Option<i32> {
         Some(-1)
     }
 

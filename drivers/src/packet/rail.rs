@@ -23,7 +23,9 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{
+    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
+};
 use rustix::io::Errno;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -338,6 +340,36 @@ impl PacketRail {
         let hurry = !self.opening.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
+
+    #[inline]
+    fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> Sent {
+        // Who answers sends to the one from whom the last frame came.
+        let answers = |index: &usize| self.links[*index].as_deref().is_some_and(|link| link.peer == to);
+        let latest = self.latest.map(|(_, index)| index).filter(answers);
+        let Some(index) = latest.or_else(|| self.by_peer.get(&to).copied()) else { return Sent::Retry };
+        let Some(link) = self.links[index].as_deref_mut() else { return Sent::Retry };
+        link.out.send_now(&self.socket, (&mut link.seal, &self.digest), number, packet).into()
+    }
+
+    #[inline]
+    fn post(&mut self, order: Order) {
+        let to = match order {
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => to,
+            Order::Connect { to } => return self.connect(to),
+            Order::Close { to } => return self.leave(to),
+            Order::Accept { .. } => return,
+        };
+        let found = self.by_peer.get(&to).copied();
+        let link = found.and_then(|index| Some((index, self.links[index].as_deref_mut()?)));
+        let Some((index, link)) = link else {
+            return self.lost(to, "has no open link", vec![order]);
+        };
+        link.out.push(order);
+        if !link.touched {
+            link.touched = true;
+            self.touched.push(index);
+        }
+    }
 }
 
 impl Driver for PacketRail {
@@ -353,8 +385,9 @@ impl Driver for PacketRail {
             depth: DEPTH,
             lossy: true,
             push: 0,
-            passes: false,
-            lends: (0, 0),
+            inject: false,
+            single_copy: (0, 0),
+            looks: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }
@@ -373,32 +406,15 @@ impl Driver for PacketRail {
     }
 
     #[inline]
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
-        // Who answers sends to the one from whom the last frame came.
-        let answers = |index: &usize| self.links[*index].as_deref().is_some_and(|link| link.peer == to);
-        let latest = self.latest.map(|(_, index)| index).filter(answers);
-        let Some(index) = latest.or_else(|| self.by_peer.get(&to).copied()) else { return AtOnce::Refused };
-        let Some(link) = self.links[index].as_deref_mut() else { return AtOnce::Refused };
-        link.out.send_now(&self.socket, (&mut link.seal, &self.digest), number, (head, data)).into()
-    }
-
-    #[inline]
-    fn post(&mut self, order: Order) {
-        let to = match order {
-            Order::Packet { to, .. } | Order::Chunk { to, .. } => to,
-            Order::Connect { to } => return self.connect(to),
-            Order::Close { to } => return self.leave(to),
-        };
-        let found = self.by_peer.get(&to).copied();
-        let link = found.and_then(|index| Some((index, self.links[index].as_deref_mut()?)));
-        let Some((index, link)) = link else {
-            return self.lost(to, "has no open link", vec![order]);
-        };
-        link.out.push(order);
-        if !link.touched {
-            link.touched = true;
-            self.touched.push(index);
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Order(order) => self.post(order),
+            Departure::Message { to, number, head, data, how: How::Send } => {
+                return self.send_now(to, number, (head, data));
+            }
+            Departure::Message { .. } | Departure::Pushed { .. } => return Sent::Retry,
         }
+        Sent::Posted
     }
 
     #[inline]
@@ -412,7 +428,7 @@ impl Driver for PacketRail {
     }
 
     #[inline]
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, _: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !self.news.sent.is_empty() {
             self.news.report(report);
         }
@@ -427,16 +443,17 @@ impl Driver for PacketRail {
         if !self.news.found.is_empty() {
             self.news.report(report);
         }
+        true
     }
 
-    /// To be asked for before each sleep: asking is what makes it watch the socket.
-    fn descriptor(&self) -> Option<i32> {
+    /// Asking makes it watch the socket, on which peers ask for links too.
+    fn wakeup(&mut self, _: Interest) -> Option<i32> {
         self.wakes.attend(&self.socket);
         Some(self.wakes.watch.descriptor())
     }
 
-    fn dropped(&self) -> u64 {
-        self.strays.all()
+    fn statistics(&self) -> Statistics {
+        Statistics { dropped: self.strays.all() }
     }
 
     fn address(&self) -> String {

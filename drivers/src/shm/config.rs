@@ -1,6 +1,8 @@
 //! What a rail in shared memory is opened with.
 
 use nmad_engine::packet::PeerId;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How the rail is opened.
@@ -18,12 +20,16 @@ pub struct ShmConfig {
     /// Time for a link to open, from the order to the end of the handshake, after which the user is told that
     /// a peer is slow, and a stranger that has not proved who it is is sent away.
     pub bound: Duration,
+    /// There are more processes than cores: a peer who does nothing just now may be one that has none, and
+    /// what this one saves is what others get. Set, if at all, before the rail's limits are asked for.
+    pub oversubscribed: Arc<AtomicBool>,
 }
 
 impl ShmConfig {
     /// The configuration that suits most machines.
     pub fn new(rank: PeerId, rail: u8, secret: [u8; 32]) -> Self {
-        ShmConfig { rank, rail, secret, cross_memory: true, bound: Duration::from_secs(5) }
+        let oversubscribed = Arc::default();
+        ShmConfig { rank, rail, secret, cross_memory: true, bound: Duration::from_secs(5), oversubscribed }
     }
 }
 

@@ -2,16 +2,18 @@
 
 use super::cell::{self, Lent};
 use super::claim::Side;
-use super::link::Link;
+use super::link::{Link, is_there};
 use super::loan::{self, Stage};
 use super::ring::CONTENT;
 use super::shared::is_denial;
-use super::sys::{self, Remote};
+use super::sys;
 use super::write::Impossible;
 use super::{PACKET, PUSH, far};
 use nmad_engine::memory::Segments;
-use nmad_engine::transfer::driver::TakeLent;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::{Event, Remote};
 use nmad_wire::AloneHead;
+use rustix::fd::OwnedFd;
 use std::hint::spin_loop;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,15 +49,83 @@ struct Patience {
 }
 
 impl Patience {
-    /// Waits a little; true: the peer is not there any more.
-    fn is_over(&mut self, link: &Link) -> bool {
+    /// Waits a little; true: the peer, who is watched by these, is not there any more.
+    fn is_over(&mut self, watched: [Option<&OwnedFd>; 2]) -> bool {
         spin_loop();
         self.looks = self.looks.wrapping_add(1);
         if !self.looks.is_multiple_of(LOOKS) {
             return false;
         }
         std::thread::yield_now();
-        !link.is_there()
+        !is_there(watched)
+    }
+}
+
+/// Who may take what the peer lends: what it needs of the link.
+struct Borrower<'a> {
+    pid: Option<i32>,
+    /// The peer can copy a part.
+    helps: bool,
+    /// This side copies the front.
+    has_front: bool,
+    /// How far the loan is.
+    word: &'a AtomicU64,
+    /// What the peer shall copy: address, from, to.
+    part: [&'a AtomicU64; 3],
+    /// What becomes readable when the peer ends.
+    watched: [Option<&'a OwnedFd>; 2],
+}
+
+impl Borrower<'_> {
+    /// Takes a loan of so many bytes and copies it, all or a part: the peer has nothing else to do. False: it
+    /// cannot be taken (any more).
+    ///
+    /// # Errors
+    /// It was taken, and could not be copied.
+    fn fetch(&self, lent: &Lent, len: u64, into: &Segments) -> io::Result<bool> {
+        let (word, loan) = (self.word, lent.loan);
+        let source = sys::Remote::new([(lent.address, len)]);
+        let Some((pid, source)) = self.pid.zip(source) else { return Ok(false) };
+        let pull = |(from, to): (u64, u64)| {
+            let part = into.slice(from, to - from);
+            sys::copy(Side::Pull, pid, &part, &source, from).map(|()| true)
+        };
+        let Some((ours, theirs)) = self.share_out(into) else {
+            return if loan::take(word, loan) { pull((0, into.len())) } else { Ok(false) };
+        };
+        if !loan::share(word, loan) {
+            return Ok(false);
+        }
+        // Whatever becomes of it, this side does not leave while the other one copies.
+        let pulled = pull(ours);
+        let mut patience = Patience::default();
+        loop {
+            match loan::stage(word, loan) {
+                Stage::Pushed => return pulled,
+                Stage::Shared if !loan::take_rest(word, loan) => (),
+                Stage::Shared | Stage::Taken => return pulled.and_then(|_| pull(theirs)),
+                _ if patience.is_over(self.watched) => return Err(io::ErrorKind::BrokenPipe.into()),
+                _ => (),
+            }
+        }
+    }
+
+    /// What each side copies of what goes there: the receiver, and the sender, who is told. None: it is too
+    /// little or in pieces, or he cannot.
+    fn share_out(&self, into: &Segments) -> Option<((u64, u64), (u64, u64))> {
+        let len = into.len();
+        let address = into.contiguous()?.as_ptr() as u64;
+        if len < SHARED || !self.helps {
+            return None;
+        }
+        let half = len / 2 / PAGE * PAGE;
+        let (front, back) = ((0, half), (half, len));
+        let (ours, theirs) = if self.has_front { (front, back) } else { (back, front) };
+        let told = [address + theirs.0, theirs.0, theirs.1];
+        for (word, value) in self.part.iter().zip(told) {
+            word.store(value, Ordering::Relaxed);
+        }
+        Some((ours, theirs))
     }
 }
 
@@ -122,7 +192,7 @@ impl Link {
                     }
                 }
                 Stage::Taken | Stage::Helped | Stage::Pushed => {
-                    if patience.is_over(self) {
+                    if patience.is_over(self.watched()) {
                         break;
                     }
                 }
@@ -145,7 +215,7 @@ impl Link {
         let told = |at| self.shared.segment.word(at).load(Ordering::Relaxed);
         let [address, from, to] = self.shared.end.part().map(told);
         let part = (from <= to && to <= data.len()).then(|| data.slice(from, to - from));
-        let target = Remote::new([(address, to.wrapping_sub(from))]);
+        let target = sys::Remote::new([(address, to.wrapping_sub(from))]);
         let copied = match (self.shared.pid, part, target) {
             (Some(pid), Some(part), Some(target)) => sys::copy(Side::Push, pid, &part, &target, 0),
             _ => Err(io::ErrorKind::InvalidInput.into()),
@@ -165,19 +235,24 @@ impl Link {
     /// Lets a packet be taken that the peer lends, if that is the next one. What is not taken now is not for
     /// anybody who waits.
     #[inline(never)]
-    pub fn borrow(&mut self, take: &mut TakeLent<'_>) -> bool {
+    pub fn borrow(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return false };
         let (lent, len) = (self.lent(), head.value as usize);
         let Some(data_len) = len.checked_sub(size_of_val(&lent.head)) else { return false };
         if head.kind != cell::LENT_PACKET {
             return false;
         }
-        let (word, mut fetched) = (self.lenders_word(), Ok(false));
+        let (borrower, mut fetched) = (self.borrower(), Ok(false));
         let mut fetch = |into: &Segments| {
-            fetched = self.fetch_lent(&lent, data_len as u64, into);
+            fetched = borrower.fetch(&lent, data_len as u64, into);
             matches!(fetched, Ok(true))
         };
-        if !take(lent.head.map(u64::to_ne_bytes).as_flattened(), data_len as u64, &mut fetch) {
+        let bytes = lent.head.map(u64::to_ne_bytes);
+        let mut taken = false;
+        let (head, len, fetch, is_taken) = (bytes.as_flattened(), data_len as u64, &mut fetch, &mut taken);
+        report(Event::Remote { from, message: Remote { head, len, fetch, taken: is_taken } });
+        let word = self.lenders_word();
+        if !taken {
             loan::revoke(word, lent.loan);
             // What cannot be read for another reason stays taken, which ends the link.
             if let Some(why) = fetched.err().filter(is_denial) {
@@ -196,55 +271,17 @@ impl Link {
         true
     }
 
-    /// Takes a loan of so many bytes and copies it, all or a part: the peer has nothing else to do. False: it
-    /// cannot be taken (any more).
-    ///
-    /// # Errors
-    /// It was taken, and could not be copied.
-    fn fetch_lent(&self, lent: &Lent, len: u64, into: &Segments) -> io::Result<bool> {
-        let (word, loan) = (self.lenders_word(), lent.loan);
-        let source = Remote::new([(lent.address, len)]);
-        let Some((pid, source)) = self.shared.pid.zip(source) else { return Ok(false) };
-        let pull = |(from, to): (u64, u64)| {
-            let part = into.slice(from, to - from);
-            sys::copy(Side::Pull, pid, &part, &source, from).map(|()| true)
-        };
-        let Some((ours, theirs)) = self.share_out(into) else {
-            return if loan::take(word, loan) { pull((0, into.len())) } else { Ok(false) };
-        };
-        if !loan::share(word, loan) {
-            return Ok(false);
+    /// This side as one that may take what the peer lends.
+    fn borrower(&self) -> Borrower<'_> {
+        let (shared, end) = (&self.shared, self.shared.end);
+        Borrower {
+            pid: shared.pid,
+            helps: shared.peer_can(),
+            has_front: end.has_front(),
+            word: self.lenders_word(),
+            part: end.other().part().map(|at| shared.segment.word(at)),
+            watched: self.watched(),
         }
-        // Whatever becomes of it, this side does not leave while the other one copies.
-        let pulled = pull(ours);
-        let mut patience = Patience::default();
-        loop {
-            match loan::stage(word, loan) {
-                Stage::Pushed => return pulled,
-                Stage::Shared if !loan::take_rest(word, loan) => (),
-                Stage::Shared | Stage::Taken => return pulled.and_then(|_| pull(theirs)),
-                _ if patience.is_over(self) => return Err(io::ErrorKind::BrokenPipe.into()),
-                _ => (),
-            }
-        }
-    }
-
-    /// What each side copies of what goes there: the receiver, and the sender, who is told. None: it is too
-    /// little or in pieces, or he cannot.
-    fn share_out(&self, into: &Segments) -> Option<((u64, u64), (u64, u64))> {
-        let len = into.len();
-        let address = into.contiguous()?.as_ptr() as u64;
-        if len < SHARED || !self.shared.peer_can() {
-            return None;
-        }
-        let half = len / 2 / PAGE * PAGE;
-        let (front, back) = ((0, half), (half, len));
-        let (ours, theirs) = if self.shared.end.has_front() { (front, back) } else { (back, front) };
-        let told = [address + theirs.0, theirs.0, theirs.1];
-        for (at, value) in self.shared.end.other().part().into_iter().zip(told) {
-            self.shared.segment.word(at).store(value, Ordering::Relaxed);
-        }
-        Some((ours, theirs))
     }
 
     /// Passes over the cell of a loan that is over. False: it may still be taken.

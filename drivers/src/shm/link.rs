@@ -208,9 +208,12 @@ impl Link {
 
     /// Whether the peer still has its end of the connection, asked of the system.
     pub(super) fn is_there(&self) -> bool {
-        let watched = [Some(&self.socket), self.process.as_ref()].into_iter().flatten();
-        let mut polled: Vec<PollFd<'_>> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
+        is_there(self.watched())
+    }
+
+    /// What becomes readable when the peer ends.
+    pub(super) fn watched(&self) -> [Option<&OwnedFd>; 2] {
+        [Some(&self.socket), self.process.as_ref()]
     }
 
     /// What the system says about the connection, if it has ended.
@@ -267,4 +270,11 @@ impl Drop for Link {
 /// Wakes whoever waits for this descriptor.
 pub fn ring_bell(bell: &OwnedFd) {
     let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+}
+
+/// Whether the peer has not ended.
+pub(super) fn is_there(watched: [Option<&OwnedFd>; 2]) -> bool {
+    let watched = watched.into_iter().flatten();
+    let mut polled: Vec<PollFd<'_>> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
 }

@@ -18,8 +18,9 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order, TakeLent};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use std::cell::Cell;
+use std::sync::atomic::Ordering;
 
 /// Orders taken at once; each link has its own, smaller depth.
 const ROOM: usize = 1024;
@@ -54,8 +55,6 @@ pub struct ShmRail {
     polls: u32,
     /// The peers were told that this side sleeps.
     dozing: Cell<bool>,
-    /// There are fewer cores than processes.
-    is_crowded: bool,
     /// Links with long messages under way: at the last poll, and so far at this one.
     copying: [usize; 2],
 }
@@ -84,9 +83,14 @@ impl ShmRail {
             news: News::default(),
             polls: 0,
             dozing: Cell::new(false),
-            is_crowded: false,
             copying: [0; 2],
         })
+    }
+
+    /// Whether there are more processes than cores.
+    #[inline]
+    fn is_crowded(&self) -> bool {
+        self.config.oversubscribed.load(Ordering::Relaxed)
     }
 
     fn connect(&mut self, to: PeerId) {
@@ -103,7 +107,7 @@ impl ShmRail {
     }
 
     #[inline]
-    fn send(&mut self, to: PeerId, order: Order) {
+    fn post(&mut self, to: PeerId, order: Order) {
         let Some(link) = self.peers.link_mut(to) else {
             return self.lost(to, "has no open link", vec![order]);
         };
@@ -117,24 +121,53 @@ impl ShmRail {
 
     /// What goes to a peer past the queue.
     #[inline(always)]
-    fn at_once<R: From<bool>>(
+    fn at_once<R: Into<Sent>>(
         &mut self,
         to: PeerId,
         give: impl FnOnce(&mut Link, &mut Vec<Order>) -> Result<R, Impossible>,
-    ) -> R {
-        let Some(link) = self.peers.link_mut(to) else { return R::from(false) };
-        give(link, &mut self.news.sent).unwrap_or_else(|Impossible| {
-            self.lose(to, IMPOSSIBLE);
-            R::from(false)
-        })
+    ) -> Sent {
+        let Some(link) = self.peers.link_mut(to) else { return Sent::Retry };
+        match give(link, &mut self.news.sent) {
+            Ok(sent) => sent.into(),
+            Err(Impossible) => {
+                self.lose(to, IMPOSSIBLE);
+                Sent::Retry
+            }
+        }
+    }
+
+    /// The pushed chunk that a link holds goes to this landing.
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        let key = self.landings.key(from, landing);
+        if let Some(link) = self.peers.link_mut(from) {
+            // Who is sent something at the same time pulls that.
+            let helps = link.pushing.is_empty();
+            link.pulling.accept(&link.shared, landing, key, helps);
+        }
+    }
+
+    /// Something that is queued, or about links.
+    #[inline]
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => self.post(to, order),
+            Order::Accept { from, landing } => self.accept(from, landing),
+            Order::Connect { to } => self.connect(to),
+            Order::Close { to } => {
+                self.opening.forget(to);
+                let unsent = self.peers.remove(to).map(|mut link| link.give_up()).unwrap_or_default();
+                self.lost(to, "was given up", unsent);
+            }
+        }
     }
 
     /// Reads what a peer has left, writes what waits for it, copies.
     #[inline(never)]
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
         let peer = PeerId(rank as u32);
+        let crowded = self.is_crowded();
         let Some(link) = self.peers.link_mut(peer) else { return };
-        if self.is_crowded && link.is_copying() {
+        if crowded && link.is_copying() {
             link.be_patient(self.copying[0] > 1);
             self.copying[1] += 1;
         }
@@ -193,7 +226,7 @@ impl ShmRail {
             self.lose(peer, "opened another link in its place");
             self.news.report(report);
             let mut link = opening::link(*opened);
-            link.shared.is_crowded = self.is_crowded;
+            link.shared.is_crowded = self.is_crowded();
             let token = Token::Link(peer.0 as usize);
             let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
             if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {
@@ -273,9 +306,10 @@ impl Driver for ShmRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: false,
-            push: if self.is_crowded && self.config.cross_memory { 0 } else { PUSH },
-            passes: true,
-            lends: if self.config.cross_memory && !self.is_crowded { lend::LENDS } else { (0, 0) },
+            push: if self.is_crowded() && self.config.cross_memory { 0 } else { PUSH },
+            inject: true,
+            single_copy: if self.config.cross_memory && !self.is_crowded() { lend::LENDS } else { (0, 0) },
+            looks: true,
             bandwidth: 10_000_000_000,
             latency_ns: 200,
         }
@@ -302,44 +336,29 @@ impl Driver for ShmRail {
         }
     }
 
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
-        let key = self.landings.key(from, landing);
-        if let Some(link) = self.peers.link_mut(from) {
-            // Who is sent something at the same time pulls that.
-            let helps = link.pushing.is_empty();
-            link.pulling.accept(&link.shared, landing, key, helps);
-        }
-    }
-
     fn room(&self) -> usize {
         ROOM
     }
 
     #[inline]
-    fn post(&mut self, order: Order) {
-        match order {
-            Order::Packet { to, .. } | Order::Chunk { to, .. } => self.send(to, order),
-            Order::Connect { to } => self.connect(to),
-            Order::Close { to } => {
-                self.opening.forget(to);
-                let unsent = self.peers.remove(to).map(|mut link| link.give_up()).unwrap_or_default();
-                self.lost(to, "was given up", unsent);
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { to, head, data, how: How::Inject, .. } => {
+                self.at_once(to, |link, _| link.pass(head, data))
+            }
+            Departure::Message { to, head, data, how: How::SingleCopy, .. } => {
+                self.at_once(to, |link, _| link.lend(head, data))
+            }
+            Departure::Pushed { packet, chunk: chunk @ Order::Chunk { to, .. } } => {
+                self.at_once(to, |link, sent| link.push_now(packet, chunk, sent))
+            }
+            // Whatever could be sent could be injected.
+            Departure::Message { how: How::Send, .. } | Departure::Pushed { .. } => Sent::Retry,
+            Departure::Order(order) => {
+                self.order(order);
+                Sent::Posted
             }
         }
-    }
-
-    #[inline]
-    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        self.at_once(to, |link, _| link.pass(head, data))
-    }
-
-    fn lend(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        self.at_once(to, |link, _| link.lend(head, data))
-    }
-
-    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
-        let Order::Chunk { to, .. } = chunk else { return AtOnce::Refused };
-        self.at_once(to, |link, sent| link.push_now(packet, chunk, sent))
     }
 
     #[inline]
@@ -352,7 +371,13 @@ impl Driver for ShmRail {
     }
 
     #[inline]
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if let Scope::Peer(from) = scope {
+            return match self.peers.link_mut(from) {
+                Some(link) if !self.dozing.get() => link.look_for(from, report),
+                _ => false,
+            };
+        }
         if self.dozing.get() {
             self.rise();
         }
@@ -364,7 +389,7 @@ impl Driver for ShmRail {
                 self.serve(rank, report);
             }
         }
-        if self.is_crowded {
+        if self.is_crowded() {
             self.copying = [self.copying[1], 0];
         }
         self.polls += 1;
@@ -374,22 +399,19 @@ impl Driver for ShmRail {
         if !self.news.is_empty() {
             self.news.report(report);
         }
+        true
     }
 
-    #[inline]
-    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        match self.peers.link_mut(from) {
-            Some(link) if !self.dozing.get() => link.fetch(take),
-            _ => Fetched::Elsewhere,
+    /// Asking for traffic tells the peers to ring.
+    fn wakeup(&mut self, interest: Interest) -> Option<i32> {
+        if interest == Interest::Links {
+            if !self.dozing.get() {
+                // Somebody may have rung after the last sleep was over.
+                let _ = rustix::io::read(&self.home.bell, &mut [0u8; 8]);
+            }
+            self.polls = LOOK_EVERY;
+            return Some(self.watch.descriptor());
         }
-    }
-
-    fn borrow(&mut self, from: PeerId, take: &mut TakeLent<'_>) -> bool {
-        self.peers.link_mut(from).is_some_and(|link| link.borrow(take))
-    }
-
-    /// To be asked for before each sleep: asking tells the peers to ring.
-    fn descriptor(&self) -> Option<i32> {
         self.dozing.set(true);
         self.peers.links().for_each(Link::doze);
         barrier::make();
@@ -400,21 +422,8 @@ impl Driver for ShmRail {
         Some(self.watch.descriptor())
     }
 
-    fn door(&mut self) -> Option<i32> {
-        if !self.dozing.get() {
-            // Somebody may have rung after the last sleep was over.
-            let _ = rustix::io::read(&self.home.bell, &mut [0u8; 8]);
-        }
-        self.polls = LOOK_EVERY;
-        Some(self.watch.descriptor())
-    }
-
     fn address(&self) -> String {
         self.home.address.to_string()
-    }
-
-    fn crowd(&mut self) {
-        self.is_crowded = true;
     }
 
     fn know(&mut self, peer: PeerId, _rail: u8, address: &str) -> bool {

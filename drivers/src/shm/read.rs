@@ -9,7 +9,7 @@ use super::ring::{CONTENT, Head};
 use super::shared::{Obstacle, Shared, Topic};
 use crate::landings::Landings;
 use nmad_engine::packet::{Key, PeerId};
-use nmad_engine::transfer::driver::{Event, Fetched};
+use nmad_engine::transfer::driver::Event;
 use std::time::Instant;
 
 /// Cells read at once, so that one busy link does not starve the others.
@@ -93,38 +93,34 @@ impl Link {
         Ok(found)
     }
 
-    /// Looks for a packet in the ring, and leaves everything else to [`Link::read`] and [`Link::copy`]. Only
-    /// where one is expected to come alone: who looks that often while the peer writes one after the other
-    /// takes the lines away from it.
+    /// Looks for one packet in the ring, and leaves everything else to [`Link::read`] and [`Link::copy`]:
+    /// false, then. Only where one is expected to come alone: who looks that often while the peer writes one
+    /// after the other takes the lines away from it.
     #[inline]
-    pub fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+    pub fn look_for(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !(self.lag.is_turn() || self.is_offered) || !self.is_calm() {
-            return Fetched::Elsewhere;
+            return false;
         }
         self.look_ahead();
-        let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return Fetched::Nothing };
+        let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return true };
         if !self.producer.learn(head.taken) {
-            return Fetched::Elsewhere;
+            return false;
         }
         if self.ready > 0 {
             self.ready_area();
         }
-        let took = match self.short(head) {
-            Some(packet) if take(packet) => {
-                self.taken(1);
-                true
-            }
-            Some(_) => false,
-            None if head.kind == cell::LENT_PACKET => return Fetched::Lent,
-            None => self.take_longer(head, take) == Ok(Some(true)),
-        };
-        if !took {
-            return Fetched::Elsewhere;
+        if let Some(packet) = self.short(head) {
+            report(Event::Arrived { from, packet });
+            self.taken(1);
+        } else if head.kind == cell::LENT_PACKET {
+            return self.borrow(from, report);
+        } else if self.take_longer(head, from, report) != Ok(true) {
+            return false;
         }
         self.tell_of_much();
         self.wake();
         self.lag.read(1);
-        Fetched::Packet
+        true
     }
 
     /// Tells the producer now, if much was taken of which it does not know.
@@ -152,23 +148,30 @@ impl Link {
         self.row = cells;
     }
 
-    /// A longer packet stays where it is unless `take` takes it: whether it did. None: it is no packet.
+    /// A longer packet; false: it is no packet.
     #[inline]
     fn take_longer(
         &mut self,
         head: Head,
-        take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Option<bool>, String> {
+        from: PeerId,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<bool, String> {
         match (head.kind, head.value as usize) {
-            (cell::PACKET, len) if len <= cell::ROW * CONTENT => self.take_row(len, take).map(Some),
-            (cell::FAR_PACKET, len) if len <= PACKET => self.take_far(len, take).map(Some),
-            _ => Ok(None),
+            (cell::PACKET, len) if len <= cell::ROW * CONTENT => self.take_row(len, from, report)?,
+            (cell::FAR_PACKET, len) if len <= PACKET => self.take_far(len, from, report)?,
+            _ => return Ok(false),
         }
+        Ok(true)
     }
 
     /// A packet in the peer's area.
     #[inline(never)]
-    fn take_far(&mut self, len: usize, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool, String> {
+    fn take_far(
+        &mut self,
+        len: usize,
+        from: PeerId,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), String> {
         let mut content = [0; CONTENT];
         self.consumer.content(&self.shared.theirs(), 0, &mut content);
         let Place { start, question } = Place::decode(&content);
@@ -176,15 +179,13 @@ impl Link {
         let begun = (question != 0).then(Instant::now);
         // One line after the other would take a trip to the other core each.
         self.shared.segment.fetch(self.shared.end.other().area(start), len.min(FETCH));
-        if !take(packet) {
-            return Ok(false);
-        }
+        report(Event::Arrived { from, packet });
         if let Some(begun) = begun {
             self.shared.answer(Topic::Packet, question, begun.elapsed());
         }
         self.untold_bytes += len as u64;
         self.taken(1);
-        Ok(true)
+        Ok(())
     }
 
     /// Takes what is no packet in a cell.
@@ -197,11 +198,7 @@ impl Link {
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), String> {
         let len = head.value as usize;
-        let mut arrived = |packet: &[u8]| {
-            report(Event::Arrived { from, packet });
-            true
-        };
-        if self.take_longer(head, &mut arrived)?.is_some() {
+        if self.take_longer(head, from, report)? {
             return Ok(());
         }
         self.row = 1;
@@ -232,7 +229,12 @@ impl Link {
 
     /// A packet of several cells, which are all there.
     #[inline(never)]
-    fn take_row(&mut self, len: usize, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool, String> {
+    fn take_row(
+        &mut self,
+        len: usize,
+        from: PeerId,
+        report: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), String> {
         let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT) as u64);
         ring.fetch(self.consumer.cell(&ring, count));
         if !self.consumer.has_row(&ring, count) {
@@ -241,11 +243,9 @@ impl Link {
         for (place, content) in (0..count).zip(&mut self.gathered) {
             self.consumer.content(&ring, place, content);
         }
-        let taken = take(&self.gathered.as_flattened()[..len]);
-        if taken {
-            self.taken(count);
-        }
-        Ok(taken)
+        report(Event::Arrived { from, packet: &self.gathered.as_flattened()[..len] });
+        self.taken(count);
+        Ok(())
     }
 
     /// Fetches the cells of a row that the peer is expected to answer with, as the last one was. The first of

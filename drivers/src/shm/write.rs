@@ -8,7 +8,7 @@ use super::segment::Segment;
 use super::shared::Shared;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet};
-use nmad_engine::transfer::driver::{AtOnce, Order};
+use nmad_engine::transfer::driver::{Order, Sent};
 use nmad_wire::AloneHead;
 use std::sync::atomic::Ordering;
 
@@ -228,22 +228,22 @@ impl Link {
         packet: &[u8],
         chunk: Order,
         sent: &mut Vec<Order>,
-    ) -> Result<AtOnce, Impossible> {
-        let Order::Chunk { to, number, .. } = chunk else { return Ok(AtOnce::Refused) };
+    ) -> Result<Sent, Impossible> {
+        let Order::Chunk { to, number, .. } = chunk else { return Ok(Sent::Retry) };
         let free = self.queue.is_empty() && self.pushing.is_empty() && self.may_begin()?;
         if !free || self.producer.room(&self.shared.ours()) < CELLS / 2 || !self.put(packet.len(), &packet)? {
-            return Ok(AtOnce::Refused);
+            return Ok(Sent::Retry);
         }
         self.begin(chunk);
         self.stream()?;
         self.wake();
         if self.pushing.collect(&self.shared, sent) {
             sent.pop();
-            return Ok(AtOnce::Left);
+            return Ok(Sent::Done);
         }
         let packet = Packet { bytes: Vec::new(), in_place: Vec::new() };
         sent.push(Order::Packet { to, number: number.wrapping_sub(1), packet });
-        Ok(AtOnce::Posted)
+        Ok(Sent::Posted)
     }
 
     /// Whether another chunk may begin.

@@ -12,7 +12,7 @@ use crate::error::DriverError;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 use std::net::SocketAddr;
 
@@ -108,8 +108,9 @@ impl Driver for TcpRail {
             depth: DEPTH,
             lossy: false,
             push: u64::MAX,
-            passes: false,
-            lends: (0, 0),
+            inject: false,
+            single_copy: (0, 0),
+            looks: true,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }
@@ -123,34 +124,28 @@ impl Driver for TcpRail {
         self.traffic.landings.close(landing);
     }
 
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
-        self.traffic.accept(from, landing);
-    }
-
     fn room(&self) -> usize {
         ROOM
     }
 
     #[inline]
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
-        self.traffic.send_now(to, number, (head, data))
-    }
-
-    #[inline]
-    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
-        match chunk {
-            Order::Chunk { to, .. } => self.traffic.push_now(to, packet, chunk),
-            _ => AtOnce::Refused,
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { to, number, head, data, how: How::Send } => {
+                return self.traffic.send_now(to, number, (head, data));
+            }
+            Departure::Pushed { packet, chunk: chunk @ Order::Chunk { to, .. } } => {
+                return self.traffic.push_now(to, packet, chunk);
+            }
+            Departure::Message { .. } | Departure::Pushed { .. } => return Sent::Retry,
+            Departure::Order(order) => match order {
+                Order::Packet { to, .. } | Order::Chunk { to, .. } => self.traffic.post(to, order),
+                Order::Accept { from, landing } => self.traffic.accept(from, landing),
+                Order::Connect { to } => self.connect(to),
+                Order::Close { to } => self.leave(to),
+            },
         }
-    }
-
-    #[inline]
-    fn post(&mut self, order: Order) {
-        match order {
-            Order::Packet { to, .. } | Order::Chunk { to, .. } => self.traffic.post(to, order),
-            Order::Connect { to } => self.connect(to),
-            Order::Close { to } => self.leave(to),
-        }
+        Sent::Posted
     }
 
     #[inline]
@@ -159,7 +154,10 @@ impl Driver for TcpRail {
     }
 
     #[inline]
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if let Scope::Peer(from) = scope {
+            return self.traffic.look_for(from, report);
+        }
         if self.traffic.poll(report) || self.opening.is_urgent() {
             let knock = self.traffic.look(report);
             if knock || !self.opening.is_idle() {
@@ -167,23 +165,19 @@ impl Driver for TcpRail {
             }
         }
         self.traffic.report(report);
+        true
     }
 
-    #[inline]
-    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        self.traffic.fetch(from, take)
-    }
-
-    /// To be asked for before each sleep: asking is what makes it watch the links that are otherwise looked
-    /// at in each poll. After a flush poll once more first, since what was sent is reported there.
-    fn descriptor(&self) -> Option<i32> {
+    /// Asking makes it watch the links that are otherwise looked at in each poll. After a flush poll once
+    /// more first, since what was sent is reported there.
+    fn wakeup(&mut self, interest: Interest) -> Option<i32> {
+        let descriptor = self.traffic.watch.descriptor();
+        if interest == Interest::Links {
+            return Some(descriptor);
+        }
         self.traffic.watch_all();
         // What was read already makes nothing readable.
-        (!self.traffic.goes_on()).then(|| self.traffic.watch.descriptor())
-    }
-
-    fn door(&mut self) -> Option<i32> {
-        Some(self.traffic.watch.descriptor())
+        (!self.traffic.goes_on()).then_some(descriptor)
     }
 
     fn address(&self) -> String {

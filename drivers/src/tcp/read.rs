@@ -7,7 +7,7 @@
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream, is_packet};
 use super::sys;
-use nmad_engine::transfer::driver::{Event, Fetched};
+use nmad_engine::transfer::driver::Event;
 use nmad_wire::Malformed;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -82,29 +82,34 @@ pub fn read(
     }
 }
 
-/// Reads once, and gives away what has come if it is one packet; what it does not give away is kept.
+/// What a look for one packet has found.
+pub enum Looked {
+    /// Nothing has come.
+    Nothing,
+    /// One packet of so many bytes, which is in the scratch memory.
+    Packet(usize),
+    /// Something else, which is kept.
+    Other,
+}
+
+/// Reads once, for somebody who waits for one packet.
 #[inline]
-pub fn fetch(
-    fd: BorrowedFd<'_>,
-    stream: &mut Stream,
-    scratch: &mut Scratch,
-    take: &mut dyn FnMut(&[u8]) -> bool,
-) -> Result<Fetched, Errno> {
+pub fn read_packet(fd: BorrowedFd<'_>, stream: &mut Stream, scratch: &mut Scratch) -> Result<Looked, Errno> {
     if !matches!(stream, Stream::Between) {
-        return Ok(Fetched::Elsewhere);
+        return Ok(Looked::Other);
     }
     let got = match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
         // The end of the stream is met again.
-        Ok((_, 0)) => return Ok(Fetched::Elsewhere),
+        Ok((_, 0)) => return Ok(Looked::Other),
         Ok((_, got)) => got,
-        Err(Errno::AGAIN | Errno::INTR) => return Ok(Fetched::Nothing),
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(Looked::Nothing),
         Err(e) => return Err(e),
     };
-    if is_packet(&scratch[..got]) && take(&scratch[..got]) {
-        return Ok(Fetched::Packet);
+    if is_packet(&scratch[..got]) {
+        return Ok(Looked::Packet(got));
     }
     stream.keep(scratch.lend(0..got));
-    Ok(Fetched::Elsewhere)
+    Ok(Looked::Other)
 }
 
 #[inline]

@@ -7,7 +7,7 @@
 use super::health::Verdict;
 use super::link::{Link, Watched};
 use super::peers::Peers;
-use super::read::{Brought, Ended, fetch, read};
+use super::read::{Brought, Ended, Looked, read, read_packet};
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream};
 use super::write::Outbox;
@@ -18,7 +18,7 @@ use crate::news::News;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Event, Fetched, Order};
+use nmad_engine::transfer::driver::{Event, Order, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
@@ -130,13 +130,13 @@ impl Traffic {
 
     /// Sends a packet at once, if nothing waits before it.
     #[inline]
-    pub fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> AtOnce {
+    pub fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> Sent {
         self.at_once(to, |out, fd, staging, _| out.send_now(fd, staging, (to, number), packet))
     }
 
     /// Sends a packet and the pushed chunk behind it at once, if nothing waits before them.
     #[inline]
-    pub fn push_now(&mut self, to: PeerId, packet: &[u8], chunk: Order) -> AtOnce {
+    pub fn push_now(&mut self, to: PeerId, packet: &[u8], chunk: Order) -> Sent {
         self.at_once(to, |out, fd, staging, sent| out.push_now(fd, staging, packet, chunk, sent))
     }
 
@@ -144,12 +144,12 @@ impl Traffic {
     fn at_once(
         &mut self,
         to: PeerId,
-        send: impl FnOnce(&mut Outbox, BorrowedFd<'_>, &mut Vec<u8>, &mut Vec<Order>) -> AtOnce,
-    ) -> AtOnce {
-        let Some(index) = self.peers.find(to) else { return AtOnce::Refused };
-        let Some(link) = self.peers[index].link.as_deref_mut() else { return AtOnce::Refused };
+        send: impl FnOnce(&mut Outbox, BorrowedFd<'_>, &mut Vec<u8>, &mut Vec<Order>) -> Sent,
+    ) -> Sent {
+        let Some(index) = self.peers.find(to) else { return Sent::Retry };
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return Sent::Retry };
         let how = send(&mut link.out, link.socket.as_fd(), &mut self.staging, &mut self.news.sent);
-        if how != AtOnce::Refused {
+        if how != Sent::Retry {
             self.written(index);
         }
         how
@@ -210,31 +210,33 @@ impl Traffic {
         self.polls >= self.look_every || self.hot.count() == 0
     }
 
-    /// Looks for a packet of a peer whose link is hot, unless something else is under way, or has waited for
+    /// Looks for a packet of a peer whose link is hot; false: something else is under way, or has waited for
     /// its turn.
     #[inline]
-    pub fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+    pub fn look_for(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
         self.fetches = (self.fetches + 1) % FETCHES;
         let calm = self.news.is_empty() && self.lists.blocked.is_empty() && self.lists.going_on.is_empty();
         let hot = self.peers.find(from).filter(|&index| self.hot.has(index));
-        let Some(index) = hot.filter(|_| calm && self.fetches > 0) else { return Fetched::Elsewhere };
-        let Some(link) = self.peers[index].link.as_deref_mut() else { return Fetched::Elsewhere };
-        match fetch(link.socket.as_fd(), &mut link.stream, &mut self.scratch, take) {
-            Ok(Fetched::Packet) => {
+        let Some(index) = hot.filter(|_| calm && self.fetches > 0) else { return false };
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
+        match read_packet(link.socket.as_fd(), &mut link.stream, &mut self.scratch) {
+            Ok(Looked::Packet(got)) => {
                 link.brought(&self.watch, index);
                 self.vain = 0;
                 self.hot.heat(index);
-                Fetched::Packet
+                report(Event::Arrived { from, packet: &self.scratch[..got] });
+                true
             }
-            Ok(fetched) => {
+            Ok(Looked::Nothing) => true,
+            Ok(Looked::Other) => {
                 if link.stream.has_kept() {
                     self.lists.going_on.push(index);
                 }
-                fetched
+                false
             }
             Err(e) => {
                 self.lose(from, &failed(e));
-                Fetched::Elsewhere
+                false
             }
         }
     }

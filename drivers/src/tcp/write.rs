@@ -4,7 +4,7 @@ use super::padding;
 use arrayvec::ArrayVec;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Packet, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Order};
+use nmad_engine::transfer::driver::{Order, Sent};
 use nmad_wire::ChunkHeader;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -66,9 +66,9 @@ impl Outbox {
         staging: &mut Vec<u8>,
         (to, number): (PeerId, u32),
         (head, data): (&[u64], &Segments),
-    ) -> AtOnce {
+    ) -> Sent {
         if !self.is_empty() {
-            return AtOnce::Refused;
+            return Sent::Retry;
         }
         let len = size_of_val(head) + data.len() as usize;
         let taken = match data.len() <= COPY as u64 {
@@ -80,16 +80,16 @@ impl Outbox {
             false => send_in_place(fd, staging, head, data),
         };
         match taken {
-            Ok(taken) if taken == len => AtOnce::Left,
+            Ok(taken) if taken == len => Sent::Done,
             Ok(taken) if taken > 0 => {
                 let mut bytes = Vec::with_capacity(len);
                 data.append_behind(head, &mut bytes);
                 self.push(Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } });
                 self.written = taken as u64;
-                AtOnce::Posted
+                Sent::Posted
             }
             // An error is met again, and told, when the packet is posted.
-            Ok(_) | Err(_) => AtOnce::Refused,
+            Ok(_) | Err(_) => Sent::Retry,
         }
     }
 
@@ -103,10 +103,10 @@ impl Outbox {
         packet: &[u8],
         chunk: Order,
         sent: &mut Vec<Order>,
-    ) -> AtOnce {
-        let Order::Chunk { to, number, ref from, .. } = chunk else { return AtOnce::Refused };
+    ) -> Sent {
+        let Order::Chunk { to, number, ref from, .. } = chunk else { return Sent::Retry };
         let (Some(header), Some(data), true) = (header(&chunk), from.contiguous(), self.is_empty()) else {
-            return AtOnce::Refused;
+            return Sent::Retry;
         };
         staging.clear();
         for part in [packet, &header, padding::bytes(data.len() as u32)] {
@@ -114,16 +114,16 @@ impl Outbox {
         }
         let slices = [IoSlice::new(staging), IoSlice::new(data)];
         match net::sendmsg(fd, &slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
-            Ok(taken) if taken == staging.len() + data.len() => AtOnce::Left,
+            Ok(taken) if taken == staging.len() + data.len() => Sent::Done,
             Ok(taken) if taken > 0 => {
                 let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
                 self.push(Order::Packet { to, number: number.wrapping_sub(1), packet });
                 self.push(chunk);
                 self.advance(taken as u64, sent);
-                AtOnce::Posted
+                Sent::Posted
             }
             // An error is met again, and told, when they are posted.
-            Ok(_) | Err(_) => AtOnce::Refused,
+            Ok(_) | Err(_) => Sent::Retry,
         }
     }
 
@@ -218,7 +218,7 @@ impl Outgoing {
         let len = match &order {
             Order::Packet { packet, .. } => packet.len() as u64,
             Order::Chunk { from, .. } => padding::ahead(from.len() as u32) as u64 + from.len(),
-            Order::Connect { .. } | Order::Close { .. } => 0,
+            Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
         };
         Outgoing { order, header, len }
     }
@@ -232,7 +232,7 @@ impl Outgoing {
                 part(padding::bytes(from.len() as u32));
                 from.slices().for_each(part);
             }
-            Order::Connect { .. } | Order::Close { .. } => {}
+            Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
         }
     }
 }
@@ -343,8 +343,8 @@ mod tests {
         let (mut out, mut staging, mut sent) = (Outbox::default(), Vec::new(), Vec::new());
         let mut send =
             |out: &mut Outbox| out.send_now(here.as_fd(), &mut staging, (PeerId(1), 7), (&head, &data));
-        assert_eq!(send(&mut out), AtOnce::Posted);
-        assert_eq!(send(&mut out), AtOnce::Refused, "something waits before it");
+        assert_eq!(send(&mut out), Sent::Posted);
+        assert_eq!(send(&mut out), Sent::Retry, "something waits before it");
         let mut arrived = Vec::new();
         while sent.is_empty() {
             let _ = there.read_to_end(&mut arrived);
@@ -366,11 +366,11 @@ mod tests {
         };
         let (head, mut out, mut staging) = ([7; 5], Outbox::default(), Vec::new());
         for (count, len, how) in [
-            (1, COPY, AtOnce::Left),
-            (1, 16 * COPY, AtOnce::Left),
-            (PARTS, COPY, AtOnce::Left),
-            (PARTS - 1, COPY + 1, AtOnce::Left),
-            (PARTS, COPY + 1, AtOnce::Refused),
+            (1, COPY, Sent::Done),
+            (1, 16 * COPY, Sent::Done),
+            (PARTS, COPY, Sent::Done),
+            (PARTS - 1, COPY + 1, Sent::Done),
+            (PARTS, COPY + 1, Sent::Retry),
         ] {
             let ranges = every_other(count, len);
             let data = memory.pieces(&ranges);
@@ -379,7 +379,7 @@ mod tests {
             let mut arrived = Vec::new();
             let _ = there.read_to_end(&mut arrived);
             let mut expected = Vec::new();
-            if how == AtOnce::Left {
+            if how == Sent::Done {
                 data.append_behind(&head, &mut expected);
             }
             assert!(arrived == expected, "{count} pieces of {len} B");

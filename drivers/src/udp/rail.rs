@@ -21,7 +21,9 @@ use crate::timer::Timer;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Limits, Order};
+use nmad_engine::transfer::driver::{
+    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
+};
 use rustix::io::Errno;
 use std::net::SocketAddr;
 
@@ -315,6 +317,33 @@ impl UdpRail {
         let hurry = !self.opening.is_idle() || self.peers.linked().any(unproved);
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
+
+    #[inline]
+    fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> Sent {
+        let found = self.peers.find(to).and_then(|index| self.peers[index].link.as_deref_mut());
+        let Some(Link { out, socket, seal, cut, .. }) = found else { return Sent::Retry };
+        out.send_now(socket, seal, *cut, number, packet).into()
+    }
+
+    #[inline]
+    fn post(&mut self, order: Order) {
+        let to = match order {
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => to,
+            Order::Connect { to } => return self.connect(to),
+            Order::Close { to } => return self.leave(to),
+            Order::Accept { .. } => return,
+        };
+        let found = self.peers.find(to);
+        let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
+        let Some((index, link)) = link else {
+            return self.lost(to, "has no open link", vec![order]);
+        };
+        link.out.push(order);
+        if !link.touched {
+            link.touched = true;
+            self.touched.push(index);
+        }
+    }
 }
 
 impl Driver for UdpRail {
@@ -330,8 +359,9 @@ impl Driver for UdpRail {
             depth: DEPTH,
             lossy: true,
             push: 0,
-            passes: false,
-            lends: (0, 0),
+            inject: false,
+            single_copy: (0, 0),
+            looks: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
         }
@@ -350,29 +380,15 @@ impl Driver for UdpRail {
     }
 
     #[inline]
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
-        let found = self.peers.find(to).and_then(|index| self.peers[index].link.as_deref_mut());
-        let Some(Link { out, socket, seal, cut, .. }) = found else { return AtOnce::Refused };
-        out.send_now(socket, seal, *cut, number, (head, data)).into()
-    }
-
-    #[inline]
-    fn post(&mut self, order: Order) {
-        let to = match order {
-            Order::Packet { to, .. } | Order::Chunk { to, .. } => to,
-            Order::Connect { to } => return self.connect(to),
-            Order::Close { to } => return self.leave(to),
-        };
-        let found = self.peers.find(to);
-        let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
-        let Some((index, link)) = link else {
-            return self.lost(to, "has no open link", vec![order]);
-        };
-        link.out.push(order);
-        if !link.touched {
-            link.touched = true;
-            self.touched.push(index);
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Order(order) => self.post(order),
+            Departure::Message { to, number, head, data, how: How::Send } => {
+                return self.send_now(to, number, (head, data));
+            }
+            Departure::Message { .. } | Departure::Pushed { .. } => return Sent::Retry,
         }
+        Sent::Posted
     }
 
     #[inline]
@@ -386,7 +402,7 @@ impl Driver for UdpRail {
     }
 
     #[inline]
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, _: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !self.news.sent.is_empty() {
             self.news.report(report);
         }
@@ -403,23 +419,19 @@ impl Driver for UdpRail {
             self.look(report);
         }
         self.news.report(report);
+        true
     }
 
-    /// To be asked for before each sleep: asking is what makes it watch the links that are otherwise looked
-    /// at in each poll.
-    fn descriptor(&self) -> Option<i32> {
-        for index in self.hot.iter() {
-            self.attend(index);
+    /// Asking makes it watch the links that are otherwise looked at in each poll.
+    fn wakeup(&mut self, interest: Interest) -> Option<i32> {
+        if interest == Interest::Traffic {
+            self.hot.iter().for_each(|index| self.attend(index));
         }
         Some(self.watch.descriptor())
     }
 
-    fn door(&mut self) -> Option<i32> {
-        Some(self.watch.descriptor())
-    }
-
-    fn dropped(&self) -> u64 {
-        self.strays.all()
+    fn statistics(&self) -> Statistics {
+        Statistics { dropped: self.strays.all() }
     }
 
     fn address(&self) -> String {

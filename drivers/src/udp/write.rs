@@ -145,7 +145,7 @@ pub(crate) fn len(order: &Order) -> usize {
     match order {
         Order::Packet { packet, .. } => packet.len(),
         Order::Chunk { from, .. } => ChunkHeader::LEN + from.len() as usize,
-        Order::Connect { .. } | Order::Close { .. } => 0,
+        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn parts<'a>(order: &'a Order, head: &'a [u8], mut part: impl FnMut(&
             part(head);
             from.slices().for_each(part);
         }
-        Order::Connect { .. } | Order::Close { .. } => {}
+        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
 pub(crate) fn number(order: &Order) -> u32 {
     match order {
         Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
-        Order::Connect { .. } | Order::Close { .. } => 0,
+        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
     }
 }
 

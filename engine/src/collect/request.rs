@@ -184,6 +184,8 @@ pub(crate) struct Outgoing {
     pub(crate) sent: u64,
     /// Bytes that go ahead of any answer, zero for none.
     pub(crate) pushed: u64,
+    /// The receiver has invited it.
+    pub(crate) invited: bool,
     /// When the strategy has shared it out, how many bytes, and among how many rails.
     pub(crate) shared: Option<(Instant, u64, usize)>,
 }
@@ -201,6 +203,7 @@ impl Outgoing {
             at_rails: 0,
             sent: 0,
             pushed: 0,
+            invited: false,
             shared: None,
         }
     }

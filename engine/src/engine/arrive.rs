@@ -23,6 +23,7 @@ impl Engine {
     pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         self.hear();
         self.stir();
+        self.date_receipts(now);
         let Event::Arrived { from, packet } = event else { return self.on_other(now, rail, event) };
         match self.on_plain(now, rail, from, packet) {
             Ok(true) => {}
@@ -31,7 +32,8 @@ impl Engine {
         }
     }
 
-    /// Receipts of what is found now bear this time. Messages that go the short way have none.
+    /// Receipts of what is found now bear this time.
+    #[inline]
     fn date_receipts(&mut self, now: Instant) {
         if let Some(receipts) = &mut self.receipts {
             receipts.now = now;
@@ -41,7 +43,6 @@ impl Engine {
     /// A packet that does not go the short way.
     #[inline(never)]
     fn on_any(&mut self, now: Instant, rail: RailId, from: PeerId, packet: &[u8]) {
-        self.date_receipts(now);
         self.post_expected();
         if let Err(why) = self.on_packet(now, rail, from, packet) {
             self.violate(from, why);
@@ -51,7 +52,6 @@ impl Engine {
     /// Anything but a packet.
     #[inline(never)]
     fn on_other(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
-        self.date_receipts(now);
         match event {
             Event::Arrived { from, packet } => self.on_any(now, rail, from, packet),
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
@@ -65,6 +65,11 @@ impl Engine {
             }
             Event::Pushed { from, request, len } => {
                 if let Err(why) = self.on_pushed(rail, from, request, len) {
+                    self.violate(from, why);
+                }
+            }
+            Event::Remote { from, message } => {
+                if let Err(why) = self.on_remote(now, rail, from, message) {
                     self.violate(from, why);
                 }
             }

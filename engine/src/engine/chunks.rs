@@ -1,6 +1,7 @@
 //! Bodies of large messages to rails: shares, chunks, and new shares when reality departs from the plan.
 
 use super::Engine;
+use super::depart::{Load, book};
 use super::peer::{Peer, brisk, has_enough, view};
 use super::receipt::Receipts;
 use crate::clock::{Duration, Instant};
@@ -65,19 +66,14 @@ impl Engine {
         let link = peer.link_mut(rail).expect("a chunk was cut for it");
         let number = link.tx.next_number();
         let ack = link.rx.below();
-        if link.rx.beyond() == 0 {
-            link.rx.acknowledged();
-        }
         let ChunkCargo { landing, key, offset, .. } = cargo;
         let from = cargo.from.clone();
         if let Some(receipts) = &mut self.receipts {
             receipts.carried(cargo.request, rail, from.len());
         }
-        link.hold(now, Cargo::Chunk(cargo), from.len(), Vec::new());
-        let state = &mut self.rails[rail.index()];
-        state.counters.chunks += 1;
-        state.counters.chunk_bytes += from.len();
-        state.give(now, id, link.forecast.busy_ns(from.len() + ChunkHeader::LEN as u64));
+        let (len, kept) = (from.len(), Some((Cargo::Chunk(cargo), Vec::new())));
+        let load = Load { entries: None, len, busy: len + ChunkHeader::LEN as u64, kept };
+        book(now, id, link, &mut self.rails[rail.index()], load);
         Order::Chunk { to: id, number, ack, landing, key, offset, from }
     }
 }
@@ -185,7 +181,8 @@ fn decide(
         };
         if let Some(receipts) = &mut receipts {
             receipts.now = now;
-            receipts.decided(body.request, outgoing.envelope, *eager_max, views, &shares);
+            let request = (body.request, outgoing.protocol());
+            receipts.decided(request, outgoing.envelope, *eager_max, views, &shares);
         }
         if let (Shares::Fixed(list), None) = (&shares, body.wish()) {
             outgoing.shared = Some((now, body.remaining(), list.len()));

@@ -1,7 +1,9 @@
 //! Window to rail: what an idle rail asks for.
 
 use super::Engine;
+use super::depart::{book, packet_load};
 use super::peer::{Peer, view, view_of_any};
+use super::plan::Protocol;
 use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
@@ -147,8 +149,8 @@ impl Engine {
     fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
         let Built { packet, mut staged, in_place, entries } = built;
         if self.receipts.is_some() {
-            self.note_packet(now, rail, id, &staged);
-            self.note_packet(now, rail, id, &in_place);
+            self.note_packet(now, rail, id, (&staged, Protocol::Eager));
+            self.note_packet(now, rail, id, (&in_place, Protocol::EagerZcopy));
         }
         self.end_staged(&staged);
         staged.clear();
@@ -179,12 +181,7 @@ impl Engine {
         }
         let number = link.tx.next_number();
         seal(&mut packet, Kind::Packet, number, link.rx.below());
-        link.rx.acknowledged();
-        let len = packet.len() as u64;
-        link.hold(now, Cargo::Packet(None), len, in_place);
-        let state = &mut self.rails[rail.index()];
-        state.give(now, id, link.forecast.busy_ns(len));
-        state.counters.left(entries, len);
+        book(now, id, link, &mut self.rails[rail.index()], packet_load(&packet, entries, in_place));
         Order::Packet { to: id, number, packet }
     }
 
@@ -289,7 +286,7 @@ impl Engine {
         let len = match &order {
             Order::Packet { packet, .. } => packet.len() as u64,
             Order::Chunk { from, .. } => from.len(),
-            Order::Connect { .. } | Order::Close { .. } => 0,
+            _ => 0,
         };
         let state = &mut self.rails[rail.index()];
         state.counters.resent += 1;

@@ -97,7 +97,7 @@ impl Peer {
             link.aggregate_max = aggregate_max.unwrap_or(aggregate);
         }
         // Where packets pass, whatever fits into one does: no other way has less ado.
-        let passes = self.may_pass.then_some(usize::MAX);
+        let passes = self.may_inject.then_some(usize::MAX);
         let derived = || passes.or_else(|| self.measured_eager_max(rails));
         let eager_max = eager_max.or_else(derived).unwrap_or(Config::EAGER_MAX);
         // What fits into no packet is large, and its receiver has to know that too: it may promise a landing.

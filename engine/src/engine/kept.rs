@@ -1,26 +1,9 @@
-//! What a lossy rail needs beside the short ways: what leaves at once is remembered while it is under way,
-//! and timers are looked at when one of them may be due.
+//! Timers of lossy rails: looked at when one of them may be due. An acknowledgement that comes with a message
+//! for which somebody waits is noted after he has it.
 
 use super::Engine;
 use super::plain::Expected;
 use crate::clock::Instant;
-use crate::memory::Segments;
-use crate::packet::Packet;
-use crate::transfer::link::Link;
-use crate::transfer::retention::Cargo;
-use alloc::vec::Vec;
-
-/// Remembers a packet that has left: what went before the data, and the data.
-#[inline]
-pub(super) fn keep(link: &mut Link, left_at: Instant, mut packet: Packet, (head, data): (&[u64], &Segments)) {
-    packet.in_place.clear();
-    packet.bytes.clear();
-    data.append_behind(head, &mut packet.bytes);
-    let (number, len) = (link.tx.next_number(), packet.len() as u64);
-    link.hold(left_at, Cargo::Packet(None), len, Vec::new());
-    link.tx.sent(number, Some(packet), true);
-    link.stir();
-}
 
 impl Engine {
     /// Takes note of an acknowledgement that came with a message for which somebody waited: he had it first.

@@ -1,14 +1,13 @@
-//! The short ways: what is alone goes past the window, out ([`super::direct`]) and in ([`super::plain`]).
+//! The short ways: what is alone goes past the window, out ([`super::plan`]) and in ([`super::plain`]).
 //! Where one rail is left there is nothing to choose, and most is decided when its link opens; of several
 //! the strategy chooses one for each message.
 
 use super::peer::{Peer, view_of_any};
 use crate::clock::Instant;
-use crate::collect::request::{Context, Tag};
 use crate::packet::RailId;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::Rail;
-use nmad_wire::{AloneHead, Eager, Header, Kind, MAX_RAILS};
+use nmad_wire::MAX_RAILS;
 
 /// After so many packets that came one after the other over the same one of several rails, who waits looks at
 /// that rail more often than at the others.
@@ -24,10 +23,10 @@ pub(super) struct Lane {
     pub(super) place: usize,
     /// Messages shorter than this may go past the window; none, if the strategy wants to see them all.
     pub(super) below: u64,
-    /// The rail takes a message that nothing has to be remembered of, without a system call.
-    pub(super) passes: bool,
-    /// Messages of so many bytes may be lent to a peer who waits for them, if their senders wait as well.
-    pub(super) lends: (u64, u64),
+    /// The driver injects messages, and nothing has to be remembered of them.
+    pub(super) injects: bool,
+    /// Lengths of messages that a peer who waits for them may copy himself, if their senders wait as well.
+    pub(super) single_copy: (u64, u64),
 }
 
 /// Where packets came from last.
@@ -45,14 +44,6 @@ impl Heard {
         let times = if self.place == place { self.times.saturating_add(1) } else { 1 };
         *self = Heard { place, times };
     }
-}
-
-/// What goes before the data of a message that is alone in the next packet of a link.
-#[inline]
-pub(super) fn alone_head(link: &Link, (context, tag): (Context, Tag), seq: u32, len: u64) -> AloneHead {
-    let frame = Eager { flags: 0, context: context.0, tag: tag.0, seq, len: len as u32, request: 0 };
-    let (number, ack) = (link.tx.next_number(), link.rx.below());
-    frame.alone_head(&Header { kind: Kind::Packet, len: Eager::ALONE_LEN as u32 + len as u32, number, ack })
 }
 
 impl Peer {
@@ -75,10 +66,10 @@ impl Peer {
         let open = self.lone().filter(|(_, link)| usual && link.is_up());
         let chosen = self.choose(rails, Instant::default(), 0);
         let below = chosen.map_or(0, |_| self.eager_max as u64 + 1);
-        let passes = self.may_pass;
-        let lends = open.map_or((0, 0), |(_, link)| rails[link.rail.index()].limits.lends);
-        let lends = if passes && below > 0 { lends } else { (u64::MAX, 0) };
-        self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, passes, lends });
+        let injects = self.may_inject;
+        let single_copy = open.map_or((0, 0), |(_, link)| rails[link.rail.index()].limits.single_copy);
+        let single_copy = if injects && below > 0 { single_copy } else { (u64::MAX, 0) };
+        self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, injects, single_copy });
         self.several = (usual && self.used().nth(1).is_some()).then_some(below);
     }
 

@@ -1,17 +1,17 @@
 //! Where the three layers meet, and the only place where they do.
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
-//! `submit` (application to window), `direct` (past an empty window), `claim` (found now, received later),
-//! `dispatch` (window to rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the
-//! same for a packet with one message), `kept` (both for lossy rails), `rendezvous`
-//! (large messages both ways), `push` (their beginnings that do not wait, or all of one), `failure` (links
+//! `plan` (how a message goes), `submit` (application to window), `depart` (what rails are given, booked once),
+//! `claim` (found now, received later), `dispatch` (window to rail), `chunks` (bodies to rails), `arrive`
+//! (rail to application), `plain` (the same for a packet with one message), `kept` (timers of lossy rails),
+//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links
 //! and peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for
 //! it), `receipt` (how messages went), `outcome` (how requests ended).
 
 mod arrive;
 mod chunks;
 mod claim;
-mod direct;
+mod depart;
 mod dispatch;
 mod failure;
 mod forecast;
@@ -20,6 +20,7 @@ mod lane;
 mod outcome;
 mod peer;
 mod plain;
+mod plan;
 mod push;
 mod receipt;
 mod rendezvous;
@@ -45,12 +46,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 pub use claim::Claim;
 use claim::Claimed;
+pub use depart::{Leaving, Submitted, To};
 use forecast::Fixed;
 pub use outcome::NotWell;
 use peer::{Peer, Standing};
 use plain::Expected;
 pub use plain::Met;
-pub use push::Pushed;
+pub use plan::{Caller, Plan, Protocol};
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
 

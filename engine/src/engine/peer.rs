@@ -103,7 +103,7 @@ pub(super) struct Peer {
     /// On which of several rails packets came last, and how many one after the other.
     pub(super) heard: Heard,
     /// Messages may leave without being remembered: one reliable rail is left, whose driver takes them so.
-    pub(super) may_pass: bool,
+    pub(super) may_inject: bool,
     /// Longest message of which a chunk may go ahead of any answer, and longest chunk: one reliable rail is
     /// left, whose driver can hold it.
     pub(super) may_push: Option<(u64, u64)>,
@@ -144,7 +144,7 @@ impl Peer {
             lane: None,
             several: None,
             heard: Heard::default(),
-            may_pass: false,
+            may_inject: false,
             may_push: None,
             held: Vec::new(),
             keeps: false,
@@ -185,7 +185,7 @@ impl Peer {
         self.keeps = self.used().count() > 1 || self.used().any(|(_, link)| link.lossy);
         let lone = self.lone().map(|(_, link)| limits(link));
         self.may_push = lone.filter(|limits| limits.push > 0).map(|limits| (limits.push, limits.chunk));
-        self.may_pass = !self.keeps && self.lone().is_some_and(|(_, link)| limits(link).passes);
+        self.may_inject = !self.keeps && self.lone().is_some_and(|(_, link)| limits(link).inject);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);
         let alive = || self.links.iter().filter(|link| link.state != State::Dead);
@@ -226,6 +226,11 @@ impl Peer {
     pub(super) fn take_promise(&mut self, context: u32, tag: u64) -> Option<Promise> {
         let index = self.promises.iter().position(|p| p.context == context && p.tag == tag)?;
         Some(self.promises.swap_remove(index))
+    }
+
+    /// Whether there is a promise for this context and tag.
+    pub(super) fn has_promise(&self, context: u32, tag: u64) -> bool {
+        self.promises.iter().any(|p| p.context == context && p.tag == tag)
     }
 
     /// Takes back a promise by its landing; false if it was used or never kept.

@@ -2,7 +2,6 @@
 //! its link. Most packets do, so what takes many steps otherwise is decided at once.
 
 use super::Engine;
-use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::matching::{Arrived, Matching};
 use crate::collect::request::{Context, Envelope, Recv, Request, Source, Tag, TagMatch};
@@ -11,8 +10,7 @@ use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::slab::Slab;
 use crate::transfer::credit::Credit;
-use crate::transfer::driver::{Driver, Fetched, TakeLent};
-use alloc::boxed::Box;
+use crate::transfer::driver::Remote;
 use nmad_wire::{Eager, Header};
 
 /// A receive that is in no table: nobody but the one who waits for it may call the engine until it has met
@@ -102,7 +100,7 @@ impl Body for &[u8] {
 /// It is still in its sender's memory.
 struct Lent<'a> {
     len: u64,
-    fetch: &'a mut dyn FnMut(&Segments) -> bool,
+    fetch: &'a mut (dyn FnMut(&Segments) -> bool + Send),
 }
 
 impl Body for Lent<'_> {
@@ -150,8 +148,8 @@ impl Engine {
         into: &Segments,
     ) -> Option<PeerId> {
         let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return None };
-        // Whoever was posted before comes before; and a receipt needs a request to belong to.
-        if self.matching.has_any() || self.receipts.is_some() {
+        // Whoever was posted before comes before.
+        if self.matching.has_any() {
             return None;
         }
         let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
@@ -174,31 +172,29 @@ impl Engine {
         }
     }
 
-    /// Looks for a packet of a peer on the rail that it probably comes over.
+    /// On which rail a message from this peer is best looked for alone ([`crate::transfer::driver::Scope`]);
+    /// none: only a look at all of them tells.
     #[inline]
-    pub(crate) fn fetch(&mut self, drivers: &mut [Box<dyn Driver>], now: Instant, from: PeerId) -> Fetched {
-        let Some(rail) = self.peer(from).and_then(Peer::awaited_on) else { return Fetched::Elsewhere };
-        let take = &mut |packet: &[u8]| self.on_plain(now, rail, from, packet) == Ok(true);
-        match drivers[rail.index()].fetch(from, take) {
-            Fetched::Lent => self.borrow(drivers, now, rail, from),
-            fetched => fetched,
-        }
+    pub fn looks_on(&self, from: PeerId) -> Option<RailId> {
+        let rail = self.peer(from)?.awaited_on()?;
+        self.rails[rail.index()].limits.looks.then_some(rail)
     }
 
-    /// Takes a packet that is lent, if it is what is expected: its data is fetched to where it belongs.
-    #[inline(never)]
-    fn borrow(
+    /// Takes a message whose data is still in its sender's memory, if somebody waits for it: the data is
+    /// copied to where it belongs.
+    pub(super) fn on_remote(
         &mut self,
-        drivers: &mut [Box<dyn Driver>],
         now: Instant,
         rail: RailId,
         from: PeerId,
-    ) -> Fetched {
-        let take: &mut TakeLent<'_> = &mut |head, len, fetch| {
-            let head = head.try_into().ok().and_then(|head| Eager::alone_behind(head, len as usize));
-            head.is_some_and(|head| self.on_short(now, rail, from, head, Lent { len, fetch }) == Ok(true))
-        };
-        if drivers[rail.index()].borrow(from, take) { Fetched::Packet } else { Fetched::Elsewhere }
+        message: Remote<'_>,
+    ) -> Result<(), &'static str> {
+        let Remote { head, len, fetch, taken } = message;
+        let head = head.try_into().ok().and_then(|head| Eager::alone_behind(head, len as usize));
+        if let Some(head) = head {
+            *taken = self.on_short(now, rail, from, head, Lent { len, fetch })?;
+        }
+        Ok(())
     }
 
     /// How far what is expected is; a message or request is told once.
@@ -254,8 +250,7 @@ impl Engine {
         (header, frame): (Header, Eager),
         mut data: B,
     ) -> Result<bool, &'static str> {
-        let Engine { peers, rails, matching, requests, expected, ended, untold, receipts, unheard, .. } =
-            self;
+        let Engine { peers, rails, matching, requests, expected, ended, untold, unheard, .. } = self;
         let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Ok(false);
         };
@@ -263,7 +258,7 @@ impl Engine {
         let link = &mut peer.links[place];
         // What may have to be sent again is kept; anything else that waits is long, or left in part.
         let (lossy, waits) = (link.lossy, link.tx.len() > 0);
-        if receipts.is_some() || (waits && !peer.keeps) || !link.rx.is_next(header.number) {
+        if (waits && !peer.keeps) || !link.rx.is_next(header.number) {
             return Ok(false);
         }
         let flow = peer.flows.of(frame.context);

@@ -9,30 +9,12 @@
 use super::Engine;
 use super::lane::Lane;
 use super::peer::{Peer, Push};
-use crate::clock::Instant;
-use crate::collect::request::{Context, Envelope, Hints, Outgoing, Request, Tag};
-use crate::memory::Segments;
-use crate::packet::{Key, LandingId, PeerId, RailId, RequestId};
+use crate::collect::request::{Envelope, Request};
+use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::schedule::body::Body;
-use crate::transfer::driver::{AtOnce, Order};
 use crate::transfer::landing::{Announced, Landing};
 use crate::transfer::rail::Opening;
-use crate::transfer::retention::{Cargo, ChunkCargo};
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-use nmad_wire::{ChunkHeader, Fin, Frame, Rts, flags};
-
-/// How a large message has left at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pushed {
-    /// All of it: it has ended, and this is its number in its flow.
-    Whole(u32),
-    /// The rail reports the rest as sent; this is its request.
-    InPart(RequestId),
-}
-
-/// Messages like the last one for which there shall be credit: an answer takes no longer than them.
-const SPARE: u64 = 3;
+use nmad_wire::{Fin, Frame};
 
 /// The least that is pushed of a message that cannot be pushed whole: the answer is there before that is
 /// over. A whole chunk is better, where there is credit for it: each call that sends less than there is costs
@@ -47,78 +29,6 @@ impl Engine {
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
-    }
-
-    /// Whether it pays to look for credit before a message is sent: it could be pushed, but soon no more.
-    #[inline]
-    pub fn needs_credit(&self, to: PeerId, len: u64) -> bool {
-        let Some(peer) = self.peer(to) else { return false };
-        peer.is_one_push(len, self.config.chunk) && !peer.credit.has_for_push(len, SPARE)
-    }
-
-    /// Whether the only rail to the peer takes messages without a system call ([`crate::Driver::pass`]).
-    #[inline]
-    pub fn takes_at_once(&self, to: PeerId) -> bool {
-        self.peer(to).and_then(|peer| peer.lane).is_some_and(|lane| lane.passes)
-    }
-
-    /// Has a large message leave at once over the only rail, if all of it may be pushed and nothing waits
-    /// before it: `send` is given the rail, the packet with its request to send, and the chunk behind it
-    /// ([`crate::Driver::push_now`]), and answers how they went. None: nothing was done.
-    #[inline]
-    pub(crate) fn push_now(
-        &mut self,
-        (to, context, tag): (PeerId, Context, Tag),
-        data: &Segments,
-        hints: Hints,
-        clock: &mut dyn FnMut() -> Instant,
-        send: impl FnOnce(RailId, &[u8], Order) -> AtOnce,
-    ) -> Option<Pushed> {
-        let Engine { peers, rails, requests, receipts, config, .. } = self;
-        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let Lane { rail, place, .. } = peer.lane?;
-        if receipts.is_some() || !peer.pushes_whole(data.len(), config.chunk, hints) {
-            return None;
-        }
-        let (link, at) = (&mut peer.links[place], &mut rails[rail.index()]);
-        if link.tx.len() > 0 || link.rx.beyond() > 0 || at.prepared.is_some() {
-            return None;
-        }
-        let vacant = requests.vacant();
-        let (request, seq) = (RequestId(vacant.name()), peer.flows.of(context.0).send_next);
-        let (len, number, ack) = (data.len(), link.tx.next_number(), link.rx.below());
-        let envelope = Envelope { peer: to, context, tag, len, seq };
-        let packet = whole_request(&envelope, request).alone(number, ack);
-        let (landing, key, from) = (LandingId(request.0), Key::PUSH, data.clone());
-        let chunk = Order::Chunk { to, number: number.wrapping_add(1), ack, landing, key, offset: 0, from };
-        let how = send(rail, &packet, chunk);
-        if how == AtOnce::Refused {
-            vacant.leave();
-            return None;
-        }
-        let left_at = clock();
-        let flow = peer.flows.of(context.0);
-        flow.send_next = seq.wrapping_add(1);
-        peer.credit.spend_known(len);
-        link.rx.acknowledged();
-        let head = Rts::ALONE_LEN as u64;
-        at.give(left_at, to, link.forecast.busy_ns(head + len + ChunkHeader::LEN as u64));
-        at.posted(None, left_at);
-        at.counters.left(1, head);
-        at.counters.chunks += 1;
-        at.counters.chunk_bytes += len;
-        if how == AtOnce::Left {
-            link.tx.skip();
-            link.tx.skip();
-            vacant.leave();
-            return Some(Pushed::Whole(seq));
-        }
-        let chunk = ChunkCargo { request, landing, key, offset: 0, from: data.clone() };
-        link.hold(left_at, Cargo::Packet(None), head, Vec::new());
-        link.hold(left_at, Cargo::Chunk(chunk), len, Vec::new());
-        let outgoing = Outgoing { at_rails: 1, pushed: len, ..Outgoing::new(envelope, data.clone(), hints) };
-        vacant.fill(Request::Large(Box::new(outgoing)));
-        Some(Pushed::InPart(request))
     }
 
     /// The request to send is on its way, and what goes ahead follows it.
@@ -246,12 +156,6 @@ impl Engine {
     }
 }
 
-/// The request to send a message that is pushed whole.
-fn whole_request(envelope: &Envelope, request: RequestId) -> Rts {
-    let &Envelope { context: Context(context), tag: Tag(tag), len, seq, .. } = envelope;
-    Rts { flags: flags::PUSHED, context, tag, seq, len, request: request.0, landing: 0, pushed: len }
-}
-
 impl Peer {
     /// The longest chunk that may be pushed of a message of `len` bytes, if chunks are no longer than
     /// `chunk`; none: nothing may be.
@@ -262,18 +166,19 @@ impl Peer {
     /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
     /// pushed whole.
     #[inline]
-    fn is_one_push(&self, len: u64, chunk: u64) -> bool {
+    pub(super) fn is_one_push(&self, len: u64, chunk: u64) -> bool {
         let large = |lane: Lane| lane.below > 0 && lane.below <= len;
         self.lane.is_some_and(large) && self.longest_push(len, chunk).is_some_and(|longest| len <= longest)
     }
 
-    /// Whether a message with these hints would be pushed whole, alone and right away, with nothing else to
-    /// be told.
-    fn pushes_whole(&self, len: u64, chunk: u64, hints: Hints) -> bool {
-        self.is_one_push(len, chunk)
-            && hints.are_plain()
-            && self.is_idle()
-            && self.credit.has_for_push(len, 0)
-            && !self.credit.owes_limit()
+    /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare` more.
+    pub(super) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
+        self.is_one_push(len, chunk) && self.credit.has_for_push(len, spare) && !self.credit.owes_limit()
+    }
+
+    /// Whether a part of a message would go ahead of any answer.
+    pub(super) fn pushes_part(&self, len: u64, chunk: u64) -> bool {
+        let part = |most: u64| AHEAD.min(most).min(len);
+        self.longest_push(len, chunk).is_some_and(|most| self.credit.has_for_push(part(most), 0))
     }
 }

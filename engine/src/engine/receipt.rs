@@ -2,10 +2,14 @@
 //! [`Engine::record_receipts`] is called, and the paths then ask one pointer.
 
 use super::Engine;
+use super::depart::{Submitted, To};
+use super::peer::Peer;
+use super::plan::{Plan, Protocol};
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Request};
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::schedule::strategy::{RailView, Shares};
+use crate::transfer::rail::Rail;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -27,12 +31,12 @@ pub struct Candidate {
 /// How a message that was sent went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// The request of the send.
-    pub request: RequestId,
+    /// The request of the send; none if it left, and ended, in the call that submitted it.
+    pub request: Option<RequestId>,
     /// The message.
     pub envelope: Envelope,
-    /// Announced before it was sent; otherwise it went in a packet.
-    pub announced: bool,
+    /// How it went.
+    pub protocol: Protocol,
     /// Longest message that is sent to this peer without asking, in bytes, when it was decided.
     pub eager_max: u64,
     /// The rails between which was decided.
@@ -57,24 +61,28 @@ pub(super) struct Receipts {
 
 impl Receipts {
     fn open(&mut self, receipt: Receipt) {
-        match self.open.iter_mut().find(|(other, _)| other.request == receipt.request) {
+        match self
+            .open
+            .iter_mut()
+            .find(|(other, _)| receipt.request.is_some() && other.request == receipt.request)
+        {
             // The rest of a message whose beginning was pushed.
             Some((other, _)) => {
                 let carried = core::mem::take(&mut other.carried);
-                *other = Receipt { carried, ..receipt };
+                *other = Receipt { carried, protocol: other.protocol, ..receipt };
             }
             None => self.open.push((receipt, self.now)),
         }
     }
 
     fn of(&mut self, request: RequestId) -> Option<&mut Receipt> {
-        self.open.iter_mut().map(|(receipt, _)| receipt).find(|receipt| receipt.request == request)
+        self.open.iter_mut().map(|(receipt, _)| receipt).find(|receipt| receipt.request == Some(request))
     }
 
     /// Shares of a body were decided.
     pub(super) fn decided(
         &mut self,
-        request: RequestId,
+        (request, protocol): (RequestId, Protocol),
         envelope: Envelope,
         eager_max: usize,
         views: &[RailView],
@@ -98,9 +106,9 @@ impl Receipts {
         let back_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min();
         let back_ns = back_ns.filter(|_| views.len() > 1).unwrap_or(0);
         self.open(Receipt {
-            request,
+            request: Some(request),
             envelope,
-            announced: true,
+            protocol,
             eager_max: eager_max as u64,
             candidates,
             carried: Vec::new(),
@@ -121,11 +129,15 @@ impl Receipts {
     /// A request has ended.
     #[cold]
     pub(super) fn ended(&mut self, request: RequestId) {
-        let Some(index) = self.open.iter().position(|(receipt, _)| receipt.request == request) else {
+        let Some(index) = self.open.iter().position(|(receipt, _)| receipt.request == Some(request)) else {
             return;
         };
         let (mut receipt, since) = self.open.swap_remove(index);
         receipt.actual_ns = self.now.since(since).as_ns();
+        self.keep(receipt);
+    }
+
+    fn keep(&mut self, receipt: Receipt) {
         if self.done.len() == KEPT {
             self.done.pop_front();
         }
@@ -151,38 +163,31 @@ impl Engine {
 
     /// Messages leave in a packet.
     #[cold]
-    pub(super) fn note_packet(&mut self, now: Instant, rail: RailId, id: PeerId, requests: &[RequestId]) {
+    pub(super) fn note_packet(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        id: PeerId,
+        (requests, protocol): (&[RequestId], Protocol),
+    ) {
         let Some(peer) = self.peers.get(id.0 as usize).and_then(|p| p.as_deref()) else { return };
         let Some(receipts) = &mut self.receipts else { return };
         receipts.now = now;
         for &request in requests {
-            let (envelope, carried) = match self.requests.get(request.0) {
-                Some(Request::Eager(eager)) => (eager.envelope, Vec::from([(rail, eager.envelope.len)])),
+            let (envelope, protocol, carried) = match self.requests.get(request.0) {
+                Some(Request::Eager(eager)) => {
+                    (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]))
+                }
                 // What is pushed follows its request to send.
-                Some(Request::Large(outgoing)) => (outgoing.envelope, Vec::new()),
+                Some(Request::Large(outgoing)) => (outgoing.envelope, outgoing.protocol(), Vec::new()),
                 _ => continue,
             };
-            let announced = carried.is_empty();
-            let views = peer
-                .links
-                .iter()
-                .filter(|link| link.is_up())
-                .map(|link| super::peer::view(now, link, &self.rails, peer.primary, peer.fastest));
-            let alone = |view: RailView| {
-                let busy_ns = view.idle_at.since(now).as_ns();
-                let ns = if announced {
-                    view.forecast.body_ns(envelope.len)
-                } else {
-                    view.forecast.eager_ns(envelope.len)
-                };
-                candidate(&view, now, busy_ns.saturating_add(ns))
-            };
-            let candidates: Vec<Candidate> = views.map(alone).collect();
+            let candidates = candidates(peer, &self.rails, now, envelope.len, protocol);
             let predicted = candidates.iter().find(|candidate| candidate.rail == rail);
             receipts.open(Receipt {
-                request,
+                request: Some(request),
                 envelope,
-                announced,
+                protocol,
                 eager_max: peer.eager_max as u64,
                 predicted_ns: predicted.map_or(0, |candidate| candidate.alone_ns),
                 candidates,
@@ -191,4 +196,49 @@ impl Engine {
             });
         }
     }
+
+    /// A message has left in the call that submitted it, which took from `began` to `until`.
+    #[cold]
+    pub(super) fn note_departure(
+        &mut self,
+        plan: Plan,
+        submitted: Submitted,
+        (to, context, tag): To,
+        (len, seq): (u64, u32),
+        (began, until): (Instant, Instant),
+    ) {
+        let Some(peer) = self.peers.get(to.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let (Some(receipts), Some(rail)) = (&mut self.receipts, plan.rail) else { return };
+        let candidates = candidates(peer, &self.rails, began, len, plan.protocol);
+        let predicted = candidates.iter().find(|candidate| candidate.rail == rail);
+        let receipt = Receipt {
+            request: None,
+            envelope: Envelope { peer: to, context, tag, len, seq },
+            protocol: plan.protocol,
+            eager_max: peer.eager_max as u64,
+            predicted_ns: predicted.map_or(0, |candidate| candidate.alone_ns),
+            candidates,
+            carried: Vec::from([(rail, len)]),
+            actual_ns: until.since(began).as_ns(),
+        };
+        match submitted {
+            Submitted::Ended(_) => receipts.keep(receipt),
+            Submitted::Request(request) => {
+                receipts.now = began;
+                receipts.open(Receipt { request: Some(request), ..receipt });
+            }
+        }
+    }
+}
+
+/// What each open rail would take for a message alone.
+fn candidates(peer: &Peer, rails: &[Rail], now: Instant, len: u64, protocol: Protocol) -> Vec<Candidate> {
+    let open = peer.links.iter().filter(|link| link.is_up());
+    let views = open.map(|link| super::peer::view(now, link, rails, peer.primary, peer.fastest));
+    let alone = |view: RailView| {
+        let busy_ns = view.idle_at.since(now).as_ns();
+        let ns = if protocol.is_eager() { view.forecast.eager_ns(len) } else { view.forecast.body_ns(len) };
+        candidate(&view, now, busy_ns.saturating_add(ns))
+    };
+    views.map(alone).collect()
 }

@@ -73,7 +73,8 @@ impl Engine {
 
     /// Announces a large message; with a promise its body follows at once.
     pub(super) fn request_to_send(&mut self, request: RequestId, promise: Option<Promise>) {
-        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
+        let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
+        outgoing.invited = promise.is_some();
         let (envelope, hints) = (outgoing.envelope, outgoing.hints);
         let pushed = outgoing.pushed;
         let push = if pushed > 0 { flags::PUSHED } else { 0 };

@@ -1,6 +1,7 @@
 //! Application to window: send, receive, probe, cancel, and incremental messages.
 
 use super::Engine;
+use super::depart::{Leaving, To};
 use crate::collect::matching::{Arrived, Unexpected};
 use crate::collect::message::{self, Packing, Unpacked, Unpacking};
 use crate::collect::request::{
@@ -27,9 +28,24 @@ impl Engine {
         data: Segments,
         hints: Hints,
     ) -> RequestId {
+        self.send_as((to, context, tag), data, hints, None)
+    }
+
+    /// The same of a message that rails have refused to take at once ([`Engine::begin`]): it has its number
+    /// already.
+    #[inline]
+    pub fn send_as(
+        &mut self,
+        (to, context, tag): To,
+        data: Segments,
+        hints: Hints,
+        refused: Option<&Leaving>,
+    ) -> RequestId {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
-        let Some(peer) = self.peer_mut(to).filter(|peer| !peer.is_gone()) else {
+        let Engine { peers, rails, config, .. } = self;
+        let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
             return self.refuse(envelope);
         };
         let flow = peer.flows.of(context.0);
@@ -37,23 +53,22 @@ impl Engine {
         let hints = Hints { unordered: hints.unordered && !flow.promised, ..hints };
         if hints.unordered {
             flow.relaxed = true;
+        } else if let Some(refused) = refused {
+            envelope.seq = refused.seq();
         } else {
             envelope.seq = flow.send_next;
             flow.send_next = flow.send_next.wrapping_add(1);
         }
+        let protocol = peer.queued(rails, config.chunk, (context, tag), len, hints);
         let promise = if peer.promises.is_empty() || hints.unordered {
             None
         } else {
             peer.take_promise(context.0, tag.0)
         };
-        let is_small = match hints.probe {
-            None => len as usize <= peer.eager_max,
-            Some(Method::Rendezvous | Method::Pushed) => false,
-            Some(_) => len as usize <= peer.longest_eager(),
-        };
-        if !is_small || !peer.credit.spend(len) {
+        if !protocol.is_eager() {
             return self.send_large(envelope, data, hints, promise);
         }
+        peer.credit.spend_known(len);
         let request =
             RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, hints.synchronous))));
         let head = Eager {

@@ -86,6 +86,11 @@ impl Credit {
         self.spent += charge(len);
     }
 
+    /// What was spent for a message that has not left after all.
+    pub(crate) fn give_back(&mut self, len: u64) {
+        self.spent -= charge(len);
+    }
+
     /// Spends for the part of a large message of `len` bytes that goes ahead of any answer, and returns how
     /// many bytes that is: all of it or, if that is more, `most`; or if that is more than half of what is
     /// left, `part` of it; nothing if even that is too much. The other half is left to small messages.

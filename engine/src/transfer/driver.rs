@@ -7,8 +7,11 @@ use crate::memory::Segments;
 use crate::packet::{Key, LandingId, Packet, PeerId};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// What a rail can do. Constant for the life of the rail.
+/// The default is what every network can do that loses nothing: packets of [`Limits::PACKET_MIN`] bytes,
+/// staged, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Longest packet in bytes, header included; at least [`Limits::PACKET_MIN`].
@@ -22,14 +25,16 @@ pub struct Limits {
     /// Packets may be lost, repeated or reordered; the engine then acknowledges eagerly and sends again.
     pub lossy: bool,
     /// Longest message of which it pays to send a chunk with [`Key::PUSH`], in bytes; zero: none may be sent.
-    /// Such a chunk is held back until [`Driver::accept`] says where it goes, and so is all that follows it
+    /// Such a chunk is held back until [`Order::Accept`] says where it goes, and so is all that follows it
     /// on the link. Only for rails that are not lossy.
     pub push: u64,
-    /// [`Driver::pass`] takes packets.
-    pub passes: bool,
-    /// [`Driver::lend`] takes data of so many bytes, from the first number on and below the second; twice the
-    /// same if it takes none.
-    pub lends: (u64, u64),
+    /// [`How::Inject`] is possible: taking a packet costs no more than a copy.
+    pub inject: bool,
+    /// Lengths of data for which [`How::SingleCopy`] may pay, from the first number on and below the second;
+    /// twice the same if for none.
+    pub single_copy: (u64, u64),
+    /// [`Scope::Peer`] is cheaper than [`Scope::All`].
+    pub looks: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
@@ -40,6 +45,24 @@ impl Limits {
     /// Every rail carries packets of this many bytes: the longest control frame, replayed as often as rails
     /// may die, fits.
     pub const PACKET_MIN: usize = 512;
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            packet: Limits::PACKET_MIN,
+            chunk: u64::MAX,
+            gather: 0,
+            depth: 1,
+            lossy: false,
+            push: 0,
+            inject: false,
+            single_copy: (0, 0),
+            looks: false,
+            bandwidth: 0,
+            latency_ns: 0,
+        }
+    }
 }
 
 /// One thing for a rail to do.
@@ -77,8 +100,17 @@ pub enum Order {
         /// The bytes, in user memory. None when a lossy link sends again a number whose message has ended.
         from: Segments,
     },
+    /// The pushed chunk that `from` has announced ([`Event::Pushed`]) goes to the beginning of this landing,
+    /// which is open; the link goes on. If the landing has been closed meanwhile, its bytes are discarded.
+    /// Taken even without room.
+    Accept {
+        /// Who pushes.
+        from: PeerId,
+        /// Where it goes.
+        landing: LandingId,
+    },
     /// Give up the link: the peer broke the protocol, died, or left, or the other side gave it up. When
-    /// [`Driver::post`] returns, no memory of its orders or landings is touched any more. Answered by
+    /// [`Driver::send`] returns, no memory of its orders or landings is touched any more. Answered by
     /// [`Event::Lost`] at the next poll, with the orders that were not sent. Taken even without room.
     Close {
         /// The peer.
@@ -86,36 +118,115 @@ pub enum Order {
     },
 }
 
-/// What became of a packet that was to leave at once.
+/// How a message that is alone in its packet goes to its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AtOnce {
-    /// Nothing was done; it is to be posted instead.
-    Refused,
-    /// All of it has left, and that is not reported.
-    Left,
-    /// The network took a part; the rest is as if it had been posted, and reported as that.
-    Posted,
+pub enum How {
+    /// It is copied before the call returns, without a system call. Only asked with [`Limits::inject`].
+    Inject,
+    /// It leaves with a system call of its own, for somebody who waits.
+    Send,
+    /// The receiver, if it waits just now and it pays, copies the data himself, straight from the sender's
+    /// memory, before the call returns. Neither side charges for what nobody has to keep, and the packet may
+    /// be longer than others. Only asked for data of [`Limits::single_copy`] bytes.
+    SingleCopy,
 }
 
-impl From<bool> for AtOnce {
+/// What a rail is given to send ([`Driver::send`]). It goes behind what was given before.
+#[derive(Debug)]
+pub enum Departure<'a> {
+    /// Something that the rail keeps until it reports [`Event::Sent`]; always taken where
+    /// [`Driver::room`] said so.
+    Order(Order),
+    /// A packet of one message, from where that lies: `head` (the bytes of the wire, eight in each word) and
+    /// then `data` are all of it.
+    Message {
+        /// Receiver.
+        to: PeerId,
+        /// Its number on the link.
+        number: u32,
+        /// What goes before the data.
+        head: &'a [u64],
+        /// The data.
+        data: &'a Segments,
+        /// How.
+        how: How,
+    },
+    /// A packet, header included, and right behind it a chunk with [`Key::PUSH`] ([`Order::Chunk`]), in one
+    /// call. The packet's number is the one before the chunk's. Only asked where [`Limits::push`] is not
+    /// zero.
+    Pushed {
+        /// The packet.
+        packet: &'a [u8],
+        /// The chunk.
+        chunk: Order,
+    },
+}
+
+/// What became of a [`Departure`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// All of it has left, its memory is free, and that is not reported.
+    Done,
+    /// The rail has it; [`Event::Sent`] tells when it has left. Of a message or a pushed chunk its memory is
+    /// in use until then, what goes before it is free.
+    Posted,
+    /// Nothing was done: it is to be given again later, or in another way. Never said of
+    /// [`Departure::Order`].
+    Retry,
+}
+
+impl From<bool> for Sent {
     /// Of a rail that sends all of a packet or nothing: whether it has left.
     #[inline]
-    fn from(left: bool) -> AtOnce {
-        if left { AtOnce::Left } else { AtOnce::Refused }
+    fn from(left: bool) -> Sent {
+        if left { Sent::Done } else { Sent::Retry }
     }
 }
 
-/// What came of looking for one packet ([`Driver::fetch`]).
+/// What [`Driver::poll`] looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fetched {
-    /// Nothing has arrived from this peer.
-    Nothing,
-    /// A packet was taken.
-    Packet,
-    /// One is here whose data is still in its sender's memory: [`Driver::borrow`].
-    Lent,
-    /// Only [`Driver::poll`] can tell.
-    Elsewhere,
+pub enum Scope {
+    /// Everything.
+    All,
+    /// The next packet of one peer and nothing else, for somebody who waits for it: cheaper, and
+    /// everything is looked at now and then all the same. Only asked with [`Limits::looks`].
+    Peer(PeerId),
+}
+
+/// What somebody who sleeps wants to be woken for ([`Driver::wakeup`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Whatever [`Driver::poll`] would report. Asked for before each sleep, so that a driver can prepare for
+    /// it; and again if somebody else has polled meanwhile, which ends what was prepared.
+    Traffic,
+    /// A peer that wants a link; the next poll looks who it is. For a long sleep while nothing is in flight.
+    /// Prepares nothing: peers that have a link are not asked to wake anybody.
+    Links,
+}
+
+/// What a rail has counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// What came and was not taken: from strangers, with a wrong tag, twice, cut short.
+    pub dropped: u64,
+}
+
+/// A message whose data is still in its sender's memory ([`How::SingleCopy`]).
+pub struct Remote<'a> {
+    /// What goes before the data, as the wire's bytes.
+    pub head: &'a [u8],
+    /// Bytes of data.
+    pub len: u64,
+    /// Copies the data into memory of that length; false: it cannot be had, and nothing was taken.
+    pub fetch: &'a mut (dyn FnMut(&Segments) -> bool + Send),
+    /// Set by who has taken the message. One that is not taken its sender sends in another way.
+    pub taken: &'a mut bool,
+}
+
+impl fmt::Debug for Remote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("head", &self.head).field("len", &self.len).finish_non_exhaustive()
+    }
 }
 
 /// What a rail reports from [`Driver::poll`].
@@ -135,7 +246,14 @@ pub enum Event<'a> {
         /// Header and frames.
         packet: &'a [u8],
     },
-    /// A chunk with [`Key::PUSH`] has begun to arrive; the link stands still until [`Driver::accept`].
+    /// The data of a whole packet can be copied from its sender's memory, just now and not later.
+    Remote {
+        /// Who sends it.
+        from: PeerId,
+        /// The message.
+        message: Remote<'a>,
+    },
+    /// A chunk with [`Key::PUSH`] has begun to arrive; the link stands still until [`Order::Accept`].
     /// Its arrival is reported as [`Event::Landed`] like that of any other.
     Pushed {
         /// Who sent it.
@@ -206,86 +324,6 @@ pub trait Driver: Send {
     fn name(&self) -> &str;
     /// What it can do.
     fn limits(&self) -> Limits;
-    /// Makes user memory reachable: chunks from `from` for this landing are put there.
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key;
-    /// Forgets a landing. Its memory is not touched after this call; chunks for it are discarded.
-    fn close(&mut self, landing: LandingId);
-    /// The pushed chunk that `from` has announced goes to the beginning of this landing, which is open; the
-    /// link goes on. If the landing has been closed meanwhile, its bytes are discarded.
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
-        let _ = (from, landing);
-    }
-    /// Orders that it takes now; zero: busy.
-    fn room(&self) -> usize;
-    /// Takes a packet at once, if that costs no more than a copy: `head` (the bytes of the wire, eight in
-    /// each word) and then `data` are all of it, and both are free when this returns. It goes behind what was
-    /// posted before, needs no [`Driver::flush`], and is not reported as sent. False: nothing was done, and
-    /// it is to be posted instead. Only asked with [`Limits::passes`].
-    fn pass(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        let _ = (to, head, data);
-        false
-    }
-    /// As [`Driver::pass`], for somebody who does nothing else meanwhile: lends a packet to the peer, if he
-    /// waits for it just now and it pays that he fetches the data himself. Neither side charges for what
-    /// nobody has to keep, and the packet may be longer than others. Only asked for data of
-    /// [`Limits::lends`] bytes.
-    fn lend(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        let _ = (to, head, data);
-        false
-    }
-    /// Sends a packet with a call of its own, for somebody who waits: `head` and `data` as for
-    /// [`Driver::pass`], `number` as in [`Order::Packet`]. It goes behind what was posted before.
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> AtOnce {
-        let _ = (to, number, head, data);
-        AtOnce::Refused
-    }
-    /// Sends a packet, header included, and right behind it a chunk with [`Key::PUSH`] ([`Order::Chunk`]),
-    /// with a call of its own, for somebody who waits, or for anybody with [`Limits::passes`]. The packet's
-    /// number is the one before the chunk's. It goes behind what was posted before; `packet` is free when
-    /// this returns, and so is the chunk's memory unless the network took but a part. Only asked where
-    /// [`Limits::push`] is not zero.
-    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
-        let _ = (packet, chunk);
-        AtOnce::Refused
-    }
-    /// Takes an order. What it costs may be put off until [`Driver::flush`].
-    fn post(&mut self, order: Order);
-    /// Everything posted so far shall leave; called once after a series of posts.
-    fn flush(&mut self) {}
-    /// Looks at the network once and reports what happened. Does not wait.
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>));
-    /// Looks for the next packet of one peer and at nothing else, for somebody who waits for it: cheaper than
-    /// [`Driver::poll`], which is called now and then all the same. `take` is given header and frames, and
-    /// answers whether it takes the packet; one that it does not take is reported by the next poll.
-    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        let _ = (from, take);
-        Fetched::Elsewhere
-    }
-    /// After [`Fetched::Lent`]: lets a packet be taken whose data is still in its sender's memory. `take` is
-    /// given what goes before the data, how long that is, and what puts the data into memory of that length
-    /// (false: it cannot be had, and nothing has been taken), and answers whether it has taken the packet.
-    /// One that it does not take its sender passes or posts. Whether one was taken.
-    fn borrow(&mut self, from: PeerId, take: &mut TakeLent<'_>) -> bool {
-        let _ = (from, take);
-        false
-    }
-    /// A file descriptor that becomes readable when [`Driver::poll`] has something to do, for those who
-    /// want to sleep; negative: nothing ever happens here that was not posted; none: only polling helps.
-    /// Asked for before each sleep, so that a driver can prepare for it; and again if somebody else has
-    /// called [`Driver::poll`] meanwhile, which ends what was prepared.
-    fn descriptor(&self) -> Option<i32> {
-        None
-    }
-    /// A file descriptor that becomes readable when a peer wants a link, for somebody who sleeps long while
-    /// nothing is in flight; the next poll looks who it is. Unlike [`Driver::descriptor`] it prepares
-    /// nothing: peers that have a link are not asked to wake anybody. None or negative: nobody is woken.
-    fn door(&mut self) -> Option<i32> {
-        self.descriptor()
-    }
-    /// What came so far and was not taken: from strangers, with a wrong tag, twice, cut short.
-    fn dropped(&self) -> u64 {
-        0
-    }
     /// How an address of this rail is told to the peers, as text without spaces; empty: none is needed.
     fn address(&self) -> String {
         String::new()
@@ -296,8 +334,28 @@ pub trait Driver: Send {
         let _ = (peer, rail, address);
         false
     }
-    /// Told before [`Driver::limits`] is asked for and before the first peer is told: this node has fewer
-    /// cores than processes that use this driver. A peer who does nothing just now may be one that has none,
-    /// and what this one saves is what others get.
-    fn crowd(&mut self) {}
+    /// Makes user memory reachable: chunks from `from` for this landing are put there.
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key;
+    /// Forgets a landing. Its memory is not touched after this call; chunks for it are discarded.
+    fn close(&mut self, landing: LandingId);
+    /// Orders that it takes now; zero: busy.
+    fn room(&self) -> usize;
+    /// Takes something to send. What an [`Order`] costs may be put off until [`Driver::flush`]; the others
+    /// need none.
+    fn send(&mut self, departure: Departure<'_>) -> Sent;
+    /// Every order so far shall leave; called once after a series.
+    fn flush(&mut self) {}
+    /// Looks at the network once and reports what happened. Does not wait. False: of this peer only a look
+    /// at everything can tell.
+    fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool;
+    /// A file descriptor that becomes readable when there is something of this interest, for those who want
+    /// to sleep; negative: nothing ever happens here that was not ordered; none: only polling helps.
+    fn wakeup(&mut self, interest: Interest) -> Option<i32> {
+        let _ = interest;
+        None
+    }
+    /// What it has counted so far.
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
 }

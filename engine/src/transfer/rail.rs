@@ -37,6 +37,13 @@ pub struct RailCounters {
 }
 
 impl RailCounters {
+    /// A chunk of `len` bytes has left.
+    #[inline]
+    pub(crate) fn left_chunk(&mut self, len: u64) {
+        self.chunks += 1;
+        self.chunk_bytes += len;
+    }
+
     /// A packet of `len` bytes with so many entries has left.
     #[inline]
     pub(crate) fn left(&mut self, entries: u32, len: u64) {

@@ -43,8 +43,9 @@ impl Lone {
             depth: 64,
             lossy: false,
             push: 0,
-            passes: false,
-            lends: (0, 0),
+            inject: false,
+            single_copy: (0, 0),
+            looks: false,
             bandwidth: 0,
             latency_ns: 0,
         };

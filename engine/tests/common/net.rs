@@ -46,8 +46,9 @@ pub fn limits() -> Limits {
         depth: 4,
         lossy: false,
         push: 0,
-        passes: false,
-        lends: (0, 0),
+        inject: false,
+        single_copy: (0, 0),
+        looks: false,
         bandwidth: 0,
         latency_ns: 0,
     }

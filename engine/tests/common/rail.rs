@@ -6,7 +6,7 @@
 #![allow(dead_code)]
 
 use super::memory::Memory;
-use nmad_engine::{AtOnce, Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments};
+use nmad_engine::{Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments, Sent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -61,7 +61,7 @@ pub struct Wires {
     /// Rails (and their hosts) that carry, but do not report it and go on using the memory.
     pub tardy: BTreeSet<(usize, u32)>,
     /// What becomes of what is to be pushed at once, in turns; refused if there is nothing.
-    pub at_once: VecDeque<AtOnce>,
+    pub at_once: VecDeque<Sent>,
 }
 
 impl Wires {
@@ -320,7 +320,7 @@ impl Driver for MemoryRail {
         }
         self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
     }
-    fn push_now(&mut self, packet: &[u8], chunk: Order) -> AtOnce {
+    fn push_now(&mut self, packet: &[u8], chunk: Order) -> Sent {
         let Order::Chunk { to, number, .. } = chunk else { panic!("a chunk is pushed") };
         let how = {
             let mut wires = self.wires.lock().unwrap();
@@ -329,13 +329,13 @@ impl Driver for MemoryRail {
             wires.at_once.extend(turn);
             turn.filter(|_| self.held.is_empty() && !stalled)
         };
-        if matches!(how, None | Some(AtOnce::Refused)) {
-            return AtOnce::Refused;
+        if matches!(how, None | Some(Sent::Retry)) {
+            return Sent::Retry;
         }
         let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
         self.post(Order::Packet { to, number: number.wrapping_sub(1), packet });
         self.post(chunk);
-        if how == Some(AtOnce::Left) {
+        if how == Some(Sent::Done) {
             let before = self.unreported.len();
             self.transmit();
             self.unreported.truncate(before);

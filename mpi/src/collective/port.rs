@@ -33,8 +33,8 @@ impl Transport for Held<'_, '_> {
     fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
         let (peer, context) = address(self.comm, to);
         let (tag, hints) = (Tag(tag), Hints::default());
-        if self.is_urgent && self.step.send_directly((peer, context, tag), &data, hints).is_some() {
-            return None;
+        if self.is_urgent {
+            return self.step.send((peer, context, tag), &data, hints);
         }
         Some(self.step.engine().send(peer, context, tag, data, hints))
     }

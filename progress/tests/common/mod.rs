@@ -3,7 +3,7 @@
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId};
-use nmad_engine::transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
+use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order, Sent};
 use nmad_engine::{Config, Engine, PeerId};
 use nmad_progress::{Idle, Node};
 use nmad_wire::{Eager, Header, Kind};
@@ -19,8 +19,9 @@ pub const LIMITS: Limits = Limits {
     depth: 8,
     lossy: false,
     push: 0,
-    passes: false,
-    lends: (0, 0),
+    inject: false,
+    single_copy: (0, 0),
+    looks: false,
     bandwidth: 1_000_000_000,
     latency_ns: 0,
 };
@@ -33,8 +34,8 @@ pub trait Special: Send + 'static {
     }
 
     /// See [`Driver::push_now`].
-    fn push_now(&mut self) -> AtOnce {
-        AtOnce::Refused
+    fn push_now(&mut self) -> Sent {
+        Sent::Retry
     }
 
     /// See [`Driver::lend`].
@@ -93,7 +94,7 @@ impl<S: Special> Driver for Rail<S> {
         self.special.lend()
     }
 
-    fn push_now(&mut self, _: &[u8], _: Order) -> AtOnce {
+    fn push_now(&mut self, _: &[u8], _: Order) -> Sent {
         self.special.push_now()
     }
 

@@ -6,7 +6,7 @@ use super::port::{ChunkHead, Inbound};
 use super::{Happening, Network};
 use crate::faults::Fate;
 use nmad_engine::packet::Packet;
-use nmad_engine::transfer::driver::{AtOnce, Order};
+use nmad_engine::transfer::driver::{Order, Sent};
 use nmad_wire::{Header, Kind, explain};
 
 /// An order that was posted and has not left.
@@ -141,19 +141,19 @@ impl Network {
 
     /// Has a packet leave within the call, as a system call does, if the interface swallows it; otherwise it
     /// waits like one that was posted.
-    pub fn send_now(&mut self, key: Key, order: Order) -> AtOnce {
+    pub fn send_now(&mut self, key: Key, order: Order) -> Sent {
         let (model, local) = (self.model(key.fabric), self.local_ns(key.me));
         let limits = model.limits();
         let (standing, waiting) = (self.side(key).standing, self.side(key).waiting.len());
         if standing != Standing::Up || waiting >= limits.depth || self.room(key.fabric, key.me) == 0 {
-            return AtOnce::Refused;
+            return Sent::Retry;
         }
         let wire_ns = model.wire_ns(order_len(&order));
         let end = local.max(self.interface(key.fabric, key.me).tx_free) + wire_ns;
         let swallowed = end.saturating_sub(model.wire_ns(model.swallows())) <= local;
         if waiting > 0 || !swallowed || self.machine.bus.is_some() {
             self.send(key, order);
-            return AtOnce::Posted;
+            return Sent::Posted;
         }
         self.oracle.posted(key, &order, &limits, waiting);
         let end = end.max(self.post(key.me, &*model, &order, wire_ns) + wire_ns);
@@ -165,7 +165,7 @@ impl Network {
         } else {
             self.launch(end, key, cargo);
         }
-        AtOnce::Left
+        Sent::Done
     }
 
     /// The link is already gone, but the engine could not know: the order goes back by itself, behind the
@@ -348,7 +348,7 @@ pub(super) fn order_len(order: &Order) -> u64 {
     match order {
         Order::Packet { packet, .. } => packet.len() as u64,
         Order::Chunk { from, .. } => from.len() + nmad_wire::ChunkHeader::LEN as u64,
-        Order::Connect { .. } | Order::Close { .. } => 0,
+        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
     }
 }
 
@@ -364,7 +364,7 @@ fn load(order: Order, to: usize) -> (Cargo, Inbound) {
         Order::Packet { number, packet, .. } => {
             (Cargo::Packet(flatten(&packet)), Inbound::Sent { to, number, packet: Some(packet) })
         }
-        Order::Connect { .. } | Order::Close { .. } => {
+        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {
             unreachable!("links are opened and closed at once, never queued")
         }
     }

@@ -72,7 +72,7 @@ impl WireOracle {
         if let Some(wrong) = wrong {
             let number = match order {
                 Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
-                Order::Connect { .. } | Order::Close { .. } => 0,
+                Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
             };
             let Key { fabric, me, peer } = key;
             self.object(format!("order #{number} of h{me} to h{peer} on net{fabric} {wrong}"));

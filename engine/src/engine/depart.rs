@@ -1,0 +1,350 @@
+//! What departs: everything that a rail is given is booked here, whoever asked for it.
+//!
+//! A message that leaves in the call that submits it takes three steps. [`Engine::begin`] plans it and takes
+//! its number in its flow, the driver sends it, and [`Engine::departed`] books what came of that. What waits
+//! in the window is built into packets and cut into chunks when a rail asks ([`super::dispatch`],
+//! [`super::chunks`]), and booked by the same function.
+
+use super::Engine;
+use super::plan::{Caller, Plan, Protocol, Wanted};
+use crate::clock::Instant;
+use crate::collect::request::{Context, Envelope, Hints, Outgoing, Request, Tag};
+use crate::memory::Segments;
+use crate::packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
+use crate::transfer::driver::{Order, Sent};
+use crate::transfer::link::Link;
+use crate::transfer::rail::Rail;
+use crate::transfer::retention::{Cargo, ChunkCargo};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use nmad_wire::{AloneHead, ChunkHeader, Eager, Header, Kind, Rts, flags};
+
+/// To whom a message goes, and its names.
+pub type To = (PeerId, Context, Tag);
+
+/// What became of a message that was submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Submitted {
+    /// It has left and ended; this is its number in its flow.
+    Ended(u32),
+    /// It is under way; this is its request.
+    Request(RequestId),
+}
+
+/// A message that is about to leave.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaving {
+    plan: Plan,
+    /// Its number in its flow, which is its own from now on.
+    seq: u32,
+    number: u32,
+    ack: u32,
+    /// The request that it becomes if the network takes but a part.
+    request: RequestId,
+    /// When it was planned, where that is measured; zero elsewhere.
+    began: Instant,
+}
+
+impl Leaving {
+    /// The rail.
+    #[inline]
+    pub fn rail(&self) -> RailId {
+        self.plan.rail.unwrap_or(RailId(0))
+    }
+
+    /// The protocol.
+    #[inline]
+    pub fn protocol(&self) -> Protocol {
+        self.plan.protocol
+    }
+
+    /// Its number in its flow.
+    #[inline]
+    pub(super) fn seq(&self) -> u32 {
+        self.seq
+    }
+
+    /// Its number on the link.
+    #[inline]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What goes before the data of a message in one packet.
+    #[inline(always)]
+    pub(crate) fn head(&self, (_, context, tag): To, len: u64) -> AloneHead {
+        let frame =
+            Eager { flags: 0, context: context.0, tag: tag.0, seq: self.seq, len: len as u32, request: 0 };
+        let (number, ack, len) = (self.number, self.ack, Eager::ALONE_LEN as u32 + len as u32);
+        frame.alone_head(&Header { kind: Kind::Packet, len, number, ack })
+    }
+
+    /// The packet with the request to send of a message that is pushed, and the chunk behind it.
+    pub(crate) fn pushed(&self, to: To, data: &Segments) -> ([u8; Rts::ALONE_LEN], Order) {
+        let (peer, Context(context), Tag(tag)) = to;
+        let (seq, len, request) = (self.seq, data.len(), self.request.0);
+        let rts = Rts { flags: flags::PUSHED, context, tag, seq, len, request, landing: 0, pushed: len };
+        let chunk = Order::Chunk {
+            to: peer,
+            number: self.number.wrapping_add(1),
+            ack: self.ack,
+            landing: LandingId(request),
+            key: Key::PUSH,
+            offset: 0,
+            from: data.clone(),
+        };
+        (rts.alone(self.number, self.ack), chunk)
+    }
+}
+
+/// What leaves, for the books.
+pub(super) struct Load {
+    /// Messages and control frames of a packet; none: it is a chunk.
+    pub(super) entries: Option<u32>,
+    /// Bytes of the packet, or of the chunk's data.
+    pub(super) len: u64,
+    /// Bytes for which the rail is busy by its clock, headers included; zero: it takes no time.
+    pub(super) busy: u64,
+    /// What is kept of it until it is acknowledged, and whose requests end when it has left. None: it has
+    /// left, and nobody will ask for it again.
+    pub(super) kept: Option<(Cargo, Vec<RequestId>)>,
+}
+
+/// Books a departure: number, retransmission, acknowledgement of the other direction, the rail's clock and
+/// its counters.
+#[inline]
+pub(super) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, load: Load) {
+    let Load { entries, len, busy, kept } = load;
+    // A chunk says what has arrived in order only.
+    if entries.is_some() || link.rx.beyond() == 0 {
+        link.rx.acknowledged();
+    }
+    match kept {
+        Some((cargo, in_place)) => link.hold(now, cargo, len, in_place),
+        None => link.tx.skip(),
+    }
+    match entries {
+        Some(entries) => at.counters.left(entries, len),
+        None => at.counters.left_chunk(len),
+    }
+    if busy > 0 {
+        at.give(now, to, link.forecast.busy_ns(busy));
+    }
+}
+
+impl Engine {
+    /// Plans a message and begins to send it; none: it is to be submitted with [`Engine::send_as`], like any
+    /// other. `refused`: the attempt that a rail has refused, if there was one.
+    #[inline(always)]
+    pub fn begin(
+        &mut self,
+        (to, context, _): To,
+        len: u64,
+        hints: Hints,
+        caller: Caller,
+        refused: Option<&Leaving>,
+        clock: &mut dyn FnMut() -> Instant,
+    ) -> Option<Leaving> {
+        let Engine { peers, rails, config, receipts, requests, .. } = self;
+        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let wanted = Wanted { len, hints, caller, refused: refused.map(|leaving| leaving.plan.protocol) };
+        let mut began = Instant::default();
+        let plan = peer.at_once(rails, config.chunk, wanted, &mut || {
+            began = clock();
+            began
+        })?;
+        if receipts.is_some() && began == Instant::default() {
+            began = clock();
+        }
+        let link = &peer.links[usize::from(plan.place)];
+        let (number, ack) = (link.tx.next_number(), link.rx.below());
+        let seq = match refused {
+            Some(refused) => refused.seq,
+            None => {
+                let flow = peer.flows.of(context.0);
+                let seq = flow.send_next;
+                flow.send_next = seq.wrapping_add(1);
+                seq
+            }
+        };
+        if plan.protocol != Protocol::SingleCopy {
+            peer.credit.spend_known(len);
+        }
+        let request = match plan.protocol {
+            Protocol::Push => RequestId(requests.insert(Request::Ended(Err(crate::Error::Cancelled)))),
+            _ => RequestId(0),
+        };
+        Some(Leaving { plan, seq, number, ack, request, began })
+    }
+
+    /// Books what came of sending; none: the rail has refused, and the message is still to be sent.
+    #[inline(always)]
+    pub fn departed(
+        &mut self,
+        leaving: &Leaving,
+        sent: Sent,
+        to: To,
+        data: &Segments,
+        hints: Hints,
+        clock: &mut dyn FnMut() -> Instant,
+    ) -> Option<Submitted> {
+        let at_once = matches!(leaving.plan.protocol, Protocol::Inject | Protocol::SingleCopy);
+        if !at_once || sent != Sent::Done || self.receipts.is_some() {
+            return self.departed_in_time(leaving, sent, to, data, hints, clock);
+        }
+        self.injected(leaving, to.0, data.len());
+        Some(Submitted::Ended(leaving.seq))
+    }
+
+    /// Books a message that took no time: the rail has no clock for it.
+    #[inline(always)]
+    fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
+        let Engine { peers, rails, .. } = self;
+        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let len = Eager::ALONE_LEN as u64 + len;
+        book(Instant::default(), to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
+    }
+
+    /// The same for what took time, or was refused, or is to be told of.
+    #[inline(never)]
+    fn departed_in_time(
+        &mut self,
+        leaving: &Leaving,
+        sent: Sent,
+        to: To,
+        data: &Segments,
+        hints: Hints,
+        clock: &mut dyn FnMut() -> Instant,
+    ) -> Option<Submitted> {
+        if sent == Sent::Retry {
+            self.take_back(leaving, to.0, data.len());
+            return None;
+        }
+        let until = clock();
+        let submitted = match leaving.plan.protocol {
+            Protocol::Push => self.push_departed(leaving, sent, to, (data, hints), until),
+            Protocol::Inject | Protocol::SingleCopy => {
+                self.injected(leaving, to.0, data.len());
+                Submitted::Ended(leaving.seq)
+            }
+            _ => self.eager_departed(leaving, sent, to, data, until),
+        };
+        if self.receipts.is_some() {
+            self.note_departure(
+                leaving.plan,
+                submitted,
+                to,
+                (data.len(), leaving.seq),
+                (leaving.began, until),
+            );
+        }
+        Some(submitted)
+    }
+
+    /// A rail has refused: what was reserved but the number in the flow is free again.
+    fn take_back(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
+        if leaving.plan.protocol == Protocol::Push {
+            self.requests.remove(leaving.request.0);
+        }
+        if leaving.plan.protocol != Protocol::SingleCopy
+            && let Some(peer) = self.peer_mut(to)
+        {
+            peer.credit.give_back(len);
+        }
+    }
+
+    /// A message has left with a system call of its own.
+    fn eager_departed(
+        &mut self,
+        leaving: &Leaving,
+        sent: Sent,
+        to: To,
+        data: &Segments,
+        until: Instant,
+    ) -> Submitted {
+        self.hear();
+        let head = leaving.head(to, data.len());
+        let Engine { peers, rails, buffers, rests_until, .. } = self;
+        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Submitted::Ended(leaving.seq);
+        };
+        let keeps = peer.keeps;
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let len = Eager::ALONE_LEN as u64 + data.len();
+        // With several rails it is measured how long each takes, from before the call on.
+        let held_at = if leaving.began == Instant::default() { until } else { leaving.began };
+        let is_kept = sent == Sent::Posted || keeps;
+        let kept = is_kept.then(|| (Cargo::Packet(None), Vec::new()));
+        book(held_at, to.0, link, at, Load { entries: Some(1), len, busy: len, kept });
+        if keeps && sent == Sent::Done {
+            let mut packet = buffers.pop().unwrap_or_default();
+            packet.in_place.clear();
+            packet.bytes.clear();
+            data.append_behind(&head, &mut packet.bytes);
+            link.tx.sent(leaving.number, Some(packet), true);
+            link.stir();
+            *rests_until = Instant::default();
+        }
+        // What the call took does not count as the cost of posting: the rail would be busy for as long again,
+        // and an answer to what comes meanwhile would take another one.
+        at.posted(None, until);
+        Submitted::Ended(leaving.seq)
+    }
+
+    /// A large message has left behind its request to send, all of it or a part.
+    fn push_departed(
+        &mut self,
+        leaving: &Leaving,
+        sent: Sent,
+        (to, context, tag): To,
+        (data, hints): (&Segments, Hints),
+        until: Instant,
+    ) -> Submitted {
+        let Engine { peers, rails, requests, .. } = self;
+        let (request, seq, len) = (leaving.request, leaving.seq, data.len());
+        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Submitted::Request(request);
+        };
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let is_part = sent == Sent::Posted;
+        let packet = is_part.then(|| (Cargo::Packet(None), Vec::new()));
+        let chunk = is_part.then(|| {
+            let landing = LandingId(request.0);
+            let cargo = ChunkCargo { request, landing, key: Key::PUSH, offset: 0, from: data.clone() };
+            (Cargo::Chunk(cargo), Vec::new())
+        });
+        let head = Rts::ALONE_LEN as u64;
+        book(until, to, link, at, Load { entries: Some(1), len: head, busy: 0, kept: packet });
+        let busy = head + len + ChunkHeader::LEN as u64;
+        book(until, to, link, at, Load { entries: None, len, busy, kept: chunk });
+        at.posted(None, until);
+        if !is_part {
+            requests.remove(request.0);
+            return Submitted::Ended(seq);
+        }
+        let envelope = Envelope { peer: to, context, tag, len, seq };
+        let outgoing = Outgoing { at_rails: 1, pushed: len, ..Outgoing::new(envelope, data.clone(), hints) };
+        if let Some(place) = requests.get_mut(request.0) {
+            *place = Request::Large(Box::new(outgoing));
+        }
+        Submitted::Request(request)
+    }
+
+    /// A request for a message that has ended at once. Since nobody can wait for it yet,
+    /// [`Engine::next_ended`] does not tell so.
+    #[inline]
+    pub fn ended(&mut self, envelope: Envelope) -> RequestId {
+        self.untold += 1;
+        RequestId(self.requests.insert(Request::Ended(Ok(envelope))))
+    }
+}
+
+/// A packet that is put together from what was in the window.
+pub(super) fn packet_load(packet: &Packet, entries: u32, in_place: Vec<RequestId>) -> Load {
+    let len = packet.len() as u64;
+    Load { entries: Some(entries), len, busy: len, kept: Some((Cargo::Packet(None), in_place)) }
+}

@@ -7,7 +7,7 @@ use nmad_drivers::around::{Around, Layer};
 use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ const ME: PeerId = PeerId(0);
 
 fn up<L: Layer>(layer: L) -> Around<LoopbackRail, L> {
     let mut rail = Around::new(LoopbackRail::new(ME, 0), layer);
-    rail.post(Order::Connect { to: ME });
+    rail.send(Departure::Order(Order::Connect { to: ME }));
     let begun = Instant::now();
     let mut up = false;
     while !up {
-        rail.poll(&mut |event| up |= matches!(event, Event::Up { .. }));
+        rail.poll(Scope::All, &mut |event| up |= matches!(event, Event::Up { .. }));
         assert!(begun.elapsed() < Duration::from_secs(5), "the link comes up");
     }
     rail
@@ -41,10 +41,10 @@ fn send(rail: &mut impl Driver, count: u32) -> Vec<Vec<u8>> {
         }
     };
     for number in 0..count {
-        rail.post(packet(number));
-        rail.poll(&mut note);
+        rail.send(Departure::Order(packet(number)));
+        rail.poll(Scope::All, &mut note);
     }
-    (0..1000).for_each(|_| rail.poll(&mut note));
+    (0..1000).for_each(|_| _ = rail.poll(Scope::All, &mut note));
     arrived
 }
 
@@ -80,10 +80,10 @@ fn corruption_changes_one_bit() {
 #[test]
 fn a_killed_link_gives_back_what_was_not_sent() {
     let mut rail = up(Fault::new(Faults { kill_after: Some(800), ..Faults::none(1) }));
-    (0..14).for_each(|number| rail.post(packet(number)));
+    (0..14).for_each(|number| rail.send(Departure::Order(packet(number))));
     let (mut sent, mut back) = (0, 0);
     for _ in 0..3 {
-        rail.poll(&mut |event| match event {
+        rail.poll(Scope::All, &mut |event| match event {
             Event::Sent { .. } => sent += 1,
             Event::Lost { unsent, why, .. } => {
                 assert!(why.contains("peer 0 killed after 800 B"), "{why}");
@@ -114,10 +114,10 @@ fn throttled(rate: u64) -> f64 {
     let begun = Instant::now();
     while sent < COUNT {
         if posted < COUNT && rail.room() > 0 {
-            rail.post(chunk(posted, key, &source));
+            rail.send(Departure::Order(chunk(posted, key, &source)));
             posted += 1;
         }
-        rail.poll(&mut |event| sent += u32::from(matches!(event, Event::Sent { .. })));
+        rail.poll(Scope::All, &mut |event| sent += u32::from(matches!(event, Event::Sent { .. })));
     }
     f64::from(COUNT) * 100_000.0 / begun.elapsed().as_secs_f64() / rate as f64
 }
@@ -130,11 +130,11 @@ fn chunk(number: u32, key: Key, source: &Memory) -> Order {
 #[test]
 fn the_throttle_adds_its_latency() {
     let mut rail = up(Throttle::new(1 << 40, Duration::from_millis(20)));
-    rail.post(packet(0));
+    rail.send(Departure::Order(packet(0)));
     let begun = Instant::now();
     let mut arrived = false;
     while !arrived {
-        rail.poll(&mut |event| arrived |= matches!(event, Event::Arrived { .. }));
+        rail.poll(Scope::All, &mut |event| arrived |= matches!(event, Event::Arrived { .. }));
     }
     assert!(begun.elapsed() >= Duration::from_millis(20));
     assert_eq!(rail.limits().latency_ns, 100 + 20_000_000);

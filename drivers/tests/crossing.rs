@@ -3,7 +3,7 @@
 use nmad_drivers::handshake::Ends;
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Control, Hello, RefusalCode};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -39,7 +39,7 @@ fn hear(rail: &mut TcpRail, stream: &mut TcpStream, up: &mut u32) -> Option<Vec<
 }
 
 fn poll(rail: &mut TcpRail, up: &mut u32) {
-    rail.poll(&mut |event| match event {
+    rail.poll(Scope::All, &mut |event| match event {
         Event::Up { .. } => *up += 1,
         other => panic!("not expected: {other:?}"),
     });
@@ -51,7 +51,7 @@ fn connecting(me: u32, peer: u32) -> (TcpRail, TcpStream, Hello) {
     let port = listener.local_addr().expect("an address").port();
     let mut rail = open(me);
     assert!(rail.know(PeerId(peer), 0, &format!("127.0.0.1/8:{port}")));
-    rail.post(Order::Connect { to: PeerId(peer) });
+    rail.send(Departure::Order(Order::Connect { to: PeerId(peer) }));
     poll(&mut rail, &mut 0);
     let (mut stream, _) = listener.accept().expect("the rail connects");
     let bytes = hear(&mut rail, &mut stream, &mut 0).expect("a hello");

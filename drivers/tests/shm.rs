@@ -3,7 +3,7 @@
 use nmad_drivers::conformance::memory::{Memory, pattern};
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Order, Scope};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn child() {
     let mut answers = Vec::new();
     let mut key = None;
     loop {
-        rail.poll(&mut |event| match event {
+        rail.poll(Scope::All, &mut |event| match event {
             Event::Up { .. } => key = Some(()),
             Event::Arrived { packet, .. } => answers.push(packet.to_vec()),
             Event::Landed { kept, .. } => {
@@ -47,7 +47,7 @@ fn child() {
         }
         for (number, bytes) in answers.drain(..).enumerate() {
             let packet = Packet { bytes, in_place: Vec::new() };
-            rail.post(Order::Packet { to: PeerId(0), number: number as u32, packet });
+            rail.send(Departure::Order(Order::Packet { to: PeerId(0), number: number as u32, packet }));
         }
         rail.flush();
     }
@@ -80,7 +80,7 @@ fn start(ours: bool, theirs: bool) -> Pair {
     let address =
         lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("address ")?.to_string()));
     assert!(rail.know(PeerId(1), 0, &address.expect("the child tells its address")));
-    rail.post(Order::Connect { to: PeerId(1) });
+    rail.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let mut pair = Pair { rail, child, key: Key(0) };
     let key = pair.answer();
     pair.key = Key(u64::from_le_bytes(key.try_into().expect("a key")));
@@ -101,7 +101,7 @@ impl Pair {
         let begun = Instant::now();
         loop {
             let mut found = None;
-            self.rail.poll(&mut |event| found = found.take().or_else(|| wanted(&event)));
+            self.rail.poll(Scope::All, &mut |event| found = found.take().or_else(|| wanted(&event)));
             if let Some(found) = found {
                 return found;
             }
@@ -112,7 +112,7 @@ impl Pair {
     fn send(&mut self, number: u32, offset: u64, from: &Memory) {
         let (key, from) = (self.key, from.segments());
         let order = Order::Chunk { to: PeerId(1), number, ack: 7, landing: LANDING, key, offset, from };
-        self.rail.post(order);
+        self.rail.send(Departure::Order(order));
         self.rail.flush();
     }
 }
@@ -124,7 +124,7 @@ fn packets_and_chunks_travel_between_processes() {
         for len in [16, 56, 57, 5000, 30_000] {
             let bytes: Vec<u8> = (0..len).map(|at| pattern(at, 4)).collect();
             let packet = Packet { bytes: bytes.clone(), in_place: Vec::new() };
-            pair.rail.post(Order::Packet { to: PeerId(1), number: 0, packet });
+            pair.rail.send(Departure::Order(Order::Packet { to: PeerId(1), number: 0, packet }));
             pair.rail.flush();
             assert!(pair.answer() == bytes, "{len} B come back as they were");
         }
@@ -140,7 +140,7 @@ fn a_peer_that_is_killed_in_the_middle_of_a_chunk_is_lost_within_five_seconds() 
         let mut pair = start(cross, cross);
         let source = Memory::pattern(LEN, 3);
         (0..6).for_each(|number| pair.send(number, 0, &source));
-        (0..50).for_each(|_| pair.rail.poll(&mut |_| ()));
+        (0..50).for_each(|_| _ = pair.rail.poll(Scope::All, &mut |_| ()));
         pair.child.kill().expect("it is killed");
         let begun = Instant::now();
         let why = pair.until(|event| match event {
@@ -191,9 +191,9 @@ fn nothing_is_left_of_a_process_that_was_killed() {
 fn a_sleeping_process_is_woken() {
     let mut pair = start(true, true);
     for _ in 0..200 {
-        let fd = pair.rail.descriptor().expect("a descriptor");
+        let fd = pair.rail.wakeup(Interest::Traffic).expect("a descriptor");
         let packet = Packet { bytes: vec![1; 16], in_place: Vec::new() };
-        pair.rail.post(Order::Packet { to: PeerId(1), number: 0, packet });
+        pair.rail.send(Departure::Order(Order::Packet { to: PeerId(1), number: 0, packet }));
         pair.rail.flush();
         let mut polled = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
         wait(&mut polled);

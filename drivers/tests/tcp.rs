@@ -2,7 +2,7 @@
 
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_engine::packet::{Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Remote, Scope};
 use nmad_wire::{Control, Header, Hello, Kind};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -21,13 +21,14 @@ fn open(config: TcpConfig) -> TcpRail {
 /// What a rail reported, as text.
 fn poll(rail: &mut TcpRail) -> Vec<String> {
     let mut seen = Vec::new();
-    rail.poll(&mut |event| {
+    rail.poll(Scope::All, &mut |event| {
         seen.push(match event {
             Event::Moved { .. } | Event::Buffers { .. } => return,
             Event::Up { peer, .. } => format!("up {}", peer.0),
             Event::Lost { why, .. } => format!("lost: {why}"),
             Event::Arrived { packet, .. } => format!("arrived {}", packet.len()),
             Event::Pushed { len, .. } => format!("pushed {len}"),
+            Event::Remote { .. } => panic!("TCP copies nothing across"),
             Event::Sent { number, .. } => format!("sent {number}"),
             Event::Landed { number, .. } => format!("landed {number}"),
         });
@@ -57,7 +58,7 @@ fn until(rails: &mut [&mut TcpRail], what: &str) -> String {
 fn connect(from: (&mut TcpRail, u32), to: (&mut TcpRail, u32)) {
     let ((a, from), (b, to)) = (from, to);
     assert!(a.know(PeerId(to), 0, &b.address()), "the other rail is on the same subnet");
-    a.post(Order::Connect { to: PeerId(to) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(to) }));
     until(&mut [a, b], &format!("up {to}"));
     until(&mut [b, a], &format!("up {from}"));
 }
@@ -107,10 +108,10 @@ fn another_secret_is_refused_on_both_sides() {
     let mut a = open(config(0));
     let mut b = open(TcpConfig { secret: [6; 32], ..config(1) });
     assert!(a.know(PeerId(1), 0, &b.address()) && b.know(PeerId(0), 0, &a.address()));
-    a.post(Order::Connect { to: PeerId(1) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let why = until(&mut [&mut a, &mut b], "lost");
     assert!(why.contains("rail tcp/lo: peer 1") && why.contains("secret"), "{why}");
-    b.post(Order::Connect { to: PeerId(0) });
+    b.send(Departure::Order(Order::Connect { to: PeerId(0) }));
     let why = until(&mut [&mut b, &mut a], "lost");
     assert!(why.contains("rail tcp/lo: peer 0") && why.contains("secret"), "{why}");
 }
@@ -126,7 +127,7 @@ fn another_version_is_refused_with_words() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     assert!(a.know(PeerId(1), 0, &format!("127.0.0.1/8:{port}")));
-    a.post(Order::Connect { to: PeerId(1) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     poll(&mut a);
     let (mut other, _) = listener.accept().expect("the rail connects");
     other.write_all(&bytes).expect("the rail takes bytes");
@@ -150,7 +151,7 @@ fn foreign_bytes_are_refused_and_harm_nobody() {
     let packet = Header { kind: Kind::Packet, len: 16, number: 0, ack: 0 }.encode();
     assert!(refusal(&strange(&mut a, &packet, false)).contains("not open"));
     let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
-    b.post(Order::Packet { to: PeerId(0), number: 0, packet });
+    b.send(Departure::Order(Order::Packet { to: PeerId(0), number: 0, packet }));
     b.flush();
     until(&mut [&mut a, &mut b], "arrived 16");
 }
@@ -203,7 +204,7 @@ fn an_address_that_answers_nothing_is_given_up_within_the_bound() {
     let _waits = TcpStream::connect(address).expect("there is room for one");
     let mut a = open(TcpConfig { bound: Duration::from_millis(700), ..config(0) });
     assert!(a.know(PeerId(1), 0, &format!("127.0.0.1/8:{}", address.port())));
-    a.post(Order::Connect { to: PeerId(1) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let begun = Instant::now();
     let why = until(&mut [&mut a], "lost");
     let elapsed = begun.elapsed();
@@ -218,7 +219,7 @@ fn a_peer_that_is_slow_to_answer_is_waited_for_and_one_that_dies_is_not() {
     // The kernel takes the connection long before the process looks at it.
     let mut b = open(config(1));
     assert!(a.know(PeerId(1), 0, &b.address()));
-    a.post(Order::Connect { to: PeerId(1) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let begun = Instant::now();
     while begun.elapsed() < 3 * bound {
         assert_eq!(poll(&mut a), [""; 0]);
@@ -227,7 +228,7 @@ fn a_peer_that_is_slow_to_answer_is_waited_for_and_one_that_dies_is_not() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     assert!(a.know(PeerId(2), 0, &format!("127.0.0.1/8:{port}")));
-    a.post(Order::Connect { to: PeerId(2) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(2) }));
     assert_eq!(poll(&mut a), [""; 0]);
     drop(listener);
     assert!(until(&mut [&mut a], "lost").contains("is gone"));
@@ -238,7 +239,7 @@ fn a_port_without_listener_is_given_up_at_once() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let mut a = open(config(0));
     assert!(a.know(PeerId(1), 0, &format!("127.0.0.1/8:{port}")));
-    a.post(Order::Connect { to: PeerId(1) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let begun = Instant::now();
     let why = until(&mut [&mut a], "lost");
     assert!(begun.elapsed() < Duration::from_secs(1) && why.contains("nobody listens"), "{why}");
@@ -249,9 +250,9 @@ fn without_an_address_the_link_is_lost_at_once() {
     let mut a = open(config(0));
     assert!(!a.know(PeerId(1), 0, "10.1.2.3/24:77"), "another subnet");
     assert!(!a.know(PeerId(1), 0, "nonsense"));
-    a.post(Order::Connect { to: PeerId(1) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     assert!(until(&mut [&mut a], "lost").contains("has no address on the subnet"));
-    a.post(Order::Connect { to: PeerId(0) });
+    a.send(Departure::Order(Order::Connect { to: PeerId(0) }));
     assert!(until(&mut [&mut a], "lost").contains("itself"));
 }
 
@@ -267,7 +268,7 @@ fn a_malformed_packet_ends_that_link_only() {
     ];
     for (number, (bytes, what)) in kinds.into_iter().enumerate() {
         let packet = Packet { bytes: bytes.to_vec(), in_place: Vec::new() };
-        b.post(Order::Packet { to: PeerId(0), number: number as u32, packet });
+        b.send(Departure::Order(Order::Packet { to: PeerId(0), number: number as u32, packet }));
         b.flush();
         let why = until(&mut [&mut a, &mut b], "lost");
         assert!(why.contains("peer 1 broke the protocol") && why.contains(what), "{why}");
@@ -275,7 +276,11 @@ fn a_malformed_packet_ends_that_link_only() {
         connect((&mut a, 0), (&mut b, 1));
     }
     let bytes = Header { kind: Kind::Packet, len: 16, number: 0, ack: 0 }.encode().to_vec();
-    c.post(Order::Packet { to: PeerId(0), number: 0, packet: Packet { bytes, in_place: Vec::new() } });
+    c.send(Departure::Order(Order::Packet {
+        to: PeerId(0),
+        number: 0,
+        packet: Packet { bytes, in_place: Vec::new() },
+    }));
     c.flush();
     until(&mut [&mut a, &mut c], "arrived 16");
 }
@@ -286,9 +291,9 @@ fn crossing_connections_end_in_one_link_always() {
         let (mut a, mut b) = (open(config(0)), open(config(1)));
         assert!(a.know(PeerId(1), 0, &b.address()) && b.know(PeerId(0), 0, &a.address()));
         // Every interleaving of the first polls, roughly.
-        a.post(Order::Connect { to: PeerId(1) });
+        a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
         (0..round % 8).for_each(|_| assert!(poll(&mut a).is_empty()));
-        b.post(Order::Connect { to: PeerId(0) });
+        b.send(Departure::Order(Order::Connect { to: PeerId(0) }));
         (0..round / 8).for_each(|_| drop(poll(&mut b)));
         let (mut up, mut polls) = ([0, 0], 0);
         let begun = Instant::now();

@@ -4,7 +4,7 @@ use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::tcp::Interface;
 use nmad_drivers::udp::{Stray, UdpConfig, UdpRail};
 use nmad_engine::packet::{LandingId, Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -116,7 +116,7 @@ impl World {
         let begun = Instant::now();
         while !done(self) {
             for (rail, seen) in self.rails.iter_mut().zip(&mut self.seen) {
-                rail.poll(&mut |event| match event {
+                rail.poll(Scope::All, &mut |event| match event {
                     Event::Up { .. } => seen.up = true,
                     Event::Arrived { packet, .. } => seen.arrived.push(packet.to_vec()),
                     Event::Landed { kept, .. } => seen.landed.push(kept),
@@ -131,13 +131,13 @@ impl World {
     }
 
     fn connect(&mut self, route: Route<'_>) {
-        self.rails[0].post(Order::Connect { to: PeerId(1) });
+        self.rails[0].send(Departure::Order(Order::Connect { to: PeerId(1) }));
         self.until("the link is up on both sides", route, |w| w.seen[0].up && w.seen[1].up);
     }
 
     fn post(&mut self, number: u32, len: usize) {
         let packet = Packet { bytes: packet(number, len), in_place: Vec::new() };
-        self.rails[0].post(Order::Packet { to: PeerId(1), number, packet });
+        self.rails[0].send(Departure::Order(Order::Packet { to: PeerId(1), number, packet }));
         self.rails[0].flush();
     }
 }
@@ -205,7 +205,7 @@ fn what_an_enemy_adds_is_counted_and_dropped() {
         Stray::Malformed,
     ];
     let sum: u64 = reasons.map(|stray| world.rails[1].dropped_as(stray)).iter().sum();
-    assert_eq!(world.rails[1].dropped(), sum);
+    assert_eq!(world.rails[1].statistics().dropped, sum);
     assert!(world.seen.iter().all(|seen| seen.lost.is_none()), "the link stays");
 }
 
@@ -223,10 +223,10 @@ fn strangers_get_no_answer() {
     let mut other = UdpRail::open(config).expect("a rail opens");
     let address = world.rails[1].address();
     assert!(other.know(PeerId(1), 0, &address));
-    other.post(Order::Connect { to: PeerId(1) });
+    other.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let mut refused = None;
     world.until("the other job gives up", &mut pass, |_| {
-        other.poll(&mut |event| {
+        other.poll(Scope::All, &mut |event| {
             if let Event::Lost { why, .. } = event {
                 refused = Some(why);
             }
@@ -270,7 +270,7 @@ fn that_nobody_listens_is_believed_of_a_peer_who_does_not_answer() {
 #[test]
 fn a_path_that_swallows_everything_is_found_out() {
     let mut world = World::new(Duration::from_millis(300));
-    world.rails[0].post(Order::Connect { to: PeerId(1) });
+    world.rails[0].send(Departure::Order(Order::Connect { to: PeerId(1) }));
     world.until("the attempt ends", &mut |_, _| Vec::new(), |w| w.seen[0].lost.is_some());
     let why = world.seen[0].lost.take().unwrap_or_default();
     assert!(why.contains("peer 1") && why.contains("does a firewall swallow UDP"), "{why}");
@@ -307,7 +307,15 @@ fn a_chunk_that_is_sent_again_fills_in_what_was_lost() {
     let mut rounds = 0;
     while world.seen[1].landed.is_empty() {
         let from = source.segments();
-        world.rails[0].post(Order::Chunk { to: PeerId(1), number: 4, ack: 0, landing, key, offset: 0, from });
+        world.rails[0].send(Departure::Order(Order::Chunk {
+            to: PeerId(1),
+            number: 4,
+            ack: 0,
+            landing,
+            key,
+            offset: 0,
+            from,
+        }));
         world.rails[0].flush();
         rounds += 1;
         let posted = rounds;

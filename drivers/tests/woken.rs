@@ -3,7 +3,7 @@
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::packet::{Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Order, Scope};
 use nmad_wire::{Header, Kind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::BorrowedFd;
@@ -24,12 +24,12 @@ impl Pair {
     fn connect(mut sender: impl Driver + 'static, mut receiver: impl Driver + 'static) -> Pair {
         assert!(sender.know(PeerId(1), 0, &receiver.address()), "on the same subnet");
         assert!(receiver.know(PeerId(0), 0, &sender.address()), "on the same subnet");
-        sender.post(Order::Connect { to: PeerId(1) });
+        sender.send(Departure::Order(Order::Connect { to: PeerId(1) }));
         let mut pair = Pair { sender: Box::new(sender), receiver: Box::new(receiver), arrived: 0, sent: 0 };
         let (mut here, mut there) = (false, false);
         pair.until(|pair| {
-            pair.sender.poll(&mut |event| here |= matches!(event, Event::Up { .. }));
-            pair.receiver.poll(&mut |event| there |= matches!(event, Event::Up { .. }));
+            pair.sender.poll(Scope::All, &mut |event| here |= matches!(event, Event::Up { .. }));
+            pair.receiver.poll(Scope::All, &mut |event| there |= matches!(event, Event::Up { .. }));
             here && there
         });
         pair
@@ -45,16 +45,17 @@ impl Pair {
     fn send(&mut self) {
         let header = Header { kind: Kind::Packet, len: Header::LEN as u32, number: self.sent, ack: 0 };
         let packet = Packet { bytes: header.encode().to_vec(), in_place: Vec::new() };
-        self.sender.post(Order::Packet { to: PeerId(1), number: self.sent, packet });
+        self.sender.send(Departure::Order(Order::Packet { to: PeerId(1), number: self.sent, packet }));
         self.sender.flush();
-        self.sender.poll(&mut |_| ());
+        self.sender.poll(Scope::All, &mut |_| ());
         self.sent += 1;
     }
 
     fn receive(&mut self) {
         self.until(|pair| {
             let Pair { receiver, arrived, .. } = pair;
-            receiver.poll(&mut |event| *arrived += u32::from(matches!(event, Event::Arrived { .. })));
+            receiver
+                .poll(Scope::All, &mut |event| *arrived += u32::from(matches!(event, Event::Arrived { .. })));
             pair.arrived == pair.sent
         });
     }
@@ -67,8 +68,8 @@ impl Pair {
     }
 
     /// As who is about to sleep asks for it.
-    fn descriptor(&self) -> i32 {
-        self.receiver.descriptor().expect("sockets have one")
+    fn descriptor(&mut self) -> i32 {
+        self.receiver.wakeup(Interest::Traffic).expect("sockets have one")
     }
 }
 

@@ -8,8 +8,8 @@
 //! ```
 
 use nmad_engine::{
-    Completion, Config, Context, Driver, Engine, Event, Hints, Instant, Key, LandingId, Limits, Order,
-    PeerId, Segments, Source, Tag, TagMatch, pump,
+    Completion, Config, Context, Departure, Driver, Engine, Event, Hints, Instant, Key, LandingId, Limits,
+    Order, PeerId, PollScope, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::collections::HashMap;
 use std::mem::take;
@@ -111,19 +111,7 @@ impl Driver for ChannelRail {
     }
     fn limits(&self) -> Limits {
         let (packet, chunk) = (16 << 10, 1 << 30);
-        Limits {
-            packet,
-            chunk,
-            gather: 4,
-            depth: DEPTH,
-            lossy: false,
-            push: 0,
-            inject: false,
-            single_copy: (0, 0),
-            looks: false,
-            bandwidth: 0,
-            latency_ns: 0,
-        }
+        Limits { packet, chunk, gather: 4, depth: DEPTH, ..Limits::default() }
     }
     fn open(&mut self, landing: LandingId, _: PeerId, into: Segments) -> Key {
         // Each key once, so that late chunks never fall into a landing that came after theirs.
@@ -137,7 +125,9 @@ impl Driver for ChannelRail {
     fn room(&self) -> usize {
         DEPTH.saturating_sub(self.news.len())
     }
-    fn post(&mut self, order: Order) {
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        // Only orders are given to a rail whose limits offer no more.
+        let Departure::Order(order) = departure else { return Sent::Retry };
         match order {
             Order::Connect { .. } => self.ask(),
             Order::Close { .. } => {
@@ -156,15 +146,18 @@ impl Driver for ChannelRail {
                 self.tell(Message::Chunk(number, ack, landing, key, offset, data));
                 self.news.push(Event::Sent { to, number, packet: None });
             }
+            // Nothing is pushed over a rail whose limits allow none.
+            Order::Accept { .. } => {}
         }
+        Sent::Posted
     }
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, _: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         loop {
             take(&mut self.news).into_iter().for_each(&mut *report);
             match self.incoming.try_recv() {
                 Ok(message) => self.arrive(message, report),
                 Err(TryRecvError::Disconnected) if self.is_up || self.is_asked => self.lose("has ended"),
-                Err(_) if self.news.is_empty() => return,
+                Err(_) if self.news.is_empty() => return true,
                 Err(_) => {}
             }
         }

@@ -4,7 +4,7 @@
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;
-use crate::engine::{Caller, Engine, Leaving, Protocol, Submitted, To};
+use crate::engine::{Caller, Engine, Leaving, Protocol, Refused, Submitted, To};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
 use crate::transfer::driver::{Departure, Driver, Order, Scope, Sent};
@@ -101,12 +101,12 @@ pub fn send_at_once(
     (data, hints): (&Segments, Hints),
     caller: Caller,
     clock: &mut dyn FnMut() -> Instant,
-) -> Result<Submitted, Option<Leaving>> {
+) -> Result<Submitted, Option<Refused>> {
     let Some(leaving) = engine.begin(to, data.len(), hints, caller, None, clock) else { return Err(None) };
     let sent = give(rails, &leaving, to, data);
     match engine.departed(&leaving, sent, to, data, hints, clock) {
         Some(submitted) => Ok(submitted),
-        None => send_otherwise(engine, rails, to, (data, hints), (caller, leaving), clock),
+        None => send_otherwise(engine, rails, to, (data, hints), (caller, leaving.refused()), clock),
     }
 }
 
@@ -117,15 +117,15 @@ pub fn send_otherwise(
     rails: &mut [Box<dyn Driver>],
     to: To,
     (data, hints): (&Segments, Hints),
-    (caller, mut refused): (Caller, Leaving),
+    (caller, mut refused): (Caller, Refused),
     clock: &mut dyn FnMut() -> Instant,
-) -> Result<Submitted, Option<Leaving>> {
-    while let Some(leaving) = engine.begin(to, data.len(), hints, caller, Some(&refused), clock) {
+) -> Result<Submitted, Option<Refused>> {
+    while let Some(leaving) = engine.begin(to, data.len(), hints, caller, Some(refused), clock) {
         let sent = give(rails, &leaving, to, data);
         if let Some(submitted) = engine.departed(&leaving, sent, to, data, hints, clock) {
             return Ok(submitted);
         }
-        refused = leaving;
+        refused = leaving.refused();
     }
     Err(Some(refused))
 }
@@ -135,7 +135,8 @@ pub fn send_otherwise(
 fn give(rails: &mut [Box<dyn Driver>], leaving: &Leaving, to: To, data: &Segments) -> Sent {
     let rail = &mut rails[leaving.rail().index()];
     if leaving.protocol() == Protocol::Push {
-        return push(rail.as_mut(), leaving, to, data);
+        let leaving = *leaving;
+        return push(rail.as_mut(), &leaving, to, data);
     }
     let (head, number, how) = (leaving.head(to, data.len()), leaving.number(), leaving.protocol().how());
     rail.send(Departure::Message { to: to.0, number, head: &head, data, how })

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Pair, bytes, memory, pattern};
-use nmad_engine::{Config, Context, Fetched, Hints, Met, PeerId, RailId, Segments, Source, Tag, TagMatch};
+use nmad_engine::{Config, Context, Hints, Met, PeerId, RailId, Segments, Source, Tag, TagMatch};
 
 const FROM: Source = Source::Peer(PeerId(0));
 const TAG: TagMatch = TagMatch::Exact(Tag(5));
@@ -106,17 +106,17 @@ fn leave(pair: &mut Pair, tag: u64, lens: &[usize]) {
 }
 
 #[test]
-fn a_look_takes_what_comes_alone_and_leaves_the_rest_to_a_turn() {
+fn a_look_takes_the_next_packet_whatever_is_in_it() {
     let mut pair = acquainted();
     let (into, place) = memory(50_000);
     for round in 0..200 {
         expect(&mut pair, &into);
-        assert_eq!(pair.fetch(), Fetched::Nothing);
+        assert_eq!(pair.look_for(), Some(false));
         leave(&mut pair, 6, &[round]);
-        assert_eq!((pair.fetch(), pair.hosts[1].engine.met()), (Fetched::Packet, Met::Not));
+        assert_eq!((pair.look_for(), pair.hosts[1].engine.met()), (Some(true), Met::Not));
         assert_eq!(pair.hosts[1].engine.unexpected(), 1, "one of another tag");
         leave(&mut pair, 5, &[round]);
-        assert_eq!(pair.fetch(), Fetched::Packet);
+        assert_eq!(pair.look_for(), Some(true));
         check_met(&mut pair, place, round);
         let (other, _) = pair.recv(1, FROM, 0, TagMatch::Any, round);
         // What the other side has to know leaves with the next turn.
@@ -127,7 +127,7 @@ fn a_look_takes_what_comes_alone_and_leaves_the_rest_to_a_turn() {
         let mut pair = acquainted();
         expect(&mut pair, &into);
         leave(&mut pair, 5, lens);
-        assert_eq!((pair.fetch(), pair.hosts[1].engine.met()), (Fetched::Elsewhere, Met::Not));
+        assert_eq!(pair.look_for(), Some(true), "and is taken");
         pair.settle();
         let Met::Request(request) = pair.hosts[1].engine.met() else { panic!("{lens:?}: not posted") };
         let ended = pair.result(1, request).expect("it has ended");
@@ -144,7 +144,7 @@ fn nobody_looks_past_what_waits_for_an_acknowledgement() {
     pair.hosts[1].turn(true);
     expect(&mut pair, &into);
     leave(&mut pair, 5, &[8]);
-    assert_eq!(pair.fetch(), Fetched::Elsewhere);
+    assert_eq!(pair.look_for(), None);
     pair.settle();
     assert!(matches!(pair.hosts[1].engine.met(), Met::Message(_)));
 }
@@ -163,12 +163,12 @@ fn with_several_rails_who_waits_looks_where_messages_come_from() {
     for (round, rail) in [0, 0, 1, 1, 1, 1, 1, 0].into_iter().enumerate() {
         expect(&mut pair, &into);
         let looks = matches!(round, 0..=2 | 6..=7);
-        assert_eq!(pair.fetch(), if looks { Fetched::Nothing } else { Fetched::Elsewhere }, "{round}");
+        assert_eq!(pair.look_for(), if looks { Some(false) } else { None }, "{round}");
         let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
         pair.send_with(0, 0, 5, pattern(round), hints);
         (0..2).for_each(|_| pair.hosts[0].turn(true));
         let comes_there = looks && !matches!(round, 2 | 7);
-        assert_eq!(pair.fetch() == Fetched::Packet, comes_there, "{round}");
+        assert_eq!(pair.look_for() == Some(true), comes_there, "{round}");
         pair.settle();
         check_met(&mut pair, place, round);
     }
@@ -179,9 +179,9 @@ fn a_look_ends_a_receive_that_was_posted_and_it_is_known_where_to_look() {
     let mut pair = acquainted();
     let (request, place) = pair.recv(1, FROM, 0, TAG, 100);
     let awaited = |pair: &Pair| pair.hosts[1].engine.awaited_from(request);
-    assert_eq!((awaited(&pair), pair.fetch()), (Some(PeerId(0)), Fetched::Nothing));
+    assert_eq!((awaited(&pair), pair.look_for()), (Some(PeerId(0)), Some(false)));
     leave(&mut pair, 5, &[100]);
-    assert_eq!(pair.fetch(), Fetched::Packet);
+    assert_eq!(pair.look_for(), Some(true));
     assert_eq!(awaited(&pair), None, "it has ended");
     pair.hosts[1].turn(true);
     assert!(pair.result(1, request).is_some_and(|ended| ended.is_ok()) && *bytes(place) == *pattern(100));

@@ -6,8 +6,8 @@ mod short;
 
 use common::{Pair, bytes, leave_to_inner, limits, pattern, segments};
 use nmad_engine::{
-    Config, Context, Driver, Event, Hints, Instant, Key, LandingId, Limits, Order, Packet, PeerId, RailId,
-    Segments, Sent, Source, Tag, TagMatch, pump,
+    Caller, Config, Context, Departure, Driver, Event, Hints, How, Instant, Key, LandingId, Limits, Order,
+    Packet, PeerId, PollScope, RailId, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,34 +26,41 @@ struct Hasty {
 
 impl Driver for Hasty {
     leave_to_inner!("hasty");
-    fn send_now(&mut self, to: PeerId, number: u32, head: &[u64], data: &Segments) -> Sent {
-        self.asked += 1;
-        if (self.refuses)(self.asked) {
-            return Sent::Retry;
-        }
-        let bytes = short::whole(head, data);
-        assert_eq!(bytes[8..12], number.to_le_bytes(), "told the number of the packet");
-        self.hurried.fetch_add(1, Ordering::Relaxed);
-        self.carried += 1;
-        if !(self.loses)(self.carried) {
-            short::carry(&mut *self.inner, to, bytes);
-        }
-        Sent::Done
-    }
-    fn post(&mut self, order: Order) {
-        self.carried += 1;
-        match order {
-            Order::Packet { to, number, packet } if (self.loses)(self.carried) => {
-                self.lost.push((to, number, packet));
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { to, number, head, data, how } => {
+                assert_eq!(how, How::Send, "it is lossy");
+                self.asked += 1;
+                if (self.refuses)(self.asked) {
+                    return Sent::Retry;
+                }
+                let bytes = short::whole(head, data);
+                assert_eq!(bytes[8..12], number.to_le_bytes(), "told the number of the packet");
+                self.hurried.fetch_add(1, Ordering::Relaxed);
+                self.carried += 1;
+                if !(self.loses)(self.carried) {
+                    short::carry(&mut *self.inner, to, bytes);
+                }
+                Sent::Done
             }
-            order => self.inner.post(order),
+            Departure::Order(order) => {
+                self.carried += 1;
+                match order {
+                    Order::Packet { to, number, packet } if (self.loses)(self.carried) => {
+                        self.lost.push((to, number, packet));
+                        Sent::Posted
+                    }
+                    order => self.inner.send(Departure::Order(order)),
+                }
+            }
+            Departure::Pushed { .. } => panic!("nothing is pushed here"),
         }
     }
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, scope: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         for (to, number, packet) in self.lost.drain(..) {
             report(Event::Sent { to, number, packet: Some(packet) });
         }
-        short::poll(&mut *self.inner, report);
+        short::poll(&mut *self.inner, scope, report)
     }
 }
 
@@ -87,14 +94,11 @@ fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
     let host = &mut pair.hosts[0];
     let (data, now) = (segments(data), Instant::from_ns(host.now));
     let to = (PeerId(1), Context(0), Tag(tag));
-    let mut clock = || now;
-    let waits = Some(&mut clock as &mut dyn FnMut() -> Instant);
-    let sent =
-        pump::send_directly(&mut host.engine, &mut host.rails, to, &data, Hints::default(), waits).is_some();
-    if !sent {
-        host.engine.send(to.0, to.1, to.2, data, Hints::default());
-    }
-    sent
+    let (hints, caller) = (Hints::default(), Caller::Steps);
+    let sent = pump::send_at_once(&mut host.engine, &mut host.rails, to, (&data, hints), caller, &mut || now);
+    let Err(refused) = sent else { return true };
+    host.engine.send_as(to, data, hints, refused);
+    false
 }
 
 /// Turns both pumps until nothing is under way, for at most ten simulated seconds.

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{Pair, bytes, leave_to_inner, memory, pattern, segments};
+use nmad_engine::transfer::driver::Remote;
 use nmad_engine::{
-    Config, Context, Driver, Envelope, Event, Fetched, Hints, Key, LandingId, Limits, Met, Order, PeerId,
-    Segments, Source, Tag, TagMatch, pump,
+    Caller, Config, Context, Departure, Driver, Envelope, Event, Hints, How, Instant, Key, LandingId, Limits,
+    Met, PeerId, PollScope, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +19,8 @@ const LENDS: (u64, u64) = (100, 200_001);
 type Loan = (Vec<u8>, Segments);
 type Loans = Arc<Mutex<Option<Loan>>>;
 
-/// A rail that lends: what its sender believes to be taken lies there until the test has the receiver look.
+/// A rail whose receivers copy by themselves: what its sender believes to be taken lies there until the test
+/// has the receiver look.
 struct Lending {
     inner: Box<dyn Driver>,
     lent: Loans,
@@ -27,37 +29,38 @@ struct Lending {
 
 impl Driver for Lending {
     leave_to_inner!("lending");
-    fn lend(&mut self, _: PeerId, head: &[u64], data: &Segments) -> bool {
-        self.asked.lock().unwrap().push(data.len());
-        let head = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        *self.lent.lock().unwrap() = Some((head, data.clone()));
-        true
-    }
-    fn post(&mut self, order: Order) {
-        self.inner.post(order);
-    }
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        self.inner.poll(report);
-    }
-    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        match *self.lent.lock().unwrap() {
-            Some(_) => Fetched::Lent,
-            None => self.inner.fetch(from, take),
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { head, data, how: How::SingleCopy, .. } => {
+                self.asked.lock().unwrap().push(data.len());
+                let head = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                *self.lent.lock().unwrap() = Some((head, data.clone()));
+                Sent::Done
+            }
+            departure => self.inner.send(departure),
         }
     }
-    fn borrow(&mut self, _: PeerId, take: &mut nmad_engine::transfer::driver::TakeLent<'_>) -> bool {
-        let Some((head, data)) = self.lent.lock().unwrap().take() else { return false };
-        take(&head, data.len(), &mut |into| {
+    fn poll(&mut self, scope: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let lent = match scope {
+            PollScope::All => None,
+            PollScope::Peer(from) => self.lent.lock().unwrap().take().map(|loan| (from, loan)),
+        };
+        let Some((from, (head, data))) = lent else { return self.inner.poll(scope, report) };
+        let mut fetch = |into: &Segments| {
             assert_eq!(into.len(), data.len(), "as much as comes");
             into.copy_from(&data);
             true
-        })
+        };
+        let mut taken = false;
+        let message = Remote { head: &head, len: data.len(), fetch: &mut fetch, taken: &mut taken };
+        report(Event::Remote { from, message });
+        taken
     }
 }
 
 /// Two hosts, and what the first is asked to lend.
 fn pair() -> (Pair, Arc<Mutex<Vec<u64>>>) {
-    let limits = Limits { passes: true, lends: LENDS, ..common::limits() };
+    let limits = Limits { inject: true, single_copy: LENDS, ..common::limits() };
     let mut pair = Pair::with(1, Config::default(), limits);
     let (lent, asked) = (Loans::default(), Arc::<Mutex<Vec<u64>>>::default());
     for host in &mut pair.hosts {
@@ -72,7 +75,11 @@ fn pair() -> (Pair, Arc<Mutex<Vec<u64>>>) {
 fn send(pair: &mut Pair, tag: u64, data: Segments, hints: Hints) -> bool {
     let host = &mut pair.hosts[0];
     let to = (PeerId(1), Context(0), Tag(tag));
-    pump::hand_over(&mut host.engine, &mut host.rails, to, &data, hints).is_some()
+    let (now, caller) = (Instant::from_ns(host.now), Caller::Waits);
+    let sent = pump::send_at_once(&mut host.engine, &mut host.rails, to, (&data, hints), caller, &mut || now);
+    let Err(refused) = sent else { return true };
+    host.engine.send_as(to, data, hints, refused);
+    false
 }
 
 fn lend(pair: &mut Pair, tag: u64, len: usize) {
@@ -95,7 +102,7 @@ fn what_is_lent_goes_straight_to_who_waits_for_it_and_is_not_charged() {
             false => Some(pair.hosts[1].engine.recv(FROM, Context(0), TAG, into)),
         };
         lend(&mut pair, 5, len);
-        assert_eq!(pair.fetch(), Fetched::Packet);
+        assert_eq!(pair.look_for(), Some(true));
         let envelope = match request {
             None => match pair.hosts[1].engine.met() {
                 Met::Message(envelope) => envelope,
@@ -131,8 +138,8 @@ fn what_nobody_waits_for_is_not_taken() {
         let (first, _) = pair.recv(1, FROM, 3, TagMatch::Any, 1);
         let (request, place) = pair.recv(1, from, 0, tag, room);
         lend(&mut pair, 5, 1000);
-        let fetched = pair.fetch();
-        assert_eq!(fetched == Fetched::Packet, takes, "{from:?} {tag:?} {room}");
+        let found = pair.look_for();
+        assert_eq!(found, takes.then_some(true), "{from:?} {tag:?} {room}");
         pair.hosts[1].turn(true);
         let result = pair.result(1, request);
         assert_eq!(result.is_some(), takes);
@@ -151,7 +158,7 @@ fn a_message_that_comes_before_its_turn_is_not_taken() {
     pair.hosts[0].turn(true);
     pair.hosts[0].turn(true);
     lend(&mut pair, 5, 1000);
-    assert_eq!(pair.fetch(), Fetched::Elsewhere);
+    assert_eq!(pair.look_for(), None);
     pair.settle();
     let envelope: Envelope = pair.result(1, request).expect("it has ended").expect("and well");
     assert!(envelope.len == 50 && bytes(place)[..50] == *pattern(50), "the first one");

@@ -4,7 +4,7 @@
 mod net;
 
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Error, Hints, Limits, Pushed, Sent};
+use nmad_engine::{Caller, Config, Error, Hints, Leaving, Limits, Protocol, Sent, Submitted};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -23,8 +23,13 @@ fn net(at_once: &[Sent], config: Config, seed: u64) -> Net {
     net
 }
 
-fn now(net: &mut Net, tag: u64, data: &[u8]) -> Option<Pushed> {
-    net.push_now(0, 1, 0, tag, data, Hints::default())
+fn now(net: &mut Net, tag: u64, data: &[u8]) -> Result<Submitted, Option<Leaving>> {
+    now_with(net, tag, data, Hints::default())
+}
+
+/// As somebody who waits and has looked for credit.
+fn now_with(net: &mut Net, tag: u64, data: &[u8], hints: Hints) -> Result<Submitted, Option<Leaving>> {
+    net.send_at_once(0, (1, 0, tag), data, hints, Caller::Looked)
 }
 
 #[test]
@@ -35,8 +40,8 @@ fn it_has_ended_when_all_of_it_has_left_and_else_when_the_rail_says_so() {
         let posted = net.recv(1, from(0), 0, exact(5), early.len());
         for (number, data) in [&early, &late].into_iter().enumerate() {
             match (how, now(&mut net, 5, data).expect("nothing is before it")) {
-                (Sent::Done, Pushed::Whole(seq)) => assert_eq!(seq, number as u32),
-                (Sent::Posted, Pushed::InPart(request)) => {
+                (Sent::Done, Submitted::Ended(seq)) => assert_eq!(seq, number as u32),
+                (Sent::Posted, Submitted::Request(request)) => {
                     assert_eq!(net.result(0, request), None);
                     net.settle();
                     assert!(matches!(net.result(0, request), Some(Ok(_))));
@@ -56,15 +61,25 @@ fn it_has_ended_when_all_of_it_has_left_and_else_when_the_rail_says_so() {
 }
 
 #[test]
-fn what_is_refused_is_as_if_nobody_had_asked() {
+fn what_is_refused_leaves_nothing_behind_but_its_number() {
     let mut net = net(&[Sent::Retry, Sent::Done], Config::default(), 1);
-    let data = pattern(100 * KIB, 3);
-    assert_eq!(now(&mut net, 5, &data), None);
+    let (early, late) = (pattern(100 * KIB, 3), pattern(90 * KIB, 4));
+    let pending = net.pending();
+    let refused = now(&mut net, 5, &early).expect_err("the rail refuses").expect("it was asked");
+    assert_eq!((refused.protocol(), net.pending()), (Protocol::Push, pending));
     assert!(net.carried().is_empty());
-    assert_eq!(now(&mut net, 5, &data), Some(Pushed::Whole(0)), "the first of its flow");
-    let posted = net.recv(1, from(0), 0, exact(5), data.len());
+    net.send_as(0, (1, 0, 5), &early, Some(refused));
     net.settle();
-    assert!(net.got(1, posted, &data));
+    assert_eq!(now(&mut net, 5, &late).ok(), Some(Submitted::Ended(1)), "the second of its flow");
+    let posted = [&early, &late].map(|data| net.recv(1, from(0), 0, exact(5), data.len()));
+    net.settle();
+    assert!(net.got(1, posted[0], &early) && net.got(1, posted[1], &late));
+    assert_eq!(net.pending(), 0);
+}
+
+/// No rail was asked.
+fn usual(sent: Result<Submitted, Option<Leaving>>) -> bool {
+    matches!(sent, Err(None))
 }
 
 #[test]
@@ -78,19 +93,22 @@ fn it_goes_the_usual_way_when_something_is_to_be_decided_or_remembered() {
     let config = || Config { chunk: 300 << 10, ..Config::default() };
     for hints in hints {
         let mut net = net(&[Sent::Done], config(), 1);
-        assert_eq!(net.push_now(0, 1, 0, 5, &pattern(100 * KIB, 1), hints), None, "{hints:?}");
+        assert!(usual(now_with(&mut net, 5, &pattern(100 * KIB, 1), hints)), "{hints:?}");
     }
-    for (len, why) in [(100, "it goes in a packet"), (400 * KIB, "longer than a chunk")] {
-        assert_eq!(now(&mut net(&[Sent::Done], config(), 1), 5, &pattern(len, 1)), None, "{why}");
-    }
+    let mut short = net(&[Sent::Done], config(), 1);
+    assert!(now(&mut short, 5, &pattern(100, 1)).is_ok());
+    let said = short.said(0);
+    assert!(said.len() == 1 && !said[0].1.contains("pushed"), "it goes in a packet: {said:?}");
+    let mut long = net(&[Sent::Done], config(), 1);
+    assert!(usual(now(&mut long, 5, &pattern(400 * KIB, 1))), "longer than a chunk");
     let mut busy = net(&[Sent::Done], config(), 1);
     busy.send(0, 1, 0, 4, &[1]);
-    assert_eq!(now(&mut busy, 5, &pattern(100 * KIB, 1)), None, "the window is not empty");
+    assert!(usual(now(&mut busy, 5, &pattern(100 * KIB, 1))), "the window is not empty");
     let mut several = Net::new(2, &[Limits { push: u64::MAX, ..limits() }; 2], &config(), 1);
     several.wires().at_once = [Sent::Done].into();
     several.send(0, 1, 0, 4, &[1]);
     several.settle();
-    assert_eq!(now(&mut several, 5, &pattern(100 * KIB, 1)), None, "two rails");
+    assert!(usual(now(&mut several, 5, &pattern(100 * KIB, 1))), "two rails");
 }
 
 #[test]
@@ -99,7 +117,7 @@ fn what_nobody_asks_for_stays_within_the_credit_and_new_credit_is_looked_for() {
     let (data, to) = (pattern(100 * KIB, 4), nmad_engine::PeerId(1));
     assert!(!net.hosts[0].engine.needs_credit(to, 100), "a short one is none that is pushed");
     let mut went = 0;
-    while now(&mut net, went, &data).is_some() {
+    while now(&mut net, went, &data).is_ok() {
         went += 1;
         let needs = net.hosts[0].engine.needs_credit(to, data.len() as u64);
         assert_eq!(needs, went >= 3, "four more are to be no more than half of what is left: {went}");
@@ -108,19 +126,19 @@ fn what_nobody_asks_for_stays_within_the_credit_and_new_credit_is_looked_for() {
     let posted: Vec<_> = (0..went).map(|tag| net.recv(1, from(0), 0, exact(tag), data.len())).collect();
     net.settle();
     assert!(posted.into_iter().all(|recv| net.got(1, recv, &data)));
-    assert!(now(&mut net, went, &data).is_some(), "the receiver has told a new limit");
+    assert!(now(&mut net, went, &data).is_ok(), "the receiver has told a new limit");
 }
 
 #[test]
 fn it_fails_with_its_link() {
     let mut net = net(&[Sent::Posted], Config::default(), 1);
-    let Some(Pushed::InPart(request)) = now(&mut net, 5, &pattern(100 * KIB, 5)) else {
+    let Ok(Submitted::Request(request)) = now(&mut net, 5, &pattern(100 * KIB, 5)) else {
         panic!("the rail takes a part")
     };
     net.kill(0, 0, 1);
     net.settle();
     assert_eq!(net.result(0, request), Some(Err(Error::PeerLost(nmad_engine::PeerId(1)))));
-    assert_eq!(now(&mut net, 5, &pattern(100 * KIB, 5)), None);
+    assert!(usual(now(&mut net, 5, &pattern(100 * KIB, 5))));
 }
 
 proptest! {
@@ -144,8 +162,9 @@ proptest! {
                 true => receives.push(net.recv(1, from(0), 0, exact(5), len * KIB)),
                 false => unasked.push(len),
             }
-            if !waits || now(&mut net, 5, &data(index, len)).is_none() {
-                net.send(0, 1, 0, 5, &data(index, len));
+            let sent = if waits { now(&mut net, 5, &data(index, len)) } else { Err(None) };
+            if let Err(refused) = sent {
+                net.send_as(0, (1, 0, 5), &data(index, len), refused);
             }
             for turn in 0..usize::from(turns) {
                 net.turn((index + turn) % 2, waits);

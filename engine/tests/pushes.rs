@@ -5,7 +5,7 @@ mod net;
 
 use net::rail::Faults;
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Error, Event, Hints, Instant, Limits, PeerId, RailId};
+use nmad_engine::{Config, Error, Event, Hints, Instant, Limits, PeerId, Protocol, RailId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

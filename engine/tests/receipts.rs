@@ -4,7 +4,7 @@
 mod net;
 
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Limits, PeerId, RailId, Receipt};
+use nmad_engine::{Config, Limits, PeerId, Protocol, RailId, Receipt};
 
 /// 1 GB/s and 3 GB/s.
 fn net() -> Net {

@@ -36,7 +36,7 @@ impl<'a> Step<'a> {
         match self.shared.send_at_once(self.core, to, (data, hints), Caller::Steps) {
             Ok(Submitted::Ended(_)) => None,
             Ok(Submitted::Request(request)) => Some(request),
-            Err(refused) => Some(self.engine().send_as(to, data.clone(), hints, refused.as_ref())),
+            Err(refused) => Some(self.engine().send_as(to, data.clone(), hints, refused)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::lock::Guard;
 use crate::node::{Core, Node, Outcome, Shared};
-use nmad_engine::{Caller, Envelope, Hints, Leaving, RequestId, Segments, Submitted, To, pump};
+use nmad_engine::{Caller, Envelope, Hints, Refused, RequestId, Segments, Submitted, To, pump};
 
 impl Node {
     /// Sends a message and waits until its memory may be reused.
@@ -24,7 +24,7 @@ impl Node {
         mut core: Guard<'_, Core>,
         to: To,
         (data, hints): (&Segments, Hints),
-        mut refused: Option<Leaving>,
+        mut refused: Option<Refused>,
     ) -> Outcome {
         if core.engine.needs_credit(to.0, data.len()) && refused.is_none() {
             self.shared.turn(&mut core, true);
@@ -34,7 +34,7 @@ impl Node {
                 Err(again) => refused = again,
             }
         }
-        let request = core.engine.send_as(to, data.clone(), hints, refused.as_ref());
+        let request = core.engine.send_as(to, data.clone(), hints, refused);
         self.finish(core, request)
     }
 
@@ -80,10 +80,9 @@ impl Node {
         core: &mut Core,
         to: To,
         (data, hints): (&Segments, Hints),
-        refused: Option<Leaving>,
+        refused: Option<Refused>,
     ) -> Submitted {
-        let submission =
-            |_: &Shared, core: &mut Core| core.engine.send_as(to, data.clone(), hints, refused.as_ref());
+        let submission = |_: &Shared, core: &mut Core| core.engine.send_as(to, data.clone(), hints, refused);
         Submitted::Request(self.submit_to(core, submission))
     }
 }
@@ -97,7 +96,7 @@ impl Shared {
         to: To,
         message: (&Segments, Hints),
         caller: Caller,
-    ) -> Result<Submitted, Option<Leaving>> {
+    ) -> Result<Submitted, Option<Refused>> {
         let Core { engine, rails, now, .. } = core;
         pump::send_at_once(engine, rails, to, message, caller, &mut self.clock.kept_in(now))
     }

@@ -142,7 +142,7 @@ impl Special for Stopped {
         }
     }
 
-    fn descriptor(&self) -> Option<i32> {
+    fn wakeup(&mut self) -> Option<i32> {
         std::thread::sleep(std::time::Duration::from_millis(20));
         self.came.fetch_add(1, Ordering::Relaxed);
         Some(-1)

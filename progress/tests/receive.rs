@@ -4,7 +4,7 @@ mod common;
 
 use common::{PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::transfer::driver::{Event, Fetched};
+use nmad_engine::transfer::driver::{Event, Limits};
 use nmad_engine::{Context, Duration, Hints, Source, Tag, TagMatch};
 use nmad_progress::{Idle, Node, Outcome};
 use std::sync::Arc;
@@ -22,26 +22,29 @@ const LATE: u32 = 1000;
 #[derive(Debug)]
 struct Late {
     /// A look for a packet finds it; otherwise only a poll does.
-    fetches: bool,
+    finds: bool,
     came: u32,
     looks: Arc<AtomicU32>,
     polls: Arc<AtomicU32>,
 }
 
 impl Special for Late {
-    fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+    fn limits(&self) -> Limits {
+        Limits { looks: true, ..common::LIMITS }
+    }
+
+    fn look_for(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let looks = self.looks.fetch_add(1, Ordering::Relaxed);
-        if !self.fetches || looks < LATE {
-            return Fetched::Nothing;
+        if self.finds && looks >= LATE {
+            report(Event::Arrived { from: PEER, packet: &common::message(self.came) });
+            self.came += 1;
         }
-        assert!(take(&common::message(self.came)), "it is expected");
-        self.came += 1;
-        Fetched::Packet
+        true
     }
 
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         assert!(self.polls.fetch_add(1, Ordering::Relaxed) < 1_000_000, "nobody looks for the message");
-        if !self.fetches && self.looks.load(Ordering::Relaxed) > LATE {
+        if !self.finds && self.looks.load(Ordering::Relaxed) > LATE {
             report(Event::Arrived { from: PEER, packet: &common::message(self.came) });
             self.came += 1;
         }
@@ -49,9 +52,9 @@ impl Special for Late {
 }
 
 /// Receives over the rail in this way, several times: looks for the packet alone, and turns of the pump.
-fn receive(fetches: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
+fn receive(finds: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
     let (looks, polls) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
-    let rail = Late { fetches, came: 0, looks: looks.clone(), polls: polls.clone() };
+    let rail = Late { finds, came: 0, looks: looks.clone(), polls: polls.clone() };
     // Who spins looks, however seldom it is its turn on a busy machine.
     let idle = Idle { spin: Duration::from_ms(20_000), ..Idle::DEDICATED };
     let node = common::node(rail, idle);

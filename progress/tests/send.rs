@@ -4,7 +4,7 @@ mod common;
 
 use common::{PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::transfer::driver::{Limits, Sent};
+use nmad_engine::transfer::driver::{How, Limits, Sent};
 use nmad_engine::{Context, Hints, Tag};
 use nmad_progress::Idle;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const LEN: usize = 100_000;
 /// A rail with an open link that takes everything; what it was given, and how.
 #[derive(Debug, Default)]
 struct Hungry {
-    passes: bool,
+    injects: bool,
     /// How it takes what is to be pushed.
     takes: Option<Sent>,
     pushed: Arc<AtomicU32>,
@@ -25,10 +25,10 @@ struct Hungry {
 
 impl Special for Hungry {
     fn limits(&self) -> Limits {
-        Limits { push: 1 << 20, passes: self.passes, ..common::LIMITS }
+        Limits { push: 1 << 20, inject: self.injects, ..common::LIMITS }
     }
 
-    fn push_now(&mut self) -> Sent {
+    fn push(&mut self) -> Sent {
         self.pushed.fetch_add(1, Ordering::Relaxed);
         self.takes.unwrap_or(Sent::Retry)
     }
@@ -42,7 +42,7 @@ impl Special for Hungry {
 /// to take it so, and how often it was given something else.
 fn begin(rail: Hungry) -> (bool, u32, u32) {
     let (pushed, posted) = (rail.pushed.clone(), rail.posted.clone());
-    let is_to_be_posted = !rail.passes || rail.takes.is_none();
+    let is_to_be_posted = !rail.injects || rail.takes.is_none();
     let node = common::node(rail, Idle::DEDICATED);
     // The first message tells the peer besides how much it may send.
     let short = node.begin_send((PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
@@ -66,40 +66,43 @@ fn begin(rail: Hungry) -> (bool, u32, u32) {
 
 #[test]
 fn it_leaves_at_once_over_a_rail_without_system_calls() {
-    let rail = Hungry { passes: true, takes: Some(Sent::Done), ..Hungry::default() };
+    let rail = Hungry { injects: true, takes: Some(Sent::Done), ..Hungry::default() };
     assert_eq!(begin(rail), (true, 1, 0));
-    let rail = Hungry { passes: true, takes: Some(Sent::Posted), ..Hungry::default() };
+    let rail = Hungry { injects: true, takes: Some(Sent::Posted), ..Hungry::default() };
     assert_eq!(begin(rail), (false, 1, 0), "the rail has still some of it");
 }
 
 #[test]
 fn it_is_posted_where_the_rail_refuses_or_a_call_may_serve_several() {
-    let (ended, pushed, posted) = begin(Hungry { passes: true, ..Hungry::default() });
+    let (ended, pushed, posted) = begin(Hungry { injects: true, ..Hungry::default() });
     assert!(!ended && pushed == 1 && posted >= 1, "refused: {posted}");
     let rail = Hungry { takes: Some(Sent::Done), ..Hungry::default() };
     let (ended, pushed, posted) = begin(rail);
     assert!(!ended && pushed == 0 && posted >= 1, "not asked: {posted}");
 }
 
-/// A rail that lends whatever it is asked to lend.
+/// A rail whose peer copies whatever it is asked to copy.
 struct Lending(Arc<AtomicU32>);
 
 impl Special for Lending {
     fn limits(&self) -> Limits {
-        Limits { passes: true, lends: (1, u64::MAX), ..common::LIMITS }
+        Limits { inject: true, single_copy: (1, u64::MAX), ..common::LIMITS }
     }
 
-    fn lend(&mut self) -> bool {
+    fn message(&mut self, how: How) -> Sent {
+        if how != How::SingleCopy {
+            return Sent::Retry;
+        }
         self.0.fetch_add(1, Ordering::Relaxed);
-        true
+        Sent::Done
     }
 }
 
 #[test]
-fn only_who_waits_lends() {
+fn only_who_waits_has_it_copied_by_its_receiver() {
     let lent = Arc::<AtomicU32>::default();
     let node = common::node(Lending(lent.clone()), Idle::DEDICATED);
-    // Short enough that it leaves by itself if it is not lent.
+    // Short enough that it leaves by itself if it is not copied so.
     const LEN: usize = 1000;
     let mut memory = vec![7; LEN];
     // SAFETY: the memory outlives the node, which is dropped first.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::transfer::driver::{Event, Fetched};
+use nmad_engine::transfer::driver::{Event, Limits};
 use nmad_engine::{Context, Hints, Source, Tag, TagMatch};
 use nmad_progress::{Idle, Node};
 use std::sync::Arc;
@@ -23,11 +23,15 @@ struct Silent {
 }
 
 impl Special for Silent {
-    fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
+    fn limits(&self) -> Limits {
+        Limits { looks: true, ..common::LIMITS }
+    }
+
+    fn look_for(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         self.asked.store(false, Ordering::Release);
-        assert!(take(&common::message(self.came)), "it is expected");
+        report(Event::Arrived { from: PEER, packet: &common::message(self.came) });
         self.came += 1;
-        Fetched::Packet
+        true
     }
 
     fn poll(&mut self, _: &mut dyn FnMut(Event<'_>)) {
@@ -35,7 +39,7 @@ impl Special for Silent {
         self.asked.store(false, Ordering::Release);
     }
 
-    fn descriptor(&self) -> Option<i32> {
+    fn wakeup(&mut self) -> Option<i32> {
         let is_tick = std::thread::current().name() == Some("nmad-tick");
         self.ticks.fetch_add(u32::from(is_tick), Ordering::Relaxed);
         self.asked.store(true, Ordering::Release);

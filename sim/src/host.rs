@@ -272,20 +272,21 @@ impl Host {
         Ok(())
     }
 
-    /// Sends a message as somebody who waits does: it leaves at once, if it can. None: nobody waits for it.
+    /// Sends a message, which leaves at once, if it can; none: it is a part of one.
     fn hurry(&mut self, ask: &Ask, memory: &Segments) -> Option<RequestId> {
         let What::Send { to, context, tag, hints } = ask.what else { return None };
-        if !self.hurries || ask.part.is_some() {
+        if ask.part.is_some() {
             return None;
         }
+        let caller = if self.hurries { Caller::Waits } else { Caller::GoesOn };
         let (peer, context, tag) = (PeerId(to as u32), Context(context), Tag(tag));
         let mut clock = self.clock();
         let (engine, rails) = (&mut self.engine, &mut self.rails);
         let (to, len) = ((peer, context, tag), memory.len());
-        Some(match pump::send_at_once(engine, rails, to, (memory, hints), Caller::Waits, &mut clock) {
+        Some(match pump::send_at_once(engine, rails, to, (memory, hints), caller, &mut clock) {
             Ok(Submitted::Ended(seq)) => engine.ended(Envelope { peer, context, tag, len, seq }),
             Ok(Submitted::Request(request)) => request,
-            Err(refused) => engine.send_as(to, memory.clone(), hints, refused.as_ref()),
+            Err(refused) => engine.send_as(to, memory.clone(), hints, refused),
         })
     }
 

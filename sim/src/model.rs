@@ -115,6 +115,8 @@ pub struct Line {
     pub depth: usize,
     /// Datagrams.
     pub lossy: bool,
+    /// Shared memory: the core brings a packet to its receiver itself.
+    pub inject: bool,
 }
 
 /// Nanoseconds for `len` bytes at so many bytes per second; none if the bandwidth is zero.
@@ -154,7 +156,7 @@ impl Model for Line {
             lossy: self.lossy,
             // An interface that writes remotely has no stream that could stand still.
             push: if self.lossy || self.remote_write { 0 } else { u64::MAX },
-            inject: false,
+            inject: self.inject,
             single_copy: (0, 0),
             looks: false,
             bandwidth: self.bandwidth,
@@ -192,6 +194,7 @@ const MYRINET: Line = Line {
     gather: 8,
     depth: 8,
     lossy: false,
+    inject: false,
 };
 
 /// Datagrams, as of UDP on Ethernet.
@@ -289,6 +292,9 @@ pub const KINDS: [Line; 7] = [
         chunk: 128 << 10,
         gather: 4,
         depth: 16,
+        // What its cores bring leaves at once, and long messages may be pushed.
+        remote_write: false,
+        inject: true,
         ..MYRINET
     },
     LOSSY,

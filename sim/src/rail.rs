@@ -41,7 +41,7 @@ impl Driver for SimRail {
     }
 
     fn limits(&self) -> Limits {
-        self.model.limits()
+        Limits { looks: true, ..self.model.limits() }
     }
 
     fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> LandingKey {
@@ -69,6 +69,19 @@ impl Driver for SimRail {
                 let mut packet = Packet::default();
                 data.append_behind(head, &mut packet.bytes);
                 lock(&self.network).send_now(self.key(to), Order::Packet { to, number, packet })
+            }
+            Departure::Message { to, number, head, data, how: How::Inject } if self.posted.is_empty() => {
+                let mut packet = Packet::default();
+                data.append_behind(head, &mut packet.bytes);
+                lock(&self.network).inject(self.key(to), Order::Packet { to, number, packet }).into()
+            }
+            Departure::Pushed { packet, chunk: chunk @ Order::Chunk { to, number, .. } }
+                if self.posted.is_empty() =>
+            {
+                let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
+                let number = number.wrapping_sub(1);
+                let orders = [Order::Packet { to, number, packet }, chunk];
+                lock(&self.network).push(self.key(to), orders)
             }
             Departure::Message { .. } | Departure::Pushed { .. } => Sent::Retry,
             Departure::Order(order) => {

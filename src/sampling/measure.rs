@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use nmad_drivers::around::{Around, Layer};
     use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
-    use nmad_engine::transfer::driver::{Driver, Event, Limits, Order};
+    use nmad_engine::{Departure, Driver, Event, Limits, Order, PollScope, Sent};
     use nmad_engine::{Config, Engine};
     use nmad_progress::Idle;
     use std::mem;
@@ -318,33 +318,41 @@ mod tests {
             Limits { push: 0, ..rail.limits() }
         }
 
-        fn post(&mut self, rail: &mut impl Driver, order: Order) {
-            match (self, &order) {
-                (Wrong::Closed(lost), Order::Connect { to }) => lost.push(*to),
-                (Wrong::Narrow(held), Order::Packet { packet, .. })
+        fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+            match (self, departure) {
+                (Wrong::Closed(lost), Departure::Order(Order::Connect { to })) => lost.push(to),
+                (Wrong::Narrow(held), Departure::Order(Order::Packet { to, number, packet }))
                     if !held.is_empty() || packet.len() > SHORT =>
                 {
-                    held.push(order);
+                    held.push(Order::Packet { to, number, packet });
                 }
-                (Wrong::Narrow(held), Order::Chunk { .. }) => held.push(order),
-                _ => rail.post(order),
+                (Wrong::Narrow(held), Departure::Order(order @ Order::Chunk { .. })) => held.push(order),
+                // Whatever leaves at once is posted instead, and looked at then.
+                (Wrong::Narrow(_), Departure::Message { .. }) => return Sent::Retry,
+                (_, departure) => return rail.send(departure),
             }
+            Sent::Posted
         }
 
-        fn poll(&mut self, rail: &mut impl Driver, report: &mut dyn FnMut(Event<'_>)) {
+        fn poll(
+            &mut self,
+            rail: &mut impl Driver,
+            scope: PollScope,
+            report: &mut dyn FnMut(Event<'_>),
+        ) -> bool {
             if let Wrong::Closed(lost) = self {
                 for peer in mem::take(lost) {
                     report(Event::Lost { peer, why: "closed".into(), unsent: Vec::new() });
                 }
             }
-            rail.poll(&mut |event| match (&mut *self, event) {
+            rail.poll(scope, &mut |event| match (&mut *self, event) {
                 // What was not sent goes over another rail; the other side may have been quicker to give up.
                 (Wrong::Narrow(held), Event::Lost { peer, why, mut unsent }) => {
                     unsent.append(held);
                     report(Event::Lost { peer, why, unsent });
                 }
                 (_, event) => report(event),
-            });
+            })
         }
     }
 

@@ -4,7 +4,7 @@ use super::way::Way;
 use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::error::Error;
 use std::io::{Read, Write};
@@ -48,7 +48,7 @@ impl Railed {
             return Err("the other side is on another subnet".into());
         }
         if first {
-            rail.post(Order::Connect { to: peer });
+            rail.send(Departure::Order(Order::Connect { to: peer }));
         }
         let (out, into) = (Memory::zeroed(0), Memory::zeroed(0));
         let seen = Seen::default();
@@ -60,7 +60,7 @@ impl Railed {
     fn until(&mut self, done: impl Fn(&Seen) -> bool) {
         while !done(&self.seen) {
             let seen = &mut self.seen;
-            self.rail.poll(&mut |event| match event {
+            self.rail.poll(Scope::All, &mut |event| match event {
                 Event::Moved { .. } | Event::Buffers { .. } | Event::Pushed { .. } => {}
                 Event::Up { .. } => seen.up += 1,
                 Event::Sent { packet, .. } => {
@@ -83,11 +83,19 @@ impl Railed {
             // The packet that came back is used again, as the engine does.
             let packet = self.seen.spare.take().or_else(|| self.spare.take()).unwrap_or_default();
             let packet = fill(packet, len);
-            self.rail.post(Order::Packet { to, number, packet });
+            self.rail.send(Departure::Order(Order::Packet { to, number, packet }));
         } else {
             let from = self.out.segments();
             let (landing, key) = (LandingId(self.landing), self.key);
-            self.rail.post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
+            self.rail.send(Departure::Order(Order::Chunk {
+                to,
+                number,
+                ack: 0,
+                landing,
+                key,
+                offset: 0,
+                from,
+            }));
         }
         self.rail.flush();
     }

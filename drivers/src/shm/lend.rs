@@ -315,12 +315,17 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::super::ShmRail;
-    use super::super::tests::{connected, lost, until};
+    use super::super::tests::{connected, inject, lost, until};
     use super::*;
     use crate::conformance::memory::Memory;
     use nmad_engine::packet::PeerId;
-    use nmad_engine::transfer::driver::{Driver, Event, Fetched};
+    use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Scope, Sent};
     use std::sync::atomic::AtomicBool;
+
+    /// Whether the other side has copied a message by itself.
+    fn offer(rail: &mut ShmRail, to: PeerId, head: &[u64], data: &Segments) -> bool {
+        rail.send(Departure::Message { to, number: 0, head, data, how: How::SingleCopy }) == Sent::Done
+    }
 
     /// Lends a packet while the other side looks for one, to put its data there or to leave it; whether it
     /// was lent.
@@ -339,13 +344,13 @@ mod tests {
             let (over, looks) = (&over, Instant::now());
             scope.spawn(move || {
                 while !over.load(Ordering::Acquire) && looks.elapsed() < Duration::from_secs(90) {
-                    if borrower.fetch(from, &mut |_| true) == Fetched::Lent {
-                        borrower.borrow(from, &mut |told, len, fetch| {
-                            assert_eq!((told, len), (head.map(u64::to_ne_bytes).as_flattened(), data.len()));
-                            target.as_ref().is_some_and(&mut *fetch)
-                        });
-                    }
-                    borrower.poll(&mut |_| ());
+                    borrower.poll(Scope::Peer(from), &mut |event| {
+                        let Event::Remote { message, .. } = event else { panic!("{event:?}") };
+                        let told = (message.head, message.len);
+                        assert_eq!(told, (head.map(u64::to_ne_bytes).as_flattened(), data.len()));
+                        *message.taken = target.as_ref().is_some_and(message.fetch);
+                    });
+                    borrower.poll(Scope::All, &mut |_| ());
                 }
             });
             // Now and then another way is tried, and who has no core for a moment takes nothing.
@@ -353,7 +358,7 @@ mod tests {
             let begun = Instant::now();
             let mut lent = false;
             while !lent && begun.elapsed() < bound {
-                lent = lender.lend(PeerId(to as u32), &head, data);
+                lent = offer(lender, PeerId(to as u32), &head, data);
             }
             over.store(true, Ordering::Release);
             lent
@@ -380,12 +385,12 @@ mod tests {
         let nothing = Segments::empty();
         assert!(!lend(&mut rails, 1, [1; 5], &memory.segments(), None), "somebody waits for another one");
         // Who had no core when it was over has not seen the last of them.
-        rails[1].poll(&mut |_| ());
+        rails[1].poll(Scope::All, &mut |_| ());
         // Nobody looks.
-        assert!((0..100).all(|_| !rails[0].lend(PeerId(1), &[1; 5], &memory.segments())));
-        assert!(rails[0].pass(PeerId(1), &[3; 5], &nothing));
+        assert!((0..100).all(|_| !offer(&mut rails[0], PeerId(1), &[1; 5], &memory.segments())));
+        assert!(inject(&mut rails[0], PeerId(1), &[3; 5], &nothing));
         let mut came = Vec::new();
-        rails[1].poll(&mut |event| match event {
+        rails[1].poll(Scope::All, &mut |event| match event {
             Event::Arrived { packet, .. } => came.extend_from_slice(packet),
             other => panic!("{other:?}"),
         });
@@ -399,10 +404,14 @@ mod tests {
         let lent = Lent { head: [1; 5], address: 4096, loan: 1 };
         loan::offer(link.shared.segment.word(link.shared.end.loan()), lent.loan);
         link.push(cell::LENT_PACKET, 10_040, &lent.encode());
-        rails[0].poll(&mut |_| ());
+        rails[0].poll(Scope::All, &mut |_| ());
         let target = Memory::zeroed(10_000);
-        assert_eq!(rails[0].fetch(PeerId(1), &mut |_| true), Fetched::Lent);
-        assert!(!rails[0].borrow(PeerId(1), &mut |_, _, fetch| fetch(&target.segments())));
+        let (mut asked, mut fetched) = (0, true);
+        let told = rails[0].poll(Scope::Peer(PeerId(1)), &mut |event| {
+            let Event::Remote { message, .. } = event else { panic!("{event:?}") };
+            (asked, fetched) = (asked + 1, (message.fetch)(&target.segments()));
+        });
+        assert!(!told && asked == 1 && !fetched);
         let why = until(&mut rails, lost);
         assert!(why.contains("cannot be read from"), "{why}");
     }

@@ -7,8 +7,9 @@ use super::pace::Way;
 use super::ring::CONTENT;
 use super::{ShmConfig, ShmRail};
 use crate::conformance::memory::Memory;
+use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Fetched, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Order, Scope, Sent};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,11 +24,11 @@ pub(super) fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'
     let begun = Instant::now();
     loop {
         let mut found = None;
-        rails[0].poll(&mut |event| found = found.take().or_else(|| wanted(&event)));
+        rails[0].poll(Scope::All, &mut |event| found = found.take().or_else(|| wanted(&event)));
         if let Some(found) = found {
             return found;
         }
-        rails[1].poll(&mut |_| ());
+        rails[1].poll(Scope::All, &mut |_| ());
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
     }
 }
@@ -38,7 +39,7 @@ pub(super) fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
     for (rank, rail) in rails.iter_mut().enumerate() {
         assert!(rail.know(PeerId(1 - rank as u32), 0, &addresses[1 - rank]));
     }
-    rails[0].post(Order::Connect { to: PeerId(1) });
+    rails[0].send(Departure::Order(Order::Connect { to: PeerId(1) }));
     rails
 }
 
@@ -49,36 +50,41 @@ pub(super) fn connected() -> [ShmRail; 2] {
 pub(super) fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
     until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
     while rails[1].peers.link(PeerId(0)).is_none() {
-        rails[1].poll(&mut |_| ());
+        rails[1].poll(Scope::All, &mut |_| ());
     }
     rails
 }
 
-#[test]
-fn packets_pass_while_the_ring_has_room_and_not_past_one_that_waits() {
-    let mut rails = connected();
-    let nothing = nmad_engine::Segments::empty();
-    let passed = (0..).find(|_| !rails[0].pass(PeerId(1), &[1; 7], &nothing));
-    assert_eq!(passed, Some(CELLS), "each takes a cell, and the peer reads none");
-    let packet = nmad_engine::Packet { bytes: vec![2; 40], in_place: Vec::new() };
-    rails[0].post(Order::Packet { to: PeerId(1), number: 0, packet });
-    rails[1].poll(&mut |_| ());
-    assert!(!rails[0].pass(PeerId(1), &[3; 7], &nothing), "one that was posted waits");
-    until(&mut rails, |event| matches!(event, Event::Sent { .. }).then_some(()));
-    assert!(rails[0].pass(PeerId(1), &[3; 7], &nothing));
+/// Whether a message was taken at once, without a system call.
+pub(super) fn inject(rail: &mut ShmRail, to: PeerId, head: &[u64], data: &Segments) -> bool {
+    rail.send(Departure::Message { to, number: 0, head, data, how: How::Inject }) == Sent::Done
 }
 
 #[test]
-fn what_passes_arrives_whole_whatever_its_length() {
+fn packets_are_injected_while_the_ring_has_room_and_not_past_one_that_waits() {
+    let mut rails = connected();
+    let nothing = Segments::empty();
+    let injected = (0..).find(|_| !inject(&mut rails[0], PeerId(1), &[1; 7], &nothing));
+    assert_eq!(injected, Some(CELLS), "each takes a cell, and the peer reads none");
+    let packet = nmad_engine::Packet { bytes: vec![2; 40], in_place: Vec::new() };
+    rails[0].send(Departure::Order(Order::Packet { to: PeerId(1), number: 0, packet }));
+    rails[1].poll(Scope::All, &mut |_| ());
+    assert!(!inject(&mut rails[0], PeerId(1), &[3; 7], &nothing), "one that was posted waits");
+    until(&mut rails, |event| matches!(event, Event::Sent { .. }).then_some(()));
+    assert!(inject(&mut rails[0], PeerId(1), &[3; 7], &nothing));
+}
+
+#[test]
+fn what_is_injected_arrives_whole_whatever_its_length() {
     let mut rails = connected();
     // More than once round the ring, and across its end in a row of each length.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize % 320)) {
         let memory = Memory::pattern(len, turn);
-        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
+        assert!(inject(&mut rails[0], PeerId(1), &[turn; 5], &memory.segments()));
         let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
         expected.extend(memory.bytes());
         let mut came = 0;
-        rails[1].poll(&mut |event| match event {
+        rails[1].poll(Scope::All, &mut |event| match event {
             Event::Arrived { packet, .. } => {
                 assert_eq!(packet, expected, "{len} B");
                 came += 1;
@@ -89,32 +95,34 @@ fn what_passes_arrives_whole_whatever_its_length() {
     }
 }
 
+/// Looks for a packet of the other rank and at nothing else: what comes of that, and the packet.
+fn look(rail: &mut ShmRail, from: PeerId) -> (bool, Option<Vec<u8>>) {
+    let mut came = None;
+    let told = rail.poll(Scope::Peer(from), &mut |event| match event {
+        Event::Arrived { packet, .. } if came.is_none() => came = Some(packet.to_vec()),
+        other => panic!("{other:?}"),
+    });
+    (told, came)
+}
+
 #[test]
 fn a_packet_is_looked_for_where_one_is_expected_alone() {
     let mut rails = connected();
-    let nothing = nmad_engine::Segments::empty();
-    assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Elsewhere, "nothing is known yet");
-    assert!(rails[0].pass(PeerId(1), &[7; 5], &nothing));
-    rails[1].poll(&mut |_| ());
+    let nothing = Segments::empty();
+    assert_eq!(look(&mut rails[1], PeerId(0)), (false, None), "nothing is known yet");
+    assert!(inject(&mut rails[0], PeerId(1), &[7; 5], &nothing));
+    rails[1].poll(Scope::All, &mut |_| ());
     // In one cell, in a row of them, and in the area.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize * 13 % 3000)) {
-        assert!(rails[1].pass(PeerId(0), &[7; 5], &nothing));
-        rails[0].poll(&mut |_| ());
-        assert_eq!(rails[1].fetch(PeerId(0), &mut |_| true), Fetched::Nothing);
+        assert!(inject(&mut rails[1], PeerId(0), &[7; 5], &nothing));
+        rails[0].poll(Scope::All, &mut |_| ());
+        assert_eq!(look(&mut rails[1], PeerId(0)), (true, None));
         let memory = Memory::pattern(len, turn);
-        assert!(rails[0].pass(PeerId(1), &[turn; 5], &memory.segments()));
+        assert!(inject(&mut rails[0], PeerId(1), &[turn; 5], &memory.segments()));
         let mut expected = [turn; 5].map(u64::to_ne_bytes).concat();
         expected.extend(memory.bytes());
-        let mut look = |takes: bool| {
-            let take = &mut |packet: &[u8]| {
-                assert_eq!(packet, expected, "{len} B");
-                takes
-            };
-            rails[1].fetch(PeerId(0), take)
-        };
-        assert_eq!(look(false), Fetched::Elsewhere, "it stays");
-        assert_eq!(look(true), Fetched::Packet);
-        assert_eq!(look(true), Fetched::Elsewhere, "no other one is expected");
+        assert!(look(&mut rails[1], PeerId(0)) == (true, Some(expected)), "{len} B");
+        assert_eq!(look(&mut rails[1], PeerId(0)), (false, None), "no other one is expected");
     }
 }
 
@@ -201,7 +209,7 @@ fn impossible_acknowledgements_end_the_link() {
     // So many that the other side has to ask what was taken.
     for number in 0..300 {
         let packet = nmad_engine::packet::Packet { bytes: vec![0; 20], in_place: Vec::new() };
-        rails[0].post(Order::Packet { to: PeerId(1), number, packet });
+        rails[0].send(Departure::Order(Order::Packet { to: PeerId(1), number, packet }));
     }
     let why = until(&mut rails, lost);
     assert!(why.contains("took cells that were not there"), "{why}");
@@ -244,7 +252,7 @@ fn strangers_that_say_nothing_keep_nobody_out() {
     assert!(rails[0].know(PeerId(1), 0, &addresses[1]) && rails[1].know(PeerId(0), 0, &addresses[0]));
     let begun = Instant::now();
     rails[1].config.bound = Duration::from_secs(5);
-    rails[1].post(Order::Connect { to: PeerId(0) });
+    rails[1].send(Departure::Order(Order::Connect { to: PeerId(0) }));
     until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     drop(silent);
@@ -255,11 +263,11 @@ fn a_peer_that_is_slow_to_answer_is_waited_for_and_one_that_dies_is_not() {
     let mut rails = introduced([[5; 32]; 2]);
     let begun = Instant::now();
     while begun.elapsed() < 2 * rails[0].config.bound {
-        rails[0].poll(&mut |event| panic!("{event:?}"));
+        rails[0].poll(Scope::All, &mut |event| panic!("{event:?}"));
     }
     until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
     let [mut a, gone] = introduced([[5; 32]; 2]);
-    a.poll(&mut |event| panic!("{event:?}"));
+    a.poll(Scope::All, &mut |event| panic!("{event:?}"));
     drop(gone);
     let mut rails = [a, rail(2, [5; 32])];
     let why = until(&mut rails, |event| match event {
@@ -284,11 +292,11 @@ fn alone(looks: usize, ends: bool) {
     let (source, target) = (Memory::pattern(4 << 20, 3), Memory::zeroed(4 << 20));
     let key = rails[0].open(LandingId(7), PeerId(1), target.segments());
     let (to, landing, from) = (PeerId(0), LandingId(7), source.segments());
-    rails[1].post(Order::Chunk { to, number: 0, ack: 7, landing, key, offset: 0, from });
+    rails[1].send(Departure::Order(Order::Chunk { to, number: 0, ack: 7, landing, key, offset: 0, from }));
     let begun = Instant::now();
     let mut done = false;
     while !done {
-        rails[looks].poll(&mut |event| match event {
+        rails[looks].poll(Scope::All, &mut |event| match event {
             Event::Landed { kept, .. } => done = kept,
             Event::Sent { .. } => done = true,
             Event::Lost { why, .. } => panic!("{why}"),
@@ -303,13 +311,13 @@ fn alone(looks: usize, ends: bool) {
         // What had gone into the area before is for the receiver to take. A look at its sockets shows at once
         // that the other has ended.
         while done {
-            rails[0].door();
-            rails[0].poll(&mut |event| match event {
+            rails[0].wakeup(Interest::Links);
+            rails[0].poll(Scope::All, &mut |event| match event {
                 Event::Landed { .. } => done = false,
                 Event::Lost { why, .. } if done => panic!("{why}"),
                 _ => {}
             });
-            rails[1].poll(&mut |_| ());
+            rails[1].poll(Scope::All, &mut |_| ());
             assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
         }
     }
@@ -331,14 +339,22 @@ pub(super) fn turn(
         let (to, from) = (peer(rank), memories[rank].0.segments());
         let target = memories[1 - rank].1.segments();
         let key = if pushed { Key::PUSH } else { rails[1 - rank].open(landing, peer(1 - rank), target) };
-        rails[rank].post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
+        rails[rank].send(Departure::Order(Order::Chunk {
+            to,
+            number,
+            ack: 0,
+            landing,
+            key,
+            offset: 0,
+            from,
+        }));
         ways.extend(rails[rank].peers.link(to).and_then(|link| Some(link.pushing.chunks.back()?.way)));
     }
     let (begun, mut left) = (Instant::now(), 2 * senders.len());
     while left > 0 {
         for (rank, rail) in rails.iter_mut().enumerate() {
             let mut comes = false;
-            rail.poll(&mut |event| match event {
+            rail.poll(Scope::All, &mut |event| match event {
                 Event::Landed { .. } | Event::Sent { .. } => left -= 1,
                 Event::Pushed { .. } => comes = true,
                 Event::Lost { why, .. } => panic!("{why}"),
@@ -346,7 +362,7 @@ pub(super) fn turn(
             });
             if comes {
                 rail.open(landing, peer(rank), memories[rank].1.segments());
-                rail.accept(peer(rank), landing);
+                rail.send(Departure::Order(Order::Accept { from: peer(rank), landing }));
             }
         }
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
@@ -401,19 +417,19 @@ fn a_sender_that_ends_has_pushed_its_chunk() {
     let (source, target) = (Memory::pattern(40_000, 3), Memory::zeroed(40_000));
     let (to, landing, from) = (PeerId(0), LandingId(9), source.segments());
     let chunk = Order::Chunk { to, number: 0, ack: 0, landing, key: Key::PUSH, offset: 0, from };
-    rails[1].post(chunk);
+    rails[1].send(Departure::Order(chunk));
     let (begun, mut done) = (Instant::now(), false);
     while !done {
         rails[1].flush();
-        rails[1].poll(&mut |event| done |= matches!(event, Event::Sent { .. }));
+        rails[1].poll(Scope::All, &mut |event| done |= matches!(event, Event::Sent { .. }));
         assert!(begun.elapsed() < Duration::from_secs(5), "it fits into the area");
     }
     rails[1] = rail(1, [5; 32]);
     while done {
         // It hears in the same poll of the chunk and that its sender has ended.
-        rails[0].door();
+        rails[0].wakeup(Interest::Links);
         let mut pushed = false;
-        rails[0].poll(&mut |event| match event {
+        rails[0].poll(Scope::All, &mut |event| match event {
             Event::Pushed { len, .. } => pushed = len == 40_000,
             Event::Landed { kept, .. } => done = !kept,
             Event::Lost { why, .. } if done => panic!("{why}"),
@@ -421,7 +437,7 @@ fn a_sender_that_ends_has_pushed_its_chunk() {
         });
         if pushed {
             rails[0].open(LandingId(7), PeerId(1), target.segments());
-            rails[0].accept(PeerId(1), LandingId(7));
+            rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), landing: LandingId(7) }));
         }
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
     }
@@ -437,22 +453,30 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
     for number in 0..30 {
         let (source, target) = (Memory::pattern(LEN, u64::from(number)), Memory::zeroed(LEN));
         let (to, landing, from) = (PeerId(0), LandingId(u64::from(number)), source.segments());
-        rails[1].post(Order::Chunk { to, number, ack: 0, landing, key: Key::PUSH, offset: 0, from });
+        rails[1].send(Departure::Order(Order::Chunk {
+            to,
+            number,
+            ack: 0,
+            landing,
+            key: Key::PUSH,
+            offset: 0,
+            from,
+        }));
         let link = rails[1].peers.link(to).expect("a link");
         let goes_across = link.pushing.chunks.back().is_some_and(|out| out.way == Way::Across);
         let [mut comes, mut sent, mut landed] = [false; 3];
         while !comes {
-            rails[0].poll(&mut |event| comes |= matches!(event, Event::Pushed { .. }));
+            rails[0].poll(Scope::All, &mut |event| comes |= matches!(event, Event::Pushed { .. }));
             assert!(begun.elapsed() < Duration::from_secs(20), "its cell is there");
         }
         rails[0].open(landing, PeerId(1), target.segments());
-        rails[0].accept(PeerId(1), landing);
+        rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), landing }));
         while !(sent && landed) {
             // What goes across the sender brings alone.
             if sent || !goes_across {
-                rails[0].poll(&mut |event| landed |= matches!(event, Event::Landed { .. }));
+                rails[0].poll(Scope::All, &mut |event| landed |= matches!(event, Event::Landed { .. }));
             }
-            rails[1].poll(&mut |event| sent |= matches!(event, Event::Sent { .. }));
+            rails[1].poll(Scope::All, &mut |event| sent |= matches!(event, Event::Sent { .. }));
             assert!(begun.elapsed() < Duration::from_secs(20), "{number} goes across: {goes_across}");
         }
         rails[0].close(landing);

@@ -31,6 +31,13 @@ pub enum Submitted {
     Request(RequestId),
 }
 
+/// What a rail has refused: the message is still to be sent, and has its number in its flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    pub(super) protocol: Protocol,
+    pub(super) seq: u32,
+}
+
 /// A message that is about to leave.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaving {
@@ -58,10 +65,10 @@ impl Leaving {
         self.plan.protocol
     }
 
-    /// Its number in its flow.
+    /// The rail does not take it.
     #[inline]
-    pub(super) fn seq(&self) -> u32 {
-        self.seq
+    pub fn refused(&self) -> Refused {
+        Refused { protocol: self.plan.protocol, seq: self.seq }
     }
 
     /// Its number on the link.
@@ -142,12 +149,12 @@ impl Engine {
         len: u64,
         hints: Hints,
         caller: Caller,
-        refused: Option<&Leaving>,
+        refused: Option<Refused>,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Leaving> {
         let Engine { peers, rails, config, receipts, requests, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let wanted = Wanted { len, hints, caller, refused: refused.map(|leaving| leaving.plan.protocol) };
+        let wanted = Wanted { len, hints, caller, refused: refused.map(|refused| refused.protocol) };
         let mut began = Instant::default();
         let plan = peer.at_once(rails, config.chunk, wanted, &mut || {
             began = clock();
@@ -190,7 +197,9 @@ impl Engine {
     ) -> Option<Submitted> {
         let at_once = matches!(leaving.plan.protocol, Protocol::Inject | Protocol::SingleCopy);
         if !at_once || sent != Sent::Done || self.receipts.is_some() {
-            return self.departed_in_time(leaving, sent, to, data, hints, clock);
+            // A copy, so that all others have it in registers.
+            let leaving = *leaving;
+            return self.departed_in_time(&leaving, sent, to, data, hints, clock);
         }
         self.injected(leaving, to.0, data.len());
         Some(Submitted::Ended(leaving.seq))

@@ -46,7 +46,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 pub use claim::Claim;
 use claim::Claimed;
-pub use depart::{Leaving, Submitted, To};
+pub use depart::{Leaving, Refused, Submitted, To};
 use forecast::Fixed;
 pub use outcome::NotWell;
 use peer::{Peer, Standing};

@@ -1,7 +1,7 @@
 //! Application to window: send, receive, probe, cancel, and incremental messages.
 
 use super::Engine;
-use super::depart::{Leaving, To};
+use super::depart::{Refused, To};
 use crate::collect::matching::{Arrived, Unexpected};
 use crate::collect::message::{self, Packing, Unpacked, Unpacking};
 use crate::collect::request::{
@@ -39,7 +39,7 @@ impl Engine {
         (to, context, tag): To,
         data: Segments,
         hints: Hints,
-        refused: Option<&Leaving>,
+        refused: Option<Refused>,
     ) -> RequestId {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
@@ -54,7 +54,7 @@ impl Engine {
         if hints.unordered {
             flow.relaxed = true;
         } else if let Some(refused) = refused {
-            envelope.seq = refused.seq();
+            envelope.seq = refused.seq;
         } else {
             envelope.seq = flow.send_next;
             flow.send_next = flow.send_next.wrapping_add(1);

@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use nmad_engine::{
-    Completion, Config, Context, Driver, Engine, Envelope, Error, Event, Fetched, Hints, Instant, Key,
-    LandingId, Limits, Order, PeerId, RequestId, Segments, Source, Tag, TagMatch, pump,
+    Completion, Config, Context, Departure, Driver, Engine, Envelope, Error, Event, Hints, Instant, Key,
+    LandingId, Limits, Order, PeerId, PollScope, RequestId, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ pub fn limits() -> Limits {
         push: 0,
         inject: false,
         single_copy: (0, 0),
-        looks: false,
+        looks: true,
         bandwidth: 0,
         latency_ns: 0,
     }
@@ -83,7 +83,8 @@ impl Driver for QueueRail {
     fn room(&self) -> usize {
         16
     }
-    fn post(&mut self, order: Order) {
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        let Departure::Order(order) = departure else { return Sent::Retry };
         match order {
             Order::Connect { .. } => self.up = Some(true),
             Order::Close { .. } => self.lost = true,
@@ -100,20 +101,14 @@ impl Driver for QueueRail {
                 self.seen.lock().unwrap().push(format!("{order:?}"));
                 self.out.lock().unwrap().push_back(order);
             }
+            Order::Accept { .. } => panic!("nothing is pushed here"),
         }
+        Sent::Posted
     }
-    fn fetch(&mut self, _: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        let mut incoming = self.incoming.lock().unwrap();
-        match incoming.front() {
-            None => Fetched::Nothing,
-            Some(Order::Packet { packet, .. }) if take(&packet.bytes) => {
-                incoming.pop_front();
-                Fetched::Packet
-            }
-            Some(_) => Fetched::Elsewhere,
+    fn poll(&mut self, scope: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if let PollScope::Peer(from) = scope {
+            return self.look_for(from, report);
         }
-    }
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         if self.up.take().is_some() {
             report(Event::Up { peer: self.peer, remote: self.number });
         }
@@ -122,7 +117,7 @@ impl Driver for QueueRail {
             self.out.lock().unwrap().clear();
             self.sent.clear();
             report(Event::Lost { peer: self.peer, why: "cut".into(), unsent: Vec::new() });
-            return;
+            return true;
         }
         for (number, packet) in self.sent.drain(..) {
             report(Event::Sent { to: self.peer, number, packet });
@@ -141,6 +136,20 @@ impl Driver for QueueRail {
                 _ => {}
             }
         }
+        true
+    }
+}
+
+impl QueueRail {
+    fn look_for(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let mut incoming = self.incoming.lock().unwrap();
+        match incoming.front() {
+            None => return true,
+            Some(Order::Packet { packet, .. }) => report(Event::Arrived { from, packet: &packet.bytes }),
+            Some(_) => return false,
+        }
+        incoming.pop_front();
+        true
     }
 }
 
@@ -220,10 +229,10 @@ impl Pair {
         }
     }
 
-    /// Has the second host look for a packet of the first and at nothing else.
-    pub fn fetch(&mut self) -> Fetched {
+    /// Has the second host look for a packet of the first and at nothing else; whether there was one.
+    pub fn look_for(&mut self) -> Option<bool> {
         let host = &mut self.hosts[1];
-        pump::fetch(&mut host.engine, &mut host.rails, Instant::from_ns(host.now), PeerId(0))
+        pump::look_for(&mut host.engine, &mut host.rails, Instant::from_ns(host.now), PeerId(0))
     }
 
     pub fn settle(&mut self) {

@@ -8,8 +8,8 @@ pub mod rail;
 
 use memory::{BufferId, Memory};
 use nmad_engine::{
-    Completion, Config, Context, Driver, Engine, Envelope, Error, Hints, Instant, Limits, Notice, PeerId,
-    Pushed, RequestId, Source, Tag, TagMatch, pump,
+    Caller, Completion, Config, Context, Driver, Engine, Envelope, Error, Hints, Instant, Leaving, Limits,
+    Notice, PeerId, RequestId, Source, Submitted, Tag, TagMatch, pump,
 };
 use rail::{Carried, Faults, MemoryRail, Wires};
 use std::collections::BTreeMap;
@@ -220,25 +220,43 @@ impl Net {
         request
     }
 
-    /// As somebody who waits: at once, if that goes; none: it does not, and nothing was done.
-    pub fn push_now(
+    /// At once, as this caller, if that goes.
+    ///
+    /// # Errors
+    /// It does not, and is to be submitted with [`Net::send_as`].
+    pub fn send_at_once(
         &mut self,
         at: usize,
-        to: u32,
-        context: u32,
-        tag: u64,
+        (to, context, tag): (u32, u32, u64),
         data: &[u8],
         hints: Hints,
-    ) -> Option<Pushed> {
+        caller: Caller,
+    ) -> Result<Submitted, Option<Leaving>> {
         let (buffer, segments) = self.memory(|memory| memory.lend(data, 0));
         let (now, to) = (Instant::from_ns(self.now), (PeerId(to), Context(context), Tag(tag)));
         let Host { engine, rails, .. } = &mut self.hosts[at];
-        let pushed = pump::push_now(engine, rails, to, &segments, hints, &mut || now);
-        match pushed {
-            Some(Pushed::InPart(request)) => self.lend(at, request, buffer, true),
-            Some(Pushed::Whole(_)) | None => self.memory(|memory| memory.end(buffer, true)),
+        let sent = pump::send_at_once(engine, rails, to, (&segments, hints), caller, &mut || now);
+        match sent {
+            Ok(Submitted::Request(request)) => self.lend(at, request, buffer, true),
+            Ok(Submitted::Ended(_)) | Err(_) => self.memory(|memory| memory.end(buffer, true)),
         }
-        pushed
+        sent
+    }
+
+    /// By way of the window, after a rail has refused it at once if this says so.
+    pub fn send_as(
+        &mut self,
+        at: usize,
+        (to, context, tag): (u32, u32, u64),
+        data: &[u8],
+        refused: Option<Leaving>,
+    ) -> RequestId {
+        let (buffer, segments) = self.memory(|memory| memory.lend(data, 0));
+        let to = (PeerId(to), Context(context), Tag(tag));
+        let engine = &mut self.hosts[at].engine;
+        let request = engine.send_as(to, segments, Hints::default(), refused);
+        self.lend(at, request, buffer, true);
+        request
     }
 
     pub fn recv(

@@ -6,7 +6,9 @@
 #![allow(dead_code)]
 
 use super::memory::Memory;
-use nmad_engine::{Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, Segments, Sent};
+use nmad_engine::{
+    Departure, Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, PollScope, Segments, Sent,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -60,7 +62,7 @@ pub struct Wires {
     pub stalled: BTreeSet<(usize, u32)>,
     /// Rails (and their hosts) that carry, but do not report it and go on using the memory.
     pub tardy: BTreeSet<(usize, u32)>,
-    /// What becomes of what is to be pushed at once, in turns; refused if there is nothing.
+    /// What becomes of what is to leave at once, in turns; refused if there is nothing.
     pub at_once: VecDeque<Sent>,
 }
 
@@ -144,6 +146,7 @@ fn receiver(order: &Order) -> u32 {
     match order {
         Order::Connect { to } | Order::Close { to } => to.0,
         Order::Packet { to, .. } | Order::Chunk { to, .. } => to.0,
+        Order::Accept { from, .. } => from.0,
     }
 }
 
@@ -238,7 +241,9 @@ impl MemoryRail {
                     wires.carry(lane, item, self.limits.lossy);
                     self.unreported.push((to, number, None, vec![from]));
                 }
-                Order::Connect { .. } | Order::Close { .. } => unreachable!("not held"),
+                Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {
+                    unreachable!("not held")
+                }
             }
         }
     }
@@ -294,6 +299,61 @@ impl MemoryRail {
     }
 }
 
+impl MemoryRail {
+    fn accept(&mut self, from: PeerId, landing: LandingId) {
+        let mut held = self.pushed.remove(&from.0).expect("a pushed chunk is held");
+        if let Some(Item::Chunk { landing: place, key, .. }) = held.front_mut() {
+            (*place, *key) = (landing, key_of(landing));
+        }
+        self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
+    }
+
+    /// What is to leave at once goes as the next turn says.
+    fn depart(&mut self, orders: Vec<Order>) -> Sent {
+        let how = {
+            let mut wires = self.wires.lock().unwrap();
+            let stalled = wires.stalled.contains(&(self.number, self.me));
+            let turn = wires.at_once.pop_front();
+            wires.at_once.extend(turn);
+            turn.filter(|_| self.held.is_empty() && !stalled).unwrap_or(Sent::Retry)
+        };
+        if how == Sent::Retry {
+            return how;
+        }
+        orders.into_iter().for_each(|order| self.post(order));
+        if how == Sent::Done {
+            let before = self.unreported.len();
+            self.transmit();
+            self.unreported.truncate(before);
+        }
+        how
+    }
+
+    fn post(&mut self, order: Order) {
+        let peer = receiver(&order);
+        match order {
+            Order::Connect { to } => {
+                let mut wires = self.wires.lock().unwrap();
+                wires.open.extend([(self.number, self.me, to.0), (self.number, to.0, self.me)]);
+            }
+            Order::Close { to } => {
+                self.closed.insert(to.0);
+                self.landings.retain(|_, (from, _)| *from != to);
+                if !self.limits.lossy {
+                    self.wires.lock().unwrap().kill(self.number, self.me, to.0);
+                }
+            }
+            Order::Accept { from, landing } => self.accept(from, landing),
+            order => {
+                assert!(self.up.contains(&peer) && !self.lost.contains(&peer), "an order for a closed link");
+                let cut = self.wires.lock().unwrap().dead.contains(&(self.number, self.me, peer));
+                let gone = cut || self.closed.contains(&peer);
+                if gone { self.late.push(order) } else { self.held.push(order) }
+            }
+        }
+    }
+}
+
 impl Driver for MemoryRail {
     fn name(&self) -> &str {
         "memory"
@@ -313,61 +373,30 @@ impl Driver for MemoryRail {
         self.wires.lock().unwrap().own.remove(&(self.number, self.me, landing.0));
         self.landings.remove(&landing.0);
     }
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
-        let mut held = self.pushed.remove(&from.0).expect("a pushed chunk is held");
-        if let Some(Item::Chunk { landing: place, key, .. }) = held.front_mut() {
-            (*place, *key) = (landing, key_of(landing));
-        }
-        self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
-    }
-    fn push_now(&mut self, packet: &[u8], chunk: Order) -> Sent {
-        let Order::Chunk { to, number, .. } = chunk else { panic!("a chunk is pushed") };
-        let how = {
-            let mut wires = self.wires.lock().unwrap();
-            let stalled = wires.stalled.contains(&(self.number, self.me));
-            let turn = wires.at_once.pop_front();
-            wires.at_once.extend(turn);
-            turn.filter(|_| self.held.is_empty() && !stalled)
-        };
-        if matches!(how, None | Some(Sent::Retry)) {
-            return Sent::Retry;
-        }
-        let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
-        self.post(Order::Packet { to, number: number.wrapping_sub(1), packet });
-        self.post(chunk);
-        if how == Some(Sent::Done) {
-            let before = self.unreported.len();
-            self.transmit();
-            self.unreported.truncate(before);
-        }
-        how.expect("not refused")
-    }
     fn room(&self) -> usize {
         16 - self.held.len().min(16)
     }
-    fn post(&mut self, order: Order) {
-        let peer = receiver(&order);
-        match order {
-            Order::Connect { to } => {
-                let mut wires = self.wires.lock().unwrap();
-                wires.open.extend([(self.number, self.me, to.0), (self.number, to.0, self.me)]);
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Order(order) => {
+                self.post(order);
+                Sent::Posted
             }
-            Order::Close { to } => {
-                self.closed.insert(to.0);
-                self.landings.retain(|_, (from, _)| *from != to);
-                if !self.limits.lossy {
-                    self.wires.lock().unwrap().kill(self.number, self.me, to.0);
-                }
+            Departure::Message { to, number, head, data, .. } => {
+                let mut bytes = Vec::new();
+                data.append_behind(head, &mut bytes);
+                let packet = Packet { bytes, in_place: Vec::new() };
+                self.depart(vec![Order::Packet { to, number, packet }])
             }
-            order => {
-                assert!(self.up.contains(&peer) && !self.lost.contains(&peer), "an order for a closed link");
-                let cut = self.wires.lock().unwrap().dead.contains(&(self.number, self.me, peer));
-                let gone = cut || self.closed.contains(&peer);
-                if gone { self.late.push(order) } else { self.held.push(order) }
+            Departure::Pushed { packet, chunk } => {
+                let Order::Chunk { to, number, .. } = chunk else { panic!("a chunk is pushed") };
+                let packet = Packet { bytes: packet.to_vec(), in_place: Vec::new() };
+                self.depart(vec![Order::Packet { to, number: number.wrapping_sub(1), packet }, chunk])
             }
         }
     }
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, scope: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        assert_eq!(scope, PollScope::All, "asked for what the limits do not offer");
         self.report_links(report);
         self.transmit();
         self.report_sent(report);
@@ -387,5 +416,6 @@ impl Driver for MemoryRail {
                 chunk => self.land(from, chunk).into_iter().for_each(&mut *report),
             }
         }
+        true
     }
 }

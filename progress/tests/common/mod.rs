@@ -3,7 +3,7 @@
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId};
-use nmad_engine::transfer::driver::{Driver, Event, Fetched, Limits, Order, Sent};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_engine::{Config, Engine, PeerId};
 use nmad_progress::{Idle, Node};
 use nmad_wire::{Eager, Header, Kind};
@@ -33,23 +33,24 @@ pub trait Special: Send + 'static {
         LIMITS
     }
 
-    /// See [`Driver::push_now`].
-    fn push_now(&mut self) -> Sent {
+    /// What becomes of something that is pushed.
+    fn push(&mut self) -> Sent {
         Sent::Retry
     }
 
-    /// See [`Driver::lend`].
-    fn lend(&mut self) -> bool {
-        false
+    /// What becomes of a message that is to leave at once in this way.
+    fn message(&mut self, how: How) -> Sent {
+        let _ = how;
+        Sent::Retry
     }
 
     /// Something is posted.
     fn posted(&mut self) {}
 
-    /// See [`Driver::fetch`].
-    fn fetch(&mut self, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        let _ = take;
-        Fetched::Elsewhere
+    /// A look for the next packet and at nothing else ([`Scope::Peer`]).
+    fn look_for(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let _ = report;
+        false
     }
 
     /// What else a poll does.
@@ -57,8 +58,8 @@ pub trait Special: Send + 'static {
         let _ = report;
     }
 
-    /// See [`Driver::descriptor`].
-    fn descriptor(&self) -> Option<i32> {
+    /// See [`Driver::wakeup`], for traffic.
+    fn wakeup(&mut self) -> Option<i32> {
         None
     }
 }
@@ -90,25 +91,23 @@ impl<S: Special> Driver for Rail<S> {
         8
     }
 
-    fn lend(&mut self, _: PeerId, _: &[u64], _: &Segments) -> bool {
-        self.special.lend()
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { how, .. } => self.special.message(how),
+            Departure::Pushed { .. } => self.special.push(),
+            Departure::Order(order) => {
+                self.special.posted();
+                self.orders.push(order);
+                Sent::Posted
+            }
+        }
     }
 
-    fn push_now(&mut self, _: &[u8], _: Order) -> Sent {
-        self.special.push_now()
-    }
-
-    fn post(&mut self, order: Order) {
-        self.special.posted();
-        self.orders.push(order);
-    }
-
-    fn fetch(&mut self, from: PeerId, take: &mut dyn FnMut(&[u8]) -> bool) -> Fetched {
-        assert_eq!(from, PEER);
-        self.special.fetch(take)
-    }
-
-    fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if let Scope::Peer(from) = scope {
+            assert!(from == PEER && self.limits().looks, "asked for what the limits do not offer");
+            return self.special.look_for(report);
+        }
         if !std::mem::replace(&mut self.is_up, true) {
             report(Event::Up { peer: PEER, remote: 0 });
         }
@@ -118,10 +117,14 @@ impl<S: Special> Driver for Rail<S> {
             }
         }
         self.special.poll(report);
+        true
     }
 
-    fn descriptor(&self) -> Option<i32> {
-        self.special.descriptor()
+    fn wakeup(&mut self, interest: Interest) -> Option<i32> {
+        match interest {
+            Interest::Traffic => self.special.wakeup(),
+            Interest::Links => None,
+        }
     }
 }
 

@@ -127,13 +127,9 @@ impl Model for Card {
             chunk: 1 << 40,
             gather: 16,
             depth: self.depth,
-            push: 0,
-            inject: false,
-            single_copy: (0, 0),
-            looks: false,
-            lossy: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
+            ..Limits::default()
         }
     }
 

@@ -5,6 +5,7 @@ use super::link::{Key, Standing};
 use super::port::{ChunkHead, Inbound};
 use super::{Happening, Network};
 use crate::faults::Fate;
+use crate::model::Model;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::{Order, Sent};
 use nmad_wire::{Header, Kind, explain};
@@ -139,6 +140,49 @@ impl Network {
         self.agenda.enter(sent_at, Happening::Depart(id));
     }
 
+    /// Whether something may leave within the call that brings it: nothing is before it.
+    fn is_clear(&mut self, key: Key) -> bool {
+        let side = self.side(key);
+        let clear = side.standing == Standing::Up && side.waiting.is_empty();
+        clear && self.room(key.fabric, key.me) > 0
+    }
+
+    /// Has the core write a packet to the interface; whether it took it.
+    pub fn inject(&mut self, key: Key, order: Order) -> bool {
+        if !self.is_clear(key) || self.machine.bus.is_some() {
+            return false;
+        }
+        let model = self.model(key.fabric);
+        self.oracle.posted(key, &order, &model.limits(), 0);
+        let wire_ns = model.wire_ns(order_len(&order));
+        self.leave(key, &*model, order, wire_ns);
+        true
+    }
+
+    /// Has a packet and the chunk behind it leave with one call.
+    pub fn push(&mut self, key: Key, orders: [Order; 2]) -> Sent {
+        if !self.is_clear(key) || self.model(key.fabric).limits().depth < orders.len() {
+            return Sent::Retry;
+        }
+        orders.into_iter().for_each(|order| self.send(key, order));
+        Sent::Posted
+    }
+
+    /// Something leaves while the core stands by.
+    fn leave(&mut self, key: Key, model: &dyn Model, order: Order, wire_ns: u64) {
+        let local = self.local_ns(key.me);
+        let end = local.max(self.interface(key.fabric, key.me).tx_free) + wire_ns;
+        let end = end.max(self.post(key.me, model, &order, wire_ns) + wire_ns);
+        self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
+        let (cargo, _) = load(order, key.peer);
+        self.departed(local, key, &cargo);
+        if self.side(key).cut {
+            self.traffic.dropped += 1;
+        } else {
+            self.launch(end, key, cargo);
+        }
+    }
+
     /// Has a packet leave within the call, as a system call does, if the interface swallows it; otherwise it
     /// waits like one that was posted.
     pub fn send_now(&mut self, key: Key, order: Order) -> Sent {
@@ -156,15 +200,7 @@ impl Network {
             return Sent::Posted;
         }
         self.oracle.posted(key, &order, &limits, waiting);
-        let end = end.max(self.post(key.me, &*model, &order, wire_ns) + wire_ns);
-        self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
-        let (cargo, _) = load(order, key.peer);
-        self.departed(local, key, &cargo);
-        if self.side(key).cut {
-            self.traffic.dropped += 1;
-        } else {
-            self.launch(end, key, cargo);
-        }
+        self.leave(key, &*model, order, wire_ns);
         Sent::Done
     }
 

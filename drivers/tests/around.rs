@@ -80,7 +80,7 @@ fn corruption_changes_one_bit() {
 #[test]
 fn a_killed_link_gives_back_what_was_not_sent() {
     let mut rail = up(Fault::new(Faults { kill_after: Some(800), ..Faults::none(1) }));
-    (0..14).for_each(|number| rail.send(Departure::Order(packet(number))));
+    (0..14).for_each(|number| _ = rail.send(Departure::Order(packet(number))));
     let (mut sent, mut back) = (0, 0);
     for _ in 0..3 {
         rail.poll(Scope::All, &mut |event| match event {

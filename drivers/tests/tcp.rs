@@ -2,7 +2,7 @@
 
 use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
 use nmad_engine::packet::{Packet, PeerId};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Remote, Scope};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Control, Header, Hello, Kind};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -4,7 +4,7 @@
 mod net;
 
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Caller, Config, Error, Hints, Leaving, Limits, Protocol, Sent, Submitted};
+use nmad_engine::{Caller, Config, Error, Hints, Limits, Protocol, Refused, Sent, Submitted};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -23,12 +23,12 @@ fn net(at_once: &[Sent], config: Config, seed: u64) -> Net {
     net
 }
 
-fn now(net: &mut Net, tag: u64, data: &[u8]) -> Result<Submitted, Option<Leaving>> {
+fn now(net: &mut Net, tag: u64, data: &[u8]) -> Result<Submitted, Option<Refused>> {
     now_with(net, tag, data, Hints::default())
 }
 
 /// As somebody who waits and has looked for credit.
-fn now_with(net: &mut Net, tag: u64, data: &[u8], hints: Hints) -> Result<Submitted, Option<Leaving>> {
+fn now_with(net: &mut Net, tag: u64, data: &[u8], hints: Hints) -> Result<Submitted, Option<Refused>> {
     net.send_at_once(0, (1, 0, tag), data, hints, Caller::Looked)
 }
 
@@ -78,7 +78,7 @@ fn what_is_refused_leaves_nothing_behind_but_its_number() {
 }
 
 /// No rail was asked.
-fn usual(sent: Result<Submitted, Option<Leaving>>) -> bool {
+fn usual(sent: Result<Submitted, Option<Refused>>) -> bool {
     matches!(sent, Err(None))
 }
 

@@ -4,17 +4,24 @@ use super::ShmRail;
 use super::tests::{introduced, opened, turn};
 use crate::conformance::memory::Memory;
 use nmad_engine::packet::{LandingId, PeerId};
-use nmad_engine::transfer::driver::{Driver, Event, Order};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+/// There are more processes than cores where this rail is.
+fn crowd(rail: &ShmRail) {
+    rail.config.oversubscribed.store(true, Ordering::Relaxed);
+}
 
 #[test]
 fn in_a_crowd_nothing_is_pushed_and_the_links_know() {
     let pushes = |rail: &ShmRail| rail.limits().push;
-    let mut rails = introduced([[5; 32]; 2]);
+    let rails = introduced([[5; 32]; 2]);
     assert_eq!(pushes(&rails[0]), 256 << 10);
-    rails[0].crowd();
+    crowd(&rails[0]);
     assert_eq!((pushes(&rails[0]), pushes(&rails[1])), (0, 256 << 10));
-    assert!(rails[0].limits().lends == (0, 0) && rails[1].limits().lends != (0, 0), "and nothing is lent");
+    let copied = |rail: &ShmRail| rail.limits().single_copy != (0, 0);
+    assert!(!copied(&rails[0]) && copied(&rails[1]), "and nothing is lent");
     let rails = opened(rails);
     let knows = |rank: usize| rails[rank].peers.link(PeerId(1 - rank as u32)).map(|l| l.shared.is_crowded);
     assert_eq!((knows(0), knows(1)), (Some(true), Some(false)));
@@ -22,8 +29,8 @@ fn in_a_crowd_nothing_is_pushed_and_the_links_know() {
 
 #[test]
 fn in_a_crowd_what_meets_is_left_to_its_receiver_for_a_while() {
-    let mut rails = introduced([[5; 32]; 2]);
-    rails.iter_mut().for_each(Driver::crowd);
+    let rails = introduced([[5; 32]; 2]);
+    rails.iter().for_each(crowd);
     let mut rails = opened(rails);
     if !rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
         return;
@@ -35,15 +42,15 @@ fn in_a_crowd_what_meets_is_left_to_its_receiver_for_a_while() {
         let (to, landing, from) = (PeerId(1), LandingId(9), source.segments());
         let key = rails[1].open(landing, PeerId(0), target.segments());
         let begun = Instant::now();
-        rails[0].post(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from });
+        rails[0].send(Departure::Order(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from }));
         rails[0].flush();
-        rails[0].poll(&mut |_| ());
+        rails[0].poll(Scope::All, &mut |_| ());
         // Whoever stood still meanwhile has waited for long enough.
         let untouched = target.bytes().iter().all(|byte| *byte == 0);
         assert!(untouched || begun.elapsed() > Duration::from_micros(400), "it is the receiver's");
         let mut sent = false;
         while !sent {
-            rails[0].poll(&mut |event| sent |= matches!(event, Event::Sent { .. }));
+            rails[0].poll(Scope::All, &mut |event| sent |= matches!(event, Event::Sent { .. }));
             assert!(begun.elapsed() < Duration::from_secs(5), "who waits in vain brings it after all");
         }
         assert!(source.bytes() == target.bytes());
@@ -58,6 +65,6 @@ fn until_landed(rails: &mut [ShmRail; 2]) {
     let (begun, mut landed) = (Instant::now(), false);
     while !landed {
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
-        rails[1].poll(&mut |event| landed |= matches!(event, Event::Landed { .. }));
+        rails[1].poll(Scope::All, &mut |event| landed |= matches!(event, Event::Landed { .. }));
     }
 }

@@ -38,6 +38,13 @@ pub struct Refused {
     pub(super) seq: u32,
 }
 
+impl Refused {
+    /// How the message should have left.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+}
+
 /// A message that is about to leave.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaving {

@@ -8,8 +8,8 @@ pub mod rail;
 
 use memory::{BufferId, Memory};
 use nmad_engine::{
-    Caller, Completion, Config, Context, Driver, Engine, Envelope, Error, Hints, Instant, Leaving, Limits,
-    Notice, PeerId, RequestId, Source, Submitted, Tag, TagMatch, pump,
+    Caller, Completion, Config, Context, Driver, Engine, Envelope, Error, Hints, Instant, Limits, Notice,
+    PeerId, Refused, RequestId, Source, Submitted, Tag, TagMatch, pump,
 };
 use rail::{Carried, Faults, MemoryRail, Wires};
 use std::collections::BTreeMap;
@@ -231,7 +231,7 @@ impl Net {
         data: &[u8],
         hints: Hints,
         caller: Caller,
-    ) -> Result<Submitted, Option<Leaving>> {
+    ) -> Result<Submitted, Option<Refused>> {
         let (buffer, segments) = self.memory(|memory| memory.lend(data, 0));
         let (now, to) = (Instant::from_ns(self.now), (PeerId(to), Context(context), Tag(tag)));
         let Host { engine, rails, .. } = &mut self.hosts[at];
@@ -249,7 +249,7 @@ impl Net {
         at: usize,
         (to, context, tag): (u32, u32, u64),
         data: &[u8],
-        refused: Option<Leaving>,
+        refused: Option<Refused>,
     ) -> RequestId {
         let (buffer, segments) = self.memory(|memory| memory.lend(data, 0));
         let to = (PeerId(to), Context(context), Tag(tag));

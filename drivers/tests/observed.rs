@@ -1,0 +1,201 @@
+//! Whoever looks at a rail, or slows it down, changes nothing about the way that messages take.
+
+use nmad_drivers::around::fault::{Fault, Faults};
+use nmad_drivers::around::throttle::Throttle;
+use nmad_drivers::around::trace::Trace;
+use nmad_drivers::around::{Around, Layer};
+use nmad_drivers::conformance::memory::Memory;
+use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Limits, Order, Remote, Scope, Sent};
+use nmad_engine::{
+    Caller, Config, Context, Engine, Hints, Instant, Met, PeerId, Plan, Segments, Source, Submitted, Tag,
+    TagMatch, pump,
+};
+use nmad_wire::{Eager, Header, Kind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const PEER: PeerId = PeerId(1);
+
+/// What a rail was given, and asked for, in words.
+type Given = Arc<Mutex<Vec<String>>>;
+
+/// A rail that offers everything, takes everything, and writes that down. Its link is open from the first poll
+/// on, and whoever looks for a packet finds one that he may copy, if one is there.
+struct Recording {
+    limits: Limits,
+    given: Given,
+    is_up: bool,
+    posted: Vec<Order>,
+    /// What becomes of the next message whose receiver shall copy it.
+    copies: bool,
+    lent: Option<Memory>,
+}
+
+impl Driver for Recording {
+    fn name(&self) -> &str {
+        "recording"
+    }
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+    fn close(&mut self, _: LandingId) {}
+    fn room(&self) -> usize {
+        8
+    }
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        let (what, sent) = match &departure {
+            Departure::Message { how: How::SingleCopy, data, .. } => {
+                self.copies = !self.copies;
+                (format!("single copy of {} B", data.len()), Sent::from(!self.copies))
+            }
+            Departure::Message { how, data, .. } => (format!("{how:?} of {} B", data.len()), Sent::Done),
+            Departure::Pushed { chunk, .. } => (format!("pushed {}", len(chunk)), Sent::Done),
+            Departure::Order(order) => (format!("order of {}", len(order)), Sent::Posted),
+        };
+        self.given.lock().unwrap().push(what);
+        if let Departure::Order(order) = departure {
+            self.posted.push(order);
+        }
+        sent
+    }
+    fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if let Scope::Peer(from) = scope {
+            self.given.lock().unwrap().push("look".into());
+            return self.lend(from, report);
+        }
+        if !std::mem::replace(&mut self.is_up, true) {
+            report(Event::Up { peer: PEER, remote: 0 });
+        }
+        for order in self.posted.drain(..) {
+            match order {
+                Order::Packet { to, number, packet } => {
+                    report(Event::Sent { to, number, packet: Some(packet) });
+                }
+                Order::Chunk { to, number, .. } => report(Event::Sent { to, number, packet: None }),
+                _ => {}
+            }
+        }
+        true
+    }
+}
+
+impl Recording {
+    fn lend(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let Some(lent) = self.lent.take() else { return true };
+        let data = lent.segments();
+        let len = (Eager::ALONE_LEN as u64 + data.len()) as u32;
+        let header = Header { kind: Kind::Packet, len, number: 0, ack: 0 };
+        let eager = Eager { flags: 0, context: 0, tag: 9, seq: 0, len: data.len() as u32, request: 0 };
+        let head = eager.alone_head(&header).map(u64::to_ne_bytes);
+        let mut fetch = |into: &Segments| {
+            into.copy_from(&data);
+            true
+        };
+        let mut taken = false;
+        let (head, len) = (head.as_flattened(), data.len());
+        let message = Remote { head, len, fetch: &mut fetch, taken: &mut taken };
+        report(Event::Remote { from, message });
+        taken
+    }
+}
+
+fn len(order: &Order) -> String {
+    match order {
+        Order::Packet { packet, .. } => format!("a packet, {} pieces in place", packet.in_place.len()),
+        Order::Chunk { key, from, .. } => {
+            format!("a chunk of {} B, pushed: {}", from.len(), *key == Key::PUSH)
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// What was planned, whether it ended at once, and what the rail inside was given for it.
+type Way = (Option<Plan>, bool, Vec<String>);
+
+/// The same messages over the rail, with something around it: the ways that they take. What comes is met.
+fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way> {
+    let given = Given::default();
+    let memory = Memory::pattern(3 << 20, 1);
+    let lent = Some(Memory::pattern(5_000, 2));
+    let rail =
+        Recording { limits, given: given.clone(), is_up: false, posted: Vec::new(), copies: false, lent };
+    let mut rails = [wrap(rail)];
+    let mut engine =
+        Engine::new(Config { in_place_min: Some(2_000), ..Config::default() }).expect("a strategy");
+    let id = engine.add_rail(rails[0].limits());
+    engine.add_link(PEER, id);
+    let now = Instant::from_ns(1_000);
+    let settle = |engine: &mut Engine, rails: &mut [Box<dyn Driver>]| {
+        // A moment, since what is slowed down has left only then.
+        for _ in 0..20 {
+            pump::turn(engine, rails, now, &mut || now, true);
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    };
+    let to = (PEER, Context(0), Tag(3));
+    // The first message tells the peer besides how much it may send.
+    engine.send(to.0, to.1, to.2, memory.pieces(&[0..1]), Hints::default());
+    settle(&mut engine, &mut rails);
+    let mut ways = Vec::new();
+    let callers = [Caller::GoesOn, Caller::Steps, Caller::Waits, Caller::Looked];
+    for len in [8, 3_000, 3_000, 5_000, 40_000, 3 << 20] {
+        for caller in callers {
+            given.lock().unwrap().clear();
+            let data = memory.pieces(&[0..len]);
+            let plan = engine.plan(to, len as u64, Hints::default(), caller, now);
+            let message = (&data, Hints::default());
+            let sent = pump::send_at_once(&mut engine, &mut rails, to, message, caller, &mut || now);
+            let ended = matches!(sent, Ok(Submitted::Ended(_)));
+            if let Err(refused) = sent {
+                engine.send_as(to, data, Hints::default(), refused);
+            }
+            settle(&mut engine, &mut rails);
+            ways.push((plan, ended, given.lock().unwrap().clone()));
+        }
+    }
+    given.lock().unwrap().clear();
+    if limits.looks {
+        let target = Memory::zeroed(5_000);
+        let into = target.segments();
+        let exact = TagMatch::Exact(Tag(9));
+        assert!(engine.expect(Source::Peer(PEER), Context(0), exact, &into).is_some());
+        pump::look_for(&mut engine, &mut rails, now, PEER);
+        let met = matches!(engine.met(), Met::Message(envelope) if envelope.len == 5_000);
+        ways.push((None, met, given.lock().unwrap().clone()));
+    }
+    ways
+}
+
+fn around<L: Layer + 'static>(layer: impl Fn() -> L) -> impl Fn(Recording) -> Box<dyn Driver> {
+    move |rail| Box::new(Around::new(rail, layer()))
+}
+
+#[test]
+fn who_looks_on_changes_the_way_of_no_message() {
+    let usual = Limits {
+        packet: 1 << 15,
+        chunk: 1 << 20,
+        gather: 4,
+        depth: 8,
+        push: u64::MAX,
+        bandwidth: 1_000_000_000,
+        ..Limits::default()
+    };
+    let injects = Limits { inject: true, single_copy: (4_000, 100_000), looks: true, ..usual };
+    let mut kinds = String::new();
+    for limits in [usual, injects, Limits { push: 0, ..usual }] {
+        let bare = ways(limits, |rail| Box::new(rail));
+        kinds += &format!("{bare:?}");
+        assert_eq!(ways(limits, around(|| Trace::new("recording", 100, true))), bare, "traced");
+        assert_eq!(ways(limits, around(|| Fault::new(Faults::none(1)))), bare, "with faults that never come");
+        let throttle = || Throttle::new(1 << 50, Duration::ZERO);
+        assert_eq!(ways(limits, around(throttle)), bare, "slowed down to what it never reaches");
+    }
+    for kind in ["Inject of", "Send of", "single copy of", "pushed a chunk", "order of a packet", "look"] {
+        assert!(kinds.contains(kind), "{kind}: {kinds}");
+    }
+}

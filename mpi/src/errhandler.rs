@@ -8,6 +8,7 @@ use crate::world::world;
 use newmadeleine::initial_errhandler::{NAMES, VARIABLE};
 use newmadeleine::tell_user;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -158,11 +159,31 @@ pub(crate) fn text_of(code: Code) -> Option<String> {
     words.iter().rev().find(|(detail, _)| *detail == code.detail).map(|(_, text)| text.clone())
 }
 
+/// Whether the program has set the handlers of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+static WAS_SET: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+/// The program has set the handler of a communicator.
+pub(crate) fn was_set(comm: Comm) {
+    if let Some(place) = [Comm::WORLD, Comm::SELF].iter().position(|known| *known == comm) {
+        WAS_SET[place].store(true, Ordering::Relaxed);
+    }
+}
+
+/// The communicator whose handler hears of errors that belong to no object: `MPI_COMM_SELF` (MPI 4.0, section
+/// 9.3). Before MPI 4 it was `MPI_COMM_WORLD`, which is asked if the program has set its handler and not the
+/// other's.
+fn of_nothing() -> Comm {
+    match WAS_SET.each_ref().map(|set| set.load(Ordering::Relaxed)) {
+        [true, false] => Comm::WORLD,
+        _ => Comm::SELF,
+    }
+}
+
 /// An error was found in a call on a communicator (none: on nothing in particular): runs its handler, or
 /// that of the communicator to which the error belongs.
 pub(crate) fn raise(comm: Option<Comm>, error: &Error) -> Code {
     let named = |comm| Named::of(comm).ok();
-    let owner = error.owner().cloned().or_else(|| comm.and_then(named)).or_else(|| named(Comm::SELF));
+    let owner = error.owner().cloned().or_else(|| comm.and_then(named)).or_else(|| named(of_nothing()));
     let before = || initial().unwrap_or_else(|_| fatal());
     let handler = owner.as_ref().map_or_else(before, |owner| owner.comm.errhandler());
     // Codes that programs add have words of their own.

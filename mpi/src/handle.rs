@@ -76,6 +76,8 @@ impl Errhandler {
 }
 
 impl Type {
+    /// What a program passed for a datatype, and is none.
+    pub const INVALID: Type = Type(u32::MAX);
     /// Bytes.
     pub const BYTE: Type = Type(0x47);
 }

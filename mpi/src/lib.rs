@@ -23,6 +23,7 @@ mod errhandler;
 pub mod error;
 pub mod group;
 pub mod handle;
+mod hardware;
 mod info;
 #[allow(unsafe_code)]
 mod memory;

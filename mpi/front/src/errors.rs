@@ -4,6 +4,7 @@ use crate::Abi;
 use crate::take;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::error::{Class, Error, Result};
+use nmad_mpi::handle::Comm;
 
 /// Numbers below it are classes, and a code of the standard's is `class + CLASSES * detail`.
 const CLASSES: i32 = 128;
@@ -25,28 +26,45 @@ fn not_now() -> Error {
     })
 }
 
-/// The error code of a call on a communicator; if it failed, the error handler is asked: that of the
-/// request's communicator where a request failed.
-#[inline]
-pub(crate) fn finish<A: Abi>(name: &str, comm: Option<A::Handle>, done: Result<()>) -> i32 {
-    match done {
-        Ok(()) => 0,
-        Err(error) => fail::<A>(name, comm, &error),
+/// The object of a call, whose error handler is asked if it fails.
+pub(crate) enum Owner<H> {
+    /// The call has none, or it is not known.
+    None,
+    Comm(H),
+    /// Its communicator's is.
+    Request(H),
+    /// Its communicator's is.
+    Message(H),
+}
+
+impl<H> Owner<H> {
+    fn comm<A: Abi<Handle = H>>(self) -> Option<Comm> {
+        match self {
+            Owner::None => None,
+            Owner::Comm(comm) => take::comm::<A>("comm", comm).ok(),
+            Owner::Request(request) => {
+                take::request::<A>("request", request).ok().and_then(api::request_comm)
+            }
+            Owner::Message(message) => {
+                take::message::<A>("message", message).ok().and_then(api::message_comm)
+            }
+        }
     }
 }
 
+/// The error code of a call that failed. The error handler of its object is asked: that of the request's
+/// communicator where a request failed.
 #[cold]
 #[inline(never)]
-fn fail<A: Abi>(name: &str, comm: Option<A::Handle>, error: &Error) -> i32 {
-    let comm = comm.and_then(|comm| take::comm::<A>("comm", comm).ok());
-    code_out::<A>(api::raise(comm, &error.clone().found_in(name)))
+pub(crate) fn fail<A: Abi>(name: &str, owner: Owner<A::Handle>, error: &Error) -> i32 {
+    code_out::<A>(api::raise(owner.comm::<A>(), &error.clone().found_in(name)))
 }
 
 /// The answer of a function that there is not yet.
 #[cold]
-pub(crate) fn unsupported<A: Abi>(name: &str, comm: Option<A::Handle>) -> i32 {
+pub(crate) fn unsupported<A: Abi>(name: &str, owner: Owner<A::Handle>) -> i32 {
     let text = "not supported yet; `nmad info --mpi` lists what is not";
-    fail::<A>(name, comm, &Class::UNSUPPORTED_OPERATION.error(text))
+    fail::<A>(name, owner, &Class::UNSUPPORTED_OPERATION.error(text))
 }
 
 /// The number of a code.

@@ -37,6 +37,13 @@ handles! {
     message: Message, Message, REQUEST;
 }
 
+/// A datatype that may mean nothing: what is no handle of one is [`Type::INVALID`], which the core refuses
+/// where the type is needed.
+#[inline]
+pub(crate) fn any_datatype<A: Abi>(handle: A::Handle) -> Type {
+    A::decode(Kind::Type, handle).map_or(Type::INVALID, Type)
+}
+
 #[cold]
 fn no_handle<A: Abi>(name: &str, handle: A::Handle, class: Class) -> Error {
     let what = class.meaning().unwrap_or_default().trim_start_matches("invalid ");
@@ -172,14 +179,13 @@ pub(crate) fn thread<A: Abi>(name: &str, level: i32) -> Result<ThreadLevel> {
 
 /// How a communicator is split; none: MPI_UNDEFINED.
 pub(crate) fn split<A: Abi>(name: &str, split: i32) -> Result<Option<SplitType>> {
-    use SplitType::{HwGuided, HwUnguided, ResourceGuided, Shared};
+    use SplitType::{HwGuided, HwUnguided, Neighborhood, ResourceGuided, Shared};
     if split == UNDEFINED {
         return Ok(None);
     }
     let split = number::<A>(Numbers::Split, name, split)?;
-    let known =
-        [Shared, HwUnguided, HwGuided, ResourceGuided].into_iter().find(|known| *known as i32 == split);
-    Ok(known)
+    let all = [Shared, HwUnguided, HwGuided, ResourceGuided, Neighborhood];
+    Ok(all.into_iter().find(|known| *known as i32 == split))
 }
 
 /// Attribute keys of the standard have numbers from here on.

@@ -5,7 +5,9 @@ use crate::comm::lookup;
 use crate::errhandler;
 pub use crate::errhandler::{Callback, Code};
 use crate::error::{Class, Error, Result};
-use crate::handle::{Comm, Errhandler};
+use crate::handle::{Comm, Errhandler, Message, Request};
+use crate::point::probe::comm_of;
+use crate::request::SLOTS;
 use crate::shown;
 pub use crate::shown::Numbers;
 
@@ -15,6 +17,19 @@ pub use crate::shown::Numbers;
 #[cold]
 pub fn raise(comm: Option<Comm>, error: &Error) -> Code {
     errhandler::raise(comm, error)
+}
+
+/// The communicator of a request, for the error handler of a call that names the request; none if it is not
+/// known.
+#[cold]
+pub fn request_comm(request: Request) -> Option<Comm> {
+    SLOTS.with(request, |state| state.comm()).flatten()
+}
+
+/// The same of a message that a matching probe has found.
+#[cold]
+pub fn message_comm(message: Message) -> Option<Comm> {
+    comm_of(message)
 }
 
 /// Which numbers the words of errors have, where those of the program's interface are not the core's.
@@ -34,6 +49,7 @@ pub fn comm_create_errhandler(callback: Callback) -> Errhandler {
 pub fn comm_set_errhandler(comm: Comm, errhandler: Errhandler) -> Result<()> {
     let handler = errhandler::lookup(errhandler)?;
     lookup(comm)?.set_errhandler(handler);
+    errhandler::was_set(comm);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::attribute::define;
 use crate::collective;
-use crate::comm::{COMMS, Communicator, Members, create, share};
+use crate::comm::{COMMS, Communicator, Members, Named, create, share};
 use crate::constant::ThreadLevel;
 use crate::errhandler;
 use crate::error::Result;
@@ -64,7 +64,8 @@ pub fn finalize() -> Result<()> {
     let world = world::world()?;
     // First of all, as the standard has it (MPI 5.0, 11.4.1).
     for comm in [Comm::SELF, Comm::WORLD] {
-        share(comm)?.attributes().delete_all(comm.0)?;
+        let named = Named::of(comm)?;
+        named.comm.attributes().delete_all(comm.0).map_err(|error| error.on(Some(named.clone())))?;
     }
     wait_for_orphans(world);
     // Without a buffer there is nothing to wait for.

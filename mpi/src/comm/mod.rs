@@ -2,6 +2,7 @@
 
 mod agree;
 pub(crate) mod arrange;
+pub(crate) mod by_type;
 mod context;
 pub(crate) mod create;
 pub(crate) mod inter;

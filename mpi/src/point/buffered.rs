@@ -5,7 +5,7 @@ use crate::comm::{self, Communicator, Target};
 use crate::constant::BUFFER_AUTOMATIC;
 use crate::error::{Class, Result};
 use crate::memory;
-use crate::message::segments;
+use crate::message;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::{RequestId, Segments};
@@ -186,7 +186,7 @@ pub(crate) fn process() -> &'static Attached {
 /// Copies a message into the buffer and submits it.
 pub(crate) fn bsend((buffer, count, datatype, dest, tag, comm): Arguments) -> Result<()> {
     let comm = comm::lookup(comm)?;
-    let data = segments(buffer, count, datatype)?;
+    let data = message::with(dest, buffer, count, datatype)?;
     comm.target(dest, tag)?.map_or(Ok(()), |target| put(comm, target, &data))
 }
 

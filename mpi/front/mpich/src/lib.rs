@@ -171,7 +171,8 @@ impl front::Abi for Abi {
 
     #[inline]
     fn status_in(status: &CStatus) -> Status {
-        let high = i64::from(status.count_high_and_cancelled >> 1);
+        // Of the count's 63 bits the highest is no sign.
+        let high = i64::from(status.count_high_and_cancelled as u32 >> 1);
         Status {
             source: Self::rank_in(status.source),
             tag: Self::tag_in(status.tag),

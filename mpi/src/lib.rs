@@ -30,6 +30,7 @@ mod memory;
 mod message;
 mod objects;
 pub mod op;
+mod partitioned;
 mod point;
 pub mod request;
 mod shown;

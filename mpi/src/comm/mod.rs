@@ -12,6 +12,7 @@ mod party;
 
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free};
+pub(crate) use party::submit_data;
 
 use crate::attribute::Attributes;
 use crate::collective::Desk;

@@ -125,7 +125,10 @@ impl State {
         match self {
             State::Flight(flight) => Some(flight.comm()),
             State::Task(_, comm) => Some(comm.handle),
-            State::Persistent(persistent) => persistent.active.as_ref().and_then(State::comm),
+            State::Persistent(persistent) => {
+                let side = persistent.side.as_ref().map(|side| side.on().handle);
+                side.or_else(|| persistent.active.as_ref().and_then(State::comm))
+            }
             State::Ended(ended) => ended.error.as_ref().and_then(Error::comm),
             State::General(_) => None,
         }

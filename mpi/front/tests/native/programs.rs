@@ -75,6 +75,11 @@ fn arguments_that_mean_nothing_may_be_anything() {
 }
 
 #[test]
+fn partitions_leave_when_they_are_ready_and_arrive_one_by_one() {
+    ABIS.into_iter().for_each(|abi| run(abi, "tests/native/partitioned.c", &[], 2, 0));
+}
+
+#[test]
 fn errors_are_told_to_the_handler_of_their_object() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/handlers.c", &[], 2, 0));
 }

@@ -45,6 +45,8 @@ handles! {
     Errhandler;
     /// A message that a matching probe has found.
     Message;
+    /// A session.
+    Session;
     /// A key of attributes. Predefined ones are the standard's numbers without 500.
     Keyval;
 }

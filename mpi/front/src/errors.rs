@@ -2,9 +2,8 @@
 
 use crate::Abi;
 use crate::take;
-use nmad_mpi::api::{self, Code};
+use nmad_mpi::api::{self, Code, Object};
 use nmad_mpi::error::{Class, Error, Result};
-use nmad_mpi::handle::Comm;
 
 /// Numbers below it are classes, and a code of the standard's is `class + CLASSES * detail`.
 const CLASSES: i32 = 128;
@@ -35,12 +34,26 @@ pub(crate) enum Owner<H> {
     Request(H),
     /// Its communicator's is.
     Message(H),
+    Session(H),
+    /// That of the session that it was made from.
+    Group(H),
+    /// The handler itself: what the call makes would have it.
+    Errhandler(H),
 }
 
 impl<H> Owner<H> {
-    fn comm<A: Abi<Handle = H>>(self) -> Option<Comm> {
-        match self {
+    fn object<A: Abi<Handle = H>>(self) -> Object {
+        let comm = match self {
             Owner::None => None,
+            Owner::Session(session) => {
+                return take::session::<A>("session", session).map_or(Object::None, Object::Session);
+            }
+            Owner::Group(group) => {
+                return take::group::<A>("group", group).map_or(Object::None, Object::Group);
+            }
+            Owner::Errhandler(handler) => {
+                return take::errhandler::<A>("errhandler", handler).map_or(Object::None, Object::New);
+            }
             Owner::Comm(comm) => take::comm::<A>("comm", comm).ok(),
             Owner::Request(request) => {
                 take::request::<A>("request", request).ok().and_then(api::request_comm)
@@ -48,7 +61,8 @@ impl<H> Owner<H> {
             Owner::Message(message) => {
                 take::message::<A>("message", message).ok().and_then(api::message_comm)
             }
-        }
+        };
+        comm.map_or(Object::None, Object::Comm)
     }
 }
 
@@ -57,7 +71,7 @@ impl<H> Owner<H> {
 #[cold]
 #[inline(never)]
 pub(crate) fn fail<A: Abi>(name: &str, owner: Owner<A::Handle>, error: &Error) -> i32 {
-    code_out::<A>(api::raise(owner.comm::<A>(), &error.clone().found_in(name)))
+    code_out::<A>(api::raise(owner.object::<A>(), &error.clone().found_in(name)))
 }
 
 /// The answer of a function that there is not yet.

@@ -6,7 +6,7 @@ use nmad_mpi::Status;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::constant::{IN_PLACE, ROOT, SplitType, ThreadLevel, UNDEFINED};
 use nmad_mpi::error::{Class, Error, Result};
-use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Type};
+use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
@@ -35,6 +35,7 @@ handles! {
     info: Info, Info, INFO;
     errhandler: Errhandler, Errhandler, ERRHANDLER;
     message: Message, Message, REQUEST;
+    session: Session, Session, SESSION;
 }
 
 /// A datatype that may mean nothing: what is no handle of one is [`Type::INVALID`], which the core refuses

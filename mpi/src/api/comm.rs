@@ -64,7 +64,8 @@ pub fn comm_compare(comm1: Comm, comm2: Comm) -> Result<Comparison> {
 /// # Errors
 /// There is no such communicator.
 pub fn comm_group(comm: Comm) -> Result<Group> {
-    Ok(insert_group(lookup(comm)?.local()))
+    let comm = lookup(comm)?;
+    Ok(insert_group(comm, comm.local()))
 }
 
 /// `MPI_Comm_remote_group`
@@ -72,11 +73,11 @@ pub fn comm_group(comm: Comm) -> Result<Group> {
 /// # Errors
 /// There is no such communicator, or it has no remote group.
 pub fn comm_remote_group(comm: Comm) -> Result<Group> {
-    Ok(insert_group(remote(comm)?))
+    Ok(insert_group(lookup(comm)?, remote(comm)?))
 }
 
-fn insert_group(members: &Arc<comm::Members>) -> Group {
-    hand_out_group(Processes::of(members.clone()))
+fn insert_group(comm: &Communicator, members: &Arc<comm::Members>) -> Group {
+    hand_out_group(Processes::of(members.clone()).made_from(comm.session().cloned()))
 }
 
 /// `MPI_Comm_dup`

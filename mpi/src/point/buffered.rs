@@ -173,9 +173,11 @@ impl Buffer {
     }
 }
 
-/// Where the messages of a communicator go.
+/// Where the messages of a communicator go: to its buffer, to that of its session, or to that of the process.
 fn place(comm: &Communicator) -> &Attached {
-    if comm.buffer().lock().is_some() { comm.buffer() } else { &PROCESS }
+    let of_session = comm.session().map(|session| session.buffer());
+    let own = [Some(comm.buffer()), of_session].into_iter().flatten();
+    own.into_iter().find(|place| place.lock().is_some()).unwrap_or(&PROCESS)
 }
 
 /// The buffer of the process.

@@ -82,8 +82,10 @@ fn owner(function: &Function) -> String {
         let is_owner = move |each: &&Argument| goes_in(each) && each.kind == kind;
         function.arguments.iter().find(is_owner).map(|argument| (kind, argument))
     };
-    match ["comm", "request", "message"].into_iter().find_map(of_kind) {
-        None => "Owner::None".into(),
+    let kinds = ["comm", "session", "request", "message", "errhandler", "group"];
+    match kinds.into_iter().find_map(of_kind) {
+        // A handler that is given back hears of nothing any more.
+        Some(("errhandler", Argument { direction: Direction::InOut, .. })) | None => "Owner::None".into(),
         Some((kind, Argument { name, direction: Direction::In, .. })) => {
             format!("Owner::{}({name})", capital(kind))
         }

@@ -80,6 +80,14 @@ fn partitions_leave_when_they_are_ready_and_arrive_one_by_one() {
 }
 
 #[test]
+fn sessions_come_and_go_with_and_without_the_world() {
+    for abi in ABIS {
+        [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/sessions.c", &[], ranks, 0));
+        run(abi, "tests/native/sessions.c", &["beside"], 2, 0);
+    }
+}
+
+#[test]
 fn errors_are_told_to_the_handler_of_their_object() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/handlers.c", &[], 2, 0));
 }

@@ -3,6 +3,7 @@
 use crate::error::{Class, Error, Result};
 use crate::handle::{KEYVALS, Keyval};
 use crate::table::Table;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Keys that programs made.
@@ -69,20 +70,34 @@ pub(crate) fn create(owner: Owner, copy: Copy, delete: Delete) -> Keyval {
     Keyval(number)
 }
 
+/// Keys that the program has freed while attributes use them, by number.
+static FREED: Mutex<BTreeMap<u32, Owner>> = Mutex::new(BTreeMap::new());
+
+fn freed() -> MutexGuard<'static, BTreeMap<u32, Owner>> {
+    FREED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 impl Drop for Key {
     fn drop(&mut self) {
+        freed().remove(&self.number);
         KEYS.release(self.number);
     }
 }
 
 /// Takes a key back. Attributes that use it stay, and are got and deleted by its number, which is no other
-/// key's before the last of them is gone (MPI 5.0, section 7.7.2); nothing more is set by it.
+/// key's before the last of them is gone (MPI 5.0, section 7.7.2); nothing more is set by it. Until then a
+/// copy of its handle may be freed again, in a delete function say, since the key is still there.
 ///
 /// # Errors
 /// There is no such key for this kind of object, or it is predefined.
 pub(crate) fn free(owner: Owner, keyval: &mut Keyval) -> Result<()> {
-    lookup(owner, *keyval)?;
-    KEYS.hide(keyval.0);
+    if freed().get(&keyval.0) != Some(&owner) {
+        let key = lookup(owner, *keyval)?;
+        freed().insert(keyval.0, owner);
+        // If no attribute uses it, this is its end, which takes it off the list.
+        KEYS.hide(keyval.0);
+        drop(key);
+    }
     *keyval = Keyval::NULL;
     Ok(())
 }
@@ -253,9 +268,14 @@ mod tests {
         attributes.set(Owner::Type, 0, key, 1).unwrap();
         let number = key;
         free(Owner::Type, &mut key).unwrap();
-        assert!(key.is_null() && free(Owner::Type, &mut { number }).is_err());
+        assert!(key.is_null() && free(Owner::Comm, &mut { number }).is_err());
         assert_eq!(attributes.get(Owner::Type, number), Ok(Some(1)));
         assert!(attributes.set(Owner::Type, 0, number, 2).is_err());
+        let mut copy = number;
+        free(Owner::Type, &mut copy).unwrap();
+        assert!(copy.is_null(), "an attribute uses it, so it is there");
+        attributes.delete(Owner::Type, 0, number).unwrap();
+        assert!(free(Owner::Type, &mut { number }).is_err() && attributes.get(Owner::Type, number).is_err());
     }
 
     #[test]

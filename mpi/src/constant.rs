@@ -83,6 +83,8 @@ pub enum SplitType {
     HwGuided = 223,
     /// By the resource that the info names.
     ResourceGuided = 224,
+    /// By the directory that the info names; MPICH's, the standard has no number for it.
+    Neighborhood = 225,
 }
 
 /// What topology a communicator has.

@@ -2,12 +2,15 @@
 
 use crate::comm::Named;
 use crate::error::{Class, Error, Result};
-use crate::handle::{Comm, DYNAMIC, Errhandler};
+use crate::handle::{Comm, DYNAMIC, Errhandler, Group, Session};
+use crate::objects;
+use crate::session;
 use crate::table::Table;
 use crate::world::world;
 use newmadeleine::initial_errhandler::{NAMES, VARIABLE};
 use newmadeleine::tell_user;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -158,17 +161,65 @@ pub(crate) fn text_of(code: Code) -> Option<String> {
     words.iter().rev().find(|(detail, _)| *detail == code.detail).map(|(_, text)| text.clone())
 }
 
-/// An error was found in a call on a communicator (none: on nothing in particular): runs its handler, or
-/// that of the communicator to which the error belongs.
-pub(crate) fn raise(comm: Option<Comm>, error: &Error) -> Code {
-    let named = |comm| Named::of(comm).ok();
-    let owner = error.owner().cloned().or_else(|| comm.and_then(named)).or_else(|| named(Comm::SELF));
+/// Whether the program has set the handlers of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+static WAS_SET: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+/// The program has set the handler of a communicator.
+pub(crate) fn was_set(comm: Comm) {
+    if let Some(place) = [Comm::WORLD, Comm::SELF].iter().position(|known| *known == comm) {
+        WAS_SET[place].store(true, Ordering::Relaxed);
+    }
+}
+
+/// The communicator whose handler hears of errors that belong to no object: `MPI_COMM_SELF` (MPI 4.0, section
+/// 9.3). Before MPI 4 it was `MPI_COMM_WORLD`, which is asked if the program has set its handler and not the
+/// other's.
+fn of_nothing() -> Comm {
+    match WAS_SET.each_ref().map(|set| set.load(Ordering::Relaxed)) {
+        [true, false] => Comm::WORLD,
+        _ => Comm::SELF,
+    }
+}
+
+/// What a call is about: whose handler hears of its errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Object {
+    /// Nothing in particular.
+    None,
+    /// A communicator.
+    Comm(Comm),
+    /// A session.
+    Session(Session),
+    /// A group, which has the handler of the session that it was made from.
+    Group(Group),
+    /// What is made by the call, with this handler.
+    New(Errhandler),
+}
+
+/// The handler of an object, and the object's handle for it.
+fn handler_of(object: Object) -> Option<(Arc<Handler>, u32)> {
+    match object {
+        Object::None => None,
+        Object::Comm(comm) => Named::of(comm).ok().map(|named| (named.comm.errhandler(), comm.0)),
+        Object::Session(handle) => session::lookup(handle).ok().map(|found| (found.errhandler(), handle.0)),
+        Object::Group(group) => {
+            let session = objects::group(group).ok()?.session()?.clone();
+            Some((session.errhandler(), session.handle().0))
+        }
+        Object::New(handle) => lookup(handle).ok().map(|handler| (handler, 0)),
+    }
+}
+
+/// An error was found in a call on an object: runs its handler, or that of the communicator to which the
+/// error belongs.
+pub(crate) fn raise(object: Object, error: &Error) -> Code {
     let before = || initial().unwrap_or_else(|_| fatal());
-    let handler = owner.as_ref().map_or_else(before, |owner| owner.comm.errhandler());
+    let owner = error.owner().map(|owner| (owner.comm.errhandler(), owner.handle.0));
+    let known = owner.or_else(|| handler_of(object)).or_else(|| handler_of(Object::Comm(of_nothing())));
+    let (handler, object) = known.unwrap_or_else(|| (before(), Comm::SELF.0));
     // Codes that programs add have words of their own.
     let detail = if error.class() > Class::LAST { 0 } else { keep_words(error) };
-    let object = owner.map_or(Comm::SELF, |owner| owner.handle);
-    call(&handler, object.0, Code { class: error.class(), detail })
+    call(&handler, object, Code { class: error.class(), detail })
 }
 
 /// Runs a handler.

@@ -8,10 +8,15 @@ use std::sync::Arc;
 use crate::comm::Members;
 use crate::constant::{Comparison, PROC_NULL, UNDEFINED};
 use crate::error::{Class, Result};
+use crate::session::SessionObject;
 
 /// An ordered set of processes: cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Group(Arc<Members>);
+pub struct Group {
+    members: Arc<Members>,
+    /// The session that it was made from, if it was.
+    session: Option<Arc<SessionObject>>,
+}
 
 /// Ranks `first`, `first + stride`, ... up to `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,36 +32,52 @@ pub struct Range {
 impl Group {
     /// These processes of COMM_WORLD, which are different, in this order.
     pub fn new(processes: impl Into<Box<[u32]>>) -> Group {
-        Group(Arc::new(Members::new(processes)))
+        Group { members: Arc::new(Members::new(processes)), session: None }
+    }
+
+    /// These processes, of the same session.
+    fn derived(&self, processes: Vec<u32>) -> Group {
+        Group { session: self.session.clone(), ..Group::new(processes) }
     }
 
     /// The group of these members.
     pub(crate) fn of(members: Arc<Members>) -> Group {
-        Group(members)
+        Group { members, session: None }
+    }
+
+    /// The same group, made from a session.
+    #[must_use]
+    pub(crate) fn made_from(self, session: Option<Arc<SessionObject>>) -> Group {
+        Group { session, ..self }
+    }
+
+    /// The session that it was made from, if it was.
+    pub(crate) fn session(&self) -> Option<&Arc<SessionObject>> {
+        self.session.as_ref()
     }
 
     /// Ranks and processes.
     pub(crate) fn members(&self) -> &Arc<Members> {
-        &self.0
+        &self.members
     }
 
     /// How many processes.
     pub fn size(&self) -> i32 {
-        self.0.len()
+        self.members.len()
     }
 
     /// The rank of a process of COMM_WORLD.
     pub fn rank_of(&self, process: u32) -> Option<i32> {
-        self.0.rank_of(process)
+        self.members.rank_of(process)
     }
 
     /// The processes in order, by their numbers in COMM_WORLD.
     pub fn processes(&self) -> &[u32] {
-        self.0.processes()
+        self.members.processes()
     }
 
     fn has(&self, process: u32) -> bool {
-        self.0.rank_of(process).is_some()
+        self.members.rank_of(process).is_some()
     }
 
     /// `MPI_Group_compare`: `Ident` if members and order are the same, `Similar` if only the order differs.
@@ -73,7 +94,7 @@ impl Group {
     /// `MPI_Group_union`: the members of this group, then those of the other one that are not among them.
     pub fn union(&self, other: &Group) -> Group {
         let more = other.processes().iter().filter(|&&process| !self.has(process));
-        Group::new(self.processes().iter().chain(more).copied().collect::<Vec<_>>())
+        self.derived(self.processes().iter().chain(more).copied().collect())
     }
 
     /// `MPI_Group_intersection`: the members of this group that are in the other one, too.
@@ -88,7 +109,7 @@ impl Group {
 
     fn filtered(&self, keep: impl Fn(usize, u32) -> bool) -> Group {
         let kept = self.processes().iter().enumerate().filter(|&(rank, &process)| keep(rank, process));
-        Group::new(kept.map(|(_, &process)| process).collect::<Vec<_>>())
+        self.derived(kept.map(|(_, &process)| process).collect())
     }
 
     /// `MPI_Group_incl`: the members of these ranks, in this order.
@@ -97,7 +118,7 @@ impl Group {
     /// Class RANK for a rank that is not in the group or comes twice.
     pub fn incl(&self, ranks: &[i32]) -> Result<Group> {
         self.marked(ranks.iter().copied())?;
-        Ok(Group::new(ranks.iter().filter_map(|&rank| self.0.world(rank)).collect::<Vec<_>>()))
+        Ok(self.derived(ranks.iter().filter_map(|&rank| self.members.world(rank)).collect()))
     }
 
     /// `MPI_Group_excl`: all members but those of these ranks.
@@ -133,7 +154,7 @@ impl Group {
     /// # Errors
     /// Class RANK for a rank that is not in this group.
     pub fn translate(&self, ranks: &[i32], other: &Group) -> Result<Vec<i32>> {
-        let translate = |&rank: &i32| match self.0.world(rank) {
+        let translate = |&rank: &i32| match self.members.world(rank) {
             _ if rank == PROC_NULL => Ok(PROC_NULL),
             Some(process) => Ok(other.rank_of(process).unwrap_or(UNDEFINED)),
             None => Err(self.no_rank(rank)),

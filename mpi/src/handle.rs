@@ -45,6 +45,8 @@ handles! {
     Errhandler;
     /// A message that a matching probe has found.
     Message;
+    /// A session.
+    Session;
     /// A key of attributes. Predefined ones are the standard's numbers without 500.
     Keyval;
 }
@@ -76,6 +78,8 @@ impl Errhandler {
 }
 
 impl Type {
+    /// What a program passed for a datatype, and is none.
+    pub const INVALID: Type = Type(u32::MAX);
     /// Bytes.
     pub const BYTE: Type = Type(0x47);
 }

@@ -78,7 +78,9 @@ fn environment() -> Infos {
     infos.set("host", &newmadeleine::host_name());
     if let Ok(world) = crate::world::world() {
         infos.set("maxprocs", &world.session().size().to_string());
-        infos.set("thread_level", world.level().name());
+    }
+    if let Ok((level, _)) = crate::world::model() {
+        infos.set("thread_level", level.name());
     }
     infos
 }

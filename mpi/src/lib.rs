@@ -23,14 +23,17 @@ mod errhandler;
 pub mod error;
 pub mod group;
 pub mod handle;
+mod hardware;
 mod info;
 #[allow(unsafe_code)]
 mod memory;
 mod message;
 mod objects;
 pub mod op;
+mod partitioned;
 mod point;
 pub mod request;
+mod session;
 mod shown;
 mod status;
 #[allow(unsafe_code)]
@@ -41,5 +44,5 @@ pub mod topology;
 mod world;
 
 pub use error::{Class, Error, Result};
-pub use handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Type};
+pub use handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Session, Type};
 pub use status::Status;

@@ -1,5 +1,6 @@
 //! What a message consists of: the program's memory, walked into segments. Nothing is packed.
 
+use crate::constant::PROC_NULL;
 use crate::datatype::{Datatype, Strided};
 use crate::error::{Class, Error, Result};
 use crate::handle::Type;
@@ -19,6 +20,21 @@ pub(crate) fn segments(buffer: *const c_void, count: i64, datatype: Type) -> Res
         return Err(nowhere(buffer));
     }
     Ok(memory::contiguous(buffer, len))
+}
+
+/// As [`segments`], of a message to or from a rank. What goes to no process, or comes from none, has no data:
+/// neither the buffer nor the datatype, which may be `MPI_DATATYPE_NULL`, means anything (MPI 5.0, section
+/// 3.10).
+#[inline(always)]
+pub(crate) fn with(peer: i32, buffer: *const c_void, count: i64, datatype: Type) -> Result<Segments> {
+    segments(buffer, count, datatype).or_else(|why| nothing(peer, count, datatype, why))
+}
+
+#[cold]
+#[inline(never)]
+fn nothing(peer: i32, count: i64, datatype: Type, why: Error) -> Result<Segments> {
+    let means_nothing = datatype.is_null() || why.class() == Class::BUFFER;
+    if peer == PROC_NULL && count >= 0 && means_nothing { Ok(Segments::empty()) } else { Err(why) }
 }
 
 /// As [`segments`], if that takes no look at the type and nothing is wrong: one piece.

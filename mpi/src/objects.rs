@@ -217,6 +217,7 @@ pub(crate) fn free_group(handle: &mut Group) -> Result<()> {
 fn no_type(datatype: Type) -> Error {
     Class::TYPE.error(match datatype {
         Type::NULL => "the datatype is MPI_DATATYPE_NULL".to_string(),
+        Type::INVALID => "the datatype is not the handle of a datatype".to_string(),
         Type(index) => format!("there is no datatype {index}: it never was, or is freed"),
     })
 }

@@ -25,6 +25,8 @@ pub enum Kind {
     Errhandler,
     /// Messages that were matched.
     Message,
+    /// Sessions.
+    Session,
 }
 
 /// Groups of numbers that are translated.

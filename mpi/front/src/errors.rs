@@ -2,7 +2,7 @@
 
 use crate::Abi;
 use crate::take;
-use nmad_mpi::api::{self, Code};
+use nmad_mpi::api::{self, Code, Object};
 use nmad_mpi::error::{Class, Error, Result};
 
 /// Numbers below it are classes, and a code of the standard's is `class + CLASSES * detail`.
@@ -25,28 +25,60 @@ fn not_now() -> Error {
     })
 }
 
-/// The error code of a call on a communicator; if it failed, the error handler is asked: that of the
-/// request's communicator where a request failed.
-#[inline]
-pub(crate) fn finish<A: Abi>(name: &str, comm: Option<A::Handle>, done: Result<()>) -> i32 {
-    match done {
-        Ok(()) => 0,
-        Err(error) => fail::<A>(name, comm, &error),
+/// The object of a call, whose error handler is asked if it fails.
+pub(crate) enum Owner<H> {
+    /// The call has none, or it is not known.
+    None,
+    Comm(H),
+    /// Its communicator's is.
+    Request(H),
+    /// Its communicator's is.
+    Message(H),
+    Session(H),
+    /// That of the session that it was made from.
+    Group(H),
+    /// The handler itself: what the call makes would have it.
+    Errhandler(H),
+}
+
+impl<H> Owner<H> {
+    fn object<A: Abi<Handle = H>>(self) -> Object {
+        let comm = match self {
+            Owner::None => None,
+            Owner::Session(session) => {
+                return take::session::<A>("session", session).map_or(Object::None, Object::Session);
+            }
+            Owner::Group(group) => {
+                return take::group::<A>("group", group).map_or(Object::None, Object::Group);
+            }
+            Owner::Errhandler(handler) => {
+                return take::errhandler::<A>("errhandler", handler).map_or(Object::None, Object::New);
+            }
+            Owner::Comm(comm) => take::comm::<A>("comm", comm).ok(),
+            Owner::Request(request) => {
+                take::request::<A>("request", request).ok().and_then(api::request_comm)
+            }
+            Owner::Message(message) => {
+                take::message::<A>("message", message).ok().and_then(api::message_comm)
+            }
+        };
+        comm.map_or(Object::None, Object::Comm)
     }
 }
 
+/// The error code of a call that failed. The error handler of its object is asked: that of the request's
+/// communicator where a request failed.
 #[cold]
 #[inline(never)]
-fn fail<A: Abi>(name: &str, comm: Option<A::Handle>, error: &Error) -> i32 {
-    let comm = comm.and_then(|comm| take::comm::<A>("comm", comm).ok());
-    code_out::<A>(api::raise(comm, &error.clone().found_in(name)))
+pub(crate) fn fail<A: Abi>(name: &str, owner: Owner<A::Handle>, error: &Error) -> i32 {
+    code_out::<A>(api::raise(owner.object::<A>(), &error.clone().found_in(name)))
 }
 
 /// The answer of a function that there is not yet.
 #[cold]
-pub(crate) fn unsupported<A: Abi>(name: &str, comm: Option<A::Handle>) -> i32 {
+pub(crate) fn unsupported<A: Abi>(name: &str, owner: Owner<A::Handle>) -> i32 {
     let text = "not supported yet; `nmad info --mpi` lists what is not";
-    fail::<A>(name, comm, &Class::UNSUPPORTED_OPERATION.error(text))
+    fail::<A>(name, owner, &Class::UNSUPPORTED_OPERATION.error(text))
 }
 
 /// The number of a code.

@@ -7,7 +7,7 @@ use nmad_mpi::Status;
 use nmad_mpi::api::Code;
 use nmad_mpi::constant::{Comparison, ThreadLevel, TopologyKind, UNDEFINED};
 use nmad_mpi::error::{Class, Error};
-use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Type};
+use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type};
 use std::ffi::{c_char, c_void};
 
 macro_rules! handles {
@@ -28,6 +28,7 @@ handles! {
     info: Info, Info;
     errhandler: Errhandler, Errhandler;
     message: Message, Message;
+    session: Session, Session;
 }
 
 /// Writes a value, unless the program does not want it.

@@ -6,7 +6,7 @@ use nmad_mpi::Status;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::constant::{IN_PLACE, ROOT, SplitType, ThreadLevel, UNDEFINED};
 use nmad_mpi::error::{Class, Error, Result};
-use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Type};
+use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
@@ -35,6 +35,14 @@ handles! {
     info: Info, Info, INFO;
     errhandler: Errhandler, Errhandler, ERRHANDLER;
     message: Message, Message, REQUEST;
+    session: Session, Session, SESSION;
+}
+
+/// A datatype that may mean nothing: what is no handle of one is [`Type::INVALID`], which the core refuses
+/// where the type is needed.
+#[inline]
+pub(crate) fn any_datatype<A: Abi>(handle: A::Handle) -> Type {
+    A::decode(Kind::Type, handle).map_or(Type::INVALID, Type)
 }
 
 #[cold]
@@ -172,14 +180,13 @@ pub(crate) fn thread<A: Abi>(name: &str, level: i32) -> Result<ThreadLevel> {
 
 /// How a communicator is split; none: MPI_UNDEFINED.
 pub(crate) fn split<A: Abi>(name: &str, split: i32) -> Result<Option<SplitType>> {
-    use SplitType::{HwGuided, HwUnguided, ResourceGuided, Shared};
+    use SplitType::{HwGuided, HwUnguided, Neighborhood, ResourceGuided, Shared};
     if split == UNDEFINED {
         return Ok(None);
     }
     let split = number::<A>(Numbers::Split, name, split)?;
-    let known =
-        [Shared, HwUnguided, HwGuided, ResourceGuided].into_iter().find(|known| *known as i32 == split);
-    Ok(known)
+    let all = [Shared, HwUnguided, HwGuided, ResourceGuided, Neighborhood];
+    Ok(all.into_iter().find(|known| *known as i32 == split))
 }
 
 /// Attribute keys of the standard have numbers from here on.

@@ -2,6 +2,7 @@
 
 use crate::coll::check::{Operation, number};
 use crate::collective::announce;
+use crate::comm::by_type::by_type;
 use crate::comm::{self, COMMS, Communicator, create, inter, lookup, share};
 use crate::constant::{Comparison, SplitType, UNDEFINED};
 use crate::errhandler;
@@ -63,7 +64,8 @@ pub fn comm_compare(comm1: Comm, comm2: Comm) -> Result<Comparison> {
 /// # Errors
 /// There is no such communicator.
 pub fn comm_group(comm: Comm) -> Result<Group> {
-    Ok(insert_group(lookup(comm)?.local()))
+    let comm = lookup(comm)?;
+    Ok(insert_group(comm, comm.local()))
 }
 
 /// `MPI_Comm_remote_group`
@@ -71,11 +73,11 @@ pub fn comm_group(comm: Comm) -> Result<Group> {
 /// # Errors
 /// There is no such communicator, or it has no remote group.
 pub fn comm_remote_group(comm: Comm) -> Result<Group> {
-    Ok(insert_group(remote(comm)?))
+    Ok(insert_group(lookup(comm)?, remote(comm)?))
 }
 
-fn insert_group(members: &Arc<comm::Members>) -> Group {
-    hand_out_group(Processes::of(members.clone()))
+fn insert_group(comm: &Communicator, members: &Arc<comm::Members>) -> Group {
+    hand_out_group(Processes::of(members.clone()).made_from(comm.session().cloned()))
 }
 
 /// `MPI_Comm_dup`
@@ -169,35 +171,16 @@ pub fn comm_split(comm: Comm, color: i32, key: i32) -> Result<Comm> {
     create::split(comm, color, key, |_| None)
 }
 
-/// `MPI_Comm_split_type`; none: MPI_UNDEFINED. Of hardware only nodes are known: the null communicator where
-/// something smaller is asked for.
+/// `MPI_Comm_split_type`; none: MPI_UNDEFINED. The null communicator for a process that is not bound to one
+/// unit of the hardware that is asked for; `shmem_topo` and `nbhd_common_dirname` are hints of MPICH's.
 ///
 /// # Errors
 /// There is no such communicator or info object.
 pub fn comm_split_type(comm: Comm, split_type: Option<SplitType>, key: i32, info: Info) -> Result<Comm> {
     let infos = info::optional(info)?;
-    let session = world()?.session();
-    let node = session.nodes()[session.rank() as usize] as i32;
-    let asked = |key: &str| infos.as_ref().and_then(|infos| infos.get(key));
-    let is_node = |name: String| name == "mpi_shared_memory";
-    let color = match split_type {
-        None => None,
-        Some(SplitType::Shared) => Some(node),
-        Some(SplitType::HwUnguided) => None,
-        Some(SplitType::HwGuided) => {
-            asked("mpi_hw_resource_type").filter(|n| is_node(n.clone())).map(|_| node)
-        }
-        Some(SplitType::ResourceGuided) => asked("mpi_pset_name")
-            .or_else(|| asked("mpi_hw_resource_type"))
-            .and_then(|name| match name.as_str() {
-                "mpi://WORLD" => Some(0),
-                "mpi://SELF" => Some(session.rank() as i32),
-                _ => is_node(name).then_some(node),
-            }),
-    };
-    let split_type = split_type.and_then(|split_type| number(split_type as i32));
-    announce(Operation::CommSplitType, comm, || [split_type, None, None])?;
-    create::split(comm, color, key, |_| None)
+    let asked = split_type.and_then(|split_type| number(split_type as i32));
+    announce(Operation::CommSplitType, comm, || [asked, None, None])?;
+    by_type(comm, split_type, key, infos.as_ref())
 }
 
 /// `MPI_Comm_free`

@@ -2,6 +2,7 @@
 
 use crate::error::{Class, Result};
 use crate::handle::{Comm, Info};
+use crate::hardware;
 use crate::info::{self, Infos};
 use crate::memory;
 use crate::world::world;
@@ -85,7 +86,9 @@ pub fn free_mem(base: *mut c_void) -> Result<()> {
 /// None.
 pub fn get_hw_resource_info() -> Result<Info> {
     let infos = Infos::default();
-    infos.set("mpi_shared_memory", "true");
+    for unit in hardware::units() {
+        infos.set(unit.kind.name(), if unit.number.is_some() { "true" } else { "false" });
+    }
     Ok(info::insert(infos))
 }
 

@@ -3,18 +3,32 @@
 use crate::codes;
 use crate::comm::lookup;
 use crate::errhandler;
-pub use crate::errhandler::{Callback, Code};
+pub use crate::errhandler::{Callback, Code, Object};
 use crate::error::{Class, Error, Result};
-use crate::handle::{Comm, Errhandler};
+use crate::handle::{Comm, Errhandler, Message, Request};
+use crate::point::probe::comm_of;
+use crate::request::SLOTS;
 use crate::shown;
 pub use crate::shown::Numbers;
 
-/// An error was found in a call on a communicator (none: on nothing in particular): runs its error
-/// handler, or that of the communicator to which the error belongs. What the front gives back if the handler
-/// returns.
+/// An error was found in a call on an object: runs its error handler, or that of the communicator to which
+/// the error belongs. What the front gives back if the handler returns.
 #[cold]
-pub fn raise(comm: Option<Comm>, error: &Error) -> Code {
-    errhandler::raise(comm, error)
+pub fn raise(object: Object, error: &Error) -> Code {
+    errhandler::raise(object, error)
+}
+
+/// The communicator of a request, for the error handler of a call that names the request; none if it is not
+/// known.
+#[cold]
+pub fn request_comm(request: Request) -> Option<Comm> {
+    SLOTS.with(request, |state| state.comm()).flatten()
+}
+
+/// The same of a message that a matching probe has found.
+#[cold]
+pub fn message_comm(message: Message) -> Option<Comm> {
+    comm_of(message)
 }
 
 /// Which numbers the words of errors have, where those of the program's interface are not the core's.
@@ -22,8 +36,8 @@ pub fn show_numbers(numbers: Numbers) {
     shown::set(numbers);
 }
 
-/// `MPI_Comm_create_errhandler`
-pub fn comm_create_errhandler(callback: Callback) -> Errhandler {
+/// `MPI_Comm_create_errhandler`, `MPI_Session_create_errhandler`
+pub fn create_errhandler(callback: Callback) -> Errhandler {
     errhandler::create(callback)
 }
 
@@ -34,6 +48,7 @@ pub fn comm_create_errhandler(callback: Callback) -> Errhandler {
 pub fn comm_set_errhandler(comm: Comm, errhandler: Errhandler) -> Result<()> {
     let handler = errhandler::lookup(errhandler)?;
     lookup(comm)?.set_errhandler(handler);
+    errhandler::was_set(comm);
     Ok(())
 }
 

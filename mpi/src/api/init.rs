@@ -1,14 +1,12 @@
 //! Beginning and end.
 
-use super::attribute::define;
-use crate::collective;
-use crate::comm::{COMMS, Communicator, Members, create, share};
+use crate::comm::{COMMS, Communicator, Members, Named, create};
 use crate::constant::ThreadLevel;
 use crate::errhandler;
 use crate::error::Result;
 use crate::handle::Comm;
 use crate::point::buffered::process;
-use crate::request::{set_concurrent, wait::wait_for_orphans};
+use crate::request::wait::wait_for_orphans;
 use crate::world;
 use std::sync::Arc;
 
@@ -27,7 +25,6 @@ pub fn init() -> Result<()> {
 pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
     let handler = errhandler::initial()?;
     let world = world::open(required)?;
-    set_concurrent(required == ThreadLevel::Multiple);
     let (me, size) = (world.session().rank(), world.session().size());
     let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
     let alone = Arc::new(Members::new([me]));
@@ -39,9 +36,6 @@ pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
         comm.set_errhandler(handler.clone());
         COMMS.set(handle.0, Arc::new(comm));
     }
-    define(size, world.session().program());
-    let all = share(Comm::WORLD)?;
-    collective::agree(world, &all)?;
     Ok(required)
 }
 
@@ -50,7 +44,7 @@ pub fn initialized() -> bool {
     world::is_initialized()
 }
 
-/// Whether other functions may be called: between `MPI_Init` and `MPI_Finalize`.
+/// Whether other functions may be called: between `MPI_Init` and `MPI_Finalize`, or with a session.
 #[inline]
 pub fn is_running() -> bool {
     world::is_running()
@@ -64,7 +58,8 @@ pub fn finalize() -> Result<()> {
     let world = world::world()?;
     // First of all, as the standard has it (MPI 5.0, 11.4.1).
     for comm in [Comm::SELF, Comm::WORLD] {
-        share(comm)?.attributes().delete_all(comm.0)?;
+        let named = Named::of(comm)?;
+        named.comm.attributes().delete_all(comm.0).map_err(|error| error.on(Some(named.clone())))?;
     }
     wait_for_orphans(world);
     // Without a buffer there is nothing to wait for.
@@ -85,7 +80,7 @@ pub fn finalized() -> bool {
 /// # Errors
 /// MPI is not initialised.
 pub fn query_thread() -> Result<ThreadLevel> {
-    Ok(world::world()?.level())
+    Ok(world::model()?.0)
 }
 
 /// `MPI_Is_thread_main`
@@ -93,5 +88,5 @@ pub fn query_thread() -> Result<ThreadLevel> {
 /// # Errors
 /// MPI is not initialised.
 pub fn is_thread_main() -> Result<bool> {
-    Ok(world::world()?.is_main())
+    Ok(world::model()?.1 == std::thread::current().id())
 }

@@ -9,6 +9,7 @@
 //! This layer stands on a [`transport::Transport`] between the parties of one communicator. It must never
 //! know what a communicator, a session or a rail is.
 
+pub(crate) mod alias;
 pub mod allgather;
 pub mod allreduce;
 pub mod alltoall;

@@ -1,5 +1,6 @@
 //! A run: one execution of a schedule. It asks nobody for a thread; whoever makes progress advances it.
 
+use super::alias;
 use super::compare::compare;
 use super::memory::Memory;
 use super::schedule::{Action, SLOT_BITS, Schedule};
@@ -76,6 +77,14 @@ impl Run {
         debug_assert!(self.is_over());
         self.memory.bind(send, recv);
         self.tag = sequence << SLOT_BITS;
+    }
+
+    /// Refuses buffers that overlap.
+    ///
+    /// # Errors
+    /// Class BUFFER if they do.
+    pub fn check_buffers(&self) -> Result<()> {
+        alias::check(&self.schedule, &self.memory)
     }
 
     /// Begins anew.

@@ -98,11 +98,15 @@ impl Call {
         // What is checked names the form of this call, which a schedule that was kept may not have.
         let key = key.filter(|_| !settings().check);
         let kept = key.as_ref().and_then(|key| self.on.comm.desk().take(key));
-        let run = match kept {
+        let mut run = match kept {
             Some(run) => run,
             None => self.build(alike, build)?,
         };
         let (send, recv) = (send.cast_mut().cast(), recv.cast());
+        if settings().check {
+            run.bind(0, send, recv);
+            run.check_buffers()?;
+        }
         Ok(Ready { on: self.on, run: Some(run), key, send, recv })
     }
 

@@ -17,4 +17,4 @@ pub(crate) mod vectors;
 
 pub(crate) use call::announce;
 pub(crate) use desk::Desk;
-pub(crate) use settings::agree;
+pub(crate) use settings::{agree, is_checking};

@@ -38,6 +38,11 @@ pub(super) fn settings() -> &'static Settings {
     })
 }
 
+/// Whether what programs do wrong is looked for (`NMAD_MPI_CHECK=1`).
+pub(crate) fn is_checking() -> bool {
+    settings().check
+}
+
 /// Agrees with all other processes. `all` is the communicator of all of them; collective.
 ///
 /// # Errors

@@ -40,8 +40,9 @@ fn heir(
     local: Arc<Members>,
     remote: Option<Arc<Members>>,
 ) -> Result<Communicator> {
-    let new = Communicator::new(number, local, remote, world()?.session().rank());
+    let mut new = Communicator::new(number, local, remote, world()?.session().rank());
     new.set_errhandler(old.errhandler());
+    new.set_session(old.session());
     Ok(new)
 }
 
@@ -167,7 +168,9 @@ pub(crate) fn create_group(handle: Comm, group: &Processes, tag: i32) -> Result<
 pub(crate) fn create_from_group(group: &Processes, text: &str) -> Result<Option<Communicator>> {
     let Some(party) = group_party(group, LIBRARY, text_tag(text))? else { return Ok(None) };
     let number = block_on(agree::number(&party))?;
-    Ok(Some(Communicator::new(number, group.members().clone(), None, world()?.session().rank())))
+    let mut new = Communicator::new(number, group.members().clone(), None, world()?.session().rank());
+    new.set_session(group.session());
+    Ok(Some(new))
 }
 
 /// The context of agreements that belong to no communicator.

@@ -76,7 +76,9 @@ pub(crate) fn create_from_groups(
         other: Some(Other { process, context: LIBRARY, tag: tag ^ 1 }),
         ..led_by(local_leader, local.members(), rank)
     };
-    join(&party, local.members())
+    let mut new = join(&party, local.members())?;
+    new.set_session(local.session());
+    Ok(new)
 }
 
 fn join(party: &Party, local: &Arc<Members>) -> Result<Communicator> {

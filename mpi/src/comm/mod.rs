@@ -2,6 +2,7 @@
 
 mod agree;
 pub(crate) mod arrange;
+pub(crate) mod by_type;
 mod context;
 pub(crate) mod create;
 pub(crate) mod inter;
@@ -11,6 +12,7 @@ mod party;
 
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free};
+pub(crate) use party::submit_data;
 
 use crate::attribute::Attributes;
 use crate::collective::Desk;
@@ -21,6 +23,7 @@ use crate::group::Group as Processes;
 use crate::handle::{Comm, DYNAMIC};
 use crate::info::Infos;
 use crate::point::buffered::Attached;
+use crate::session::SessionObject;
 use crate::shown;
 use crate::table::Table;
 use crate::topology::Topology;
@@ -59,6 +62,8 @@ pub(crate) struct Communicator {
     errhandler: Mutex<Arc<Handler>>,
     name: Mutex<String>,
     info: Infos,
+    /// The session that its group was made from, if it was.
+    session: Option<Arc<SessionObject>>,
 }
 
 /// Where a message goes, in the engine's words.
@@ -85,12 +90,22 @@ impl Communicator {
             errhandler: Mutex::new(errhandler::fatal()),
             name: Mutex::default(),
             info: Infos::default(),
+            session: None,
         }
     }
 
     /// Its number is agreed upon.
     fn set_number(&self, number: u32) {
         self.context.store(number << COLLECTIVE.trailing_ones(), Ordering::Relaxed);
+    }
+
+    /// The session that its group was made from, if it was.
+    pub(crate) fn session(&self) -> Option<&Arc<SessionObject>> {
+        self.session.as_ref()
+    }
+
+    pub(crate) fn set_session(&mut self, session: Option<&Arc<SessionObject>>) {
+        self.session = session.cloned();
     }
 
     pub(crate) fn rank(&self) -> i32 {
@@ -280,6 +295,9 @@ fn no_comm(comm: Comm) -> Error {
     }
     Class::COMM.error(match comm {
         Comm::NULL => "the communicator is MPI_COMM_NULL".to_string(),
+        Comm::WORLD | Comm::SELF => "the predefined communicators are there between MPI_Init and \
+            MPI_Finalize: with sessions, make one from a group"
+            .to_string(),
         Comm(index) => format!("there is no communicator {index}: it never was, or is freed"),
     })
 }

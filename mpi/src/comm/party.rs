@@ -158,10 +158,10 @@ impl Other {
     }
 }
 
-type Way = (u32, Context, u64);
+pub(crate) type Way = (u32, Context, u64);
 
 /// Sends data; it is submitted at once.
-fn submit_data(data: Vec<u8>) -> impl FnOnce(Way) -> Result<Ends> {
+pub(crate) fn submit_data(data: Vec<u8>) -> impl FnOnce(Way) -> Result<Ends> {
     // Dropped by nobody but the end of the request: until then the engine reads it.
     let data = ManuallyDrop::new(data);
     move |(process, context, tag)| {
@@ -178,7 +178,7 @@ fn submit_data(data: Vec<u8>) -> impl FnOnce(Way) -> Result<Ends> {
     }
 }
 
-type Ends = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+pub(crate) type Ends = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 /// Receives data of a known length; it is posted at once.
 fn submit_blank(

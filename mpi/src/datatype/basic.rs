@@ -43,7 +43,8 @@ macro_rules! basics {
                 match code { $($code => Some(Basic::$name),)* _ => None }
             }
 
-            /// The name in the standard, which is also the name that `MPI_Type_get_name` answers.
+            /// The name in the standard, of several that which it lists first (MPI 5.0, table 3.2): what
+            /// `MPI_Type_get_name` answers.
             pub const fn name(self) -> &'static str {
                 match self { $(Basic::$name => $mpi,)* }
             }
@@ -91,13 +92,13 @@ basics! {
     0x08 Short "MPI_SHORT", Integer, Scalar::I16, 2;
     0x09 Int "MPI_INT", Integer, Scalar::I32, 4;
     0x0a Long "MPI_LONG", Integer, Scalar::LONG, 4;
-    0x0b LongLong "MPI_LONG_LONG", Integer, Scalar::I64, 8;
+    0x0b LongLong "MPI_LONG_LONG_INT", Integer, Scalar::I64, 8;
     0x0c UnsignedShort "MPI_UNSIGNED_SHORT", Integer, Scalar::U16, 2;
     0x0d Unsigned "MPI_UNSIGNED", Integer, Scalar::U32, 4;
     0x0e UnsignedLong "MPI_UNSIGNED_LONG", Integer, Scalar::UNSIGNED_LONG, 4;
     0x0f UnsignedLongLong "MPI_UNSIGNED_LONG_LONG", Integer, Scalar::U64, 8;
     0x10 Float "MPI_FLOAT", Float, Scalar::F32, 4;
-    0x12 CFloatComplex "MPI_C_FLOAT_COMPLEX", Complex, Scalar::F32, 4;
+    0x12 CFloatComplex "MPI_C_COMPLEX", Complex, Scalar::F32, 4;
     0x13 CxxFloatComplex "MPI_CXX_FLOAT_COMPLEX", Complex, Scalar::F32, 4;
     0x14 Double "MPI_DOUBLE", Float, Scalar::F64, 8;
     0x16 CDoubleComplex "MPI_C_DOUBLE_COMPLEX", Complex, Scalar::F64, 8;

@@ -5,7 +5,7 @@ use crate::comm::{self, Communicator, Target};
 use crate::constant::BUFFER_AUTOMATIC;
 use crate::error::{Class, Result};
 use crate::memory;
-use crate::message::segments;
+use crate::message;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::{RequestId, Segments};
@@ -173,9 +173,11 @@ impl Buffer {
     }
 }
 
-/// Where the messages of a communicator go.
+/// Where the messages of a communicator go: to its buffer, to that of its session, or to that of the process.
 fn place(comm: &Communicator) -> &Attached {
-    if comm.buffer().lock().is_some() { comm.buffer() } else { &PROCESS }
+    let of_session = comm.session().map(|session| session.buffer());
+    let own = [Some(comm.buffer()), of_session].into_iter().flatten();
+    own.into_iter().find(|place| place.lock().is_some()).unwrap_or(&PROCESS)
 }
 
 /// The buffer of the process.
@@ -186,7 +188,7 @@ pub(crate) fn process() -> &'static Attached {
 /// Copies a message into the buffer and submits it.
 pub(crate) fn bsend((buffer, count, datatype, dest, tag, comm): Arguments) -> Result<()> {
     let comm = comm::lookup(comm)?;
-    let data = segments(buffer, count, datatype)?;
+    let data = message::with(dest, buffer, count, datatype)?;
     comm.target(dest, tag)?.map_or(Ok(()), |target| put(comm, target, &data))
 }
 

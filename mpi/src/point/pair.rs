@@ -2,11 +2,13 @@
 //! wait for it, or for ever, if the send were refused afterwards.
 
 use super::{recv, send};
+use crate::coll::alias;
+use crate::collective::is_checking;
 use crate::comm::Named;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
 use crate::memory;
-use crate::message::segments;
+use crate::message;
 use crate::request::{Ended, Sender, State, received, sent};
 use crate::status::Status;
 use crate::task::{self, Async, Ending};
@@ -18,6 +20,7 @@ use std::ffi::c_void;
 pub(crate) fn sendrecv(out: send::Arguments, into: recv::Arguments) -> Result<Ended> {
     let world = world()?;
     let outgoing = send::ready(out)?;
+    check_buffers(outgoing.as_ref(), into)?;
     let mut request = recv::irecv(into)?;
     let outgoing = outgoing.map_or(Ok(()), |ready| send::complete(world, ready, (send::STANDARD, out.5)));
     let ended = crate::request::wait::wait(world, &mut request)?;
@@ -31,7 +34,7 @@ pub(crate) fn sendrecv_replace(
     (source, recv_tag): (i32, i32),
     comm: Comm,
 ) -> Result<Ended> {
-    let copy = copy_of(&segments(buffer, count, datatype)?);
+    let copy = copy_of(&message::with(dest, buffer, count, datatype)?);
     let out = (copy.as_ptr().cast(), copy.len() as i64, Type::BYTE, dest, send_tag, comm);
     sendrecv(out, (buffer, count, datatype, source, recv_tag, comm))
 }
@@ -48,7 +51,7 @@ pub(crate) fn isendrecv_replace(
     (source, recv_tag): (i32, i32),
     comm: Comm,
 ) -> Result<State> {
-    let copy = copy_of(&segments(buffer, count, datatype)?);
+    let copy = copy_of(&message::with(dest, buffer, count, datatype)?);
     let out = (copy.as_ptr().cast(), copy.len() as i64, Type::BYTE, dest, send_tag, comm);
     both(out, (buffer, count, datatype, source, recv_tag, comm), copy)
 }
@@ -56,6 +59,7 @@ pub(crate) fn isendrecv_replace(
 fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<State> {
     let (world, comm) = (world()?, Named::of(into.5)?);
     let outgoing = send::ready(out)?;
+    check_buffers(outgoing.as_ref(), into)?;
     let receive = recv::submit(into, &comm.comm)?;
     let sender = Sender::Any(comm.comm.clone());
     let send = outgoing.and_then(|ready| send::begin(world, &ready, send::STANDARD));
@@ -73,6 +77,17 @@ fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<St
         incoming.answer()
     });
     Ok(State::Task(task::start(world, Box::new(work)), comm))
+}
+
+/// In the checking mode, refuses buffers that overlap.
+fn check_buffers(outgoing: Option<&send::Ready>, into: recv::Arguments) -> Result<()> {
+    let (buffer, count, datatype, source, ..) = into;
+    match outgoing {
+        Some((_, data)) if is_checking() => {
+            alias::refuse(std::slice::from_ref(data), &[message::with(source, buffer, count, datatype)?])
+        }
+        _ => Ok(()),
+    }
 }
 
 fn copy_of(data: &Segments) -> Vec<u8> {

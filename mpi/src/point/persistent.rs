@@ -6,7 +6,7 @@ use super::send::Arguments;
 use crate::comm::Named;
 use crate::error::Result;
 use crate::handle::Request;
-use crate::message::segments;
+use crate::message;
 use crate::request::{Flight, Persistent, Sender, State};
 use crate::status::Status;
 use crate::world::world;
@@ -19,8 +19,8 @@ struct Kept {
 }
 
 impl Kept {
-    fn new((buffer, count, datatype, _, _, handle): Arguments) -> Result<Kept> {
-        Ok(Kept { on: Named::of(handle)?, data: segments(buffer, count, datatype)? })
+    fn new((buffer, count, datatype, peer, _, handle): Arguments) -> Result<Kept> {
+        Ok(Kept { on: Named::of(handle)?, data: message::with(peer, buffer, count, datatype)? })
     }
 }
 

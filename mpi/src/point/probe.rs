@@ -24,6 +24,11 @@ pub(crate) struct Found {
     comm: Named,
 }
 
+/// The communicator of a found message.
+pub(crate) fn comm_of(message: Message) -> Option<Comm> {
+    FOUND.get(message.0).map(|found| found.comm.handle)
+}
+
 /// The message that a receive would get: its status. None: it would come from no process.
 pub(crate) fn probe(source: i32, tag: i32, comm: Comm, waits: bool) -> Result<Option<Status>> {
     let (world, comm) = (world()?, comm::lookup(comm)?);

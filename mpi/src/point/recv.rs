@@ -3,7 +3,7 @@
 use crate::comm::{self, Communicator};
 use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
-use crate::message::{piece, segments};
+use crate::message::{self, piece};
 use crate::request::{Ended, Flight, SLOTS, Sender, State, received};
 use crate::status::Status;
 use crate::world::world;
@@ -19,7 +19,7 @@ pub(crate) type Arguments = (*const c_void, i64, Type, i32, i32, Comm);
 pub(crate) fn recv(arguments: Arguments) -> Result<Ended> {
     let (buffer, count, datatype, source, tag, handle) = arguments;
     let comm = comm::lookup(handle)?;
-    let into = segments(buffer, count, datatype)?;
+    let into = message::with(source, buffer, count, datatype)?;
     let world = world()?;
     let Some((from, context, tag)) = comm.origin(source, tag)? else {
         return Ok(Ended::well(Status::NO_PROC));
@@ -61,7 +61,7 @@ fn submit_any(arguments: Arguments, comm: &Communicator) -> Result<Option<Reques
     let (buffer, count, datatype, source, tag, _) = arguments;
     let world = world()?;
     let names = comm.origin(source, tag)?;
-    let into = segments(buffer, count, datatype)?;
+    let into = message::with(source, buffer, count, datatype)?;
     Ok(names.map(|names| world.node().submit_recv(names, into)))
 }
 

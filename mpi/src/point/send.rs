@@ -3,7 +3,7 @@
 use crate::comm;
 use crate::error::Result;
 use crate::handle::{Comm, Request, Type};
-use crate::message::segments;
+use crate::message;
 use crate::request::{Flight, SLOTS, State, sent};
 use crate::world::{World, world};
 use newmadeleine::{Hints, RequestId, Segments};
@@ -25,7 +25,7 @@ pub(crate) type Ready = (comm::Target, Segments);
 #[inline(always)]
 pub(crate) fn ready((buffer, count, datatype, dest, tag, comm): Arguments) -> Result<Option<Ready>> {
     let comm = comm::lookup(comm)?;
-    let data = segments(buffer, count, datatype)?;
+    let data = message::with(dest, buffer, count, datatype)?;
     Ok(comm.target(dest, tag)?.map(|target| (target, data)))
 }
 

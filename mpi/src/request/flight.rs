@@ -83,6 +83,11 @@ impl Flight {
         self.request
     }
 
+    /// Its communicator's handle, which may be freed.
+    pub(crate) fn comm(&self) -> Comm {
+        self.comm
+    }
+
     /// Whether it is a send.
     pub(crate) fn is_send(&self) -> bool {
         self.from.is_none()

@@ -14,7 +14,7 @@ pub(crate) use slots::{SLOTS, set_concurrent};
 
 use crate::comm::Named;
 use crate::error::{Class, Error};
-use crate::handle::Request;
+use crate::handle::{Comm, Request};
 use crate::status::Status;
 use crate::task::Task;
 use crate::world::World;
@@ -117,6 +117,20 @@ impl State {
                 persistent.active.as_ref().map_or(Ended::well(Status::EMPTY), State::peek)
             }
             State::Flight(_) | State::Task(..) => Ended::well(Status::EMPTY),
+        }
+    }
+
+    /// The communicator of what runs, if it has one.
+    pub(crate) fn comm(&self) -> Option<Comm> {
+        match self {
+            State::Flight(flight) => Some(flight.comm()),
+            State::Task(_, comm) => Some(comm.handle),
+            State::Persistent(persistent) => {
+                let side = persistent.side.as_ref().map(|side| side.on().handle);
+                side.or_else(|| persistent.active.as_ref().and_then(State::comm))
+            }
+            State::Ended(ended) => ended.error.as_ref().and_then(Error::comm),
+            State::General(_) => None,
         }
     }
 

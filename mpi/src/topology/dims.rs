@@ -115,6 +115,7 @@ mod tests {
     fn factors_are_balanced() {
         assert_eq!(created(16, &[0; 2]).unwrap(), [4, 4]);
         assert_eq!(created(36, &[0; 3]).unwrap(), [4, 3, 3]);
+        assert_eq!(created(10800, &[0; 3]).unwrap(), [25, 24, 18]);
         assert_eq!(created(1 << 30, &[0; 5]).unwrap(), [64; 5]);
         assert_eq!(created(i32::MAX, &[0; 3]).unwrap(), [i32::MAX, 1, 1]);
         assert_eq!(created(1, &[]).unwrap(), []);

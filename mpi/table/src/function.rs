@@ -41,6 +41,12 @@ impl Function {
         self.does.as_ref().unwrap_or(&self.name).to_lowercase()
     }
 
+    /// Whether it is a collective that moves or combines data: which of its counts and types mean something
+    /// depends on the rank and on `MPI_IN_PLACE`, so they are checked where that is known.
+    pub(crate) fn checks_data_itself(&self) -> bool {
+        matches!(self.chapter, "collectives" | "neighbourhood collectives")
+    }
+
     /// Names of its symbols without `MPI_`: the one, and that with large counts.
     pub fn symbols(&self) -> Vec<String> {
         let large = self.large.then(|| format!("{}_c", self.name));

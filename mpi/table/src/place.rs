@@ -91,7 +91,7 @@ impl Place {
             Place::Nothing => Lines::default(),
             Place::Written => Lines { before: checked(name), ..Lines::default() },
             Place::Raw => value(name.clone()),
-            Place::Value => value(incoming(argument)),
+            Place::Value => value(incoming(function, argument)),
             Place::Length => Lines {
                 before: line(format!("let {name}_ = take::length(\"{name}\", i64::from({name}))?;")),
                 call: function.by_hand.then(|| format!("{name}_")),
@@ -139,7 +139,7 @@ fn conversion(kind: &str) -> &str {
 }
 
 /// The expression that makes the core's value of an argument.
-fn incoming(argument: &Argument) -> String {
+fn incoming(function: &Function, argument: &Argument) -> String {
     let name = &argument.name;
     let kind = conversion(&argument.kind);
     match (&*argument.kind, argument.direction) {
@@ -147,7 +147,12 @@ fn incoming(argument: &Argument) -> String {
         ("choice", _) => format!("A::buffer({name})"),
         ("location", _) => name.clone(),
         ("word", _) => format!("{name}.expose_provenance()"),
-        ("count", _) if name.ends_with("count") => format!("take::some(\"{name}\", {name})?"),
+        ("type", Direction::In) if function.checks_data_itself() => {
+            format!("take::any_datatype::<A>({name})")
+        }
+        ("count", _) if name.ends_with("count") && !function.checks_data_itself() => {
+            format!("take::some(\"{name}\", {name})?")
+        }
         ("string", _) => format!("&take::string(\"{name}\", {name})?"),
         ("status", _) => format!("&take::status::<A>(\"{name}\", {name})?"),
         (_, Direction::Lent) => format!("take::{kind}::<A>(\"{name}\", take::read(\"{name}\", {name})?)?"),
@@ -234,6 +239,6 @@ fn checked(name: &str) -> String {
 }
 
 /// The name of a kind of handles in the fronts' Rust.
-fn capital(kind: &str) -> String {
+pub(crate) fn capital(kind: &str) -> String {
     kind[..1].to_uppercase() + &kind[1..]
 }

@@ -5,7 +5,7 @@
 use crate::argument::{Argument, Direction, Length};
 use crate::ctype::{Form, is_function, rust, rust_scalar};
 use crate::function::{Function, functions};
-use crate::place::Place;
+use crate::place::{Place, capital};
 use std::fmt::Write;
 
 /// The source of all wrappers.
@@ -62,22 +62,36 @@ fn body(function: &Function, form: Form, shown: &str) -> String {
     }
     let call = steps.call(function, form);
     let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
-    // Not a closure, which would be given the places of its arguments where it is not inlined.
+    // Not a closure, which would be given the places of its arguments where it is not inlined. The object is
+    // looked at after a failure only: before, that would be one more step of every call.
     format!(
         "    #[inline(always)]\n    fn work<A: Abi>({}) -> Result<()> {{\n{}{call}        Ok(())\n    }}\n\
-         \x20   finish::<A>(\"{shown}\", {owner}, work::<A>({}))\n",
+         \x20   match work::<A>({}) {{\n        Ok(()) => 0,\n        \
+         Err(error) => fail::<A>(\"{shown}\", {owner}, &error),\n    }}\n",
         signature(function, form).0,
         steps.before,
         names.join(", ")
     )
 }
 
-/// The communicator whose error handler is asked.
+/// The object whose error handler is asked. A request and a message have the one of their communicator; of
+/// several requests nobody knows which is meant.
 fn owner(function: &Function) -> String {
-    let is_owner = |each: &&Argument| each.kind == "comm" && each.direction == Direction::In;
-    match function.arguments.iter().find(is_owner) {
-        Some(argument) => format!("Some({})", argument.name),
-        None => "None".into(),
+    let goes_in = |each: &&Argument| each.direction != Direction::Out && each.length.is_none();
+    let of_kind = |kind: &'static str| {
+        let is_owner = move |each: &&Argument| goes_in(each) && each.kind == kind;
+        function.arguments.iter().find(is_owner).map(|argument| (kind, argument))
+    };
+    let kinds = ["comm", "session", "request", "message", "errhandler", "group"];
+    match kinds.into_iter().find_map(of_kind) {
+        // A handler that is given back hears of nothing any more.
+        Some(("errhandler", Argument { direction: Direction::InOut, .. })) | None => "Owner::None".into(),
+        Some((kind, Argument { name, direction: Direction::In, .. })) => {
+            format!("Owner::{}({name})", capital(kind))
+        }
+        Some((kind, Argument { name, .. })) => {
+            format!("take::read(\"{name}\", {name}).map_or(Owner::None, Owner::{})", capital(kind))
+        }
     }
 }
 

@@ -320,6 +320,30 @@ pub fn mismatches() {
     assert_eq!(data[0], size() * (size() - 1) / 2);
 }
 
+/// The same byte must not be sent and received, which is looked for in the checking mode.
+pub fn overlapping() {
+    let (mut data, other) = ([rank(); 8], 1 - rank());
+    let at = |index: usize, data: &mut [i32]| data[index..].as_mut_ptr();
+    let refused = |result: Result<()>| {
+        let error = result.unwrap_err();
+        assert!(error.class() == Class::BUFFER && error.text().contains("both sent and received"), "{error}");
+    };
+    let (first, second) = (at(0, &mut data), at(1, &mut data));
+    refused(api::allreduce(first.cast(), second.cast(), 2, INT, SUM, WORLD));
+    refused(api::allgather(second.cast(), 2, INT, first.cast(), 2, INT, WORLD));
+    refused(api::alltoallv(first.cast(), &[1; 2], &[0, 6], INT, second.cast(), &[1; 2], &[0, 5], INT, WORLD));
+    refused(api::sendrecv(first.cast(), 4, INT, other, 0, second.cast(), 4, INT, other, 0, WORLD, None));
+    refused(api::isendrecv(first.cast(), 4, INT, other, 0, second.cast(), 4, INT, other, 0, WORLD).map(drop));
+    // Every second number is sent, and those between are received.
+    let mut second_each = api::type_vector(nmad_mpi::datatype::Form::Int, 4, 1, 2, INT).unwrap();
+    api::type_commit(&mut second_each).unwrap();
+    let (pairs, each) = (second_each, 1);
+    api::sendrecv(first.cast(), each, pairs, other, 0, second.cast(), each, pairs, other, 0, WORLD, None)
+        .unwrap();
+    assert_eq!(data, std::array::from_fn(|index| if index % 2 == 0 { rank() } else { other }));
+    api::allreduce(first.cast(), at(4, &mut data).cast(), 4, INT, SUM, WORLD).unwrap();
+}
+
 /// Two groups that do not call the same are told so.
 pub fn mismatches_between_groups() {
     let (_, inter) = crate::inter::halves();

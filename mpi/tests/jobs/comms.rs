@@ -3,7 +3,7 @@
 use crate::point::{INT, WORLD, into, out, rank, recv, size};
 use nmad_mpi::api::{self, Copy, Delete, Owner};
 use nmad_mpi::constant::{ANY_SOURCE, ANY_TAG, Comparison, SplitType, UNDEFINED};
-use nmad_mpi::{Comm, Group, Info, Keyval, Request, Status};
+use nmad_mpi::{Class, Comm, Group, Info, Keyval, Request, Status};
 
 /// Everybody tells everybody of a communicator its rank.
 pub fn greet(comm: Comm) {
@@ -140,6 +140,22 @@ pub fn many() {
     let mut status = Status::EMPTY;
     api::wait(&mut request, Some(&mut status)).unwrap();
     assert_eq!([status.source], buffer);
+}
+
+/// A program that frees none of what it makes is told so before it has no memory, and goes on.
+pub fn too_many() {
+    let mut comms = Vec::new();
+    let error = loop {
+        match api::comm_dup(Comm::SELF) {
+            Ok(comm) => comms.push(comm),
+            Err(error) => break error,
+        }
+        assert!(comms.len() < 1 << 20);
+    };
+    assert!(error.class() == Class::OTHER && error.text().contains("context"), "{error}");
+    assert!(comms.len() > 60_000, "{}", comms.len());
+    comms.iter_mut().for_each(|comm| api::comm_free(comm).unwrap());
+    greet(api::comm_dup(WORLD).unwrap());
 }
 
 /// Keys come and go: whether one of them has this number.

@@ -30,13 +30,13 @@ pub fn arguments() {
     expect(api::cancel(Request::NULL), Class::REQUEST, "MPI_REQUEST_NULL");
     expect(api::init(), Class::OTHER, "before");
     let callback: api::Callback = Box::new(|object, code| SEEN.lock().unwrap().push((object, code.class)));
-    let mut mine = api::comm_create_errhandler(callback);
+    let mut mine = api::create_errhandler(callback);
     let comm = api::comm_dup(WORLD).unwrap();
     api::comm_set_errhandler(comm, mine).unwrap();
     let kept = mine;
     api::errhandler_free(&mut mine).unwrap();
     expect(api::comm_set_errhandler(comm, kept), Class::ERRHANDLER, &kept.0.to_string());
-    let code = api::raise(Some(comm), &Class::RANK.error("rank 9 is nobody"));
+    let code = api::raise(api::Object::Comm(comm), &Class::RANK.error("rank 9 is nobody"));
     assert_eq!(*SEEN.lock().unwrap(), [(comm.0, Class::RANK)]);
     assert!(api::error_string(code).unwrap().contains("rank 9 is nobody"));
     assert_eq!(api::error_class(code), Ok(Class::RANK));
@@ -44,7 +44,7 @@ pub fn arguments() {
     api::comm_call_errhandler(copy, code).unwrap();
     assert_eq!(SEEN.lock().unwrap().len(), 2, "a duplicate has the same handler");
     api::comm_set_errhandler(comm, Errhandler::RETURN).unwrap();
-    api::raise(Some(comm), &Class::RANK.error("nobody is told"));
+    api::raise(api::Object::Comm(comm), &Class::RANK.error("nobody is told"));
     assert_eq!(SEEN.lock().unwrap().len(), 2);
 }
 
@@ -128,7 +128,7 @@ pub fn owned() {
 /// until then. What is under way fails afterwards; of the last kind it has, and was seen.
 pub fn owned_by_the_freed() {
     let callback: api::Callback = Box::new(|object, code| SEEN.lock().unwrap().push((object, code.class)));
-    let (mine, mut buffer) = (api::comm_create_errhandler(callback), [0]);
+    let (mine, mut buffer) = (api::create_errhandler(callback), [0]);
     let place = into(&mut buffer);
     let start = |request: Request| api::start(request).map(|()| request);
     let paired = |comm| api::isendrecv(out(&[1]), 1, INT, PROC_NULL, 0, place, 1, INT, 1, 0, comm);
@@ -164,7 +164,7 @@ pub fn owned_by_the_freed() {
         api::barrier(WORLD).unwrap();
         let error = api::wait(&mut request, None).unwrap_err();
         assert_eq!((error.class(), error.comm()), (Class::TRUNCATE, Some(name)), "{error}");
-        api::raise(None, &error);
+        api::raise(api::Object::None, &error);
         assert_eq!(SEEN.lock().unwrap().pop(), Some((name.0, Class::TRUNCATE)));
         if !request.is_null() {
             api::request_free(&mut request).unwrap();

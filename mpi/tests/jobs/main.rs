@@ -73,6 +73,8 @@ const ALL: &[Case] = &[
     case("attributes are copied as their keys say", 2, comms::attributes),
     case("no key has the number of a freed one that attributes use", 1, comms::freed_keys),
     case("contexts are used again", 3, comms::many),
+    case("more communicators than contexts are an error", 1, comms::too_many),
+    with("NMAD_MPI_CHECK", "1", case("buffers that overlap are refused", 2, colls::overlapping)),
     case("two groups talk to each other and become one", 5, inter::create_and_merge),
     case("intercommunicators are split and duplicated", 6, inter::split),
     case("grids and their parts", 7, topology::grid),

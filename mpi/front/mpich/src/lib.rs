@@ -51,6 +51,7 @@ const fn bits(kind: Kind) -> u32 {
         Kind::Op => 0x6,
         Kind::Info => 0x7,
         Kind::Request | Kind::Message => 0xb,
+        Kind::Session => 0xe,
     }
 }
 
@@ -72,6 +73,7 @@ fn standard(kind: Kind, handle: i32) -> Option<i32> {
         Kind::Info => numbers::info_in(handle),
         Kind::Errhandler => numbers::errhandler_in(handle),
         Kind::Message => numbers::message_in(handle),
+        Kind::Session => numbers::session_in(handle),
     }
 }
 
@@ -81,6 +83,7 @@ const fn null(kind: Kind) -> i32 {
         Kind::Comm => 0x100,
         Kind::Group => 0x108,
         Kind::Message => 0x128,
+        Kind::Session => 0x120,
         Kind::Info => 0x130,
         Kind::Errhandler => 0x140,
         Kind::Request => 0x180,
@@ -100,6 +103,7 @@ fn mpich(kind: Kind, number: i32) -> Option<i32> {
         Kind::Info => numbers::info_out(number),
         Kind::Errhandler => numbers::errhandler_out(number),
         Kind::Message => numbers::message_out(number),
+        Kind::Session => numbers::session_out(number),
     }
 }
 
@@ -171,7 +175,8 @@ impl front::Abi for Abi {
 
     #[inline]
     fn status_in(status: &CStatus) -> Status {
-        let high = i64::from(status.count_high_and_cancelled >> 1);
+        // Of the count's 63 bits the highest is no sign.
+        let high = i64::from(status.count_high_and_cancelled as u32 >> 1);
         Status {
             source: Self::rank_in(status.source),
             tag: Self::tag_in(status.tag),

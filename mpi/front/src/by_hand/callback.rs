@@ -5,7 +5,7 @@ use crate::{Abi, errors, give};
 use nmad_mpi::api::Callbacks;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::error::{Class, Result};
-use nmad_mpi::handle::Comm;
+use nmad_mpi::handle::{Comm, Session};
 use std::ffi::c_void;
 
 fn null(what: &str) -> nmad_mpi::error::Error {
@@ -15,20 +15,26 @@ fn null(what: &str) -> nmad_mpi::error::Error {
 /// An error handler of the program's.
 type Handler<H> = unsafe extern "C" fn(*mut H, *mut i32, ...);
 
-pub(crate) fn comm_create_errhandler<A: Abi>(
-    called: *const c_void,
-    errhandler: *mut A::Handle,
-) -> Result<()> {
-    // SAFETY: the program passes an MPI_Comm_errhandler_function.
-    let called: Handler<A::Handle> = unsafe { function(called) }.ok_or_else(|| null("comm_errhandler_fn"))?;
-    let handler = move |object, code: Code| {
-        let (mut comm, mut code) = (give::comm::<A>(Comm(object)), errors::code_out::<A>(code));
-        // SAFETY: both places live for the call.
-        unsafe { called(&mut comm, &mut code) }
-    };
-    let made = api::comm_create_errhandler(Box::new(handler));
-    give::value(errhandler, give::errhandler::<A>(made));
-    Ok(())
+macro_rules! handlers {
+    ($($name:ident, $argument:literal, $object:ident, $give:ident;)*) => {$(
+        pub(crate) fn $name<A: Abi>(called: *const c_void, errhandler: *mut A::Handle) -> Result<()> {
+            // SAFETY: the program passes an error handler for this kind of object.
+            let called: Handler<A::Handle> = unsafe { function(called) }.ok_or_else(|| null($argument))?;
+            let handler = move |object, code: Code| {
+                let (mut object, mut code) = (give::$give::<A>($object(object)), errors::code_out::<A>(code));
+                // SAFETY: both places live for the call.
+                unsafe { called(&mut object, &mut code) }
+            };
+            let made = api::create_errhandler(Box::new(handler));
+            give::value(errhandler, give::errhandler::<A>(made));
+            Ok(())
+        }
+    )*};
+}
+
+handlers! {
+    comm_create_errhandler, "comm_errhandler_fn", Comm, comm;
+    session_create_errhandler, "session_errhandler_fn", Session, session;
 }
 
 type Query<S> = unsafe extern "C" fn(*mut c_void, *mut S) -> i32;

@@ -67,6 +67,32 @@ fn what_a_program_gets_wrong_has_the_class_that_the_standard_says() {
 }
 
 #[test]
+fn arguments_that_mean_nothing_may_be_anything() {
+    for abi in ABIS {
+        [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/ignored.c", &[], ranks, 0));
+    }
+    start(ABIS[0], &["tests/native/ignored.c"], &[], 2, 0, CHOICES[3]);
+}
+
+#[test]
+fn partitions_leave_when_they_are_ready_and_arrive_one_by_one() {
+    ABIS.into_iter().for_each(|abi| run(abi, "tests/native/partitioned.c", &[], 2, 0));
+}
+
+#[test]
+fn sessions_come_and_go_with_and_without_the_world() {
+    for abi in ABIS {
+        [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/sessions.c", &[], ranks, 0));
+        run(abi, "tests/native/sessions.c", &["beside"], 2, 0);
+    }
+}
+
+#[test]
+fn errors_are_told_to_the_handler_of_their_object() {
+    ABIS.into_iter().for_each(|abi| run(abi, "tests/native/handlers.c", &[], 2, 0));
+}
+
+#[test]
 fn functions_of_the_program_are_called_with_its_handles() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/callbacks.c", &[], 3, 0));
 }

@@ -1,0 +1,240 @@
+//! The receiver of a partitioned message.
+
+use super::{Arguments, HEADER, Parts, Side, divided, header_tag, part_tag};
+use crate::comm::Named;
+use crate::constant::ANY_SOURCE;
+use crate::error::{Class, Error, Result};
+use crate::handle::Comm;
+use crate::memory;
+use crate::request::{Ended, Persistent, State, sent};
+use crate::status::Status;
+use crate::task::{self, Work};
+use crate::world::{World, world};
+use newmadeleine::engine::{Engine, PeerId, Source, TagMatch};
+use newmadeleine::{RequestId, Segments};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A message that is received in parts, again and again.
+pub(crate) struct Incoming {
+    on: Named,
+    /// None: no process.
+    peer: Option<PeerId>,
+    /// Of a message that has arrived.
+    status: Status,
+    into: Segments,
+    parts: Parts,
+    round: Mutex<Round>,
+}
+
+/// What is known of the sender, and of the message under way.
+struct Round {
+    header: Header,
+    is_active: bool,
+    /// The receives are posted.
+    is_posted: bool,
+    /// The sender's parts that have not arrived, and their receives.
+    flying: Vec<(u32, RequestId)>,
+    arrived: Vec<bool>,
+    /// How the first part failed that did.
+    failed: Option<Ended>,
+}
+
+enum Header {
+    /// Nobody sends.
+    None,
+    /// It comes here.
+    Awaited(RequestId, Box<[u8; HEADER]>),
+    /// The sender's channel, and how it divides the message.
+    Known(u32, Parts),
+    Wrong(Error),
+}
+
+impl Incoming {
+    /// A request for it.
+    ///
+    /// # Errors
+    /// An argument is wrong.
+    pub(crate) fn request(arguments: Arguments, comm: Comm) -> Result<State> {
+        let (world, on) = (world()?, Named::of(comm)?);
+        let (into, parts) = divided(arguments)?;
+        let (.., source, tag) = arguments;
+        if source == ANY_SOURCE {
+            return Err(Class::RANK.error("the source of a partitioned message must not be MPI_ANY_SOURCE"));
+        }
+        // As the target of a send: a tag that is named.
+        let peer = on.comm.target(source, tag)?.map(|(peer, ..)| peer);
+        let header = peer.map_or(Header::None, |peer| {
+            let mut bytes = Box::new([0; HEADER]);
+            let place = memory::contiguous(bytes.as_mut_ptr().cast(), HEADER);
+            let (from, context) = (Source::Peer(peer), on.comm.collective());
+            let names = TagMatch::Exact(header_tag(tag));
+            Header::Awaited(world.node().submit(|engine| engine.recv(from, context, names, place)), bytes)
+        });
+        let (flying, arrived) = (Vec::new(), Vec::new());
+        let round = Round { header, is_active: false, is_posted: false, flying, arrived, failed: None };
+        let status = Status { source, tag, ..Status::EMPTY };
+        let own = Arc::new(Incoming { on, peer, status, into, parts, round: Mutex::new(round) });
+        let side = Side::In(own.clone());
+        Ok(State::Persistent(Persistent::partitioned(side, move || own.start())))
+    }
+
+    pub(super) fn on(&self) -> &Named {
+        &self.on
+    }
+
+    fn round(&self) -> MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn start(self: &Arc<Incoming>) -> Result<State> {
+        {
+            let mut round = self.round();
+            (round.is_active, round.is_posted) = (true, false);
+            round.arrived.clear();
+        }
+        Ok(State::Task(task::start(world()?, Box::new(Receiving(self.clone()))), self.on.clone()))
+    }
+
+    /// Whether a part has arrived, as the receiver divides the message; all have if it is not started.
+    ///
+    /// # Errors
+    /// There is no such part.
+    pub(crate) fn has_arrived(&self, part: i32) -> Result<bool> {
+        let index = self.parts.index(part)? as u64;
+        let round = self.round();
+        if !round.is_active {
+            return Ok(true);
+        }
+        Ok(match &round.header {
+            Header::Known(_, theirs) if round.is_posted => {
+                let range = covering(self.parts.len * index, self.parts.len, *theirs);
+                round.arrived[range].iter().all(|&arrived| arrived)
+            }
+            _ => false,
+        })
+    }
+
+    /// Posts receives of the sender's parts; false: it is not known what they are.
+    fn post(&self, round: &mut Round, world: &World) -> Result<bool> {
+        round.header.look(world, self.into.len());
+        let (channel, theirs) = match &round.header {
+            Header::None | Header::Awaited(..) => return Ok(false),
+            Header::Wrong(error) => return Err(error.clone()),
+            Header::Known(channel, theirs) => (*channel, *theirs),
+        };
+        let (Some(peer), context) = (self.peer, self.on.comm.collective()) else { return Ok(false) };
+        let receive = |engine: &mut Engine, part: u32| {
+            let into = self.into.slice(u64::from(part) * theirs.len, theirs.len);
+            engine.recv(Source::Peer(peer), context, TagMatch::Exact(part_tag(channel, part)), into)
+        };
+        let post = |engine: &mut Engine| {
+            (0..theirs.count).map(|part| (part, receive(engine, part))).collect::<Vec<_>>()
+        };
+        round.flying = world.node().submit(post);
+        round.arrived.resize(theirs.count as usize, false);
+        round.is_posted = true;
+        Ok(true)
+    }
+
+    /// How the message ended, if it has.
+    fn look(&self, world: &World) -> Option<Ended> {
+        if self.peer.is_none() {
+            return Some(Ended::well(Status::NO_PROC));
+        }
+        let mut round = self.round();
+        if !round.is_posted {
+            match self.post(&mut round, world) {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Ended::badly(self.status, error)),
+            }
+        }
+        let Round { flying, arrived, failed, header, .. } = &mut *round;
+        flying.retain(|&(part, id)| {
+            let Some(outcome) = world.node().take(id) else { return true };
+            let ended = sent(world, outcome);
+            if ended.error.is_some() {
+                failed.get_or_insert(ended);
+            }
+            arrived[part as usize] = true;
+            false
+        });
+        if !flying.is_empty() {
+            return None;
+        }
+        let total = if let Header::Known(_, theirs) = header { theirs.total() } else { 0 };
+        let status = Status { count_bytes: total as i64, ..self.status };
+        Some(failed.take().unwrap_or(Ended::well(status)))
+    }
+}
+
+impl Header {
+    /// Reads it if it has come; there is room for so many bytes.
+    fn look(&mut self, world: &World, room: u64) {
+        let Header::Awaited(id, bytes) = self else { return };
+        let Some(outcome) = world.node().take(*id) else { return };
+        let ended = sent(world, outcome);
+        let number = |index: usize| bytes.as_chunks::<8>().0.get(index).map_or(0, |b| u64::from_le_bytes(*b));
+        let parts = Parts { count: number(1) as u32, len: number(2) };
+        *self = match ended.error {
+            Some(error) => Header::Wrong(error),
+            None if parts.total() > room => Header::Wrong(Class::TRUNCATE.error(format!(
+                "the sender's {} partitions have {} B in all, and there is room for {room} B",
+                parts.count,
+                parts.total()
+            ))),
+            None => Header::Known(number(0) as u32, parts),
+        };
+    }
+}
+
+/// The sender's parts that some bytes belong to.
+fn covering(begin: u64, len: u64, theirs: Parts) -> std::ops::Range<usize> {
+    if len == 0 || theirs.len == 0 {
+        return 0..0;
+    }
+    let end = (begin + len).div_ceil(theirs.len).min(u64::from(theirs.count)) as usize;
+    ((begin / theirs.len) as usize).min(end)..end
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        let round = self.round.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let Header::Awaited(id, _) = &round.header else { return };
+        let is_over = world().is_ok_and(|world| {
+            world.node().submit(|engine| engine.cancel(*id));
+            world.node().take(*id).is_some()
+        });
+        if !is_over {
+            // The engine may still write it.
+            std::mem::forget(std::mem::replace(&mut round.header, Header::None));
+        }
+    }
+}
+
+/// A round under way.
+struct Receiving(Arc<Incoming>);
+
+impl Work for Receiving {
+    fn advance(&mut self, world: &World) -> Option<Ended> {
+        let ended = self.0.look(world)?;
+        self.0.round().is_active = false;
+        Some(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_belong_to_the_parts_that_cover_them() {
+        let theirs = Parts { count: 4, len: 6 };
+        assert_eq!(covering(0, 6, theirs), 0..1);
+        assert_eq!(covering(5, 2, theirs), 0..2);
+        assert_eq!(covering(12, 12, theirs), 2..4);
+        assert_eq!(covering(20, 30, theirs), 3..4);
+        assert_eq!(covering(30, 6, theirs), 4..4);
+        assert_eq!((covering(3, 0, theirs), covering(0, 9, Parts { count: 9, len: 0 })), (0..0, 0..0));
+    }
+}

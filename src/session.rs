@@ -66,10 +66,10 @@ impl Session {
     pub fn open_with(options: &Options) -> Result<Session, SessionError> {
         lines::show(options.log.unwrap_or(lines::DEFAULT));
         // A wrong setting is told before anybody waits for us.
-        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
-        if let Some(name) = &options.strategy {
-            nmad_engine::Registry::default().make(name).map_err(unknown)?;
+        if let Some(problem) = options.problems().into_iter().next() {
+            return Err(problem);
         }
+        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         let mut job = bootstrap()?;
         if job.rank() == 0 {
             misspelt().iter().for_each(|line| log::warn!("{line}"));
@@ -192,7 +192,7 @@ impl Session {
         Ok(Channel { session: self, context: Context(context) })
     }
 
-    fn default_channel(&self) -> Channel<'_> {
+    pub(crate) fn default_channel(&self) -> Channel<'_> {
         Channel { session: self, context: Context(0) }
     }
 
@@ -287,6 +287,7 @@ impl Session {
     }
 
     /// The node behind the session, for bindings and benchmarks.
+    #[doc(hidden)]
     pub fn node(&self) -> &Node {
         &self.node
     }
@@ -308,6 +309,7 @@ impl Session {
 
     /// The user's words for how a request ended.
     #[inline]
+    #[doc(hidden)]
     pub fn outcome(&self, outcome: Outcome) -> Result<Message, SessionError> {
         outcome.map(Message::from).map_err(|error| self.explain(error))
     }
@@ -340,7 +342,12 @@ impl Session {
         self.leave()
     }
 
-    fn leave(&self) -> Result<(), SessionError> {
+    /// [`Session::close`] for bindings whose requests share the session: no call comes after it.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    #[doc(hidden)]
+    pub fn leave(&self) -> Result<(), SessionError> {
         let job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         let Some(job) = job else { return Ok(()) };
         self.node.submit(|engine| engine.leave());

@@ -53,7 +53,7 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&["run", "-n", "0", "true"], "0 is not in 1..="),
         (&["run", "-hosts", "a,b", "true"], "several machines"),
         (&["bench"], "latency"),
-        (&["bench", "latency", "--size", "4T"], "64KiB"),
+        (&["bench", "latency", "--size", "4P"], "64KiB"),
         (&["bench", "latency", "--strategy", "magic"], "known: fifo"),
         (&["bench", "rate", "--window", "0"], "1 to 10000"),
         (&["bench", "latency", "--rails", "fast"], "4gbit"),

@@ -46,7 +46,7 @@ pub struct TestbedArgs {
     /// Number of hosts, 2 to 250
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub hosts: u32,
-    /// One rate for each rail: 4gbit, 500mbit, plain 4 (Gbit/s), max (no limit)
+    /// One rate for each rail: 4gbit, 500mbit, 10G, max (no limit)
     #[arg(long, value_name = "RATE,...", value_delimiter = ',', default_value = "max")]
     pub rails: Vec<Rate>,
     /// Inside a testbed: change a rail at every host, r0=up|down|RATE|loss:1%|mtu:9000, or one, host0:r0=...

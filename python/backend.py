@@ -57,7 +57,9 @@ def cargo():
 
 def module(profile):
     """The package of the module, by path: its texts, and the library that cargo builds."""
-    words = ["build", "--profile", profile, "-p", "nmad-python", "--message-format", "json-render-diagnostics"]
+    # With the command beside it, so that what both have in common is not built twice.
+    words = ["build", "--profile", profile, "-p", "nmad-python", "-p", "nmad-cli"]
+    words += ["--message-format", "json-render-diagnostics"]
     built = subprocess.run([cargo(), *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     artifacts = [json.loads(line) for line in built.stdout.splitlines()]
     libraries = [file for artifact in artifacts if artifact.get("target", {}).get("name") == "nmad_python"

@@ -62,7 +62,8 @@ impl<'s> Channel<'s> {
         self.send(to, tag, bytemuck::cast_slice(data))
     }
 
-    /// Receives values of a type for which any bytes are one ([`Pod`]); [`Message::count`] says how many came.
+    /// Receives values of a type for which any bytes are one ([`Pod`]); [`Message::count`] says how many have
+    /// come.
     ///
     /// # Errors
     /// As [`Channel::recv`].

@@ -23,8 +23,8 @@
 //! }
 //! ```
 //!
-//! Messages are bytes; values of plain types go as they lie in memory ([`Session::send_slice`]). [`bytemuck`] says
-//! which types those are, and derives it:
+//! Messages are bytes; values of plain types go as they lie in memory ([`Session::send_slice`]). [`bytemuck`]
+//! says which types those are, and derives it:
 //!
 //! ```no_run
 //! use newmadeleine::{Session, bytemuck};
@@ -45,8 +45,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Messages side by side are in [`Session::scope`]. The feature `async` has futures and a descriptor for a loop of
-//! the program's own.
+//! Messages side by side are in [`Session::scope`]. The feature `async` has futures and a descriptor for a
+//! loop of the program's own.
 #![deny(unsafe_code)]
 
 mod card;

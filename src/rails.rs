@@ -175,8 +175,8 @@ fn traced(
 /// Whether the interfaces that the user names are there.
 pub(crate) fn check(options: &Options) -> Result<(), SessionError> {
     let found = found()?;
-    let choices = options.rails.iter().flatten();
-    choices.map(|choice| named(choice, &found, options).map(drop)).collect()
+    let mut choices = options.rails.iter().flatten();
+    choices.try_for_each(|choice| named(choice, &found, options).map(drop))
 }
 
 fn found() -> Result<Vec<Interface>, SessionError> {

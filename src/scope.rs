@@ -40,7 +40,8 @@ pub struct Scope<'s, 'env> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// A receive that gives its buffer back, see [`Scope::receive`]. One that is dropped goes on until the scope ends.
+/// A receive that gives its buffer back, see [`Scope::receive`]. One that is dropped goes on until the scope
+/// ends.
 pub struct Receive<'a, 's, 'env, T> {
     scope: &'a Scope<'s, 'env>,
     request: Request,
@@ -199,8 +200,8 @@ impl<'s, 'env> Scope<'s, 'env> {
         self.channel.submit_recv(from, tag, writable(buffer)).map(|request| self.keep(request))
     }
 
-    /// Posts a receive whose buffer comes back when it is waited for, and not only when the scope ends: it can
-    /// be read then, and be used for the next receive of the same scope.
+    /// Posts a receive whose buffer comes back when it is waited for, and not only when the scope ends: it
+    /// can be read then, and be used for the next receive of the same scope.
     ///
     /// # Errors
     /// The rank does not exist.

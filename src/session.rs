@@ -1,8 +1,8 @@
 //! The session: one process of a job, its rails, and the way to all the others.
 
-use crate::card::Card;
+use crate::card::{Card, exchange};
 use crate::channel::Channel;
-use crate::cores::{self, Cores};
+use crate::cores;
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
 use crate::lines;
@@ -394,30 +394,6 @@ fn to_sample(options: &Options, job: &dyn Bootstrap, opened: &[OpenRail]) -> Vec
     };
     let others = opened.iter().take_while(|rail| rail.reach != Reach::Myself);
     others.enumerate().map(rail).collect()
-}
-
-/// Tells our addresses and learns those of all others.
-fn exchange(
-    job: &mut dyn Bootstrap,
-    opened: &[OpenRail],
-    lacks: Vec<u64>,
-) -> Result<Vec<Card>, SessionError> {
-    if job.size() == 1 {
-        return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
-    }
-    let told = opened.iter().enumerate().map(|(number, rail)| (number as u8, rail.driver.address()));
-    let card =
-        Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks, cores: Cores::own() };
-    job.put(&format!("card-{}", job.rank()), &card.encode())?;
-    job.fence()?;
-    (0..job.size()).map(|rank| read_card(job, rank)).collect()
-}
-
-fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
-    let text = job.get(&format!("card-{rank}"))?;
-    text.as_deref().and_then(Card::decode).ok_or_else(|| {
-        SessionError::Rail(format!("rank {rank} did not tell its addresses (does it run the same version?)"))
-    })
 }
 
 /// A lost rail or peer is no secret.

@@ -16,8 +16,8 @@ pub enum Armed {
     Sleep(Duration),
 }
 
-/// A descriptor that becomes readable when it is worth looking at requests: for `poll(2)`, or for the loop of a
-/// runtime, such as `tokio::io::unix::AsyncFd`. It says something only after [`Watch::arm`], once.
+/// A descriptor that becomes readable when it is worth looking at requests: for `poll(2)`, or for the loop of
+/// a runtime, such as `tokio::io::unix::AsyncFd`. It says something only after [`Watch::arm`], once.
 #[derive(Clone, Copy)]
 pub struct Watch<'s> {
     session: &'s Session,
@@ -35,8 +35,8 @@ impl Session {
 }
 
 impl Watch<'_> {
-    /// Prepares the descriptor for one sleep, after moving all messages. Whoever has looked at all of their
-    /// requests before this call and is told to sleep misses no end of any of them.
+    /// Prepares the descriptor for one sleep, after moving all messages. A caller that has looked at all
+    /// of its requests before this call, and gets [`Armed::Sleep`], misses the end of none.
     ///
     /// # Errors
     /// The system has no descriptor left.

@@ -11,7 +11,7 @@ pub(crate) use nmad_words::{SETTING, USAGE, say, say_line, tell_user};
 /// The exit code of what failed, although the command line and the settings make sense.
 pub(crate) const FAILED: u8 = 1;
 
-/// An object of ours among others: the version of its form, what it is, and its fields.
+/// An object as it is printed: the version of its form, its kind, and its fields.
 #[derive(Serialize)]
 struct Object<'a, T> {
     schema: u32,

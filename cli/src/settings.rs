@@ -1,5 +1,5 @@
-//! Settings before a job starts: what is wrong is told once, by the launcher, and not by each rank; and also when
-//! the program does not use the library at all.
+//! Checks settings before a job starts: the launcher reports a wrong one once, instead of each rank, also for a
+//! program that does not use the library.
 
 use newmadeleine::{Options, SessionError};
 use nmad_launch::Host;

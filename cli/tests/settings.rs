@@ -12,7 +12,7 @@ fn nmad(set: &[(&str, &str)], words: &[&str]) -> Ended {
     run(Command::new(PROGRAM).args(words).env("HOME", "/dev/null").envs(set.iter().copied()))
 }
 
-/// What is set, and what must be said.
+/// A variable, its value, and words that the message must have.
 const WRONG: &[(&str, &str, &str)] = &[
     ("NMAD_STRATEGY", "fifoo", "strategy (NMAD_STRATEGY): there is no strategy 'fifoo' (known: fifo,"),
     ("NMAD_RAILS", "eth99", "rails (NMAD_RAILS): interface 'eth99' is not up or has no address (there are:"),

@@ -1,8 +1,8 @@
 //! Messages as futures, for any executor (feature `async`).
 //!
-//! A future owns the memory of its message and gives it back, so that it can be dropped, or forgotten, at any time.
-//! One thread of the library moves messages while futures wait for them and wakes their tasks; it sleeps
-//! otherwise. What a request is stays the business of the node below.
+//! A future owns the memory of its message and gives it back, so that it can be dropped, or forgotten, at any
+//! time. One thread of the library moves messages while futures wait for them and wakes their tasks; it
+//! sleeps otherwise. It knows requests and their ends, never rails or packets.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), newmadeleine::SessionError> {
@@ -81,8 +81,8 @@ impl AsyncSession {
         }))
     }
 
-    /// Receives values. The receive is posted when this returns; the future gives back as many as have come. If
-    /// it is dropped before, it is taken back, and a message that was already coming in is lost.
+    /// Receives values. The receive is posted when this returns; the future gives back as many as have come.
+    /// If it is dropped before, it is taken back, and a message that was already coming in is lost.
     pub fn recv<T: Pod + Send>(
         &self,
         from: impl Into<Source>,

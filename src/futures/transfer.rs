@@ -29,7 +29,7 @@ enum State {
     /// It could not be submitted.
     Refused(SessionError),
     Running(RequestId),
-    /// Its end was told.
+    /// It has ended, and the future has answered.
     Over,
 }
 
@@ -57,7 +57,7 @@ impl<T: Send + 'static> Transfer<T> {
             return Poll::Ready(ended);
         }
         self.waking.wake(request, context.waker());
-        // What has ended meanwhile may have gone unnoticed.
+        // It may have ended between the look and the registration.
         match self.look(request) {
             Some(ended) => {
                 self.waking.forget(request);

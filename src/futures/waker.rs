@@ -1,4 +1,4 @@
-//! Who waits for which request, and the thread that wakes them.
+//! The tasks that wait for requests, and the thread that wakes them.
 
 use crate::error::SessionError;
 use crate::session::Session;

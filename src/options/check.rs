@@ -1,5 +1,5 @@
-//! Whether settings that can be read can also be kept: what a job finds out when it starts, for whoever wants
-//! to know before.
+//! Checks settings that could be read against this machine, as a job does when it starts, for callers that need
+//! the answer before.
 
 use super::values::setting;
 use super::{Explain, Options};

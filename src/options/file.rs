@@ -1,4 +1,4 @@
-//! The configuration file: where it is, what it holds, and what is said of one that cannot be read.
+//! The configuration file: its path, its content, and the message for one that cannot be read.
 
 use super::Options;
 use super::values::setting;
@@ -115,7 +115,7 @@ impl Options {
     }
 }
 
-/// What is wrong with a file, and what would be right: most often it is quotes that are missing.
+/// Cause and remedy of a file that cannot be read: most often quotes are missing.
 fn in_words(error: &toml::de::Error, text: &str) -> String {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let number = text[..at].matches('\n').count();

@@ -1,5 +1,5 @@
-//! A bar on the terminal while rails are measured. Without the feature `progress-bar`, which programs choose, there
-//! is none.
+//! A bar on the terminal while rails are measured. Without the feature `progress-bar`, which programs choose,
+//! there is none.
 
 #[cfg(feature = "progress-bar")]
 pub(super) use shown::Bar;

@@ -1,4 +1,5 @@
 //! Messages in a program that runs under tokio: as futures, and by a descriptor in its loop.
+#![allow(unsafe_code)]
 
 use newmadeleine::{Armed, AsyncSession, Session, SessionError, Source};
 use std::time::Duration;
@@ -83,7 +84,8 @@ pub fn descriptor() {
     let done = session.scope(|scope| {
         let (come, sent) = (scope.recv(other, 1, &mut buffer)?, scope.send(other, 1, &mine)?);
         runtime().block_on(async {
-            let watch = AsyncFd::new(session.watch()?).expect("the loop takes it");
+            // SAFETY: the session owns the descriptor and outlives the loop's use of it.
+            let watch = unsafe { AsyncFd::register(session.watch()?) }.expect("the loop takes it");
             while !scope.test_all(&[come, sent]) {
                 if let Armed::Sleep(bound) = watch.get_ref().arm()? {
                     // Late or not, the next thing is to look.

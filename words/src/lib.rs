@@ -6,8 +6,8 @@
 //! much to say asks [`is_heard`] now and then. Anything else that keeps words from standard output, such as a
 //! disk that is full, is told once and makes the program [end](ended) with 1.
 //!
-//! Also here, because all layers read and write them alike: [sizes](parse_size), [rates](parse_rate), exit codes
-//! ([`USAGE`], [`SETTING`]) and the version of what is printed as JSON ([`JSON_SCHEMA`]).
+//! Also here, because all layers read and write them alike: [sizes](parse_size), [rates](parse_rate), exit
+//! codes ([`USAGE`], [`SETTING`]) and the version of what is printed as JSON ([`JSON_SCHEMA`]).
 #![forbid(unsafe_code)]
 
 mod number;

@@ -11,15 +11,15 @@ const BITS: [&str; 5] = ["", "bit", "bits", "bit/s", "bits/s"];
 const SMALL: [&str; 3] = ["b", "b/s", "bps"];
 /// Bytes per second.
 const CAPITAL: [&str; 3] = ["B", "B/s", "Bps"];
-/// What is above is a slip of the finger: a petabit per second.
+/// A petabit per second; more is a typing error.
 const MOST: u64 = 1_000_000_000_000_000;
 
-/// Bits per second of a rate: a number and a unit, of which `k`, `M`, `G` and `T`, upper and lower case alike,
-/// are powers of 1000. `G`, `Gb`, `Gbit`, `Gbps` and the same with `/s` are bits; `GB`, `GB/s` and `GBps`, with
-/// a capital B, are bytes. The unit must be written: a plain number may mean anything.
+/// Bits per second of a rate: a number and a unit, of which `k`, `M`, `G` and `T`, upper and lower case
+/// alike, are powers of 1000. `G`, `Gb`, `Gbit`, `Gbps` and the same with `/s` are bits; `GB`, `GB/s` and
+/// `GBps`, with a capital B, are bytes. The unit must be written: a plain number may mean anything.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// The text names the cause and the remedy.
 pub fn parse_rate(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("'{text}' {why}: write 2.8gbit, 500mbit, 10G, 10Gbps or 1.25GB/s");
     let (number, unit) = split(text).ok_or_else(|| wrong("is not a rate"))?;

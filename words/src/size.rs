@@ -20,12 +20,12 @@ const UNITS: [(&str, u64); 14] = [
     ("tb", 1_000_000_000_000),
 ];
 
-/// Bytes of a size, upper and lower case alike: `KiB`, `MiB`, `GiB`, `TiB` and the letters `K`, `M`, `G`, `T`
-/// are powers of 1024, `KB`, `MB`, `GB`, `TB` are powers of 1000, and no unit is bytes. A fraction must make a
-/// whole number of bytes.
+/// Bytes of a size, upper and lower case alike: `KiB`, `MiB`, `GiB`, `TiB` and the letters `K`, `M`, `G`,
+/// `T` are powers of 1024, `KB`, `MB`, `GB`, `TB` are powers of 1000, and no unit is bytes. A fraction must
+/// make a whole number of bytes.
 ///
 /// # Errors
-/// What is wrong, and what would be right.
+/// The text names the cause and the remedy.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("'{text}' {why}: write 4096, 64KiB (of 1024), 1.5MiB or 4MB (of 1000)");
     let (number, unit) = split(text).ok_or_else(|| wrong("is not a number of bytes"))?;

@@ -31,8 +31,8 @@ impl Memory {
 
     /// The same for the engine. Whoever uses it keeps this until the request has ended.
     pub fn segments(&self) -> Segments {
-        // SAFETY: Python keeps the memory in place while the buffer is held; a send only reads it, and a receive
-        // has been checked to be writable.
+        // SAFETY: Python keeps the memory in place while the buffer is held; a send only reads it, and a
+        // receive has been checked to be writable.
         unsafe { Segments::from_raw(self.0.buf_ptr().cast(), self.0.len_bytes()) }
     }
 }

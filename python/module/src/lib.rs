@@ -1,9 +1,9 @@
 //! The Python module `newmadeleine`: sessions, messages and requests over any object with a buffer.
 //!
-//! It is compiled once for all versions of Python from 3.11 on (the stable binary interface, abi3). Calls that may
-//! take long let other threads of Python run meanwhile, and those that wait can be interrupted by signals. The
-//! package `python/newmadeleine` around it gives names and types; what a message is, is the business of the session
-//! below.
+//! It is compiled once for all versions of Python from 3.11 on (the stable binary interface, abi3). Calls
+//! that may take long let other threads of Python run meanwhile, and those that wait can be interrupted by
+//! signals. The package `python/newmadeleine` around it gives names and types; what a message is, is the
+//! business of the session below.
 #![deny(unsafe_code)]
 
 mod buffer;

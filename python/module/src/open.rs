@@ -51,7 +51,7 @@ impl Open {
         });
     }
 
-    /// Leaves the job; what is not received by then never is.
+    /// Leaves the job. A message that was not received by then is lost.
     pub fn close(&self) -> Result<(), Failure> {
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(());

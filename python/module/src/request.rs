@@ -14,8 +14,8 @@ use std::time::Instant;
 /// How long Python's signals wait for a look.
 const SLICE: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// A send or a receive under way. The object that it uses stays in place until it has ended, also if the request is
-/// dropped before.
+/// A send or a receive under way. The object that it uses stays in place until it has ended, also if the
+/// request is dropped before.
 #[pyclass(frozen, module = "newmadeleine")]
 pub struct Request {
     open: Arc<Open>,
@@ -37,8 +37,8 @@ fn deadline(timeout: Option<f64>) -> PyResult<Option<Instant>> {
     Ok(Instant::now().checked_add(span))
 }
 
-/// Looks again and again until there is an answer or the time is over; none then. Other threads of Python run, and
-/// signals are looked at.
+/// Looks again and again until there is an answer or the time is over; none then. Other threads of Python
+/// run, and signals are looked at.
 fn until<R: Send>(
     py: Python<'_>,
     timeout: Option<f64>,
@@ -115,8 +115,8 @@ impl Drop for Request {
     }
 }
 
-/// Waits until all requests have ended, for at most `timeout` seconds in all: their messages, or None. The first
-/// error is raised when all have ended.
+/// Waits until all requests have ended, for at most `timeout` seconds in all: their messages, or None. The
+/// first error is raised when all have ended.
 #[pyfunction]
 #[pyo3(signature = (requests, timeout = None))]
 pub fn wait_all(
@@ -138,8 +138,8 @@ pub fn wait_all(
     Ok(Some(ended.into_iter().collect::<Result<_, _>>()?))
 }
 
-/// Waits until one of the requests has ended, for at most `timeout` seconds: its place in the list and its message;
-/// None: none has, or the list is empty.
+/// Waits until one of the requests has ended, for at most `timeout` seconds: its place in the list and its
+/// message; None: none has, or the list is empty.
 #[pyfunction]
 #[pyo3(signature = (requests, timeout = None))]
 pub fn wait_any(
@@ -160,7 +160,7 @@ pub fn wait_any(
     let found = until(py, timeout, |bound| {
         ended().or_else(|| {
             let bound = std::time::Duration::from_nanos(bound.as_ns());
-            // One that is unknown was told to another thread.
+            // Another thread may have taken the end of one: it is unknown then.
             let ready = |engine: &mut Engine| ids.iter().any(|id| engine.has_ended(*id) != Some(false));
             open.session().ok()?.node().wait_for(bound, ready);
             ended()

@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 
-/// One process of a job. Opening it joins the job that this process was started in (a job of its own without a
-/// launcher). Settings are those of the configuration file and the environment; keyword arguments win over both:
-/// Session(strategy="fifo", rails="eth0,eth1").
+/// One process of a job. Opening it joins the job that this process was started in (a job of its own without
+/// a launcher). Settings are those of the configuration file and the environment; keyword arguments win over
+/// both: Session(strategy="fifo", rails="eth0,eth1").
 #[pyclass(frozen, module = "newmadeleine")]
 pub struct Session {
     open: Arc<Open>,

@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn what_follows_the_dashes_belongs_to_the_program() {
-        let args = parse(&["--hosts", "3", "--rails", "4,2.8gbit", "--", "ls", "--hosts", "-l"]).unwrap();
+        let args = parse(&["--hosts", "3", "--rails", "4G,2.8gbit", "--", "ls", "--hosts", "-l"]).unwrap();
         assert_eq!((args.hosts, args.rails.len()), (3, 2));
         assert_eq!(args.command, ["ls", "--hosts", "-l"]);
     }
 
     #[test]
     fn wrong_words_explain_themselves() {
-        assert!(parse(&["--rails", "4,foo"]).unwrap_err().contains("`foo` is no rate: write 4gbit"));
+        assert!(parse(&["--rails", "4G,foo"]).unwrap_err().contains("'foo' is not a rate: write"));
         assert!(parse(&["--set", "eth0=down"]).unwrap_err().contains("write r1=down"));
         assert!(parse(&["--json"]).unwrap_err().contains("--show"));
     }

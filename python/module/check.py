@@ -30,7 +30,6 @@ def alone():
     assert issubclass(nm.SettingError, nm.Error)
     session = nm.Session(strategy="fifo", chunk=65536)
     assert (session.rank, session.size, repr(session)) == (0, 1, "Session(rank=0, size=1)")
-    fails(nm.LaunchError, nm.Session, "joined its job already")
     fails(ValueError, lambda: session.send(b"", to=7), "no rank 7")
     fails(TypeError, lambda: session.recv(b"read-only"), "read-only")
     fails(TypeError, lambda: session.send("text", to=0))
@@ -117,6 +116,7 @@ def others_run(session):
 def main():
     # Without `with`: the session is left when Python ends.
     session = nm.Session()
+    fails(nm.LaunchError, nm.Session, "joined its job already")
     exchange(session)
     forgotten(session)
     others_run(session)

@@ -1,5 +1,5 @@
-//! Checks settings before a job starts: the launcher reports a wrong one once, instead of each rank, also for a
-//! program that does not use the library.
+//! Checks settings before a job starts: the launcher reports a wrong one once, instead of each rank, also for
+//! a program that does not use the library.
 
 use newmadeleine::{Options, SessionError};
 use nmad_launch::Host;

@@ -1,5 +1,5 @@
-//! Checks settings that could be read against this machine, as a job does when it starts, for callers that need
-//! the answer before.
+//! Checks settings that could be read against this machine, as a job does when it starts, for callers that
+//! need the answer before.
 
 use super::values::setting;
 use super::{Explain, Options};

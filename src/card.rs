@@ -1,6 +1,9 @@
 //! What a rank tells the others about its rails, as one string in the launcher's key-value space.
 
 use crate::cores::Cores;
+use crate::error::SessionError;
+use crate::rails::OpenRail;
+use nmad_launch::Bootstrap;
 
 /// Addresses of the rails of one rank, with their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +41,30 @@ impl Card {
         }
         Some(card)
     }
+}
+
+/// Tells our addresses and learns those of all others.
+pub(crate) fn exchange(
+    job: &mut dyn Bootstrap,
+    opened: &[OpenRail],
+    lacks: Vec<u64>,
+) -> Result<Vec<Card>, SessionError> {
+    if job.size() == 1 {
+        return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
+    }
+    let told = opened.iter().enumerate().map(|(number, rail)| (number as u8, rail.driver.address()));
+    let card =
+        Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks, cores: Cores::own() };
+    job.put(&format!("card-{}", job.rank()), &card.encode())?;
+    job.fence()?;
+    (0..job.size()).map(|rank| read_card(job, rank)).collect()
+}
+
+fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
+    let text = job.get(&format!("card-{rank}"))?;
+    text.as_deref().and_then(Card::decode).ok_or_else(|| {
+        SessionError::Rail(format!("rank {rank} did not tell its addresses (does it run the same version?)"))
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::info::Message;
 use crate::scope::Scope;
 use crate::session::Session;
 use crate::{Source, TagMatch};
+use bytemuck::{NoUninit, Pod};
 use nmad_engine::{Context, Hints, RequestId, Segments};
 use nmad_progress::Outcome;
 
@@ -17,6 +18,7 @@ pub struct Channel<'s> {
 
 impl<'s> Channel<'s> {
     /// Its number, as the engine names it: for bindings.
+    #[doc(hidden)]
     pub fn context(&self) -> Context {
         self.context
     }
@@ -51,6 +53,29 @@ impl<'s> Channel<'s> {
         self.session.outcome(outcome)
     }
 
+    /// Sends values of a type without padding and pointers, such as numbers and structures of numbers
+    /// ([`NoUninit`]): their bytes as they lie in memory, so both sides have the same byte order.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn send_slice<T: NoUninit>(&self, to: u32, tag: u64, data: &[T]) -> Result<(), SessionError> {
+        self.send(to, tag, bytemuck::cast_slice(data))
+    }
+
+    /// Receives values of a type for which any bytes are one ([`Pod`]); [`Message::count`] says how many have
+    /// come.
+    ///
+    /// # Errors
+    /// As [`Channel::recv`].
+    pub fn recv_slice<T: Pod>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &mut [T],
+    ) -> Result<Message, SessionError> {
+        self.recv(from, tag, bytemuck::cast_slice_mut(buffer))
+    }
+
     /// Whether such a message is there, without taking it.
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Option<Message> {
         let (from, tag) = (from.into().into(), tag.into().into());
@@ -79,6 +104,7 @@ impl<'s> Channel<'s> {
     /// # Errors
     /// As [`Channel::send`].
     #[inline]
+    #[doc(hidden)]
     pub fn send_segments(&self, to: u32, tag: u64, data: Segments, hints: Hints) -> Result<(), SessionError> {
         let to = self.session.peer(to)?;
         let outcome = self.session.node().send((to, self.context, nmad_engine::Tag(tag)), &data, hints);
@@ -91,6 +117,7 @@ impl<'s> Channel<'s> {
     /// The rank does not exist. How the receive ended is inside, since a truncated message still has an
     /// envelope; [`Session::outcome`] has the words for it.
     #[inline]
+    #[doc(hidden)]
     pub fn recv_segments(
         &self,
         from: impl Into<Source>,
@@ -107,6 +134,7 @@ impl<'s> Channel<'s> {
     /// # Errors
     /// The rank does not exist.
     #[inline]
+    #[doc(hidden)]
     pub fn submit_send(
         &self,
         to: u32,
@@ -124,6 +152,7 @@ impl<'s> Channel<'s> {
     /// # Errors
     /// The rank does not exist.
     #[inline]
+    #[doc(hidden)]
     pub fn submit_recv(
         &self,
         from: impl Into<Source>,

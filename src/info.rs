@@ -13,6 +13,13 @@ pub struct Message {
     pub len: usize,
 }
 
+impl Message {
+    /// How many whole values of `T` it has: the part of a typed buffer that was filled.
+    pub fn count<T>(&self) -> usize {
+        self.len / size_of::<T>().max(1)
+    }
+}
+
 impl From<Envelope> for Message {
     fn from(envelope: Envelope) -> Self {
         Message { from: envelope.peer.0, tag: envelope.tag.0, len: envelope.len as usize }
@@ -35,6 +42,35 @@ pub struct RailInfo {
     /// Datagrams or frames that came and were not taken: from strangers, with a wrong tag, twice, cut short.
     /// Streams and memory have none.
     pub dropped: u64,
+}
+
+/// Values on context 0.
+impl crate::Session {
+    /// Sends values, see [`Channel::send_slice`](crate::Channel::send_slice).
+    ///
+    /// # Errors
+    /// See there.
+    pub fn send_slice<T: bytemuck::NoUninit>(
+        &self,
+        to: u32,
+        tag: u64,
+        data: &[T],
+    ) -> Result<(), crate::SessionError> {
+        self.default_channel().send_slice(to, tag, data)
+    }
+
+    /// Receives values, see [`Channel::recv_slice`](crate::Channel::recv_slice).
+    ///
+    /// # Errors
+    /// See there.
+    pub fn recv_slice<T: bytemuck::Pod>(
+        &self,
+        from: impl Into<crate::Source>,
+        tag: impl Into<crate::TagMatch>,
+        buffer: &mut [T],
+    ) -> Result<Message, crate::SessionError> {
+        self.default_channel().recv_slice(from, tag, buffer)
+    }
 }
 
 impl crate::Session {

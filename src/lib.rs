@@ -22,37 +22,82 @@
 //!     session.close()
 //! }
 //! ```
+//!
+//! Messages are bytes; values of plain types go as they lie in memory ([`Session::send_slice`]). [`bytemuck`]
+//! says which types those are, and derives it:
+//!
+//! ```no_run
+//! use newmadeleine::{Session, bytemuck};
+//!
+//! #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+//! #[bytemuck(crate = "newmadeleine::bytemuck")]
+//! #[repr(C)]
+//! struct Particle {
+//!     position: [f64; 3],
+//!     charge: f64,
+//! }
+//!
+//! # fn main() -> Result<(), newmadeleine::SessionError> {
+//! let session = Session::open()?;
+//! let mut particles = vec![<Particle as bytemuck::Zeroable>::zeroed(); 100];
+//! let message = session.recv_slice(0, 7, &mut particles)?;
+//! let come = &particles[..message.count::<Particle>()];
+//! # Ok(()) }
+//! ```
+//!
+//! Messages side by side are in [`Session::scope`]. The feature `async` has futures and a descriptor for a
+//! loop of the program's own.
 #![deny(unsafe_code)]
 
 mod card;
 mod channel;
 mod cores;
 mod error;
+#[cfg(feature = "async")]
+pub mod futures;
 mod info;
 mod lines;
 mod options;
 mod rails;
 mod receipts;
+#[doc(hidden)]
 pub mod sampling;
 mod scope;
 mod session;
-mod size;
+#[cfg(feature = "async")]
+mod watch;
 
+pub use bytemuck;
 pub use channel::Channel;
 pub use error::SessionError;
+#[cfg(feature = "async")]
+pub use futures::AsyncSession;
 pub use info::{Message, RailInfo};
+#[doc(hidden)]
 pub use nmad_drivers::shm::Segment as SharedMemory;
+// For bindings, benchmarks and tools of this repository, which see the layers below; not for applications.
+#[doc(hidden)]
 pub use nmad_engine as engine;
-pub use nmad_launch::{host_name, initial_errhandler};
+pub use nmad_launch::host_name;
+#[doc(hidden)]
+pub use nmad_launch::initial_errhandler;
+#[doc(hidden)]
 pub use nmad_progress as progress;
+#[doc(hidden)]
 pub use nmad_words::tell_user;
-pub use options::{Explain, Network, Options, RailChoice, parse_rate};
+pub use nmad_words::{parse_rate, parse_size};
+pub use options::{Explain, Network, Options, RailChoice};
+#[doc(hidden)]
 pub use rails::wires;
-pub use scope::{Piece, Request, Scope};
+pub use sampling::{Origin, ProfileInfo, Sampling};
+pub use scope::{Piece, Receive, Request, Scope};
 pub use session::Session;
-pub use size::parse_size;
+#[cfg(feature = "async")]
+pub use watch::{Armed, Watch};
 
-pub use nmad_engine::{Feed, Hints, RequestId, Segment, Segments};
+pub use nmad_engine::{Accuracy, Effort, Feed, Hints, Receipt};
+#[doc(hidden)]
+pub use nmad_engine::{RequestId, Segment, Segments};
 
 /// From whom a receive takes a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,14 +20,17 @@
 //! | `log` | `NMAD_LOG` | what is shown on standard error: `off`, `error`, `warn`, `info`, `debug` |
 //! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
 
+pub(crate) mod check;
+mod file;
+mod values;
+
 use crate::error::SessionError;
 use crate::lines;
 use crate::sampling::Sampling;
-use crate::size::{Written, parse_size};
 use log::LevelFilter;
 use nmad_engine::{Config, Effort, Feed};
-use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, setting, switch};
 
 /// An interface that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,27 +139,6 @@ pub enum Explain {
     File(PathBuf),
 }
 
-/// The file, as it is written.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    strategy: Option<String>,
-    rails: Option<String>,
-    driver: Option<String>,
-    throttle: Option<String>,
-    feed: Option<String>,
-    eager_max: Option<Written>,
-    in_place_min: Option<Written>,
-    credit: Option<Written>,
-    chunk: Option<Written>,
-    cross_memory: Option<String>,
-    sample: Option<String>,
-    profile: Option<String>,
-    explain: Option<String>,
-    trace: Option<String>,
-    log: Option<String>,
-}
-
 impl Options {
     /// The strategy when nothing is said.
     pub const DEFAULT_STRATEGY: &str = "auto";
@@ -185,19 +167,35 @@ impl Options {
     /// # Errors
     /// [`SessionError::Setting`] names the setting, what is wrong with it and what would be right.
     pub fn load() -> Result<Options, SessionError> {
+        Options::load_with(&[])
+    }
+
+    /// The same for a process that will have these variables besides those of this one; the last of one name
+    /// counts.
+    ///
+    /// # Errors
+    /// As [`Options::load`].
+    pub fn load_with(more: &[(String, String)]) -> Result<Options, SessionError> {
+        let variable = |name: &str| {
+            let set = more.iter().rev().find(|(other, _)| other == name);
+            set.map(|(_, value)| value.into()).or_else(|| std::env::var_os(name))
+        };
         let mut options = Options::default();
-        if let Some((path, text)) = configuration_file()? {
+        if let Some((path, text)) = file::find(&variable)? {
             options.read_file(&path, &text)?;
         }
         for key in Options::KEYS {
-            let variable = format!("NMAD_{}", key.to_uppercase());
-            if let Ok(value) = std::env::var(&variable)
-                && !value.is_empty()
-            {
-                options.apply(&variable, key, &value)?;
-            }
+            let name = Options::variable(key);
+            let Some(value) = variable(&name).filter(|value| !value.is_empty()) else { continue };
+            let value = value.to_str().ok_or_else(|| setting(&name, "it is not UTF-8".into()))?;
+            options.apply(&name, key, value)?;
         }
         Ok(options)
+    }
+
+    /// The variable of the environment for a key.
+    fn variable(key: &str) -> String {
+        format!("NMAD_{}", key.to_uppercase())
     }
 
     /// Sets one setting from text, as the configuration file would: for bindings and command lines.
@@ -213,41 +211,7 @@ impl Options {
 
     /// The configuration file: the one that `NMAD_CONFIG` names, or the user's, which need not exist.
     pub fn configuration_path() -> Option<PathBuf> {
-        if let Some(path) = std::env::var_os("NMAD_CONFIG") {
-            return Some(PathBuf::from(path));
-        }
-        let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-        let base = base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
-        base.map(|base| base.join("nmad/config.toml"))
-    }
-
-    fn read_file(&mut self, path: &Path, text: &str) -> Result<(), SessionError> {
-        let wrong = |e: toml::de::Error| setting(&path.display().to_string(), e.to_string());
-        let file: File = toml::from_str(text).map_err(wrong)?;
-        let size = |value: Option<Written>| value.map(Written::text);
-        let entries = [
-            ("strategy", file.strategy),
-            ("rails", file.rails),
-            ("driver", file.driver),
-            ("throttle", file.throttle),
-            ("feed", file.feed),
-            ("eager_max", size(file.eager_max)),
-            ("in_place_min", size(file.in_place_min)),
-            ("credit", size(file.credit)),
-            ("chunk", size(file.chunk)),
-            ("cross_memory", file.cross_memory),
-            ("sample", file.sample),
-            ("profile", file.profile),
-            ("explain", file.explain),
-            ("trace", file.trace),
-            ("log", file.log),
-        ];
-        for (key, value) in entries {
-            if let Some(value) = value {
-                self.apply(&format!("{}: {key}", path.display()), key, &value)?;
-            }
-        }
-        Ok(())
+        file::path(&|name| std::env::var_os(name))
     }
 
     /// Sets one setting by its key; `name` is what the user knows it by.
@@ -300,111 +264,10 @@ impl Options {
     }
 }
 
-fn configuration_file() -> Result<Option<(PathBuf, String)>, SessionError> {
-    let Some(path) = Options::configuration_path() else { return Ok(None) };
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(Some((path, text))),
-        Err(e) if std::env::var_os("NMAD_CONFIG").is_some() => {
-            Err(setting("NMAD_CONFIG", format!("{}: {e}", path.display())))
-        }
-        Err(_) => Ok(None),
-    }
-}
-
-fn setting(setting: &str, why: String) -> SessionError {
-    SessionError::Setting { setting: setting.into(), why }
-}
-
-fn number(name: &str, value: &str) -> Result<u64, SessionError> {
-    let wrong = || setting(name, format!("'{value}' is not a number of bytes, as 4096, 64KiB or 4MiB"));
-    parse_size(value).ok_or_else(wrong)
-}
-
-/// A number of bytes that is no less than `least`.
-fn at_least(least: u64, name: &str, value: &str) -> Result<u64, SessionError> {
-    let bytes = number(name, value)?;
-    match bytes < least {
-        true => Err(setting(name, format!("'{value}' is too little: at least {least} B"))),
-        false => Ok(bytes),
-    }
-}
-
-fn switch(name: &str, value: &str) -> Result<bool, SessionError> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(setting(name, format!("'{value}' is neither on nor off"))),
-    }
-}
-
-fn sampling(name: &str, value: &str) -> Result<Sampling, SessionError> {
-    Sampling::named(value).ok_or_else(|| setting(name, format!("'{value}' is none of auto, off, force")))
-}
-
-fn explain(value: &str) -> Explain {
-    match value {
-        "0" | "off" => Explain::Off,
-        "1" | "on" => Explain::StandardError,
-        file => Explain::File(PathBuf::from(file)),
-    }
-}
-
-fn feed(name: &str, value: &str) -> Result<Feed, SessionError> {
-    match value.split_once(':') {
-        None if value == "accumulate" => Ok(Feed::Accumulate),
-        None if value == "prepare" => Ok(Feed::Prepare),
-        Some(("backlog", bytes)) => Ok(Feed::Backlog(number(name, bytes)? as usize)),
-        _ => Err(setting(name, format!("'{value}' is none of accumulate, prepare, backlog:BYTES"))),
-    }
-}
-
-fn rails(name: &str, value: &str) -> Result<Vec<RailChoice>, SessionError> {
-    let choice = |entry: &str| {
-        let (interface, bandwidth) = match entry.split_once('=') {
-            Some((interface, speed)) => (interface, rate(name, speed)?),
-            None => (entry, 0),
-        };
-        if interface.is_empty() {
-            return Err(setting(
-                name,
-                format!("an interface is missing in '{value}' (for example eth0,eth1=2.8gbit)"),
-            ));
-        }
-        let (driver, interface) = match interface.split_once('/') {
-            Some((driver, interface)) => {
-                (Some(Network::named(driver).map_err(|why| setting(name, why))?), interface)
-            }
-            None => (None, interface),
-        };
-        Ok(RailChoice { interface: interface.into(), driver, bandwidth })
-    };
-    value.split(',').map(choice).collect()
-}
-
-fn drivers(name: &str, value: &str) -> Result<Vec<Network>, SessionError> {
-    let named = |word: &str| Network::named(word.trim()).map_err(|why| setting(name, why));
-    let drivers: Vec<Network> = value.split(',').map(named).collect::<Result<_, _>>()?;
-    Network::all_different(&drivers).map_err(|why| setting(name, why))?;
-    Ok(drivers)
-}
-
-fn rate(name: &str, value: &str) -> Result<u64, SessionError> {
-    parse_rate(value)
-        .ok_or_else(|| setting(name, format!("'{value}' is not a rate (for example 2.8gbit or 500mbit)")))
-}
-
-/// Bytes per second of a rate as network people write it: `2.8gbit`, `500mbit`, `100kbit`.
-pub fn parse_rate(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let units = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3)];
-    let (digits, unit) = units.iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))?;
-    let value: f64 = digits.trim().parse().ok()?;
-    (value > 0.0 && value < 1e6).then_some((value * unit / 8.0) as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn settings_are_read_and_wrong_ones_name_themselves() {
@@ -446,18 +309,13 @@ mod tests {
         let mut options = Options::default();
         options.set("chunk", "4096").unwrap();
         assert_eq!(options.chunk, Some(4096));
-        for (key, value, word) in [("chunks", "1", "in_place_min"), ("chunk", "x", "number of bytes")] {
+        for (key, value, word) in [
+            ("chunks", "1", "in_place_min"),
+            ("chunk", "x", "number of bytes"),
+            ("credit", "1.5", "whole number"),
+        ] {
             let error = options.set(key, value).unwrap_err().to_string();
             assert!(error.contains(key) && error.contains(word), "{error}");
-        }
-    }
-
-    #[test]
-    fn rates_are_bits_and_answers_are_bytes() {
-        assert_eq!(parse_rate("4gbit"), Some(500_000_000));
-        assert_eq!(parse_rate("0.5 mbit"), Some(62_500));
-        for wrong in ["", "4", "-1gbit", "gbit", "0gbit", "nangbit"] {
-            assert_eq!(parse_rate(wrong), None, "{wrong}");
         }
     }
 }

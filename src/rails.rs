@@ -5,6 +5,7 @@
 //! handshake when they first talk, never by names.
 
 use crate::error::SessionError;
+use crate::options::check::name;
 use crate::options::{Network, Options, RailChoice};
 use nmad_drivers::around::Around;
 use nmad_drivers::around::throttle::Throttle;
@@ -182,9 +183,19 @@ fn traced(
     (Box::new(Around::new(rail, trace)), Some(handle))
 }
 
+/// Whether the interfaces that the user names are there.
+pub(crate) fn check(options: &Options) -> Result<(), SessionError> {
+    let found = found()?;
+    let mut choices = options.rails.iter().flatten();
+    choices.try_for_each(|choice| named(choice, &found, options).map(drop))
+}
+
+fn found() -> Result<Vec<Interface>, SessionError> {
+    interfaces().map_err(|source| SessionError::System { what: "list the network interfaces", source })
+}
+
 fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<Wanted>, SessionError> {
-    let system = |source| SessionError::System { what: "list the network interfaces", source };
-    let found = interfaces().map_err(system)?;
+    let found = found()?;
     if let Some(choices) = &options.rails {
         let named: Result<Vec<_>, _> = choices.iter().map(|choice| named(choice, &found, options)).collect();
         return Ok(named?.into_iter().flatten().collect());
@@ -221,11 +232,14 @@ fn named(choice: &RailChoice, found: &[Interface], options: &Options) -> Result<
     let interface = v4.or_else(|| candidates.next()).cloned().or_else(loopback).ok_or_else(|| {
         let mut names: Vec<&str> = found.iter().map(|i| i.name.as_str()).collect();
         names.dedup();
-        SessionError::Rail(format!(
-            "interface '{}' is not up or has no address (there are: {}, lo, shm)",
-            choice.interface,
-            names.join(", ")
-        ))
+        SessionError::Setting {
+            setting: name("rails"),
+            why: format!(
+                "interface '{}' is not up or has no address (there are: {}, lo, shm)",
+                choice.interface,
+                names.join(", ")
+            ),
+        }
     })?;
     let wanted = |&network: &Network| {
         let medium = Medium::Interface(network, interface.clone());

@@ -9,6 +9,7 @@ use crate::channel::Channel;
 use crate::error::SessionError;
 use crate::info::Message;
 use crate::{Source, TagMatch};
+use bytemuck::{NoUninit, Pod};
 use nmad_engine::{Duration, Hints, Packing, PeerId, RequestId, Segments, Tag, Unpacking};
 use nmad_progress::Node;
 use std::cell::RefCell;
@@ -37,6 +38,38 @@ pub struct Scope<'s, 'env> {
     open: RefCell<Vec<RequestId>>,
     /// Invariant in `'env`, so that buffers cannot be shortened behind our back.
     env: PhantomData<&'env mut &'env ()>,
+}
+
+/// A receive that gives its buffer back, see [`Scope::receive`]. One that is dropped goes on until the scope
+/// ends.
+pub struct Receive<'a, 's, 'env, T> {
+    scope: &'a Scope<'s, 'env>,
+    request: Request,
+    /// A pointer, since the request writes to it meanwhile.
+    memory: *mut [T],
+    env: PhantomData<&'env mut [T]>,
+}
+
+impl<'env, T: Pod> Receive<'_, '_, 'env, T> {
+    /// Waits for the message; what it has brought, and the buffer.
+    ///
+    /// # Errors
+    /// How it failed. The buffer is then free when the scope ends.
+    pub fn wait(self) -> Result<(Message, &'env mut [T]), SessionError> {
+        let message = self.scope.wait(self.request)?;
+        // SAFETY: borrowed for `'env` when the receive was posted; the only request that used it has ended.
+        Ok((message, unsafe { &mut *self.memory }))
+    }
+
+    /// Whether the message has come; waiting for it costs nothing then.
+    pub fn is_done(&self) -> bool {
+        self.scope.test_all(&[self.request])
+    }
+
+    /// Tries to take the receive back; see [`Scope::cancel`].
+    pub fn cancel(&self) -> bool {
+        self.scope.cancel(self.request)
+    }
 }
 
 /// Memory of a send.
@@ -115,6 +148,19 @@ impl<'s, 'env> Scope<'s, 'env> {
         channel.submit_recv(from, tag, writable(buffer)).map(|request| self.keep(request))
     }
 
+    /// Submits values: [`Scope::send`] of their bytes.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn send_slice<T: NoUninit>(
+        &self,
+        to: u32,
+        tag: u64,
+        data: &'env [T],
+    ) -> Result<Request, SessionError> {
+        self.send(to, tag, bytemuck::cast_slice(data))
+    }
+
     /// Submits a message with hints.
     ///
     /// # Errors
@@ -152,6 +198,23 @@ impl<'s, 'env> Scope<'s, 'env> {
         buffer: &'env mut [u8],
     ) -> Result<Request, SessionError> {
         self.channel.submit_recv(from, tag, writable(buffer)).map(|request| self.keep(request))
+    }
+
+    /// Posts a receive whose buffer comes back when it is waited for, and not only when the scope ends: it
+    /// can be read then, and be used for the next receive of the same scope.
+    ///
+    /// # Errors
+    /// The rank does not exist.
+    pub fn receive<'a, T: Pod>(
+        &'a self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &'env mut [T],
+    ) -> Result<Receive<'a, 's, 'env, T>, SessionError> {
+        let memory = std::ptr::from_mut(buffer);
+        // SAFETY: borrowed for `'env` by the caller, and not used but through `memory` and the request.
+        let request = self.recv(from, tag, bytemuck::cast_slice_mut(unsafe { &mut *memory }))?;
+        Ok(Receive { scope: self, request, memory, env: PhantomData })
     }
 
     /// Posts a receive that scatters one message to several places.

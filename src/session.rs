@@ -1,8 +1,8 @@
 //! The session: one process of a job, its rails, and the way to all the others.
 
-use crate::card::Card;
+use crate::card::{Card, exchange};
 use crate::channel::Channel;
-use crate::cores::{self, Cores};
+use crate::cores;
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
 use crate::lines;
@@ -67,10 +67,10 @@ impl Session {
     pub fn open_with(options: &Options) -> Result<Session, SessionError> {
         lines::show(options.log.unwrap_or(lines::DEFAULT));
         // A wrong setting is told before anybody waits for us.
-        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
-        if let Some(name) = &options.strategy {
-            nmad_engine::Registry::default().make(name).map_err(unknown)?;
+        if let Some(problem) = options.problems().into_iter().next() {
+            return Err(problem);
         }
+        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         let mut job = bootstrap()?;
         if job.rank() == 0 {
             misspelt().iter().for_each(|line| log::warn!("{line}"));
@@ -193,7 +193,7 @@ impl Session {
         Ok(Channel { session: self, context: Context(context) })
     }
 
-    fn default_channel(&self) -> Channel<'_> {
+    pub(crate) fn default_channel(&self) -> Channel<'_> {
         Channel { session: self, context: Context(0) }
     }
 
@@ -289,6 +289,7 @@ impl Session {
     }
 
     /// The node behind the session, for bindings and benchmarks.
+    #[doc(hidden)]
     pub fn node(&self) -> &Node {
         &self.node
     }
@@ -310,6 +311,7 @@ impl Session {
 
     /// The user's words for how a request ended.
     #[inline]
+    #[doc(hidden)]
     pub fn outcome(&self, outcome: Outcome) -> Result<Message, SessionError> {
         outcome.map(Message::from).map_err(|error| self.explain(error))
     }
@@ -342,7 +344,12 @@ impl Session {
         self.leave()
     }
 
-    fn leave(&self) -> Result<(), SessionError> {
+    /// [`Session::close`] for bindings whose requests share the session: no call comes after it.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    #[doc(hidden)]
+    pub fn leave(&self) -> Result<(), SessionError> {
         let job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         let Some(job) = job else { return Ok(()) };
         self.node.submit(|engine| engine.leave());
@@ -389,30 +396,6 @@ fn to_sample(options: &Options, job: &dyn Bootstrap, opened: &[OpenRail]) -> Vec
     };
     let others = opened.iter().take_while(|rail| rail.reach != Reach::Myself);
     others.enumerate().map(rail).collect()
-}
-
-/// Tells our addresses and learns those of all others.
-fn exchange(
-    job: &mut dyn Bootstrap,
-    opened: &[OpenRail],
-    lacks: Vec<u64>,
-) -> Result<Vec<Card>, SessionError> {
-    if job.size() == 1 {
-        return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
-    }
-    let told = opened.iter().enumerate().map(|(number, rail)| (number as u8, rail.driver.address()));
-    let card =
-        Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks, cores: Cores::own() };
-    job.put(&format!("card-{}", job.rank()), &card.encode())?;
-    job.fence()?;
-    (0..job.size()).map(|rank| read_card(job, rank)).collect()
-}
-
-fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
-    let text = job.get(&format!("card-{rank}"))?;
-    text.as_deref().and_then(Card::decode).ok_or_else(|| {
-        SessionError::Rail(format!("rank {rank} did not tell its addresses (does it run the same version?)"))
-    })
 }
 
 /// A lost rail or peer is no secret.

@@ -14,8 +14,9 @@ use crate::demo::DemoArgs;
 use crate::explain::ExplainArgs;
 use crate::info::InfoArgs;
 use crate::install::{InstallArgs, UninstallArgs};
-use crate::output::{USAGE, complain};
+use crate::output::{SETTING, USAGE, complain};
 use crate::sample::SampleArgs;
+use crate::settings;
 use crate::trace::TraceArgs;
 
 const EXAMPLES: &str = "\
@@ -31,7 +32,8 @@ Examples:
   nmad install --prefix ~/.local            command and C library, for programs built with pkg-config or CMake
   nmad sim --seed 137 --explain             one run of the simulator, event by event
 
-Every subcommand explains itself with --help. Exit code: 2 for a command line that makes no sense.";
+Every subcommand explains itself with --help. Exit codes: 2 for a command line or a setting that makes no
+sense, 1 for what failed, and those of the ranks for nmad run.";
 
 /// NewMadeleine uses every network of a node at once: start, measure and look into it
 #[derive(Debug, Parser)]
@@ -152,7 +154,10 @@ fn dispatch(command: Command) -> ExitCode {
 
 fn run(args: RunArgs) -> ExitCode {
     match Host::from_env() {
-        Ok(hosts) => nmad_launch::cli::main(args, hosts),
+        Ok(hosts) => match settings::before_run(&args, &hosts) {
+            Ok(()) => nmad_launch::cli::main(args, hosts),
+            Err(error) => complain("run", &error, SETTING),
+        },
         Err(error) => complain("run", &error, usage_or_failure(&error)),
     }
 }

@@ -17,6 +17,7 @@ mod install;
 mod output;
 mod profiles;
 mod sample;
+mod settings;
 mod size;
 mod stage;
 mod trace;

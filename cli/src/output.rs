@@ -1,22 +1,70 @@
 //! Lines to standard output, complaints to standard error: what `nmad-words` has, and more for subcommands.
 
+use newmadeleine::SessionError;
+use nmad_bench::pattern::BenchError;
 use serde::Serialize;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-pub(crate) use nmad_words::{say, say_line, tell_user};
+pub(crate) use nmad_words::{SETTING, USAGE, say, say_line, tell_user};
 
-/// The exit code of a command line that makes no sense.
-pub(crate) const USAGE: u8 = 2;
+/// The exit code of what failed, although the command line and the settings make sense.
+pub(crate) const FAILED: u8 = 1;
 
-/// Prints one JSON object on a line of its own.
-pub(crate) fn say_json(object: &impl Serialize) {
+/// An object as it is printed: the version of its form, its kind, and its fields.
+#[derive(Serialize)]
+struct Object<'a, T> {
+    schema: u32,
+    kind: &'a str,
+    #[serde(flatten)]
+    fields: &'a T,
+}
+
+/// Prints one JSON object of a kind that docs/json.md describes on a line of its own.
+pub(crate) fn say_json(kind: &str, fields: &impl Serialize) {
     // Figures and names: nothing in them that JSON cannot say.
-    say_line(serde_json::to_string(object).unwrap_or_default());
+    let object = Object { schema: nmad_words::JSON_SCHEMA, kind, fields };
+    say_line(serde_json::to_string(&object).unwrap_or_default());
 }
 
 /// Tells what went wrong in a subcommand, and with which exit code it ends.
 pub(crate) fn complain(subcommand: &str, error: &dyn Display, code: u8) -> ExitCode {
     tell_user(format_args!("nmad {subcommand}: {error}"));
     ExitCode::from(code)
+}
+
+/// Why a subcommand ends, and its exit code: 2 for a wrong setting, 1 for everything else.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    text: String,
+    code: u8,
+}
+
+impl Failure {
+    /// Tells it.
+    pub(crate) fn complain(&self, subcommand: &str) -> ExitCode {
+        complain(subcommand, &self.text, self.code)
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Failure {
+        let is_setting = matches!(error, SessionError::Setting { .. });
+        Failure { text: error.to_string(), code: if is_setting { SETTING } else { FAILED } }
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Failure {
+        match error {
+            BenchError::Session(error) => error.into(),
+            other => other.to_string().into(),
+        }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Failure {
+        Failure { text, code: FAILED }
+    }
 }

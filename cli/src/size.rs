@@ -5,10 +5,9 @@ const MOST: u64 = 1 << 30;
 
 /// Bytes of a size that can be measured.
 pub(crate) fn parse(text: &str) -> Result<usize, String> {
-    match newmadeleine::parse_size(text) {
-        Some(bytes) if bytes <= MOST => Ok(bytes as usize),
-        Some(_) => Err("at most 1GiB can be measured".into()),
-        None => Err("write bytes, as 8, 64KiB or 4MiB".into()),
+    match nmad_words::parse_size(text)? {
+        bytes if bytes <= MOST => Ok(bytes as usize),
+        _ => Err("at most 1GiB can be measured".into()),
     }
 }
 
@@ -20,6 +19,9 @@ mod tests {
     fn what_cannot_be_measured_is_refused() {
         assert_eq!(parse("4M"), Ok(4 << 20));
         assert!(parse("2G").is_err_and(|why| why.contains("1GiB")));
-        assert!(parse("4T").is_err_and(|why| why.contains("64KiB")));
+        assert!(
+            parse("4P").is_err_and(|why| why.contains("64KiB"))
+                && parse("4T").is_err_and(|why| why.contains("1GiB"))
+        );
     }
 }

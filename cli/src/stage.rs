@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::driver::DriverArgs;
-use crate::output::{complain, tell_user};
+use crate::output::{Failure, complain, tell_user};
+use crate::settings::{self, Place};
 
 /// Stands in for "no limit" in a list of rates of which others are limited.
 const NO_LIMIT: &str = "1000gbit";
@@ -86,8 +87,12 @@ impl Stage {
                 return complain("run", &format!("cannot find the path of this program: {error}"), 1);
             }
         };
+        let set: Vec<(String, String)> = self.environment().iter().chain(more).cloned().collect();
+        if let Err(error) = settings::before_job(&set, Place::Elsewhere) {
+            return Failure::from(error).complain("run");
+        }
         let mut line: Vec<OsString> = how.iter().map(OsString::from).collect();
-        for (name, value) in self.environment().iter().chain(more) {
+        for (name, value) in &set {
             line.push("--env".into());
             line.push(format!("{name}={value}").into());
         }

@@ -9,7 +9,7 @@
 //!   `srun --mpi=pmi2` and our own launcher; PMIx under Open MPI's `mpirun` and `srun --mpi=pmix`; a job of
 //!   one process without a launcher.
 //! - [`run`] starts a [`Job`] on this machine, or on several hosts that a command can be prefixed into.
-//! - [`cli`] is the command line over it, the same for `nmad run` and `mpiexec`.
+//! - `cli` (a feature) is the command line over it, the same for `nmad run` and `mpiexec`.
 //!
 //! The folders: `bootstrap/` is a rank's face, `pmi/` the wire and both of its ends (the server does no
 //! I/O), `pmix/` the PMIx library, `local/` the launcher around one `poll(2)` loop. `os.rs` and
@@ -19,6 +19,7 @@
 #![deny(unsafe_code)]
 
 pub mod bootstrap;
+#[cfg(feature = "cli")]
 pub mod cli;
 mod error;
 pub mod initial_errhandler;

@@ -130,7 +130,7 @@ impl Sim {
         let options = Options { hosts, no_faults, lossy, canary, strategy: self.strategy.clone(), explain };
         if let Err(e) = self.check() {
             tell_user(format_args!("nmad sim: {e}"));
-            return ExitCode::from(2);
+            return ExitCode::from(nmad_words::USAGE);
         }
         let begun = Instant::now();
         let progress = std::io::stderr().is_terminal() && !self.explain && !self.json;
@@ -227,7 +227,9 @@ fn json(report: &Report) -> String {
         ("virtual_ns", report.virtual_ns),
     ];
     let numbers: Vec<String> = numbers.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-    format!("{{{},\"hash\":\"{:016x}\",\"violation\":{violation}}}", numbers.join(","), report.hash)
+    let version = nmad_words::JSON_SCHEMA;
+    let kind = format!("\"schema\":{version},\"kind\":\"sim\"");
+    format!("{{{kind},{},\"hash\":\"{:016x}\",\"violation\":{violation}}}", numbers.join(","), report.hash)
 }
 
 /// Text as a JSON string.

@@ -10,9 +10,10 @@
 //! - `interface`: what the kernel knows of an interface, and whether it is slowed down;
 //! - [`cache`]: profiles as files;
 //! - `stock`: what this process has and lacks;
-//! - `plan`: who measures what; `measure`, `talk`, `host`: the measurement; `report`: what the user is told;
+//! - `plan`: who measures what; `measure`, `talk`, `host`: the measurement; `report`, `bar`: what is told;
 //! - `doubt`: whether a measurement was disturbed, and what becomes of it then; `queue`: waiting for a core.
 
+mod bar;
 pub mod cache;
 mod doubt;
 pub mod hardware;

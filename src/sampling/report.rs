@@ -1,11 +1,8 @@
 //! What the user is told: that something is measured, how far it is, and what went wrong.
 
+use super::bar::Bar;
 use crate::lines;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-
-/// Steps of the bar.
-const STEPS: u64 = 100;
 
 /// Tells it, if this rank is the one to speak.
 pub(super) struct Report {
@@ -18,12 +15,12 @@ pub(super) struct Report {
     /// What is to be said of those that were disturbed.
     doubts: Vec<String>,
     since: Option<Instant>,
-    bar: ProgressBar,
+    bar: Bar,
 }
 
 impl Report {
     pub(super) fn new(speaks: bool, explains: bool) -> Report {
-        let bar = ProgressBar::hidden();
+        let bar = Bar::default();
         let (measured, doubts) = (Vec::new(), Vec::new());
         Report { speaks, explains, said: false, measured, doubts, since: None, bar }
     }
@@ -46,19 +43,16 @@ impl Report {
     pub(super) fn begin(&mut self, what: &str) {
         self.since.get_or_insert_with(Instant::now);
         self.measured.push(what.into());
-        let style = ProgressStyle::with_template("nmad: measuring {msg} [{bar:30}]");
-        let bar = ProgressBar::new(STEPS).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_message(what.to_string());
-        self.bar = bar;
+        self.bar = Bar::of(what);
     }
 
     pub(super) fn progress(&self, part: f64) {
-        self.bar.set_position((part * STEPS as f64) as u64);
+        self.bar.advance(part);
     }
 
     /// It came to nothing. Whoever finds that says it.
     pub(super) fn failed(&mut self, text: &str) {
-        self.bar.finish_and_clear();
+        self.bar.clear();
         self.measured.pop();
         self.speaks = true;
         self.say(text);
@@ -71,7 +65,7 @@ impl Report {
 
     /// All measurements are over.
     pub(super) fn end(&mut self) {
-        self.bar.finish_and_clear();
+        self.bar.clear();
         let Some(since) = self.since.filter(|_| !self.measured.is_empty()) else { return };
         // Only the rank that has measured gets here.
         self.speaks = true;

@@ -235,7 +235,7 @@ mod tests {
         let change = |host: Option<&str>, rail, what| Change { host: host.map(str::to_owned), rail, what };
         assert_eq!("r1=down".parse(), Ok(change(None, 1, What::Down)));
         assert_eq!("host0:r1=up".parse(), Ok(change(Some("host0"), 1, What::Up)));
-        assert_eq!("r0=4".parse(), Ok(change(None, 0, What::Rate(Rate::Limited(4_000_000_000)))));
+        assert_eq!("r0=4G".parse(), Ok(change(None, 0, What::Rate(Rate::Limited(4_000_000_000)))));
         for damaged in ["r1", "1=down", "r=up", "host0:=up"] {
             assert!(damaged.parse::<Change>().unwrap_err().contains("host0:r1=down"), "{damaged}");
         }

@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, node, profiles, refused};
+use crate::{Case, datagrams, node, profiles, refused, runtime};
 use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
@@ -45,6 +45,11 @@ pub const ALL: &[Case] = &[
     here("a process of a node that ends after its last send has sent it", 2, ends_at_once),
     here("pieces of a message are unpacked one after the other", 2, pieces),
     here("a message that is too long is an error and loses nothing else", 2, truncated),
+    here("messages of a node are futures of tokio", 2, runtime::futures),
+    apart("messages between hosts are futures of tokio", ONE, runtime::futures),
+    here("a loop of tokio sleeps on the descriptor", 2, runtime::descriptor),
+    apart("a loop of tokio sleeps on the descriptor, between hosts", ONE, runtime::descriptor),
+    here("values go as they are, and buffers come back before the scope ends", 2, runtime::values),
     apart("a message of very short pieces arrives whole", ONE, crumbs),
     Case { env: DATAGRAMS, ..apart("udp: a message of very short pieces arrives whole", ONE, crumbs) },
     Case { env: FRAMES, ..apart("packet: a message of very short pieces arrives whole", ONE, crumbs) },

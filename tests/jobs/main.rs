@@ -9,6 +9,7 @@ mod datagrams;
 mod node;
 mod profiles;
 mod refused;
+mod runtime;
 
 use nmad_launch::{ExitReport, Host, Job, Placement};
 use nmad_testbed::{Rate, Spec, Testbed};

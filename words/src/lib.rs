@@ -5,12 +5,31 @@
 //! A reader that has seen enough, as head(1) does, is no failure: what is said later is dropped, and who has
 //! much to say asks [`is_heard`] now and then. Anything else that keeps words from standard output, such as a
 //! disk that is full, is told once and makes the program [end](ended) with 1.
+//!
+//! Also here, because all layers read and write them alike: [sizes](parse_size), [rates](parse_rate), exit
+//! codes ([`USAGE`], [`SETTING`]) and the version of what is printed as JSON ([`JSON_SCHEMA`]).
 #![forbid(unsafe_code)]
+
+mod number;
+mod rate;
+mod size;
+
+pub use rate::{parse_rate, rate};
+pub use size::parse_size;
 
 use std::fmt::Display;
 use std::io::{Error, ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The exit code of a command line that makes no sense.
+pub const USAGE: u8 = 2;
+/// The exit code for a wrong setting, wherever it comes from: as for a wrong command line.
+pub const SETTING: u8 = 2;
+
+/// The version of the objects that commands print with `--json`. Each has it as `schema`, before all else; it
+/// grows when a field disappears or changes its meaning, not when one is added.
+pub const JSON_SCHEMA: u32 = 1;
 
 const HEARD: u8 = 0;
 /// The reader has gone.

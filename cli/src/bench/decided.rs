@@ -32,7 +32,7 @@ pub(super) fn run(args: &Decision) -> ExitCode {
         let (strategy, rails, ns) = (&*found.strategy, found.rails, found.ns);
         if args.json {
             let (ns, ns_lower, ns_upper) = (ns.median, ns.lower, ns.upper);
-            return say_json(&Line { bench: "decision", strategy, rails, ns, ns_lower, ns_upper });
+            return say_json("bench", &Line { bench: "decision", strategy, rails, ns, ns_lower, ns_upper });
         }
         table.row([strategy.to_string(), rails.to_string(), ns.text("").to_string()]);
     });

@@ -16,7 +16,7 @@ pub(crate) use args::BenchArgs;
 use args::{Common, Compared, Pattern, What};
 use report::{Better, Report};
 
-use crate::output::{USAGE, complain};
+use crate::output::{Failure, USAGE, complain};
 use crate::stage::{Stage, is_in_job};
 
 /// Runs the benchmark, here if this is a rank of a job, else as two ranks that it starts itself.
@@ -43,7 +43,7 @@ fn ranked(pattern: &Pattern) -> ExitCode {
     }
     match measure(pattern) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain("bench", &error, 1),
+        Err(error) => Failure::from(error).complain("bench"),
     }
 }
 

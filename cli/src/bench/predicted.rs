@@ -31,7 +31,7 @@ pub(super) fn run(pair: Pair<'_>, args: &Sizes) -> Result<(), BenchError> {
     let mut table = Table::new("large messages, one way, us", &header);
     measure(pair, &plan, &mut |found| {
         if args.common.json {
-            return say_json(&line(found));
+            return say_json("bench", &line(found));
         }
         let (predicted, took) = (found.predicted_us.text(""), found.took_us.text(""));
         let percent = |part: f64| format!("{:.1} %", part * 100.0);

@@ -91,7 +91,7 @@ impl Report {
     /// Takes the next row.
     pub(super) fn row(&mut self, row: &Row) {
         if self.json {
-            return row.ours().for_each(|ours| say_json(&self.line(row, ours)));
+            return row.ours().for_each(|ours| say_json("bench", &self.line(row, ours)));
         }
         if self.rows.is_empty() {
             // Draws on a terminal only, and not before there is something to tell.

@@ -28,7 +28,7 @@ pub(super) fn run(session: &Session, throttle: &[u64], args: &Fairness) -> Resul
     let mut table = Table::new("two flows on one rail", &["flow", "beside", "its share, %", "both, MB/s"]);
     measure(session, plan, throttle, &mut |found| {
         if args.common.json {
-            return say_json(&line(found));
+            return say_json("bench", &line(found));
         }
         let percent = |part: f64| format!("{:.0}", 100.0 * part);
         let share = &found.share;

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub(crate) use args::DemoArgs;
 use args::Part;
 
-use crate::output::{USAGE, complain, say_line};
+use crate::output::{Failure, USAGE, complain, say_line};
 use crate::stage::{Stage, is_in_job};
 
 /// Runs the demonstration, or a rank's part of it.
@@ -23,7 +23,7 @@ pub(crate) fn main(args: &DemoArgs) -> ExitCode {
     match args.part {
         Some(part) if is_in_job() => match rank(args, part) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => complain("demo", &error, 1),
+            Err(error) => Failure::from(error).complain("demo"),
         },
         Some(_) => complain("demo", &"--part is for the ranks that the demonstration starts", USAGE),
         None if is_in_job() => {

@@ -137,7 +137,7 @@ impl<'a> Figures<'a> {
         for &(bytes, mb_per_s) in &curve.points {
             let share_of_sum = self.share(mb_per_s);
             let &Curve { ref rails, ref drivers, strategy, in_flight, .. } = curve;
-            say_json(&Line { rails, drivers, strategy, bytes, mb_per_s, share_of_sum, in_flight });
+            say_json("demo", &Line { rails, drivers, strategy, bytes, mb_per_s, share_of_sum, in_flight });
         }
     }
 

@@ -11,7 +11,7 @@ use newmadeleine::{Options, Session, SessionError};
 use nmad_testbed::Rate;
 use std::process::ExitCode;
 
-use crate::output::{USAGE, complain, say, say_json, tell_user};
+use crate::output::{Failure, USAGE, complain, say, say_json, tell_user};
 use crate::size;
 use crate::stage::{Stage, is_in_job};
 use decision::{Lane, Question, decide};
@@ -61,23 +61,24 @@ pub(crate) fn main(args: &ExplainArgs) -> ExitCode {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
         return Stage::build(&args.rails).run(&words, &[]);
     }
-    let answered = question(args).and_then(|question| question.map(|question| decide(&question)).transpose());
+    let answer = |question: Option<Question>| question.map(|question| decide(&question)).transpose();
+    let answered = question(args).and_then(|question| Ok(answer(question)?));
     match answered {
-        Ok(Some(answer)) if args.json => say_json(&answer),
+        Ok(Some(answer)) if args.json => say_json("explain", &answer),
         Ok(Some(answer)) => say(answer),
         Ok(None) => {}
-        Err(error) => return complain("explain", &error, 1),
+        Err(failure) => return failure.complain("explain"),
     }
     ExitCode::SUCCESS
 }
 
 /// None in ranks of a job that leave the talking to rank 0.
-fn question(args: &ExplainArgs) -> Result<Option<Question>, String> {
-    let options = Options::load().map_err(|error| error.to_string())?;
+fn question(args: &ExplainArgs) -> Result<Option<Question>, Failure> {
+    let options = Options::load()?;
     let strategy = args.strategy.clone().or_else(|| options.strategy.clone());
     let strategy = strategy.unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
     let (lanes, eager_max) = if is_in_job() {
-        match of_session(&options, args.to).map_err(|error| error.to_string())? {
+        match of_session(&options, args.to)? {
             Some(found) => found,
             None => return Ok(None),
         }
@@ -122,8 +123,11 @@ fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), Sess
 }
 
 /// The interfaces of this machine of which there are profiles.
-fn of_machine(options: &Options) -> Result<Vec<Lane>, String> {
-    let names = crate::info::rails_of_machine(options).map_err(|error| error.to_string())?;
+fn of_machine(options: &Options) -> Result<Vec<Lane>, Failure> {
+    if let Some(problem) = options.problems().into_iter().next() {
+        return Err(problem.into());
+    }
+    let names = crate::info::rails_of_machine(options)?;
     let (list, complaints) = known(options, &names);
     complaints.iter().for_each(|text| tell_user(format_args!("nmad explain: {text}")));
     let far = list.into_iter().filter(|info| info.key.distance == Distance::OtherHost);
@@ -134,11 +138,11 @@ fn of_machine(options: &Options) -> Result<Vec<Lane>, String> {
     };
     let lanes: Vec<Lane> = far.filter_map(lane).collect();
     match lanes.is_empty() {
-        true => {
-            Err("no interface of this machine was measured yet: nmad sample does it, in a job of two nodes \
-                     or in a testbed; nmad explain SIZE --rails 4gbit,2.8gbit asks of a testbed"
-                .into())
-        }
+        true => Err(String::from(
+            "no interface of this machine was measured yet: nmad sample does it, in a job of two nodes \
+                     or in a testbed; nmad explain SIZE --rails 4gbit,2.8gbit asks of a testbed",
+        )
+        .into()),
         false => Ok(lanes),
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::driver::DriverArgs;
-use crate::output::{complain, say, say_json, say_line, tell_user};
+use crate::output::{FAILED, Failure, SETTING, complain, say, say_json, say_line, tell_user};
 use crate::profiles;
 use crate::stage::is_in_job;
 use rails::{Peer, Rail};
@@ -27,7 +27,9 @@ Examples:
   nmad run -n 2 nmad info         inside a job: also which ranks each rail reaches (rank 0 tells)
   nmad info --mpi                 functions of MPI that are not supported yet
   nmad info --plot pictures       also draws what the rails were measured to do
-  nmad info --json                for programs: one object";
+  nmad info --json                for programs: one object
+
+Exit code 2: a job on this machine would refuse a setting, or a variable has no effect.";
 
 /// Tell which rails, strategies and settings there are, and where they come from
 #[derive(Debug, Args)]
@@ -50,8 +52,9 @@ pub(crate) struct InfoArgs {
 #[derive(Serialize)]
 struct Info {
     version: &'static str,
-    /// By which right a testbed can be built, or why not.
-    testbed: Result<&'static str, String>,
+    /// Settings that a job on this machine would refuse, and variables that have no effect.
+    problems: Vec<String>,
+    testbed: Ability,
     strategies: Vec<Strategy>,
     settings: Vec<Setting>,
     rails: Vec<Rail>,
@@ -63,11 +66,25 @@ struct Info {
     peers: Vec<Peer>,
 }
 
+/// Whether a testbed can be built.
+#[derive(Serialize)]
+struct Ability {
+    is_possible: bool,
+    /// By which right, or why not.
+    why: String,
+}
+
 #[derive(Serialize)]
 struct Strategy {
     name: String,
     what: &'static str,
     in_force: bool,
+}
+
+impl Ability {
+    fn by(right: &str) -> Ability {
+        Ability { is_possible: true, why: right.into() }
+    }
 }
 
 /// Finds everything out and prints it.
@@ -79,15 +96,19 @@ pub(crate) fn main(args: &InfoArgs) -> ExitCode {
     let info = match gather(args) {
         Ok(Some(info)) => info,
         Ok(None) => return ExitCode::SUCCESS,
-        Err(error) => return complain("info", &error, 1),
+        Err(error) => return Failure::from(error).complain("info"),
     };
     if args.json {
-        say_json(&info)
+        say_json("info", &info)
     } else {
         print(&info)
     }
     let drawn = args.plot.as_deref().map_or(Ok(()), |folder| draw(&info, folder, args.json));
-    drawn.map_or_else(|error| complain("info", &error, 1), |()| ExitCode::SUCCESS)
+    if let Err(error) = drawn {
+        return complain("info", &error, FAILED);
+    }
+    info.problems.iter().for_each(|problem| tell_user(format_args!("nmad info: {problem}")));
+    if info.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(SETTING) }
 }
 
 fn draw(info: &Info, folder: &Path, is_quiet: bool) -> Result<(), String> {
@@ -110,7 +131,8 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
     let strategy = |name: &str| Strategy { name: name.into(), what: what(name), in_force: name == chosen };
     let mut info = Info {
         version: env!("CARGO_PKG_VERSION"),
-        testbed: Err("not looked for inside a job".into()),
+        problems: Vec::new(),
+        testbed: Ability { is_possible: false, why: "not looked for inside a job".into() },
         strategies: registry.names().map(strategy).collect(),
         settings: settings::of(&options, args.driver.are_named()),
         rails: Vec::new(),
@@ -128,15 +150,19 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         session.close()?;
         return Ok(is_ours.then_some(info));
     }
+    info.problems = options.problems().iter().map(SessionError::to_string).collect();
+    info.problems.extend(nmad_launch::variables::misspelt());
     info.rails = rails::of_machine(&options)?;
     let (known, complaints) = newmadeleine::sampling::known(&options, &rails_of_machine(&options)?);
-    complaints.iter().for_each(|text| tell_user(format_args!("nmad info: {text}")));
+    // That the file of NMAD_PROFILE cannot be read was said.
+    let is_new = |text: &&String| !info.problems.iter().any(|problem| problem.contains(text.as_str()));
+    complaints.iter().filter(is_new).for_each(|text| tell_user(format_args!("nmad info: {text}")));
     info.profiles = known.iter().map(profiles::Entry::of).collect();
     info.known = known;
     info.testbed = match nmad_testbed::available() {
-        Ok(nmad_testbed::Method::Privileged) => Ok("as a privileged user"),
-        Ok(nmad_testbed::Method::UserNamespace) => Ok("as anybody, in a user namespace"),
-        Err(refused) => Err(refused.to_string()),
+        Ok(nmad_testbed::Method::Privileged) => Ability::by("as a privileged user"),
+        Ok(nmad_testbed::Method::UserNamespace) => Ability::by("as anybody, in a user namespace"),
+        Err(refused) => Ability { is_possible: false, why: refused.to_string() },
     };
     Ok(Some(info))
 }
@@ -181,10 +207,8 @@ fn what(name: &str) -> &'static str {
 
 fn print(info: &Info) {
     say_line(format_args!("NewMadeleine {}", info.version));
-    match &info.testbed {
-        Ok(how) => say_line(format_args!("testbed: can be built here, {how}\n")),
-        Err(why) => say_line(format_args!("testbed: {why}\n")),
-    }
+    let can = if info.testbed.is_possible { "can be built here, " } else { "" };
+    say_line(format_args!("testbed: {can}{}\n", info.testbed.why));
     say_line(rails::table(&info.rails));
     if !info.known.is_empty() {
         say_line(profiles::origins(&info.known));

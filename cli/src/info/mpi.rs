@@ -23,7 +23,7 @@ struct Mpi {
 pub(super) fn print(json: bool) {
     let mpi = gather();
     if json {
-        return say_json(&mpi);
+        return say_json("mpi", &mpi);
     }
     let missing: usize = mpi.unsupported.values().map(Vec::len).sum();
     say_line(format_args!("MAD-MPI: MPI {}", mpi.version));

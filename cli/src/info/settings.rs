@@ -119,10 +119,7 @@ fn feed(feed: Feed) -> String {
 
 /// Bytes per second as network people write them.
 pub(super) fn rate(bandwidth: u64) -> String {
-    match bandwidth as f64 * 8.0 {
-        bits if bits >= 1e9 => format!("{}gbit", bits / 1e9),
-        bits => format!("{}mbit", bits / 1e6),
-    }
+    nmad_words::rate(bandwidth.saturating_mul(8))
 }
 
 pub(super) fn table(settings: &[Setting]) -> Table {

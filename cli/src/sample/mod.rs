@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::driver::DriverArgs;
-use crate::output::{USAGE, complain, say, say_json, say_line};
+use crate::output::{Failure, USAGE, complain, say, say_json, say_line};
 use crate::profiles::{self, Entry};
 use crate::stage::{Stage, is_in_job};
 
@@ -66,9 +66,9 @@ pub(crate) fn main(args: &SampleArgs) -> ExitCode {
         let stage = if args.here { Stage::here(&args.rails) } else { given() };
         return stage.run(&words, &[]);
     }
-    match measure(args).map_err(|error| error.to_string()).and_then(|list| show(args, &list)) {
+    match measure(args).map_err(Failure::from).and_then(|list| Ok(show(args, &list)?)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain("sample", &error, 1),
+        Err(failure) => failure.complain("sample"),
     }
 }
 
@@ -112,7 +112,7 @@ fn show(args: &SampleArgs, list: &[ProfileInfo]) -> Result<(), String> {
     }
     for (info, profile) in &measured {
         match args.json {
-            true => say_json(&Entry::of(info)),
+            true => say_json("profile", &Entry::of(info)),
             false => say_line(profiles::samples(info, profile)),
         }
         if let Some(folder) = &args.plot {

@@ -1,5 +1,7 @@
 //! Runs the commands as a user does, for a bounded time.
 
+use boon::{Compiler, SchemaIndex, Schemas};
+use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -15,13 +17,38 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The lines of standard output as JSON.
+    /// The lines of standard output as JSON, each of which is what docs/json.schema.json says.
     #[allow(dead_code)]
-    pub fn json(&self) -> Vec<serde_json::Value> {
+    pub fn json(&self) -> Vec<Value> {
+        let schema = Schema::read();
         let parse = |line: &str| {
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}\n{}", self.err))
+            let object = serde_json::from_str(line).map_err(|error| error.to_string());
+            let checked = object.and_then(|object| schema.check(&object).map(|()| object));
+            checked.unwrap_or_else(|error| panic!("{error} in {line}\n{}", self.err))
         };
         self.out.lines().map(parse).collect()
+    }
+}
+
+/// The schema of all that commands print.
+pub struct Schema {
+    all: Schemas,
+    index: SchemaIndex,
+}
+
+impl Schema {
+    #[allow(dead_code)]
+    pub fn read() -> Schema {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/json.schema.json");
+        let mut all = Schemas::new();
+        let index = Compiler::new().compile(path, &mut all).expect("a schema");
+        Schema { all, index }
+    }
+
+    /// Whether an object is what it says.
+    #[allow(dead_code)]
+    pub fn check(&self, object: &Value) -> Result<(), String> {
+        self.all.validate(object, self.index).map_err(|error| format!("{error:#}"))
     }
 }
 
@@ -41,7 +68,9 @@ pub fn run(command: &mut Command) -> Ended {
 pub fn run_into(out: Stdio, command: &mut Command) -> Ended {
     // What the tests themselves run under must not change what they see.
     for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE", "NMAD_TESTBED", "NMAD_STRATEGY", "NMAD_RAILS"] {
-        command.env_remove(name);
+        if !command.get_envs().any(|(set, _)| set == name) {
+            command.env_remove(name);
+        }
     }
     // Nothing is measured, and what the user has measured is not used, unless a test says so.
     if !command.get_envs().any(|(name, _)| name == "NMAD_SAMPLE") {

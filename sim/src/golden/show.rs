@@ -19,7 +19,7 @@ pub fn run(name: Option<&str>, bless: bool) -> ExitCode {
         let names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
         let (name, names) = (name.unwrap_or_default(), names.join(", "));
         tell_user(format_args!("nmad sim: no figure '{name}' (known: {names})"));
-        return ExitCode::from(2);
+        return ExitCode::from(nmad_words::USAGE);
     }
     if bless { write_files(&figures) } else { print(figures.iter().map(|figure| (figure.make)())) }
 }
@@ -38,7 +38,7 @@ fn write_files(figures: &[&Figure]) -> ExitCode {
     if !folder.is_dir() {
         let remedy = "run --bless in the root of the repository";
         tell_user(format_args!("nmad sim: there is no folder {FOLDER} here ({remedy})"));
-        return ExitCode::from(2);
+        return ExitCode::from(nmad_words::USAGE);
     }
     for figure in figures {
         let (path, text) = (folder.join(figure.file()), (figure.make)());

@@ -46,7 +46,7 @@ pub struct TestbedArgs {
     /// Number of hosts, 2 to 250
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub hosts: u32,
-    /// One rate for each rail: 4gbit, 500mbit, plain 4 (Gbit/s), max (no limit)
+    /// One rate for each rail: 4gbit, 500mbit, 10G, max (no limit)
     #[arg(long, value_name = "RATE,...", value_delimiter = ',', default_value = "max")]
     pub rails: Vec<Rate>,
     /// Inside a testbed: change a rail at every host, r0=up|down|RATE|loss:1%|mtu:9000, or one, host0:r0=...
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn what_follows_the_dashes_belongs_to_the_program() {
-        let args = parse(&["--hosts", "3", "--rails", "4,2.8gbit", "--", "ls", "--hosts", "-l"]).unwrap();
+        let args = parse(&["--hosts", "3", "--rails", "4G,2.8gbit", "--", "ls", "--hosts", "-l"]).unwrap();
         assert_eq!((args.hosts, args.rails.len()), (3, 2));
         assert_eq!(args.command, ["ls", "--hosts", "-l"]);
     }
 
     #[test]
     fn wrong_words_explain_themselves() {
-        assert!(parse(&["--rails", "4,foo"]).unwrap_err().contains("`foo` is no rate: write 4gbit"));
+        assert!(parse(&["--rails", "4G,foo"]).unwrap_err().contains("'foo' is not a rate: write"));
         assert!(parse(&["--set", "eth0=down"]).unwrap_err().contains("write r1=down"));
         assert!(parse(&["--json"]).unwrap_err().contains("--show"));
     }

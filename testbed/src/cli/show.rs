@@ -78,7 +78,8 @@ impl Layout {
             let (prefix, rails) = (join(prefix), join(rails));
             format!(r#"{{"name":"{}","prefix":[{prefix}],"rails":[{rails}]}}"#, host.name)
         });
-        format!("{{\"hosts\":[{}]}}\n", join(hosts))
+        let version = nmad_words::JSON_SCHEMA;
+        format!("{{\"schema\":{version},\"kind\":\"testbed\",\"hosts\":[{}]}}\n", join(hosts))
     }
 }
 
@@ -120,7 +121,9 @@ mod tests {
 
     #[test]
     fn json_escapes_the_path_of_the_program() {
-        let expected = r#"{"hosts":[{"name":"host1","prefix":["/odd\"path","7"],"rails":[{"name":"r0","#;
-        assert!(layout().json().starts_with(expected), "{}", layout().json());
+        let json = layout().json();
+        let expected = r#"{"name":"host1","prefix":["/odd\"path","7"],"rails":[{"name":"r0","#;
+        assert!(json.starts_with(r#"{"schema":1,"kind":"testbed","hosts":["#), "{json}");
+        assert!(json.contains(expected), "{json}");
     }
 }

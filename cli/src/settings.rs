@@ -1,0 +1,43 @@
+//! Checks settings before a job starts: the launcher reports a wrong one once, instead of each rank, also for
+//! a program that does not use the library.
+
+use newmadeleine::{Options, SessionError};
+use nmad_launch::Host;
+use nmad_launch::cli::RunArgs;
+
+/// Where the ranks will run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On this machine, in this folder: files and interfaces can be looked at.
+    Here,
+    /// Where other interfaces and files may be.
+    Elsewhere,
+}
+
+/// Whether ranks that get the variables `set` besides our own can keep their settings.
+///
+/// # Errors
+/// The first that they cannot.
+pub(crate) fn before_job(set: &[(String, String)], place: Place) -> Result<(), SessionError> {
+    let options = Options::load_with(set)?;
+    match place {
+        Place::Here => options.problems().into_iter().next().map_or(Ok(()), Err),
+        Place::Elsewhere => options.check(),
+    }
+}
+
+/// The same for `nmad run` with these options, on these hosts of a testbed.
+///
+/// # Errors
+/// As [`before_job`].
+pub(crate) fn before_run(args: &RunArgs, hosts: &[Host]) -> Result<(), SessionError> {
+    let driver = args.driver.iter().map(|driver| ("NMAD_DRIVER".to_string(), driver.clone()));
+    // Those of one program win over those of all.
+    let set: Vec<_> = args.genv.iter().cloned().chain(driver).chain(args.env.iter().cloned()).collect();
+    let is_on_hosts = match args.hosts_from.as_deref() {
+        None => !hosts.is_empty(),
+        Some(source) => source != "none",
+    };
+    let is_here = !is_on_hosts && args.wdir.is_none();
+    before_job(&set, if is_here { Place::Here } else { Place::Elsewhere })
+}

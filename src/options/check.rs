@@ -1,0 +1,75 @@
+//! Checks settings that could be read against this machine, as a job does when it starts, for callers that
+//! need the answer before.
+
+use super::values::setting;
+use super::{Explain, Options};
+use crate::error::SessionError;
+use crate::rails;
+use crate::sampling::cache;
+use std::path::Path;
+
+/// How the user knows a setting whose origin is not known here.
+pub(crate) fn name(key: &str) -> String {
+    format!("{key} ({})", Options::variable(key))
+}
+
+impl Options {
+    /// Whether the settings can be kept wherever the job runs: the strategy exists.
+    ///
+    /// # Errors
+    /// [`SessionError::Setting`] names the setting and the remedy.
+    pub fn check(&self) -> Result<(), SessionError> {
+        self.wrong_strategy().map_or(Ok(()), Err)
+    }
+
+    /// Everything that a process on this machine and in this folder could not keep: also files that cannot be
+    /// read, folders that are missing, and interfaces that are not there. A session that is opened fails with
+    /// the first.
+    pub fn problems(&self) -> Vec<SessionError> {
+        let profile = self.profile.iter().filter_map(|file| {
+            let why = cache::shipped(file).err()?;
+            Some(setting(&name("profile"), format!("{why}; nmad sample --out FILE makes one")))
+        });
+        let explain = match &self.explain {
+            Explain::File(file) => Some(("explain", file)),
+            Explain::Off | Explain::StandardError => None,
+        };
+        let written = self.trace.iter().map(|file| ("trace", file)).chain(explain);
+        let folders = written.filter_map(|(key, file)| Some(setting(&name(key), no_folder(file)?)));
+        let rails = rails::check(self).err();
+        self.wrong_strategy().into_iter().chain(profile).chain(folders).chain(rails).collect()
+    }
+
+    fn wrong_strategy(&self) -> Option<SessionError> {
+        let unknown = nmad_engine::Registry::default().make(self.strategy.as_ref()?).err()?;
+        Some(setting(&name("strategy"), unknown.to_string()))
+    }
+}
+
+/// Why nothing can be written into the folder of this file.
+fn no_folder(file: &Path) -> Option<String> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_missing = !folder.is_dir();
+    is_missing.then(|| format!("cannot write {}: there is no folder {}", file.display(), folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_that_cannot_be_kept_is_named_with_its_remedy() {
+        let mut options = Options::default();
+        assert!(options.check().is_ok() && options.problems().is_empty());
+        let wrong = [("strategy", "fifoo"), ("profile", "/no/such"), ("trace", "/no/t")];
+        for (key, value) in wrong.into_iter().chain([("explain", "/no/e"), ("rails", "eth99")]) {
+            options.set(key, value).expect("it can be read");
+        }
+        let found: Vec<String> = options.problems().iter().map(|problem| problem.to_string()).collect();
+        let words = ["known: fifo", "nmad sample", "no folder /no", "no folder /no", "there are: "];
+        assert_eq!(found.len(), words.len(), "{found:?}");
+        for (found, word) in found.iter().zip(words) {
+            assert!(found.contains(word) && found.contains("(NMAD_"), "{found}");
+        }
+    }
+}

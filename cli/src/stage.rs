@@ -76,7 +76,7 @@ impl Stage {
 
     /// The same as so many ranks, on whichever cores there are.
     pub(crate) fn run_ranks(&self, count: u32, words: &[OsString], more: &[(String, String)]) -> ExitCode {
-        self.launch(&["-n", &count.to_string()], words, more)
+        self.launch(&["-n", &count.to_string(), "--bind-to", "none"], words, more)
     }
 
     fn launch(&self, how: &[&str], words: &[OsString], more: &[(String, String)]) -> ExitCode {

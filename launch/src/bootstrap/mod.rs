@@ -15,6 +15,8 @@ use crate::LaunchError;
 use crate::pmix::find;
 use choose::Way;
 
+pub use choose::Lookup;
+
 /// A process's place in its job, and the exchange of short texts between the job's ranks.
 pub trait Bootstrap: Send {
     /// The number of this process, `0..size()`.

@@ -31,7 +31,7 @@ enum Ground {
 
 /// Whether this process was started as a rank of a job.
 pub(crate) fn is_in_job() -> bool {
-    ["PMI_FD", "PMIX_RANK", "SLURM_PROCID"].iter().any(|name| std::env::var_os(name).is_some())
+    ["PMI_FD", "PMI_PORT", "PMIX_RANK", "SLURM_PROCID"].iter().any(|name| std::env::var_os(name).is_some())
 }
 
 impl Stage {

@@ -135,8 +135,8 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// The code that a launcher ends with because of it: as shells have it for a program that is not there or may not
-    /// be executed, 2 for a job that makes no sense, 1 for the rest.
+    /// The code that a launcher ends with because of it: as shells have it for a program that is not there or
+    /// may not be executed, 2 for a job that makes no sense, 1 for the rest.
     pub fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Spawn { source, .. } => match source.kind() {

@@ -55,8 +55,8 @@ pub fn prepare_child(
     let launcher = rustix::process::getpid();
     let prepare = move || -> io::Result<()> {
         if let Some(keep) = keep {
-            // SAFETY: `keep` is open in the parent until after `spawn`, so it is open in the child, and nothing
-            // closes it while it is borrowed here.
+            // SAFETY: `keep` is open in the parent until after `spawn`, so it is open in the child, and
+            // nothing closes it while it is borrowed here.
             let keep = unsafe { std::os::fd::BorrowedFd::borrow_raw(keep) };
             rustix::io::fcntl_setfd(keep, FdFlags::empty())?;
         }

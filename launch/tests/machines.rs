@@ -1,5 +1,5 @@
-//! Jobs on several machines, which are this one under several names: agents are started through a script that takes a
-//! host and a command, as ssh does, and all that follows is as between machines.
+//! Jobs on several machines, which are this one under several names: agents are started through a script that
+//! takes a host and a command, as ssh does, and all that follows is as between machines.
 
 mod probe;
 
@@ -258,7 +258,8 @@ fn machines_that_cannot_be_reached_are_named() {
         "test $WHERE = b && { echo 'b: Permission denied' >&2; exit 255; }; exec sh -c \"$*\"",
     );
     let done = gone.run(&["-hosts", "a,b", "true"]);
-    let words = "nmad: cannot start ranks on b: the command that starts ranks there exited with code 255: b: Permission";
+    let words =
+        "nmad: cannot start ranks on b: the command that starts ranks there exited with code 255: b: P";
     assert!(done.code == 1 && done.err.starts_with(words), "{done:?}");
     assert!(done.err.contains("without a password"), "{done:?}");
 

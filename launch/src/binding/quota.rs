@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 /// Where control groups are mounted.
 const FOLDER: &str = "/sys/fs/cgroup";
 
-/// The processors that this process's control groups let it keep busy, at least 1; `usize::MAX` without a limit.
+/// The processors that this process's control groups let it keep busy, at least 1; `usize::MAX` without a
+/// limit.
 pub fn processors() -> usize {
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
     limit(Path::new(FOLDER), &groups)

@@ -65,8 +65,8 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
 /// The job that a command line describes; see [`main`] about `hosts`.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for a list of hosts that cannot be read, for machines that cannot be reached in the way that is
-/// asked for, and for a program after a `:` whose options make no sense.
+/// [`LaunchError::Job`] for a list of hosts that cannot be read, for machines that cannot be reached in the
+/// way that is asked for, and for a program after a `:` whose options make no sense.
 pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     let more = spelling::programs(&mut args.command);
     let mut job = Job::new("", [] as [&str; 0], 0);

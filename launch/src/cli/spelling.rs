@@ -57,11 +57,13 @@ const FLAGS: [(&str, &str); 9] = [
     ("-help", "--help"),
 ];
 
-/// Options that ask for what is so anyway: ranks get all of our environment, and root needs no permission of ours.
+/// Options that ask for what is so anyway: ranks get all of our environment, and root needs no permission of
+/// ours.
 const GRANTED: [&str; 3] = ["-genvall", "-envall", "-allow-run-as-root"];
 
-/// Options of MPICH's and Open MPI's launchers that tune these launchers and mean nothing here, with the number of
-/// their values. Ignoring them is told once. What would change where or how ranks run is not among them.
+/// Options of MPICH's and Open MPI's launchers that tune these launchers and mean nothing here, with the
+/// number of their values. Ignoring them is told once. What would change where or how ranks run is not among
+/// them.
 const FOREIGN: [(&str, usize); 20] = [
     ("-mca", 2),
     ("-gmca", 2),
@@ -154,8 +156,8 @@ fn known(text: &str) -> Result<(), clap::Error> {
         return Ok(());
     }
     Err(usage(&format!(
-        "there is no option {text} here; see --help (options of the program follow its name, and those of MPICH \
-         and Open MPI that only tune their launchers may stand here)"
+        "there is no option {text} here; see --help (options of the program follow its name, and those of \
+         MPICH and Open MPI that only tune their launchers may stand here)"
     )))
 }
 
@@ -200,8 +202,8 @@ fn assignment(
         if has_two_dashes && option == "-env" {
             let name = name.display();
             return Err(usage(&format!(
-                "--env {name}: it should be of the form NAME=VALUE; ranks get variables that are set anyway, and \
-                 in two words it is `-env NAME VALUE`"
+                "--env {name}: it should be of the form NAME=VALUE; ranks get variables that are set anyway, \
+                 and in two words it is `-env NAME VALUE`"
             )));
         }
         out.push("=");

@@ -1,7 +1,7 @@
 //! What the user gets of a job: its output, the launcher's own lines, and its end with its reason.
 //!
-//! The loop of one host ([`super::run()`]) and the one of several (`remote/head.rs`) both have one. It decides and
-//! tells; whoever owns it carries out its [`Order`]s.
+//! The loop of one host ([`super::run()`]) and the one of several (`remote/head.rs`) both have one. It
+//! decides and tells; whoever owns it carries out its [`Order`]s.
 
 use std::io;
 use std::os::fd::AsFd;

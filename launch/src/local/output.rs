@@ -1,4 +1,5 @@
-//! Output: ranks' bytes in; whole lines with a tag, or the bytes as they are, out; and never a blocked launcher.
+//! Output: ranks' bytes in; whole lines with a tag, or the bytes as they are, out; and never a blocked
+//! launcher.
 
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -1,4 +1,5 @@
-//! The loop of one host: wait until something is ready, let its owner handle it, carry out what the end asks for.
+//! The loop of one host: wait until something is ready, let its owner handle it, carry out what the end asks
+//! for.
 
 use std::time::{Duration, Instant};
 
@@ -31,8 +32,8 @@ const FOREGROUND_EVERY: Duration = Duration::from_millis(500);
 /// let nobody else in the process reap unknown children.
 ///
 /// # Errors
-/// A job that makes no sense, a program that cannot be started, a host that cannot be reached, or a system out of
-/// resources. Ranks that were started by then are killed.
+/// A job that makes no sense, a program that cannot be started, a host that cannot be reached, or a system
+/// out of resources. Ranks that were started by then are killed.
 pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
     job.check()?;
     misspelt(&job);

@@ -3,10 +3,10 @@
 //! It remembers who joined and who left, keeps the key-value space, and knows when a fence can never
 //! be complete. A line that makes no sense is answered and reported, and changes nothing.
 //!
-//! A job on several hosts has a server on each, for the ranks there ([`Server::part`]): what they put stays with
-//! it until all of them are in a fence, goes up with [`Event::Fence`], and what all hosts put comes back with
-//! [`Server::release`]. So a rank gets what it asks for from its own host. Members are numbered from 0 on
-//! each host; only what people read has their ranks.
+//! A job on several hosts has a server on each, for the ranks there ([`Server::part`]): what they put stays
+//! with it until all of them are in a fence, goes up with [`Event::Fence`], and what all hosts put comes back
+//! with [`Server::release`]. So a rank gets what it asks for from its own host. Members are numbered from 0
+//! on each host; only what people read has their ranks.
 
 use std::collections::HashMap;
 

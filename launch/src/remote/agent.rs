@@ -23,8 +23,8 @@ const FIRST_LINE: Duration = Duration::from_secs(60);
 /// No job is so large that its first line is longer.
 const LINE_MAX: u64 = 64 << 20;
 
-/// Runs an agent whose instructions are in the file `letter`, or else on standard input. What goes wrong is told on
-/// standard error, which leads to the head.
+/// Runs an agent whose instructions are in the file `letter`, or else on standard input. What goes wrong is
+/// told on standard error, which leads to the head.
 pub fn main(letter: Option<&str>) -> ExitCode {
     match serve(letter) {
         Ok(()) => ExitCode::SUCCESS,

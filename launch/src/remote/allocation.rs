@@ -1,7 +1,7 @@
 //! The machines that a scheduler has given to this job: Slurm, Flux and PBS tell in their own ways.
 //!
-//! Read from the environment and, for Flux, from its command. How agents get to the machines follows from it too:
-//! `srun`, `flux exec`, `pbs_tmrsh`.
+//! Read from the environment and, for Flux, from its command. How agents get to the machines follows from it
+//! too: `srun`, `flux exec`, `pbs_tmrsh`.
 
 use std::process::Command;
 

@@ -132,8 +132,8 @@ impl AsFd for Channel {
     }
 }
 
-/// Has TCP notice a host that no longer answers after `silence`, and send small messages at once. It works below
-/// us, so it goes on while a process is stopped.
+/// Has TCP notice a host that no longer answers after `silence`, and send small messages at once. It works
+/// below us, so it goes on while a process is stopped.
 pub fn watch(stream: &TcpStream, silence: Duration) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;

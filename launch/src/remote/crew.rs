@@ -1,4 +1,5 @@
-//! The ranks of one host, as its agent has them. Members are numbered from 0 here; the head hears of their ranks.
+//! The ranks of one host, as its agent has them. Members are numbered from 0 here; the head hears of their
+//! ranks.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -18,8 +19,8 @@ use crate::local::{Inherit, Program};
 use crate::pmi::server::{Absent, Event, Server};
 use crate::{LaunchError, RankEnd, Secret};
 
-/// Output that is under way to the head at most, but for what ranks leave when they end. It fits into the buffers of
-/// a connection, so a stopped head does not look like one that is gone.
+/// Output that is under way to the head at most, but for what ranks leave when they end. It fits into the
+/// buffers of a connection, so a stopped head does not look like one that is gone.
 const WINDOW: usize = 64 * 1024;
 
 /// What can be ready.

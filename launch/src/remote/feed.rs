@@ -1,4 +1,5 @@
-//! Our standard input, for ranks on other hosts: one piece is under way at a time, so the slowest sets the pace.
+//! Our standard input, for ranks on other hosts: one piece is under way at a time, so the slowest sets the
+//! pace.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

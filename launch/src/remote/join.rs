@@ -39,7 +39,7 @@ pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Ch
             Ok((address, Err(error))) => failures.push(format!("{address}: {error}")),
             Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {
                 return Err(format!(
-                    "this host cannot reach mpiexec ({}); does a firewall or a missing route keep it from that?",
+                    "this host cannot reach mpiexec ({}); does a firewall or a missing route prevent it?",
                     failures.join("; ")
                 ));
             }

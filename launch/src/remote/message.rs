@@ -43,7 +43,8 @@ pub enum Node {
 }
 
 impl Intro {
-    /// The line for standard input: version and the rest as digits, so that other versions can say which they are.
+    /// The line for standard input: version and the rest as digits, so that other versions can say which they
+    /// are.
     pub fn to_line(&self) -> String {
         let bytes = postcard::to_stdvec(self).unwrap_or_default();
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -64,8 +65,8 @@ impl Intro {
             version => {
                 let theirs = version.and_then(|text| text.split('/').next()).unwrap_or("an unknown one");
                 return Err(format!(
-                    "this host has version {} of NewMadeleine, and the mpiexec that starts it has version {theirs}; \
-                     install the same version on all hosts",
+                    "this host has version {} of NewMadeleine, and the mpiexec that starts it has version \
+                     {theirs}; install the same version on all hosts",
                     env!("CARGO_PKG_VERSION")
                 ));
             }

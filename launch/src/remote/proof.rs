@@ -1,4 +1,5 @@
-//! Who knows the secret of a job: each side proves it for numbers that the other one chose, and neither sends it.
+//! Who knows the secret of a job: each side proves it for numbers that the other one chose, and neither sends
+//! it.
 
 /// Who proves it. A proof of one side is none of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

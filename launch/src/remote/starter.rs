@@ -26,7 +26,8 @@ const PIPE_MAX: usize = 1 << 20;
 /// How agents get to their hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
-    /// A command for each host, followed by the host and a command line for the shell there: ssh and its likes.
+    /// A command for each host, followed by the host and a command line for the shell there: ssh and its
+    /// likes.
     Shell(Vec<String>),
     /// One command for all hosts, which gives each agent the same input: srun, flux.
     Step {

@@ -47,8 +47,8 @@ struct Cli {
 enum Command {
     /// Two hosts, two unequal rails, every strategy: tables and pictures in half a minute
     Demo(DemoArgs),
-    /// Start several ranks of a program on this machine
-    Run(RunArgs),
+    /// Start several ranks of a program, on this machine or on several
+    Run(Box<RunArgs>),
     /// Run a program in one of several hosts joined by rails, all on this machine
     Testbed(TestbedArgs),
     /// Run a program in the host that a process keeps alive
@@ -74,12 +74,20 @@ enum Command {
 
 /// Runs the command line `words`, the program's own name first, and returns the exit code.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some(code) = nmad_launch::cli::as_agent(words.get(1..).unwrap_or_default()) {
+        return code;
+    }
     nmad_words::ended(named(words))
 }
 
 /// `nmad run` under the name `name`, on the words after it.
 pub fn mpiexec(name: &'static str, words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    nmad_words::ended(launcher(name, words))
+    let words: Vec<OsString> = words.into_iter().collect();
+    match nmad_launch::cli::as_agent(&words) {
+        Some(code) => code,
+        None => nmad_words::ended(launcher(name, words)),
+    }
 }
 
 fn named(words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -137,7 +145,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
 
 fn dispatch(command: Command) -> ExitCode {
     match command {
-        Command::Run(args) => run(args),
+        Command::Run(args) => run(*args),
         Command::Testbed(args) => nmad_testbed::cli::main(&args),
         Command::TestbedEnter(args) => nmad_testbed::cli::enter_main(&args),
         Command::Demo(args) => crate::demo::main(&args),
@@ -153,6 +161,9 @@ fn dispatch(command: Command) -> ExitCode {
 }
 
 fn run(args: RunArgs) -> ExitCode {
+    if let Some(why) = args.driver.as_deref().and_then(unknown_driver) {
+        return complain("run", &why, USAGE);
+    }
     match Host::from_env() {
         Ok(hosts) => match settings::before_run(&args, &hosts) {
             Ok(()) => nmad_launch::cli::main(args, hosts),
@@ -160,6 +171,13 @@ fn run(args: RunArgs) -> ExitCode {
         },
         Err(error) => complain("run", &error, usage_or_failure(&error)),
     }
+}
+
+/// Why a job cannot use these drivers; also of programs that are not ours and would never tell.
+fn unknown_driver(names: &str) -> Option<String> {
+    let drivers: Result<Vec<_>, String> = names.split(',').map(newmadeleine::Network::named).collect();
+    let why = drivers.and_then(|drivers| newmadeleine::Network::all_different(&drivers));
+    why.err().map(|why| format!("--driver: {why}"))
 }
 
 fn usage_or_failure(error: &LaunchError) -> u8 {
@@ -182,6 +200,6 @@ mod tests {
     fn run_understands_the_spellings_of_mpiexec() {
         let words = ["run", "-np", "3", "-genv", "A", "1", "prog", "-np", "9"].map(OsString::from);
         let Command::Run(args) = parse(words.into_iter()).unwrap().command else { panic!("it is run") };
-        assert_eq!((args.count, args.command.len(), args.genv.len()), (3, 3, 1));
+        assert_eq!((args.count, args.command.len(), args.genv.len()), (Some(3), 3, 1));
     }
 }

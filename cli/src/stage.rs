@@ -32,7 +32,7 @@ enum Ground {
 
 /// Whether this process was started as a rank of a job.
 pub(crate) fn is_in_job() -> bool {
-    ["PMI_FD", "PMIX_RANK", "SLURM_PROCID"].iter().any(|name| std::env::var_os(name).is_some())
+    ["PMI_FD", "PMI_PORT", "PMIX_RANK", "SLURM_PROCID"].iter().any(|name| std::env::var_os(name).is_some())
 }
 
 impl Stage {
@@ -77,7 +77,7 @@ impl Stage {
 
     /// The same as so many ranks, on whichever cores there are.
     pub(crate) fn run_ranks(&self, count: u32, words: &[OsString], more: &[(String, String)]) -> ExitCode {
-        self.launch(&["-n", &count.to_string()], words, more)
+        self.launch(&["-n", &count.to_string(), "--bind-to", "none"], words, more)
     }
 
     fn launch(&self, how: &[&str], words: &[OsString], more: &[(String, String)]) -> ExitCode {

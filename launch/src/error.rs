@@ -113,6 +113,14 @@ pub enum LaunchError {
         /// What may help.
         remedy: &'static str,
     },
+    /// Another host on which no ranks can be started.
+    #[error("cannot start ranks on {host}: {why}")]
+    Agent {
+        /// Its name.
+        host: String,
+        /// Why, and what helps.
+        why: String,
+    },
     /// A job that cannot be run as it was described.
     #[error("{0}")]
     Job(String),
@@ -127,6 +135,20 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
+    /// The code that a launcher ends with because of it: as shells have it for a program that is not there or
+    /// may not be executed, 2 for a job that makes no sense, 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LaunchError::Spawn { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => 127,
+                io::ErrorKind::PermissionDenied => 126,
+                _ => 1,
+            },
+            LaunchError::Job(_) => 2,
+            _ => 1,
+        }
+    }
+
     /// For `map_err`: an error of the system while `doing` something.
     pub(crate) fn system<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> LaunchError {
         let doing = doing.into();

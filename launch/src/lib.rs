@@ -8,16 +8,19 @@
 //! - [`bootstrap()`] picks the way into the job ([`Bootstrap`]): PMI-1 under Hydra's `mpiexec`, Slurm's
 //!   `srun --mpi=pmi2` and our own launcher; PMIx under Open MPI's `mpirun` and `srun --mpi=pmix`; a job of
 //!   one process without a launcher.
-//! - [`run`] starts a [`Job`] on this machine, or on several hosts that a command can be prefixed into.
+//! - [`run`] starts a [`Job`] on this machine, on several hosts that a command can be prefixed into, or on
+//!   other machines ([`remote`]).
 //! - `cli` (a feature) is the command line over it, the same for `nmad run` and `mpiexec`.
 //!
 //! The folders: `bootstrap/` is a rank's face, `pmi/` the wire and both of its ends (the server does no
-//! I/O), `pmix/` the PMIx library, `local/` the launcher around one `poll(2)` loop. `os.rs` and
+//! I/O), `pmix/` the PMIx library, `local/` the launcher around one `poll(2)` loop, `remote/` the one of
+//! several machines with its agents, `binding/` deals processors out to ranks. `os.rs` and
 //! `pmix/library.rs` have all of the `unsafe` code.
 //!
 //! What is missing: spawning of further processes (`MPI_Comm_spawn`), name publishing.
 #![deny(unsafe_code)]
 
+pub mod binding;
 pub mod bootstrap;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -30,11 +33,12 @@ pub mod mapping;
 mod os;
 pub mod pmi;
 mod pmix;
+pub mod remote;
 mod secret;
 pub mod variables;
 
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;
-pub use local::{ExitReport, Host, Job, Placement, Program, RankEnd, RankStatus, Stdin, run};
+pub use local::{ExitReport, Host, Inherit, Job, Placement, Program, RankEnd, RankStatus, Stdin, run};
 pub use machine::host_name;
 pub use secret::Secret;

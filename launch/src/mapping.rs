@@ -26,14 +26,32 @@ pub fn parse(text: &str, size: u32) -> Result<Vec<u32>, LaunchError> {
     Ok(groups.iter().cycle().flat_map(Group::nodes).take(size as usize).collect())
 }
 
-/// The map for `size` ranks that were placed round robin over `hosts` hosts.
-pub fn round_robin(size: u32, hosts: u32) -> String {
-    format!("(vector,(0,{},1))", hosts.clamp(1, size.max(1)))
+/// The map for ranks on these nodes, as short as repetition makes it.
+pub fn write(nodes: &[u32]) -> String {
+    let blocks = blocks(nodes);
+    let text: Vec<String> =
+        blocks.iter().map(|block| format!("({},{},{})", block.first, block.nodes, block.ranks)).collect();
+    format!("(vector,{})", text.join(","))
 }
 
-/// The map for `size` ranks on one node.
-pub fn one_node(size: u32) -> String {
-    format!("(vector,(0,1,{size}))")
+/// Blocks that [`parse`] makes these nodes of: those of the shortest beginning that is repeated.
+fn blocks(nodes: &[u32]) -> Vec<Block> {
+    let is_repeated = |period: &usize| (*period..nodes.len()).all(|at| nodes[at] == nodes[at - period]);
+    // Beyond this a beginning is rarely repeated, and looking for it takes long.
+    let period = (1..=nodes.len().min(4096)).find(is_repeated).unwrap_or(nodes.len());
+    let mut blocks: Vec<Block> = Vec::new();
+    for run in nodes[..period].chunk_by(|a, b| a == b) {
+        let (first, ranks) = (run[0], run.len() as u32);
+        match blocks.last_mut() {
+            Some(last) if last.ranks == ranks && first == last.first + last.nodes => last.nodes += 1,
+            _ => blocks.push(Block { first, nodes: 1, ranks }),
+        }
+    }
+    // All ranks on one node are one block, however many they are.
+    if let ([only], true) = (&mut blocks[..], period == 1) {
+        only.ranks = nodes.len() as u32;
+    }
+    blocks
 }
 
 /// Blocks, and how often in a row they come.
@@ -193,8 +211,16 @@ mod tests {
 
     #[test]
     fn what_we_write_we_can_read() {
-        assert_eq!(parse(&one_node(3), 3).unwrap(), [0, 0, 0]);
-        assert_eq!(parse(&round_robin(5, 2), 5).unwrap(), [0, 1, 0, 1, 0]);
-        assert_eq!(parse(&round_robin(2, 9), 2).unwrap(), [0, 1]);
+        for (nodes, text) in [
+            (&[0, 0, 0][..], "(vector,(0,1,3))"),
+            (&[0, 1, 0, 1, 0], "(vector,(0,2,1))"),
+            (&[0, 1], "(vector,(0,2,1))"),
+            (&[0, 0, 1, 1, 2, 2], "(vector,(0,3,2))"),
+            (&[0, 0, 1, 2, 2], "(vector,(0,1,2),(1,1,1),(2,1,2))"),
+            (&[1, 0, 0, 3, 1], "(vector,(1,1,1),(0,1,2),(3,1,1))"),
+        ] {
+            assert_eq!(write(nodes), text);
+            assert_eq!(parse(text, nodes.len() as u32).unwrap(), nodes);
+        }
     }
 }

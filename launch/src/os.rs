@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::{Errno, FdFlags};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal, setrlimit};
 use rustix::thread::CpuSet;
 
 use crate::LaunchError;
@@ -44,15 +44,22 @@ pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
 }
 
 /// Arranges what happens in the child of `command` before it becomes the program: it keeps `keep` open,
-/// dies with its launcher, and is bound to `cores`.
-pub fn prepare_child(command: &mut Command, keep: &OwnedFd, cores: Option<CpuSet>) {
-    let keep = keep.as_raw_fd();
+/// dies with its launcher, is bound to `cores`, and may open as many files as `files` says.
+pub fn prepare_child(
+    command: &mut Command,
+    keep: Option<&OwnedFd>,
+    cores: Option<CpuSet>,
+    files: Option<Rlimit>,
+) {
+    let keep = keep.map(AsRawFd::as_raw_fd);
     let launcher = rustix::process::getpid();
     let prepare = move || -> io::Result<()> {
-        // SAFETY: `keep` is open in the parent until after `spawn`, so it is open in the child, and nothing
-        // closes it while it is borrowed here.
-        let keep = unsafe { std::os::fd::BorrowedFd::borrow_raw(keep) };
-        rustix::io::fcntl_setfd(keep, FdFlags::empty())?;
+        if let Some(keep) = keep {
+            // SAFETY: `keep` is open in the parent until after `spawn`, so it is open in the child, and
+            // nothing closes it while it is borrowed here.
+            let keep = unsafe { std::os::fd::BorrowedFd::borrow_raw(keep) };
+            rustix::io::fcntl_setfd(keep, FdFlags::empty())?;
+        }
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The launcher may have died before that call; then the signal never comes.
         if rustix::process::getppid() != Some(launcher) {
@@ -61,9 +68,12 @@ pub fn prepare_child(command: &mut Command, keep: &OwnedFd, cores: Option<CpuSet
         if let Some(cores) = &cores {
             rustix::thread::sched_setaffinity(None, cores)?;
         }
+        if let Some(files) = &files {
+            setrlimit(Resource::Nofile, *files)?;
+        }
         Ok(())
     };
-    // SAFETY: the closure makes four system calls and allocates nothing (its errors are plain numbers).
+    // SAFETY: the closure makes a few system calls and allocates nothing (its errors are plain numbers).
     unsafe { command.pre_exec(prepare) };
 }
 

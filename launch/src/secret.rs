@@ -28,6 +28,11 @@ impl Secret {
         Ok(Secret(bytes))
     }
 
+    /// From its bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Secret {
+        Secret(bytes)
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> [u8; 32] {
         self.0

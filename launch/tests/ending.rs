@@ -86,7 +86,7 @@ fn a_program_that_cannot_start_says_why() {
     for (program, code, words) in [
         ("no-such-program", 127, "it is not in PATH"),
         ("./no-such-program", 127, "is the path right?"),
-        ("/", 126, "may be executed?"),
+        ("/", 126, "it is a folder"),
     ] {
         let done = launch(&["-n", "2", program]);
         assert_eq!(done.code, code, "{done:?}");
@@ -98,6 +98,10 @@ fn a_program_that_cannot_start_says_why() {
 fn a_wrong_command_line_explains_itself() {
     let done = launch(&["-n", "0", "true"]);
     assert_eq!(done.code, 2, "{done:?}");
+    let done = launch(&["-n", "abc", "true"]);
+    assert!(done.code == 2 && done.err.contains("number of ranks, 1 to"), "{done:?}");
+    let done = launch(&["--mca", "btl", "self", "-n", "1", "true"]);
+    assert_eq!((done.code, done.err.matches("--mca btl self").count()), (0, 1), "{done:?}");
     let done = launch(&["--hosts-from", "/no/such/file", "true"]);
     assert_eq!(done.code, 2, "{done:?}");
     assert!(done.err.contains("cannot read the host list"), "{done:?}");

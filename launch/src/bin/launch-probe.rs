@@ -8,7 +8,11 @@ use std::process::ExitCode;
 use nmad_launch::{Bootstrap, Host, LaunchError, bootstrap, cli};
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(code) = cli::as_agent(&words) {
+        return code;
+    }
+    let mut words = words.into_iter();
     match words.next().unwrap_or_default().to_str() {
         Some("run") => launch(words),
         Some("rank") => {

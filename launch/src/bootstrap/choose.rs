@@ -14,6 +14,13 @@ pub enum Way {
         /// The number of ranks.
         size: u32,
     },
+    /// Speak PMI-1 over TCP.
+    PmiPort {
+        /// `HOST:PORT` of the launcher.
+        address: String,
+        /// What it knows this process as.
+        id: u32,
+    },
     /// Ask the PMIx library.
     Pmix {
         /// Our rank.
@@ -32,6 +39,14 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
     if get("PMI_FD").is_some() {
         return pmi1(get);
+    }
+    if let Some(address) = get("PMI_PORT") {
+        let id = number(get, "PMI_ID")?.ok_or(LaunchError::Environment {
+            name: "PMI_ID",
+            found: "not set".into(),
+            why: "the launcher set PMI_PORT, and this belongs to it".into(),
+        })?;
+        return Ok(Way::PmiPort { address, id });
     }
     // Set by people who know what they do, so it comes before the complaints.
     if get("NMAD_SINGLETON").is_some() {
@@ -105,6 +120,14 @@ mod tests {
         assert_eq!(chosen(&all), Ok(Way::Pmi1 { fd: 7, rank: 1, size: 2 }));
         assert_eq!(chosen(&[]), Ok(Way::Singleton));
         assert_eq!(chosen(&[("SLURM_NTASKS", "4")]), Ok(Way::Singleton), "the shell of salloc");
+    }
+
+    #[test]
+    fn a_port_needs_a_number() {
+        let both = [("PMI_PORT", "a:7"), ("PMI_ID", "3")];
+        assert_eq!(chosen(&both), Ok(Way::PmiPort { address: "a:7".into(), id: 3 }));
+        assert!(chosen(&both[..1]).unwrap_err().contains("PMI_ID is not set"));
+        assert!(chosen(&[both[0], ("PMI_ID", "x")]).unwrap_err().contains("PMI_ID is \"x\""));
     }
 
     #[test]

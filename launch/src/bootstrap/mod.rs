@@ -7,6 +7,7 @@
 mod choose;
 mod pmi1;
 mod pmix;
+mod port;
 mod singleton;
 
 use std::time::Duration;
@@ -14,6 +15,8 @@ use std::time::Duration;
 use crate::LaunchError;
 use crate::pmix::find;
 use choose::Way;
+
+pub use choose::Lookup;
 
 /// A process's place in its job, and the exchange of short texts between the job's ranks.
 pub trait Bootstrap: Send {
@@ -72,9 +75,10 @@ pub trait Bootstrap: Send {
 
 /// Joins the job that this process was started in.
 ///
-/// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher). `PMIX_RANK` set: PMIx (Open MPI's `mpirun`,
-/// `srun --mpi=pmix`), whose library is loaded for that. Nothing set: a job of one process. It works once in
-/// a process, since the launcher has one connection for it.
+/// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher); `PMI_PORT`: the same over TCP (`-pmi-port`
+/// of Hydra). `PMIX_RANK` set: PMIx (Open MPI's `mpirun`, `srun --mpi=pmix`), whose library is loaded for
+/// that. Nothing set: a job of one process. It works once in a process, since the launcher has one connection
+/// for it.
 ///
 /// # Errors
 /// A launcher that is gone or talks nonsense; a PMIx library that is not there; a Slurm task without PMI.
@@ -87,6 +91,11 @@ pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
         Way::Pmix { rank, job } => {
             let expected = pmix::Expected { rank, job: &job };
             Box::new(pmix::Pmix::join(&expected, get(find::VARIABLE).as_deref(), limit_s)?)
+        }
+        Way::PmiPort { address, id } => {
+            let joined = port::join(&address, id)?;
+            let given = get(crate::secret::VARIABLE);
+            Box::new(pmi1::Pmi1::join(joined.fd, joined.rank, joined.size, limit, given.as_deref())?)
         }
         Way::Pmi1 { fd, rank, size } => {
             let fd = crate::os::adopt(fd)?;

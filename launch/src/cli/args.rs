@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::placing::{BindTo, MapBy};
 use crate::Stdin;
 use crate::local::COUNT_MAX;
 
@@ -20,22 +21,26 @@ Examples:
   nmad run -n 1 ./serve : -n 3 ./work     two programs in one job: rank 0 serves, ranks 1 to 3 work
   mpiexec -np 4 -genv NAME VALUE ./hello  the usual spellings of mpiexec work as well
   mpiexec -configfile FILE                a program with its options in each line of the file
+  mpiexec -hosts a:4,b:4 -n 8 ./hello     four ranks on each of two machines, by ssh
+  mpiexec -f hosts -ppn 2 ./hello         two on each machine of a file
 
 Exit code: 0 if all ranks exit with 0, otherwise the code of the first that failed (128 and the
 signal's number if it was killed). A rank that fails ends the others; so does ^C, and a second ^C
 kills them at once.
 
-In a testbed (NMAD_TESTBED is set) ranks are placed round robin, one host after the other.
-Several machines: start the same program with mpich's `mpiexec -hosts ...` or `srun --mpi=pmi2`.";
+In an allocation of Slurm, Flux or PBS the machines are those of the allocation; elsewhere -hosts or
+-f name them, and `ssh HOST true` has to work without a password. In a testbed (NMAD_TESTBED is set)
+ranks are placed round robin, one host after the other. docs/machines.md says more.";
 
-/// Start several ranks of a program on this machine
+/// Start several ranks of a program, on this machine or on several
 #[derive(Args, Debug, Clone)]
 #[command(after_help = TEACHING)]
 pub struct RunArgs {
-    /// How many ranks to start [spelled -np and -c as well]
+    /// How many ranks to start; without it one, or as many as the machines have slots [spelled -np and -c as
+    /// well]
     #[arg(short = 'n', long = "ranks", visible_alias = "np", short_alias = 'c', value_name = "N")]
-    #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(COUNT_MAX)))]
-    pub count: u32,
+    #[arg(value_parser = count)]
+    pub count: Option<u32>,
 
     /// Tag each line of output with the rank that wrote it, as in `[2] hello`
     #[arg(short = 'l', long)]
@@ -58,10 +63,55 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME,...")]
     pub driver: Option<String>,
 
-    /// Bind ranks to cores: each to one of those that we may use, in turns, or not at all [spelled -bind-to
-    /// as well]
-    #[arg(long, value_enum, default_value_t = Bind::None, value_name = "WHAT")]
-    pub bind: Bind,
+    /// The machines, each with its slots: as many ranks as it gets before the next one does [spelled -hosts,
+    /// -host and -H as well]
+    #[arg(long, value_name = "NAME[:SLOTS],...", conflicts_with = "hostfile")]
+    pub hosts: Option<OsString>,
+
+    /// The same from a file, with a line `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS` for each [spelled -f and
+    /// -machinefile as well]
+    #[arg(long, value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
+
+    /// So many ranks on each machine, whatever its slots [spelled -perhost, -npernode and -N as well]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub ppn: Option<u32>,
+
+    /// How ranks follow each other: `slot` fills one machine after the other, `node` takes them in turns,
+    /// `ppr:N:node` is --ppn N; `socket`, `numa` or `l3` spreads those of one machine. With `:PE=N` each
+    /// gets N cores
+    #[arg(long, value_name = "HOW", default_value = "slot", value_parser = super::placing::map_by)]
+    pub map_by: MapBy,
+
+    /// How to get to other machines; `auto` is that of the allocation that we are in, otherwise ssh
+    #[arg(long, value_enum, default_value_t = Launcher::Auto, value_name = "WHICH")]
+    pub launcher: Launcher,
+
+    /// A command that is used like ssh: followed by a host and a command line for it
+    #[arg(long, value_name = "COMMAND")]
+    pub launcher_exec: Option<String>,
+
+    /// Where NewMadeleine is installed on the other machines; otherwise at the same path as here
+    #[arg(long, value_name = "FOLDER")]
+    pub prefix: Option<String>,
+
+    /// Bind ranks: each to a part of its machine, in turns, or not at all. Without it to an equal share of
+    /// the cores, if there is at least one for each rank [`core:2`: two for each]
+    #[arg(long, alias = "bind", value_name = "core|hwthread|l3|socket|numa|none")]
+    #[arg(value_parser = super::placing::bind_to)]
+    pub bind_to: Option<BindTo>,
+
+    /// Tell what each rank is bound to
+    #[arg(long)]
+    pub report_bindings: bool,
+
+    /// Ranks get nothing of our environment but PATH, LD_LIBRARY_PATH, HOME and the like
+    #[arg(long, conflicts_with = "genvlist")]
+    pub genvnone: bool,
+
+    /// Ranks get these variables of our environment, PATH, LD_LIBRARY_PATH, HOME and the like
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub genvlist: Option<Vec<OsString>>,
 
     /// Run the ranks in this folder; where they are started from otherwise
     #[arg(long, value_name = "FOLDER")]
@@ -85,18 +135,34 @@ pub struct RunArgs {
     #[arg(long, hide_short_help = true)]
     pub oversubscribe: bool,
 
+    /// Options of other launchers that mean nothing here.
+    #[arg(long, hide = true)]
+    pub ignored: Vec<String>,
+
     /// The program and its arguments; after a `:` options and words of another one for further ranks
     #[arg(trailing_var_arg = true, required = true, value_name = "PROG ARGS")]
     pub command: Vec<OsString>,
 }
 
-/// What `--bind` takes.
+/// What `--launcher` takes.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bind {
-    /// Ranks run where the system puts them
-    None,
-    /// One core for each rank, in turns
-    Core,
+pub enum Launcher {
+    /// The allocation's own, or ssh
+    Auto,
+    /// ssh, with one agent on each machine
+    #[value(alias = "rsh")]
+    Ssh,
+    /// Slurm's, in an allocation
+    #[value(alias = "slurm")]
+    Srun,
+    /// Flux's, in an instance
+    Flux,
+    /// pbs_tmrsh, in a job of PBS
+    Pbs,
+    /// Hand the job over to PRRTE's prterun
+    Prrte,
+    /// Hand the job over to MPICH's mpiexec.hydra
+    Hydra,
 }
 
 /// What `--stdin` takes.
@@ -121,6 +187,13 @@ impl From<StdinChoice> for Stdin {
     }
 }
 
+fn count(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(count) if (1..=COUNT_MAX).contains(&count) => Ok(count),
+        _ => Err(format!("it should be a number of ranks, 1 to {COUNT_MAX}")),
+    }
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "it should be a number of seconds, such as 30 or 0.5")?;
     match Duration::try_from_secs_f64(seconds) {
@@ -132,6 +205,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("it should be of the form NAME=VALUE".into()),
+        _ => Err("it should be of the form NAME=VALUE (or with one dash: -env NAME VALUE)".into()),
     }
 }

@@ -1,55 +1,138 @@
-//! Options that name machines: whether all of them are this one.
+//! Lists of machines, in the forms of MPICH's and Open MPI's launchers.
 
-use crate::host_name;
 use std::ffi::OsStr;
 use std::fs::read_to_string;
+use std::path::Path;
 
-/// What this machine is called by itself.
-const LOCAL: [&str; 2] = ["localhost", "127.0.0.1"];
+use crate::remote::Machine;
 
-/// The first host of a list (`NAME,NAME:RANKS`) that is not this machine.
-pub fn foreign_in_list(list: &OsStr) -> Option<String> {
-    foreign(list.to_string_lossy().split(','))
-}
+/// Words of a line that say nothing about slots, and nothing that matters here.
+const WITHOUT_EFFECT: [&str; 4] = ["max_slots=", "max-slots=", "ifname=", "binding="];
 
-/// The first host of a file (lines `NAME`, `NAME:RANKS` or `NAME slots=RANKS`; `#` begins a comment) that is
-/// not this machine.
+/// The machines of a list `NAME,NAME:SLOTS`. A name that comes again adds its slots.
 ///
 /// # Errors
-/// Why it cannot be read.
-pub fn foreign_in_file(path: &OsStr) -> Result<Option<String>, String> {
-    let text = read_to_string(path)
-        .map_err(|error| format!("cannot read the host list {}: {error}", path.display()))?;
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-    Ok(foreign(lines.filter_map(|line| line.split_ascii_whitespace().next())))
+/// What is wrong with it.
+pub fn in_list(list: &OsStr) -> Result<Vec<Machine>, String> {
+    let list = list.to_string_lossy();
+    let mut machines = Vec::new();
+    for entry in list.split(',').map(str::trim) {
+        let (name, slots) =
+            name(entry).map_err(|why| format!("the list of hosts {list:?} has {entry:?}: {why}"))?;
+        add(&mut machines, name, slots.unwrap_or(1));
+    }
+    Ok(machines)
 }
 
-fn foreign<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let own = host_name();
-    let short = own.split('.').next().unwrap_or_default();
-    let is_here = |name: &str| LOCAL.contains(&name) || name == own || name == short;
-    let name = |entry: &'a str| entry.split_once(':').map_or(entry, |(name, _)| name);
-    names.map(name).find(|name| !is_here(name)).map(str::to_owned)
+/// The machines of a file: lines `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS`; `#` begins a comment.
+///
+/// # Errors
+/// Why it cannot be read, or what is wrong with which line.
+pub fn in_file(path: &Path) -> Result<Vec<Machine>, String> {
+    let shown = path.display();
+    let text = read_to_string(path).map_err(|error| format!("cannot read the host list {shown}: {error}"))?;
+    let mut machines = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_ascii_whitespace();
+        let Some(first) = words.next() else { continue };
+        let read = name(first).and_then(|(name, slots)| rest(words, name, slots));
+        let (name, slots) = read.map_err(|why| format!("line {number} of the host list {shown}: {why}"))?;
+        add(&mut machines, &name, slots);
+    }
+    if machines.is_empty() { Err(format!("the host list {shown} names no host")) } else { Ok(machines) }
+}
+
+/// The words behind a name.
+fn rest<'a>(
+    words: impl Iterator<Item = &'a str>,
+    name: &str,
+    mut slots: Option<u32>,
+) -> Result<(String, u32), String> {
+    let mut full = name.to_owned();
+    for word in words {
+        if let Some(count) = word.strip_prefix("slots=") {
+            slots = Some(number(count)?);
+        } else if let Some(user) = word.strip_prefix("user=") {
+            full = format!("{user}@{name}");
+        } else if !WITHOUT_EFFECT.iter().any(|start| word.starts_with(start)) {
+            return Err(format!(
+                "{word:?} is not understood; a line is NAME, NAME:SLOTS or NAME slots=SLOTS"
+            ));
+        }
+    }
+    Ok((full, slots.unwrap_or(1)))
+}
+
+/// `NAME`, `NAME:SLOTS`; an IPv6 address has brackets around it if slots follow.
+fn name(entry: &str) -> Result<(&str, Option<u32>), String> {
+    let (name, slots) = match entry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, rest)) => (name, rest.strip_prefix(':')),
+        None => match entry.split_once(':') {
+            Some((_, rest)) if rest.contains(':') => (entry, None),
+            Some((name, slots)) => (name, Some(slots)),
+            None => (entry, None),
+        },
+    };
+    // A name that begins with a dash would be an option of ssh.
+    if name.is_empty() || name.starts_with('-') {
+        return Err("a host has a name".into());
+    }
+    Ok((name, slots.map(number).transpose()?))
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("{text:?} is no number of slots")),
+    }
+}
+
+fn add(machines: &mut Vec<Machine>, name: &str, slots: u32) {
+    match machines.iter_mut().find(|machine| machine.name == name) {
+        Some(machine) => machine.slots = machine.slots.saturating_add(slots),
+        None => machines.push(Machine { name: name.to_owned(), slots }),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn this_machine_has_several_names() {
-        let list = format!("localhost:4,127.0.0.1,{}:1", host_name());
-        assert_eq!(foreign_in_list(list.as_ref()), None);
-        assert_eq!(foreign_in_list("localhost,far.example:2".as_ref()), Some("far.example".into()));
+    fn told(machines: &[Machine]) -> String {
+        let machine = |machine: &Machine| format!("{}={}", machine.name, machine.slots);
+        machines.iter().map(machine).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn files_have_a_host_in_each_line() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "# ours\nlocalhost slots=4\n\nlocalhost:2 # twice\n").unwrap();
-        assert_eq!(foreign_in_file(file.path().as_os_str()), Ok(None));
-        std::fs::write(file.path(), "localhost\nfar slots=2\n").unwrap();
-        assert_eq!(foreign_in_file(file.path().as_os_str()), Ok(Some("far".into())));
-        assert!(foreign_in_file("/no/such/file".as_ref()).unwrap_err().contains("/no/such/file"));
+    fn lists_have_names_and_slots() {
+        let read = |list: &str| in_list(list.as_ref()).map(|machines| told(&machines));
+        assert_eq!(read("a,b:2,a:3"), Ok("a=4 b=2".into()));
+        assert_eq!(read("fd88::2,[fd88::3]:4"), Ok("fd88::2=1 fd88::3=4".into()));
+        for (list, words) in
+            [("a,,b", "a host has a name"), ("a:x", "\"x\""), ("a:0", "no number"), ("-oX", "name")]
+        {
+            assert!(read(list).expect_err(list).contains(words), "{list}");
+        }
+    }
+
+    #[test]
+    fn files_have_the_forms_of_hydra_and_of_open_mpi() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).expect("it is written");
+            in_file(file.path()).map(|machines| told(&machines))
+        };
+        let text = "# ours\na slots=4 max_slots=8\n\nb:2 # twice\nc ifname=eth0\nd user=me slots=3\n";
+        assert_eq!(read(text), Ok("a=4 b=2 c=1 me@d=3".into()));
+        for (text, words) in [
+            ("", "names no host"),
+            ("a\nb slots=x\n", "line 2"),
+            ("a cpu=3\n", "\"cpu=3\" is not understood"),
+            (":4\n", "line 1"),
+        ] {
+            assert!(read(text).expect_err(text).contains(words), "{text}");
+        }
+        assert!(in_file("/no/such/file".as_ref()).expect_err("there is none").contains("/no/such/file"));
     }
 }

@@ -1,27 +1,37 @@
 //! The command line of the launcher: what `nmad run` and `mpiexec` have in common.
 //!
 //! It turns words into a [`Job`] and the end of the job into an exit code. It must never know how a
-//! process is started; and what a host is, its caller tells it.
+//! process is started; and what a host of a testbed is, its caller tells it.
 
 mod args;
 mod file;
 mod machines;
+mod placing;
 mod spelling;
+mod where_to;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use rustix::thread::CpuSet;
-use rustix::thread::sched_getaffinity;
-
-pub use args::{Bind, RunArgs, StdinChoice};
+pub use args::{Launcher, RunArgs, StdinChoice};
+pub use placing::{BindTo, MapBy};
 pub use spelling::{parse, rewrite};
 
-use crate::local::SPEAKER;
-use crate::{Host, Job, LaunchError, Placement, Program, initial_errhandler, run};
+use crate::binding::{Binding, Target};
+use crate::local::{Inherit, SPEAKER};
+use crate::remote::handover::{Other, hand_over};
+use crate::remote::{AGENT_WORD, agent};
+use crate::{Host, Job, LaunchError, Program, initial_errhandler, run};
 
-/// The exit code of a command line that makes no sense.
-const CODE_USAGE: u8 = 2;
+/// The exit code of an agent, if the words make one of this program; see [`crate::remote`].
+pub fn as_agent(words: &[OsString]) -> Option<ExitCode> {
+    let letter = match words {
+        [word] if word == AGENT_WORD => None,
+        [word, letter] if word == AGENT_WORD => Some(letter.to_str()?),
+        _ => return None,
+    };
+    Some(agent::main(letter))
+}
 
 /// Runs what the command line asks for and returns the job's exit code.
 ///
@@ -30,11 +40,24 @@ const CODE_USAGE: u8 = 2;
 /// code 2 for a job that makes no sense, 126 and 127 (as shells do) for a program that cannot be
 /// executed or found, 1 for the rest.
 pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
-    match job(args, hosts).and_then(run).map(|report| report.code) {
+    if !args.ignored.is_empty() {
+        let words = args.ignored.join(", ");
+        nmad_words::tell_user(format_args!("{SPEAKER}: ignored, since it is for other launchers: {words}"));
+    }
+    let other = match args.launcher {
+        Launcher::Prrte => Some(Other::Prrte),
+        Launcher::Hydra => Some(Other::Hydra),
+        _ => None,
+    };
+    let done = job(args, hosts).and_then(|job| match other {
+        Some(other) => Err(hand_over(other, &job)),
+        None => run(job),
+    });
+    match done.map(|report| report.code) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
             nmad_words::tell_user(format_args!("{SPEAKER}: {error}"));
-            ExitCode::from(failure_code(&error))
+            ExitCode::from(error.exit_code())
         }
     }
 }
@@ -42,34 +65,40 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
 /// The job that a command line describes; see [`main`] about `hosts`.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for a host file that cannot be read, and for a program after a `:` whose options
-/// make no sense.
+/// [`LaunchError::Job`] for a list of hosts that cannot be read, for machines that cannot be reached in the
+/// way that is asked for, and for a program after a `:` whose options make no sense.
 pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     let more = spelling::programs(&mut args.command);
-    let hosts = match args.hosts_from.as_deref() {
-        None => hosts,
-        Some("none") => Vec::new(),
-        Some(path) => hosts_in(path)?,
-    };
     let mut job = Job::new("", [] as [&str; 0], 0);
     job.programs = vec![program(&args)?];
     for (index, words) in (1..).zip(more) {
         job.programs.push(further(words).map_err(|why| LaunchError::Job(format!("program {index}: {why}")))?);
     }
-    if !hosts.is_empty() {
-        job.placement = Placement::Hosts(hosts);
+    let found = where_to::find(&args, hosts)?;
+    if args.count.is_none() && job.programs.len() == 1 {
+        job.programs[0].count = found.slots(&args);
     }
+    job.placement = found.place(&args, job.count())?;
     job.tag_output = args.tag_output;
     job.env = variables(&args.genv);
     job.env.extend(args.driver.map(|driver| ("NMAD_DRIVER".into(), driver.into())));
     job.timeout = args.timeout;
     job.stdin = args.stdin.into();
-    job.bind = match args.bind {
-        Bind::None => None,
-        Bind::Core => Some(our_cores()?),
+    let (to, width) = args.bind_to.unwrap_or((Target::Share, 1));
+    // Cores that are asked for are bound to.
+    let to = if args.bind_to.is_none() && args.map_by.width.is_some() { CORES } else { to };
+    job.binding = Binding { to, spread: args.map_by.spread, width: args.map_by.width.unwrap_or(width) };
+    job.report_bindings = args.report_bindings;
+    job.inherit = match (args.genvnone, args.genvlist) {
+        (true, _) => Inherit::Only(Vec::new()),
+        (false, Some(names)) => Inherit::Only(names),
+        (false, None) => Inherit::All,
     };
     Ok(job)
 }
+
+/// What `--map-by core:PE=N` binds to.
+const CORES: Target = Target::Part(crate::binding::Level::Core);
 
 /// What the options of one program say about it.
 fn program(args: &RunArgs) -> Result<Program, LaunchError> {
@@ -79,7 +108,13 @@ fn program(args: &RunArgs) -> Result<Program, LaunchError> {
     env.extend(
         args.initial_errhandler.as_ref().map(|name| (initial_errhandler::VARIABLE.into(), name.into())),
     );
-    Ok(Program { program, args: words.collect(), count: args.count, env, folder: args.wdir.clone() })
+    Ok(Program {
+        program,
+        args: words.collect(),
+        count: args.count.unwrap_or(1),
+        env,
+        folder: args.wdir.clone(),
+    })
 }
 
 /// A program after a `:`: options of its own, of those that need not be the same for all ranks.
@@ -87,12 +122,22 @@ fn further(words: Vec<OsString>) -> Result<Program, String> {
     let args = parse("mpiexec", words).map_err(|error| error.to_string())?;
     let of_all = [
         ("-genv", !args.genv.is_empty()),
+        ("-genvnone", args.genvnone),
+        ("-genvlist", args.genvlist.is_some()),
         ("--tag-output", args.tag_output),
         ("--timeout", args.timeout.is_some()),
         ("--driver", args.driver.is_some()),
-        ("--bind", args.bind != Bind::None),
+        ("--bind-to", args.bind_to.is_some()),
+        ("--report-bindings", args.report_bindings),
+        ("--map-by", args.map_by != MapBy::default()),
         ("--stdin", args.stdin != StdinChoice::Rank0),
         ("--hosts-from", args.hosts_from.is_some()),
+        ("-hosts", args.hosts.is_some()),
+        ("-hostfile", args.hostfile.is_some()),
+        ("-ppn", args.ppn.is_some()),
+        ("--launcher", args.launcher != Launcher::Auto),
+        ("--launcher-exec", args.launcher_exec.is_some()),
+        ("--prefix", args.prefix.is_some()),
     ];
     if let Some((option, _)) = of_all.iter().find(|(_, given)| *given) {
         return Err(format!("{option} is for the whole job: it goes before the first program"));
@@ -105,31 +150,4 @@ fn further(words: Vec<OsString>) -> Result<Program, String> {
 
 fn variables(pairs: &[(String, String)]) -> Vec<(OsString, OsString)> {
     pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
-}
-
-fn hosts_in(path: &str) -> Result<Vec<Host>, LaunchError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| LaunchError::Job(format!("cannot read the host list {path:?}: {error}")))?;
-    match Host::parse_list(&text)? {
-        hosts if hosts.is_empty() => Err(LaunchError::Job(format!("the host list {path:?} names no host"))),
-        hosts => Ok(hosts),
-    }
-}
-
-/// The cores that we may use ourselves; a container or `taskset` may have left us few.
-fn our_cores() -> Result<Vec<usize>, LaunchError> {
-    let set = sched_getaffinity(None).map_err(LaunchError::system("cannot ask which cores there are"))?;
-    Ok((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect())
-}
-
-fn failure_code(error: &LaunchError) -> u8 {
-    match error {
-        LaunchError::Spawn { source, .. } => match source.kind() {
-            std::io::ErrorKind::NotFound => 127,
-            std::io::ErrorKind::PermissionDenied => 126,
-            _ => 1,
-        },
-        LaunchError::Job(_) => CODE_USAGE,
-        _ => 1,
-    }
 }

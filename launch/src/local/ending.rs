@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Placement, RankEnd, RankStatus};
+use super::{RankEnd, RankStatus};
 use crate::pmi::server::Phase;
 
 /// The exit code of a job that ran out of time, as `timeout(1)` has it.
@@ -34,6 +34,19 @@ pub enum Order {
     Terminate,
     /// SIGKILL.
     Kill,
+}
+
+impl Order {
+    /// The signals that carry it out, in this order.
+    pub fn signals(self) -> Vec<i32> {
+        match self {
+            Order::None => Vec::new(),
+            Order::Send(signal) => vec![signal],
+            // A stopped rank would not notice before it goes on.
+            Order::Terminate => vec![libc::SIGTERM, libc::SIGCONT],
+            Order::Kill => vec![libc::SIGKILL],
+        }
+    }
 }
 
 /// The end of one job, in the making.
@@ -122,8 +135,8 @@ impl Ending {
         }
     }
 
-    /// A rank ended, as far as `phase` in the PMI protocol.
-    pub fn rank_ended(&mut self, end: &RankEnd, phase: Phase, place: &Placement, now: Instant) -> Order {
+    /// A rank of that host ended, as far as `phase` in the PMI protocol.
+    pub fn rank_ended(&mut self, end: &RankEnd, phase: Phase, host: Option<&str>, now: Instant) -> Order {
         let code = match (end.status, phase) {
             (RankStatus::Exited(0), Phase::Joined) => 1,
             (status, _) => status.code(),
@@ -132,7 +145,7 @@ impl Ending {
             return Order::None;
         }
         if matches!((self.stage, end.status, phase), (Stage::Running, RankStatus::Exited(_), Phase::Joined)) {
-            self.suspect.get_or_insert_with(|| (now + PATIENCE, code, told(end, phase, place)));
+            self.suspect.get_or_insert_with(|| (now + PATIENCE, code, told(end, phase, host)));
             return Order::None;
         }
         if matches!(end.status, RankStatus::Killed { .. }) {
@@ -142,7 +155,7 @@ impl Ending {
         match (self.stage, end.status) {
             // After goodbye, a bad exit code is a result; it need not take the others' results away.
             (Stage::Running, RankStatus::Exited(_)) if phase == Phase::Finalized => Order::None,
-            (Stage::Running, _) => self.because(code, told(end, phase, place), now),
+            (Stage::Running, _) => self.because(code, told(end, phase, host), now),
             // All ranks got the same signal: give the others a while, and no lecture.
             (Stage::Interrupted, _) => {
                 self.stage = Stage::Asked(now + self.grace);
@@ -164,13 +177,17 @@ impl Ending {
     }
 }
 
-fn told(end: &RankEnd, phase: Phase, place: &Placement) -> String {
-    let host = place.host(end.rank).map_or(String::new(), |host| format!(" on {}", host.name));
+fn told(end: &RankEnd, phase: Phase, host: Option<&str>) -> String {
+    let host = host.map_or(String::new(), |host| format!(" on {host}"));
     let hint = match (end.status, phase) {
         (RankStatus::Exited(0), Phase::Joined) => {
             " without saying goodbye (MPI_Finalize, nmad_close or Session::close is missing)"
         }
         (RankStatus::Exited(_), Phase::Joined) => " before saying goodbye",
+        // What the system's loader and shells end with; a program that is missing is told before.
+        (RankStatus::Exited(127), Phase::Silent) => {
+            " (a library or command is missing, as told above: does LD_LIBRARY_PATH lead to it on that host?)"
+        }
         _ => "",
     };
     format!("rank {} (pid {}{host}) {}{hint}", end.rank, end.pid, end.status)
@@ -182,7 +199,7 @@ mod tests {
 
     fn ended(ending: &mut Ending, status: RankStatus, phase: Phase) -> Order {
         let end = RankEnd { rank: 2, pid: 123, status };
-        ending.rank_ended(&end, phase, &Placement::Here, Instant::now())
+        ending.rank_ended(&end, phase, None, Instant::now())
     }
 
     #[test]

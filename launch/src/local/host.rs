@@ -1,6 +1,7 @@
 //! Hosts: places that a prefix command leads into, and which rank runs in which.
 
-use crate::{LaunchError, mapping};
+use crate::LaunchError;
+use crate::remote::Machines;
 
 /// A place on this machine with a network of its own, such as a network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,38 +68,49 @@ pub enum Placement {
     Here,
     /// Round robin: rank 0 on the first host, rank 1 on the second, and so on, then the first again.
     Hosts(Vec<Host>),
+    /// On other machines, where agents start them.
+    Machines(Machines),
 }
 
 impl Placement {
-    /// The host of a rank; `None` is this one.
-    pub fn host(&self, rank: u32) -> Option<&Host> {
+    /// The name of a rank's host; `None` is this one.
+    pub fn host_name(&self, rank: u32) -> Option<&str> {
         match self {
             Placement::Here => None,
-            Placement::Hosts(hosts) => hosts.get(rank as usize % hosts.len().max(1)),
+            Placement::Hosts(hosts) => Some(&hosts.get(rank as usize % hosts.len().max(1))?.name),
+            Placement::Machines(machines) => machines.host_of(rank),
         }
     }
 
-    /// A rank's number among those on its host, and how many those are, in a job of `count`.
-    pub fn local(&self, rank: u32, count: u32) -> (u32, u32) {
-        let hosts = self.hosts();
-        let place = rank % hosts;
-        (rank / hosts, count / hosts + u32::from(place < count % hosts))
-    }
-
-    /// The map that the launcher gives to `count` ranks.
-    pub fn mapping(&self, count: u32) -> String {
+    /// The command that runs what follows it where a rank is to be.
+    pub fn prefix(&self, rank: u32) -> &[String] {
         match self {
-            Placement::Here => mapping::one_node(count),
-            Placement::Hosts(_) => mapping::round_robin(count, self.hosts()),
+            Placement::Hosts(hosts) if !hosts.is_empty() => &hosts[rank as usize % hosts.len()].prefix,
+            _ => &[],
         }
     }
 
-    fn hosts(&self) -> u32 {
+    /// The number of the host of each of `count` ranks.
+    pub fn nodes(&self, count: u32) -> Vec<u32> {
         match self {
-            Placement::Here => 1,
-            Placement::Hosts(hosts) => hosts.len().max(1) as u32,
+            Placement::Here => vec![0; count as usize],
+            Placement::Hosts(hosts) => (0..count).map(|rank| rank % hosts.len().max(1) as u32).collect(),
+            Placement::Machines(machines) => machines.nodes.clone(),
         }
     }
+}
+
+/// The number of each rank among those on its host, and how many those are.
+pub(crate) fn local_ranks(nodes: &[u32]) -> Vec<(u32, u32)> {
+    let hosts = nodes.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut counts = vec![0; hosts];
+    let numbers: Vec<u32> = nodes.iter().map(|&node| next(&mut counts[node as usize])).collect();
+    nodes.iter().zip(numbers).map(|(&node, number)| (number, counts[node as usize])).collect()
+}
+
+fn next(count: &mut u32) -> u32 {
+    *count += 1;
+    *count - 1
 }
 
 #[cfg(test)]
@@ -126,12 +138,13 @@ mod tests {
     #[test]
     fn places_round_robin() {
         let hosts = Placement::Hosts(Host::parse_list("a=;b=").unwrap());
-        let names: Vec<&str> = (0..5).map(|rank| hosts.host(rank).unwrap().name.as_str()).collect();
+        let names: Vec<&str> = (0..5).map(|rank| hosts.host_name(rank).unwrap()).collect();
         assert_eq!(names, ["a", "b", "a", "b", "a"]);
-        let local: Vec<_> = (0..5).map(|rank| hosts.local(rank, 5)).collect();
-        assert_eq!(local, [(0, 3), (0, 2), (1, 3), (1, 2), (2, 3)]);
-        assert_eq!(mapping::parse(&hosts.mapping(5), 5).unwrap(), [0, 1, 0, 1, 0]);
-        assert_eq!(Placement::Here.local(2, 5), (2, 5));
-        assert_eq!(hosts.local(0, 1), (0, 1));
+        let nodes = hosts.nodes(5);
+        assert_eq!(nodes, [0, 1, 0, 1, 0]);
+        assert_eq!(local_ranks(&nodes), [(0, 3), (0, 2), (1, 3), (1, 2), (2, 3)]);
+        assert_eq!(local_ranks(&Placement::Here.nodes(2)), [(0, 2), (1, 2)]);
+        assert_eq!(local_ranks(&hosts.nodes(1)), [(0, 1)]);
+        assert_eq!(local_ranks(&[]), []);
     }
 }

@@ -39,6 +39,24 @@ impl Input {
         !self.readers.is_empty() && self.source.as_ref().is_some_and(|source| !in_foreground(source))
     }
 
+    /// Whether all readers have taken what they were given.
+    pub fn is_idle(&self) -> bool {
+        self.readers.iter().all(|reader| reader.taken == self.chunk.len())
+    }
+
+    /// Gives bytes to the readers that did not come from a source of ours; only while it is idle.
+    pub fn feed(&mut self, bytes: Vec<u8>) {
+        self.chunk = bytes;
+        self.readers.iter_mut().for_each(|reader| reader.taken = 0);
+        self.write();
+    }
+
+    /// No more comes.
+    pub fn close(&mut self) {
+        self.source = None;
+        self.readers.clear();
+    }
+
     /// The pipes that have bytes to come.
     pub fn wants_write(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.readers.iter().filter(|reader| reader.taken < self.chunk.len()).map(|reader| reader.pipe.as_fd())
@@ -80,7 +98,7 @@ impl Input {
 }
 
 /// Reading a terminal from the background stops the reader (SIGTTIN), and with it the whole job.
-fn in_foreground(source: &OwnedFd) -> bool {
+pub(crate) fn in_foreground(source: &OwnedFd) -> bool {
     match rustix::termios::tcgetpgrp(source) {
         Ok(group) => group == rustix::process::getpgrp(),
         Err(_) => true,

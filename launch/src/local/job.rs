@@ -1,16 +1,17 @@
 //! What to run: a description, and its limits.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Placement;
 use crate::LaunchError;
+use crate::binding::Binding;
 
-/// The most ranks of one job on one machine; descriptors run out well before.
+/// The most ranks of one job.
 pub const COUNT_MAX: u32 = 1 << 16;
 
-/// A job to run on this machine. [`Job::new`] has the usual choices; change the fields that differ.
+/// A job to run. [`Job::new`] has the usual choices; change the fields that differ.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// What the ranks run: they are numbered in the order of their programs. 1 to 65536 ranks in all.
@@ -26,8 +27,12 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// Who gets our standard input.
     pub stdin: Stdin,
-    /// Cores to bind ranks to, one each, in turns. `None`: ranks may run anywhere.
-    pub bind: Option<Vec<usize>>,
+    /// What ranks are bound to.
+    pub binding: Binding,
+    /// Whether to tell on standard error what each rank is bound to.
+    pub report_bindings: bool,
+    /// What ranks get of our environment.
+    pub inherit: Inherit,
     /// How long ranks may take from SIGTERM to their end before they get SIGKILL.
     pub grace: Duration,
 }
@@ -45,6 +50,16 @@ pub struct Program {
     pub env: Vec<(OsString, OsString)>,
     /// The folder in which they run; `None`: ours.
     pub folder: Option<PathBuf>,
+}
+
+/// What ranks get of the launcher's environment, beside what the job sets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Inherit {
+    /// All of it; on other hosts without what belongs to a host or a login there (`HOSTNAME`, `SSH_...`).
+    #[default]
+    All,
+    /// These variables, and what finds files and the user: `PATH`, `HOME` and a few more.
+    Only(Vec<OsString>),
 }
 
 /// Who gets our standard input; the others read an empty one.
@@ -75,29 +90,26 @@ impl Job {
             env: Vec::new(),
             timeout: None,
             stdin: Stdin::default(),
-            bind: None,
+            binding: Binding::NONE,
+            report_bindings: false,
+            inherit: Inherit::All,
             grace: Duration::from_secs(2),
         }
     }
 
     /// Ranks of all programs.
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.programs.iter().fold(0, |count, program| count.saturating_add(program.count))
     }
 
-    /// What a rank runs.
-    pub(super) fn program(&self, rank: u32) -> &Program {
-        let mut end = 0;
-        let mut programs = self.programs.iter();
-        let has = |program: &&Program| {
-            end += program.count;
-            rank < end
-        };
-        programs.find(has).expect("every rank of a job has a program")
+    /// The number of the program that each rank runs, in the order of ranks.
+    pub(crate) fn programs_of_ranks(&self) -> impl Iterator<Item = u32> {
+        let programs = (0..).zip(&self.programs);
+        programs.flat_map(|(number, program)| std::iter::repeat_n(number, program.count as usize))
     }
 
     /// Whether a rank reads our standard input.
-    pub(super) fn reads_stdin(&self, rank: u32) -> bool {
+    pub(crate) fn reads_stdin(&self, rank: u32) -> bool {
         match self.stdin {
             Stdin::Rank0 => rank == 0,
             Stdin::All => true,
@@ -106,7 +118,7 @@ impl Job {
     }
 
     /// Finds what is wrong with the description before anything is started.
-    pub(super) fn check(&self) -> Result<(), LaunchError> {
+    pub(crate) fn check(&self) -> Result<(), LaunchError> {
         let fail = |why: &str| Err(LaunchError::Job(why.into()));
         let count = self.count();
         if count == 0 || count > COUNT_MAX {
@@ -114,15 +126,21 @@ impl Job {
                 "a job of {count} ranks cannot be run; choose 1 to {COUNT_MAX}"
             )));
         }
-        for folder in self.programs.iter().filter_map(|program| program.folder.as_ref()) {
-            std::fs::read_dir(folder).map_err(|error| {
-                LaunchError::Job(format!("cannot run in the folder {}: {error}", folder.display()))
-            })?;
+        match &self.placement {
+            Placement::Hosts(hosts) if hosts.is_empty() => fail("the list of hosts is empty"),
+            Placement::Machines(machines) => machines.check(count),
+            _ => self.programs.iter().try_for_each(|program| check_folder(program.folder.as_deref())),
         }
-        match (&self.placement, &self.bind) {
-            (Placement::Hosts(hosts), _) if hosts.is_empty() => fail("the list of hosts is empty"),
-            (_, Some(cores)) if cores.is_empty() => fail("the list of cores to bind to is empty"),
-            _ => Ok(()),
+    }
+}
+
+/// Whether ranks can run in a folder of this host.
+pub(crate) fn check_folder(folder: Option<&Path>) -> Result<(), LaunchError> {
+    let Some(folder) = folder else { return Ok(()) };
+    match std::fs::read_dir(folder) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            Err(LaunchError::Job(format!("cannot run in the folder {}: {error}", folder.display())))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The local launcher: starts the ranks of a [`Job`] here and stays until the last one is gone.
+//! The launcher of one host: starts the ranks of a [`Job`] here and stays until the last one is gone.
 //!
 //! One thread, one `poll(2)` loop ([`run`](run())), and around it one file for each thing that can be
 //! ready: signals, the ranks' PMI connections, their output, our standard input. It knows processes and
@@ -7,21 +7,22 @@
 //! No rank outlives its launcher: each has a process group of its own, dies with us by
 //! `PR_SET_PDEATHSIG`, and a guard process kills what is left of the groups if we are killed.
 
-mod ending;
-mod guard;
-mod host;
-mod input;
-mod job;
-mod output;
-mod ranks;
+pub(crate) mod desk;
+pub(crate) mod ending;
+pub(crate) mod guard;
+pub(crate) mod host;
+pub(crate) mod input;
+pub(crate) mod job;
+pub(crate) mod output;
+pub(crate) mod ranks;
 mod report;
-mod run;
-mod signals;
-mod spawn;
-mod talk;
+pub(crate) mod run;
+pub(crate) mod signals;
+pub(crate) mod spawn;
+pub(crate) mod talk;
 
 pub use host::{Host, Placement};
-pub use job::{COUNT_MAX, Job, Program, Stdin};
+pub use job::{COUNT_MAX, Inherit, Job, Program, Stdin};
 pub use report::{ExitReport, RankEnd, RankStatus};
 pub use run::run;
 

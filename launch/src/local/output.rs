@@ -1,4 +1,5 @@
-//! Tagged output: ranks' bytes in, whole lines with `[rank] ` out, and never a blocked launcher.
+//! Output: ranks' bytes in; whole lines with a tag, or the bytes as they are, out; and never a blocked
+//! launcher.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -13,9 +14,22 @@ const BACKLOG_MAX: usize = 1 << 20;
 /// POSIX promises that a pipe that is ready takes this much without blocking (PIPE_BUF on Linux).
 const WRITE_MAX: usize = 4096;
 
+/// Who takes what ranks write.
+pub trait Taker {
+    /// Takes bytes.
+    fn push(&mut self, bytes: &[u8]);
+}
+
+impl Taker for Vec<u8> {
+    fn push(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
 /// What one rank writes to one of its streams.
 pub struct Source {
     fd: OwnedFd,
+    /// What each line begins with; empty: bytes pass as they come.
     tag: String,
     /// A line without its end yet.
     partial: Vec<u8>,
@@ -23,12 +37,12 @@ pub struct Source {
 
 impl Source {
     /// `fd` must not block.
-    pub fn new(fd: OwnedFd, rank: u32) -> Source {
-        Source { fd, tag: format!("[{rank}] "), partial: Vec::new() }
+    pub fn new(fd: OwnedFd, tag: &str) -> Source {
+        Source { fd, tag: tag.to_owned(), partial: Vec::new() }
     }
 
     /// Moves what there is, one read. False: the stream is at its end, and all of it was moved.
-    pub fn pump(&mut self, sink: &mut Sink) -> bool {
+    pub fn pump(&mut self, sink: &mut impl Taker) -> bool {
         let mut bytes = [0; 16 * 1024];
         match rustix::io::read(&self.fd, &mut bytes) {
             Err(Errno::AGAIN | Errno::INTR) => true,
@@ -44,7 +58,7 @@ impl Source {
     }
 
     /// Moves all that is in the pipe of a rank that is gone, however many of its children still hold it.
-    pub fn drain(mut self, sink: &mut Sink) {
+    pub fn drain(mut self, sink: &mut impl Taker) {
         let mut bytes = [0; 16 * 1024];
         // Bounded, should an escaped process keep writing: a pipe holds 64 KiB unless it was enlarged.
         for _ in 0..64 {
@@ -57,7 +71,10 @@ impl Source {
         self.finish(sink);
     }
 
-    fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
+    fn take(&mut self, bytes: &[u8], sink: &mut impl Taker) {
+        if self.tag.is_empty() {
+            return sink.push(bytes);
+        }
         for piece in bytes.split_inclusive(|&b| b == b'\n') {
             self.partial.extend_from_slice(piece);
             if piece.ends_with(b"\n") || self.partial.len() >= LINE_MAX {
@@ -67,7 +84,7 @@ impl Source {
     }
 
     /// Sends what there is as a line of its own.
-    fn finish(&mut self, sink: &mut Sink) {
+    fn finish(&mut self, sink: &mut impl Taker) {
         if self.partial.is_empty() {
             return;
         }
@@ -99,13 +116,6 @@ impl Sink {
     /// A sink into `fd`, which may be shared with others: its flags are left alone.
     pub fn new(fd: OwnedFd) -> Sink {
         Sink { fd, queue: Vec::new(), written: 0, closed: false }
-    }
-
-    /// Queues bytes; lost if nobody reads any more.
-    pub fn push(&mut self, bytes: &[u8]) {
-        if !self.closed {
-            self.queue.extend_from_slice(bytes);
-        }
     }
 
     /// Whether nothing waits to be written.
@@ -155,6 +165,15 @@ impl Sink {
     }
 }
 
+impl Taker for Sink {
+    /// Queues bytes; lost if nobody reads any more.
+    fn push(&mut self, bytes: &[u8]) {
+        if !self.closed {
+            self.queue.extend_from_slice(bytes);
+        }
+    }
+}
+
 impl AsFd for Sink {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.fd.as_fd()
@@ -177,7 +196,7 @@ mod tests {
     fn lines_stay_whole_and_the_last_one_gets_its_end() {
         let (mut rank, fd) = pair();
         let (mut reader, out) = pair();
-        let (mut source, mut sink) = (Source::new(fd, 7), Sink::new(out));
+        let (mut source, mut sink) = (Source::new(fd, "[7] "), Sink::new(out));
         rank.write_all(b"one\ntw").unwrap();
         assert!(source.pump(&mut sink));
         rank.write_all(b"o\nthree").unwrap();

@@ -31,11 +31,10 @@ impl Ranks {
         Ranks { list: Vec::new(), guard }
     }
 
-    /// Adds the next rank.
-    pub fn add(&mut self, started: Started) {
-        let rank = self.list.len() as u32;
-        self.guard.watch(rank, started.pid);
-        let outputs = [started.out, started.err].map(|fd| fd.map(|fd| Source::new(fd, rank)));
+    /// Adds the next rank, whose lines of output begin with `tag`.
+    pub fn add(&mut self, started: Started, tag: &str) {
+        self.guard.watch(self.list.len() as u32, started.pid);
+        let outputs = [started.out, started.err].map(|fd| fd.map(|fd| Source::new(fd, tag)));
         self.list.push(Rank { pid: started.pid, alive: true, talk: Some(Talk::new(started.talk)), outputs });
     }
 

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// How one process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RankStatus {
     /// It exited with this code.
     Exited(i32),
@@ -60,7 +62,7 @@ pub struct ExitReport {
     /// the signal that killed it, the code of an abort, 124 for the time limit, or 1 for a rank that left
     /// without goodbye. Between 0 and 255.
     pub code: i32,
-    /// All ranks, in the order in which they ended.
+    /// All ranks, in the order in which they ended; without those of a host that was lost.
     pub ranks: Vec<RankEnd>,
     /// Why the launcher ended the job, as it told on standard error; `None` if the ranks ended by themselves.
     pub reason: Option<String>,

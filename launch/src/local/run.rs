@@ -1,28 +1,28 @@
-//! The loop: wait until something is ready, let its owner handle it, carry out what the end asks for.
+//! The loop of one host: wait until something is ready, let its owner handle it, carry out what the end asks
+//! for.
 
-use std::io;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::ending::{CODE_TIMEOUT, Ending, Order};
+use super::desk::Desk;
+use super::ending::Order;
 use super::guard::Guard;
+use super::host::local_ranks;
 use super::input::Input;
-use super::output::Sink;
 use super::ranks::Ranks;
 use super::signals::{Request, Signals};
-use super::{ExitReport, JOB_PREFIX, Job, RankEnd, SPEAKER, spawn};
+use super::spawn::{self, Seat};
+use super::{ExitReport, JOB_PREFIX, Job, Placement, RankEnd, SPEAKER};
+use crate::binding::topology::Topology;
+use crate::binding::{self, quota};
 use crate::pmi::server::{Event, Server};
 use crate::variables::misspelt_among;
-use crate::{LaunchError, Secret};
+use crate::{LaunchError, Secret, mapping, remote};
 
 /// How often to look whether our terminal has us in the foreground again.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(500);
-
-/// A rank that sends nonsense gets its answers, but the user is told only so many times.
-const NOTES_MAX: u32 = 10;
 
 /// Runs a job and returns when none of its processes is left.
 ///
@@ -32,15 +32,19 @@ const NOTES_MAX: u32 = 10;
 /// let nobody else in the process reap unknown children.
 ///
 /// # Errors
-/// A job that makes no sense, a program that cannot be started, or a system out of resources. Ranks
-/// that were started by then are killed.
+/// A job that makes no sense, a program that cannot be started, a host that cannot be reached, or a system
+/// out of resources. Ranks that were started by then are killed.
 pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
+    job.check()?;
+    misspelt(&job);
+    if matches!(job.placement, Placement::Machines(_)) {
+        return remote::head::run(job);
+    }
     let mut run = Run::start(job)?;
-    while run.ranks.any_alive() || run.sinks.iter().any(|sink| !sink.is_empty()) {
+    while run.ranks.any_alive() || run.desk.has_output() {
         run.turn()?;
     }
-    let reason = run.ending.reason().map(str::to_owned);
-    Ok(ExitReport { code: run.ending.code(), ranks: run.ends, reason })
+    Ok(run.desk.report())
 }
 
 /// Tells of variables that the ranks get and nobody reads.
@@ -50,6 +54,12 @@ fn misspelt(job: &Job) {
     for line in misspelt_among(inherited.chain(given.map(|(name, _)| name.clone()))) {
         nmad_words::tell_user(format_args!("{SPEAKER}: {line}"));
     }
+}
+
+/// A name for a job that no other one has.
+pub(crate) fn job_name() -> Result<String, LaunchError> {
+    // A part of another secret makes the name unique without telling anything about this one.
+    Ok(format!("{JOB_PREFIX}{}-{}", std::process::id(), &Secret::random()?.to_hex()[..16]))
 }
 
 /// What can be ready.
@@ -67,72 +77,87 @@ enum Ready {
 struct Run {
     // Dropped first, and with it the ranks are killed, should an error end the loop.
     ranks: Ranks,
-    job: Job,
-    deadline: Option<Instant>,
+    placement: Placement,
     signals: Signals,
     server: Server,
     input: Input,
-    /// Standard output and error.
-    sinks: [Sink; 2],
-    ending: Ending,
-    ends: Vec<RankEnd>,
-    notes: u32,
+    desk: Desk,
 }
 
 impl Run {
     fn start(job: Job) -> Result<Run, LaunchError> {
-        job.check()?;
-        misspelt(&job);
-        let secret = Secret::random()?;
-        // A part of another secret makes the name unique without telling anything about this one.
-        let name = format!("{JOB_PREFIX}{}-{}", std::process::id(), &Secret::random()?.to_hex()[..16]);
+        let (secret, nodes) = (Secret::random()?, job.placement.nodes(job.count()));
         let counts: Vec<u32> = job.programs.iter().map(|program| program.count).collect();
-        let server = Server::new(&name, &counts, &job.placement.mapping(job.count()));
-        let sinks = sinks().map_err(LaunchError::system("cannot write to standard output"))?;
+        let server = Server::new(&job_name()?, &counts, &mapping::write(&nodes));
+        let desk = Desk::open(&job)?;
         // Before the first rank, so that no end of one is missed.
         let signals = Signals::catch()?;
-        let mut ranks = Ranks::new(Guard::start(job.count())?);
+        let files = spawn::raise_limit_of_files();
+        let mut run = Run {
+            ranks: Ranks::new(Guard::start(job.count())?),
+            placement: job.placement.clone(),
+            signals,
+            server,
+            input: Input::new(None, Vec::new()),
+            desk,
+        };
         let mut pipes = Vec::new();
-        for rank in 0..job.count() {
-            let mut started = spawn::spawn(&job, &secret, rank)?;
+        for seat in run.seats(&job, &nodes)? {
+            let mut started = spawn::spawn(&seat, &secret, files)?;
             pipes.extend(started.stdin.take());
-            ranks.add(started);
+            let tag = if job.tag_output { format!("[{}] ", seat.rank) } else { String::new() };
+            run.ranks.add(started, &tag);
         }
-        let input = Input::new(rustix::stdio::stdin().try_clone_to_owned().ok(), pipes);
-        let deadline = job.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let ending = Ending::new(job.grace);
-        Ok(Run { ranks, job, deadline, signals, server, input, sinks, ending, ends: Vec::new(), notes: 0 })
+        run.input = Input::new(rustix::stdio::stdin().try_clone_to_owned().ok(), pipes);
+        Ok(run)
+    }
+
+    /// All ranks as they are to be started; virtual hosts share the processors of this machine.
+    fn seats<'a>(&mut self, job: &'a Job, nodes: &[u32]) -> Result<Vec<Seat<'a>>, LaunchError> {
+        let topology = Topology::of_this_process()?;
+        let cores = binding::plan(&job.binding, job.count(), &topology, quota::processors());
+        let places = local_ranks(nodes).into_iter().zip(job.programs_of_ranks());
+        let mut seats = Vec::new();
+        for (rank, ((local, locals), program)) in (0..).zip(places) {
+            let own = &cores[rank as usize];
+            if job.report_bindings {
+                let host = job.placement.host_name(rank).map_or_else(crate::host_name, str::to_owned);
+                self.desk.tell(&binding::report(rank, &host, own.as_ref(), &topology));
+            }
+            seats.push(Seat {
+                rank,
+                size: job.count(),
+                local,
+                locals,
+                program: &job.programs[program as usize],
+                prefix: job.placement.prefix(rank),
+                inherit: &job.inherit,
+                env: &job.env,
+                reads_stdin: job.reads_stdin(rank),
+                piped: job.tag_output,
+                cores: own.as_ref().and_then(|own| binding::mask(own)),
+            });
+        }
+        Ok(seats)
     }
 
     fn turn(&mut self) -> Result<(), LaunchError> {
         for ready in self.wait()? {
             self.handle(ready);
         }
-        let now = Instant::now();
-        if self.deadline.is_some_and(|deadline| deadline <= now) && self.ranks.any_alive() {
-            self.deadline = None;
-            let limit = self.job.timeout.unwrap_or_default().as_secs_f64();
-            self.end(CODE_TIMEOUT, format!("the time limit of {limit} s is over"), "ending all ranks");
-        }
-        let known = self.ending.reason().is_some();
-        let order = self.ending.overdue(now);
-        self.decided(known, order);
+        let order = self.desk.overdue(Instant::now(), self.ranks.any_alive());
+        self.carry_out(order);
         Ok(())
     }
 
     /// Waits until something is ready or due.
     fn wait(&self) -> Result<Vec<Ready>, LaunchError> {
         let (mut fds, what) = self.interests();
-        let due = [self.deadline, self.ending.deadline()].into_iter().flatten().min();
-        let mut timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let mut timeout = self.desk.due().map(|due| due.saturating_duration_since(Instant::now()));
         if self.input.is_in_background() {
             timeout = Some(timeout.unwrap_or(Duration::MAX).min(FOREGROUND_EVERY));
         }
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(LaunchError::system("the launcher cannot wait (poll)")(error)),
-        }
+        wait_for(&mut fds, timeout)?;
         let ready = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty());
         Ok(ready.map(|(_, what)| what).collect())
     }
@@ -145,7 +170,7 @@ impl Run {
                 all.push((PollFd::new(talk, talk.wants()), Ready::Talk(number)));
             }
             for (which, source) in rank.outputs.iter().enumerate() {
-                if let Some(source) = source.as_ref().filter(|_| self.sinks[which].has_room()) {
+                if let Some(source) = source.as_ref().filter(|_| self.desk.sinks[which].has_room()) {
                     all.push((PollFd::new(source, PollFlags::IN), Ready::Output(number, which)));
                 }
             }
@@ -154,7 +179,7 @@ impl Run {
         all.extend(readers.map(|fd| (PollFd::from_borrowed_fd(fd, PollFlags::OUT), Ready::StdinWrite)));
         let stdin = self.input.wants_read();
         all.extend(stdin.map(|fd| (PollFd::from_borrowed_fd(fd, PollFlags::IN), Ready::StdinRead)));
-        for (which, sink) in self.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
+        for (which, sink) in self.desk.sinks.iter().enumerate().filter(|(_, sink)| !sink.is_empty()) {
             all.push((PollFd::new(sink, PollFlags::OUT), Ready::Sink(which)));
         }
         all.into_iter().unzip()
@@ -171,12 +196,7 @@ impl Run {
             Ready::Output(rank, which) => self.pump(rank, which),
             Ready::StdinRead => self.input.read(),
             Ready::StdinWrite => self.input.write(),
-            Ready::Sink(which) => {
-                let written = self.sinks[which].write();
-                if which == 0 {
-                    nmad_words::said(written);
-                }
-            }
+            Ready::Sink(which) => self.desk.write(which),
         }
     }
 
@@ -184,9 +204,9 @@ impl Run {
         match request {
             Request::Reap => self.reap(),
             // Only our output is left, and the user does not want to wait for its reader.
-            Request::End(_) if !self.ranks.any_alive() => self.sinks.iter_mut().for_each(Sink::give_up),
+            Request::End(_) if !self.ranks.any_alive() => self.desk.give_up(),
             Request::End(signal) => {
-                let order = self.ending.interrupted(signal);
+                let order = self.desk.interrupted(signal);
                 self.carry_out(order);
             }
             Request::Stop => {
@@ -202,7 +222,8 @@ impl Run {
             self.ended(end);
         }
         if !self.ranks.any_alive() {
-            self.confirm();
+            let order = self.desk.confirm(false);
+            self.carry_out(order);
         }
     }
 
@@ -211,35 +232,17 @@ impl Run {
         self.listen(end.rank);
         let rank = self.ranks.get_mut(end.rank);
         rank.talk = None;
-        for (source, sink) in rank.outputs.iter_mut().zip(&mut self.sinks) {
+        for (source, sink) in rank.outputs.iter_mut().zip(&mut self.desk.sinks) {
             if let Some(source) = source.take() {
                 source.drain(sink);
             }
         }
         self.server.gone(end.rank);
-        self.ends.push(end);
         let phase = self.server.phase(end.rank);
-        let known = self.ending.reason().is_some();
-        let order = self.ending.rank_ended(&end, phase, &self.job.placement, Instant::now());
-        self.decided(known, order);
-        self.check_fence();
-    }
-
-    /// Whoever exited before its goodbye is the reason, if anybody is suspected to be.
-    fn confirm(&mut self) {
-        let known = self.ending.reason().is_some();
-        let order = self.ending.confirm(Instant::now());
-        self.decided(known, order);
-    }
-
-    /// Tells the reason, if none was known before, and carries out the order.
-    fn decided(&mut self, known: bool, order: Order) {
-        if let Some(reason) = self.ending.reason().filter(|_| !known) {
-            let then = if self.ranks.any_alive() { "; ending the other ranks" } else { "" };
-            let line = format!("{reason}{then}");
-            self.tell(&line);
-        }
+        let alive = self.ranks.any_alive();
+        let order = self.desk.rank_ended(end, phase, self.placement.host_name(end.rank), alive);
         self.carry_out(order);
+        self.check_fence();
     }
 
     fn listen(&mut self, rank: u32) {
@@ -266,54 +269,35 @@ impl Run {
             Event::Abort { rank, code, why } => {
                 // Whoever ends the job because another rank has died is not the reason.
                 self.reap();
-                let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-                let reason = format!("rank {rank} asked to end the job with code {code}{why}");
-                self.end(code, reason, "ending all ranks");
+                self.end(code, abort_reason(rank, code, &why), "ending all ranks");
             }
-            Event::Note(text) => {
-                self.notes += 1;
-                match self.notes {
-                    ..NOTES_MAX => self.tell(&text),
-                    NOTES_MAX => self.tell(&format!("{text} (further such lines are not reported)")),
-                    _ => {}
-                }
-            }
+            Event::Note(text) => self.desk.note(&text),
+            // No other host has ranks of this job.
+            Event::Fence(_) => {}
         }
     }
 
     fn check_fence(&mut self) {
-        if self.ending.reason().is_none()
+        if !self.desk.is_ending()
             && let Some(why) = self.server.stuck()
         {
             self.end(1, why, "ending the job");
         }
     }
 
-    /// Ends the job for a reason that is told, unless it is being ended for another.
     fn end(&mut self, code: i32, reason: String, then: &str) {
-        self.confirm();
-        if self.ending.reason().is_none() {
-            self.tell(&format!("{reason}; {then}"));
-        }
-        let order = self.ending.because(code, reason, Instant::now());
+        let order = self.desk.end(code, reason, then);
         self.carry_out(order);
     }
 
     fn carry_out(&mut self, order: Order) {
-        match order {
-            Order::None => {}
-            Order::Send(signal) => self.ranks.signal(signal),
-            Order::Terminate => {
-                self.ranks.signal(libc::SIGTERM);
-                // A stopped rank would not notice before it goes on.
-                self.ranks.signal(libc::SIGCONT);
-            }
-            Order::Kill => self.ranks.signal(libc::SIGKILL),
+        for signal in order.signals() {
+            self.ranks.signal(signal);
         }
     }
 
     fn pump(&mut self, rank: u32, which: usize) {
-        let sink = &mut self.sinks[which];
+        let sink = &mut self.desk.sinks[which];
         let source = &mut self.ranks.get_mut(rank).outputs[which];
         // A reader that left is passed on to the ranks: they get SIGPIPE, as without us.
         let open = source.as_mut().is_some_and(|source| source.pump(sink) && !sink.is_closed());
@@ -321,14 +305,19 @@ impl Run {
             *source = None;
         }
     }
+}
 
-    fn tell(&mut self, text: &str) {
-        self.sinks[1].push(format!("{SPEAKER}: {text}\n").as_bytes());
+/// Waits until one of `fds` is ready, or for `timeout`.
+pub(crate) fn wait_for(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<(), LaunchError> {
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    match poll(fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(LaunchError::system("the launcher cannot wait (poll)")(error)),
     }
 }
 
-fn sinks() -> io::Result<[Sink; 2]> {
-    let out = rustix::stdio::stdout().as_fd().try_clone_to_owned()?;
-    let err = rustix::stdio::stderr().as_fd().try_clone_to_owned()?;
-    Ok([Sink::new(out), Sink::new(err)])
+/// Why a job ends of which a rank asked for that.
+pub(crate) fn abort_reason(rank: u32, code: i32, why: &str) -> String {
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    format!("rank {rank} asked to end the job with code {code}{why}")
 }

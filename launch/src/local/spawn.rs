@@ -8,15 +8,40 @@ use std::process::{Command, Stdio};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::CpuSet;
 
-use super::Job;
+use super::{Inherit, Program};
 use crate::variables::STARTED_BY_US;
 use crate::{LaunchError, Secret, os, secret};
 
 /// Variables of a launcher around us would mislead a rank about who its own launcher is.
 const FOREIGN: [&str; 4] = ["PMI_", "PMIX_", "HYDI_", "MPI_LOCAL"];
+
+/// What ranks get even without our environment: what finds programs, libraries, files and the user.
+const BASIC: [&str; 9] =
+    ["PATH", "LD_LIBRARY_PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR"];
+
+/// A rank as it is to be started on this host.
+pub struct Seat<'a> {
+    pub rank: u32,
+    /// Ranks of the job.
+    pub size: u32,
+    /// Its number among those on its host.
+    pub local: u32,
+    /// How many those are.
+    pub locals: u32,
+    pub program: &'a Program,
+    /// The command that runs what follows it where the rank is to be.
+    pub prefix: &'a [String],
+    pub inherit: &'a Inherit,
+    /// Variables for all ranks of the job.
+    pub env: &'a [(OsString, OsString)],
+    pub reads_stdin: bool,
+    /// Whether its output goes through us; otherwise it has ours.
+    pub piped: bool,
+    pub cores: Option<CpuSet>,
+}
 
 /// A rank that runs, and our ends of what connects it. None of the descriptors blocks.
 pub struct Started {
@@ -27,19 +52,19 @@ pub struct Started {
     pub err: Option<OwnedFd>,
 }
 
-/// Starts rank `rank` of `job` as the leader of a process group of its own.
-pub fn spawn(job: &Job, secret: &Secret, rank: u32) -> Result<Started, LaunchError> {
+/// Starts a rank as the leader of a process group of its own.
+pub fn spawn(seat: &Seat<'_>, secret: &Secret, files: Option<Rlimit>) -> Result<Started, LaunchError> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-        .map_err(|error| failed(job, rank, error.into()))?;
-    let mut command = command(job, rank);
-    environment(&mut command, job, secret, rank, std::os::fd::AsRawFd::as_raw_fd(&theirs));
-    command.stdin(if job.reads_stdin(rank) { Stdio::piped() } else { Stdio::null() });
-    if job.tag_output {
+        .map_err(|error| failed(seat, error.into()))?;
+    let mut command = command(seat);
+    environment(&mut command, seat, secret, std::os::fd::AsRawFd::as_raw_fd(&theirs));
+    command.stdin(if seat.reads_stdin { Stdio::piped() } else { Stdio::null() });
+    if seat.piped {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     command.process_group(0);
-    os::prepare_child(&mut command, &theirs, cores(job, rank)?);
-    let mut child = command.spawn().map_err(|error| failed(job, rank, error))?;
+    os::prepare_child(&mut command, Some(&theirs), seat.cores, files);
+    let mut child = command.spawn().map_err(|error| failed(seat, error))?;
     let started = Started {
         pid: Pid::from_child(&child),
         talk: ours,
@@ -54,59 +79,68 @@ pub fn spawn(job: &Job, secret: &Secret, rank: u32) -> Result<Started, LaunchErr
     Ok(started)
 }
 
-fn command(job: &Job, rank: u32) -> Command {
-    let prefix = job.placement.host(rank).map_or(&[][..], |host| &host.prefix);
-    let program = job.program(rank);
-    let mut words = prefix.iter().map(OsStr::new).chain([program.program.as_os_str()]);
+/// Lets this process open as many files as it may, since it has some for each rank. Gives back the limit that
+/// ranks are to have, if it was another: programs that use select(2) live by it.
+pub fn raise_limit_of_files() -> Option<Rlimit> {
+    let before = getrlimit(Resource::Nofile);
+    if before.current == before.maximum {
+        return None;
+    }
+    let raised = Rlimit { current: before.maximum, maximum: before.maximum };
+    setrlimit(Resource::Nofile, raised).ok().map(|()| before)
+}
+
+fn command(seat: &Seat<'_>) -> Command {
+    let mut words = seat.prefix.iter().map(OsStr::new).chain([seat.program.program.as_os_str()]);
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).args(&program.args);
-    if let Some(folder) = &program.folder {
+    command.args(words).args(&seat.program.args);
+    if let Some(folder) = &seat.program.folder {
         command.current_dir(folder);
     }
     command
 }
 
-fn environment(command: &mut Command, job: &Job, secret: &Secret, rank: u32, fd: i32) {
+fn environment(command: &mut Command, seat: &Seat<'_>, secret: &Secret, fd: i32) {
     let foreign = |name: &OsString| FOREIGN.iter().any(|f| name.as_encoded_bytes().starts_with(f.as_bytes()));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| foreign(name)) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| foreign(name) || !inherits(seat.inherit, name)) {
         command.env_remove(name);
     }
-    for (name, value) in job.env.iter().chain(&job.program(rank).env) {
+    for (name, value) in seat.env.iter().chain(&seat.program.env) {
         command.env(name, value);
     }
-    let (local, locals) = job.placement.local(rank, job.count());
+    let (local, locals) = (seat.local.to_string(), seat.locals.to_string());
     for (name, value) in [
         ("PMI_FD", fd.to_string()),
-        ("PMI_RANK", rank.to_string()),
-        ("PMI_SIZE", job.count().to_string()),
-        (STARTED_BY_US, local.to_string()),
-        ("NMAD_LOCAL_SIZE", locals.to_string()),
-        ("MPI_LOCALRANKID", local.to_string()),
-        ("MPI_LOCALNRANKS", locals.to_string()),
+        ("PMI_RANK", seat.rank.to_string()),
+        ("PMI_SIZE", seat.size.to_string()),
+        (STARTED_BY_US, local.clone()),
+        ("NMAD_LOCAL_SIZE", locals.clone()),
+        ("MPI_LOCALRANKID", local),
+        ("MPI_LOCALNRANKS", locals),
         (secret::VARIABLE, secret.to_hex()),
     ] {
         command.env(name, value);
     }
 }
 
-fn cores(job: &Job, rank: u32) -> Result<Option<CpuSet>, LaunchError> {
-    let Some(cores) = &job.bind else { return Ok(None) };
-    let core = cores[rank as usize % cores.len()];
-    if core >= CpuSet::MAX_CPU {
-        return Err(LaunchError::Job(format!(
-            "cannot bind rank {rank} to core {core}: there is no such core"
-        )));
+/// Whether a variable of ours is for the ranks too.
+pub fn inherits(what: &Inherit, name: &OsStr) -> bool {
+    match what {
+        Inherit::All => true,
+        Inherit::Only(names) => names.iter().any(|one| one == name) || BASIC.iter().any(|one| *one == name),
     }
-    let mut set = CpuSet::new();
-    set.set(core);
-    Ok(Some(set))
 }
 
-fn failed(job: &Job, rank: u32, source: std::io::Error) -> LaunchError {
-    let program = command(job, rank).get_program().display().to_string();
+fn failed(seat: &Seat<'_>, source: std::io::Error) -> LaunchError {
+    let command = command(seat);
+    let program = command.get_program();
+    let folder = seat.program.folder.clone().unwrap_or_default();
+    let is_folder = folder.join(program).is_dir() && program.as_encoded_bytes().contains(&b'/');
+    let program = program.display().to_string();
     let remedy = match Errno::from_io_error(&source) {
         Some(Errno::NOENT) if program.contains('/') => "is the path right?",
         Some(Errno::NOENT) => "it is not in PATH; a program in this directory is written ./NAME",
+        Some(Errno::ACCESS) if is_folder => "it is a folder; name a program in it",
         Some(Errno::ACCESS) => "is it a file that may be executed?",
         Some(Errno::NOEXEC) => "is it made for this machine, or a script without #! line?",
         Some(Errno::MFILE | Errno::NFILE) => "raise the limit of open files (ulimit -n) or start fewer ranks",
@@ -114,5 +148,5 @@ fn failed(job: &Job, rank: u32, source: std::io::Error) -> LaunchError {
         Some(Errno::INVAL) => "is it bound to a core that it may use?",
         _ => "does it start without the launcher?",
     };
-    LaunchError::Spawn { rank, program, source, remedy }
+    LaunchError::Spawn { rank: seat.rank, program, source, remedy }
 }

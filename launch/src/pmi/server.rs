@@ -2,8 +2,15 @@
 //!
 //! It remembers who joined and who left, keeps the key-value space, and knows when a fence can never
 //! be complete. A line that makes no sense is answered and reported, and changes nothing.
+//!
+//! A job on several hosts has a server on each, for the ranks there ([`Server::part`]): what they put stays
+//! with it until all of them are in a fence, goes up with [`Event::Fence`], and what all hosts put comes back
+//! with [`Server::release`]. So a rank gets what it asks for from its own host. Members are numbered from 0
+//! on each host; only what people read has their ranks.
 
 use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
 
 use super::line::Line;
 use super::value;
@@ -20,8 +27,10 @@ const SPACE_MAX: usize = 1 << 30;
 /// What a line led to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// This line (without its newline) is for that rank.
+    /// This line (without its newline) is for that member.
     Reply(u32, String),
+    /// All members are in a fence, which the other hosts have to join; with what was put since the last one.
+    Fence(Vec<(String, String)>),
     /// A rank asks to end the job.
     Abort {
         /// Who asks.
@@ -35,8 +44,26 @@ pub enum Event {
     Note(String),
 }
 
+/// A rank that will join no fence any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Absent {
+    /// Which.
+    pub rank: u32,
+    /// Whether its process is gone; otherwise it has said goodbye.
+    pub gone: bool,
+}
+
+impl Absent {
+    /// What it does to the rank that waits in a fence.
+    pub fn keeps(self, waiting: u32) -> String {
+        let how = if self.gone { "has ended" } else { "has said goodbye" };
+        let rank = self.rank;
+        format!("rank {waiting} waits in a fence that rank {rank} will never join, since it {how}")
+    }
+}
+
 /// How far a rank is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// It has not said hello; many programs never do.
     Silent,
@@ -48,8 +75,9 @@ pub enum Phase {
 
 #[derive(Debug, Clone)]
 struct Member {
+    rank: u32,
     /// Which program of the job it runs.
-    program: usize,
+    program: u32,
     phase: Phase,
     waiting: bool,
     gone: bool,
@@ -64,17 +92,38 @@ pub struct Server {
     members: Vec<Member>,
     space: HashMap<String, String>,
     space_len: usize,
+    /// Ranks of the job, on all hosts.
+    size: u32,
+    /// What was put since the last fence, where other hosts wait for it.
+    fresh: Option<Vec<(String, String)>>,
 }
 
 impl Server {
     /// A job under the name `name` with so many ranks of each program, whose launcher's map is `mapping`.
     pub fn new(name: &str, counts: &[u32], mapping: &str) -> Server {
-        let member =
-            |program| Member { program, phase: Phase::Silent, waiting: false, gone: false, block: None };
-        let programs = counts.iter().enumerate();
-        let members = programs.flat_map(|(program, &count)| vec![member(program); count as usize]).collect();
+        let programs = (0..).zip(counts);
+        let programs = programs.flat_map(|(program, &count)| std::iter::repeat_n(program, count as usize));
+        Server::of(name, (0..).zip(programs), mapping)
+    }
+
+    /// The part of a job of `size` ranks that is on one host: the ranks there, each with its program.
+    pub fn part(name: &str, ranks: impl Iterator<Item = (u32, u32)>, size: u32, mapping: &str) -> Server {
+        Server { size, fresh: Some(Vec::new()), ..Server::of(name, ranks, mapping) }
+    }
+
+    fn of(name: &str, ranks: impl Iterator<Item = (u32, u32)>, mapping: &str) -> Server {
+        let member = |(rank, program)| Member {
+            rank,
+            program,
+            phase: Phase::Silent,
+            waiting: false,
+            gone: false,
+            block: None,
+        };
+        let members: Vec<Member> = ranks.map(member).collect();
         let space = HashMap::from([(crate::mapping::KEY.to_owned(), mapping.to_owned())]);
-        Server { name: name.to_owned(), members, space, space_len: 0 }
+        let size = members.len() as u32;
+        Server { name: name.to_owned(), members, space, space_len: 0, size, fresh: None }
     }
 
     /// How far a rank is.
@@ -92,8 +141,10 @@ impl Server {
             return Vec::new();
         }
         match Line::parse(text) {
-            Ok(line) => self.command(rank, &line).unwrap_or_else(|why| bad(rank, line.command, text, &why)),
-            Err(why) => bad(rank, "unknown", text, &why),
+            Ok(line) => {
+                self.command(rank, &line).unwrap_or_else(|why| self.bad(rank, line.command, text, &why))
+            }
+            Err(why) => self.bad(rank, "unknown", text, &why),
         }
     }
 
@@ -104,12 +155,28 @@ impl Server {
         member.waiting = false;
     }
 
+    /// The first rank that waits in a fence, if one does.
+    pub fn waiting(&self) -> Option<u32> {
+        self.members.iter().find(|member| member.waiting).map(|member| member.rank)
+    }
+
+    /// The first rank that will join no fence any more, if there is one.
+    pub fn absent(&self) -> Option<Absent> {
+        let absent = self.members.iter().find(|member| member.gone || member.phase == Phase::Finalized)?;
+        Some(Absent { rank: absent.rank, gone: absent.gone })
+    }
+
     /// Why the fence that some rank waits in can never be complete, if so.
     pub fn stuck(&self) -> Option<String> {
-        let waiting = self.members.iter().position(|m| m.waiting)?;
-        let absent = self.members.iter().position(|m| m.gone || m.phase == Phase::Finalized)?;
-        let how = if self.members[absent].gone { "has ended" } else { "has said goodbye" };
-        Some(format!("rank {waiting} waits in a fence that rank {absent} will never join, since it {how}"))
+        Some(self.absent()?.keeps(self.waiting()?))
+    }
+
+    /// All hosts are in the fence, and this is what their ranks put.
+    pub fn release(&mut self, put: Vec<(String, String)>) -> Vec<Event> {
+        self.space.extend(put);
+        self.members.iter_mut().for_each(|m| m.waiting = false);
+        let members = 0..self.members.len() as u32;
+        members.map(|member| Event::Reply(member, "cmd=barrier_out rc=0".into())).collect()
     }
 
     fn command(&mut self, rank: u32, line: &Line<'_>) -> Result<Vec<Event>, String> {
@@ -121,7 +188,7 @@ impl Server {
             )),
             "get_appnum" => reply(format!("cmd=appnum rc=0 appnum={}", self.members[rank as usize].program)),
             "get_my_kvsname" => reply(format!("cmd=my_kvsname rc=0 kvsname={}", self.name)),
-            "get_universe_size" => reply(format!("cmd=universe_size rc=0 size={}", self.members.len())),
+            "get_universe_size" => reply(format!("cmd=universe_size rc=0 size={}", self.size)),
             "put" => reply(answer("put_result", self.put(line)?)),
             "get" => reply(match self.get(line)? {
                 Some(value) => format!("cmd=get_result rc=0 msg=success value={value}"),
@@ -132,7 +199,7 @@ impl Server {
                 self.members[rank as usize].phase = Phase::Finalized;
                 reply("cmd=finalize_ack rc=0".into())
             }
-            "abort" => Ok(vec![abort(rank, line)]),
+            "abort" => Ok(vec![abort(self.members[rank as usize].rank, line)]),
             "publish_name" => reply(answer("publish_result", Err("names_are_not_supported"))),
             "unpublish_name" => reply(answer("unpublish_result", Err("names_are_not_supported"))),
             "lookup_name" => reply(answer("lookup_result", Err("names_are_not_supported"))),
@@ -163,6 +230,9 @@ impl Server {
             _ => {
                 self.space_len += len;
                 self.space.insert(key.to_owned(), value.to_owned());
+                if let Some(fresh) = &mut self.fresh {
+                    fresh.push((key.to_owned(), value.to_owned()));
+                }
                 Ok(())
             }
         })
@@ -183,9 +253,20 @@ impl Server {
         if !self.members.iter().all(|m| m.waiting) {
             return Ok(Vec::new());
         }
-        self.members.iter_mut().for_each(|m| m.waiting = false);
-        let ranks = 0..self.members.len() as u32;
-        Ok(ranks.map(|rank| Event::Reply(rank, "cmd=barrier_out rc=0".into())).collect())
+        match &mut self.fresh {
+            Some(fresh) => Ok(vec![Event::Fence(std::mem::take(fresh))]),
+            None => Ok(self.release(Vec::new())),
+        }
+    }
+
+    fn bad(&self, member: u32, command: &str, text: &str, why: &str) -> Vec<Event> {
+        let rank = self.members[member as usize].rank;
+        let text: String = text.chars().take(100).collect();
+        let words: String = why.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        vec![
+            Event::Reply(member, format!("cmd={command}_result rc=-1 msg={words}")),
+            Event::Note(format!("rank {rank} sent {text:?}, which is not PMI-1: {why}")),
+        ]
     }
 
     /// Skips a block of several lines and refuses it at its end.
@@ -195,7 +276,8 @@ impl Server {
         }
         self.members[rank as usize].block = None;
         let refusal = format!("cmd={name}_result rc=-1 errcodes=-1 msg={name}_is_not_supported");
-        let note = format!("rank {rank} asked for `{name}`, which this launcher does not support");
+        let asks = self.members[rank as usize].rank;
+        let note = format!("rank {asks} asked for `{name}`, which this launcher does not support");
         vec![Event::Reply(rank, refusal), Event::Note(note)]
     }
 }
@@ -211,15 +293,6 @@ fn abort(rank: u32, line: &Line<'_>) -> Event {
     let code = line.number("exitcode").unwrap_or(1);
     let why = line.get("message").and_then(value::unescape).unwrap_or_default();
     Event::Abort { rank, code, why }
-}
-
-fn bad(rank: u32, command: &str, text: &str, why: &str) -> Vec<Event> {
-    let text: String = text.chars().take(100).collect();
-    let words: String = why.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    vec![
-        Event::Reply(rank, format!("cmd={command}_result rc=-1 msg={words}")),
-        Event::Note(format!("rank {rank} sent {text:?}, which is not PMI-1: {why}")),
-    ]
 }
 
 #[cfg(test)]

@@ -123,3 +123,23 @@ fn an_abort_carries_its_reason() {
     let event = server(1).handle(0, "cmd=abort");
     assert_eq!(event, [Event::Abort { rank: 0, code: 1, why: String::new() }]);
 }
+
+#[test]
+fn a_part_of_a_job_asks_the_other_hosts_at_each_fence() {
+    let mut s = Server::part("nmad-test", [(4, 1), (6, 1)].into_iter(), 8, "(vector,(0,2,1))");
+    assert_eq!(reply(&mut s, 0, "cmd=get_universe_size"), "cmd=universe_size rc=0 size=8");
+    assert_eq!(reply(&mut s, 1, "cmd=get_appnum"), "cmd=appnum rc=0 appnum=1");
+    reply(&mut s, 0, "cmd=put kvsname=nmad-test key=card-4 value=x");
+    assert_eq!(s.handle(1, "cmd=barrier_in"), []);
+    assert_eq!(s.waiting(), Some(6), "ranks are told, not places");
+    let up = s.handle(0, "cmd=barrier_in");
+    assert_eq!(up, [Event::Fence(vec![("card-4".into(), "x".into())])]);
+    assert_eq!(s.release(vec![("card-0".into(), "y".into())]).len(), 2);
+    assert_eq!(s.waiting(), None);
+    assert!(reply(&mut s, 0, "cmd=get kvsname=nmad-test key=card-0").ends_with(" value=y"));
+    s.handle(0, "cmd=barrier_in");
+    assert_eq!(s.handle(1, "cmd=barrier_in"), [Event::Fence(Vec::new())], "nothing is told twice");
+    s.gone(1);
+    assert_eq!(s.absent(), Some(Absent { rank: 6, gone: true }));
+    assert!(matches!(&s.handle(0, "hello")[1], Event::Note(text) if text.starts_with("rank 4 sent")));
+}

@@ -1,0 +1,144 @@
+//! What the user gets of a job: its output, the launcher's own lines, and its end with its reason.
+//!
+//! The loop of one host ([`super::run()`]) and the one of several (`remote/head.rs`) both have one. It
+//! decides and tells; whoever owns it carries out its [`Order`]s.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use super::ending::{CODE_TIMEOUT, Ending, Order};
+use super::output::{Sink, Taker};
+use super::{ExitReport, Job, RankEnd, SPEAKER};
+use crate::LaunchError;
+use crate::pmi::server::Phase;
+
+/// A rank that sends nonsense gets its answers, but the user is told only so many times.
+const NOTES_MAX: u32 = 10;
+
+/// The user's side of one job.
+pub struct Desk {
+    /// Standard output and error.
+    pub sinks: [Sink; 2],
+    ending: Ending,
+    ends: Vec<RankEnd>,
+    deadline: Option<Instant>,
+    limit: Option<Duration>,
+    notes: u32,
+}
+
+impl Desk {
+    /// For a job that begins now.
+    pub fn open(job: &Job) -> Result<Desk, LaunchError> {
+        let sinks = sinks().map_err(LaunchError::system("cannot write to standard output"))?;
+        let deadline = job.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let ending = Ending::new(job.grace);
+        Ok(Desk { sinks, ending, ends: Vec::new(), deadline, limit: job.timeout, notes: 0 })
+    }
+
+    /// Whether output waits to be written.
+    pub fn has_output(&self) -> bool {
+        self.sinks.iter().any(|sink| !sink.is_empty())
+    }
+
+    /// Writes what `poll(2)` says that a stream takes.
+    pub fn write(&mut self, which: usize) {
+        let written = self.sinks[which].write();
+        if which == 0 {
+            nmad_words::said(written);
+        }
+    }
+
+    /// Nobody waits for the rest of the output.
+    pub fn give_up(&mut self) {
+        self.sinks.iter_mut().for_each(Sink::give_up);
+    }
+
+    /// When [`Desk::overdue`] should be asked next.
+    pub fn due(&self) -> Option<Instant> {
+        [self.deadline, self.ending.deadline()].into_iter().flatten().min()
+    }
+
+    /// Whether time has run out for something; `alive`: whether a rank lives.
+    pub fn overdue(&mut self, now: Instant, alive: bool) -> Order {
+        if self.deadline.is_some_and(|deadline| deadline <= now) && alive {
+            self.deadline = None;
+            let limit = self.limit.unwrap_or_default().as_secs_f64();
+            let reason = format!("the time limit of {limit} s is over");
+            return self.end(CODE_TIMEOUT, reason, "ending all ranks");
+        }
+        self.decide(alive, |ending| ending.overdue(now))
+    }
+
+    /// The user wants an end.
+    pub fn interrupted(&mut self, signal: i32) -> Order {
+        self.ending.interrupted(signal)
+    }
+
+    /// A rank is gone.
+    pub fn rank_ended(&mut self, end: RankEnd, phase: Phase, host: Option<&str>, alive: bool) -> Order {
+        self.ends.push(end);
+        self.decide(alive, |ending| ending.rank_ended(&end, phase, host, Instant::now()))
+    }
+
+    /// Whoever exited before its goodbye is the reason, if anybody is suspected to be.
+    pub fn confirm(&mut self, alive: bool) -> Order {
+        self.decide(alive, |ending| ending.confirm(Instant::now()))
+    }
+
+    /// Lets the ending decide, and tells the reason if none was known before.
+    fn decide(&mut self, alive: bool, what: impl FnOnce(&mut Ending) -> Order) -> Order {
+        let known = self.ending.reason().is_some();
+        let order = what(&mut self.ending);
+        if let Some(reason) = self.ending.reason().filter(|_| !known) {
+            let then = if alive { "; ending the other ranks" } else { "" };
+            let line = format!("{reason}{then}");
+            self.tell(&line);
+        }
+        order
+    }
+
+    /// Ends the job for a reason that is told, unless it is being ended for another.
+    pub fn end(&mut self, code: i32, reason: String, then: &str) -> Order {
+        let before = self.confirm(true);
+        if self.ending.reason().is_none() {
+            self.tell(&format!("{reason}; {then}"));
+        }
+        match self.ending.because(code, reason, Instant::now()) {
+            Order::None => before,
+            order => order,
+        }
+    }
+
+    /// Whether the job is being ended for a reason.
+    pub fn is_ending(&self) -> bool {
+        self.ending.reason().is_some()
+    }
+
+    /// Tells a line.
+    pub fn tell(&mut self, text: &str) {
+        self.sinks[1].push(format!("{SPEAKER}: {text}\n").as_bytes());
+    }
+
+    /// Tells of what may come very often, a few times.
+    pub fn note(&mut self, text: &str) {
+        self.notes += 1;
+        match self.notes {
+            ..NOTES_MAX => self.tell(text),
+            NOTES_MAX => self.tell(&format!("{text} (further such lines are not reported)")),
+            _ => {}
+        }
+    }
+
+    /// How the job ended.
+    pub fn report(self) -> ExitReport {
+        let reason = self.ending.reason().map(str::to_owned);
+        ExitReport { code: self.ending.code(), ranks: self.ends, reason }
+    }
+}
+
+fn sinks() -> io::Result<[Sink; 2]> {
+    let out = rustix::stdio::stdout().as_fd().try_clone_to_owned()?;
+    let err = rustix::stdio::stderr().as_fd().try_clone_to_owned()?;
+    Ok([Sink::new(out), Sink::new(err)])
+}

@@ -1,0 +1,190 @@
+//! Who may come in: the head's port, and those at it who have not proven yet that they know the secret.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use nix::net::if_::InterfaceFlags;
+use rustix::event::PollFlags;
+
+use super::channel::{self, Channel};
+use super::message::{Down, Up};
+use super::proof::{self, Numbers, Side};
+use crate::{LaunchError, Secret};
+
+/// Strangers who say nothing are sent away after this time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// More strangers than this are not listened to at the same time.
+const STRANGERS_MAX: usize = 1024;
+
+/// Addresses that agents are told; more than a machine has interfaces that matter.
+const ADDRESSES_MAX: usize = 16;
+
+/// The port of a job.
+pub struct Admission {
+    listener: TcpListener,
+    secret: Secret,
+    hosts: u32,
+    strangers: Vec<Stranger>,
+}
+
+struct Stranger {
+    channel: Channel,
+    since: Instant,
+    /// Set once it has said who it is, and was asked to prove it.
+    numbers: Option<Numbers>,
+}
+
+impl Admission {
+    /// Opens a port for the agents of so many hosts.
+    pub fn open(secret: Secret, hosts: u32) -> Result<Admission, LaunchError> {
+        let any =
+            [SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))];
+        let failed = "cannot open a port for the other hosts";
+        let listener = TcpListener::bind(&any[..]).map_err(LaunchError::system(failed))?;
+        listener.set_nonblocking(true).map_err(LaunchError::system(failed))?;
+        Ok(Admission { listener, secret, hosts, strangers: Vec::new() })
+    }
+
+    /// Where it can be reached.
+    pub fn addresses(&self) -> Result<Vec<SocketAddr>, LaunchError> {
+        let failed = "cannot list the addresses of this host";
+        let local = self.listener.local_addr().map_err(LaunchError::system(failed))?;
+        let interfaces = nix::ifaddrs::getifaddrs().map_err(LaunchError::system(failed))?;
+        let up = interfaces.filter(|one| one.flags.contains(InterfaceFlags::IFF_UP));
+        let mut found: Vec<IpAddr> = Vec::new();
+        for address in up.filter_map(|one| one.address) {
+            let v4 = address.as_sockaddr_in().map(|v4| IpAddr::from(v4.ip()));
+            let v6 = address.as_sockaddr_in6().map(|v6| IpAddr::from(v6.ip()));
+            found.extend(v4.or(v6.filter(|_| local.is_ipv6())).filter(is_wide));
+        }
+        found.truncate(ADDRESSES_MAX);
+        // For agents that are on this host.
+        found.push(Ipv4Addr::LOCALHOST.into());
+        Ok(found.into_iter().map(|ip| (ip, local.port()).into()).collect())
+    }
+
+    /// The port and all strangers, each with a number for [`Admission::hear`]; the port has none.
+    pub fn interests(&self) -> impl Iterator<Item = (Option<usize>, BorrowedFd<'_>, PollFlags)> {
+        let strangers = self.strangers.iter().enumerate();
+        let strangers =
+            strangers.map(|(number, one)| (Some(number), one.channel.as_fd(), one.channel.wants()));
+        let has_room = self.strangers.len() < STRANGERS_MAX;
+        let port = has_room.then_some((None, self.listener.as_fd(), PollFlags::IN));
+        port.into_iter().chain(strangers)
+    }
+
+    /// Lets a stranger in front of the port.
+    pub fn accept(&mut self) {
+        let Ok((stream, _)) = self.listener.accept() else { return };
+        // A connection that breaks at once is nobody's loss.
+        let ready = channel::watch(&stream, channel::SILENCE_OF_AGENTS).and_then(|()| Channel::new(stream));
+        let since = Instant::now();
+        self.strangers.extend(ready.ok().map(|channel| Stranger { channel, since, numbers: None }));
+    }
+
+    /// Hears a stranger; if it has proven who it is, it is one no more.
+    pub fn hear(&mut self, number: usize) -> Option<(u32, Channel)> {
+        let stranger = self.strangers.get_mut(number)?;
+        stranger.channel.write();
+        stranger.channel.read();
+        while let Some(message) = stranger.channel.take::<Up>() {
+            match (message, stranger.numbers) {
+                (Up::Hello { node, nonce }, None) if node < self.hosts => {
+                    let Ok(head) = Secret::random() else { break };
+                    let numbers = Numbers { agent: nonce, head: head.bytes(), node };
+                    let proof = proof::prove(&self.secret.bytes(), Side::Head, &numbers);
+                    stranger.channel.send(&Down::Proof { nonce: numbers.head, proof });
+                    stranger.numbers = Some(numbers);
+                }
+                (Up::Proof(proof), Some(numbers))
+                    if proof::is_proven(&self.secret.bytes(), Side::Agent, &numbers, &proof) =>
+                {
+                    let mut stranger = self.strangers.swap_remove(number);
+                    stranger.channel.trust();
+                    return Some((numbers.node, stranger.channel));
+                }
+                _ => {
+                    // Whoever it is, it is none of ours.
+                    self.strangers.swap_remove(number);
+                    return None;
+                }
+            }
+        }
+        if !stranger.channel.is_open() {
+            self.strangers.swap_remove(number);
+        }
+        None
+    }
+
+    /// Sends away who has said nothing for long; gives the time of the next one.
+    pub fn overdue(&mut self, now: Instant) -> Option<Instant> {
+        self.strangers.retain(|stranger| now < stranger.since + PATIENCE);
+        self.strangers.iter().map(|stranger| stranger.since + PATIENCE).min()
+    }
+}
+
+/// Whether other hosts may be able to use an address.
+fn is_wide(ip: &IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::join;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    /// Serves the port until `done`, and gives the hosts that came in.
+    fn serve(mut port: Admission, done: impl Fn(&[u32], usize) -> bool) -> Vec<u32> {
+        let mut came = Vec::new();
+        let limit = Instant::now() + Duration::from_secs(20);
+        let mut seen = 0;
+        while !done(&came, seen) {
+            assert!(Instant::now() < limit, "only {came:?} came");
+            port.accept();
+            seen = seen.max(port.strangers.len());
+            for number in (0..port.strangers.len()).rev() {
+                came.extend(port.hear(number).map(|(node, _)| node));
+            }
+            std::thread::yield_now();
+        }
+        came
+    }
+
+    #[test]
+    fn agents_that_know_the_secret_come_in() {
+        let secret = Secret::random().expect("a secret");
+        let port = Admission::open(secret, 3).expect("a port");
+        let addresses = port.addresses().expect("addresses");
+        let agent = std::thread::spawn(move || join::join(&secret.bytes(), &addresses, 2).map(drop));
+        assert_eq!(serve(port, |came, _| !came.is_empty()), [2]);
+        agent.join().expect("no panic").expect("it came in");
+    }
+
+    #[test]
+    fn others_do_not_and_cannot_make_us_prove_anything_twice() {
+        let secret = Secret::random().expect("a secret");
+        let port = Admission::open(secret, 1).expect("a port");
+        let address = *port.addresses().expect("addresses").last().expect("one");
+        let wrong = std::thread::spawn(move || join::join(&[0; 32], &[address], 0).map(drop));
+        let talker = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).expect("it listens");
+            stream.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it is taken");
+            let mut answer = Vec::new();
+            // Closed, with or without a reset, and no answer.
+            let _ = stream.read_to_end(&mut answer);
+            answer
+        });
+        let done = |_: &[u32], seen: usize| seen > 0 && wrong.is_finished() && talker.is_finished();
+        assert_eq!(serve(port, done), []);
+        assert_eq!(talker.join().expect("no panic"), b"");
+        let why = wrong.join().expect("no panic").expect_err("it does not know the secret");
+        assert!(why.contains("cannot reach mpiexec"), "{why}");
+    }
+}

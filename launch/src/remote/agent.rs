@@ -1,0 +1,221 @@
+//! The agent of one host: it starts the ranks there and stands between them and the head.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::channel::Channel;
+use super::crew::{self, Crew};
+use super::join::join;
+use super::message::{Down, Intro, Node, Up};
+use super::starter::Leaders;
+use crate::local::SPEAKER;
+use crate::local::run::wait_for;
+use crate::local::signals::{Request, Signals};
+use crate::{LaunchError, Secret, host_name};
+
+/// The first line is there at once, unless nobody sends one.
+const FIRST_LINE: Duration = Duration::from_secs(60);
+
+/// No job is so large that its first line is longer.
+const LINE_MAX: u64 = 64 << 20;
+
+/// Runs an agent whose instructions are in the file `letter`, or else on standard input. What goes wrong is
+/// told on standard error, which leads to the head.
+pub fn main(letter: Option<&str>) -> ExitCode {
+    match serve(letter) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            nmad_words::tell_user(format_args!("{SPEAKER}: {why}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(letter: Option<&str>) -> Result<(), String> {
+    let intro = Intro::from_line(&first_line(letter)?)?;
+    let node = number(&intro.node)?;
+    let signals = Signals::catch().map_err(|error| error.to_string())?;
+    let mut leaders = Leaders::default();
+    leaders.start_tree(&intro.below, &intro).map_err(|error| error.to_string())?;
+    let head = join(&intro.secret, &intro.addresses, node)?;
+    let secret = Secret::from_bytes(intro.secret);
+    let mut agent = Agent { crew: None, leaders, head, signals, secret, watches: intro.input_stays };
+    while agent.turn().map_err(|error| error.to_string())? {}
+    Ok(())
+}
+
+fn first_line(letter: Option<&str>) -> Result<String, String> {
+    if let Some(path) = letter {
+        return std::fs::read_to_string(path).map_err(|error| {
+            format!(
+                "cannot read {path}, in which mpiexec says what to do: {error}; is the home directory shared?"
+            )
+        });
+    }
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    wait_for(&mut fds, Some(FIRST_LINE)).map_err(|error| error.to_string())?;
+    if fds[0].revents().is_empty() {
+        return Err("an agent is started by `mpiexec`, and nobody says what to do".into());
+    }
+    let mut line = String::new();
+    let mut reader = BufReader::new(stdin.lock()).take(LINE_MAX);
+    reader.read_line(&mut line).map_err(|error| format!("cannot read what mpiexec says: {error}"))?;
+    Ok(line)
+}
+
+/// Which host of the job this is.
+fn number(node: &Node) -> Result<u32, String> {
+    let (variable, hosts) = match node {
+        Node::Number(number) => return Ok(*number),
+        Node::Named { variable, hosts } => (variable, hosts),
+    };
+    let name = std::env::var(variable).ok().filter(|name| !name.is_empty()).unwrap_or_else(host_name);
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let exact = hosts.iter().position(|host| *host == name);
+    let found = exact.or_else(|| hosts.iter().position(|host| short(host) == short(&name)));
+    found.map(|at| at as u32).ok_or_else(|| {
+        format!("this host calls itself {name}, which is none of the job's: {}", hosts.join(", "))
+    })
+}
+
+/// What can be ready.
+enum Ready {
+    Signals,
+    Head,
+    Stdin,
+    Leader(usize),
+    Crew(crew::Ready),
+}
+
+struct Agent {
+    // Dropped first, and with it the ranks are killed.
+    crew: Option<Crew>,
+    leaders: Leaders,
+    head: Channel,
+    signals: Signals,
+    secret: Secret,
+    /// Whether the end of standard input is the end of the job.
+    watches: bool,
+}
+
+impl Agent {
+    /// Waits for something and handles it. False: it is over.
+    fn turn(&mut self) -> Result<bool, LaunchError> {
+        for ready in self.wait()? {
+            match ready {
+                Ready::Signals => self.signalled(),
+                Ready::Head => self.head.read(),
+                // Only its end is of interest, since nobody writes there any more.
+                Ready::Stdin if ended(rustix::stdio::stdin()) => return Ok(false),
+                Ready::Stdin => {}
+                Ready::Leader(number) => {
+                    for line in self.leaders.listen(number) {
+                        self.head.send(&Up::Note(line));
+                    }
+                }
+                Ready::Crew(ready) => {
+                    if let Some(crew) = &mut self.crew {
+                        crew.handle(ready, &mut self.head);
+                    }
+                }
+            }
+        }
+        self.head.write();
+        while let Some(message) = self.head.take() {
+            if !self.told(message) {
+                return Ok(false);
+            }
+        }
+        Ok(self.head.is_open())
+    }
+
+    fn wait(&self) -> Result<Vec<Ready>, LaunchError> {
+        let mut all = vec![
+            (PollFd::new(&self.signals, PollFlags::IN), Ready::Signals),
+            (PollFd::new(&self.head, self.head.wants()), Ready::Head),
+        ];
+        if self.watches {
+            all.push((PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN), Ready::Stdin));
+        }
+        for (number, fd) in self.leaders.outputs() {
+            all.push((PollFd::from_borrowed_fd(fd, PollFlags::IN), Ready::Leader(number)));
+        }
+        let crew = self.crew.iter().flat_map(Crew::interests);
+        all.extend(crew.map(|(fd, ready)| (fd, Ready::Crew(ready))));
+        let (mut fds, what): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        wait_for(&mut fds, None)?;
+        let ready = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty());
+        Ok(ready.map(|(_, what)| what).collect())
+    }
+
+    fn signalled(&mut self) {
+        for request in self.signals.take() {
+            match request {
+                Request::Reap => {
+                    if let Some(crew) = &mut self.crew {
+                        crew.reap(&mut self.head);
+                    }
+                    for gone in self.leaders.reap() {
+                        self.head.send(&Up::Below { node: gone.node.unwrap_or(0), why: gone.why });
+                    }
+                }
+                // A scheduler ends the job here; the head has to know that it was on purpose.
+                Request::End(signal) => self.head.send(&Up::Interrupted(signal)),
+                // Keys at the head's terminal come from there.
+                Request::Stop => {}
+                Request::Forward(signal) => self.crew.iter_mut().for_each(|crew| crew.signal(signal)),
+            }
+        }
+    }
+
+    /// Does what the head says. False: the job is over.
+    fn told(&mut self, message: Down) -> bool {
+        match (message, &mut self.crew) {
+            (Down::Bye, _) => return false,
+            (Down::Start(work), None) => match Crew::start(*work, &self.secret, &mut self.head) {
+                Ok(crew) => self.crew = Some(crew),
+                Err(error) => {
+                    let code = i32::from(error.exit_code());
+                    self.head.send(&Up::Failed { code, why: error.to_string() });
+                }
+            },
+            (Down::Release(put), Some(crew)) => crew.release(put),
+            (Down::Signal(signal), Some(crew)) => crew.signal(signal),
+            (Down::Input(bytes), Some(crew)) => crew.feed(bytes, &mut self.head),
+            (Down::InputEnd, Some(crew)) => crew.end_input(),
+            (Down::Deaf(which), Some(crew)) => crew.deafen(which),
+            (Down::Taken(count), Some(crew)) => crew.taken(count),
+            // Nothing that a head says; or for ranks that were never started.
+            _ => {}
+        }
+        true
+    }
+}
+
+fn ended(input: impl AsFd) -> bool {
+    matches!(rustix::io::read(input, &mut [0; 512]), Ok(0) | Err(rustix::io::Errno::IO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_finds_itself_among_those_of_the_job() {
+        let named = |hosts: &[&str]| Node::Named {
+            variable: String::new(),
+            hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+        };
+        let own = host_name();
+        assert_eq!(number(&Node::Number(7)), Ok(7));
+        assert_eq!(number(&named(&["elsewhere", &own])), Ok(1));
+        let full = format!("{}.example.org", own.split('.').next().unwrap_or_default());
+        assert_eq!(number(&named(&[&full])), Ok(0));
+        assert!(number(&named(&["elsewhere"])).expect_err("it is another").contains("none of the job's"));
+    }
+}

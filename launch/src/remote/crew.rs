@@ -1,0 +1,267 @@
+//! The ranks of one host, as its agent has them. Members are numbered from 0 here; the head hears of their
+//! ranks.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::channel::Channel;
+use super::message::{Command, Place, Up, Work, pairs_in};
+use crate::binding::topology::Topology;
+use crate::binding::{self, quota};
+use crate::local::guard::Guard;
+use crate::local::input::Input;
+use crate::local::job::check_folder;
+use crate::local::ranks::Ranks;
+use crate::local::spawn::{self, Seat};
+use crate::local::{Inherit, Program};
+use crate::pmi::server::{Absent, Event, Server};
+use crate::{LaunchError, RankEnd, Secret};
+
+/// Output that is under way to the head at most, but for what ranks leave when they end. It fits into the
+/// buffers of a connection, so a stopped head does not look like one that is gone.
+const WINDOW: usize = 64 * 1024;
+
+/// What can be ready.
+#[derive(Clone, Copy)]
+pub enum Ready {
+    Talk(u32),
+    /// A rank's standard output (0) or error (1).
+    Output(u32, usize),
+    Input,
+}
+
+/// The ranks of this host.
+pub struct Crew {
+    ranks: Ranks,
+    places: Vec<Place>,
+    server: Server,
+    input: Input,
+    /// Whether the head waits to hear that its piece of input was taken.
+    owes_input: bool,
+    under_way: usize,
+    told_waiting: Option<u32>,
+    told_absent: Option<Absent>,
+}
+
+impl Crew {
+    /// Starts the ranks.
+    ///
+    /// # Errors
+    /// A program or folder that is not here, or a system out of resources.
+    pub fn start(work: Work, secret: &Secret, head: &mut Channel) -> Result<Crew, LaunchError> {
+        let Work { seats: places, host, .. } = work;
+        let programs: Vec<Program> = work.programs.into_iter().map(Command::program).collect();
+        let inherit = match work.inherit {
+            None => Inherit::All,
+            Some(names) => Inherit::Only(names.into_iter().map(OsString::from_vec).collect()),
+        };
+        let (env, locals) = (pairs_in(work.env), places.len() as u32);
+        let topology = Topology::of_this_process()?;
+        let cores = binding::plan(&work.binding, locals, &topology, quota::processors());
+        let files = spawn::raise_limit_of_files();
+        let mut ranks = Ranks::new(Guard::start(locals)?);
+        let mut pipes = Vec::new();
+        for ((local, place), own) in (0..).zip(&places).zip(&cores) {
+            let Some(program) = programs.get(place.program as usize) else {
+                return Err(LaunchError::Job(format!("rank {} has no program", place.rank)));
+            };
+            check_folder(program.folder.as_deref())?;
+            if work.report_bindings {
+                head.send(&Up::Bound(binding::report(place.rank, &host, own.as_ref(), &topology)));
+            }
+            let seat = Seat {
+                rank: place.rank,
+                size: work.size,
+                local,
+                locals,
+                program,
+                prefix: &[],
+                inherit: &inherit,
+                env: &env,
+                reads_stdin: place.reads_stdin,
+                piped: true,
+                cores: own.as_ref().and_then(|own| binding::mask(own)),
+            };
+            let mut started = spawn::spawn(&seat, secret, files)?;
+            pipes.extend(started.stdin.take());
+            let tag = if work.tag_output { format!("[{}] ", place.rank) } else { String::new() };
+            ranks.add(started, &tag);
+        }
+        let members = places.iter().map(|place| (place.rank, place.program));
+        let server = Server::part(&work.job, members, work.size, &work.mapping);
+        Ok(Crew {
+            ranks,
+            places,
+            server,
+            input: Input::new(None, pipes),
+            owes_input: false,
+            under_way: 0,
+            told_waiting: None,
+            told_absent: None,
+        })
+    }
+
+    /// Every descriptor that matters now, and what it is.
+    pub fn interests(&self) -> Vec<(PollFd<'_>, Ready)> {
+        let mut all = Vec::new();
+        for (member, rank) in self.ranks.iter() {
+            let talk = rank.talk.as_ref();
+            all.extend(talk.map(|talk| (PollFd::new(talk, talk.wants()), Ready::Talk(member))));
+            for (which, source) in rank.outputs.iter().enumerate().filter(|_| self.under_way < WINDOW) {
+                let source = source.as_ref();
+                all.extend(source.map(|one| (PollFd::new(one, PollFlags::IN), Ready::Output(member, which))));
+            }
+        }
+        let readers = self.input.wants_write();
+        all.extend(readers.map(|fd| (PollFd::from_borrowed_fd(fd, PollFlags::OUT), Ready::Input)));
+        all
+    }
+
+    /// Handles what is ready.
+    pub fn handle(&mut self, ready: Ready, head: &mut Channel) {
+        match ready {
+            Ready::Talk(member) => self.listen(member, head),
+            Ready::Output(member, which) => self.pump(member, which, head),
+            Ready::Input => {
+                self.input.write();
+                self.thank(head);
+            }
+        }
+    }
+
+    /// Reaps ranks that have ended, and tells the head what they said last.
+    pub fn reap(&mut self, head: &mut Channel) {
+        for end in self.ranks.reap() {
+            self.ended(end, head);
+        }
+    }
+
+    /// Passes a signal on.
+    pub fn signal(&mut self, signal: i32) {
+        self.ranks.signal(signal);
+    }
+
+    /// All hosts are in the fence.
+    pub fn release(&mut self, put: Vec<(String, String)>) {
+        self.told_waiting = None;
+        for event in self.server.release(put) {
+            self.reply(event);
+        }
+    }
+
+    /// A piece of input for those that read it.
+    pub fn feed(&mut self, bytes: Vec<u8>, head: &mut Channel) {
+        self.input.feed(bytes);
+        self.owes_input = true;
+        self.thank(head);
+    }
+
+    /// No more input comes.
+    pub fn end_input(&mut self) {
+        self.input.close();
+    }
+
+    /// The head has taken output.
+    pub fn taken(&mut self, count: u32) {
+        self.under_way = self.under_way.saturating_sub(count as usize);
+    }
+
+    /// Nobody reads this stream any more: ranks that write to it get SIGPIPE, as without us.
+    pub fn deafen(&mut self, which: u8) {
+        for member in 0..self.places.len() as u32 {
+            if let Some(output) = self.ranks.get_mut(member).outputs.get_mut(usize::from(which)) {
+                *output = None;
+            }
+        }
+    }
+
+    fn thank(&mut self, head: &mut Channel) {
+        if self.owes_input && self.input.is_idle() {
+            self.owes_input = false;
+            head.send(&Up::InputTaken);
+        }
+    }
+
+    fn ended(&mut self, end: RankEnd, head: &mut Channel) {
+        let (member, rank) = (end.rank, self.places[end.rank as usize].rank);
+        self.listen(member, head);
+        self.ranks.get_mut(member).talk = None;
+        for which in 0..2 {
+            let mut bytes = Vec::new();
+            if let Some(source) = self.ranks.get_mut(member).outputs[which].take() {
+                source.drain(&mut bytes);
+            }
+            self.put_out(which, bytes, head);
+        }
+        self.server.gone(member);
+        let phase = self.server.phase(member);
+        head.send(&Up::Ended { rank, pid: end.pid, status: end.status, phase });
+        self.tell_fence(head);
+    }
+
+    fn listen(&mut self, member: u32, head: &mut Channel) {
+        let Some(talk) = &mut self.ranks.get_mut(member).talk else { return };
+        let mut events = Vec::new();
+        talk.write();
+        if !talk.read(member, &mut self.server, &mut events) {
+            self.ranks.get_mut(member).talk = None;
+        }
+        for event in events {
+            match event {
+                Event::Abort { rank, code, why } => {
+                    // Whoever ends the job because another rank has died is not the reason.
+                    self.reap(head);
+                    head.send(&Up::Abort { rank, code, why });
+                }
+                Event::Note(text) => head.send(&Up::Note(text)),
+                Event::Fence(put) => {
+                    // Before it, since the answer to it ends the wait.
+                    self.tell_fence(head);
+                    head.send(&Up::Fence(put));
+                }
+                reply @ Event::Reply(..) => self.reply(reply),
+            }
+        }
+        self.tell_fence(head);
+    }
+
+    fn reply(&mut self, event: Event) {
+        if let Event::Reply(member, line) = event
+            && let Some(talk) = &mut self.ranks.get_mut(member).talk
+        {
+            talk.say(&line);
+        }
+    }
+
+    /// Tells the head what it must know to see a fence that can never be complete.
+    fn tell_fence(&mut self, head: &mut Channel) {
+        if let (None, Some(rank)) = (self.told_waiting, self.server.waiting()) {
+            self.told_waiting = Some(rank);
+            head.send(&Up::Waiting(rank));
+        }
+        if let (None, Some(absent)) = (self.told_absent, self.server.absent()) {
+            self.told_absent = Some(absent);
+            head.send(&Up::Absent(absent));
+        }
+    }
+
+    fn pump(&mut self, member: u32, which: usize, head: &mut Channel) {
+        let output = &mut self.ranks.get_mut(member).outputs[which];
+        let mut bytes = Vec::new();
+        if let Some(source) = output
+            && !source.pump(&mut bytes)
+        {
+            *output = None;
+        }
+        self.put_out(which, bytes, head);
+    }
+
+    fn put_out(&mut self, which: usize, bytes: Vec<u8>, head: &mut Channel) {
+        if !bytes.is_empty() {
+            self.under_way += bytes.len();
+            head.send(&Up::Output(which as u8, bytes));
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What head and agents say to each other, and the text that an agent begins with.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::starter::Starting;
+use crate::binding::Binding;
+use crate::local::Program;
+use crate::pmi::server::{Absent, Phase};
+
+/// What tells versions apart that do not understand each other.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+
+/// What the first line on an agent's standard input begins with.
+const GREETING: &str = "nmad-agent";
+
+/// What an agent must know to begin.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Intro {
+    pub secret: [u8; 32],
+    /// Where the head listens; one of them can be reached.
+    pub addresses: Vec<SocketAddr>,
+    pub node: Node,
+    /// Further hosts, with their numbers, whose agents this one starts.
+    pub below: Vec<(u32, String)>,
+    pub starting: Starting,
+    /// Whether the end of standard input means that the head, or what leads to it, is gone.
+    pub input_stays: bool,
+}
+
+/// Which of the job's hosts an agent is on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Node {
+    /// This one.
+    Number(u32),
+    /// The one that is called as this variable says, or as the system says.
+    Named { variable: String, hosts: Vec<String> },
+}
+
+impl Intro {
+    /// The line for standard input: version and the rest as digits, so that other versions can say which they
+    /// are.
+    pub fn to_line(&self) -> String {
+        let bytes = postcard::to_stdvec(self).unwrap_or_default();
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{GREETING} {VERSION} {digits}\n")
+    }
+
+    /// Reads what [`Intro::to_line`] wrote.
+    ///
+    /// # Errors
+    /// What is wrong, in words for the user.
+    pub fn from_line(line: &str) -> Result<Intro, String> {
+        let mut words = line.split_ascii_whitespace();
+        if words.next() != Some(GREETING) {
+            return Err("an agent is started by `mpiexec`, which tells it what to do".into());
+        }
+        match words.next() {
+            Some(VERSION) => {}
+            version => {
+                let theirs = version.and_then(|text| text.split('/').next()).unwrap_or("an unknown one");
+                return Err(format!(
+                    "this host has version {} of NewMadeleine, and the mpiexec that starts it has version \
+                     {theirs}; install the same version on all hosts",
+                    env!("CARGO_PKG_VERSION")
+                ));
+            }
+        }
+        let digits = words.next().unwrap_or_default();
+        let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
+        let intro = bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+        intro.ok_or_else(|| "what mpiexec says was cut off or changed on its way to this host".into())
+    }
+}
+
+/// From an agent to the head.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Up {
+    /// First: which host this is, and a number that nobody has used.
+    Hello { node: u32, nonce: [u8; 32] },
+    /// Then: the agent knows the secret.
+    Proof([u8; 32]),
+    /// A rank cannot be started: the exit code of the job, and why.
+    Failed { code: i32, why: String },
+    /// Something that a person should read.
+    Note(String),
+    /// A line about a binding.
+    Bound(String),
+    /// Output of ranks: 0 is standard output, 1 standard error.
+    Output(u8, Vec<u8>),
+    /// The last piece of input was taken.
+    InputTaken,
+    /// A rank waits in a fence that is not complete here.
+    Waiting(u32),
+    /// A rank will join no fence any more.
+    Absent(Absent),
+    /// All ranks here are in a fence, and put this before.
+    Fence(Vec<(String, String)>),
+    /// A rank asks for the end of the job.
+    Abort { rank: u32, code: i32, why: String },
+    /// A rank is gone.
+    Ended { rank: u32, pid: u32, status: crate::RankStatus, phase: Phase },
+    /// An agent that this one started is gone: which host, and what is known about why.
+    Below { node: u32, why: String },
+    /// Somebody sent this agent a signal.
+    Interrupted(i32),
+}
+
+/// From the head to an agent.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Down {
+    /// The head knows the secret; another number that nobody has used.
+    Proof { nonce: [u8; 32], proof: [u8; 32] },
+    /// Start these ranks.
+    Start(Box<Work>),
+    /// All hosts are in the fence; all that was put.
+    Release(Vec<(String, String)>),
+    /// For all ranks.
+    Signal(i32),
+    /// Input for those that read it.
+    Input(Vec<u8>),
+    /// No more input comes.
+    InputEnd,
+    /// Nobody reads standard output (0) or error (1) any more.
+    Deaf(u8),
+    /// So many bytes of output have been taken.
+    Taken(u32),
+    /// The job is over.
+    Bye,
+}
+
+/// What one host has to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Work {
+    /// The job's name.
+    pub job: String,
+    /// Ranks of the job.
+    pub size: u32,
+    pub mapping: String,
+    /// The name of this host in the user's list.
+    pub host: String,
+    pub programs: Vec<Command>,
+    pub seats: Vec<Place>,
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What ranks get of the agent's own environment: these variables, or all.
+    pub inherit: Option<Vec<Vec<u8>>>,
+    pub tag_output: bool,
+    pub binding: Binding,
+    pub report_bindings: bool,
+}
+
+/// A rank of this host, and the number of its program.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Place {
+    pub rank: u32,
+    pub program: u32,
+    pub reads_stdin: bool,
+}
+
+/// A [`Program`] on its way.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Command {
+    words: Vec<Vec<u8>>,
+    env: Vec<(Vec<u8>, Vec<u8>)>,
+    folder: Vec<u8>,
+}
+
+impl Command {
+    /// Of a program, in its folder or in `folder`.
+    pub fn of(program: &Program, folder: &std::path::Path) -> Command {
+        let words = std::iter::once(&program.program).chain(&program.args);
+        let folder = folder.join(program.folder.as_deref().unwrap_or(folder));
+        Command {
+            words: words.map(|word| word.as_bytes().to_vec()).collect(),
+            env: pairs_out(&program.env),
+            folder: folder.into_os_string().into_vec(),
+        }
+    }
+
+    /// As it is run on the host.
+    pub fn program(self) -> Program {
+        let mut words = self.words.into_iter().map(OsString::from_vec);
+        Program {
+            program: words.next().unwrap_or_default(),
+            args: words.collect(),
+            count: 0,
+            env: pairs_in(self.env),
+            folder: Some(PathBuf::from(OsString::from_vec(self.folder))),
+        }
+    }
+}
+
+/// Variables as bytes.
+pub fn pairs_out(pairs: &[(OsString, OsString)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pairs.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+}
+
+/// Variables from bytes.
+pub fn pairs_in(pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(OsString, OsString)> {
+    let pair = |(name, value)| (OsString::from_vec(name), OsString::from_vec(value));
+    pairs.into_iter().map(pair).collect()
+}
+
+/// A message as it travels: its length in four bytes, little endian, and itself.
+pub fn packed(message: &impl Serialize) -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    // It fails for types without a length only, of which these messages have none.
+    bytes.extend(postcard::to_stdvec(message).unwrap_or_default());
+    let len = (bytes.len() - 4) as u32;
+    bytes[..4].copy_from_slice(&len.to_le_bytes());
+    bytes
+}
+
+/// The message in these bytes, without their length.
+pub fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    postcard::from_bytes(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::starter::Way;
+
+    fn intro() -> Intro {
+        Intro {
+            secret: [7; 32],
+            addresses: vec!["10.88.0.1:4000".parse().expect("an address")],
+            node: Node::Number(3),
+            below: vec![(4, "host4".into())],
+            starting: Starting { way: Way::Shell(vec!["ssh".into()]), program: "/usr/bin/nmad".into() },
+            input_stays: true,
+        }
+    }
+
+    #[test]
+    fn what_an_agent_must_know_is_one_line() {
+        let line = intro().to_line();
+        assert_eq!(line.matches('\n').count(), 1);
+        let read = Intro::from_line(&line).expect("it is the same version");
+        assert_eq!((read.secret, read.below), ([7; 32], vec![(4, "host4".to_string())]));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_told() {
+        let line = intro().to_line();
+        let other = line.replace(VERSION, "9.9.9/1");
+        for (line, words) in [
+            ("", "started by `mpiexec`"),
+            (other.as_str(), "the mpiexec that starts it has version 9.9.9"),
+            (&line[..line.len() / 2], "cut off"),
+            (&format!("{GREETING} {VERSION} zz"), "cut off"),
+            (&format!("{GREETING} {VERSION} é"), "cut off"),
+        ] {
+            let why = Intro::from_line(line).expect_err(line);
+            assert!(why.contains(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn damaged_messages_are_no_messages() {
+        let bytes = packed(&Up::Note("hello".into()));
+        assert!(matches!(unpacked::<Up>(&bytes[4..]), Some(Up::Note(text)) if text == "hello"));
+        assert!(unpacked::<Up>(&bytes[4..bytes.len() - 1]).is_none());
+        assert!(unpacked::<Up>(&[255; 9]).is_none());
+    }
+}

@@ -1,6 +1,6 @@
 //! What an installation consists of: the one list, which the Python wheel takes over.
 
-use nmad_mpi_table::{Abi, header};
+use nmad_mpi_table::{Abi, fortran, header};
 
 /// One file or link, by its path below the prefix.
 pub(super) struct Item {
@@ -50,16 +50,27 @@ pub(super) fn items() -> Vec<Item> {
         item("bin/mpicc", What::Name { means: "mpicc" }),
         item("bin/mpicxx", What::Name { means: "mpicxx" }),
         item("bin/mpic++", What::Name { means: "mpicxx" }),
+        item("bin/mpifort", What::Name { means: "mpifort" }),
+        item("bin/mpif90", What::Name { means: "mpifort" }),
+        item("bin/mpif77", What::Name { means: "mpifort" }),
         text("include/nmad.h", include_str!("../../../capi/include/nmad.h")),
         item("include/mpi.h", What::Text(header::text(Abi::Standard))),
         item("include/mpich/mpi.h", What::Text(header::text(Abi::Mpich))),
+        item("include/mpif.h", What::Text(fortran::header::text(Abi::Standard))),
+        item("include/mpich/mpif.h", What::Text(fortran::header::text(Abi::Mpich))),
     ];
     items.extend(library("libnmad", &abi(), env!("CARGO_PKG_VERSION")));
     items.extend(mpi("libmpi_abi", "libmpi_abi.so.1"));
     items.extend(mpi("libmpi", "libmpi.so.12"));
-    // Debian's name for the same.
+    items.extend(mpi("libmpifort_abi", "libmpifort_abi.so.1"));
+    items.extend(mpi("libmpifort", "libmpifort.so.12"));
+    // Debian's names for the same.
     let link = |path: &str, of: &str| item(path, What::Link { of: of.into() });
     items.extend([link("lib/libmpich.so.12", "libmpi.so.12"), link("lib/libmpich.so", "libmpich.so.12")]);
+    items.extend([
+        link("lib/libmpichfort.so.12", "libmpifort.so.12"),
+        link("lib/libmpichfort.so", "libmpichfort.so.12"),
+    ]);
     let templates = [
         ("lib/pkgconfig/nmad.pc", include_str!("../../../capi/nmad.pc.in")),
         ("lib/cmake/nmad/nmad-config.cmake", include_str!("../../../capi/nmad-config.cmake.in")),
@@ -102,6 +113,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("LICENSE-MIT", include_str!("../../../LICENSE-MIT")),
     ("c.md", include_str!("../../../docs/c.md")),
     ("collectives.md", include_str!("../../../docs/collectives.md")),
+    ("fortran.md", include_str!("../../../docs/fortran.md")),
     ("install.md", include_str!("../../../docs/install.md")),
     ("mpi.md", include_str!("../../../docs/mpi.md")),
     ("run.md", include_str!("../../../docs/run.md")),
@@ -111,6 +123,9 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("udp.md", include_str!("../../../docs/udp.md")),
     ("wire.md", include_str!("../../../docs/wire.md")),
     ("examples/CMakeLists.txt", include_str!("../../../capi/examples/CMakeLists.txt")),
+    ("examples/heat-mpif.f90", include_str!("../../../mpi/fortran/examples/heat-mpif.f90")),
+    ("examples/heat-mpi.f90", include_str!("../../../mpi/fortran/examples/heat-mpi.f90")),
+    ("examples/heat-f08.f90", include_str!("../../../mpi/fortran/examples/heat-f08.f90")),
     ("examples/hello.c", include_str!("../../../capi/examples/hello.c")),
     ("examples/hello.py", include_str!("../../../capi/examples/hello.py")),
     ("examples/loop.c", include_str!("../../../capi/examples/loop.c")),

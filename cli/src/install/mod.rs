@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::compile::modules;
 use crate::output::{complain, say_line, tell_user};
 use place::Placed;
 pub(crate) use removal::{UninstallArgs, main as uninstall};
@@ -27,9 +28,10 @@ Examples:
   cargo run --release -- install --prefix ~/.local
                                            straight from the source; builds what is missing
 
-What it puts there: bin/nmad with its other names mpiexec, mpirun, mpicc and mpicxx, lib/libnmad.so and
-include/nmad.h, the libraries and headers of MAD-MPI (libmpi_abi.so.1 and libmpi.so.12), files for pkg-config
-and CMake, documents and examples. Programs are then built with
+What it puts there: bin/nmad with its other names mpiexec, mpirun, mpicc, mpicxx and mpifort, lib/libnmad.so
+and include/nmad.h, the libraries and headers of MAD-MPI (libmpi_abi.so.1 and libmpi.so.12), files for
+pkg-config and CMake, documents and examples. Where there is a Fortran compiler, it compiles the modules mpi and mpi_f08.
+Programs are then built with
   export PKG_CONFIG_PATH=~/.local/lib/pkgconfig
   cc hello.c $(pkg-config --cflags --libs nmad) -o hello
   ~/.local/bin/mpicc ring.c -o ring
@@ -63,8 +65,7 @@ struct Place {
 impl Place {
     /// The folder to write to.
     fn root(&self) -> Result<PathBuf, String> {
-        let destdir = self.destdir.clone().or_else(|| std::env::var_os("DESTDIR").map(PathBuf::from));
-        let path = match destdir.filter(|folder| !folder.as_os_str().is_empty()) {
+        let path = match self.destdir() {
             Some(folder) => {
                 let prefix = std::path::absolute(&self.prefix).map_err(|error| self.unclear(&error))?;
                 folder.join(prefix.strip_prefix("/").unwrap_or(&prefix))
@@ -72,6 +73,12 @@ impl Place {
             None => self.prefix.clone(),
         };
         std::path::absolute(path).map_err(|error| self.unclear(&error))
+    }
+
+    /// The folder that stands for /, if one is said.
+    fn destdir(&self) -> Option<PathBuf> {
+        let destdir = self.destdir.clone().or_else(|| std::env::var_os("DESTDIR").map(PathBuf::from));
+        destdir.filter(|folder| !folder.as_os_str().is_empty())
     }
 
     fn unclear(&self, error: &std::io::Error) -> String {
@@ -109,7 +116,28 @@ fn install(root: &Path, args: &InstallArgs) -> Result<(), String> {
     let is_gone = |path: &&PathBuf| !files.iter().any(|file| Path::new(&file.path) == path.as_path());
     ours.iter().filter(is_gone).for_each(|path| drop(std::fs::remove_file(root.join(path))));
     tell(root, &files);
+    fortran(root, args);
     Ok(())
+}
+
+/// Compiles the modules of Fortran, unless this is for another machine. What fails here, `mpifort` tries
+/// again.
+fn fortran(root: &Path, args: &InstallArgs) {
+    let is_elsewhere = args.no_links || args.place.destdir().is_some();
+    if is_elsewhere {
+        return;
+    }
+    // Those of an earlier version are of no use any more.
+    let _ = std::fs::remove_dir_all(root.join(modules::FOLDER));
+    match modules::install(root) {
+        Ok(Some(compiler)) => {
+            say_line(format_args!("the Fortran modules mpi and mpi_f08 were compiled with {compiler}"))
+        }
+        Ok(None) => say_line(format_args!(
+            "there is no Fortran compiler; once there is one, mpifort compiles the modules mpi and mpi_f08"
+        )),
+        Err(error) => tell_user(format_args!("nmad install: {error}")),
+    }
 }
 
 /// The list of what is installed.

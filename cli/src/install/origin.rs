@@ -48,7 +48,8 @@ fn build(cargo: &OsString, folder: &Path) -> Result<(), String> {
     let source = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
     let mut command = Command::new(cargo);
     command.args(["build", "--lib", "--profile", profile]);
-    for package in ["nmad-c", "nmad-mpi-standard", "nmad-mpi-mpich", env!("CARGO_PKG_NAME")] {
+    let mpi = ["nmad-mpi-standard", "nmad-mpi-mpich", "nmad-fortran-standard", "nmad-fortran-mpich"];
+    for package in ["nmad-c", env!("CARGO_PKG_NAME")].into_iter().chain(mpi) {
         command.args(["-p", package]);
     }
     command.arg("--target-dir").arg(all).current_dir(source);

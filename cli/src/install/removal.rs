@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use super::{MANIFEST, Place};
+use crate::compile::modules;
 use crate::output::{complain, say_line};
 
 const EXAMPLES: &str = "\
@@ -52,6 +53,9 @@ fn remove(root: &Path) -> Result<usize, String> {
         format!("there is no {}: nothing was installed with this prefix", root.join(MANIFEST).display())
     })?;
     let mut count = 0;
+    // What `mpifort` has made there.
+    let made = root.join(modules::FOLDER);
+    let _ = fs::remove_dir_all(&made).and_then(|()| fs::remove_dir(root.join("lib/nmad")));
     for path in &paths {
         match fs::remove_file(root.join(path)) {
             Ok(()) => count += 1,

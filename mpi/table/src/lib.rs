@@ -1,7 +1,8 @@
 //! The one table of MPI: its functions (`functions.txt`) and constants (`constants.txt`), and what is made
 //! from them: both `mpi.h` ([`header`]), the functions of the fronts ([`wrapper`]), the symbols of the
-//! shared libraries ([`exports`]), and the translation of numbers ([`numbers`]). The fronts' build scripts
-//! write the last three, the command `nmad` the first. This crate knows no MPI but its names and numbers.
+//! shared libraries ([`exports`]), the translation of numbers ([`numbers`]), and what Fortran needs
+//! ([`fortran`]). Build scripts write what is compiled here, the command `nmad` the headers and the modules
+//! of Fortran. This crate knows no MPI but its names and numbers.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +10,7 @@ mod argument;
 mod constant;
 mod ctype;
 pub mod exports;
+pub mod fortran;
 mod function;
 pub mod header;
 pub mod numbers;

@@ -3,18 +3,27 @@
 #![allow(missing_docs, non_upper_case_globals, non_snake_case, clippy::missing_safety_doc)]
 
 use super::CStatus;
-use super::symbols::Mark;
 use std::ffi::c_void;
+use std::sync::atomic::AtomicPtr;
 
-// What Fortran passes to ignore a status; there is no Fortran here that could.
+/// A place of Fortran's that its library writes here when it is loaded.
+#[repr(transparent)]
+pub struct Place(AtomicPtr<i32>);
+
+impl Place {
+    /// There is no Fortran in this process.
+    const NONE: Place = Place(AtomicPtr::new(std::ptr::null_mut()));
+}
+
+// What Fortran passes to ignore a status.
 #[unsafe(no_mangle)]
-pub static MPI_F_STATUS_IGNORE: Mark = Mark::NONE;
+pub static MPI_F_STATUS_IGNORE: Place = Place::NONE;
 #[unsafe(no_mangle)]
-pub static MPI_F_STATUSES_IGNORE: Mark = Mark::NONE;
+pub static MPI_F_STATUSES_IGNORE: Place = Place::NONE;
 #[unsafe(no_mangle)]
-pub static MPI_F08_STATUS_IGNORE: Mark = Mark::NONE;
+pub static MPI_F08_STATUS_IGNORE: Place = Place::NONE;
 #[unsafe(no_mangle)]
-pub static MPI_F08_STATUSES_IGNORE: Mark = Mark::NONE;
+pub static MPI_F08_STATUSES_IGNORE: Place = Place::NONE;
 
 macro_rules! copies {
     ($($name:ident $profiled:ident)*) => {$(

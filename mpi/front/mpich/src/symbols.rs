@@ -10,11 +10,6 @@ pub struct Mark(*const i32);
 // SAFETY: nobody writes to what it points to.
 unsafe impl Sync for Mark {}
 
-impl Mark {
-    /// Nobody passes it.
-    pub(crate) const NONE: Mark = Mark(std::ptr::null());
-}
-
 static PLACES: [i32; 3] = [0; 3];
 
 #[unsafe(no_mangle)]

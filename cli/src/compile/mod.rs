@@ -1,7 +1,10 @@
-//! `mpicc` and `mpicxx`: the compiler, with what it takes to find MAD-MPI.
+//! `mpicc`, `mpicxx` and `mpifort`: the compiler, with what it takes to find MAD-MPI.
 //!
 //! Everything is found from the place of this program, so an installation may be moved.
 
+pub(crate) mod modules;
+
+use modules::Modules;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
@@ -17,20 +20,24 @@ pub(crate) enum Language {
     C,
     /// `mpicxx`, `mpic++`
     Cxx,
+    /// `mpifort`, `mpif90`, `mpif77`
+    Fortran,
 }
 
 const HELP: &str = "\
 \x20compiles and links programs with MAD-MPI: it calls the compiler with the arguments that it is given
-and those that find mpi.h and the library.
+and those that find mpi.h, or mpif.h and the modules mpi and mpi_f08, and the library.
 
   -show            print the command, do not run it (also -show-compile, -show-link: only these flags)
   -abi=standard    for the binary interface of MPI 5, libmpi_abi.so.1 (the default)
   -abi=mpich       for that of MPICH, libmpi.so.12
-  -cc=PROGRAM      another compiler (-cxx=PROGRAM for mpicxx), with arguments of its own if it has some
+  -cc=PROGRAM      another compiler (-cxx=PROGRAM for mpicxx, -fc=PROGRAM for mpifort), with arguments of its
+                   own if it has some
   --help           this text
 
-Environment: NMAD_MPI_ABI is standard or mpich; NMAD_CC and NMAD_CXX are the compilers (cc and c++), also with
-arguments, as in NMAD_CC='gcc -O2'. A name that has spaces in it is quoted as for a shell.
+Environment: NMAD_MPI_ABI is standard or mpich; NMAD_CC, NMAD_CXX and NMAD_FC are the compilers (cc, c++, and
+the first that there is of gfortran, flang, ifx, nvfortran), also with arguments, as in NMAD_CC='gcc -O2'.
+A name that has spaces in it is quoted as for a shell.
 ";
 
 /// A binary interface, as a folder of headers and a library.
@@ -60,6 +67,7 @@ impl Compiler {
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
 struct Call {
+    language: Language,
     abi: Abi,
     compiler: Compiler,
     show: Show,
@@ -82,6 +90,7 @@ impl Language {
         match name {
             "mpicc" => Some(Language::C),
             "mpicxx" | "mpic++" | "mpiCC" => Some(Language::Cxx),
+            "mpifort" | "mpif90" | "mpif77" => Some(Language::Fortran),
             _ => None,
         }
     }
@@ -90,14 +99,16 @@ impl Language {
         match self {
             Language::C => "mpicc",
             Language::Cxx => "mpicxx",
+            Language::Fortran => "mpifort",
         }
     }
 
     /// The compiler's variable, its name, and the option that says another.
-    fn compiler(self) -> (&'static str, &'static str, &'static str) {
+    fn compiler(self) -> (&'static str, Option<&'static str>, &'static str) {
         match self {
-            Language::C => ("NMAD_CC", "cc", "-cc="),
-            Language::Cxx => ("NMAD_CXX", "c++", "-cxx="),
+            Language::C => ("NMAD_CC", Some("cc"), "-cc="),
+            Language::Cxx => ("NMAD_CXX", Some("c++"), "-cxx="),
+            Language::Fortran => ("NMAD_FC", modules::compiler(), "-fc="),
         }
     }
 }
@@ -126,10 +137,11 @@ fn parse(
 ) -> Result<Call, String> {
     let (variable, compiler, option) = language.compiler();
     let mut call = Call {
+        language,
         abi: var("NMAD_MPI_ABI").map_or(Ok(Abi::Standard), |abi| Abi::parse(&abi.to_string_lossy()))?,
         compiler: match var(variable) {
             Some(text) => Compiler::parse(&text, variable)?,
-            None => Compiler { program: compiler.into(), arguments: Vec::new() },
+            None => Compiler { program: compiler.unwrap_or_default().into(), arguments: Vec::new() },
         },
         show: Show::Nothing,
         rest: Vec::new(),
@@ -164,6 +176,22 @@ impl Abi {
         }
     }
 
+    /// The word for it.
+    fn word(self) -> &'static str {
+        match self {
+            Abi::Standard => "standard",
+            Abi::Mpich => "mpich",
+        }
+    }
+
+    /// As the table of functions has it.
+    fn table(self) -> nmad_mpi_table::Abi {
+        match self {
+            Abi::Standard => nmad_mpi_table::Abi::Standard,
+            Abi::Mpich => nmad_mpi_table::Abi::Mpich,
+        }
+    }
+
     fn compile_flags(self, prefix: &Path) -> Vec<OsString> {
         let folder = match self {
             Abi::Standard => "include",
@@ -172,13 +200,26 @@ impl Abi {
         vec![flag("-I", &prefix.join(folder))]
     }
 
-    fn link_flags(self, prefix: &Path) -> Vec<OsString> {
+    fn link_flags(self, prefix: &Path, language: Language) -> Vec<OsString> {
         let folder = prefix.join("lib");
-        let library = match self {
-            Abi::Standard => "-lmpi_abi",
-            Abi::Mpich => "-lmpi",
+        let (fortran, library) = match self {
+            Abi::Standard => ("-lmpifort_abi", "-lmpi_abi"),
+            Abi::Mpich => ("-lmpifort", "-lmpi"),
         };
-        vec![flag("-L", &folder), flag("-Wl,-rpath,", &folder), library.into()]
+        let mut flags = vec![flag("-L", &folder), flag("-Wl,-rpath,", &folder)];
+        flags.extend((language == Language::Fortran).then(|| fortran.into()));
+        flags.push(library.into());
+        flags
+    }
+}
+
+impl Modules {
+    fn compile_flags(&self) -> impl Iterator<Item = OsString> {
+        std::iter::once(flag("-I", &self.folder)).chain(self.arguments.iter().map(OsString::from))
+    }
+
+    fn link_flags(&self) -> [OsString; 2] {
+        [flag("-L", &self.folder), format!("-l{}", modules::LIBRARY).into()]
     }
 }
 
@@ -201,10 +242,11 @@ fn flag(flag: &str, path: &Path) -> OsString {
 
 impl Call {
     fn run(&self, prefix: &Path) -> Result<ExitCode, String> {
+        let modules = self.modules(prefix)?;
         let arguments = match self.show {
-            Show::Compile => self.abi.compile_flags(prefix),
-            Show::Link => self.abi.link_flags(prefix),
-            _ => self.arguments(prefix),
+            Show::Compile => self.compile_flags(prefix, modules.as_ref()),
+            Show::Link => self.link_flags(prefix, modules.as_ref()),
+            _ => self.arguments(prefix, modules.as_ref()),
         };
         if self.show != Show::Nothing {
             say_line(format_args!("{}", self.shown(&arguments)));
@@ -213,6 +255,29 @@ impl Call {
         let Compiler { program, arguments: first } = &self.compiler;
         let error = Command::new(program).args(first).args(arguments).exec();
         Err(format!("cannot run the compiler {}: {error}", program.display()))
+    }
+
+    /// The modules, for a Fortran compiler.
+    fn modules(&self, prefix: &Path) -> Result<Option<Modules>, String> {
+        if self.language != Language::Fortran {
+            return Ok(None);
+        }
+        if self.compiler.program.is_empty() {
+            return Err(modules::no_compiler());
+        }
+        Modules::of(prefix, self.abi, &self.compiler).map(Some)
+    }
+
+    fn compile_flags(&self, prefix: &Path, modules: Option<&Modules>) -> Vec<OsString> {
+        let mut flags = self.abi.compile_flags(prefix);
+        flags.extend(modules.into_iter().flat_map(Modules::compile_flags));
+        flags
+    }
+
+    fn link_flags(&self, prefix: &Path, modules: Option<&Modules>) -> Vec<OsString> {
+        let mut flags: Vec<OsString> = modules.into_iter().flat_map(Modules::link_flags).collect();
+        flags.extend(self.abi.link_flags(prefix, self.language));
+        flags
     }
 
     /// The words that `-show` shows, for a shell.
@@ -224,8 +289,8 @@ impl Call {
     }
 
     /// All arguments of the compiler; those of the linker only if it is called.
-    fn arguments(&self, prefix: &Path) -> Vec<OsString> {
-        let mut arguments = self.abi.compile_flags(prefix);
+    fn arguments(&self, prefix: &Path, modules: Option<&Modules>) -> Vec<OsString> {
+        let mut arguments = self.compile_flags(prefix, modules);
         arguments.extend(self.rest.iter().cloned());
         let stops = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
         let only_asks = |word: &OsString| word.to_string_lossy().starts_with('-') && word != "-";
@@ -234,7 +299,7 @@ impl Call {
         let no_input = self.rest.iter().all(only_asks)
             && self.rest.iter().any(|word| asks.iter().any(|ask| word == ask));
         if !stopped && !no_input {
-            arguments.extend(self.abi.link_flags(prefix));
+            arguments.extend(self.link_flags(prefix, modules));
         }
         arguments
     }
@@ -264,7 +329,7 @@ mod tests {
     }
 
     fn line(language: Language, words: &str, abi: Option<&str>) -> String {
-        let arguments = call(language, words, abi).arguments(Path::new("/p"));
+        let arguments = call(language, words, abi).arguments(Path::new("/p"), None);
         arguments.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
@@ -287,6 +352,27 @@ mod tests {
     }
 
     #[test]
+    fn fortran_gets_its_modules_and_its_library() {
+        let call = call(Language::Fortran, "-abi=mpich -fc=gfortran a.f90", None);
+        let modules = Modules { folder: "/m".into(), arguments: vec!["-x".into()] };
+        let arguments = call.arguments(Path::new("/p"), Some(&modules));
+        let line = arguments.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let expected =
+            "-I/p/include/mpich -I/m -x a.f90 -L/m -lmadmpi_f08 -L/p/lib -Wl,-rpath,/p/lib -lmpifort -lmpi";
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn without_a_fortran_compiler_the_user_reads_what_to_do() {
+        let mut call = call(Language::Fortran, "-fc=no-such-compiler a.f90", None);
+        let error = call.run(Path::new("/p")).unwrap_err();
+        assert!(error.contains("no-such-compiler") && error.contains("-fc="), "{error}");
+        call.compiler.program = OsString::new();
+        let error = call.run(Path::new("/p")).unwrap_err();
+        assert!(error.contains("gfortran") && error.contains("NMAD_FC"), "{error}");
+    }
+
+    #[test]
     fn options_are_taken_out_and_unknown_interfaces_refused() {
         let call = call(Language::Cxx, "-cxx=clang++ -show a.cc", None);
         assert_eq!((call.compiler.program, call.show, call.rest.len()), ("clang++".into(), Show::Command, 1));
@@ -301,7 +387,7 @@ mod tests {
         let words = || [OsString::from("-show"), "he llo.c".into(), "-DX=\"a\"".into()].into_iter();
         let call = parse(Language::C, words(), told("gcc -O2 '/a b/c'")).unwrap();
         assert_eq!(call.compiler.program, "gcc");
-        let shown = call.shown(&call.arguments(Path::new("/p q")));
+        let shown = call.shown(&call.arguments(Path::new("/p q"), None));
         let expected = "gcc -O2 '/a b/c' '-I/p q/include' 'he llo.c' '-DX=\"a\"' '-L/p q/lib' \
                         '-Wl,-rpath,/p q/lib' -lmpi_abi";
         assert_eq!(shown, expected);

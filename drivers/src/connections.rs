@@ -85,206 +85,194 @@ enum Stage<H> {
     HandingOver(H),
 }
 
-/// The rail's parts that a step works with.
-pub struct Step<'a, N: Network> {
-    /// The machine.
-    pub opening: &'a mut Opening,
-    /// The driver's part.
-    pub network: &'a mut N,
-    /// The rail's sockets.
-    pub watch: &'a Watch,
-    /// Milliseconds.
-    pub now_ms: u64,
-}
-
 impl<H> Default for Connections<H> {
     fn default() -> Self {
         Connections { list: Vec::new() }
     }
 }
 
-impl<H> Connections<H> {
+/// One step, and the parts of the rail that it works with.
+pub struct Step<'a, N: Network> {
+    /// The connections.
+    pub connections: &'a mut Connections<N::Handover>,
+    /// The machine.
+    pub opening: &'a mut Opening,
+    /// The driver's part.
+    pub network: N,
+    /// The rail's sockets.
+    pub watch: &'a Watch,
+    /// Milliseconds.
+    pub now_ms: u64,
+    /// What comes of it.
+    pub outcome: &'a mut Vec<Outcome<N::Handover>>,
+}
+
+impl<N: Network> Step<'_, N> {
     /// Listens to everyone, lets in who waits, goes on with every attempt.
-    pub fn step<N: Network<Handover = H>>(&mut self, mut step: Step<'_, N>, outcome: &mut Vec<Outcome<H>>) {
+    pub fn run(mut self) {
         // Before others are let in: whoever has said nothing so far may have to make room.
-        self.listen(&mut step, outcome);
-        self.act(&mut step, outcome);
-        self.accept(&mut step);
-        step.opening.step(step.now_ms, step.network);
+        self.listen();
+        self.act();
+        self.accept();
+        self.opening.step(self.now_ms, &self.network);
         for _ in 0..ROUNDS {
-            self.listen(&mut step, outcome);
-            if !self.act(&mut step, outcome) {
+            self.listen();
+            if !self.act() {
                 break;
             }
         }
     }
 
-    fn accept<N: Network<Handover = H>>(&mut self, step: &mut Step<'_, N>) {
-        while step.opening.has_room(step.now_ms) {
-            let Some((fd, from)) = step.network.accept() else { return };
-            if step.watch.add(&fd, Token::Opening, false).is_ok() {
-                let id = step.opening.accepted(from, step.now_ms);
-                let talk = Box::new(Conversation::new(fd));
-                self.list.push(Connection { id, talk, stage: Stage::Talking, to: None });
+    fn accept(&mut self) {
+        while self.opening.has_room(self.now_ms) {
+            let Some((fd, from)) = self.network.accept() else { return };
+            if self.watch.add(&fd, Token::Opening, false).is_ok() {
+                let id = self.opening.accepted(from, self.now_ms);
+                self.add(id, fd, Stage::Talking, None);
             }
         }
     }
 
-    fn listen<N: Network<Handover = H>>(&mut self, step: &mut Step<'_, N>, outcome: &mut Vec<Outcome<H>>) {
-        for at in (0..self.list.len()).rev() {
-            match self.list[at].stage {
-                Stage::Reaching => self.reach(at, step),
-                Stage::Talking => self.hear(at, step),
-                Stage::HandingOver(_) => self.hand_over(at, step, outcome),
+    fn add(&mut self, id: Id, fd: OwnedFd, stage: Stage<N::Handover>, to: Option<(PeerId, usize)>) {
+        let talk = Box::new(Conversation::new(fd));
+        self.connections.list.push(Connection { id, talk, stage, to });
+    }
+
+    fn find(&self, id: Id) -> Option<usize> {
+        self.connections.list.iter().position(|connection| connection.id == id)
+    }
+
+    fn take(&mut self, id: Id) -> Option<Connection<N::Handover>> {
+        self.find(id).map(|at| self.connections.list.swap_remove(at))
+    }
+
+    fn failed(&mut self, id: Id, Setback { trouble, why }: Setback) {
+        self.opening.failed(id, trouble, why, self.now_ms, &self.network);
+    }
+
+    fn listen(&mut self) {
+        for at in (0..self.connections.list.len()).rev() {
+            match self.connections.list[at].stage {
+                Stage::Reaching => self.reach(at),
+                Stage::Talking => self.hear(at),
+                Stage::HandingOver(_) => self.hand_over(at),
             }
         }
     }
 
     /// Looks whether a connection stands.
-    fn reach<N: Network<Handover = H>>(&mut self, at: usize, step: &mut Step<'_, N>) {
-        let connection = &mut self.list[at];
+    fn reach(&mut self, at: usize) {
+        let connection = &mut self.connections.list[at];
         match stands(&connection.talk) {
             Ok(false) => {}
             Ok(true) => {
-                let _ = step.watch.change(connection.talk.as_fd(), Token::Opening, false);
+                let _ = self.watch.change(connection.talk.as_fd(), Token::Opening, false);
                 connection.stage = Stage::Talking;
-                step.opening.reached(connection.id, 0, step.now_ms, handshake::nonce());
+                self.opening.reached(connection.id, 0, self.now_ms, handshake::nonce());
             }
-            Err(e) => self.end(at, e, step),
+            Err(e) => self.end(at, e),
         }
     }
 
-    fn hear<N: Network<Handover = H>>(&mut self, at: usize, step: &mut Step<'_, N>) {
-        let Connection { id, talk, .. } = &mut self.list[at];
+    fn hear(&mut self, at: usize) {
+        let Connection { id, talk, .. } = &mut self.connections.list[at];
         let said = match talk.hear() {
             Heard::Nothing => return,
-            Heard::Ended => return self.end(at, Errno::CONNRESET, step),
-            Heard::Failed(e) => return self.end(at, e, step),
+            Heard::Ended => return self.end(at, Errno::CONNRESET),
+            Heard::Failed(e) => return self.end(at, e),
             Heard::Message(message) => Said::Message(message),
             Heard::OtherVersion(theirs) => Said::OtherVersion(theirs),
             Heard::Foreign(e) => Said::Foreign(e),
         };
-        step.opening.heard(*id, said, 0, (step.now_ms, handshake::nonce()), step.network);
+        self.opening.heard(*id, said, 0, (self.now_ms, handshake::nonce()), &self.network);
     }
 
-    fn hand_over<N: Network<Handover = H>>(
-        &mut self,
-        at: usize,
-        step: &mut Step<'_, N>,
-        outcome: &mut Vec<Outcome<H>>,
-    ) {
-        let Connection { id, talk, stage: Stage::HandingOver(handover), .. } = &mut self.list[at] else {
-            return;
-        };
-        match step.network.goes_on(talk.socket(), handover) {
+    fn hand_over(&mut self, at: usize) {
+        let connection = &mut self.connections.list[at];
+        let Connection { id, talk, stage: Stage::HandingOver(handover), .. } = connection else { return };
+        let id = *id;
+        match self.network.goes_on(talk.socket(), handover) {
             Ok(false) => {}
             Ok(true) => {
-                let opened = step.opening.finished(*id);
-                let Connection { talk, stage, .. } = self.list.swap_remove(at);
-                if let (Some(opened), Stage::HandingOver(handover)) = (opened, stage) {
-                    outcome.push(Outcome::Open(opened, talk.into_socket(), handover));
+                let Connection { talk, stage, .. } = self.connections.list.swap_remove(at);
+                if let (Some(opened), Stage::HandingOver(handover)) = (self.opening.finished(id), stage) {
+                    self.outcome.push(Outcome::Open(opened, talk.into_socket(), handover));
                 }
             }
-            Err(Setback { trouble, why }) => {
-                let Connection { id, .. } = self.list.swap_remove(at);
-                step.opening.failed(id, trouble, why, step.now_ms, step.network);
+            Err(setback) => {
+                self.connections.list.swap_remove(at);
+                self.failed(id, setback);
             }
         }
     }
 
     /// A connection has ended.
-    fn end<N: Network<Handover = H>>(&mut self, at: usize, e: Errno, step: &mut Step<'_, N>) {
-        let Connection { id, stage, to, .. } = self.list.swap_remove(at);
-        let Setback { trouble, why } = match to {
-            Some((peer, address)) => {
-                step.network.setback(peer, address, !matches!(stage, Stage::Reaching), e)
-            }
+    fn end(&mut self, at: usize, e: Errno) {
+        let Connection { id, stage, to, .. } = self.connections.list.swap_remove(at);
+        let stood = !matches!(stage, Stage::Reaching);
+        let setback = match to {
+            Some((peer, address)) => self.network.setback(peer, address, stood, e),
             None if e == Errno::CONNRESET => Setback::hopeless("it closed the connection"),
             None => Setback::hopeless(e.to_string()),
         };
-        step.opening.failed(id, trouble, why, step.now_ms, step.network);
+        self.failed(id, setback);
     }
 
     /// Does what the machine wants; whether that was anything.
-    fn act<N: Network<Handover = H>>(
-        &mut self,
-        step: &mut Step<'_, N>,
-        outcome: &mut Vec<Outcome<H>>,
-    ) -> bool {
+    fn act(&mut self) -> bool {
         let mut acted = false;
-        while let Some(action) = step.opening.next_action() {
+        while let Some(action) = self.opening.next_action() {
             acted = true;
             match action {
-                Action::Reach { id, peer, address } => self.connect(id, peer, address, step),
-                Action::Say { id, message, .. } => self.say(id, &message, step),
-                Action::Finish { id, is_attempt } => self.finish(id, is_attempt, step, outcome),
+                Action::Reach { id, peer, address } => self.connect(id, peer, address),
+                Action::Say { id, message, .. } => self.say(id, &message),
+                Action::Finish { id, is_attempt } => self.finish(id, is_attempt),
                 Action::Refuse { id, code, text } => {
-                    if let Some(at) = self.find(id) {
-                        let Connection { talk, .. } = self.list.swap_remove(at);
+                    if let Some(Connection { talk, .. }) = self.take(id) {
                         talk.refuse(code, &text);
-                        step.network.leave(talk.into_socket());
+                        self.network.leave(talk.into_socket());
                     }
                 }
-                Action::Drop { id } => self.list.retain(|connection| connection.id != id),
-                Action::Failed { peer, why } => outcome.push(Outcome::Failed(peer, why)),
+                Action::Drop { id } => drop(self.take(id)),
+                Action::Failed { peer, why } => self.outcome.push(Outcome::Failed(peer, why)),
             }
         }
         acted
     }
 
-    fn find(&self, id: Id) -> Option<usize> {
-        self.list.iter().position(|connection| connection.id == id)
-    }
-
-    fn connect<N: Network<Handover = H>>(
-        &mut self,
-        id: Id,
-        peer: PeerId,
-        address: usize,
-        step: &mut Step<'_, N>,
-    ) {
-        let connected = step.network.connect(peer, address).and_then(|fd| {
-            let watched = step.watch.add(&fd, Token::Opening, true);
-            watched
-                .map(|()| fd)
-                .map_err(|e| Setback::hopeless(format!("cannot be reached: cannot watch a socket: {e}")))
+    fn connect(&mut self, id: Id, peer: PeerId, address: usize) {
+        let unwatched = |e| Setback::hopeless(format!("cannot be reached: cannot watch a socket: {e}"));
+        let connected = self.network.connect(peer, address).and_then(|fd| {
+            self.watch.add(&fd, Token::Opening, true).map_err(unwatched)?;
+            Ok(fd)
         });
         match connected {
             Ok(fd) => {
-                let (talk, to) = (Box::new(Conversation::new(fd)), Some((peer, address)));
-                self.list.push(Connection { id, talk, stage: Stage::Reaching, to });
-                self.reach(self.list.len() - 1, step);
+                self.add(id, fd, Stage::Reaching, Some((peer, address)));
+                self.reach(self.connections.list.len() - 1);
             }
-            Err(Setback { trouble, why }) => {
-                step.opening.failed(id, trouble, why, step.now_ms, step.network);
-            }
+            Err(setback) => self.failed(id, setback),
         }
     }
 
-    fn say<N: Network<Handover = H>>(&mut self, id: Id, message: &Control<'_>, step: &mut Step<'_, N>) {
+    fn say(&mut self, id: Id, message: &Control<'_>) {
         if let Some(at) = self.find(id)
-            && let Err(e) = self.list[at].talk.say(message)
+            && let Err(e) = self.connections.list[at].talk.say(message)
         {
-            self.end(at, e, step);
+            self.end(at, e);
         }
     }
 
-    fn finish<N: Network<Handover = H>>(
-        &mut self,
-        id: Id,
-        is_attempt: bool,
-        step: &mut Step<'_, N>,
-        outcome: &mut Vec<Outcome<H>>,
-    ) {
+    fn finish(&mut self, id: Id, is_attempt: bool) {
         let Some(at) = self.find(id) else { return };
-        match step.network.hand_over(self.list[at].talk.socket(), is_attempt) {
+        match self.network.hand_over(self.connections.list[at].talk.socket(), is_attempt) {
             Ok(handover) => {
-                self.list[at].stage = Stage::HandingOver(handover);
-                self.hand_over(at, step, outcome);
+                self.connections.list[at].stage = Stage::HandingOver(handover);
+                self.hand_over(at);
             }
-            Err(Setback { trouble, why }) => {
-                self.list.swap_remove(at);
-                step.opening.failed(id, trouble, why, step.now_ms, step.network);
+            Err(setback) => {
+                self.connections.list.swap_remove(at);
+                self.failed(id, setback);
             }
         }
     }

@@ -2,13 +2,17 @@
 //!
 //! | | connections | datagrams |
 //! |---|---|---|
-//! | hello | once, when the connection stands | again and again, in different lengths, until it is answered |
-//! | bound | for the connection; the peer's system tells when a process dies, so a slow one is waited for | for all of it |
+//! | hello | once, when the connection stands | repeated in different lengths until it is answered |
+//! | bound | until a connection stands | for all of it |
 //! | both at once | the lower rank refuses | the lower rank does not answer |
-//! | the higher rank's proof | is held back while the lower rank's connection is being opened | is said: a lower rank that welcomes has no attempt under way |
-//! | a wrong MAC | another secret: refused | an old message: skipped (drivers only pass on what bears a MAC of the job) |
+//! | the higher rank's proof | waits for the other connection | is said |
+//! | a wrong MAC | another secret: refused | an old message: skipped |
 //! | another hello of a peer | is another connection | takes the place of the one before |
 //! | no room | others wait in the kernel | the oldest stranger makes room |
+//!
+//! Where a connection stands, the peer's system tells when the process dies, so a slow one is waited for. Over
+//! datagrams the proof need not wait: a lower rank that welcomes has no attempt under way. Drivers only pass on
+//! datagrams that bear a MAC of the job, so one with a wrong proof is of another conversation.
 
 /// The kind of network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,11 +6,10 @@ use super::link::Link;
 use super::sys::Socket;
 use crate::connections::Setback;
 use crate::opening::{self, Around, Linked, Local, Medium, Said, Trouble};
-use crate::udp::greeters::{Greeters, Heard, Network, Outcome, Step};
-use crate::udp::greeting::{self, Terms};
+use crate::udp::greeters::{Greeter, Greeters, Heard, Network, Outcome, Step};
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
-use nmad_wire::Control;
+use nmad_wire::{Control, Hello};
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 
@@ -20,7 +19,8 @@ const LENGTHS: &[usize] = &[8_996, 1_496, 1_396, 528];
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    machine: opening::Opening,
+    /// The machine: what is wanted is told to it.
+    pub machine: opening::Opening,
     greeters: Greeters<Way>,
 }
 
@@ -47,6 +47,12 @@ impl Rail<'_> {
         self.known.get(&peer).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether a hello to this rank does not come from where its sender is.
+    fn is_elsewhere(&self, hello: &Hello, from: Way) -> bool {
+        let places = self.places(PeerId(hello.from));
+        hello.to == self.config.rank.0 && places.iter().all(|(_, place)| place.way() != from)
+    }
+
     /// Longest datagram that its interface takes.
     fn longest(&self) -> usize {
         self.socket.data_max() - super::frame::PORTS
@@ -62,81 +68,36 @@ impl Opening {
         Opening { machine, greeters: Greeters::default() }
     }
 
-    /// Whether there is nothing to do but for who knocks next.
-    pub fn is_idle(&self) -> bool {
-        self.machine.is_idle()
-    }
-
-    /// Whether this side wants a link, so that looking after it often shortens the wait.
-    #[inline]
-    pub fn is_urgent(&self) -> bool {
-        self.machine.is_urgent()
-    }
-
-    /// Begins to open a link, unless that has begun.
-    pub fn connect(&mut self, peer: PeerId, now_ms: u64) {
-        self.machine.connect(peer, now_ms);
-    }
-
-    /// Wants no link to this peer any more.
-    pub fn forget(&mut self, peer: PeerId) {
-        self.machine.forget(peer);
-    }
-
     /// Goes on with every attempt.
-    pub fn step(&mut self, mut rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) {
-        let now_ms = rail.now_ms;
-        let mut step = Step { opening: &mut self.machine, network: &mut rail, now_ms };
-        self.greeters.step(&mut step, outcome);
+    pub fn step(&mut self, rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) {
+        let (opening, greeters, now_ms) = (&mut self.machine, &mut self.greeters, rail.now_ms);
+        Step { greeters, opening, network: rail, now_ms, outcome }.go_on();
     }
 
     /// A greeting has come, or something that is none: then false.
-    pub fn hear(
-        &mut self,
-        from: Way,
-        bytes: &[u8],
-        mut rail: Rail<'_>,
-        outcome: &mut Vec<Outcome<Way>>,
-    ) -> bool {
-        let (said, terms) = match greeting::decode(bytes, &rail.config.secret) {
-            greeting::Heard::Message(message, terms) => (Said::Message(message), terms),
-            greeting::Heard::OtherVersion(theirs) => {
-                (Said::OtherVersion(theirs), Terms { datagram: 0, buffer: 0 })
-            }
-            greeting::Heard::Stranger => return false,
-        };
-        let longest = rail.longest();
-        let terms = Terms { datagram: terms.datagram.min(longest as u32), ..terms };
-        // Only who is where the launcher says that its rank is gets an answer.
-        let is_elsewhere = match said {
-            Said::Message(Control::Hello(hello)) if hello.to == rail.config.rank.0 => {
-                rail.places(PeerId(hello.from)).iter().all(|(_, place)| place.way() != from)
-            }
-            _ => false,
-        };
-        // Who asks is a stranger, who answers is one to whom we have said hello, and who proves itself was
-        // one that we have answered.
-        let is_attempt = match said {
+    pub fn hear(&mut self, from: Way, bytes: &[u8], rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) -> bool {
+        let Some(heard) = Heard::of(bytes, &rail.config.secret, rail.longest()) else { return false };
+        // Who asks is a stranger, who answers is one to whom we have said hello, and who proves itself is one
+        // whom we have answered.
+        let is_attempt = match heard.said {
+            // Only who is where the launcher says that its rank is gets an answer.
+            Said::Message(Control::Hello(hello)) if rail.is_elsewhere(&hello, from) => return true,
             Said::Message(Control::Hello(_)) | Said::OtherVersion(_) | Said::Foreign(_) => None,
             Said::Message(Control::Welcome(_) | Control::Refuse(_)) => Some(true),
             Said::Message(Control::Proof(_)) => Some(false),
         };
-        let now_ms = rail.now_ms;
-        let mut step = Step { opening: &mut self.machine, network: &mut rail, now_ms };
-        let heard = Heard { said, terms, len: bytes.len() };
-        let of_it = |is_attempt: bool| {
-            self.greeters
-                .list()
-                .iter()
-                .position(|greeter| (greeter.way, greeter.is_attempt) == (from, is_attempt))
-        };
-        match is_attempt.map(of_it) {
-            None if is_elsewhere => {}
-            None => self.greeters.knock(from, format!("port {}", from.port), heard, &mut step),
-            Some(Some(at)) => self.greeters.hear(at, heard, &mut step),
-            Some(None) => {}
+        let (opening, greeters, now_ms) = (&mut self.machine, &mut self.greeters, rail.now_ms);
+        let mut step = Step { greeters, opening, network: rail, now_ms, outcome };
+        match is_attempt {
+            None => step.knock(from, format!("port {}", from.port), heard),
+            Some(is_attempt) => {
+                let of_it = |greeter: &Greeter<Way>| (greeter.way, greeter.is_attempt) == (from, is_attempt);
+                if let Some(at) = step.greeters.list.iter().position(of_it) {
+                    step.hear(at, heard);
+                }
+            }
         }
-        self.greeters.act(&mut step, outcome);
+        step.act();
         true
     }
 }

@@ -144,7 +144,7 @@ impl PacketRail {
                 self.lost(to, "is this process itself, which needs no network", Vec::new());
             }
             None => {
-                self.opening.connect(to, now_ms());
+                self.opening.machine.connect(to, now_ms());
                 self.wind();
             }
         }
@@ -152,7 +152,7 @@ impl PacketRail {
 
     /// Ends a link that the engine gave up.
     fn leave(&mut self, to: PeerId) {
-        self.opening.forget(to);
+        self.opening.machine.forget(to);
         let mut link = self.remove(to);
         if let Some(link) = &mut link {
             link.signal(&self.socket, Signal::Close);
@@ -304,7 +304,7 @@ impl PacketRail {
         self.polls = 0;
         let mut rings = false;
         self.wakes.watch.look(|token, _| rings |= token == Token::Bell);
-        if rings || !self.opening.is_idle() {
+        if rings || !self.opening.machine.is_idle() {
             self.with_opening(|opening, rail, outcome| opening.step(rail, outcome));
             self.settle(report);
         }
@@ -334,7 +334,8 @@ impl PacketRail {
 
     /// Sets the timer for what there is to look after.
     fn wind(&mut self) {
-        let hurry = !self.opening.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
+        let hurry =
+            !self.opening.machine.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 }
@@ -420,7 +421,7 @@ impl Driver for PacketRail {
         }
         self.take_frames(report);
         self.polls += 1;
-        if self.polls >= LOOK_EVERY || self.opening.is_urgent() {
+        if self.polls >= LOOK_EVERY || self.opening.machine.is_urgent() {
             self.look(report);
         }
         if !self.news.found.is_empty() {

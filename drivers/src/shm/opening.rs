@@ -22,7 +22,8 @@ use std::io;
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    machine: opening::Opening,
+    /// The machine: what is wanted is told to it.
+    pub machine: opening::Opening,
     connections: Connections<Handover>,
 }
 
@@ -59,27 +60,11 @@ impl Opening {
         Opening { machine, connections: Connections::default() }
     }
 
-    /// Whether there is nothing to do but for who knocks next.
-    #[inline]
-    pub fn is_idle(&self) -> bool {
-        self.machine.is_idle()
-    }
-
-    /// Begins to open a link, unless that has begun.
-    pub fn connect(&mut self, peer: PeerId, now_ms: u64) {
-        self.machine.connect(peer, now_ms);
-    }
-
-    /// Wants no link to this peer any more.
-    pub fn forget(&mut self, peer: PeerId) {
-        self.machine.forget(peer);
-    }
-
     /// Lets in who waits, listens to everyone, goes on with every attempt.
     pub fn step(&mut self, rail: Rail<'_>, outcome: &mut Vec<Outcome<Handover>>) {
-        let network = &mut Door(rail);
-        let step = Step { opening: &mut self.machine, network, watch: rail.watch, now_ms: rail.now_ms };
-        self.connections.step(step, outcome);
+        let Opening { machine, connections } = self;
+        let (watch, now_ms, network) = (rail.watch, rail.now_ms, Door(rail));
+        Step { connections, opening: machine, network, watch, now_ms, outcome }.run();
     }
 }
 

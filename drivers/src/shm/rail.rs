@@ -97,7 +97,7 @@ impl ShmRail {
                 self.lost(to, "is this process itself, which needs no other", Vec::new());
             }
             None => {
-                self.opening.connect(to, now_ms());
+                self.opening.machine.connect(to, now_ms());
                 self.polls = LOOK_EVERY;
             }
         }
@@ -172,10 +172,10 @@ impl ShmRail {
                 self.serve(peer.0 as usize, report);
             }
         }
-        if knock || !self.opening.is_idle() {
+        if knock || !self.opening.machine.is_idle() {
             self.open_links(report);
         }
-        self.polls = if self.opening.is_idle() { 0 } else { LOOK_EVERY - LOOK_OFTEN };
+        self.polls = if self.opening.machine.is_idle() { 0 } else { LOOK_EVERY - LOOK_OFTEN };
     }
 
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
@@ -326,7 +326,7 @@ impl Driver for ShmRail {
             Order::Packet { to, .. } | Order::Chunk { to, .. } => self.send(to, order),
             Order::Connect { to } => self.connect(to),
             Order::Close { to } => {
-                self.opening.forget(to);
+                self.opening.machine.forget(to);
                 let unsent = self.peers.remove(to).map(|mut link| link.give_up()).unwrap_or_default();
                 self.lost(to, "was given up", unsent);
             }

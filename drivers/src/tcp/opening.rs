@@ -17,7 +17,8 @@ use rustix::io::Errno;
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    machine: opening::Opening,
+    /// The machine: what is wanted is told to it.
+    pub machine: opening::Opening,
     connections: Connections<()>,
     listener: OwnedFd,
     exit: Exit,
@@ -47,25 +48,9 @@ impl Opening {
         Opening { machine, connections, listener, exit, leaving }
     }
 
-    /// Whether this side wants a link, so that looking after it often shortens the wait.
-    #[inline]
-    pub fn is_urgent(&self) -> bool {
-        self.machine.is_urgent()
-    }
-
     /// Whether there is nothing to do but for who knocks next.
     pub fn is_idle(&self) -> bool {
         self.machine.is_idle() && self.leaving.is_empty()
-    }
-
-    /// Begins to open a link, unless that has begun.
-    pub fn connect(&mut self, peer: PeerId, now_ms: u64) {
-        self.machine.connect(peer, now_ms);
-    }
-
-    /// Wants no link to this peer any more.
-    pub fn forget(&mut self, peer: PeerId) {
-        self.machine.forget(peer);
     }
 
     /// Leaves a link such that what was sent still arrives.
@@ -82,9 +67,9 @@ impl Opening {
     pub fn step(&mut self, rail: Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome<()>>) {
         let Opening { machine, connections, listener, exit, leaving } = self;
         leaving.step(scratch, rail.now_ms);
-        let network = &mut Tcp { rail, listener, exit, leaving };
-        let step = Step { opening: machine, network, watch: rail.watch, now_ms: rail.now_ms };
-        connections.step(step, outcome);
+        let (watch, now_ms) = (rail.watch, rail.now_ms);
+        let network = Tcp { rail, listener, exit, leaving };
+        Step { connections, opening: machine, network, watch, now_ms, outcome }.run();
     }
 
     /// The listening socket.

@@ -59,13 +59,13 @@ impl TcpRail {
             None if to == self.config.rank => {
                 self.traffic.lost(to, "is this process itself, which needs no network", Vec::new());
             }
-            None => self.opening.connect(to, now_ms()),
+            None => self.opening.machine.connect(to, now_ms()),
         }
     }
 
     /// Ends a link that the engine gave up.
     fn leave(&mut self, to: PeerId) {
-        self.opening.forget(to);
+        self.opening.machine.forget(to);
         if let Some(link) = self.traffic.leave(to) {
             self.opening.leave(link.socket, now_ms());
         }
@@ -162,7 +162,7 @@ impl Driver for TcpRail {
 
     #[inline]
     fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        if self.traffic.poll(report) || self.opening.is_urgent() {
+        if self.traffic.poll(report) || self.opening.machine.is_urgent() {
             let knock = self.traffic.look(report);
             if knock || !self.opening.is_idle() {
                 self.open_links(report);

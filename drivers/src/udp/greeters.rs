@@ -8,7 +8,7 @@
 use super::greeting::{self, Terms};
 use crate::connections::Setback;
 use crate::handshake;
-use crate::opening::{Action, Around, Id, Opened, Opening, Said, Trouble};
+use crate::opening::{Action, Around, Id, Opened, Opening, Said};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Refusal};
 use rustix::io::Errno;
@@ -55,7 +55,8 @@ pub struct Greeted<W> {
 /// The greetings.
 #[derive(Debug)]
 pub struct Greeters<W> {
-    list: Vec<Greeter<W>>,
+    /// All of them.
+    pub list: Vec<Greeter<W>>,
 }
 
 /// A conversation by greetings.
@@ -72,16 +73,6 @@ pub struct Greeter<W> {
     buffer: u32,
 }
 
-/// The rail's parts that a step works with.
-pub struct Step<'a, N: Network> {
-    /// The machine.
-    pub opening: &'a mut Opening,
-    /// The driver's part.
-    pub network: &'a mut N,
-    /// Milliseconds.
-    pub now_ms: u64,
-}
-
 /// A greeting that has come.
 pub struct Heard<'a> {
     /// What it says.
@@ -92,134 +83,150 @@ pub struct Heard<'a> {
     pub len: usize,
 }
 
+impl<'a> Heard<'a> {
+    /// What these bytes say, if whoever has sent them knows the secret; no longer datagram than `longest` is
+    /// believed to pass.
+    pub fn of(bytes: &'a [u8], secret: &[u8; 32], longest: usize) -> Option<Heard<'a>> {
+        let (said, terms) = match greeting::decode(bytes, secret) {
+            greeting::Heard::Message(message, terms) => (Said::Message(message), terms),
+            greeting::Heard::OtherVersion(theirs) => {
+                (Said::OtherVersion(theirs), Terms { datagram: 0, buffer: 0 })
+            }
+            greeting::Heard::Stranger => return None,
+        };
+        let terms = Terms { datagram: terms.datagram.min(longest as u32), ..terms };
+        Some(Heard { said, terms, len: bytes.len() })
+    }
+}
+
 impl<W> Default for Greeters<W> {
     fn default() -> Self {
         Greeters { list: Vec::new() }
     }
 }
 
-impl<W> Greeters<W> {
-    /// All of them.
-    pub fn list(&self) -> &[Greeter<W>] {
-        &self.list
-    }
+/// One step, and the parts of the rail that it works with.
+pub struct Step<'a, N: Network> {
+    /// The conversations.
+    pub greeters: &'a mut Greeters<N::Way>,
+    /// The machine.
+    pub opening: &'a mut Opening,
+    /// The driver's part.
+    pub network: N,
+    /// Milliseconds.
+    pub now_ms: u64,
+    /// What comes of it.
+    pub outcome: &'a mut Vec<Outcome<N::Way>>,
+}
 
-    /// Somebody has said hello, or something in another version, who is in no conversation as far as the
-    /// driver can tell.
-    pub fn knock<N: Network<Way = W>>(
-        &mut self,
-        way: W,
-        from: String,
-        heard: Heard<'_>,
-        step: &mut Step<'_, N>,
-    ) {
-        let id = step.opening.accepted(from, step.now_ms);
-        self.list.push(Greeter { id, way, is_attempt: false, said: Vec::new(), buffer: 0 });
-        self.hear(self.list.len() - 1, heard, step);
+impl<N: Network> Step<'_, N> {
+    /// Somebody has said hello, or something in another version, with whom there is no conversation as far as
+    /// the driver can tell.
+    pub fn knock(&mut self, way: N::Way, from: String, heard: Heard<'_>) {
+        let id = self.opening.accepted(from, self.now_ms);
+        self.add(id, way, false);
+        self.hear(self.greeters.list.len() - 1, heard);
     }
 
     /// A greeting has come in the conversation at this place in the list. What follows from it is done by
-    /// [`Greeters::act`].
-    pub fn hear<N: Network<Way = W>>(&mut self, at: usize, heard: Heard<'_>, step: &mut Step<'_, N>) {
-        let Heard { said, terms, len } = heard;
+    /// [`Step::act`].
+    pub fn hear(&mut self, at: usize, Heard { said, terms, len }: Heard<'_>) {
         let told = terms.datagram as usize;
         // A proof is as short as it is, and tells the length that has passed before.
         let len = if matches!(said, Said::Message(Control::Proof(_))) { told } else { told.min(len) };
-        self.list[at].buffer = terms.buffer;
-        let at_once = (step.now_ms, handshake::nonce());
-        step.opening.heard(self.list[at].id, said, len, at_once, step.network);
+        let greeter = &mut self.greeters.list[at];
+        greeter.buffer = terms.buffer;
+        self.opening.heard(greeter.id, said, len, (self.now_ms, handshake::nonce()), &self.network);
     }
 
     /// The way of the conversation at this place in the list does not work.
-    pub fn broke<N: Network<Way = W>>(&mut self, at: usize, e: Errno, step: &mut Step<'_, N>) {
+    pub fn broke(&mut self, at: usize, e: Errno) {
         // A stranger may come back by another way; what the system says of one may come from anybody.
-        if self.list[at].is_attempt {
-            let Greeter { id, way, .. } = self.list.swap_remove(at);
-            let Setback { trouble, why } = step.network.setback(&way, e);
-            step.opening.failed(id, trouble, why, step.now_ms, step.network);
+        if self.greeters.list[at].is_attempt {
+            let Greeter { id, way, .. } = self.greeters.list.swap_remove(at);
+            let setback = self.network.setback(&way, e);
+            self.failed(id, setback);
         }
     }
 
     /// Goes on with every attempt.
-    pub fn step<N: Network<Way = W>>(&mut self, step: &mut Step<'_, N>, outcome: &mut Vec<Outcome<W>>) {
-        step.opening.step(step.now_ms, step.network);
-        self.act(step, outcome);
+    pub fn go_on(&mut self) {
+        self.opening.step(self.now_ms, &self.network);
+        self.act();
     }
 
     /// Does what the machine wants.
-    pub fn act<N: Network<Way = W>>(&mut self, step: &mut Step<'_, N>, outcome: &mut Vec<Outcome<W>>) {
-        while let Some(action) = step.opening.next_action() {
+    pub fn act(&mut self) {
+        while let Some(action) = self.opening.next_action() {
             match action {
-                Action::Reach { id, peer, address } => self.reach(id, peer, address, step),
-                Action::Say { id, message, len } => self.say(id, &message, len, step),
+                Action::Reach { id, peer, address } => self.reach(id, peer, address),
+                Action::Say { id, message, len } => self.say(id, &message, len),
                 Action::Refuse { id, code, text } => {
                     if let Some(Greeter { way, .. }) = self.take(id) {
-                        let (refusal, terms) = (
-                            Control::Refuse(Refusal { code, text: &text }),
-                            Terms { datagram: 0, buffer: 0 },
-                        );
-                        let bytes = greeting::encode(&refusal, terms, &step.opening.local().secret);
-                        let _ = step.network.send(&way, &bytes);
+                        let refusal = Control::Refuse(Refusal { code, text: &text });
+                        let terms = Terms { datagram: 0, buffer: 0 };
+                        let bytes = greeting::encode(&refusal, terms, &self.opening.local().secret);
+                        let _ = self.network.send(&way, &bytes);
                     }
                 }
                 Action::Finish { id, is_attempt } => {
                     if let Some(Greeter { way, said, buffer, .. }) = self.take(id)
-                        && let Some(opened) = step.opening.finished(id)
+                        && let Some(opened) = self.opening.finished(id)
                     {
                         let proof = if is_attempt { said } else { Vec::new() };
-                        outcome.push(Outcome::Open(Greeted { opened, way, proof, buffer }));
+                        self.outcome.push(Outcome::Open(Greeted { opened, way, proof, buffer }));
                     }
                 }
                 Action::Drop { id } => drop(self.take(id)),
-                Action::Failed { peer, why } => outcome.push(Outcome::Failed(peer, why)),
+                Action::Failed { peer, why } => self.outcome.push(Outcome::Failed(peer, why)),
             }
         }
+    }
+
+    fn add(&mut self, id: Id, way: N::Way, is_attempt: bool) {
+        self.greeters.list.push(Greeter { id, way, is_attempt, said: Vec::new(), buffer: 0 });
     }
 
     fn find(&self, id: Id) -> Option<usize> {
-        self.list.iter().position(|greeter| greeter.id == id)
+        self.greeters.list.iter().position(|greeter| greeter.id == id)
     }
 
-    fn take(&mut self, id: Id) -> Option<Greeter<W>> {
-        self.find(id).map(|at| self.list.swap_remove(at))
+    fn take(&mut self, id: Id) -> Option<Greeter<N::Way>> {
+        self.find(id).map(|at| self.greeters.list.swap_remove(at))
     }
 
-    fn reach<N: Network<Way = W>>(&mut self, id: Id, peer: PeerId, address: usize, step: &mut Step<'_, N>) {
-        match step.network.reach(peer, address) {
+    fn failed(&mut self, id: Id, Setback { trouble, why }: Setback) {
+        self.opening.failed(id, trouble, why, self.now_ms, &self.network);
+    }
+
+    fn reach(&mut self, id: Id, peer: PeerId, address: usize) {
+        match self.network.reach(peer, address) {
             Ok((way, longest)) => {
-                self.list.push(Greeter { id, way, is_attempt: true, said: Vec::new(), buffer: 0 });
-                step.opening.reached(id, longest, step.now_ms, handshake::nonce());
+                self.add(id, way, true);
+                self.opening.reached(id, longest, self.now_ms, handshake::nonce());
             }
-            Err(Setback { trouble, why }) => {
-                step.opening.failed(id, trouble, why, step.now_ms, step.network);
-            }
+            Err(setback) => self.failed(id, setback),
         }
     }
 
-    fn say<N: Network<Way = W>>(
-        &mut self,
-        id: Id,
-        message: &Control<'_>,
-        len: usize,
-        step: &mut Step<'_, N>,
-    ) {
+    fn say(&mut self, id: Id, message: &Control<'_>, len: usize) {
         let Some(at) = self.find(id) else { return };
-        let greeter = &mut self.list[at];
+        let greeter = &mut self.greeters.list[at];
         if matches!(message, Control::Welcome(_))
-            && let Err(e) = step.network.welcome(&mut greeter.way)
+            && let Err(e) = self.network.welcome(&mut greeter.way)
         {
-            self.list.swap_remove(at);
-            return step.opening.failed(id, Trouble::Hopeless, e.to_string(), step.now_ms, step.network);
+            self.greeters.list.swap_remove(at);
+            return self.failed(id, Setback::hopeless(e.to_string()));
         }
-        let terms = Terms { datagram: len as u32, buffer: step.network.buffer(&greeter.way) };
+        let terms = Terms { datagram: len as u32, buffer: self.network.buffer(&greeter.way) };
         let encode = if matches!(message, Control::Proof(_)) { greeting::encode } else { greeting::padded };
-        greeter.said = encode(message, terms, &step.opening.local().secret);
-        match step.network.send(&greeter.way, &greeter.said) {
+        greeter.said = encode(message, terms, &self.opening.local().secret);
+        match self.network.send(&greeter.way, &greeter.said) {
             // The kernel knows a shorter path already.
-            Err(Errno::MSGSIZE) => step.opening.too_long(id, step.now_ms),
+            Err(Errno::MSGSIZE) => self.opening.too_long(id, self.now_ms),
             // What is lost is said again.
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) | Ok(()) => {}
-            Err(e) => self.broke(at, e, step),
+            Err(e) => self.broke(at, e),
         }
     }
 }

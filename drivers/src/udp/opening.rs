@@ -3,7 +3,6 @@
 
 use super::config::UdpConfig;
 use super::greeters::{Greeters, Heard, Network, Outcome, Step};
-use super::greeting::{self, Terms};
 use super::link::Link;
 use super::peers::Peers;
 use super::socket;
@@ -27,7 +26,8 @@ const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    machine: opening::Opening,
+    /// The machine: what is wanted is told to it.
+    pub machine: opening::Opening,
     greeters: Greeters<Way>,
     listener: OwnedFd,
     port: u16,
@@ -64,50 +64,23 @@ impl Opening {
         Opening { machine, greeters: Greeters::default(), listener, port }
     }
 
-    /// Whether this side wants a link, so that looking after it often shortens the wait.
-    #[inline]
-    pub fn is_urgent(&self) -> bool {
-        self.machine.is_urgent()
-    }
-
-    /// Whether there is nothing to do but for who knocks next.
-    pub fn is_idle(&self) -> bool {
-        self.machine.is_idle()
-    }
-
-    /// Begins to open a link, unless that has begun.
-    pub fn connect(&mut self, peer: PeerId, now_ms: u64) {
-        self.machine.connect(peer, now_ms);
-    }
-
-    /// Wants no link to this peer any more.
-    pub fn forget(&mut self, peer: PeerId) {
-        self.machine.forget(peer);
-    }
-
     /// Listens to everyone and goes on with every attempt.
     pub fn step(&mut self, rail: Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome<Way>>) {
         let Opening { machine, greeters, listener, port } = self;
-        let (strays, now_ms) = (rail.strays, rail.now_ms);
-        let Rail { config, watch, peers, .. } = rail;
-        let network = &mut Udp { config, watch, peers, listener, port: *port };
-        let mut step = Step { opening: machine, network, now_ms };
-        knocks(greeters, &mut step, scratch, strays);
-        greeters.act(&mut step, outcome);
-        for at in (0..greeters.list().len()).rev() {
-            listen(greeters, at, &mut step, scratch, strays);
+        let Rail { config, watch, peers, strays, now_ms } = rail;
+        let network = Udp { config, watch, peers, listener, port: *port };
+        let mut step = Step { greeters, opening: machine, network, now_ms, outcome };
+        knocks(&mut step, scratch, strays);
+        step.act();
+        for at in (0..step.greeters.list.len()).rev() {
+            listen(at, &mut step, scratch, strays);
         }
-        greeters.step(&mut step, outcome);
+        step.go_on();
     }
 }
 
 /// Reads the socket on which peers say hello.
-fn knocks(
-    greeters: &mut Greeters<Way>,
-    step: &mut Step<'_, Udp<'_>>,
-    scratch: &mut [u8],
-    strays: &mut Strays,
-) {
+fn knocks(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
     for _ in 0..AT_ONCE {
         let (len, from) = match net::recvfrom(step.network.listener, &mut *scratch, RecvFlags::empty()) {
             Ok((_, len, Some(from))) => (len, from),
@@ -115,60 +88,51 @@ fn knocks(
             Err(_) => return,
         };
         let Ok(from) = SocketAddr::try_from(from) else { continue };
-        let (said, terms) = match greeting::decode(&scratch[..len], &step.network.config.secret) {
-            greeting::Heard::Message(hello @ Control::Hello(_), terms) => (Said::Message(hello), terms),
-            greeting::Heard::OtherVersion(theirs) => {
-                (Said::OtherVersion(theirs), Terms { datagram: 0, buffer: 0 })
+        match heard(&scratch[..len], step) {
+            // Else the answer of a link that is open, or was, from a peer that does not know.
+            Some(heard) => {
+                if !matches!(
+                    heard.said,
+                    Said::Message(Control::Welcome(_) | Control::Proof(_) | Control::Refuse(_))
+                ) {
+                    step.knock(Way { fd: None, to: from }, from.to_string(), heard);
+                }
             }
-            // The answer of a link that is open, or was, from a peer that does not know.
-            greeting::Heard::Message(..) => continue,
-            greeting::Heard::Stranger => {
-                // For a link that is not open yet, or not any more.
-                let is_known = step.network.peers.is_one_at(from);
-                strays.count(if is_known { Stray::Untimely } else { Stray::Stranger });
-                continue;
-            }
-        };
-        greeters.knock(Way { fd: None, to: from }, from.to_string(), Heard { said, terms, len }, step);
+            // For a link that is not open yet, or not any more.
+            None if step.network.peers.is_one_at(from) => strays.count(Stray::Untimely),
+            None => strays.count(Stray::Stranger),
+        }
     }
 }
 
 /// Reads the socket of a conversation, up to a message after which the socket may belong to a link.
-fn listen(
-    greeters: &mut Greeters<Way>,
-    at: usize,
-    step: &mut Step<'_, Udp<'_>>,
-    scratch: &mut [u8],
-    strays: &mut Strays,
-) {
+fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
     loop {
-        let greeter = &greeters.list()[at];
-        let Some(fd) = &greeter.way.fd else { return };
+        let greeter = &step.greeters.list[at];
+        let (is_attempt, Some(fd)) = (greeter.is_attempt, &greeter.way.fd) else { return };
         let len = match net::recv(fd, &mut *scratch, RecvFlags::empty()) {
             Ok((_, len)) => len,
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => return,
-            Err(e) => return greeters.broke(at, e, step),
+            Err(e) => return step.broke(at, e),
         };
-        match greeting::decode(&scratch[..len], &step.network.config.secret) {
-            greeting::Heard::Message(message, terms) => {
-                let terms = Terms { datagram: terms.datagram.min(u16::MAX.into()), ..terms };
-                let goes_on = matches!(message, Control::Hello(_));
-                greeters.hear(at, Heard { said: Said::Message(message), terms, len }, step);
+        match heard(&scratch[..len], step) {
+            Some(Heard { said: Said::OtherVersion(_), .. }) if !is_attempt => {}
+            Some(heard) => {
+                let goes_on = matches!(heard.said, Said::Message(Control::Hello(_)));
+                step.hear(at, heard);
                 if !goes_on {
                     return;
                 }
             }
-            greeting::Heard::OtherVersion(theirs) if greeter.is_attempt => {
-                let (said, terms) = (Said::OtherVersion(theirs), Terms { datagram: 0, buffer: 0 });
-                return greeters.hear(at, Heard { said, terms, len }, step);
-            }
-            greeting::Heard::OtherVersion(_) => {}
-            greeting::Heard::Stranger => {
-                strays.count(if greeter.is_attempt { Stray::Stranger } else { Stray::Untimely });
-            }
+            None => strays.count(if is_attempt { Stray::Stranger } else { Stray::Untimely }),
         }
     }
+}
+
+/// A greeting of somebody who knows the secret.
+fn heard<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Heard<'a>> {
+    Heard::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
 }
 
 struct Udp<'a> {

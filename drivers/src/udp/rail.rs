@@ -115,7 +115,7 @@ impl UdpRail {
                 self.lost(to, "is this process itself, which needs no network", Vec::new());
             }
             None => {
-                self.opening.connect(to, now_ms());
+                self.opening.machine.connect(to, now_ms());
                 self.wind();
             }
         }
@@ -123,7 +123,7 @@ impl UdpRail {
 
     /// Ends a link that the engine gave up.
     fn leave(&mut self, to: PeerId) {
-        self.opening.forget(to);
+        self.opening.machine.forget(to);
         let mut link = self.remove(to);
         let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
         if let Some(mut link) = link {
@@ -244,7 +244,7 @@ impl UdpRail {
             }
         }
         self.looked = looked;
-        if knock || rings || !self.opening.is_idle() {
+        if knock || rings || !self.opening.machine.is_idle() {
             self.open_links(report);
         }
         if rings {
@@ -314,7 +314,7 @@ impl UdpRail {
     /// Sets the timer for what there is to look after.
     fn wind(&mut self) {
         let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
-        let hurry = !self.opening.is_idle() || self.peers.linked().any(unproved);
+        let hurry = !self.opening.machine.is_idle() || self.peers.linked().any(unproved);
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 }
@@ -401,7 +401,7 @@ impl Driver for UdpRail {
             self.cooled(cold);
         }
         self.polls += 1;
-        if self.polls >= LOOK_EVERY || self.hot.count() == 0 || self.opening.is_urgent() {
+        if self.polls >= LOOK_EVERY || self.hot.count() == 0 || self.opening.machine.is_urgent() {
             self.look(report);
         }
         self.news.report(report);

@@ -99,6 +99,11 @@ impl Conversation {
         }
     }
 
+    /// The socket.
+    pub fn socket(&self) -> &OwnedFd {
+        &self.fd
+    }
+
     /// The socket, for what comes after the conversation.
     pub fn into_socket(self) -> OwnedFd {
         self.fd

@@ -3,12 +3,14 @@
 //! A driver implements [`nmad_engine::transfer::driver::Driver`]: it takes orders, moves bytes and reports
 //! events. It sees headers, never frames or requests, and knows neither strategies nor profiles. Each
 //! folder has the same file names: `rail.rs` is the driver itself, `link.rs` one peer over it, `write.rs`
-//! and `read.rs` the two directions, `connect.rs` how a link opens. [`around`] holds drivers around a
-//! driver; [`conformance`] is the suite that every driver passes.
+//! and `read.rs` the two directions, `opening.rs` its own part of how a link opens. [`opening`] is the state
+//! machine that opens the links of all of them, [`around`] holds drivers around a driver, [`conformance`] is
+//! the suite that every driver passes.
 #![deny(unsafe_code)]
 
 pub mod around;
 pub mod conformance;
+mod connections;
 mod conversation;
 pub mod error;
 pub mod handshake;
@@ -16,6 +18,7 @@ mod hot;
 pub mod landings;
 pub mod loopback;
 mod news;
+pub mod opening;
 pub mod packet;
 pub mod shm;
 pub mod tcp;

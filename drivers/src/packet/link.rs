@@ -2,11 +2,12 @@
 
 use super::config::PacketConfig;
 use super::frame::{HEAD, Way, head};
-use super::opening::Opened;
 use super::sys::Socket;
 use super::write::Outbox;
+use crate::opening::Opened;
 use crate::udp::assembly::Assemblies;
 use crate::udp::datagram::{Datagram, Signal};
+use crate::udp::greeters::Greeted;
 use crate::udp::seal::Seal;
 use crate::udp::silence::{Duty, Silence};
 use crate::udp::write::Cut;
@@ -14,7 +15,7 @@ use nmad_engine::packet::PeerId;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 
 /// Why a link cannot go on.
 #[derive(Debug)]
@@ -72,23 +73,30 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link that has just been opened, from `ours`, an interface with this address.
-    pub fn new(opened: Opened, ours: Way, address: IpAddr, secret: &[u8; 32], silence: Silence) -> Self {
-        let Opened { peer, remote, place, ends, proof, datagram, .. } = opened;
-        let (way, head, cut) = (place.way(), head(ours, place.way()), Cut::new(datagram, false));
+    /// A link that has just been opened, from `ours`.
+    pub fn new(
+        greeted: Greeted<Way>,
+        ours: Way,
+        bell: Option<UdpSocket>,
+        secret: &[u8; 32],
+        silence: Silence,
+    ) -> Self {
+        let Greeted { opened, way, proof, .. } = greeted;
+        let Opened { peer, remote, ends, is_attempt, len } = opened;
+        let (head, cut) = (head(ours, way), Cut::new(len, false));
         Link {
             peer,
             remote,
             way,
             out: Outbox::new(head, cut),
             part: cut.part,
-            seal: Seal::new(&ends, secret, !proof.is_empty()),
+            seal: Seal::new(&ends, secret, is_attempt),
             assemblies: Assemblies::default(),
             touched: false,
             blocked: false,
             heard: false,
             head,
-            bell: bell(address, place.address.socket).ok(),
+            bell,
             proof,
             silence,
         }
@@ -141,11 +149,4 @@ impl Link {
             self.silence.refused(Errno::from_io_error(&e).unwrap_or(Errno::IO));
         }
     }
-}
-
-fn bell(from: IpAddr, to: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(SocketAddr::new(from, 0))?;
-    socket.set_nonblocking(true)?;
-    socket.connect(to)?;
-    Ok(socket)
 }

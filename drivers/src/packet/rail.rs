@@ -4,17 +4,19 @@ use super::config::PacketConfig;
 use super::digest::Digest;
 use super::frame::{self, PORTS, Place, Way};
 use super::link::Link;
-use super::opening::{self, Opened, Opening, Outcome, RETRY_MS};
+use super::opening::{self, Opening};
 use super::read::read;
 use super::sys::Socket;
 use super::wakes::Wakes;
 use crate::error::DriverError;
 use crate::landings::Landings;
 use crate::news::News;
+use crate::opening::RETRY_MS;
 use crate::tcp::address::Address;
 use crate::tcp::now_ms;
 use crate::timer::Timer;
 use crate::udp::datagram::Signal;
+use crate::udp::greeters::{Greeted, Outcome};
 use crate::udp::silence::{self, Silence};
 use crate::udp::strays::{Stray, Strays};
 use crate::udp::write::LEAST;
@@ -54,7 +56,7 @@ pub struct PacketRail {
     wakes: Wakes,
     timer: Timer,
     opening: Opening,
-    outcome: Vec<Outcome>,
+    outcome: Vec<Outcome<Way>>,
     known: HashMap<PeerId, Vec<(u8, Place)>>,
     links: Vec<Option<Box<Link>>>,
     by_peer: HashMap<PeerId, usize>,
@@ -115,12 +117,12 @@ impl PacketRail {
             name,
             place: Place { mac: socket.mac(), address },
             digest: Digest::new(&config.secret, socket.data_max()),
+            opening: Opening::new(&config),
             config,
             socket,
             port,
             wakes: Wakes::new(watch),
             timer,
-            opening: Opening::default(),
             outcome: Vec::new(),
             known: HashMap::new(),
             links: Vec::new(),
@@ -144,7 +146,7 @@ impl PacketRail {
                 self.lost(to, "is this process itself, which needs no network", Vec::new());
             }
             None => {
-                self.with_opening(|opening, rail, _| opening.connect(to, rail));
+                self.opening.machine.connect(to, now_ms());
                 self.wind();
             }
         }
@@ -152,7 +154,7 @@ impl PacketRail {
 
     /// Ends a link that the engine gave up.
     fn leave(&mut self, to: PeerId) {
-        self.opening.forget(to);
+        self.opening.machine.forget(to);
         let mut link = self.remove(to);
         if let Some(link) = &mut link {
             link.signal(&self.socket, Signal::Close);
@@ -252,41 +254,38 @@ impl PacketRail {
     /// Calls `what` with what is not open yet and the parts of the rail that it looks at.
     fn with_opening<R>(
         &mut self,
-        what: impl FnOnce(&mut Opening, &opening::Rail<'_>, &mut Vec<Outcome>) -> R,
+        what: impl FnOnce(&mut Opening, opening::Rail<'_>, &mut Vec<Outcome<Way>>) -> R,
     ) -> R {
         let PacketRail { config, socket, place, known, links, by_peer, opening, outcome, .. } = self;
-        let known = |peer: PeerId| {
-            let places = known.get(&peer).map_or(&[][..], Vec::as_slice);
-            places.iter().map(|(_, place)| *place).collect::<Vec<_>>()
-        };
-        let linked = |peer: PeerId| Some(links[*by_peer.get(&peer)?].as_deref()?.remote);
+        let linked = |peer: PeerId| links[*by_peer.get(&peer)?].as_deref();
         // Short packets take as much of the ring as long ones: half of it is promised.
         let buffer = (socket.slots() / 2 * socket.data_max()) as u32;
-        let (known, linked, ours) = (&known, &linked, place.way());
+        let (linked, ours) = (&linked, place.way());
         let rail = opening::Rail { config, socket, ours, buffer, known, linked, now_ms: now_ms() };
-        what(opening, &rail, outcome)
+        what(opening, rail, outcome)
     }
 
     /// Reports what became of links that were to open.
     fn settle(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
-                Outcome::Open(opened) => self.opened(opened, report),
+                Outcome::Open(greeted) => self.opened(greeted, report),
                 Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
         }
         self.wind();
     }
 
-    fn opened(&mut self, opened: Opened, report: &mut dyn FnMut(Event<'_>)) {
-        let (peer, remote, buffer) = (opened.peer, opened.remote, opened.buffer);
+    fn opened(&mut self, greeted: Greeted<Way>, report: &mut dyn FnMut(Event<'_>)) {
+        let (peer, remote, buffer) = (greeted.opened.peer, greeted.opened.remote, greeted.buffer);
         self.lose(peer, "opened another link in its place");
         self.news.report(report);
-        log::debug!("rail {}: link to peer {}, {} B a frame", self.name, peer.0, opened.datagram);
-        let answers = opened.proof.is_empty();
-        let address = self.config.interface.address;
+        log::debug!("rail {}: link to peer {}, {} B a frame", self.name, peer.0, greeted.opened.len);
+        let answers = !greeted.opened.is_attempt;
+        let host = self.known.get(&peer).into_iter().flatten().find(|(_, place)| place.way() == greeted.way);
+        let bell = host.and_then(|(_, place)| bell(&self.config, place.address.socket).ok());
         let silence = Silence::new(self.config.silence, now_ms());
-        let mut link = Link::new(opened, self.place.way(), address, &self.config.secret, silence);
+        let mut link = Link::new(greeted, self.place.way(), bell, &self.config.secret, silence);
         if answers {
             link.signal(&self.socket, Signal::Alive);
         }
@@ -307,7 +306,7 @@ impl PacketRail {
         self.polls = 0;
         let mut rings = false;
         self.wakes.watch.look(|token, _| rings |= token == Token::Bell);
-        if rings || !self.opening.is_idle() {
+        if rings || !self.opening.machine.is_idle() {
             self.with_opening(|opening, rail, outcome| opening.step(rail, outcome));
             self.settle(report);
         }
@@ -337,7 +336,8 @@ impl PacketRail {
 
     /// Sets the timer for what there is to look after.
     fn wind(&mut self) {
-        let hurry = !self.opening.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
+        let hurry =
+            !self.opening.machine.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 
@@ -437,7 +437,7 @@ impl Driver for PacketRail {
         }
         self.take_frames(report);
         self.polls += 1;
-        if self.polls >= LOOK_EVERY || self.opening.is_urgent() {
+        if self.polls >= LOOK_EVERY || self.opening.machine.is_urgent() {
             self.look(report);
         }
         if !self.news.found.is_empty() {
@@ -480,6 +480,14 @@ impl Drop for PacketRail {
             link.signal(&self.socket, Signal::Close);
         }
     }
+}
+
+/// A socket towards the UDP port that a peer's process holds.
+fn bell(config: &PacketConfig, to: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddr::new(config.interface.address, 0))?;
+    socket.set_nonblocking(true)?;
+    socket.connect(to)?;
+    Ok(socket)
 }
 
 fn failed(e: Errno) -> String {

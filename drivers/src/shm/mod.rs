@@ -30,7 +30,6 @@ mod board;
 mod cell;
 mod claim;
 mod config;
-mod connect;
 #[cfg(test)]
 mod crowd;
 mod duel;

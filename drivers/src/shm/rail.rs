@@ -5,12 +5,13 @@ use super::board::{self, List};
 use super::config::ShmConfig;
 use super::home::Home;
 use super::lend;
-use super::link::{Link, ring_bell};
-use super::opening::{self, Opening, Outcome};
+use super::link::{Link, Opened, ring_bell};
+use super::opening::{self, Handover, Opening};
 use super::peers::Peers;
 use super::read::Found;
 use super::write::Impossible;
 use super::{PACKET, PUSH, claim, now_ms};
+use crate::connections::Outcome;
 use crate::error::DriverError;
 use crate::landings::Landings;
 use crate::news::News;
@@ -44,7 +45,7 @@ pub struct ShmRail {
     home: Home,
     watch: Watch,
     opening: Opening,
-    outcome: Vec<Outcome>,
+    outcome: Vec<Outcome<Handover>>,
     pub(super) peers: Peers,
     landings: Landings,
     /// Landings that peers may push into.
@@ -71,10 +72,10 @@ impl ShmRail {
         let watch = Watch::new().map_err(|e| DriverError::new(Self::NAME, "cannot make an epoll", e))?;
         let home = Home::open(Self::NAME, config.cross_memory, &watch)?;
         Ok(ShmRail {
+            opening: Opening::new(&config),
             config,
             home,
             watch,
-            opening: Opening::default(),
             outcome: Vec::new(),
             peers: Peers::default(),
             landings: Landings::default(),
@@ -100,7 +101,7 @@ impl ShmRail {
                 self.lost(to, "is this process itself, which needs no other", Vec::new());
             }
             None => {
-                self.opening.connect(to, &self.config, now_ms());
+                self.opening.machine.connect(to, now_ms());
                 self.polls = LOOK_EVERY;
             }
         }
@@ -154,7 +155,7 @@ impl ShmRail {
             Order::Accept { from, landing } => self.accept(from, landing),
             Order::Connect { to } => self.connect(to),
             Order::Close { to } => {
-                self.opening.forget(to);
+                self.opening.machine.forget(to);
                 let unsent = self.peers.remove(to).map(|mut link| link.give_up()).unwrap_or_default();
                 self.lost(to, "was given up", unsent);
             }
@@ -204,39 +205,43 @@ impl ShmRail {
                 self.serve(peer.0 as usize, report);
             }
         }
-        if knock || !self.opening.is_idle() {
+        if knock || !self.opening.machine.is_idle() {
             self.open_links(report);
         }
-        self.polls = if self.opening.is_idle() { 0 } else { LOOK_EVERY - LOOK_OFTEN };
+        self.polls = if self.opening.machine.is_idle() { 0 } else { LOOK_EVERY - LOOK_OFTEN };
     }
 
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let ShmRail { config, home, watch, peers, opening, outcome, .. } = self;
         let rail = opening::Rail { config, home, watch, peers, now_ms: now_ms() };
-        opening.step(&rail, outcome);
+        opening.step(rail, outcome);
         for outcome in std::mem::take(&mut self.outcome) {
-            let opened = match outcome {
-                Outcome::Open(opened) => opened,
-                Outcome::Failed(peer, why) => {
-                    self.lost(peer, &why, Vec::new());
-                    continue;
+            match outcome {
+                Outcome::Open(opened, socket, Handover { memory: Some(memory), bell: Some(bell) }) => {
+                    let opened = self.home.open_link(opened.peer, opened.remote, memory, socket, bell);
+                    self.opened(opened, report);
                 }
-            };
-            let (peer, remote) = (opened.peer, opened.remote);
-            self.lose(peer, "opened another link in its place");
-            self.news.report(report);
-            let mut link = opening::link(*opened);
-            link.shared.is_crowded = self.is_crowded();
-            let token = Token::Link(peer.0 as usize);
-            let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
-            if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {
-                self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
-                continue;
+                // Not complete, and so not reported by the opening.
+                Outcome::Open(..) => {}
+                Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
-            log::debug!("rail shm: link to peer {} is open", peer.0);
-            self.peers.insert(peer, link);
-            report(Event::Up { peer, remote });
         }
+    }
+
+    fn opened(&mut self, opened: Opened, report: &mut dyn FnMut(Event<'_>)) {
+        let (peer, remote) = (opened.peer, opened.remote);
+        self.lose(peer, "opened another link in its place");
+        self.news.report(report);
+        let mut link = Box::new(Link::new(opened));
+        link.shared.is_crowded = self.is_crowded();
+        let token = Token::Link(peer.0 as usize);
+        let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
+        if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {
+            return self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
+        }
+        log::debug!("rail shm: link to peer {} is open", peer.0);
+        self.peers.insert(peer, link);
+        report(Event::Up { peer, remote });
     }
 
     /// Reports the end of a link or of the attempt to open one.

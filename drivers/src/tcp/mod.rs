@@ -6,7 +6,6 @@
 
 pub(crate) mod address;
 mod config;
-mod connect;
 mod health;
 mod interfaces;
 mod leave;
@@ -18,7 +17,6 @@ mod rail;
 mod read;
 mod scratch;
 mod socket;
-mod strangers;
 mod stream;
 #[allow(unsafe_code)]
 mod sys;

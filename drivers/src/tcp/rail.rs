@@ -3,12 +3,14 @@
 use super::address::Address;
 use super::config::TcpConfig;
 use super::link::Link;
-use super::opening::{self, Opening, Outcome};
+use super::opening::{self, Opening};
 use super::peers::Known;
 use super::socket;
 use super::traffic::Traffic;
 use super::{PACKET, now_ms};
+use crate::connections::Outcome;
 use crate::error::DriverError;
+use crate::opening::Opened;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
@@ -29,7 +31,7 @@ pub struct TcpRail {
     config: TcpConfig,
     address: Address,
     opening: Opening,
-    outcome: Vec<Outcome>,
+    outcome: Vec<Outcome<()>>,
     traffic: Traffic,
 }
 
@@ -57,13 +59,13 @@ impl TcpRail {
             None if to == self.config.rank => {
                 self.traffic.lost(to, "is this process itself, which needs no network", Vec::new());
             }
-            None => self.opening.connect(to, &self.config, now_ms()),
+            None => self.opening.machine.connect(to, now_ms()),
         }
     }
 
     /// Ends a link that the engine gave up.
     fn leave(&mut self, to: PeerId) {
-        self.opening.forget(to);
+        self.opening.machine.forget(to);
         if let Some(link) = self.traffic.leave(to) {
             self.opening.leave(link.socket, now_ms());
         }
@@ -74,10 +76,10 @@ impl TcpRail {
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let Traffic { watch, peers, scratch, .. } = &mut self.traffic;
         let rail = opening::Rail { config: &self.config, watch, peers, now_ms: now_ms() };
-        self.opening.step(&rail, scratch, &mut self.outcome);
+        self.opening.step(rail, scratch, &mut self.outcome);
         for outcome in self.outcome.drain(..) {
             match outcome {
-                Outcome::Open(peer, remote, fd) => {
+                Outcome::Open(Opened { peer, remote, .. }, fd, ()) => {
                     self.traffic.lose(peer, "opened another link in its place");
                     self.traffic.report(report);
                     let index = self.traffic.peers.find_or_add(peer);
@@ -158,7 +160,7 @@ impl Driver for TcpRail {
         if let Scope::Peer(from) = scope {
             return self.traffic.look_for(from, report);
         }
-        if self.traffic.poll(report) || self.opening.is_urgent() {
+        if self.traffic.poll(report) || self.opening.machine.is_urgent() {
             let knock = self.traffic.look(report);
             if knock || !self.opening.is_idle() {
                 self.open_links(report);

@@ -2,11 +2,11 @@
 
 use super::assembly::Assemblies;
 use super::datagram::{Datagram, LEN, Signal};
-use super::opening::Opened;
 use super::seal::Seal;
 use super::silence::{Duty, Silence};
 use super::socket;
 use super::write::{Cut, LEAST, Outbox};
+use crate::opening::Opened;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
@@ -52,9 +52,9 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link that has just been opened.
-    pub fn new(opened: Opened, secret: &[u8; 32], silence: Silence) -> Self {
-        let Opened { remote, fd, ends, proof, datagram, .. } = opened;
+    /// A link that has just been opened, on this socket.
+    pub fn new(opened: &Opened, fd: OwnedFd, proof: Vec<u8>, secret: &[u8; 32], silence: Silence) -> Self {
+        let Opened { remote, ends, is_attempt, len: datagram, .. } = *opened;
         let can_cut = socket::cut(&fd, datagram);
         socket::join(&fd);
         let mut link = Link {
@@ -62,7 +62,7 @@ impl Link {
             socket: fd,
             out: Outbox::default(),
             cut: Cut::new(datagram, can_cut),
-            seal: Seal::new(&ends, secret, !proof.is_empty()),
+            seal: Seal::new(&ends, secret, is_attempt),
             assemblies: Assemblies::default(),
             touched: false,
             blocked: false,
@@ -72,7 +72,7 @@ impl Link {
             proof,
             silence,
         };
-        if link.proof.is_empty() {
+        if !is_attempt {
             link.signal(Signal::Alive);
         }
         link

@@ -3,13 +3,13 @@
 //! Each packet and chunk leaves as a train of datagrams that the kernel cuts (UDP_SEGMENT) and, at the other
 //! side, joins again (UDP_GRO). What is lost is the engine's business: it sends the whole order again, and
 //! the receiver fills in what it lacks ([`assembly`]). A socket for each peer, opened by a handshake that
-//! proves the secret of the job and probes which length passes ([`greeting`], [`connect`]); from then on each
-//! datagram bears a tag that nobody off the path can guess ([`seal`]). It knows headers, never frames.
+//! proves the secret of the job and probes which length passes ([`greeting`], [`greeters`]); from then on
+//! each datagram bears a tag that nobody off the path can guess ([`seal`]). It knows headers, never frames.
 
 pub(crate) mod assembly;
 pub(crate) mod config;
-mod connect;
 pub(crate) mod datagram;
+pub(crate) mod greeters;
 pub(crate) mod greeting;
 mod link;
 mod opening;
@@ -20,7 +20,6 @@ mod read;
 pub(crate) mod seal;
 pub(crate) mod silence;
 mod socket;
-mod strangers;
 pub(crate) mod strays;
 mod window;
 pub(crate) mod write;

@@ -1,67 +1,44 @@
-//! Links that are not open yet: our attempts, who knocks, and which of two stays.
-//!
-//! When both sides say hello at once the link of the lower rank stays: the lower one does not answer before
-//! its own attempt is over and the other side has been heard on the link, the higher one answers and forgets
-//! its own as soon as the other has proved itself. Who has answered a hello says none until that has come to
-//! something: else each side might take the other's welcome, and each would have another link.
+//! What is UDP's own of opening a link: a listening socket on which peers say hello, and a socket of its own
+//! for each conversation that has begun.
 
 use super::config::UdpConfig;
-use super::connect::{Around, Attempt, Step};
-use super::greeting::{self, Heard, Terms};
+use super::greeters::{Greeters, Heard, Network, Outcome, Step};
 use super::link::Link;
 use super::peers::Peers;
-use super::strangers::Stranger;
-use super::strays::{Refusals, Stray, Strays};
-use crate::handshake::Ends;
+use super::socket;
+use super::strays::{Stray, Strays};
+use crate::connections::Setback;
+use crate::opening::{self, Around, Linked, Local, Medium, Said, Trouble};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
-use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION};
+use nmad_wire::Control;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 use std::net::SocketAddr;
 
-/// Strangers at once; the oldest makes room.
-const STRANGERS: usize = 256;
 /// Datagrams read from the listening socket per turn, so that a flood of them does not starve the links.
 const AT_ONCE: usize = 64;
+/// What the common obstacles let pass, in bytes of UDP data: jumbo frames, Ethernet, tunnels, the least of
+/// IPv6 and of IPv4.
+const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
 
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
+    /// The machine: what is wanted is told to it.
+    pub machine: opening::Opening,
+    greeters: Greeters<Way>,
     listener: OwnedFd,
     port: u16,
-    attempts: Vec<Attempt>,
-    strangers: Vec<Stranger>,
-    refusals: Refusals,
 }
 
-/// A link that is open.
+/// The way to the other side of a conversation.
 #[derive(Debug)]
-pub struct Opened {
-    /// To whom.
-    pub peer: PeerId,
-    /// To which rail of it.
-    pub remote: u8,
-    /// The socket, tied to the peer.
-    pub fd: OwnedFd,
-    /// What both sides know.
-    pub ends: Ends,
-    /// What the connecting side says until it hears something; empty at the other one.
-    pub proof: Vec<u8>,
-    /// Longest datagram that passes.
-    pub datagram: usize,
-    /// Bytes that the peer buffers.
-    pub buffer: u32,
-}
-
-/// What became of an attempt or a stranger.
-#[derive(Debug)]
-pub enum Outcome {
-    /// A link is open.
-    Open(Opened),
-    /// A link that this side wanted cannot be opened.
-    Failed(PeerId, String),
+pub struct Way {
+    /// The socket, tied to the other side; a stranger has none before it gets an answer.
+    pub fd: Option<OwnedFd>,
+    to: SocketAddr,
 }
 
 /// The parts of the rail that opening looks at.
@@ -80,254 +57,155 @@ pub struct Rail<'a> {
 
 impl Opening {
     /// Behind this socket, on this port.
-    pub fn new(listener: OwnedFd, port: u16) -> Self {
-        Opening { listener, port, attempts: Vec::new(), strangers: Vec::new(), refusals: Refusals::default() }
-    }
-
-    /// Whether this side wants a link, so that looking after it often shortens the wait.
-    #[inline]
-    pub fn is_urgent(&self) -> bool {
-        !self.attempts.is_empty()
-    }
-
-    /// Whether there is nothing to do but for who knocks next.
-    pub fn is_idle(&self) -> bool {
-        self.attempts.is_empty() && self.strangers.is_empty()
-    }
-
-    /// Begins to open a link, unless that has begun.
-    pub fn connect(&mut self, peer: PeerId, config: &UdpConfig, now_ms: u64) {
-        if self.attempts.iter().all(|attempt| attempt.peer != peer) {
-            self.attempts.push(Attempt::new(peer, config, now_ms));
-        }
-    }
-
-    /// Wants no link to this peer any more.
-    pub fn forget(&mut self, peer: PeerId) {
-        self.attempts.retain(|attempt| attempt.peer != peer);
+    pub fn new(listener: OwnedFd, port: u16, config: &UdpConfig) -> Self {
+        let UdpConfig { rank, rail, secret, bound, .. } = *config;
+        let local = Local { name: config.name(), rank, rail, secret, bound };
+        let machine = opening::Opening::new(local, Medium::Datagrams(LENGTHS));
+        Opening { machine, greeters: Greeters::default(), listener, port }
     }
 
     /// Listens to everyone and goes on with every attempt.
-    pub fn step(&mut self, rail: &mut Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome>) {
-        self.answer(rail, scratch);
-        self.listen(rail, scratch, outcome);
-        self.attempt(rail, scratch, outcome);
-    }
-
-    /// Listens to those who have been answered.
-    fn listen(&mut self, rail: &mut Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome>) {
-        for at in (0..self.strangers.len()).rev() {
-            let stranger = &self.strangers[at];
-            if let Some(terms) = stranger.listen(rail.config, scratch, rail.strays) {
-                let stranger = self.strangers.swap_remove(at);
-                self.forget(stranger.claims());
-                outcome.push(Outcome::Open(stranger.into_opened(terms)));
-            } else if rail.now_ms >= stranger.since_ms + rail.config.bound.as_millis() as u64 {
-                self.strangers.swap_remove(at);
-            }
+    pub fn step(&mut self, rail: Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome<Way>>) {
+        let Opening { machine, greeters, listener, port } = self;
+        let Rail { config, watch, peers, strays, now_ms } = rail;
+        let network = Udp { config, watch, peers, listener, port: *port };
+        let mut step = Step { greeters, opening: machine, network, now_ms, outcome };
+        knocks(&mut step, scratch, strays);
+        step.act();
+        for at in (0..step.greeters.list.len()).rev() {
+            listen(at, &mut step, scratch, strays);
         }
-    }
-
-    /// Goes on with every attempt.
-    fn attempt(&mut self, rail: &mut Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome>) {
-        for at in (0..self.attempts.len()).rev() {
-            let peer = self.attempts[at].peer;
-            let known = rail.peers.known(peer);
-            let rival = self.strangers.iter().any(|stranger| stranger.claims() == peer);
-            let Rail { config, watch, now_ms, .. } = *rail;
-            let around = Around { config, watch, known, rival, now_ms };
-            let result = match self.attempts[at].step(&around, scratch, rail.strays) {
-                Step::On => continue,
-                Step::Open(opened) => Outcome::Open(opened),
-                Step::Failed(why) => Outcome::Failed(peer, why),
-            };
-            self.attempts.swap_remove(at);
-            self.strangers.retain(|stranger| stranger.claims() != peer);
-            outcome.push(result);
-        }
-    }
-
-    /// Reads the socket on which peers say hello.
-    fn answer(&mut self, rail: &mut Rail<'_>, scratch: &mut [u8]) {
-        for _ in 0..AT_ONCE {
-            let (got, from) = match net::recvfrom(&self.listener, &mut *scratch, RecvFlags::empty()) {
-                Ok((_, got, Some(from))) => (got, from),
-                Ok((_, _, None)) | Err(Errno::INTR) => continue,
-                Err(_) => return,
-            };
-            let Ok(from) = SocketAddr::try_from(from) else { continue };
-            match greeting::decode(&scratch[..got], &rail.config.secret) {
-                Heard::Message(Control::Hello(hello), terms) => {
-                    let terms = Terms { datagram: terms.datagram.min(got as u32), ..terms };
-                    self.hello(hello, terms, from, rail);
-                }
-                Heard::OtherVersion(theirs) => {
-                    let text = format!(
-                        "this side speaks version {VERSION} of the format, the other side version {theirs} \
-                         (start one release everywhere)"
-                    );
-                    self.refuse(RefusalCode::Version, &text, from, rail);
-                }
-                // The answer of a link that is open, or was, from a peer that does not know.
-                Heard::Message(..) => {}
-                // For a link that is not open yet, or not any more.
-                Heard::Stranger if rail.peers.is_one_at(from) => rail.strays.count(Stray::Untimely),
-                Heard::Stranger => rail.strays.count(Stray::Stranger),
-            }
-        }
-    }
-
-    fn hello(&mut self, hello: Hello, terms: Terms, from: SocketAddr, rail: &mut Rail<'_>) {
-        if let Some(stranger) = self.strangers.iter().find(|stranger| stranger.has_said(&hello)) {
-            return stranger.answer(terms, rail.config);
-        }
-        if let Some(text) = objection(&hello, rail) {
-            return self.refuse(RefusalCode::Rank, &text, from, rail);
-        }
-        if rail.config.rank.0 < hello.from && self.has_precedence(PeerId(hello.from), rail) {
-            return;
-        }
-        // Whoever says another hello has given up the one before.
-        self.strangers.retain(|stranger| stranger.claims().0 != hello.from);
-        if self.strangers.len() >= STRANGERS {
-            self.strangers.remove(0);
-        }
-        match Stranger::welcome(rail.config, self.port, from, (hello, terms), rail.now_ms) {
-            Ok(stranger) if rail.watch.add(stranger.socket(), Token::Opening, false).is_ok() => {
-                self.strangers.push(stranger);
-            }
-            Ok(_) => {}
-            Err(e) => log::warn!("rail {}: no socket for peer {}: {e}", rail.config.name(), hello.from),
-        }
-    }
-
-    /// Whether this side opens a link to a peer, or has opened one of which the peer may not know yet.
-    fn has_precedence(&self, peer: PeerId, rail: &Rail<'_>) -> bool {
-        self.attempts.iter().any(|attempt| attempt.peer == peer)
-            || rail.peers.link(peer).is_some_and(Link::is_unproved)
-    }
-
-    fn refuse(&mut self, code: RefusalCode, text: &str, to: SocketAddr, rail: &Rail<'_>) {
-        if self.refusals.is_due(rail.now_ms) {
-            log::warn!("rail {}: refused {to}: {text}", rail.config.name());
-        }
-        let terms = Terms { datagram: 0, buffer: 0 };
-        let bytes = greeting::encode(&Control::Refuse(Refusal { code, text }), terms, &rail.config.secret);
-        let _ = net::sendto(&self.listener, &bytes, SendFlags::NOSIGNAL, &to);
+        step.go_on();
     }
 }
 
-/// Why a hello is refused.
-fn objection(hello: &Hello, rail: &Rail<'_>) -> Option<String> {
-    let me = rail.config.rank.0;
-    if hello.to != me || hello.from == me {
-        return Some(format!("rank {me} was reached, not rank {} (is its address right?)", hello.to));
+/// Reads the socket on which peers say hello.
+fn knocks(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
+    for _ in 0..AT_ONCE {
+        let (len, from) = match net::recvfrom(step.network.listener, &mut *scratch, RecvFlags::empty()) {
+            Ok((_, len, Some(from))) => (len, from),
+            Ok((_, _, None)) | Err(Errno::INTR) => continue,
+            Err(_) => return,
+        };
+        let Ok(from) = SocketAddr::try_from(from) else { continue };
+        match heard(&scratch[..len], step) {
+            // Else the answer of a link that is open, or was, from a peer that does not know.
+            Some(heard) => {
+                if !matches!(
+                    heard.said,
+                    Said::Message(Control::Welcome(_) | Control::Proof(_) | Control::Refuse(_))
+                ) {
+                    step.knock(Way { fd: None, to: from }, from.to_string(), heard);
+                }
+            }
+            // For a link that is not open yet, or not any more.
+            None if step.network.peers.is_one_at(from) => strays.count(Stray::Untimely),
+            None => strays.count(Stray::Stranger),
+        }
     }
-    let link = rail.peers.link(PeerId(hello.from)).filter(|link| link.remote != hello.rail)?;
-    Some(format!("rail {} of rank {me} is linked to rail {} already", rail.config.rail, link.remote))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tcp::Interface;
-    use crate::tcp::address::Address;
-
-    /// One of two ranks whose links are to open, taken step by step.
-    struct Side {
-        config: UdpConfig,
-        watch: Watch,
-        peers: Peers,
-        strays: Strays,
-        opening: Opening,
-        scratch: Vec<u8>,
-        outcome: Vec<Outcome>,
-    }
-
-    impl Side {
-        fn new(rank: u32) -> Side {
-            let config = UdpConfig::new(PeerId(rank), 0, Interface::loopback(), [5; 32]);
-            let (listener, port) = super::super::socket::listen("test", &config).expect("a socket");
-            Side {
-                watch: Watch::new().expect("an epoll"),
-                peers: Peers::default(),
-                strays: Strays::default(),
-                opening: Opening::new(listener, port),
-                scratch: vec![0; 1 << 17],
-                outcome: Vec::new(),
-                config,
+/// Reads the socket of a conversation, up to a message after which the socket may belong to a link.
+fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
+    loop {
+        let greeter = &step.greeters.list[at];
+        let (is_attempt, Some(fd)) = (greeter.is_attempt, &greeter.way.fd) else { return };
+        let len = match net::recv(fd, &mut *scratch, RecvFlags::empty()) {
+            Ok((_, len)) => len,
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => return,
+            Err(e) => return step.broke(at, e),
+        };
+        match heard(&scratch[..len], step) {
+            Some(Heard { said: Said::OtherVersion(_), .. }) if !is_attempt => {}
+            Some(heard) => {
+                let goes_on = matches!(heard.said, Said::Message(Control::Hello(_)));
+                step.hear(at, heard);
+                if !goes_on {
+                    return;
+                }
             }
+            None => strays.count(if is_attempt { Stray::Stranger } else { Stray::Untimely }),
         }
+    }
+}
 
-        fn with(&mut self, what: impl FnOnce(&mut Opening, &mut Rail<'_>, &mut [u8], &mut Vec<Outcome>)) {
-            let Side { config, watch, peers, strays, opening, scratch, outcome } = self;
-            what(opening, &mut Rail { config, watch, peers, strays, now_ms: 1000 }, scratch, outcome);
+/// A greeting of somebody who knows the secret.
+fn heard<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Heard<'a>> {
+    Heard::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
+}
+
+struct Udp<'a> {
+    config: &'a UdpConfig,
+    watch: &'a Watch,
+    peers: &'a Peers,
+    listener: &'a OwnedFd,
+    port: u16,
+}
+
+impl Around for Udp<'_> {
+    fn remotes(&self, peer: PeerId) -> Vec<u8> {
+        self.peers.known(peer).iter().map(|(rail, _)| *rail).collect()
+    }
+
+    fn linked(&self, peer: PeerId) -> Option<Linked> {
+        let linked = |link: &Link| Linked { remote: link.remote, is_unproved: link.is_unproved() };
+        self.peers.link(peer).map(linked)
+    }
+
+    fn homeless(&self) -> &'static str {
+        "has no address on the subnet of this rail"
+    }
+
+    fn silent(&self, peer: PeerId) -> String {
+        let (bound, here) = (self.config.bound, self.config.address());
+        let first = self.peers.known(peer).first();
+        let there = first.map_or("it".into(), |(_, address)| address.socket.to_string());
+        format!(
+            "did not answer any datagram within {bound:?} (does a firewall swallow UDP from {here} to \
+             {there}, or has it the secret of another job?)"
+        )
+    }
+}
+
+impl Network for Udp<'_> {
+    type Way = Way;
+
+    fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Setback> {
+        let to = self.peers.known(peer)[address].1.socket;
+        let fd = socket::connect(self.config, 0, to)
+            .and_then(|fd| self.watch.add(&fd, Token::Opening, false).map(|()| fd))
+            .map_err(|e| self.setback(&Way { fd: None, to }, e))?;
+        let longest = socket::longest(&fd);
+        Ok((Way { fd: Some(fd), to }, longest))
+    }
+
+    fn welcome(&mut self, way: &mut Way) -> Result<(), Errno> {
+        if way.fd.is_none() {
+            let fd = socket::connect(self.config, self.port, way.to)?;
+            self.watch.add(&fd, Token::Opening, false)?;
+            way.fd = Some(fd);
         }
+        Ok(())
+    }
 
-        fn step(&mut self) {
-            self.with(|opening, rail, scratch, outcome| opening.step(rail, scratch, outcome));
-        }
-
-        fn answer(&mut self) {
-            self.with(|opening, rail, scratch, _| opening.answer(rail, scratch));
-        }
-
-        fn listen(&mut self) {
-            self.with(|opening, rail, scratch, outcome| opening.listen(rail, scratch, outcome));
-        }
-
-        fn attempt(&mut self) {
-            self.with(|opening, rail, scratch, outcome| opening.attempt(rail, scratch, outcome));
-        }
-
-        fn connect(&mut self, to: &Side) {
-            let index = self.peers.find_or_add(to.config.rank);
-            let at = SocketAddr::new(to.config.address(), to.opening.port);
-            self.peers[index].learn(0, Address { socket: at, prefix: 8 }, 0);
-            self.with(|opening, rail, _, _| opening.connect(to.config.rank, rail.config, rail.now_ms));
-        }
-
-        /// Whether this side has opened its link by its own attempt; none: it has none.
-        fn has_connected(&self) -> Option<bool> {
-            match &self.outcome[..] {
-                [] => None,
-                [Outcome::Open(opened)] => Some(!opened.proof.is_empty()),
-                more => panic!("one link at most: {more:?}"),
-            }
+    fn send(&mut self, way: &Way, bytes: &[u8]) -> Result<(), Errno> {
+        match &way.fd {
+            Some(fd) => net::send(fd, bytes, SendFlags::NOSIGNAL).map(drop),
+            None => net::sendto(self.listener, bytes, SendFlags::NOSIGNAL, &way.to).map(drop),
         }
     }
 
-    /// Rank 0 has answered rank 1 and wants a link itself before that has come to something. Then both take
-    /// a step at the same time: neither hears a proof before it looks for a welcome.
-    #[test]
-    fn who_has_answered_a_hello_opens_no_link_of_its_own() {
-        let (mut a, mut b) = (Side::new(0), Side::new(1));
-        b.connect(&a);
-        b.step();
-        a.answer();
-        a.connect(&b);
-        a.step();
-        b.answer();
-        [&mut a, &mut b].into_iter().for_each(Side::listen);
-        [&mut a, &mut b].into_iter().for_each(Side::attempt);
-        a.step();
-        assert_eq!((a.has_connected(), b.has_connected()), (Some(false), Some(true)));
-        assert!(a.opening.is_idle() && b.opening.is_idle());
+    fn buffer(&self, way: &Way) -> u32 {
+        way.fd.as_ref().map_or(0, socket::buffer)
     }
 
-    /// The other way round, the lower rank has said hello before it hears of the other.
-    #[test]
-    fn of_two_hellos_the_lower_rank_s_is_the_one() {
-        let (mut a, mut b) = (Side::new(0), Side::new(1));
-        b.connect(&a);
-        a.connect(&b);
-        b.step();
-        a.step();
-        b.answer();
-        a.step();
-        b.step();
-        assert_eq!((a.has_connected(), b.has_connected()), (Some(true), Some(false)));
-        a.step();
-        assert!(b.opening.is_idle());
+    fn setback(&self, way: &Way, e: Errno) -> Setback {
+        let to = way.to;
+        let why = match e {
+            Errno::CONNREFUSED => format!("is gone: nobody listens at UDP {to} (has it died?)"),
+            e => format!("cannot be reached at UDP {to} from {}: {e}", self.config.address()),
+        };
+        Setback { trouble: Trouble::Unreachable, why }
     }
 }

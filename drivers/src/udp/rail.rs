@@ -2,10 +2,10 @@
 
 use super::assembly::Place;
 use super::config::UdpConfig;
-use super::connect::RETRY_MS;
 use super::datagram::Signal;
+use super::greeters::{Greeted, Outcome};
 use super::link::{Broken, Link};
-use super::opening::{self, Opening, Outcome};
+use super::opening::{self, Opening, Way};
 use super::peers::Peers;
 use super::read::{Closed, read};
 use super::silence::{self, Silence};
@@ -16,6 +16,7 @@ use crate::error::DriverError;
 use crate::hot::Hot;
 use crate::landings::Landings;
 use crate::news::News;
+use crate::opening::RETRY_MS;
 use crate::tcp::address::Address;
 use crate::timer::Timer;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
@@ -51,7 +52,7 @@ pub struct UdpRail {
     watch: Watch,
     timer: Timer,
     opening: Opening,
-    outcome: Vec<Outcome>,
+    outcome: Vec<Outcome<Way>>,
     peers: Peers,
     landings: Landings,
     strays: Strays,
@@ -82,7 +83,7 @@ impl UdpRail {
             Address { socket: SocketAddr::new(config.address(), port), prefix: config.interface.prefix };
         watch.add(&listener, Token::Opening, false).map_err(fail("cannot watch a socket"))?;
         watch.add(timer.descriptor(), Token::Bell, false).map_err(fail("cannot watch a timer"))?;
-        let opening = Opening::new(listener, port);
+        let opening = Opening::new(listener, port, &config);
         Ok(UdpRail {
             name: name.clone(),
             config,
@@ -116,7 +117,7 @@ impl UdpRail {
                 self.lost(to, "is this process itself, which needs no network", Vec::new());
             }
             None => {
-                self.opening.connect(to, &self.config, now_ms());
+                self.opening.machine.connect(to, now_ms());
                 self.wind();
             }
         }
@@ -124,7 +125,7 @@ impl UdpRail {
 
     /// Ends a link that the engine gave up.
     fn leave(&mut self, to: PeerId) {
-        self.opening.forget(to);
+        self.opening.machine.forget(to);
         let mut link = self.remove(to);
         let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
         if let Some(mut link) = link {
@@ -245,7 +246,7 @@ impl UdpRail {
             }
         }
         self.looked = looked;
-        if knock || rings || !self.opening.is_idle() {
+        if knock || rings || !self.opening.machine.is_idle() {
             self.open_links(report);
         }
         if rings {
@@ -258,28 +259,29 @@ impl UdpRail {
     #[cold]
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let UdpRail { config, watch, peers, strays, opening, scratch, outcome, .. } = self;
-        let mut rail = opening::Rail { config, watch, peers, strays, now_ms: now_ms() };
-        opening.step(&mut rail, scratch, outcome);
+        let rail = opening::Rail { config, watch, peers, strays, now_ms: now_ms() };
+        opening.step(rail, scratch, outcome);
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
-                Outcome::Open(opened) => self.opened(opened, report),
+                Outcome::Open(greeted) => self.opened(greeted, report),
                 Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
         }
         self.wind();
     }
 
-    fn opened(&mut self, opened: opening::Opened, report: &mut dyn FnMut(Event<'_>)) {
-        let (peer, remote, buffer) = (opened.peer, opened.remote, opened.buffer);
+    fn opened(&mut self, greeted: Greeted<Way>, report: &mut dyn FnMut(Event<'_>)) {
+        let Greeted { opened, way: Way { fd: Some(fd), .. }, proof, buffer } = greeted else { return };
+        let (peer, remote) = (opened.peer, opened.remote);
         self.lose(peer, "opened another link in its place");
         self.news.report(report);
         let index = self.peers.find_or_add(peer);
-        if let Err(e) = self.watch.change(&opened.fd, Token::Link(index), false) {
+        if let Err(e) = self.watch.change(&fd, Token::Link(index), false) {
             return self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
         }
-        log::debug!("rail {}: link to peer {}, {} B a datagram", self.name, peer.0, opened.datagram);
+        log::debug!("rail {}: link to peer {}, {} B a datagram", self.name, peer.0, opened.len);
         let silence = Silence::new(self.config.silence, now_ms());
-        self.peers[index].link = Some(Box::new(Link::new(opened, &self.config.secret, silence)));
+        self.peers[index].link = Some(Box::new(Link::new(&opened, fd, proof, &self.config.secret, silence)));
         report(Event::Up { peer, remote });
         report(Event::Buffers { peer, len: u64::from(buffer) });
     }
@@ -314,7 +316,7 @@ impl UdpRail {
     /// Sets the timer for what there is to look after.
     fn wind(&mut self) {
         let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
-        let hurry = !self.opening.is_idle() || self.peers.linked().any(unproved);
+        let hurry = !self.opening.machine.is_idle() || self.peers.linked().any(unproved);
         self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 
@@ -415,7 +417,7 @@ impl Driver for UdpRail {
             self.cooled(cold);
         }
         self.polls += 1;
-        if self.polls >= LOOK_EVERY || self.hot.count() == 0 || self.opening.is_urgent() {
+        if self.polls >= LOOK_EVERY || self.hot.count() == 0 || self.opening.machine.is_urgent() {
             self.look(report);
         }
         self.news.report(report);

@@ -76,23 +76,6 @@ impl Strays {
     }
 }
 
-/// Who was refused is told at most once a second, too: anybody may send a greeting of another version.
-#[derive(Debug, Default)]
-pub struct Refusals {
-    told_at_ms: Option<u64>,
-}
-
-impl Refusals {
-    /// Whether this one is to be told.
-    pub fn is_due(&mut self, now_ms: u64) -> bool {
-        let is_due = self.told_at_ms.is_none_or(|at| now_ms >= at + 1000);
-        if is_due {
-            self.told_at_ms = Some(now_ms);
-        }
-        is_due
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,12 +92,6 @@ mod tests {
         assert_eq!(lines.len(), 3);
         assert_eq!(lines[1], (Level::Warn, "dropped datagrams: 500 with a wrong tag, 500 repeated".into()));
         assert_eq!((strays.counted(Stray::Forged), strays.all()), (1250, 2500));
-    }
-
-    #[test]
-    fn of_many_refusals_one_a_second_is_told() {
-        let mut refusals = Refusals::default();
-        assert_eq!((0..2500).filter(|&ms| refusals.is_due(ms)).count(), 3);
     }
 
     #[test]

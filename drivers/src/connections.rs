@@ -1,0 +1,289 @@
+//! Connections on which links are being opened: what the drivers that have connections share of carrying out
+//! what [`Opening`] wants.
+//!
+//! One message is read from a connection at a time, and what follows from it is done before the next one is
+//! read: after the last message the stream belongs to the link.
+
+use crate::conversation::{Conversation, Heard};
+use crate::handshake;
+use crate::opening::{Action, Around, Id, Opened, Opening, Said, Trouble};
+use crate::watch::{Token, Watch};
+use nmad_engine::packet::PeerId;
+use nmad_wire::Control;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, sockopt};
+
+/// Looks at all connections in one step, while something happens on them.
+const ROUNDS: usize = 4;
+
+/// What went wrong in a conversation, and the same in words that follow the name of the peer.
+#[derive(Debug)]
+pub struct Setback {
+    /// As far as it matters for what comes next.
+    pub trouble: Trouble,
+    /// Cause and remedy.
+    pub why: String,
+}
+
+impl Setback {
+    /// Another try would fail, too.
+    pub fn hopeless(why: impl Into<String>) -> Setback {
+        Setback { trouble: Trouble::Hopeless, why: why.into() }
+    }
+}
+
+/// What a driver does by itself.
+pub trait Network: Around {
+    /// What goes from one side to the other besides the messages, as far as it has come.
+    type Handover;
+    /// Begins to connect to the address of a peer at that place in the list.
+    fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback>;
+    /// Takes a connection that waits, if there is one, and says from where it comes.
+    fn accept(&mut self) -> Option<(OwnedFd, String)>;
+    /// What the error of a connection to that address means; `stood`: the connection was there before.
+    fn setback(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Setback;
+    /// Both sides have proved themselves: begins to hand over what else is needed.
+    fn hand_over(&mut self, socket: &OwnedFd, is_attempt: bool) -> Result<Self::Handover, Setback>;
+    /// Goes on with that; whether it is complete.
+    fn goes_on(&mut self, socket: &OwnedFd, handover: &mut Self::Handover) -> Result<bool, Setback>;
+    /// Closes a connection such that what was said last still arrives.
+    fn leave(&mut self, socket: OwnedFd);
+}
+
+/// What became of an attempt or a stranger.
+#[derive(Debug)]
+pub enum Outcome<H> {
+    /// A link is open, on this connection.
+    Open(Opened, OwnedFd, H),
+    /// A link that this side wanted cannot be opened.
+    Failed(PeerId, String),
+}
+
+/// The connections.
+#[derive(Debug)]
+pub struct Connections<H> {
+    list: Vec<Connection<H>>,
+}
+
+#[derive(Debug)]
+struct Connection<H> {
+    id: Id,
+    talk: Box<Conversation>,
+    stage: Stage<H>,
+    /// To whom and at which address; none: a stranger's.
+    to: Option<(PeerId, usize)>,
+}
+
+#[derive(Debug)]
+enum Stage<H> {
+    /// It is being connected.
+    Reaching,
+    /// Messages come and go.
+    Talking,
+    /// What else is needed is on its way.
+    HandingOver(H),
+}
+
+impl<H> Default for Connections<H> {
+    fn default() -> Self {
+        Connections { list: Vec::new() }
+    }
+}
+
+/// One step, and the parts of the rail that it works with.
+pub struct Step<'a, N: Network> {
+    /// The connections.
+    pub connections: &'a mut Connections<N::Handover>,
+    /// The machine.
+    pub opening: &'a mut Opening,
+    /// The driver's part.
+    pub network: N,
+    /// The rail's sockets.
+    pub watch: &'a Watch,
+    /// Milliseconds.
+    pub now_ms: u64,
+    /// What comes of it.
+    pub outcome: &'a mut Vec<Outcome<N::Handover>>,
+}
+
+impl<N: Network> Step<'_, N> {
+    /// Listens to everyone, lets in who waits, goes on with every attempt.
+    pub fn run(mut self) {
+        // Before others are let in: whoever has said nothing so far may have to make room.
+        self.listen();
+        self.act();
+        self.accept();
+        self.opening.step(self.now_ms, &self.network);
+        for _ in 0..ROUNDS {
+            self.listen();
+            if !self.act() {
+                break;
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        while self.opening.has_room(self.now_ms) {
+            let Some((fd, from)) = self.network.accept() else { return };
+            if self.watch.add(&fd, Token::Opening, false).is_ok() {
+                let id = self.opening.accepted(from, self.now_ms);
+                self.add(id, fd, Stage::Talking, None);
+            }
+        }
+    }
+
+    fn add(&mut self, id: Id, fd: OwnedFd, stage: Stage<N::Handover>, to: Option<(PeerId, usize)>) {
+        let talk = Box::new(Conversation::new(fd));
+        self.connections.list.push(Connection { id, talk, stage, to });
+    }
+
+    fn find(&self, id: Id) -> Option<usize> {
+        self.connections.list.iter().position(|connection| connection.id == id)
+    }
+
+    fn take(&mut self, id: Id) -> Option<Connection<N::Handover>> {
+        self.find(id).map(|at| self.connections.list.swap_remove(at))
+    }
+
+    fn failed(&mut self, id: Id, Setback { trouble, why }: Setback) {
+        self.opening.failed(id, trouble, why, self.now_ms, &self.network);
+    }
+
+    fn listen(&mut self) {
+        for at in (0..self.connections.list.len()).rev() {
+            match self.connections.list[at].stage {
+                Stage::Reaching => self.reach(at),
+                Stage::Talking => self.hear(at),
+                Stage::HandingOver(_) => self.hand_over(at),
+            }
+        }
+    }
+
+    /// Looks whether a connection stands.
+    fn reach(&mut self, at: usize) {
+        let connection = &mut self.connections.list[at];
+        match stands(&connection.talk) {
+            Ok(false) => {}
+            Ok(true) => {
+                let _ = self.watch.change(connection.talk.as_fd(), Token::Opening, false);
+                connection.stage = Stage::Talking;
+                self.opening.reached(connection.id, 0, self.now_ms, handshake::nonce());
+            }
+            Err(e) => self.end(at, e),
+        }
+    }
+
+    fn hear(&mut self, at: usize) {
+        let Connection { id, talk, .. } = &mut self.connections.list[at];
+        let said = match talk.hear() {
+            Heard::Nothing => return,
+            Heard::Ended => return self.end(at, Errno::CONNRESET),
+            Heard::Failed(e) => return self.end(at, e),
+            Heard::Message(message) => Said::Message(message),
+            Heard::OtherVersion(theirs) => Said::OtherVersion(theirs),
+            Heard::Foreign(e) => Said::Foreign(e),
+        };
+        self.opening.heard(*id, said, 0, (self.now_ms, handshake::nonce()), &self.network);
+    }
+
+    fn hand_over(&mut self, at: usize) {
+        let connection = &mut self.connections.list[at];
+        let Connection { id, talk, stage: Stage::HandingOver(handover), .. } = connection else { return };
+        let id = *id;
+        match self.network.goes_on(talk.socket(), handover) {
+            Ok(false) => {}
+            Ok(true) => {
+                let Connection { talk, stage, .. } = self.connections.list.swap_remove(at);
+                if let (Some(opened), Stage::HandingOver(handover)) = (self.opening.finished(id), stage) {
+                    self.outcome.push(Outcome::Open(opened, talk.into_socket(), handover));
+                }
+            }
+            Err(setback) => {
+                self.connections.list.swap_remove(at);
+                self.failed(id, setback);
+            }
+        }
+    }
+
+    /// A connection has ended.
+    fn end(&mut self, at: usize, e: Errno) {
+        let Connection { id, stage, to, .. } = self.connections.list.swap_remove(at);
+        let stood = !matches!(stage, Stage::Reaching);
+        let setback = match to {
+            Some((peer, address)) => self.network.setback(peer, address, stood, e),
+            None if e == Errno::CONNRESET => Setback::hopeless("it closed the connection"),
+            None => Setback::hopeless(e.to_string()),
+        };
+        self.failed(id, setback);
+    }
+
+    /// Does what the machine wants; whether that was anything.
+    fn act(&mut self) -> bool {
+        let mut acted = false;
+        while let Some(action) = self.opening.next_action() {
+            acted = true;
+            match action {
+                Action::Reach { id, peer, address } => self.connect(id, peer, address),
+                Action::Say { id, message, .. } => self.say(id, &message),
+                Action::Finish { id, is_attempt } => self.finish(id, is_attempt),
+                Action::Refuse { id, code, text } => {
+                    if let Some(Connection { talk, .. }) = self.take(id) {
+                        talk.refuse(code, &text);
+                        self.network.leave(talk.into_socket());
+                    }
+                }
+                Action::Drop { id } => drop(self.take(id)),
+                Action::Failed { peer, why } => self.outcome.push(Outcome::Failed(peer, why)),
+            }
+        }
+        acted
+    }
+
+    fn connect(&mut self, id: Id, peer: PeerId, address: usize) {
+        let unwatched = |e| Setback::hopeless(format!("cannot be reached: cannot watch a socket: {e}"));
+        let connected = self.network.connect(peer, address).and_then(|fd| {
+            self.watch.add(&fd, Token::Opening, true).map_err(unwatched)?;
+            Ok(fd)
+        });
+        match connected {
+            Ok(fd) => {
+                self.add(id, fd, Stage::Reaching, Some((peer, address)));
+                self.reach(self.connections.list.len() - 1);
+            }
+            Err(setback) => self.failed(id, setback),
+        }
+    }
+
+    fn say(&mut self, id: Id, message: &Control<'_>) {
+        if let Some(at) = self.find(id)
+            && let Err(e) = self.connections.list[at].talk.say(message)
+        {
+            self.end(at, e);
+        }
+    }
+
+    fn finish(&mut self, id: Id, is_attempt: bool) {
+        let Some(at) = self.find(id) else { return };
+        match self.network.hand_over(self.connections.list[at].talk.socket(), is_attempt) {
+            Ok(handover) => {
+                self.connections.list[at].stage = Stage::HandingOver(handover);
+                self.hand_over(at);
+            }
+            Err(setback) => {
+                self.connections.list.swap_remove(at);
+                self.failed(id, setback);
+            }
+        }
+    }
+}
+
+/// Whether a connection that was begun stands.
+fn stands(socket: impl AsFd) -> Result<bool, Errno> {
+    sockopt::socket_error(&socket)??;
+    match net::getpeername(&socket) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOTCONN) => Ok(false),
+        Err(e) => Err(e),
+    }
+}

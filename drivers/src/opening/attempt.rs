@@ -1,0 +1,322 @@
+//! Links that this side opens: the peer's addresses one after the other, until one answers or time is over.
+
+use super::medium::{Medium, RETRY_MS};
+use super::{Action, Around, Id, Opened, Opening, Said, Trouble, mixed};
+use crate::handshake::Ends;
+use nmad_engine::packet::PeerId;
+use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION, Welcome};
+use std::time::Duration;
+
+/// Tries per address after which a peer counts as not there.
+const TRIES: usize = 3;
+/// Connections that a peer may end: one to whom very many connect at once sends some away.
+const ENDED_MAX: usize = 20;
+/// How long the connection of the other side is waited for before the next try, in milliseconds.
+const CROSSED_MS: u64 = 500;
+/// Hellos of one length before a shorter one is tried.
+const HELLOS: u32 = 4;
+/// A stranger of which nothing more is heard holds this side's own hellos back for so long, in milliseconds.
+/// One that lives says hello every [`RETRY_MS`].
+const HELD_MS: u64 = 1000;
+
+/// A link that this side opens.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// The peer to reach.
+    pub(super) peer: PeerId,
+    /// When it is given up; none once the peer is known to be there.
+    until_ms: Option<u64>,
+    /// When the user is told that the peer is slow; none: that has happened.
+    slow_ms: Option<u64>,
+    /// Addresses that were tried, the same ones again counted again.
+    tried: usize,
+    /// Tries that reached nobody.
+    unreached: usize,
+    /// Conversations that the peer has ended.
+    ended: usize,
+    stage: Stage,
+    /// Why the last try failed.
+    last: Option<String>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Before the next try.
+    Resting { until_ms: u64 },
+    /// The conversation is being begun.
+    Reaching { id: Id, until_ms: u64 },
+    /// Waits for the welcome; at `next_ms` something else is tried.
+    Greeted { id: Id, hello: Hello, len: usize, hellos: u32, next_ms: u64 },
+    /// The peer has shown that it knows the secret; this side has not.
+    Welcomed { id: Id, ends: Ends, len: usize },
+    /// This side has, too. The driver does the rest.
+    Finishing { id: Id, ends: Ends, len: usize },
+}
+
+impl Attempt {
+    pub(super) fn new(peer: PeerId, now_ms: u64, bound: Duration) -> Self {
+        let until_ms = Some(now_ms + bound.as_millis() as u64);
+        let stage = Stage::Resting { until_ms: now_ms };
+        Attempt { peer, until_ms, slow_ms: until_ms, tried: 0, unreached: 0, ended: 0, stage, last: None }
+    }
+
+    /// Its conversation.
+    pub(super) fn id(&self) -> Option<Id> {
+        match self.stage {
+            Stage::Resting { .. } => None,
+            Stage::Reaching { id, .. }
+            | Stage::Greeted { id, .. }
+            | Stage::Welcomed { id, .. }
+            | Stage::Finishing { id, .. } => Some(id),
+        }
+    }
+
+    /// Whether the peer may know of it.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.id().is_some()
+    }
+
+    /// Which of the peer's rails it is about; `remotes` are those of its addresses.
+    pub(super) fn remote(&self, remotes: &[u8]) -> Option<u8> {
+        match self.stage {
+            Stage::Resting { .. } => None,
+            Stage::Welcomed { ends, .. } | Stage::Finishing { ends, .. } => Some(ends.rail),
+            _ => remotes.get(self.tried.checked_sub(1)? % remotes.len().max(1)).copied(),
+        }
+    }
+
+    /// The link, if there is nothing left but the driver's part.
+    pub(super) fn opened(&self) -> Option<Opened> {
+        let Stage::Finishing { ends, len, .. } = self.stage else { return None };
+        Some(Opened { peer: self.peer, remote: ends.rail, ends, is_attempt: true, len })
+    }
+}
+
+impl Opening {
+    /// The conversation of an attempt stands, and hello can be said. Of datagrams, `longest` is the length
+    /// that the interface takes. `nonce` is fresh.
+    pub fn reached(&mut self, id: Id, longest: usize, now_ms: u64, nonce: [u8; 32]) {
+        let Some(at) = self.attempt_in(id) else { return };
+        let (rank, rail, bound_ms) = (self.local.rank.0, self.local.rail, self.bound_ms());
+        let attempt = &mut self.attempts[at];
+        let hello = Hello { from: rank, to: attempt.peer.0, rail, nonce };
+        let mut next_ms = now_ms + RETRY_MS;
+        if self.medium == Medium::Connections {
+            attempt.until_ms = None;
+            next_ms = now_ms + bound_ms;
+        }
+        attempt.stage = Stage::Greeted { id, hello, len: longest, hellos: 1, next_ms };
+        self.actions.push_back(Action::Say { id, message: Control::Hello(hello), len: longest });
+    }
+
+    /// What was said was longer than the path carries: a shorter hello is said at the next step.
+    pub fn too_long(&mut self, id: Id, now_ms: u64) {
+        if let Some(at) = self.attempt_in(id)
+            && let Stage::Greeted { hellos, next_ms, .. } = &mut self.attempts[at].stage
+        {
+            (*hellos, *next_ms) = (HELLOS, now_ms);
+        }
+    }
+
+    fn bound_ms(&self) -> u64 {
+        self.local.bound.as_millis() as u64
+    }
+
+    /// Whether a stranger claims to be the peer of this attempt: its link may make this one needless.
+    fn has_rival(&self, at: usize) -> bool {
+        self.strangers.iter().any(|stranger| stranger.claims() == Some(self.attempts[at].peer))
+    }
+
+    /// Goes as far as is possible now.
+    pub(super) fn go_on(&mut self, at: usize, now_ms: u64, around: &dyn Around) {
+        let peer = self.attempts[at].peer;
+        let count = around.remotes(peer).len();
+        if count == 0 {
+            return self.fail(at, around.homeless().into());
+        }
+        if self.attempts[at].until_ms.is_some_and(|until_ms| now_ms >= until_ms) {
+            let last =
+                self.attempts[at].last.take().map_or(String::new(), |last| format!("; before: {last}"));
+            return self.fail(at, around.silent(peer) + &last);
+        }
+        self.warn_slow(at, now_ms);
+        if self.medium.loses() {
+            // A stranger of connections has ended when its connection has.
+            self.drop_strangers(|stranger| {
+                stranger.claims() == Some(peer) && stranger.is_stale(now_ms, HELD_MS)
+            });
+        }
+        let rival = self.has_rival(at);
+        match self.attempts[at].stage {
+            Stage::Resting { until_ms } if now_ms >= until_ms && !rival => self.reach(at, count, now_ms),
+            Stage::Reaching { id, until_ms } if now_ms >= until_ms => {
+                self.actions.push_back(Action::Drop { id });
+                self.setback(at, Trouble::Unreachable, around.silent(peer), now_ms, around);
+            }
+            Stage::Greeted { id, next_ms, .. } if now_ms >= next_ms => match self.medium {
+                Medium::Connections if count > 1 => self.try_next(at, id, now_ms),
+                Medium::Connections => {}
+                Medium::Datagrams(_) if rival => {}
+                Medium::Datagrams(lengths) => self.greet_again(at, lengths, now_ms),
+            },
+            Stage::Welcomed { .. } => self.prove(at),
+            _ => {}
+        }
+    }
+
+    fn reach(&mut self, at: usize, count: usize, now_ms: u64) {
+        let (id, bound_ms) = (self.begin(), self.bound_ms());
+        let attempt = &mut self.attempts[at];
+        // Each address that was not tried yet gets the same part of the time that is left.
+        let untried = count.saturating_sub(attempt.tried).max(1) as u64;
+        let left_ms = attempt.until_ms.map_or(bound_ms, |until_ms| until_ms - now_ms);
+        let (peer, address) = (attempt.peer, attempt.tried % count);
+        attempt.tried += 1;
+        attempt.stage = Stage::Reaching { id, until_ms: now_ms + left_ms / untried };
+        self.actions.push_back(Action::Reach { id, peer, address });
+    }
+
+    /// Says hello once more, after some in vain in a shorter datagram, and after the shortest to the next
+    /// address.
+    fn greet_again(&mut self, at: usize, lengths: &[usize], now_ms: u64) {
+        let Stage::Greeted { id, hello, len, hellos, next_ms } = &mut self.attempts[at].stage else { return };
+        if *hellos >= HELLOS {
+            match lengths.iter().find(|shorter| **shorter < *len) {
+                Some(shorter) => (*len, *hellos) = (*shorter, 0),
+                None => {
+                    let id = *id;
+                    return self.try_next(at, id, now_ms);
+                }
+            }
+        }
+        (*hellos, *next_ms) = (*hellos + 1, now_ms + RETRY_MS);
+        self.actions.push_back(Action::Say { id: *id, message: Control::Hello(*hello), len: *len });
+    }
+
+    fn try_next(&mut self, at: usize, id: Id, now_ms: u64) {
+        self.actions.push_back(Action::Drop { id });
+        self.attempts[at].stage = Stage::Resting { until_ms: now_ms };
+    }
+
+    /// Says once that a peer is slow that is there.
+    fn warn_slow(&mut self, at: usize, now_ms: u64) {
+        let (bound, name) = (self.local.bound, &self.local.name);
+        let attempt = &mut self.attempts[at];
+        if attempt.slow_ms.is_some_and(|slow_ms| now_ms >= slow_ms) {
+            attempt.slow_ms = None;
+            let peer = attempt.peer.0;
+            log::warn!(
+                "rail {name}: peer {peer} has not answered within {bound:?}; it is there, and is waited for"
+            );
+        }
+    }
+
+    /// The peer of an attempt has said something.
+    pub(super) fn heard_answer(&mut self, at: usize, said: Said<'_>, len: usize, now_ms: u64) {
+        let loses = self.medium.loses();
+        match said {
+            Said::Message(Control::Welcome(welcome)) => self.welcomed(at, &welcome, len),
+            Said::Message(Control::Refuse(Refusal { code: RefusalCode::Crossed, .. })) => {
+                let attempt = &mut self.attempts[at];
+                self.actions.extend(attempt.id().map(|id| Action::Drop { id }));
+                attempt.stage = Stage::Resting { until_ms: now_ms + CROSSED_MS };
+                attempt.last = Some("it was connecting to us itself".into());
+            }
+            Said::Message(Control::Refuse(refusal)) => {
+                self.fail(at, format!("refused the link: {}", refusal.text));
+            }
+            Said::Message(_) if loses => {}
+            Said::Message(_) => self.fail(at, "answered a hello out of turn".into()),
+            Said::OtherVersion(theirs) => {
+                self.fail(at, mixed("", theirs, "this side", VERSION).trim_start().into());
+            }
+            Said::Foreign(_) if loses => {}
+            Said::Foreign(e) => {
+                let why = format!("is not at its address, where something else answers: {e}");
+                self.fail(at, why);
+            }
+        }
+        if self.attempts.get(at).is_some_and(|attempt| matches!(attempt.stage, Stage::Welcomed { .. })) {
+            self.prove(at);
+        }
+    }
+
+    fn welcomed(&mut self, at: usize, welcome: &Welcome, passed: usize) {
+        let loses = self.medium.loses();
+        let Stage::Greeted { id, hello, len, .. } = self.attempts[at].stage else {
+            if !loses {
+                self.fail(at, "answered a hello out of turn".into());
+            }
+            return;
+        };
+        match Ends::from_welcome(hello, welcome, &self.local.secret) {
+            Some(_) if passed < self.medium.shortest().min(len) => {
+                self.fail(at, "answered with a datagram that is too short to carry anything".into());
+            }
+            Some(ends) => self.attempts[at].stage = Stage::Welcomed { id, ends, len: passed.min(len) },
+            None if loses => {}
+            None => {
+                let text = format!("rank {} has another secret (is it of the same job?)", hello.from);
+                self.actions.push_back(Action::Refuse { id, code: RefusalCode::Secret, text });
+                self.fail(at, "has another secret (is it of the same job?)".into());
+            }
+        }
+    }
+
+    /// Shows the peer that this side knows the secret, too, unless that has to wait for what becomes of the
+    /// peer's own connection.
+    fn prove(&mut self, at: usize) {
+        let Stage::Welcomed { id, ends, len } = self.attempts[at].stage else { return };
+        let waits =
+            self.medium == Medium::Connections && ends.hello.from > ends.hello.to && self.has_rival(at);
+        if waits {
+            return;
+        }
+        self.attempts[at].stage = Stage::Finishing { id, ends, len };
+        let message = ends.proof(&self.local.secret);
+        self.actions.push_back(Action::Say { id, message, len });
+        self.actions.push_back(Action::Finish { id, is_attempt: true });
+    }
+
+    /// The conversation is over. What comes next depends on why.
+    pub(super) fn setback(
+        &mut self,
+        at: usize,
+        trouble: Trouble,
+        why: String,
+        now_ms: u64,
+        around: &dyn Around,
+    ) {
+        let rest_ms = self.medium.rest_ms();
+        let attempt = &mut self.attempts[at];
+        let count = around.remotes(attempt.peer).len().max(1);
+        let is_over = match trouble {
+            Trouble::Busy => {
+                attempt.until_ms = None;
+                false
+            }
+            Trouble::Unreachable => {
+                attempt.unreached += 1;
+                attempt.unreached >= TRIES * count
+            }
+            Trouble::Ended => {
+                (attempt.ended, attempt.unreached) = (attempt.ended + 1, 0);
+                attempt.ended >= ENDED_MAX
+            }
+            Trouble::Hopeless => true,
+        };
+        // The other addresses at once, then a rest.
+        let rest_ms = if attempt.tried < count { 0 } else { rest_ms };
+        attempt.stage = Stage::Resting { until_ms: now_ms + rest_ms };
+        match is_over {
+            true => self.fail(at, why),
+            false => attempt.last = Some(why),
+        }
+    }
+
+    fn fail(&mut self, at: usize, why: String) {
+        let attempt = self.attempts.swap_remove(at);
+        self.actions.extend(attempt.id().map(|id| Action::Drop { id }));
+        self.actions.push_back(Action::Failed { peer: attempt.peer, why });
+    }
+}

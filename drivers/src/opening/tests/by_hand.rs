@@ -1,0 +1,459 @@
+//! Each rule by hand, event by event.
+
+use crate::handshake::Ends;
+use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opening, Said, Trouble};
+use nmad_engine::packet::PeerId;
+use nmad_wire::{Control, Hello, Malformed, Proof, Refusal, RefusalCode};
+use std::time::Duration;
+
+const SECRET: [u8; 32] = [5; 32];
+const BOUND_MS: u64 = 600;
+const LENGTHS: &[usize] = &[1_400, 528];
+const DATAGRAMS: Medium = Medium::Datagrams(LENGTHS);
+
+/// The peer's rails by address, and the link to it.
+struct Known(Vec<u8>, Option<Linked>);
+
+impl Around for Known {
+    fn remotes(&self, _: PeerId) -> Vec<u8> {
+        self.0.clone()
+    }
+
+    fn linked(&self, _: PeerId) -> Option<Linked> {
+        self.1
+    }
+
+    fn homeless(&self) -> &'static str {
+        "has no address"
+    }
+
+    fn silent(&self, _: PeerId) -> String {
+        "did not answer".into()
+    }
+}
+
+/// One side, driven by hand. Rank 1; its peers are rank 0, the lower, and rank 2, the higher.
+struct Hand {
+    machine: Opening,
+    known: Known,
+    now_ms: u64,
+}
+
+impl Hand {
+    fn new(medium: Medium) -> Hand {
+        let bound = Duration::from_millis(BOUND_MS);
+        let local = Local { name: "test".into(), rank: PeerId(1), rail: 3, secret: SECRET, bound };
+        Hand { machine: Opening::new(local, medium), known: Known(vec![0], None), now_ms: 10_000 }
+    }
+
+    fn step(&mut self, after_ms: u64) -> Vec<Action> {
+        self.now_ms += after_ms;
+        self.machine.step(self.now_ms, &self.known);
+        self.actions()
+    }
+
+    fn actions(&mut self) -> Vec<Action> {
+        std::iter::from_fn(|| self.machine.next_action()).collect()
+    }
+
+    fn hear(&mut self, id: Id, message: Control<'_>, len: usize) -> Vec<Action> {
+        let at = (self.now_ms, [9; 32]);
+        self.machine.heard(id, Said::Message(message), len, at, &self.known);
+        self.actions()
+    }
+
+    fn fail(&mut self, id: Id, trouble: Trouble) -> Vec<Action> {
+        self.machine.failed(id, trouble, format!("{trouble:?}"), self.now_ms, &self.known);
+        self.actions()
+    }
+
+    /// Wants a link and begins; the conversation.
+    fn begin(&mut self, peer: u32) -> Id {
+        self.machine.connect(PeerId(peer), self.now_ms);
+        reach(&self.step(0)).expect("it begins")
+    }
+
+    /// The same up to the hello.
+    fn greet(&mut self, peer: u32) -> (Id, Hello) {
+        let id = self.begin(peer);
+        self.machine.reached(id, 9_000, self.now_ms, [4; 32]);
+        let [Action::Say { message: Control::Hello(hello), .. }] = self.actions()[..] else {
+            panic!("a hello is said")
+        };
+        (id, hello)
+    }
+
+    /// Somebody comes and says hello.
+    fn knock(&mut self, hello: Hello) -> (Id, Vec<Action>) {
+        let id = self.machine.accepted("somewhere".into(), self.now_ms);
+        (id, self.hear(id, Control::Hello(hello), 9_000))
+    }
+}
+
+fn reach(actions: &[Action]) -> Option<Id> {
+    actions.iter().find_map(|action| if let Action::Reach { id, .. } = action { Some(*id) } else { None })
+}
+
+fn hello(from: u32) -> Hello {
+    Hello { from, to: 1, rail: 0, nonce: [from as u8; 32] }
+}
+
+/// What the peer of an attempt answers.
+fn welcome(hello: Hello) -> (Ends, Control<'static>) {
+    let ends = Ends { hello, rail: 0, nonce: [6; 32] };
+    (ends, ends.welcome(&SECRET))
+}
+
+/// What this side knows with a stranger that it has welcomed.
+fn answered(hello: Hello) -> Ends {
+    Ends { hello, rail: 3, nonce: [9; 32] }
+}
+
+fn failed(actions: &[Action]) -> Option<&str> {
+    actions
+        .iter()
+        .find_map(|action| if let Action::Failed { why, .. } = action { Some(&**why) } else { None })
+}
+
+fn refused(actions: &[Action]) -> Option<(RefusalCode, &str)> {
+    actions.iter().find_map(|action| match action {
+        Action::Refuse { code, text, .. } => Some((*code, &**text)),
+        _ => None,
+    })
+}
+
+fn is_welcomed(actions: &[Action]) -> bool {
+    matches!(actions, [Action::Say { message: Control::Welcome(_), .. }, ..])
+}
+
+#[test]
+fn an_attempt_opens_by_hello_welcome_and_proof() {
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        let (id, hello) = hand.greet(2);
+        assert_eq!((hello.from, hello.to, hello.rail), (1, 2, 3));
+        let (ends, welcome) = welcome(hello);
+        let actions = hand.hear(id, welcome, 9_000);
+        let proof = Action::Say { id, message: ends.proof(&SECRET), len: 9_000 };
+        assert_eq!(actions, [proof, Action::Finish { id, is_attempt: true }]);
+        let opened = hand.machine.finished(id).expect("it is open");
+        assert_eq!((opened.peer, opened.remote, opened.is_attempt), (PeerId(2), 0, true));
+        assert!(hand.machine.is_idle());
+    }
+}
+
+#[test]
+fn a_stranger_that_proves_itself_gets_a_link_once() {
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        let (id, actions) = hand.knock(hello(2));
+        assert!(is_welcomed(&actions), "{actions:?}");
+        assert!(hand.machine.finished(id).is_none(), "not yet");
+        let proof = answered(hello(2)).proof(&SECRET);
+        assert_eq!(hand.hear(id, proof.clone(), 9_000), [Action::Finish { id, is_attempt: false }]);
+        let opened = hand.machine.finished(id).expect("it is open");
+        assert_eq!((opened.peer, opened.is_attempt), (PeerId(2), false));
+        assert!(hand.machine.finished(id).is_none() && hand.hear(id, proof, 9_000).is_empty(), "once");
+    }
+}
+
+#[test]
+fn another_secret_is_refused_by_connections_and_not_heard_over_datagrams() {
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        let (id, hello_of_ours) = hand.greet(2);
+        let other = Ends { hello: hello_of_ours, rail: 0, nonce: [6; 32] }.welcome(&[1; 32]);
+        let actions = hand.hear(id, other, 9_000);
+        let (stranger, _) = hand.knock(hello(0));
+        let answers = hand.hear(stranger, Control::Proof(Proof { mac: [0; 32] }), 9_000);
+        if medium == DATAGRAMS {
+            assert_eq!((actions, answers), (vec![], vec![]));
+            continue;
+        }
+        assert_eq!(refused(&actions).map(|(code, _)| code), Some(RefusalCode::Secret));
+        assert!(failed(&actions).is_some_and(|why| why.contains("another secret")), "{actions:?}");
+        assert_eq!(refused(&answers).map(|(code, _)| code), Some(RefusalCode::Secret));
+        assert!(hand.machine.is_idle());
+    }
+}
+
+#[test]
+fn a_proof_of_another_conversation_proves_nothing() {
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        let (id, _) = hand.knock(hello(2));
+        let replayed = Ends { nonce: [8; 32], ..answered(hello(2)) }.proof(&SECRET);
+        assert!(!hand.hear(id, replayed, 9_000).contains(&Action::Finish { id, is_attempt: false }));
+        assert!(hand.machine.finished(id).is_none());
+    }
+}
+
+#[test]
+fn of_two_hellos_that_cross_the_lower_rank_s_is_the_one() {
+    // We are the lower one.
+    let mut hand = Hand::new(Medium::Connections);
+    hand.greet(2);
+    let (_, actions) = hand.knock(hello(2));
+    assert_eq!(refused(&actions).map(|(code, _)| code), Some(RefusalCode::Crossed));
+    let mut hand = Hand::new(DATAGRAMS);
+    hand.greet(2);
+    let (id, actions) = hand.knock(hello(2));
+    assert_eq!(actions, [Action::Drop { id }], "not a word");
+    // We are the higher one.
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        let (ours, _) = hand.greet(0);
+        let (id, actions) = hand.knock(hello(0));
+        assert!(is_welcomed(&actions), "{actions:?}");
+        assert_eq!(hand.step(100), [], "no hello of ours meanwhile");
+        hand.hear(id, answered(hello(0)).proof(&SECRET), 9_000);
+        assert!(hand.machine.finished(id).is_some());
+        assert_eq!(hand.actions(), [Action::Drop { id: ours }], "ours is given up");
+        assert!(hand.machine.is_idle());
+    }
+}
+
+#[test]
+fn the_higher_rank_holds_its_proof_back_until_the_other_connection_has_ended() {
+    let mut hand = Hand::new(Medium::Connections);
+    let (ours, hello_of_ours) = hand.greet(0);
+    let (id, _) = hand.knock(hello(0));
+    let (_, welcome) = welcome(hello_of_ours);
+    assert_eq!(hand.hear(ours, welcome, 0), []);
+    assert_eq!(hand.step(50), []);
+    hand.fail(id, Trouble::Ended);
+    let actions = hand.step(0);
+    assert!(actions.contains(&Action::Finish { id: ours, is_attempt: true }), "{actions:?}");
+}
+
+#[test]
+fn over_datagrams_a_welcome_of_the_lower_rank_is_believed() {
+    let mut hand = Hand::new(DATAGRAMS);
+    let (ours, hello_of_ours) = hand.greet(0);
+    let (id, _) = hand.knock(hello(0));
+    let (_, welcome) = welcome(hello_of_ours);
+    let actions = hand.hear(ours, welcome, 9_000);
+    assert!(actions.contains(&Action::Finish { id: ours, is_attempt: true }), "{actions:?}");
+    assert!(hand.machine.finished(ours).is_some());
+    assert_eq!(hand.actions(), [Action::Drop { id }], "what the other one said was old");
+}
+
+#[test]
+fn who_has_answered_a_hello_says_none_until_that_has_come_to_something() {
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        let (id, _) = hand.knock(hello(2));
+        hand.machine.connect(PeerId(2), hand.now_ms);
+        assert_eq!(hand.step(0), []);
+        assert_eq!(hand.step(100), []);
+        hand.hear(id, answered(hello(2)).proof(&SECRET), 9_000);
+        assert!(hand.machine.finished(id).is_some() && hand.machine.is_idle());
+    }
+}
+
+#[test]
+fn a_dead_stranger_does_not_keep_an_attempt_from_its_bound() {
+    let mut hand = Hand::new(DATAGRAMS);
+    let bound = Duration::from_secs(5);
+    let local = Local { bound, ..hand.machine.local().clone() };
+    hand.machine = Opening::new(local, DATAGRAMS);
+    let (id, _) = hand.knock(hello(2));
+    hand.machine.connect(PeerId(2), hand.now_ms);
+    assert_eq!(hand.step(999), []);
+    let actions = hand.step(1);
+    assert!(actions.contains(&Action::Drop { id }) && reach(&actions).is_some(), "{actions:?}");
+}
+
+#[test]
+fn while_a_link_is_unproved_a_hello_of_the_higher_rank_gets_no_answer() {
+    for (peer, is_answered) in [(0, true), (2, false)] {
+        let mut hand = Hand::new(DATAGRAMS);
+        hand.known.1 = Some(Linked { remote: 0, is_unproved: true });
+        let (_, actions) = hand.knock(hello(peer));
+        assert_eq!(is_welcomed(&actions), is_answered, "rank {peer}");
+    }
+}
+
+#[test]
+fn a_repeated_hello_is_answered_again_in_its_length_and_another_one_takes_its_place() {
+    let mut hand = Hand::new(DATAGRAMS);
+    let (id, _) = hand.knock(hello(2));
+    let again = hand.machine.accepted("somewhere".into(), hand.now_ms);
+    let actions = hand.hear(again, Control::Hello(hello(2)), 1_400);
+    let [Action::Say { id: to, len: 1_400, .. }, Action::Drop { id: gone }] = actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!((to, gone), (id, again));
+    assert!(matches!(hand.hear(id, Control::Hello(hello(2)), 528)[..], [Action::Say { len: 528, .. }]));
+    let (_, actions) = hand.knock(Hello { nonce: [77; 32], ..hello(2) });
+    assert!(actions.contains(&Action::Drop { id }), "{actions:?}");
+}
+
+#[test]
+fn hellos_become_shorter_and_then_go_to_the_next_address() {
+    let mut hand = Hand::new(DATAGRAMS);
+    hand.known.0 = vec![0, 1];
+    let (first, _) = hand.greet(2);
+    let mut lengths = vec![9_000];
+    let second = loop {
+        match hand.step(25)[..] {
+            [Action::Say { len, .. }] => lengths.push(len),
+            [Action::Drop { id }] => {
+                assert_eq!(id, first);
+                break hand.step(0);
+            }
+            ref other => panic!("{other:?}"),
+        }
+    };
+    let expected: Vec<_> = [9_000, 1_400, 528].into_iter().flat_map(|len| [len; 4]).collect();
+    assert_eq!(lengths, expected);
+    assert!(matches!(second[..], [Action::Reach { address: 1, .. }]), "{second:?}");
+}
+
+#[test]
+fn what_the_kernel_does_not_take_is_said_shorter_at_once() {
+    let mut hand = Hand::new(DATAGRAMS);
+    let (id, _) = hand.greet(2);
+    hand.machine.too_long(id, hand.now_ms);
+    assert!(matches!(hand.step(0)[..], [Action::Say { len: 1_400, .. }]));
+}
+
+#[test]
+fn an_answer_that_is_too_short_to_carry_anything_opens_no_link() {
+    let mut hand = Hand::new(DATAGRAMS);
+    let (id, hello) = hand.greet(2);
+    let actions = hand.hear(id, welcome(hello).1, 527);
+    assert!(failed(&actions).is_some_and(|why| why.contains("too short")), "{actions:?}");
+}
+
+#[test]
+fn nobody_answers_within_the_bound() {
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        hand.begin(2);
+        assert_eq!(failed(&hand.step(BOUND_MS - 1)), None);
+        assert!(failed(&hand.step(1)).is_some_and(|why| why.contains("did not answer")));
+        assert!(hand.machine.is_idle());
+    }
+}
+
+#[test]
+fn a_connection_that_stands_is_waited_for_and_another_address_is_tried() {
+    let mut hand = Hand::new(Medium::Connections);
+    let (id, _) = hand.greet(2);
+    assert_eq!(hand.step(100 * BOUND_MS), [], "the peer is there");
+    hand.known.0 = vec![0, 1];
+    assert_eq!(hand.step(0), [Action::Drop { id }]);
+    assert!(matches!(hand.step(0)[..], [Action::Reach { address: 1, .. }]));
+}
+
+#[test]
+fn addresses_share_the_bound_and_three_tries_of_each_are_enough() {
+    let mut hand = Hand::new(Medium::Connections);
+    hand.known.0 = vec![0, 1];
+    let first = hand.begin(2);
+    let actions = hand.step(BOUND_MS / 2);
+    assert_eq!(actions, [Action::Drop { id: first }], "half of the time for the first of two");
+    let mut hand = Hand::new(Medium::Connections);
+    let mut id = hand.begin(2);
+    for _ in 0..2 {
+        assert_eq!(hand.fail(id, Trouble::Unreachable), []);
+        assert_eq!(hand.step(99), [], "a rest");
+        id = reach(&hand.step(1)).expect("another try");
+    }
+    assert_eq!(failed(&hand.fail(id, Trouble::Unreachable)), Some("Unreachable"));
+}
+
+#[test]
+fn a_peer_that_is_busy_is_waited_for_and_one_that_ends_every_connection_is_not() {
+    let mut hand = Hand::new(Medium::Connections);
+    let mut id = hand.begin(2);
+    for _ in 0..50 {
+        assert_eq!(hand.fail(id, Trouble::Busy), []);
+        id = reach(&hand.step(100)).expect("another try");
+    }
+    let mut ended = 0;
+    while failed(&hand.fail(id, Trouble::Ended)).is_none() {
+        ended += 1;
+        id = reach(&hand.step(100)).expect("another try");
+    }
+    assert_eq!(ended, 19);
+}
+
+#[test]
+fn refusals_and_other_versions_end_an_attempt_and_a_crossing_does_not() {
+    let refusal = |code| Control::Refuse(Refusal { code, text: "so it is" });
+    let mut hand = Hand::new(Medium::Connections);
+    let (id, _) = hand.greet(2);
+    assert_eq!(hand.hear(id, refusal(RefusalCode::Crossed), 0), [Action::Drop { id }]);
+    assert_eq!(hand.step(499), []);
+    assert!(reach(&hand.step(1)).is_some());
+    let mut hand = Hand::new(DATAGRAMS);
+    let (id, _) = hand.greet(2);
+    assert_eq!(failed(&hand.hear(id, refusal(RefusalCode::Rank), 0)), Some("refused the link: so it is"));
+    let (id, _) = hand.greet(2);
+    hand.machine.heard(id, Said::OtherVersion(9), 0, (hand.now_ms, [0; 32]), &hand.known);
+    assert!(failed(&hand.actions()).is_some_and(|why| why.starts_with("speaks version 9")));
+}
+
+#[test]
+fn strangers_that_are_wrong_here_learn_why() {
+    let wrong = [
+        (Hello { to: 7, ..hello(2) }, None, "rank 1 was reached, not rank 7"),
+        (hello(1), None, "rank 1 was reached"),
+        (hello(2), Some(Linked { remote: 4, is_unproved: false }), "is linked to rail 4 already"),
+    ];
+    for medium in [Medium::Connections, DATAGRAMS] {
+        for (hello, linked, text) in wrong {
+            let mut hand = Hand::new(medium);
+            hand.known.1 = linked;
+            let (_, actions) = hand.knock(hello);
+            assert!(refused(&actions).is_some_and(|(_, why)| why.contains(text)), "{actions:?}");
+        }
+        let mut hand = Hand::new(medium);
+        let foreign = [(Said::OtherVersion(9), "version 9"), (Said::Foreign(Malformed("odd")), "odd")];
+        for (said, text) in foreign {
+            let id = hand.machine.accepted("somewhere".into(), hand.now_ms);
+            hand.machine.heard(id, said, 0, (hand.now_ms, [0; 32]), &hand.known);
+            let actions = hand.actions();
+            assert!(refused(&actions).is_some_and(|(_, why)| why.contains(text)), "{actions:?}");
+        }
+    }
+    let mut hand = Hand::new(Medium::Connections);
+    let id = hand.machine.accepted("somewhere".into(), hand.now_ms);
+    let actions = hand.hear(id, answered(hello(2)).proof(&SECRET), 0);
+    assert!(refused(&actions).is_some_and(|(_, why)| why.contains("out of turn")));
+}
+
+#[test]
+fn strangers_expire_and_the_silent_ones_make_room() {
+    let mut hand = Hand::new(Medium::Connections);
+    let (welcomed, _) = hand.knock(hello(2));
+    while hand.machine.has_room(hand.now_ms) {
+        hand.machine.accepted("somewhere".into(), hand.now_ms);
+    }
+    hand.now_ms += 249;
+    assert!(!hand.machine.has_room(hand.now_ms), "the right one may be slow, too");
+    hand.now_ms += 1;
+    assert!(hand.machine.has_room(hand.now_ms));
+    assert!(!hand.actions().contains(&Action::Drop { id: welcomed }));
+    hand.step(BOUND_MS);
+    assert!(hand.machine.is_idle());
+    let mut hand = Hand::new(DATAGRAMS);
+    let (oldest, _) = hand.knock(hello(100));
+    let last = (101..=356).map(|rank| hand.knock(hello(rank)).1).last().expect("many");
+    assert!(last.contains(&Action::Drop { id: oldest }) && is_welcomed(&last[1..]), "{last:?}");
+}
+
+#[test]
+fn who_is_forgotten_is_not_reached() {
+    let mut hand = Hand::new(Medium::Connections);
+    let (id, hello) = hand.greet(2);
+    hand.hear(id, welcome(hello).1, 0);
+    hand.machine.forget(PeerId(2));
+    assert_eq!(hand.actions(), [Action::Drop { id }]);
+    assert!(hand.machine.finished(id).is_none() && hand.machine.is_idle());
+    hand.known.0.clear();
+    hand.machine.connect(PeerId(2), hand.now_ms);
+    assert_eq!(failed(&hand.step(0)), Some("has no address"));
+}

@@ -1,0 +1,460 @@
+//! A world of a few ranks in virtual time. Its network delays, loses, repeats and cuts as its dice say; a
+//! rank whose secret is another one tries to take part.
+
+use crate::handshake::Ends;
+use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opened, Opening, Said, Trouble};
+use nmad_engine::packet::PeerId;
+use nmad_wire::Control;
+use std::collections::HashSet;
+use std::time::Duration;
+
+pub const LENGTHS: &[usize] = &[1_400, 528];
+/// Silence after which a link counts as lost, and time between two signs of life, in milliseconds.
+const SILENCE_MS: u64 = 3_000;
+const SIGN_MS: u64 = 250;
+const RETRY_MS: u64 = 25;
+
+/// Numbers that follow from a seed (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below.max(1)
+    }
+
+    /// Happens so many times in a hundred.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// What goes wrong at present, in percent, and the longest delay in milliseconds.
+#[derive(Clone, Copy, Default)]
+pub struct Weather {
+    pub loss: u64,
+    pub repeat: u64,
+    pub refused: u64,
+    pub cut: u64,
+    pub replay: u64,
+    pub given_up: u64,
+    pub delay_ms: u64,
+    /// Longer datagrams do not pass.
+    pub width: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Port {
+    side: usize,
+    /// Zero: where the side listens.
+    number: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum What {
+    Connect,
+    Accepted,
+    Refused,
+    Ended,
+    Control(Vec<u8>, usize),
+    /// What is handed over behind the proof, there and back.
+    Memory,
+    Bell,
+    /// A link with these nonces lives.
+    Alive([u8; 32]),
+}
+
+#[derive(Clone)]
+struct Flight {
+    at_ms: u64,
+    from: Port,
+    to: Port,
+    what: What,
+}
+
+struct Talk {
+    id: Id,
+    own: Port,
+    other: Port,
+    is_finishing: bool,
+    link: Option<Link>,
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    ends: Ends,
+    peer: PeerId,
+    proof: bool,
+    heard_ms: u64,
+    signed_ms: u64,
+}
+
+pub struct Side {
+    pub machine: Opening,
+    secret: [u8; 32],
+    talks: Vec<Talk>,
+    pub wants: Vec<PeerId>,
+    next_ms: u64,
+    /// What became of attempts.
+    pub failures: Vec<String>,
+    opened: HashSet<([u8; 32], [u8; 32])>,
+}
+
+/// The sides with a rank of their own; one more has another secret.
+pub struct World {
+    pub now_ms: u64,
+    pub sides: Vec<Side>,
+    pub dice: Dice,
+    pub weather: Weather,
+    medium: Medium,
+    flights: Vec<Flight>,
+    recorded: Vec<Flight>,
+    ports: u64,
+}
+
+/// What the side sees of the world.
+struct Seen {
+    me: usize,
+    count: usize,
+    links: Vec<(PeerId, Linked)>,
+}
+
+impl Around for Seen {
+    fn remotes(&self, peer: PeerId) -> Vec<u8> {
+        if (peer.0 as usize) < self.count && peer.0 as usize != self.me { vec![0] } else { Vec::new() }
+    }
+
+    fn linked(&self, peer: PeerId) -> Option<Linked> {
+        self.links.iter().find(|(of, _)| *of == peer).map(|(_, linked)| *linked)
+    }
+
+    fn homeless(&self) -> &'static str {
+        "has no address"
+    }
+
+    fn silent(&self, _: PeerId) -> String {
+        "did not answer".into()
+    }
+}
+
+impl World {
+    /// `count` ranks that know the secret, and one that does not and calls itself rank 0.
+    pub fn new(seed: u64, count: usize, medium: Medium) -> World {
+        let side = |place: usize| {
+            let secret = if place < count { [7; 32] } else { [8; 32] };
+            let rank = PeerId((place % count) as u32);
+            let bound = Duration::from_secs(5);
+            let local = Local { name: format!("r{place}"), rank, rail: 0, secret, bound };
+            Side {
+                machine: Opening::new(local, medium),
+                secret,
+                talks: Vec::new(),
+                wants: Vec::new(),
+                next_ms: 0,
+                failures: Vec::new(),
+                opened: HashSet::new(),
+            }
+        };
+        let sides = (0..=count).map(side).collect();
+        let (dice, weather) = (Dice(seed), Weather::default());
+        World { now_ms: 1, sides, dice, weather, medium, flights: Vec::new(), recorded: Vec::new(), ports: 0 }
+    }
+
+    /// What identifies the link of a side to a peer; none: there is none.
+    pub fn link(&self, side: usize, peer: usize) -> Option<([u8; 32], [u8; 32])> {
+        let links = self.sides[side].talks.iter().filter_map(|talk| talk.link);
+        let link = links.into_iter().find(|link| link.peer.0 as usize == peer)?;
+        Some((link.ends.hello.nonce, link.ends.nonce))
+    }
+
+    /// Moves time on by a few milliseconds.
+    pub fn pass(&mut self) {
+        self.now_ms += 1 + self.dice.below(9);
+        self.deliver();
+        self.misfortune();
+        for side in 0..self.sides.len() {
+            if self.now_ms >= self.sides[side].next_ms {
+                self.sides[side].next_ms = self.now_ms + self.dice.below(20);
+                self.turn(side);
+            }
+        }
+    }
+
+    /// A side's own poll.
+    fn turn(&mut self, side: usize) {
+        for peer in self.sides[side].wants.clone() {
+            if self.link(side, peer.0 as usize).is_none() {
+                self.sides[side].machine.connect(peer, self.now_ms);
+            }
+        }
+        let seen = self.seen(side);
+        self.sides[side].machine.step(self.now_ms, &seen);
+        self.act(side);
+        self.keep_up(side);
+    }
+
+    fn seen(&self, side: usize) -> Seen {
+        let links = self.sides[side].talks.iter().filter_map(|talk| talk.link);
+        let linked = |link: Link| (link.peer, Linked { remote: 0, is_unproved: link.proof });
+        Seen { me: side, count: self.sides.len() - 1, links: links.map(linked).collect() }
+    }
+
+    fn act(&mut self, side: usize) {
+        while let Some(action) = self.sides[side].machine.next_action() {
+            let find = |id: Id| self.sides[side].talks.iter().position(|talk| talk.id == id);
+            match action {
+                Action::Reach { id, peer, .. } => self.reach(side, id, peer),
+                Action::Say { id, message, len } => {
+                    if let Some(at) = find(id) {
+                        self.say(side, at, What::Control(message.encode(), len));
+                    }
+                }
+                Action::Refuse { id, code, text } => {
+                    if let Some(at) = find(id) {
+                        let refusal = Control::Refuse(nmad_wire::Refusal { code, text: &text }).encode();
+                        self.say(side, at, What::Control(refusal, 0));
+                        self.end(side, at);
+                    }
+                }
+                Action::Finish { id, is_attempt } => {
+                    if let Some(at) = find(id) {
+                        self.sides[side].talks[at].is_finishing = true;
+                        match (self.medium, is_attempt) {
+                            (Medium::Datagrams(_), _) => self.finish(side, at),
+                            (Medium::Connections, true) => self.say(side, at, What::Memory),
+                            (Medium::Connections, false) => {}
+                        }
+                    }
+                }
+                Action::Drop { id } => {
+                    if let Some(at) = find(id) {
+                        self.end(side, at);
+                    }
+                }
+                Action::Failed { peer, why } => self.sides[side].failures.push(format!("{}: {why}", peer.0)),
+            }
+        }
+    }
+
+    fn reach(&mut self, side: usize, id: Id, peer: PeerId) {
+        self.ports += 1;
+        let (own, other) = (Port { side, number: self.ports }, Port { side: peer.0 as usize, number: 0 });
+        self.sides[side].talks.push(Talk { id, own, other, is_finishing: false, link: None });
+        match self.medium {
+            Medium::Connections => self.send(own, other, What::Connect),
+            Medium::Datagrams(_) => {
+                let nonce = self.nonce();
+                self.sides[side].machine.reached(id, 9_000, self.now_ms, nonce);
+            }
+        }
+    }
+
+    fn nonce(&mut self) -> [u8; 32] {
+        std::array::from_fn(|_| self.dice.below(256) as u8)
+    }
+
+    fn say(&mut self, side: usize, at: usize, what: What) {
+        let Talk { own, other, .. } = self.sides[side].talks[at];
+        self.send(own, other, what);
+    }
+
+    /// A side has no use for a conversation any more.
+    fn end(&mut self, side: usize, at: usize) {
+        let Talk { own, other, .. } = self.sides[side].talks.swap_remove(at);
+        if self.medium == Medium::Connections {
+            self.send(own, other, What::Ended);
+        }
+    }
+
+    fn finish(&mut self, side: usize, at: usize) {
+        let (id, now_ms) = (self.sides[side].talks[at].id, self.now_ms);
+        let Some(opened) = self.sides[side].machine.finished(id) else { return };
+        let Opened { peer, ends, is_attempt, .. } = opened;
+        assert!(self.sides[side].opened.insert((ends.hello.nonce, ends.nonce)), "each opens once");
+        assert_eq!(self.sides[side].secret, [7; 32], "who does not know the secret opens nothing");
+        let old = self.sides[side].talks.iter().position(|talk| talk.link.is_some_and(|l| l.peer == peer));
+        let proof = is_attempt && self.medium != Medium::Connections;
+        let link = Link { ends, peer, proof, heard_ms: now_ms, signed_ms: now_ms };
+        let other = self.sides[side].talks[at].other.side;
+        assert_eq!(self.sides[other].secret, [7; 32], "to nobody who does not know it");
+        self.sides[side].talks[at].link = Some(link);
+        self.say(side, at, What::Alive(ends.nonce));
+        if let Some(old) = old {
+            self.end(side, old);
+        }
+    }
+
+    /// What links do, and the end of those that are silent.
+    fn keep_up(&mut self, side: usize) {
+        for at in (0..self.sides[side].talks.len()).rev() {
+            let Some(link) = self.sides[side].talks[at].link else { continue };
+            if self.now_ms >= link.heard_ms + SILENCE_MS {
+                self.end(side, at);
+                continue;
+            }
+            if self.now_ms < link.signed_ms + if link.proof { RETRY_MS } else { SIGN_MS } {
+                continue;
+            }
+            let proof = link.ends.proof(&self.sides[side].secret).encode();
+            let what = if link.proof { What::Control(proof, 528) } else { What::Alive(link.ends.nonce) };
+            self.say(side, at, what);
+            if let Some(link) = &mut self.sides[side].talks[at].link {
+                link.signed_ms = self.now_ms;
+            }
+        }
+    }
+
+    fn send(&mut self, from: Port, to: Port, what: What) {
+        let mut at_ms = self.now_ms + self.dice.below(self.weather.delay_ms + 1);
+        if self.medium == Medium::Connections {
+            // In order.
+            let before = self.flights.iter().filter(|flight| flight.from == from && flight.to == to);
+            at_ms = before.map(|flight| flight.at_ms).max().unwrap_or(0).max(at_ms);
+            return self.flights.push(Flight { at_ms, from, to, what });
+        }
+        let len = if let What::Control(_, len) = what { len } else { 0 };
+        if len > self.weather.width {
+            return;
+        }
+        let flight = Flight { at_ms, from, to, what };
+        if self.dice.chance(5) {
+            self.recorded.push(flight.clone());
+        }
+        if self.dice.chance(self.weather.repeat) {
+            let later_ms = at_ms + self.dice.below(50);
+            self.flights.push(Flight { at_ms: later_ms, ..flight.clone() });
+        }
+        if !self.dice.chance(self.weather.loss) {
+            self.flights.push(flight);
+        }
+    }
+
+    /// Old datagrams come again, also from elsewhere; connections are cut; links are given up.
+    fn misfortune(&mut self) {
+        if !self.recorded.is_empty() && self.dice.chance(self.weather.replay) {
+            let which = self.dice.below(self.recorded.len() as u64) as usize;
+            let mut flight = Flight { at_ms: self.now_ms, ..self.recorded[which].clone() };
+            if self.dice.chance(50) {
+                flight.from = Port { side: self.sides.len() - 1, number: 99_999_999 };
+                flight.to.number = 0;
+            }
+            self.flights.push(flight);
+        }
+        let side = self.dice.below(self.sides.len() as u64 - 1) as usize;
+        let count = self.sides[side].talks.len();
+        if count > 0 && self.medium == Medium::Connections && self.dice.chance(self.weather.cut) {
+            let at = self.dice.below(count as u64) as usize;
+            let Talk { id, other, own, .. } = self.sides[side].talks[at];
+            self.end(side, at);
+            self.flights.retain(|flight| (flight.from, flight.to) != (other, own));
+            self.trouble(side, id, Trouble::Ended);
+        }
+        if self.dice.chance(self.weather.given_up)
+            && let Some(&peer) = self.sides[side].wants.first()
+        {
+            self.sides[side].machine.forget(peer);
+            self.act(side);
+        }
+    }
+
+    fn trouble(&mut self, side: usize, id: Id, trouble: Trouble) {
+        let seen = self.seen(side);
+        self.sides[side].machine.failed(id, trouble, "was cut".into(), self.now_ms, &seen);
+        self.act(side);
+    }
+
+    fn deliver(&mut self) {
+        loop {
+            let due = self.flights.iter().enumerate().filter(|(_, flight)| flight.at_ms <= self.now_ms);
+            // Of those that are due together the first that was sent, so that connections keep their order.
+            let Some((at, _)) = due.min_by_key(|(_, flight)| flight.at_ms) else { return };
+            let flight = self.flights.remove(at);
+            self.arrive(flight);
+        }
+    }
+
+    fn arrive(&mut self, Flight { from, to, what, .. }: Flight) {
+        let side = to.side;
+        let found = self.sides[side].talks.iter().position(|talk| (talk.own, talk.other) == (to, from));
+        match (what, found) {
+            (What::Connect, _) if self.dice.chance(self.weather.refused) => {
+                self.send(to, from, What::Refused)
+            }
+            (What::Connect, _) => match self.sides[side].machine.has_room(self.now_ms) {
+                true => {
+                    self.accept(side, to, from);
+                    self.send(to, from, What::Accepted);
+                }
+                false => self.send(from, to, What::Connect),
+            },
+            (What::Accepted, Some(at)) => {
+                let (id, nonce) = (self.sides[side].talks[at].id, self.nonce());
+                self.sides[side].machine.reached(id, 0, self.now_ms, nonce);
+            }
+            (What::Refused, Some(at)) => {
+                let Talk { id, .. } = self.sides[side].talks.swap_remove(at);
+                self.trouble(side, id, Trouble::Unreachable);
+            }
+            (What::Ended, Some(at)) => {
+                let Talk { id, .. } = self.sides[side].talks.swap_remove(at);
+                self.trouble(side, id, Trouble::Ended);
+            }
+            (What::Control(bytes, len), found) => self.control(side, found, (from, to), &bytes, len),
+            (What::Memory, Some(at)) if self.sides[side].talks[at].is_finishing => {
+                self.say(side, at, What::Bell);
+                self.finish(side, at);
+            }
+            (What::Bell, Some(at)) => self.finish(side, at),
+            (What::Alive(nonce), Some(at)) => {
+                if let Some(link) = &mut self.sides[side].talks[at].link
+                    && link.ends.nonce == nonce
+                {
+                    (link.heard_ms, link.proof) = (self.now_ms, false);
+                }
+            }
+            _ => {}
+        }
+        self.act(side);
+    }
+
+    fn accept(&mut self, side: usize, own: Port, other: Port) -> usize {
+        let id = self.sides[side].machine.accepted(format!("{other:?}"), self.now_ms);
+        self.sides[side].talks.push(Talk { id, own, other, is_finishing: false, link: None });
+        self.sides[side].talks.len() - 1
+    }
+
+    fn control(
+        &mut self,
+        side: usize,
+        found: Option<usize>,
+        (from, to): (Port, Port),
+        bytes: &[u8],
+        len: usize,
+    ) {
+        let message = Control::decode(bytes).expect("machines say what can be read");
+        let is_hello = matches!(message, Control::Hello(_));
+        if self.medium != Medium::Connections {
+            // A greeting bears a MAC of the job; what comes to a link is answered by the link.
+            let link = found.and_then(|at| self.sides[side].talks[at].link);
+            if self.sides[side].secret != self.sides[from.side].secret && from.number != 99_999_999 {
+                return;
+            }
+            if let (Some(at), Some(link)) = (found, link) {
+                return self.say(side, at, What::Alive(link.ends.nonce));
+            }
+            if found.is_none() && !(is_hello && to.number == 0) {
+                return;
+            }
+        }
+        let at = match found {
+            Some(at) => at,
+            None if self.medium == Medium::Connections => return,
+            None => self.accept(side, to, from),
+        };
+        let (id, nonce, seen) = (self.sides[side].talks[at].id, self.nonce(), self.seen(side));
+        let now_ms = self.now_ms;
+        self.sides[side].machine.heard(id, Said::Message(message), len, (now_ms, nonce), &seen);
+    }
+}

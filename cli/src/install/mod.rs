@@ -30,8 +30,8 @@ Examples:
 
 What it puts there: bin/nmad with its other names mpiexec, mpirun, mpicc, mpicxx and mpifort, lib/libnmad.so
 and include/nmad.h, the libraries and headers of MAD-MPI (libmpi_abi.so.1 and libmpi.so.12), files for
-pkg-config and CMake, documents and examples. Where there is a Fortran compiler, it compiles the modules mpi and mpi_f08.
-Programs are then built with
+pkg-config and CMake, documents and examples. Where there is a Fortran compiler, it compiles the modules mpi
+and mpi_f08. Programs are then built with
   export PKG_CONFIG_PATH=~/.local/lib/pkgconfig
   cc hello.c $(pkg-config --cflags --libs nmad) -o hello
   ~/.local/bin/mpicc ring.c -o ring

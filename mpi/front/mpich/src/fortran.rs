@@ -12,18 +12,20 @@ pub struct Place(AtomicPtr<i32>);
 
 impl Place {
     /// There is no Fortran in this process.
-    const NONE: Place = Place(AtomicPtr::new(std::ptr::null_mut()));
+    const fn none() -> Place {
+        Place(AtomicPtr::new(std::ptr::null_mut()))
+    }
 }
 
 // What Fortran passes to ignore a status.
 #[unsafe(no_mangle)]
-pub static MPI_F_STATUS_IGNORE: Place = Place::NONE;
+pub static MPI_F_STATUS_IGNORE: Place = Place::none();
 #[unsafe(no_mangle)]
-pub static MPI_F_STATUSES_IGNORE: Place = Place::NONE;
+pub static MPI_F_STATUSES_IGNORE: Place = Place::none();
 #[unsafe(no_mangle)]
-pub static MPI_F08_STATUS_IGNORE: Place = Place::NONE;
+pub static MPI_F08_STATUS_IGNORE: Place = Place::none();
 #[unsafe(no_mangle)]
-pub static MPI_F08_STATUSES_IGNORE: Place = Place::NONE;
+pub static MPI_F08_STATUSES_IGNORE: Place = Place::none();
 
 macro_rules! copies {
     ($($name:ident $profiled:ident)*) => {$(

@@ -161,9 +161,6 @@ fn dispatch(command: Command) -> ExitCode {
 }
 
 fn run(args: RunArgs) -> ExitCode {
-    if let Some(why) = args.driver.as_deref().and_then(unknown_driver) {
-        return complain("run", &why, USAGE);
-    }
     match Host::from_env() {
         Ok(hosts) => match settings::before_run(&args, &hosts) {
             Ok(()) => nmad_launch::cli::main(args, hosts),
@@ -171,13 +168,6 @@ fn run(args: RunArgs) -> ExitCode {
         },
         Err(error) => complain("run", &error, usage_or_failure(&error)),
     }
-}
-
-/// Why a job cannot use these drivers; also of programs that are not ours and would never tell.
-fn unknown_driver(names: &str) -> Option<String> {
-    let drivers: Result<Vec<_>, String> = names.split(',').map(newmadeleine::Network::named).collect();
-    let why = drivers.and_then(|drivers| newmadeleine::Network::all_different(&drivers));
-    why.err().map(|why| format!("--driver: {why}"))
 }
 
 fn usage_or_failure(error: &LaunchError) -> u8 {

@@ -47,6 +47,7 @@ pub use profile::threshold::Thresholds;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
 pub use schedule::strategy::{Maker, RailView, Registry, ShareList, Shares, Strategy, UnknownStrategy};
+pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
     Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,
 };

@@ -12,6 +12,7 @@ pub const PREFIX: &str = "NMAD_";
 pub const ALL: [&str; 39] = [
     "NMAD_CC",
     "NMAD_CHUNK",
+    "NMAD_CONGESTION",
     "NMAD_CONFIG",
     "NMAD_CREDIT",
     "NMAD_CROSS_MEMORY",

@@ -107,7 +107,7 @@ impl Incoming {
         }
         Ok(match &round.header {
             Header::Known(_, theirs) if round.is_posted => {
-                let range = covering(self.parts.len * index, self.parts.len, *theirs);
+                let range = covering(self.parts, index, *theirs);
                 round.arrived[range].iter().all(|&arrived| arrived)
             }
             _ => false,
@@ -188,13 +188,18 @@ impl Header {
     }
 }
 
-/// The sender's parts that some bytes belong to.
-fn covering(begin: u64, len: u64, theirs: Parts) -> std::ops::Range<usize> {
-    if len == 0 || theirs.len == 0 {
-        return 0..0;
-    }
-    let end = (begin + len).div_ceil(theirs.len).min(u64::from(theirs.count)) as usize;
-    ((begin / theirs.len) as usize).min(end)..end
+/// The sender's parts that one of ours consists of. Parts without data are ready nevertheless, one after the
+/// other: those that are as far from the begin belong together.
+fn covering(ours: Parts, index: u64, theirs: Parts) -> std::ops::Range<usize> {
+    let (begin, end, unit) = match (ours.len, theirs.len) {
+        (0, _) | (_, 0) => {
+            let count = u64::from(theirs.count);
+            (index * count, (index + 1) * count, u64::from(ours.count))
+        }
+        (len, unit) => (len * index, len * (index + 1), unit),
+    };
+    let end = end.div_ceil(unit).min(u64::from(theirs.count)) as usize;
+    ((begin / unit) as usize).min(end)..end
 }
 
 impl Drop for Incoming {
@@ -230,11 +235,12 @@ mod tests {
     #[test]
     fn bytes_belong_to_the_parts_that_cover_them() {
         let theirs = Parts { count: 4, len: 6 };
-        assert_eq!(covering(0, 6, theirs), 0..1);
-        assert_eq!(covering(5, 2, theirs), 0..2);
-        assert_eq!(covering(12, 12, theirs), 2..4);
-        assert_eq!(covering(20, 30, theirs), 3..4);
-        assert_eq!(covering(30, 6, theirs), 4..4);
-        assert_eq!((covering(3, 0, theirs), covering(0, 9, Parts { count: 9, len: 0 })), (0..0, 0..0));
+        let of = |count, len, index| covering(Parts { count, len }, index, theirs);
+        assert_eq!((of(4, 6, 0), of(2, 12, 1), of(3, 8, 1)), (0..1, 2..4, 1..3));
+        // We have room for more than is sent.
+        assert_eq!((of(2, 20, 1), of(9, 6, 5)), (3..4, 4..4));
+        let empty = Parts { count: 4, len: 0 };
+        assert_eq!((covering(Parts { count: 4, len: 0 }, 3, empty), of(2, 0, 0)), (3..4, 0..2));
+        assert_eq!(covering(Parts { count: 2, len: 9 }, 1, empty), 2..4);
     }
 }

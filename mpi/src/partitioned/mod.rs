@@ -1,11 +1,11 @@
-//! Partitioned messages (MPI 5.0, section 4.2): one message, whose parts leave when the program says that they
-//! are ready and arrive one by one.
+//! Partitioned messages (MPI 5.0, section 4.2): one message, whose parts leave when the program says that
+//! they are ready and arrive one by one.
 //!
 //! The sender's parts are what travels, each as a message of its own, straight into its place: parts that are
 //! small gather in the engine's window like all messages. How the sender divides the message, which the
-//! receiver may divide otherwise, it tells once, in a *header*: those of one tag are in order, so the sender's
-//! n-th request belongs to the receiver's n-th. All of it travels in the context of collectives, apart from
-//! what programs receive and probe.
+//! receiver may divide otherwise, it tells once, in a *header*: those of one tag are in order, so the
+//! sender's n-th request belongs to the receiver's n-th. All of it travels in the context of collectives,
+//! apart from what programs receive and probe.
 
 mod incoming;
 mod outgoing;

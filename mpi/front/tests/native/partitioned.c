@@ -74,6 +74,28 @@ static void transfer(int out, int in, int len)
     free(data);
 }
 
+/* Parts without data arrive when they are ready, too. */
+static void empty(void)
+{
+    int flag = -1;
+    MPI_Request requests[2];
+    MPI_Comm self = MPI_COMM_SELF;
+    GOOD(MPI_Psend_init(NULL, 3, 0, MPI_INT, 0, 0, self, MPI_INFO_NULL, &requests[0]));
+    GOOD(MPI_Precv_init(NULL, 3, 0, MPI_INT, 0, 0, self, MPI_INFO_NULL, &requests[1]));
+    for (int round = 0; round < 2; round++) {
+        GOOD(MPI_Startall(2, requests));
+        for (int part = 0; part < 3; part++) {
+            GOOD(MPI_Parrived(requests[1], part, &flag));
+            RIGHT(!flag);
+            GOOD(MPI_Pready(part, requests[0]));
+            while (!flag) GOOD(MPI_Parrived(requests[1], part, &flag));
+        }
+        GOOD(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    }
+    GOOD(MPI_Request_free(&requests[0]));
+    GOOD(MPI_Request_free(&requests[1]));
+}
+
 /* Messages of one tag, in the order in which their requests were made, beside others of the same tag. */
 static void many(void)
 {
@@ -230,6 +252,7 @@ int main(int argc, char **argv)
     transfer(3, 12, 36);
     transfer(64, 16, 64);
     transfer(5, 4, 400000);
+    empty();
     many();
     threads();
     gaps();

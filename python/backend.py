@@ -43,7 +43,7 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 def install(prefix, profile):
-    """Has cargo build the command, and the command install itself, without what only debuggers read."""
+    """Has cargo build the command, and the command install itself."""
     cargo = os.environ.get("CARGO", "cargo")
     if shutil.which(cargo) is None:
         raise RuntimeError("cargo is not there; a Rust toolchain is needed (https://rustup.rs)")
@@ -51,10 +51,6 @@ def install(prefix, profile):
     words = ["run", "--profile", profile, "-p", "nmad-cli", "--bin", "nmad", "--"]
     words += ["install", "--no-links", "--prefix", str(prefix)]
     subprocess.run([cargo, *words], cwd=ROOT, env=environment, check=True)
-    if shutil.which("strip"):
-        for path in prefix.rglob("*"):
-            if path.is_file() and is_machine_code(path.read_bytes()):
-                subprocess.run(["strip", "--strip-unneeded", str(path)], check=True)
 
 
 def is_machine_code(content):

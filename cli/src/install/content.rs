@@ -2,6 +2,8 @@
 
 use nmad_mpi_table::{Abi, header};
 
+use crate::manual;
+
 /// One file or link, by its path below the prefix.
 pub(super) struct Item {
     pub(super) path: String,
@@ -50,7 +52,7 @@ pub(super) fn items() -> Vec<Item> {
         item("bin/mpicc", What::Name { means: "mpicc" }),
         item("bin/mpicxx", What::Name { means: "mpicxx" }),
         item("bin/mpic++", What::Name { means: "mpicxx" }),
-        text("include/nmad.h", include_str!("../../../capi/include/nmad.h")),
+        text("include/nmad.h", include_str!("../../share/include/nmad.h")),
         item("include/mpi.h", What::Text(header::text(Abi::Standard))),
         item("include/mpich/mpi.h", What::Text(header::text(Abi::Mpich))),
     ];
@@ -61,14 +63,17 @@ pub(super) fn items() -> Vec<Item> {
     let link = |path: &str, of: &str| item(path, What::Link { of: of.into() });
     items.extend([link("lib/libmpich.so.12", "libmpi.so.12"), link("lib/libmpich.so", "libmpich.so.12")]);
     let templates = [
-        ("lib/pkgconfig/nmad.pc", include_str!("../../../capi/nmad.pc.in")),
-        ("lib/cmake/nmad/nmad-config.cmake", include_str!("../../../capi/nmad-config.cmake.in")),
+        ("lib/pkgconfig/nmad.pc", include_str!("../../share/nmad.pc.in")),
+        ("lib/pkgconfig/mpi.pc", include_str!("../../share/pkgconfig/mpi.pc.in")),
+        ("lib/pkgconfig/mpich.pc", include_str!("../../share/pkgconfig/mpich.pc.in")),
+        ("lib/cmake/nmad/nmad-config.cmake", include_str!("../../share/nmad-config.cmake.in")),
         (
             "lib/cmake/nmad/nmad-config-version.cmake",
-            include_str!("../../../capi/nmad-config-version.cmake.in"),
+            include_str!("../../share/nmad-config-version.cmake.in"),
         ),
     ];
     items.extend(templates.map(|(path, template)| item(path, What::Text(fill(template)))));
+    items.extend(manual::files().into_iter().map(|(path, text)| item(&path, What::Text(text))));
     items.extend(DOCUMENTS.iter().map(|(name, words)| text(&format!("share/doc/nmad/{name}"), words)));
     items
 }
@@ -98,24 +103,24 @@ fn fill(template: &str) -> String {
 }
 
 const DOCUMENTS: &[(&str, &str)] = &[
-    ("LICENSE-APACHE", include_str!("../../../LICENSE-APACHE")),
-    ("LICENSE-MIT", include_str!("../../../LICENSE-MIT")),
-    ("c.md", include_str!("../../../docs/c.md")),
-    ("collectives.md", include_str!("../../../docs/collectives.md")),
-    ("install.md", include_str!("../../../docs/install.md")),
-    ("mpi.md", include_str!("../../../docs/mpi.md")),
-    ("run.md", include_str!("../../../docs/run.md")),
-    ("testbed.md", include_str!("../../../docs/testbed.md")),
-    ("trace.md", include_str!("../../../docs/trace.md")),
-    ("tune.md", include_str!("../../../docs/tune.md")),
-    ("udp.md", include_str!("../../../docs/udp.md")),
-    ("wire.md", include_str!("../../../docs/wire.md")),
-    ("examples/CMakeLists.txt", include_str!("../../../capi/examples/CMakeLists.txt")),
-    ("examples/hello.c", include_str!("../../../capi/examples/hello.c")),
-    ("examples/hello.py", include_str!("../../../capi/examples/hello.py")),
-    ("examples/loop.c", include_str!("../../../capi/examples/loop.c")),
-    ("examples/pieces.c", include_str!("../../../capi/examples/pieces.c")),
-    ("examples/service.c", include_str!("../../../capi/examples/service.c")),
+    ("LICENSE-APACHE", include_str!("../../share/LICENSE-APACHE")),
+    ("LICENSE-MIT", include_str!("../../share/LICENSE-MIT")),
+    ("c.md", include_str!("../../share/docs/c.md")),
+    ("collectives.md", include_str!("../../share/docs/collectives.md")),
+    ("install.md", include_str!("../../share/docs/install.md")),
+    ("mpi.md", include_str!("../../share/docs/mpi.md")),
+    ("run.md", include_str!("../../share/docs/run.md")),
+    ("testbed.md", include_str!("../../share/docs/testbed.md")),
+    ("trace.md", include_str!("../../share/docs/trace.md")),
+    ("tune.md", include_str!("../../share/docs/tune.md")),
+    ("udp.md", include_str!("../../share/docs/udp.md")),
+    ("wire.md", include_str!("../../share/docs/wire.md")),
+    ("examples/CMakeLists.txt", include_str!("../../share/examples/CMakeLists.txt")),
+    ("examples/hello.c", include_str!("../../share/examples/hello.c")),
+    ("examples/hello.py", include_str!("../../share/examples/hello.py")),
+    ("examples/loop.c", include_str!("../../share/examples/loop.c")),
+    ("examples/pieces.c", include_str!("../../share/examples/pieces.c")),
+    ("examples/service.c", include_str!("../../share/examples/service.c")),
 ];
 
 #[cfg(test)]

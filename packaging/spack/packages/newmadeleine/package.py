@@ -18,7 +18,7 @@ class Newmadeleine(Package):
     version("0.1.0", tag="v0.1.0")
 
     depends_on("c", type="build")
-    depends_on("rust@1.88:", type="build")
+    depends_on("rust@1.95:", type="build")
     depends_on("binutils", type="build")
 
     provides("mpi@:3.1")

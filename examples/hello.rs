@@ -1,4 +1,4 @@
-//! The program of the README: everybody says hello to rank 0.
+//! The program of the README: every rank greets rank 0.
 
 use newmadeleine::{Session, Source};
 

@@ -81,14 +81,11 @@ def strip(path):
 
 
 def install(prefix, profile):
-    """Has cargo build the command, and the command install itself, without what only debuggers read."""
+    """Has cargo build the command, and the command install itself."""
     environment = {name: value for name, value in os.environ.items() if name != "DESTDIR"}
     words = ["run", "--profile", profile, "-p", "nmad-cli", "--bin", "nmad", "--"]
     words += ["install", "--no-links", "--prefix", str(prefix)]
     subprocess.run([cargo(), *words], cwd=ROOT, env=environment, check=True)
-    for path in prefix.rglob("*"):
-        if path.is_file() and is_machine_code(path.read_bytes()):
-            strip(path)
 
 
 def is_machine_code(content):

@@ -3,16 +3,22 @@ use std::error::Error;
 use std::path::Path;
 use std::{env, fs};
 
-use nmad_bench::plot::{LaneGroup, RailLane, Series, Span, bandwidth_svg, latency_svg, timeline_svg};
+use nmad_bench::plot::{
+    LaneGroup, Point, RailLane, Role, Series, Span, bandwidth_svg, latency_svg, timeline_svg,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let dir = env::args().nth(1).ok_or("usage: pictures DIR")?;
     let write = |name: &str, svg: String| fs::write(Path::new(&dir).join(name), svg);
-    let rates = [curve("split", 800.0), curve("iso_split", 670.0), curve("fifo, fast rail", 478.0)];
+    let rates = [
+        curve("auto", Role::Main, 800.0),
+        curve("iso_split", Role::Plain, 670.0),
+        curve("plain sockets, fast rail", Role::Baseline, 478.0),
+    ];
     write("bandwidth.svg", bandwidth_svg("Bandwidth over 4 + 2.8 Gbit/s", &rates)?)?;
-    let times = rates.map(|Series { label, points }| {
-        let time = |(len, rate): (u64, f64)| (len, len as f64 / rate);
-        Series { label, points: points.into_iter().map(time).collect() }
+    let times = rates.map(|Series { label, role, points }| {
+        let time = |Point { len, value, .. }| Point::from((len, len as f64 / value));
+        Series { label, role, points: points.into_iter().map(time).collect() }
     });
     write("latency.svg", latency_svg("Half round trip", &times)?)?;
     let groups = [
@@ -24,11 +30,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A curve with a fixed cost of 10 us per message.
-fn curve(label: &str, rate: f64) -> Series {
+/// A curve with a fixed cost of 10 us per message, and quartiles a tenth apart.
+fn curve(label: &str, role: Role, rate: f64) -> Series {
+    let value = |len: u64| len as f64 / (10.0 + len as f64 / rate);
     let lens = (8..=26).map(|power| 1u64 << power);
-    let points = lens.map(|len| (len, len as f64 / (10.0 + len as f64 / rate))).collect();
-    Series { label: label.into(), points }
+    let points = lens.map(|len| {
+        let value = value(len);
+        Point { len, value, quartiles: Some((0.95 * value, 1.05 * value)) }
+    });
+    Series { label: label.into(), role, points: points.collect() }
 }
 
 /// Spans in quarters of a message, on a rail of 500 MB/s and one of 350 MB/s.

@@ -72,6 +72,11 @@ enum Command {
     Sim(nmad_sim::cli::Sim),
 }
 
+/// What the command line of `nmad` may be.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command line `words`, the program's own name first, and returns the exit code.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();

@@ -14,6 +14,7 @@ mod driver;
 mod explain;
 mod info;
 mod install;
+mod manual;
 mod output;
 mod profiles;
 mod sample;

@@ -38,6 +38,7 @@ pub(crate) fn before_run(args: &RunArgs, hosts: &[Host]) -> Result<(), SessionEr
         None => !hosts.is_empty(),
         Some(source) => source != "none",
     };
-    let is_here = !is_on_hosts && args.wdir.is_none();
+    let on_machines = args.hosts.is_some() || args.hostfile.is_some();
+    let is_here = !is_on_hosts && !on_machines && args.wdir.is_none();
     before_job(&set, if is_here { Place::Here } else { Place::Elsewhere })
 }

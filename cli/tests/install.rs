@@ -17,7 +17,17 @@ fn prefix() -> &'static Path {
         let folder = tempfile::tempdir().expect("a folder");
         let ended = nmad(&["install", "--prefix", text(&folder.path().join("first"))]);
         assert_eq!(ended.code, Some(0), "{}", ended.err);
-        for line in ["bin/mpiexec", "lib/libnmad.so", "include/nmad.h", "share/doc/nmad/examples/hello.c"] {
+        for line in [
+            "bin/mpiexec",
+            "lib/libnmad.so",
+            "lib/pkgconfig/mpi.pc",
+            "include/nmad.h",
+            "share/doc/nmad/examples/hello.c",
+            "share/man/man1/nmad-run.1",
+            "share/bash-completion/completions/mpiexec",
+            "share/zsh/site-functions/_nmad",
+            "share/fish/vendor_completions.d/nmad.fish",
+        ] {
             assert!(ended.out.contains(&format!("\n  {line}\n")), "{}", ended.out);
         }
         fs::rename(folder.path().join("first"), folder.path().join("moved")).expect("it can be moved");
@@ -68,6 +78,76 @@ fn a_program_is_built_with_pkg_config() {
     let compiled = run(compiler.arg("-o").arg(&program));
     assert_eq!(compiled.code, Some(0), "{}", compiled.err);
     says_hello(&program);
+}
+
+/// Each interface of MPI by its own file; what runs is the library that the file names.
+#[test]
+fn programs_of_mpi_are_built_with_pkg_config() {
+    if !has("pkg-config") {
+        return;
+    }
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi/front/examples/ring.c");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (package, library) in [("mpi", "libmpi_abi.so.1"), ("mpich", "libmpi.so.12")] {
+        let mut flags = Command::new("pkg-config");
+        flags.args(["--cflags", "--libs", package]).env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+        let flags = run(&mut flags);
+        assert_eq!(flags.code, Some(0), "{}", flags.err);
+        let program = folder.path().join(package);
+        let mut compiler = Command::new("cc");
+        compiler.arg(source).args(flags.out.split_whitespace()).arg("-o").arg(&program);
+        let compiled = run(&mut compiler);
+        assert_eq!(compiled.code, Some(0), "{}", compiled.err);
+        let bytes = fs::read(&program).expect("it is there");
+        let names = |wanted: &str| bytes.windows(wanted.len()).any(|part| part == wanted.as_bytes());
+        assert!(names(library), "{package} does not load {library}");
+        let ended = job("2", &program);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+    }
+}
+
+/// What only debuggers read is in the files that cargo leaves (those of the standard library at least), and
+/// is taken away unless the user wants it.
+#[test]
+fn what_only_debuggers_read_is_left_out() {
+    if !has("strip") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let ended = nmad(&["install", "--keep-debug", "--prefix", text(folder.path())]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let len = |prefix: &Path, path: &str| fs::metadata(prefix.join(path)).expect(path).len();
+    for path in ["bin/nmad", "lib/libnmad.so", "lib/libmpi.so.12", "lib/libmpi_abi.so.1"] {
+        let (kept, stripped) = (len(folder.path(), path), len(prefix(), path));
+        assert!(stripped < kept, "{path}: {stripped} of {kept} bytes");
+    }
+    let ended = run(Command::new(folder.path().join("bin/nmad")).arg("--version"));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}
+
+/// A shell takes the completions, and offers subcommands and options.
+#[test]
+fn bash_completes_words() {
+    if !has("bash") {
+        return;
+    }
+    let completions = prefix().join("share/bash-completion/completions");
+    for (program, word, offered) in [("nmad", "te", "testbed"), ("mpiexec", "--time", "--timeout")] {
+        let script = format!(
+            "source {file}; COMP_WORDS=({program} {word}); COMP_CWORD=1; \
+             $(complete -p {program} | sed 's/.*-F \\([^ ]*\\).*/\\1/') {program} {word} {program}; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            file = completions.join(program).display()
+        );
+        let ended = run(Command::new("bash").args(["--norc", "-c", &script]));
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        assert!(
+            ended.out.lines().any(|line| line == offered),
+            "{program} {word}: {}{}",
+            ended.out,
+            ended.err
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
+use plotters::element::{Circle, DashedPathElement, PathElement, Polygon, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontFamily, FontStyle, IntoFont, RGBColor, TextStyle};
 
@@ -87,6 +87,17 @@ impl Canvas<'_> {
         self.area.draw(&line).map_err(PlotError::of)
     }
 
+    /// A dashed line through all `points`.
+    pub fn dashed(&self, points: impl Into<Vec<Pixel>>, colour: RGBColor, width: u32) -> Drawn {
+        let line = DashedPathElement::new(points.into(), 7, 5, colour.stroke_width(width));
+        self.area.draw(&line).map_err(PlotError::of)
+    }
+
+    /// A filled area that lets through what lies below it.
+    pub fn veil(&self, points: Vec<Pixel>, colour: RGBColor) -> Drawn {
+        self.area.draw(&Polygon::new(points, colour.mix(0.18).filled())).map_err(PlotError::of)
+    }
+
     /// A filled rectangle.
     pub fn rect(&self, from: Pixel, to: Pixel, fill: RGBColor) -> Drawn {
         self.area.draw(&Rectangle::new([from, to], fill.filled())).map_err(PlotError::of)
@@ -97,13 +108,13 @@ impl Canvas<'_> {
         self.area.draw(&Rectangle::new([from, to], colour.stroke_width(1))).map_err(PlotError::of)
     }
 
-    /// A mark whose shape follows from `index`, so that curves can be told apart without colour.
-    pub fn mark(&self, (x, y): Pixel, index: usize) -> Drawn {
-        let fill = colour::series(index).filled();
+    /// A mark whose shape follows from `index`, so that curves can be distinguished without colour.
+    pub fn mark(&self, (x, y): Pixel, index: usize, colour: RGBColor) -> Drawn {
+        let fill = colour.filled();
         let polygon = |points: Vec<Pixel>| self.area.draw(&Polygon::new(points, fill)).map_err(PlotError::of);
         match index % 4 {
             0 => self.area.draw(&Circle::new((x, y), 4, fill)).map_err(PlotError::of),
-            1 => self.rect((x - 4, y - 4), (x + 4, y + 4), colour::series(index)),
+            1 => self.rect((x - 4, y - 4), (x + 4, y + 4), colour),
             2 => polygon(vec![(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)]),
             _ => polygon(vec![(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)]),
         }

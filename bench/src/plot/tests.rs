@@ -13,7 +13,8 @@ fn count(svg: &str, tag: &str) -> usize {
 }
 
 fn series(label: &str, points: &[(u64, f64)]) -> Series {
-    Series { label: label.into(), points: points.to_vec() }
+    let points = points.iter().map(|point| (*point).into()).collect();
+    Series { label: label.into(), role: Role::Plain, points }
 }
 
 fn span(start_us: f64, end_us: f64, label: &str) -> Span {
@@ -64,7 +65,7 @@ fn nothing_to_draw_is_said() {
 fn a_single_point_is_a_mark_without_a_line() {
     let empty = bandwidth_svg("", &[series("one", &[])]).expect("drawn");
     let svg = bandwidth_svg("", &[series("one", &[(4096, 10.0)])]).expect("drawn");
-    // Circles: the mark of the point and that of the legend.
+    // Circles: the mark of the point and that of the label.
     assert_eq!((count(&empty, "circle"), count(&svg, "circle")), (1, 2));
     assert!(!texts(&svg).contains(&"no data".to_owned()));
 }
@@ -95,5 +96,67 @@ fn a_mark_stands_at_its_size() {
     let svg = latency_svg_with("methods", std::slice::from_ref(&curve), &marks).expect("drawn");
     let without = latency_svg("methods", &[curve]).expect("drawn");
     assert!(texts(&svg).contains(&"from 32768".to_owned()) && !texts(&svg).contains(&"from 0".to_owned()));
-    assert_eq!(count(&svg, "polyline"), count(&without, "polyline") + 1);
+    assert!(count(&svg, "polyline") > count(&without, "polyline"), "a dashed line is added");
+}
+
+/// The colours of the strokes of all lines, each once.
+fn strokes(svg: &str) -> std::collections::BTreeSet<String> {
+    let document = roxmltree::Document::parse(svg).expect("well-formed XML");
+    let lines = document.descendants().filter(|node| node.has_tag_name("polyline"));
+    lines.filter_map(|node| node.attribute("stroke")).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_two_curves_of_a_picture_share_a_colour() {
+    let curve = |i: u64| series(&format!("s{i}"), &[(1024, 1.0 + i as f64), (1 << 20, 2.0 + i as f64)]);
+    let mut many: Vec<Series> = (0..20).map(curve).collect();
+    let without = strokes(&bandwidth_svg("", &[]).expect("drawn"));
+    many[0].role = Role::Baseline;
+    many[7].role = Role::Main;
+    let with = strokes(&bandwidth_svg("", &many).expect("drawn"));
+    assert_eq!(with.difference(&without).count(), 20);
+}
+
+#[test]
+fn the_baseline_is_dashed_and_the_main_curve_is_bold() {
+    let with = |role: Role| {
+        let one = Series { role, ..series("one", &[(1024, 1.0), (1 << 20, 2.0)]) };
+        bandwidth_svg("", &[one]).expect("drawn")
+    };
+    let (plain, baseline, main) = (with(Role::Plain), with(Role::Baseline), with(Role::Main));
+    assert!(count(&baseline, "polyline") > count(&plain, "polyline") + 10);
+    assert!(!plain.contains("stroke-width=\"4\"") && main.contains("stroke-width=\"4\""));
+    assert_eq!(main.matches("bold").count(), plain.matches("bold").count() + 1, "its label is bold, too");
+}
+
+#[test]
+fn quartiles_are_a_band() {
+    let point = |len, value, quartiles| Point { len, value, quartiles };
+    let with = |points: Vec<Point>| {
+        let one = Series { label: "one".into(), role: Role::Plain, points };
+        bandwidth_svg("", &[one]).expect("drawn")
+    };
+    let banded = [point(1024, 5.0, Some((4.0, 6.0))), point(4096, 9.0, Some((8.0, 9.5)))];
+    let alone = [banded[0], point(4096, 9.0, None)];
+    assert_eq!(count(&with(banded.to_vec()), "polygon"), count(&with(alone.to_vec()), "polygon") + 1);
+    let bad = [point(1024, 5.0, Some((f64::NAN, 6.0))), point(4096, 9.0, Some((1.0, f64::INFINITY)))];
+    assert_eq!(count(&with(bad.to_vec()), "polygon"), count(&with(alone.to_vec()), "polygon"));
+}
+
+#[test]
+fn dots_name_cases_and_libraries() {
+    let dot = |label: &str, us: &[f64]| Dot {
+        label: label.into(),
+        is_main: label == "ours",
+        summary: crate::stats::Summary::of(us).expect("samples"),
+    };
+    let groups =
+        [DotGroup { label: "8 B".into(), dots: vec![dot("ours", &[0.3, 0.4]), dot("theirs", &[5.0])] }];
+    let svg = dots_svg("small messages", &groups).expect("drawn");
+    let texts = texts(&svg);
+    for wanted in ["small messages", "8 B", "ours", "theirs", "0.350 us", "5.00 us", "10 us"] {
+        assert!(texts.iter().any(|text| text == wanted), "{wanted} in {texts:?}");
+    }
+    assert_eq!(count(&svg, "circle"), 2);
+    assert!(self::texts(&dots_svg("", &[]).expect("drawn")).contains(&"no data".to_owned()));
 }

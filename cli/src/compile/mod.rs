@@ -24,7 +24,14 @@ pub(crate) enum Language {
     Fortran,
 }
 
-const HELP: &str = "\
+/// The names of the wrappers with what each does, for the manual.
+pub(crate) const NAMES: [(&str, &str); 2] = [
+    ("mpicc", "Compile and link a C program with MAD-MPI"),
+    ("mpicxx", "Compile and link a C++ program with MAD-MPI"),
+];
+
+/// What follows the name of the wrapper in its help.
+pub(crate) const HELP: &str = "\
 \x20compiles and links programs with MAD-MPI: it calls the compiler with the arguments that it is given
 and those that find mpi.h, or mpif.h and the modules mpi and mpi_f08, and the library.
 

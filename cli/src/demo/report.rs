@@ -1,8 +1,8 @@
 //! What the demonstration shows of its figures: a table or JSON, and a picture.
 
 use nmad_bench::pattern::Row;
-use nmad_bench::plot::{Series, bandwidth_svg};
-use nmad_bench::stats::{bytes, number};
+use nmad_bench::plot::{Point, Role, Series, bandwidth_svg};
+use nmad_bench::stats::{Summary, bytes, number};
 use nmad_bench::table::Table;
 use serde::Serialize;
 
@@ -31,14 +31,14 @@ impl Case {
     }
 }
 
-/// One line of the table: medians over the message size.
+/// One line of the table: what was reached at each message size.
 struct Curve {
     label: String,
     rails: Vec<String>,
     drivers: Vec<String>,
     strategy: &'static str,
     in_flight: usize,
-    points: Vec<(usize, f64)>,
+    points: Vec<(usize, Summary)>,
 }
 
 /// An object of `--json`. The names of the fields are relied upon.
@@ -72,16 +72,16 @@ impl<'a> Figures<'a> {
     /// Takes what was reached with one size in each case.
     pub(super) fn row(&mut self, cases: &[Case], row: &Row) {
         for (case, entry) in cases.iter().zip(&row.entries) {
-            let median = entry.summary().median;
+            let summary = entry.summary();
             if case.strategy == PLAIN && case.rail.is_none() {
-                self.sum = self.sum.max(median);
+                self.sum = self.sum.max(summary.median);
             }
             let label = self.label(case);
             match self.curves.iter_mut().find(|curve| curve.label == label) {
-                Some(curve) => curve.points.push((row.len, median)),
+                Some(curve) => curve.points.push((row.len, summary)),
                 None => {
                     let (rails, drivers) = (self.rails(case), self.drivers(case));
-                    let (&Case { strategy, in_flight, .. }, points) = (case, vec![(row.len, median)]);
+                    let (&Case { strategy, in_flight, .. }, points) = (case, vec![(row.len, summary)]);
                     self.curves.push(Curve { label, rails, drivers, strategy, in_flight, points });
                 }
             }
@@ -134,7 +134,7 @@ impl<'a> Figures<'a> {
     }
 
     fn lines(&self, curve: &Curve) {
-        for &(bytes, mb_per_s) in &curve.points {
+        for &(bytes, Summary { median: mb_per_s, .. }) in &curve.points {
             let share_of_sum = self.share(mb_per_s);
             let &Curve { ref rails, ref drivers, strategy, in_flight, .. } = curve;
             say_json("demo", &Line { rails, drivers, strategy, bytes, mb_per_s, share_of_sum, in_flight });
@@ -155,7 +155,7 @@ impl<'a> Figures<'a> {
         let mut shares = Table::new(title, &header);
         for curve in &self.curves {
             let cells = |figure: &dyn Fn(f64) -> String| {
-                let figures = curve.points.iter().map(|(_, rate)| figure(*rate));
+                let figures = curve.points.iter().map(|(_, rate)| figure(rate.median));
                 std::iter::once(curve.label.clone()).chain(figures).collect::<Vec<_>>()
             };
             rates.row(cells(&number));
@@ -174,9 +174,9 @@ impl<'a> Figures<'a> {
     /// What the default strategy reaches, at its largest size.
     fn verdict(&self) -> Option<String> {
         let auto = self.curves.iter().find(|curve| curve.strategy == "auto")?;
-        let &(len, rate) = auto.points.last()?;
-        let share = 100.0 * self.share(rate);
-        let (size, rate) = (bytes(len as u64), number(rate));
+        let (len, rate) = auto.points.last()?;
+        let share = 100.0 * self.share(rate.median);
+        let (size, rate) = (bytes(*len as u64), number(rate.median));
         Some(format!(
             "auto, the default, was told no ratio: it measured the rails and reaches {share:.0} % of the sum \
              ({rate} MB/s at {size})\n"
@@ -192,9 +192,19 @@ impl<'a> Figures<'a> {
             "fifo" => curve.rails.len() == 1,
             _ => true,
         };
+        let point = |(len, rate): &(usize, Summary)| Point {
+            len: *len as u64,
+            value: rate.median,
+            quartiles: Some((rate.lower, rate.upper)),
+        };
         let series = |curve: &Curve| Series {
             label: curve.label.clone(),
-            points: curve.points.iter().map(|(len, rate)| (*len as u64, *rate)).collect(),
+            role: match curve.strategy {
+                PLAIN => Role::Baseline,
+                "auto" => Role::Main,
+                _ => Role::Plain,
+            },
+            points: curve.points.iter().map(point).collect(),
         };
         self.curves.iter().filter(is_drawn).map(series).collect()
     }

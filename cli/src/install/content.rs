@@ -2,6 +2,8 @@
 
 use nmad_mpi_table::{Abi, fortran, header};
 
+use crate::manual;
+
 /// One file or link, by its path below the prefix.
 pub(super) struct Item {
     pub(super) path: String,
@@ -53,7 +55,7 @@ pub(super) fn items() -> Vec<Item> {
         item("bin/mpifort", What::Name { means: "mpifort" }),
         item("bin/mpif90", What::Name { means: "mpifort" }),
         item("bin/mpif77", What::Name { means: "mpifort" }),
-        text("include/nmad.h", include_str!("../../../capi/include/nmad.h")),
+        text("include/nmad.h", include_str!("../../share/include/nmad.h")),
         item("include/mpi.h", What::Text(header::text(Abi::Standard))),
         item("include/mpich/mpi.h", What::Text(header::text(Abi::Mpich))),
         item("include/mpif.h", What::Text(fortran::header::text(Abi::Standard))),
@@ -72,14 +74,17 @@ pub(super) fn items() -> Vec<Item> {
         link("lib/libmpichfort.so", "libmpichfort.so.12"),
     ]);
     let templates = [
-        ("lib/pkgconfig/nmad.pc", include_str!("../../../capi/nmad.pc.in")),
-        ("lib/cmake/nmad/nmad-config.cmake", include_str!("../../../capi/nmad-config.cmake.in")),
+        ("lib/pkgconfig/nmad.pc", include_str!("../../share/nmad.pc.in")),
+        ("lib/pkgconfig/mpi.pc", include_str!("../../share/pkgconfig/mpi.pc.in")),
+        ("lib/pkgconfig/mpich.pc", include_str!("../../share/pkgconfig/mpich.pc.in")),
+        ("lib/cmake/nmad/nmad-config.cmake", include_str!("../../share/nmad-config.cmake.in")),
         (
             "lib/cmake/nmad/nmad-config-version.cmake",
-            include_str!("../../../capi/nmad-config-version.cmake.in"),
+            include_str!("../../share/nmad-config-version.cmake.in"),
         ),
     ];
     items.extend(templates.map(|(path, template)| item(path, What::Text(fill(template)))));
+    items.extend(manual::files().into_iter().map(|(path, text)| item(&path, What::Text(text))));
     items.extend(DOCUMENTS.iter().map(|(name, words)| text(&format!("share/doc/nmad/{name}"), words)));
     items
 }
@@ -109,32 +114,32 @@ fn fill(template: &str) -> String {
 }
 
 const DOCUMENTS: &[(&str, &str)] = &[
-    ("LICENSE-APACHE", include_str!("../../../LICENSE-APACHE")),
-    ("LICENSE-MIT", include_str!("../../../LICENSE-MIT")),
-    ("c.md", include_str!("../../../docs/c.md")),
-    ("collectives.md", include_str!("../../../docs/collectives.md")),
-    ("fortran.md", include_str!("../../../docs/fortran.md")),
-    ("install.md", include_str!("../../../docs/install.md")),
-    ("json.md", include_str!("../../../docs/json.md")),
-    ("json.schema.json", include_str!("../../../docs/json.schema.json")),
-    ("mpi.md", include_str!("../../../docs/mpi.md")),
-    ("python.md", include_str!("../../../docs/python.md")),
-    ("run.md", include_str!("../../../docs/run.md")),
-    ("settings.md", include_str!("../../../docs/settings.md")),
-    ("testbed.md", include_str!("../../../docs/testbed.md")),
-    ("trace.md", include_str!("../../../docs/trace.md")),
-    ("tune.md", include_str!("../../../docs/tune.md")),
-    ("udp.md", include_str!("../../../docs/udp.md")),
-    ("wire.md", include_str!("../../../docs/wire.md")),
-    ("examples/CMakeLists.txt", include_str!("../../../capi/examples/CMakeLists.txt")),
-    ("examples/heat-mpif.f90", include_str!("../../../mpi/fortran/examples/heat-mpif.f90")),
-    ("examples/heat-mpi.f90", include_str!("../../../mpi/fortran/examples/heat-mpi.f90")),
-    ("examples/heat-f08.f90", include_str!("../../../mpi/fortran/examples/heat-f08.f90")),
-    ("examples/hello.c", include_str!("../../../capi/examples/hello.c")),
-    ("examples/hello.py", include_str!("../../../capi/examples/hello.py")),
-    ("examples/loop.c", include_str!("../../../capi/examples/loop.c")),
-    ("examples/pieces.c", include_str!("../../../capi/examples/pieces.c")),
-    ("examples/service.c", include_str!("../../../capi/examples/service.c")),
+    ("LICENSE-APACHE", include_str!("../../share/LICENSE-APACHE")),
+    ("LICENSE-MIT", include_str!("../../share/LICENSE-MIT")),
+    ("c.md", include_str!("../../share/docs/c.md")),
+    ("collectives.md", include_str!("../../share/docs/collectives.md")),
+    ("fortran.md", include_str!("../../share/docs/fortran.md")),
+    ("install.md", include_str!("../../share/docs/install.md")),
+    ("json.md", include_str!("../../share/docs/json.md")),
+    ("json.schema.json", include_str!("../../share/docs/json.schema.json")),
+    ("mpi.md", include_str!("../../share/docs/mpi.md")),
+    ("python.md", include_str!("../../share/docs/python.md")),
+    ("run.md", include_str!("../../share/docs/run.md")),
+    ("settings.md", include_str!("../../share/docs/settings.md")),
+    ("testbed.md", include_str!("../../share/docs/testbed.md")),
+    ("trace.md", include_str!("../../share/docs/trace.md")),
+    ("tune.md", include_str!("../../share/docs/tune.md")),
+    ("udp.md", include_str!("../../share/docs/udp.md")),
+    ("wire.md", include_str!("../../share/docs/wire.md")),
+    ("examples/CMakeLists.txt", include_str!("../../share/examples/CMakeLists.txt")),
+    ("examples/heat-mpif.f90", include_str!("../../share/fortran/heat-mpif.f90")),
+    ("examples/heat-mpi.f90", include_str!("../../share/fortran/heat-mpi.f90")),
+    ("examples/heat-f08.f90", include_str!("../../share/fortran/heat-f08.f90")),
+    ("examples/hello.c", include_str!("../../share/examples/hello.c")),
+    ("examples/hello.py", include_str!("../../share/examples/hello.py")),
+    ("examples/loop.c", include_str!("../../share/examples/loop.c")),
+    ("examples/pieces.c", include_str!("../../share/examples/pieces.c")),
+    ("examples/service.c", include_str!("../../share/examples/service.c")),
 ];
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod content;
 mod origin;
 mod place;
 mod removal;
+mod strip;
 
 use clap::Args;
 use std::collections::BTreeSet;
@@ -25,13 +26,14 @@ const EXAMPLES: &str = "\
 Examples:
   nmad install --prefix ~/.local           command, C library and documents for this user
   nmad install --prefix /usr --destdir pkg for a package: below pkg/usr, to be moved to /usr
+  nmad install --prefix ~/dbg --keep-debug with line numbers for debuggers and profilers
   cargo run --release -- install --prefix ~/.local
                                            straight from the source; builds what is missing
 
 What it puts there: bin/nmad with its other names mpiexec, mpirun, mpicc, mpicxx and mpifort, lib/libnmad.so
 and include/nmad.h, the libraries and headers of MAD-MPI (libmpi_abi.so.1 and libmpi.so.12), files for
-pkg-config and CMake, documents and examples. Where there is a Fortran compiler, it compiles the modules mpi
-and mpi_f08. Programs are then built with
+pkg-config and CMake, manual pages, completions for bash, zsh and fish, documents and examples. Where there is
+a Fortran compiler, it compiles the modules mpi and mpi_f08. Programs are then built with
   export PKG_CONFIG_PATH=~/.local/lib/pkgconfig
   cc hello.c $(pkg-config --cflags --libs nmad) -o hello
   ~/.local/bin/mpicc ring.c -o ring
@@ -49,6 +51,9 @@ pub(crate) struct InstallArgs {
     /// Write no symbolic links, for archives that have none, such as Python wheels
     #[arg(long)]
     no_links: bool,
+    /// Keep what only debuggers and profilers read, four fifths of each file; otherwise `strip` takes it away
+    #[arg(long)]
+    keep_debug: bool,
 }
 
 /// Below which folder.
@@ -95,7 +100,7 @@ pub(crate) fn main(args: &InstallArgs) -> ExitCode {
 }
 
 fn install(root: &Path, args: &InstallArgs) -> Result<(), String> {
-    let mut files = place::prepare(content::items(), !args.no_links)?;
+    let mut files = place::prepare(content::items(), !args.no_links, args.keep_debug)?;
     let mut paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     paths.insert(MANIFEST);
     let ours = removal::installed(root).unwrap_or_default();

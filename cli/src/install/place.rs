@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::content::{Item, What};
-use super::origin;
+use super::{origin, strip};
 
 const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
@@ -23,23 +23,31 @@ pub(super) struct Placed {
     body: Body,
 }
 
+/// What happens to what only debuggers read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Symbols {
+    Kept,
+    Stripped,
+}
+
 enum Body {
-    Copy(PathBuf),
+    Copy(PathBuf, Symbols),
     Link(String),
     Bytes(Vec<u8>, u32),
 }
 
 /// Finds out what each item is made of; nothing is written yet. Without `links` other names of programs are
 /// scripts, a library has the name that programs load only, and the linker gets a script that names it.
-pub(super) fn prepare(items: Vec<Item>, links: bool) -> Result<Vec<Placed>, String> {
+pub(super) fn prepare(items: Vec<Item>, links: bool, keep_debug: bool) -> Result<Vec<Placed>, String> {
     let mut placed = Vec::new();
+    let symbols = if keep_debug { Symbols::Kept } else { Symbols::Stripped };
     for Item { path, what } in items {
         let body = match what {
-            What::Program => Body::Copy(origin::program()?),
+            What::Program => Body::Copy(origin::program()?, symbols),
             What::Name { .. } if links => Body::Link("nmad".into()),
             What::Name { means } => Body::Bytes(script(means).into(), EXECUTABLE),
             What::Library { stem, loaded } => {
-                let body = Body::Copy(origin::library(stem, &loaded)?);
+                let body = Body::Copy(origin::library(stem, &loaded)?, symbols);
                 let path = if links { path } else { format!("lib/{loaded}") };
                 placed.push(Placed { path, body });
                 continue;
@@ -97,8 +105,11 @@ impl Placed {
     fn write_to(&self, new: &Path) -> io::Result<()> {
         let mode = match &self.body {
             Body::Link(of) => return symlink(of, new),
-            Body::Copy(from) => {
+            Body::Copy(from, symbols) => {
                 fs::copy(from, new)?;
+                if *symbols == Symbols::Stripped {
+                    strip::strip(new);
+                }
                 EXECUTABLE
             }
             Body::Bytes(bytes, mode) => {

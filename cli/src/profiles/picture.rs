@@ -3,7 +3,7 @@
 
 use newmadeleine::engine::{Method, Profile};
 use newmadeleine::sampling::ProfileInfo;
-use nmad_bench::plot::{Mark, Series, bandwidth_svg_with, latency_svg_with};
+use nmad_bench::plot::{Mark, Role, Series, bandwidth_svg_with, latency_svg_with};
 use nmad_bench::stats::bytes;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,8 @@ struct Figure {
     title: &'static str,
     methods: &'static [Method],
     threshold: fn(&Profile) -> Option<u64>,
+    /// What changes there.
+    change: &'static str,
 }
 
 const FIGURES: [Figure; 3] = [
@@ -23,18 +25,21 @@ const FIGURES: [Figure; 3] = [
         title: "copied or in place",
         methods: &[Method::Copy, Method::InPlace],
         threshold: |profile| Some(profile.thresholds()?.in_place_min),
+        change: "copied below, in place from here on",
     },
     Figure {
         name: "rendezvous",
-        title: "eager or announced",
+        title: "eager or rendezvous",
         methods: &[Method::Copy, Method::InPlace, Method::Rendezvous, Method::Pushed],
         threshold: |profile| Some(profile.thresholds()?.rendezvous_min),
+        change: "eager below, rendezvous from here on",
     },
     Figure {
         name: "aggregation",
         title: "two packets or one",
         methods: &[Method::Pair, Method::Aggregate],
         threshold: |profile| Some(profile.thresholds()?.aggregate_max),
+        change: "two messages in one packet up to here, two packets above",
     },
 ];
 
@@ -79,7 +84,8 @@ fn rate_of(len: u64, ns: u64) -> f64 {
 fn series(methods: &[Method], profile: &Profile, value: fn(u64, u64) -> f64) -> Vec<Series> {
     let one = |method: &Method| Series {
         label: method.name().into(),
-        points: profile.samples(*method).iter().map(|s| (s.len, value(s.len, s.ns))).collect(),
+        role: Role::Plain,
+        points: profile.samples(*method).iter().map(|s| (s.len, value(s.len, s.ns)).into()).collect(),
     };
     methods.iter().map(one).filter(|series| !series.points.is_empty()).collect()
 }
@@ -89,5 +95,6 @@ fn marks(figure: &Figure, profile: &Profile) -> Vec<Mark> {
     let longest = |method: &Method| profile.samples(*method).last().map_or(0, |sample| sample.len);
     let longest = figure.methods.iter().map(longest).max().unwrap_or(0);
     let at = (figure.threshold)(profile).filter(|&at| at > 0 && at <= longest);
-    at.map(|len| Mark { len, label: bytes(len) }).into_iter().collect()
+    let mark = |len| Mark { len, label: format!("{}: {}", bytes(len), figure.change) };
+    at.map(mark).into_iter().collect()
 }

@@ -153,14 +153,50 @@ fn layers_without_an_introduction() {
 
 #[test]
 fn links_that_lead_nowhere() {
-    let page =
-        "[a](../README.md#x) [b](https://x.example/y) [c](#here) [d](sub/)\n\n`[e](code.md)` [f](lost.md)\n";
+    let page = "# Here\n[a](../README.md#x) [b](https://x.example/y) [c](#here) [d](sub/)\n\n\
+                `[e](code.md)` [f](lost.md)\n";
     let files = [
-        ("README.md", "![i](docs/lost.svg)\n"),
+        ("README.md", "# `x`\n![i](docs/lost.svg)\n"),
         ("docs/page.md", page),
         ("docs/sub/x.md", "[r]\n\n[r]: ../page.md\n"),
     ];
-    assert_eq!(found(&files), ["README.md:1 link", "docs/page.md:3 link"]);
+    assert_eq!(found(&files), ["README.md:2 link", "docs/page.md:4 link"]);
+}
+
+#[test]
+fn links_to_headings_that_are_not_there() {
+    let page = "# Two words, *a* `b`\n## Again\n## Again\n[a](#two-words-a-b) [b](#again-1) [c](#again-2)\n";
+    let ours = "https://github.com/newmadeleine/newmadeleine/blob/main";
+    let other =
+        format!("[a](page.md#again) <img src=\"lost.svg\"> [b]({ours}/page.md#lost) [c]({ours}/page.md)\n");
+    let files = [("page.md", page), ("other.md", &*other)];
+    assert_eq!(found(&files), ["other.md:1 link", "other.md:1 link", "page.md:4 link"]);
+}
+
+#[test]
+fn pages_outside_of_the_book() {
+    let summary = "# Summary\n[in](in.md)\n[in](in.md)\n";
+    let files = [
+        ("docs/SUMMARY.md", summary),
+        ("docs/in.md", "[a](../README.md)\n\n[b](out.md)\n"),
+        ("docs/out.md", ""),
+        ("README.md", ""),
+    ];
+    assert_eq!(found(&files), ["docs/SUMMARY.md:3 book", "docs/in.md:1 book", "docs/out.md:0 book"]);
+}
+
+#[test]
+fn packages_that_cannot_be_published() {
+    let head = "[package]\nname = \"p\"\nversion = \"1.0.0\"\n";
+    let keys = ["description", "license", "repository", "readme", "keywords", "categories"];
+    let whole = keys.iter().fold(head.to_owned(), |text, key| format!("{text}{key}.workspace = true\n"));
+    let lib = format!(
+        "{FACE}const A: &str = include_str!(\"../a.txt\");\nfn f() {{ include_str!(\"../../b.txt\"); }}\n"
+    );
+    let with = |manifest: &str| found(&[("p/Cargo.toml", manifest), ("p/src/lib.rs", &*lib), ("b.txt", "")]);
+    assert_eq!(with(&whole), ["p/src/lib.rs:3 package"]);
+    assert_eq!(with(head).len(), 1 + keys.len());
+    assert_eq!(with(&format!("{head}publish = false\n")), Vec::<String>::new());
 }
 
 #[test]

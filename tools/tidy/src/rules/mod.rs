@@ -2,12 +2,14 @@
 //! allow list.
 use crate::{Finding, Tree};
 
+pub mod book;
 pub mod docs;
 pub mod edges;
 pub mod length;
 pub mod links;
 pub mod markers;
 pub mod no_std;
+pub mod package;
 pub mod unsafe_code;
 pub mod unused;
 
@@ -16,6 +18,7 @@ pub type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// All rules.
 pub const ALL: &[Rule] = &[
+    book::check,
     docs::check,
     edges::check,
     length::check_files,
@@ -24,6 +27,7 @@ pub const ALL: &[Rule] = &[
     links::check,
     markers::check,
     no_std::check,
+    package::check,
     unsafe_code::check,
     unused::check,
 ];

@@ -41,7 +41,8 @@ pub struct Change {
     pub before_us: f64,
     /// And after.
     pub after_us: f64,
-    /// The peer by whose times both were divided, so that a slower machine is no change; none if there is none.
+    /// The peer by whose times both were divided, so that a slower machine is no change; none if there is
+    /// none.
     pub beside: Option<String>,
 }
 

@@ -9,9 +9,9 @@ use crate::place::Place;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Cubic for every socket that asks for nothing else. By route, since a host may not choose for all of its sockets.
-/// Otherwise peers get what the machine has, and that may pace by timers (bbr), which costs them a factor of five on
-/// such rails.
+/// Cubic for every socket that asks for nothing else. By route, since a host may not choose for all of its
+/// sockets. Otherwise peers get what the machine has, and that may pace by timers (bbr), which costs them a
+/// factor of five on such rails.
 const CUBIC: &str = "ip -4 route show | while read -r net dev rail rest; do
   ip route change \"$net\" \"$dev\" \"$rail\" congctl cubic || exit 1; done";
 

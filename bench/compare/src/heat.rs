@@ -1,5 +1,5 @@
-//! Heat maps as SVG: a row for each pattern and variant, a column for each length; the colour is our time by that of
-//! the best peer.
+//! Heat maps as SVG: a row for each pattern and variant, a column for each length; the colour is our time
+//! by that of the best peer.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,7 +16,8 @@ const TOP: usize = 62;
 /// A factor of four is as dark as it gets.
 const DARKEST: f64 = 2.0;
 
-/// Blue for faster, orange for slower: they differ for people who see no red or green, and in grey by the numbers.
+/// Blue for faster, orange for slower: they differ for people who see no red or green, and in grey by the
+/// numbers.
 const FASTER: [f64; 3] = [33.0, 102.0, 172.0];
 const EQUAL: [f64; 3] = [247.0, 247.0, 247.0];
 const SLOWER: [f64; 3] = [200.0, 80.0, 0.0];

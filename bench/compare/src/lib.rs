@@ -1,8 +1,9 @@
-//! MAD-MPI beside other MPIs: one set of C sources, compiled with each library's `mpicc`, run in turns by each
-//! library's `mpiexec`, judged by statistics and drawn.
+//! MAD-MPI beside other MPIs: one set of C sources, compiled with each library's `mpicc`, run in turns by
+//! each library's `mpiexec`, judged by statistics and drawn.
 //!
-//! This crate stands on the testbed and below the command `nmad bench compare`. It knows every MPI, ours too, only as
-//! a prefix with `bin/mpicc` and `bin/mpiexec`; it must never link the library that it measures.
+//! This crate stands on the testbed and below the command `nmad bench compare`. It knows every MPI, ours
+//! too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it must never link the library that it
+//! measures.
 //!
 //! | file | subject |
 //! |---|---|

@@ -40,8 +40,8 @@ fn processor(cpuinfo: &str) -> String {
 pub(crate) const BUSY: f64 = 0.15;
 const WATCHED: Duration = Duration::from_millis(200);
 
-/// How many cores others use, by programs or by neighbours of a virtual machine, over a fifth of a second in which
-/// this process does nothing. Zero where the kernel does not tell.
+/// How many cores others use, by programs or by neighbours of a virtual machine, over a fifth of a second
+/// in which this process does nothing. Zero where the kernel does not tell.
 pub(crate) fn load() -> f64 {
     let read = || fs::read_to_string("/proc/stat").ok().and_then(|text| Ticks::read(&text));
     let Some(before) = read() else { return 0.0 };

@@ -1,5 +1,5 @@
-//! The turns: every round visits all places, at each of them all batches, and of each batch every contestant has a
-//! turn (A B C A B C ...). The report is written after each round.
+//! The turns: every round visits all places, at each of them all batches, and of each batch every
+//! contestant has a turn (A B C A B C ...). The report is written after each round.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;

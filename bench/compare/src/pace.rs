@@ -53,8 +53,8 @@ impl Pace {
         self.known.insert((number, who.to_string()), seconds);
     }
 
-    /// How long the next samples are, when the rest is estimated to take `left_s`. Changed in small steps, since a
-    /// part of the time does not depend on it.
+    /// How long the next samples are, when the rest is estimated to take `left_s`. Changed in small steps,
+    /// since a part of the time does not depend on it.
     pub(crate) fn sample_ms(&mut self, left_s: f64) -> f64 {
         let ratio = self.time_left_s().max(0.0) / left_s.max(1e-3);
         let step = if ratio < 1.0 {

@@ -8,8 +8,8 @@ use crate::place::Place;
 use crate::report::{BehindRow, Mean, PatternRow, Report};
 
 const STYLE: &str = "
-body { font: 15px/1.45 system-ui, sans-serif; color: #222; background: #fff; max-width: 1200px; margin: 2em auto;
-  padding: 0 1em; }
+body { font: 15px/1.45 system-ui, sans-serif; color: #222; background: #fff; max-width: 1200px;
+  margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.6em; margin-bottom: 0.2em; } h2 { margin-top: 2em; } h3 { margin: 1.6em 0 0.4em; }
 .sub { color: #555; } .verdict { font-size: 1.25em; margin: 1em 0; }
 table { border-collapse: collapse; } th, td { padding: 0.15em 0.9em 0.15em 0; text-align: left; }
@@ -47,7 +47,8 @@ fn head(page: &mut String, report: &Report) {
     let machine = &report.machine;
     let _ = write!(
         page,
-        "<h1>MAD-MPI beside other MPIs</h1>\n<p class=\"sub\">{}, {} cores, Linux {}, {} &middot; {} &middot; \
+        "<h1>MAD-MPI beside other MPIs</h1>\n<p class=\"sub\">{}, {} cores, Linux {}, {} &middot; {} \
+         &middot; \
          <code>{}</code></p>\n",
         escaped(&machine.processor),
         machine.cores,
@@ -58,8 +59,8 @@ fn head(page: &mut String, report: &Report) {
     );
     let verdict = match &report.overall {
         Some(mean) => format!(
-            "<b>{:.2}</b>{} of the best peer's time, geometric mean of {} cells; {} of them are behind by more \
-             than 10 %.",
+            "<b>{:.2}</b>{} of the best peer's time, geometric mean of {} cells; {} of them are behind by \
+             more than 10 %.",
             mean.ratio,
             interval(mean.low, mean.high),
             mean.cells,
@@ -75,8 +76,8 @@ fn warnings(page: &mut String, report: &Report) {
     let mut warnings: Vec<String> = report.missing.iter().map(|text| format!("Missing: {text}")).collect();
     if report.busy_figures > 0 {
         warnings.push(format!(
-            "{} of {} figures were taken while others used the machine; cells that rest on them have a dashed \
-             border.",
+            "{} of {} figures were taken while others used the machine; cells that rest on them have a \
+             dashed border.",
             report.busy_figures, report.figures
         ));
     }
@@ -94,15 +95,16 @@ fn means(page: &mut String, title: &str, column: &str, rows: &[PatternRow], name
     }
     let _ = write!(
         page,
-        "<h2>{title}</h2>\n<table><tr><th>{column}</th><th class=\"n\">mean</th><th>95 %</th><th class=\"n\">cells\
-         </th><th class=\"n\">behind</th><th>worst cell</th><th class=\"n\">ratio</th><th>best peer there</th></tr>\n"
+        "<h2>{title}</h2>\n<table><tr><th>{column}</th><th class=\"n\">mean</th><th>95 %</th>\
+         <th class=\"n\">cells</th><th class=\"n\">behind</th><th>worst cell</th><th class=\"n\">ratio</th>\
+         <th>best peer there</th></tr>\n"
     );
     for row in rows {
         let Mean { ratio, low, high, cells, behind } = row.mean;
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td class=\"r\" style=\"background:{}\">{ratio:.2}</td><td>{}</td><td class=\"n\">{cells}\
-             </td><td class=\"n\">{behind}</td><td>{}</td><td class=\"n\">{:.2}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td class=\"r\" style=\"background:{}\">{ratio:.2}</td><td>{}</td>\
+             <td class=\"n\">{cells}</td><td class=\"n\">{behind}</td><td>{}</td><td class=\"n\">{:.2}</td><td>{}</td></tr>",
             escaped(&name(&row.name)),
             tint(ratio),
             interval(low, high),
@@ -157,8 +159,8 @@ fn behind(page: &mut String, report: &Report) {
         let (ours, theirs) = times(report, row);
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td class=\"r\" style=\"background:{}\">{:.2}</td><td>{}</td><td class=\"n\">{ours}</td>\
-             <td class=\"n\">{theirs}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td class=\"r\" style=\"background:{}\">{:.2}</td><td>{}</td>\
+             <td class=\"n\">{ours}</td><td class=\"n\">{theirs}</td><td>{}</td><td>{}</td></tr>",
             escaped(&row.cell.to_string()),
             tint(row.ratio),
             row.ratio,

@@ -165,7 +165,8 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// The batches of an extent; `only` are names of patterns and families, `places` those of places; none means all.
+/// The batches of an extent; `only` are names of patterns and families, `places` those of places; none
+/// means all.
 pub(crate) fn plan(extent: Extent, only: &[String], places: &[String]) -> Result<Vec<Batch>, CompareError> {
     let known = names();
     if let Some(name) = only.iter().find(|name| !known.contains(name)) {

@@ -21,8 +21,8 @@ const SOURCES: [(&str, &str); 8] = [
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What Open MPI and Hydra call instead of ssh: `AGENT [OPTION...] HOST COMMAND...` runs the command in that host of
-/// the testbed that this runs in.
+/// What Open MPI and Hydra call instead of ssh: `AGENT [OPTION...] HOST COMMAND...` runs the command in
+/// that host of the testbed that this runs in.
 const AGENT: &str = r#"#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$1
@@ -31,7 +31,8 @@ case $host in 10.88.0.*) host=host$((${host##*.} - 1)) ;; esac
 exec $(echo "$NMAD_TESTBED" | tr ';' '\n' | sed -n "s/^$host=//p") sh -c "$*"
 "#;
 
-/// Runs a program with the host's own rails in `/sys`, where UCX looks for them; as it is, if that is not possible.
+/// Runs a program with the host's own rails in `/sys`, where UCX looks for them; as it is, if that is not
+/// possible.
 const INSIDE: &str = r#"#!/bin/sh
 if command -v unshare >/dev/null && unshare --mount true 2>/dev/null; then
   exec unshare --mount sh -c 'mount -t sysfs none /sys 2>/dev/null; exec "$@"' sh "$@"

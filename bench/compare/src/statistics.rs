@@ -67,8 +67,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) usual: f64,
 }
 
-/// So many degrees of freedom is the usual variance worth. Three rounds have two: alone, they find only changes of
-/// many times the spread, and take a spread that is small by chance for precision.
+/// So many degrees of freedom is the usual variance worth. Three rounds have two: alone, they find only
+/// changes of many times the spread, and take a spread that is small by chance for precision.
 const PRIOR: f64 = 4.0;
 
 impl Pair<'_> {
@@ -82,8 +82,9 @@ impl Pair<'_> {
         (freedom > 0.0).then(|| ((sum(before) + sum(after)) / freedom, freedom))
     }
 
-    /// The difference of the means, and how probable one as large is by chance: a t test whose variance is drawn
-    /// towards the usual one (Smyth 2004, moderated t). None if a sample is empty or both have one value.
+    /// The difference of the means, and how probable one as large is by chance: a t test whose variance is
+    /// drawn towards the usual one (Smyth 2004, moderated t). None if a sample is empty or both have one
+    /// value.
     pub(crate) fn test(&self) -> Option<(f64, f64)> {
         let difference = mean(self.after)? - mean(self.before)?;
         let (own, freedom) = Pair::pooled(self.before, self.after)?;
@@ -96,8 +97,8 @@ impl Pair<'_> {
     }
 }
 
-/// Which of these probabilities are significant, so that 5 % of those are expected to be false at most (Benjamini and
-/// Hochberg 1995).
+/// Which of these probabilities are significant, so that 5 % of those are expected to be false at most
+/// (Benjamini and Hochberg 1995).
 pub(crate) fn significant(probabilities: &[f64]) -> Vec<bool> {
     const FALSE: f64 = 0.05;
     let mut sorted = probabilities.to_vec();

@@ -22,8 +22,8 @@ pub fn text(report: &Report) -> String {
         Some(mean) => {
             let _ = writeln!(
                 text,
-                "\nall: {:.2}{} of the best peer's time (geometric mean of {} cells); {} cells are behind by more \
-                 than 10 %",
+                "\nall: {:.2}{} of the best peer's time (geometric mean of {} cells); {} cells are behind \
+                 by more than 10 %",
                 mean.ratio,
                 interval(mean.low, mean.high),
                 mean.cells,
@@ -101,8 +101,8 @@ pub fn diff_text(diff: &Diff) -> String {
         Some(mean) => {
             let _ = writeln!(
                 text,
-                "{} cells compared, geometric mean {mean:.3} of the time before; {} changed for certain (5 % of these \
-                 may be chance)",
+                "{} cells compared, geometric mean {mean:.3} of the time before; {} changed for certain \
+                 (5 % of these may be chance)",
                 diff.compared,
                 diff.changes.len()
             );

@@ -19,11 +19,12 @@ use crate::{CompareError, page};
 /// A batch is begun again without the cell that ended it, but only so often.
 const JOBS_MAX: u32 = 4;
 
-const METHOD: &str = "A figure is the median of five samples in one job (of three if one repetition is longer than a \
-    sample, one sample if it takes more than a second), each of the rank that took longest. Warm-up: repetitions are \
-    doubled until they take half of a sample; these are not counted. Contestants take turns within each round; ratios \
-    are taken round by round, and intervals are those of Student's t with 95 % over the rounds. First messages have \
-    no warm-up: each round is one job.";
+const METHOD: &str = "\
+    A figure is the median of five samples in one job (of three if one repetition is longer than a \
+    sample, one sample if it takes more than a second), each of the rank that took longest. Warm-up: \
+    repetitions are doubled until they take half of a sample; these are not counted. Contestants \
+    take turns within each round; ratios are taken round by round, and intervals are those of \
+    Student's t with 95 % over the rounds. First messages have no warm-up: each round is one job.";
 
 /// Who, where, when.
 pub(super) struct Turn<'a> {
@@ -168,7 +169,8 @@ impl Course<'_> {
         judge(&self.store, report)
     }
 
-    /// Writes `report.json` and `report.html`, each under another name first: a reader never sees half of one.
+    /// Writes `report.json` and `report.html`, each under another name first: a reader never sees half of
+    /// one.
     pub(super) fn write(&self, report: &Report) -> Result<(), CompareError> {
         let json = serde_json::to_string(report).map_err(|error| CompareError::Damaged {
             what: format!("the report cannot be written: {error}"),

@@ -5,7 +5,8 @@ use crate::store::tests::cell;
 use crate::verdict::tests::{judged, rounds};
 use std::process::Command;
 
-/// Cells of two patterns, faster, equal and slower, one of them without a peer, and names that look like markup.
+/// Cells of two patterns, faster, equal and slower, one of them without a peer, and names that look like
+/// markup.
 fn sample() -> Report {
     let mut figures = Vec::new();
     for (bytes, ours) in [(0, 0.2), (8, 1.0), (65536, 5.0)] {
@@ -73,9 +74,12 @@ fn chromium_lays_the_page_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
     // The page has no script; this one, for the test, writes down where the browser has put the cells.
-    let probe = "<script>addEventListener('load', () => { const boxes = [...document.querySelectorAll('g.cell rect')]\
-        .map(cell => cell.getBoundingClientRect()).filter(box => box.width > 30 && box.height > 15 && box.left > 150);\
-        document.body.dataset.cells = boxes.length; document.body.dataset.title = document.title; });</script></body>";
+    let probe = "<script>addEventListener('load', () => { const boxes = \
+    [...document.querySelectorAll('g.cell rect')]\
+        .map(cell => cell.getBoundingClientRect()).filter(box => box.width > 30 && box.height > 15 && \
+        box.left > 150);\
+        document.body.dataset.cells = boxes.length; document.body.dataset.title = document.title; \
+        });</script></body>";
     std::fs::write(&file, html(&sample()).replace("</body>", probe)).unwrap();
     let mut command = Command::new("timeout");
     command.args(["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);

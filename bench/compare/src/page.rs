@@ -104,7 +104,8 @@ fn means(page: &mut String, title: &str, column: &str, rows: &[PatternRow], name
         let _ = writeln!(
             page,
             "<tr><td>{}</td><td class=\"r\" style=\"background:{}\">{ratio:.2}</td><td>{}</td>\
-             <td class=\"n\">{cells}</td><td class=\"n\">{behind}</td><td>{}</td><td class=\"n\">{:.2}</td><td>{}</td></tr>",
+             <td class=\"n\">{cells}</td><td class=\"n\">{behind}</td>\
+             <td>{}</td><td class=\"n\">{:.2}</td><td>{}</td></tr>",
             escaped(&name(&row.name)),
             tint(ratio),
             interval(low, high),

@@ -33,7 +33,7 @@ fn this_build_is_measured_and_a_second_run_continues() {
         assert!(us > 0.0 && us < 1e6, "{cell}");
     }
     assert_eq!(figures(folder.path()), cells.len());
-    // The same again measures nothing; another pattern is added, and a peer that is not there is told.
+    // The same again measures nothing; another pattern is added, and a missing peer is reported.
     let peer = format!("gone={}", folder.path().join("nowhere").display());
     let second = compare(folder.path(), &["--peer", &peer, "--only", "pingpong,barrier", "--place", "node2"]);
     assert_eq!(second.code, Some(0), "{}", second.err);

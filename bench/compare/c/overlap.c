@@ -1,6 +1,6 @@
 /* Communication beside computing: a round starts a message or a reduction, computes, and waits. The computing is a
  * fixed amount of arithmetic, about as long as a good transfer of that size over a rail of 10 Gbit/s, so that a
- * library that progresses meanwhile hides one behind the other. What is reported is the whole round. */
+ * library that progresses meanwhile hides one behind the other. The figure is the whole round. */
 #include "compare.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-//! The MPIs that take turns: what is installed in a prefix, and with which settings it runs.
+//! The MPIs that take turns: installations in a prefix, and the settings that they run with.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -53,7 +53,7 @@ pub(crate) struct Contestant {
 const LIMIT: Duration = Duration::from_secs(20);
 
 impl Installation {
-    /// What is installed in `prefix`; why it cannot be used, otherwise.
+    /// The installation in `prefix`; the reason, if it cannot be used.
     pub(crate) fn find(prefix: &Path) -> Result<Installation, String> {
         let (compiler, launcher) = (prefix.join("bin/mpicc"), prefix.join("bin/mpiexec"));
         if !compiler.is_file() || !launcher.is_file() {
@@ -102,7 +102,7 @@ impl Contestant {
         Contestant { name: name.into(), installation, program, is_expert: false }
     }
 
-    /// It and, if somebody who knows it would set something at this place, the same with that.
+    /// The contestant and, where an expert would set something at this place, the same with these settings.
     pub(crate) fn at(&self, place: &Place) -> Vec<Contestant> {
         let mut both = vec![self.clone()];
         if self.installation.kind.has_expert(place) {

@@ -30,7 +30,7 @@ pub enum CompareError {
     /// A file is not what it should be.
     #[error("{}: {what}", path.display())]
     Damaged {
-        /// What is wrong, and what helps.
+        /// The damage and the remedy.
         what: String,
         /// The file.
         path: PathBuf,

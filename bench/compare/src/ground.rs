@@ -18,7 +18,7 @@ const CUBIC: &str = "ip -4 route show | while read -r net dev rail rest; do
 /// Where jobs run: this machine, or host 0 of a testbed that ends with this value.
 pub(crate) struct Ground {
     testbed: Option<Testbed>,
-    /// What is not as it should be.
+    /// A difference from the conditions that the report promises.
     pub(crate) remark: Option<String>,
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn run(
     outcome.map_err(|(cell, why)| Failure { cell, why: explain(why, status, &said) })
 }
 
-/// What went wrong while a job was followed, by itself.
+/// The reason why a job was not followed to its end.
 enum Wrong {
     Silent(Duration),
     Ended,
@@ -115,7 +115,7 @@ fn follow(
             Err(RecvTimeoutError::Disconnected) if is_done => return Ok(()),
             Err(RecvTimeoutError::Disconnected) => return Err((cell, Wrong::Ended)),
             Err(RecvTimeoutError::Timeout) => {
-                // What it has started may keep the pipe open without saying more.
+                // Its children may keep the pipe open without saying more.
                 if ended.is_none() && child.try_wait().is_ok_and(|status| status.is_some()) {
                     ended = Some(Instant::now());
                 }

@@ -1,9 +1,8 @@
 //! The command line of one job, in each launcher's own words.
 //!
 //! Everybody gets the same cores: the program itself binds rank r to the r-th core that it may use, unless
-//! ranks outnumber cores or the job is about how a library places ranks by itself. What is set beyond that
-//! is what it takes to use TCP on the rails of a testbed, whose hosts share one machine, and what an expert
-//! would set.
+//! ranks outnumber cores or the job is about how a library places ranks by itself. Other settings
+//! are those that TCP on the rails of a testbed requires, whose hosts share one machine, and those of an expert.
 
 use std::ffi::OsString;
 use std::path::Path;

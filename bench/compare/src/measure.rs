@@ -23,7 +23,7 @@ use turn::Turn;
 /// With fewer rounds there is no interval worth its name; with more, the time is better spent elsewhere.
 const ROUNDS_MAX: u32 = 9;
 
-/// What is asked for.
+/// The user's request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Where MAD-MPI is installed, or an older one of its versions.
@@ -32,7 +32,7 @@ pub struct Request {
     pub peers: Vec<PeerSpec>,
     /// Where wheels are kept.
     pub cache: PathBuf,
-    /// Gets the figures and the report; what is there is continued.
+    /// Gets the figures and the report; an earlier run there is continued.
     pub out: PathBuf,
     /// How much is measured.
     pub extent: Extent,
@@ -40,7 +40,7 @@ pub struct Request {
     pub only: Vec<String>,
     /// Names of places; none means all.
     pub places: Vec<String>,
-    /// At least so many rounds; more follow while there is time, unless a number was asked for.
+    /// Number of rounds; none means three, and more while there is time.
     pub rounds: Option<u32>,
     /// How long a job may be silent.
     pub silence: Duration,
@@ -70,7 +70,7 @@ pub trait Watch {
 /// How far it is.
 #[derive(Debug, Clone)]
 pub struct Done {
-    /// What is measured now.
+    /// The current turn, as text.
     pub text: String,
     /// Seconds since the turns began.
     pub elapsed_s: f64,
@@ -102,7 +102,7 @@ pub fn run(request: &Request, watch: &mut dyn Watch) -> Result<Report, CompareEr
     course.run(watch)
 }
 
-/// Everybody who has a turn somewhere, each once.
+/// All contestants that have a turn somewhere, each once.
 fn turn_takers(batches: &[Batch], contestants: &[Contestant]) -> Vec<Contestant> {
     let mut all: Vec<Contestant> = Vec::new();
     for one in contestants {

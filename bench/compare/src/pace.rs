@@ -13,7 +13,7 @@ const SAMPLES: f64 = 7.0;
 /// Samples are shortened to this part at most: shorter ones are mostly overhead.
 const LEAST: f64 = 0.25;
 
-/// What is known about the time.
+/// Time used, and durations of turns.
 pub(crate) struct Pace {
     begun: Instant,
     budget_s: f64,
@@ -48,7 +48,7 @@ impl Pace {
         })
     }
 
-    /// What it did take.
+    /// Takes note of the measured duration of a turn.
     pub(crate) fn learn(&mut self, number: usize, who: &str, seconds: f64) {
         self.known.insert((number, who.to_string()), seconds);
     }

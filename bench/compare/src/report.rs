@@ -75,9 +75,9 @@ pub struct Mean {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// Over so many cells.
+    /// Number of cells.
     pub cells: usize,
-    /// So many of them are behind by more than 10 %.
+    /// Number of cells behind by more than 10 %.
     pub behind: usize,
 }
 

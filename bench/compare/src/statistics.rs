@@ -67,7 +67,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) usual: f64,
 }
 
-/// So many degrees of freedom is the usual variance worth. Three rounds have two: alone, they find only
+/// Degrees of freedom that the usual variance is worth. Three rounds have two: alone, they find only
 /// changes of many times the spread, and take a spread that is small by chance for precision.
 const PRIOR: f64 = 4.0;
 

@@ -10,7 +10,7 @@ use crate::report::{BEHIND, BehindRow, CellRow, FailedRow, Mean, PatternRow, Rep
 use crate::statistics::{Estimate, estimate, mean};
 use crate::store::{Figure, Store};
 
-/// So many undisturbed rounds are enough to leave the disturbed ones out.
+/// With this number of undisturbed rounds, the disturbed ones are left out.
 const QUIET_ROUNDS: usize = 3;
 
 /// A cell with the logarithms of its ratios by round.

@@ -4,7 +4,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nmad_compare::{CompareError, Diff, Done, Extent, PLACES, PeerSpec, Report, Request, Watch};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,10 +50,10 @@ pub(crate) struct CompareArgs {
     /// Measure the MAD-MPI that is installed there instead of this build
     #[arg(long, value_name = "PREFIX")]
     ours: Option<PathBuf>,
-    /// So many rounds; otherwise three, and more while there is time
+    /// Number of rounds; otherwise three, and more while there is time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: Option<u32>,
-    /// End a job that says nothing for so many seconds
+    /// End a job that prints nothing for this time
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     silence: u64,
@@ -98,7 +98,7 @@ fn list() {
     }
 }
 
-fn diff(args: &CompareArgs, before: &PathBuf, after: &PathBuf) -> Result<(), CompareError> {
+fn diff(args: &CompareArgs, before: &Path, after: &Path) -> Result<(), CompareError> {
     let diff = Diff::of(&Report::read(before)?, &Report::read(after)?);
     match args.json {
         true => say_json(&diff),

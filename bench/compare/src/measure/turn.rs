@@ -1,4 +1,4 @@
-//! One contestant's turn at one batch, what is left to do after it, and the report.
+//! One contestant's turn at one batch, the estimate of the remaining turns, and the report.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -54,6 +54,8 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&["run", "-hosts", "a,b", "true"], "several machines"),
         (&["bench"], "latency"),
         (&["bench", "latency", "--size", "4P"], "64KiB"),
+        (&["bench", "compare", "--quick", "--full"], "cannot be used with"),
+        (&["bench", "compare", "--rounds", "0"], "1..=99"),
         (&["bench", "latency", "--strategy", "magic"], "known: fifo"),
         (&["bench", "rate", "--window", "0"], "1 to 10000"),
         (&["bench", "latency", "--rails", "fast"], "2.8gbit"),

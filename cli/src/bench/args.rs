@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use nmad_testbed::Rate;
 
+use super::compare::CompareArgs;
 use crate::driver::DriverArgs;
 use crate::size;
 
@@ -20,6 +21,7 @@ Examples:
                                              datagrams beside datagrams, a stream, and plain sockets
   nmad bench decision                        how long it takes to share out a large message, here
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
+  nmad bench compare                         MAD-MPI beside Open MPI and MPICH, ten minutes
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
 
@@ -41,6 +43,8 @@ pub(crate) enum What {
     Measured(Pattern),
     /// How long a strategy takes to share out a large message; needs no ranks
     Decision(Decision),
+    /// MAD-MPI beside Open MPI, MPICH and any other MPI: every size, pattern and collective
+    Compare(CompareArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `nmad bench`: parses, finds two ranks to run in, and prints what `nmad_bench::pattern` measures.
 
 mod args;
+mod compare;
 mod decided;
 mod predicted;
 mod report;
@@ -24,6 +25,7 @@ pub(crate) fn main(args: &BenchArgs) -> ExitCode {
     match &args.what {
         What::Measured(pattern) => ranked(pattern),
         What::Decision(args) => decided::run(args),
+        What::Compare(args) => compare::main(args),
     }
 }
 

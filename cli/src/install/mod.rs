@@ -93,20 +93,31 @@ impl Place {
 
 /// Installs and tells what.
 pub(crate) fn main(args: &InstallArgs) -> ExitCode {
-    match args.place.root().and_then(|root| install(&root, args)) {
+    let installed = args.place.root().and_then(|root| {
+        let files = install(&root, !args.no_links, args.force, args.keep_debug)?;
+        tell(&root, &files);
+        fortran(&root, args);
+        Ok(())
+    });
+    match installed {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain("install", &error, 1),
     }
 }
 
-fn install(root: &Path, args: &InstallArgs) -> Result<(), String> {
-    let mut files = place::prepare(content::items(), !args.no_links, args.keep_debug)?;
+/// Installs this build in a folder of this program's own, without a word.
+pub(crate) fn silently(root: &Path) -> Result<(), String> {
+    install(root, true, true, false).map(drop)
+}
+
+fn install(root: &Path, links: bool, force: bool, keep_debug: bool) -> Result<Vec<Placed>, String> {
+    let mut files = place::prepare(content::items(), links, keep_debug)?;
     let mut paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     paths.insert(MANIFEST);
     let ours = removal::installed(root).unwrap_or_default();
     let is_foreign =
         |path: &&str| root.join(path).symlink_metadata().is_ok() && !ours.contains(Path::new(path));
-    if let Some(path) = paths.iter().copied().find(is_foreign).filter(|_| !args.force) {
+    if let Some(path) = paths.iter().copied().find(is_foreign).filter(|_| !force) {
         let path = root.join(path);
         return Err(format!(
             "{} is there already and was not installed by nmad; choose another prefix, or --force to \
@@ -120,9 +131,7 @@ fn install(root: &Path, args: &InstallArgs) -> Result<(), String> {
     // What an older version has left.
     let is_gone = |path: &&PathBuf| !files.iter().any(|file| Path::new(&file.path) == path.as_path());
     ours.iter().filter(is_gone).for_each(|path| drop(std::fs::remove_file(root.join(path))));
-    tell(root, &files);
-    fortran(root, args);
-    Ok(())
+    Ok(files)
 }
 
 /// Compiles the modules of Fortran, unless this is for another machine. What fails here, `mpifort` tries

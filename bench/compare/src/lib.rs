@@ -1,0 +1,52 @@
+//! MAD-MPI beside other MPIs: one set of C sources, compiled with each library's `mpicc`, run in turns by
+//! each library's `mpiexec`, judged by statistics and drawn.
+//!
+//! This crate stands on the testbed and below the command `nmad bench compare`. It knows every MPI, ours
+//! too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it must never link the library that it
+//! measures.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `place`, `plan` | where ranks run; which cells are measured there |
+//! | `contestant`, `wheel`, `sources` | the MPIs: found, installed by pip, and the program built for each |
+//! | `launch`, `job` | the command line of a job; a job that is watched and ended |
+//! | `machine` | what the machine is, and whether something else runs on it |
+//! | `store` | every figure as a line of a file, so that a later run continues |
+//! | `ground` | the testbed of a place |
+//! | `measure`, `pace` | the turns; how long samples may be, and how long the rest takes |
+//! | `statistics`, `verdict`, `diff` | intervals; a report from figures; two reports compared |
+//! | `page`, `heat`, `words` | the report as HTML, its pictures, and in words |
+#![forbid(unsafe_code)]
+
+mod contestant;
+mod diff;
+mod error;
+mod ground;
+mod heat;
+mod job;
+mod launch;
+mod machine;
+mod measure;
+mod pace;
+mod page;
+mod place;
+mod plan;
+mod report;
+mod sources;
+mod statistics;
+mod store;
+mod verdict;
+mod wheel;
+mod words;
+
+pub use diff::{Change, Diff};
+pub use error::CompareError;
+pub use measure::{Done, Request, Watch, run};
+pub use place::PLACES;
+pub use plan::{Extent, names};
+pub use report::{CellRow, Mean, PatternRow, Report, RoundTime};
+pub use wheel::PeerSpec;
+pub use words::{diff_text, text};
+
+/// The name of what is compared with the others.
+pub const OURS: &str = "ours";

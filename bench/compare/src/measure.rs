@@ -1,0 +1,275 @@
+//! The turns: every round visits all places, at each of them all batches, and of each batch every
+//! contestant has a turn (A B C A B C ...). The report is written after each round.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::contestant::{Contestant, Installation};
+use crate::ground::Ground;
+use crate::machine::{self, Machine};
+use crate::pace::Pace;
+use crate::plan::{Batch, Cell, Extent, plan};
+use crate::report::Report;
+use crate::sources::Workshop;
+use crate::store::Store;
+use crate::{CompareError, OURS, PeerSpec};
+
+mod turn;
+
+use turn::Turn;
+
+/// With fewer rounds there is no interval worth its name; with more, the time is better spent elsewhere.
+const ROUNDS_MAX: u32 = 9;
+
+/// The user's request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Where MAD-MPI is installed, or an older one of its versions.
+    pub ours: PathBuf,
+    /// The others.
+    pub peers: Vec<PeerSpec>,
+    /// Where wheels are kept.
+    pub cache: PathBuf,
+    /// Gets the figures and the report; an earlier run there is continued.
+    pub out: PathBuf,
+    /// How much is measured.
+    pub extent: Extent,
+    /// Patterns and families; none means all.
+    pub only: Vec<String>,
+    /// Names of places; none means all.
+    pub places: Vec<String>,
+    /// Number of rounds; none means three, and more while there is time.
+    pub rounds: Option<u32>,
+    /// How long a job may be silent.
+    pub silence: Duration,
+    /// Forget the figures that are there.
+    pub fresh: bool,
+    /// The command line, for the report.
+    pub command: String,
+}
+
+impl Request {
+    /// Whether there is anything to measure, before time is spent on it.
+    pub fn check(&self) -> Result<(), CompareError> {
+        plan(self.extent, &self.only, &self.places).map(drop)
+    }
+}
+
+/// Hears how far it is.
+pub trait Watch {
+    /// Something takes a while before the turns begin.
+    fn step(&mut self, text: &str);
+    /// A turn begins.
+    fn turn(&mut self, done: &Done);
+    /// Something is missing.
+    fn tell(&mut self, text: &str);
+}
+
+/// How far it is.
+#[derive(Debug, Clone)]
+pub struct Done {
+    /// The current turn, as text.
+    pub text: String,
+    /// Seconds since the turns began.
+    pub elapsed_s: f64,
+    /// An estimate of what is left.
+    pub left_s: f64,
+}
+
+/// Measures what is missing, and writes and returns the report.
+pub fn run(request: &Request, watch: &mut dyn Watch) -> Result<Report, CompareError> {
+    let batches = plan(request.extent, &request.only, &request.places)?;
+    fs::create_dir_all(&request.out).map_err(CompareError::file("make the folder", &request.out))?;
+    let workshop = Workshop::set_up(request.out.join("work"))?;
+    let mut missing = Missing::default();
+    let contestants = find(request, &workshop, &mut missing, watch)?;
+    let described: Vec<_> = turn_takers(&batches, &contestants).iter().map(Contestant::described).collect();
+    let machine = Machine::here();
+    let store = Store::open(&request.out.join("results.jsonl"), request.fresh, &machine, &described)?;
+    let mut course = Course {
+        request,
+        batches,
+        contestants,
+        machine,
+        workshop,
+        store,
+        missing,
+        pace: Pace::new(request.extent),
+        given_up: HashSet::new(),
+    };
+    course.run(watch)
+}
+
+/// All contestants that have a turn somewhere, each once.
+fn turn_takers(batches: &[Batch], contestants: &[Contestant]) -> Vec<Contestant> {
+    let mut all: Vec<Contestant> = Vec::new();
+    for one in contestants {
+        for contestant in batches.iter().flat_map(|batch| one.at(batch.place)) {
+            if !all.iter().any(|known| known.name == contestant.name) {
+                all.push(contestant);
+            }
+        }
+    }
+    all
+}
+
+/// Ours and the peers that there are.
+fn find(
+    request: &Request,
+    workshop: &Workshop,
+    missing: &mut Missing,
+    watch: &mut dyn Watch,
+) -> Result<Vec<Contestant>, CompareError> {
+    let made = |name: &str, prefix: PathBuf| {
+        let installation = Installation::find(&prefix)?;
+        let program = workshop.build(&prefix, name)?;
+        Ok(Contestant::new(name, installation, program))
+    };
+    watch.step("building the program for MAD-MPI");
+    let prefix = std::path::absolute(&request.ours).map_err(CompareError::file("find", &request.ours))?;
+    let mut all = vec![made(OURS, prefix).map_err(CompareError::Ours)?];
+    for peer in &request.peers {
+        let name = peer.name();
+        if all.iter().any(|known| known.name == name) {
+            return Err(CompareError::Argument(format!("there are two peers of the name '{name}'")));
+        }
+        watch.step(&format!("preparing {name}"));
+        match peer.prefix(&request.cache).and_then(|prefix| made(name, prefix)) {
+            Ok(contestant) => all.push(contestant),
+            Err(why) => missing.add(format!("{name}: {why}"), watch),
+        }
+    }
+    Ok(all)
+}
+
+/// What the report says is missing, each once.
+#[derive(Default)]
+struct Missing(Vec<String>);
+
+impl Missing {
+    fn add(&mut self, text: String, watch: &mut dyn Watch) {
+        if !self.0.contains(&text) {
+            watch.tell(&text);
+            self.0.push(text);
+        }
+    }
+}
+
+/// All that goes on during the rounds.
+struct Course<'a> {
+    request: &'a Request,
+    batches: Vec<Batch>,
+    contestants: Vec<Contestant>,
+    machine: Machine,
+    workshop: Workshop,
+    store: Store,
+    missing: Missing,
+    pace: Pace,
+    /// What failed in this run is not tried again in it: a job that hangs costs its whole limit.
+    given_up: HashSet<(String, Cell)>,
+}
+
+impl Course<'_> {
+    fn run(&mut self, watch: &mut dyn Watch) -> Result<Report, CompareError> {
+        let least = self.request.rounds.unwrap_or(3);
+        let mut blocked = BTreeSet::new();
+        let mut round = 1;
+        loop {
+            let begun = Instant::now();
+            let is_new = self.round(round, least.max(round), &mut blocked, watch)?;
+            let report = self.report();
+            self.write(&report)?;
+            let took = begun.elapsed().as_secs_f64();
+            // Of a round that an earlier run has made nothing is known about its length.
+            let is_time = is_new && self.request.rounds.is_none() && self.pace.time_left_s() > took * 1.1;
+            if round >= least && (!is_time || round >= ROUNDS_MAX) {
+                return Ok(report);
+            }
+            round += 1;
+        }
+    }
+
+    /// One round; whether there was anything to do.
+    fn round(
+        &mut self,
+        round: u32,
+        rounds: u32,
+        blocked: &mut BTreeSet<&'static str>,
+        watch: &mut dyn Watch,
+    ) -> Result<bool, CompareError> {
+        let mut is_new = false;
+        let mut ground: Option<(&'static str, Ground)> = None;
+        for number in 0..self.batches.len() {
+            let place = self.batches[number].place;
+            if blocked.contains(place.name) || self.is_done(number, round) {
+                continue;
+            }
+            if ground.as_ref().is_none_or(|(name, _)| *name != place.name) {
+                // The old one goes first: two testbeds have the same addresses.
+                drop(ground.take());
+                match Ground::prepare(place) {
+                    Ok(new) => {
+                        new.remark.iter().for_each(|remark| self.missing.add(remark.clone(), watch));
+                        ground = Some((place.name, new));
+                    }
+                    Err(why) => {
+                        blocked.insert(place.name);
+                        self.missing.add(format!("{}: {why}", place.title), watch);
+                        continue;
+                    }
+                }
+            }
+            let Some((_, ground)) = &ground else { continue };
+            is_new = true;
+            self.batch(number, (round, rounds), ground, blocked, watch)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Everybody's turn at one batch.
+    fn batch(
+        &mut self,
+        number: usize,
+        (round, rounds): (u32, u32),
+        ground: &Ground,
+        blocked: &BTreeSet<&'static str>,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CompareError> {
+        let busy = machine::load();
+        let place = self.batches[number].place;
+        for who in self.at(number) {
+            let pending = self.pending(number, round, &who.name);
+            if pending.is_empty() {
+                continue;
+            }
+            let left_s = self.left_s(number, (round, rounds), &who.name, blocked);
+            let family = self.batches[number].family.name();
+            let text = format!("round {round} of {rounds}, {} {family}, {}", place.name, who.name);
+            watch.turn(&Done { text, elapsed_s: self.pace.elapsed_s(), left_s });
+            let sample_ms = self.pace.sample_ms(left_s);
+            let begun = Instant::now();
+            let turn = Turn { round, who: &who, place, family: self.batches[number].family, busy, sample_ms };
+            self.turn(&turn, pending, ground)?;
+            self.pace.learn(number, &who.name, begun.elapsed().as_secs_f64());
+        }
+        Ok(())
+    }
+
+    fn at(&self, number: usize) -> Vec<Contestant> {
+        let place = self.batches[number].place;
+        self.contestants.iter().flat_map(|one| one.at(place)).collect()
+    }
+
+    fn pending(&self, number: usize, round: u32, who: &str) -> Vec<Cell> {
+        let is_pending = |cell: &&Cell| {
+            !self.store.is_done(round, who, cell) && !self.given_up.contains(&(who.into(), (*cell).clone()))
+        };
+        self.batches[number].cells.iter().filter(is_pending).cloned().collect()
+    }
+
+    fn is_done(&self, number: usize, round: u32) -> bool {
+        self.at(number).iter().all(|who| self.pending(number, round, &who.name).is_empty())
+    }
+}

@@ -1,0 +1,156 @@
+//! The report as data: what `--json` prints, `report.json` has, the page shows and `--diff` reads.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::CompareError;
+pub use crate::contestant::Described;
+pub use crate::machine::Machine;
+use crate::plan::{Cell, Extent};
+
+/// Of the file.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Cells with a ratio above this count as behind.
+pub(crate) const BEHIND: f64 = 1.10;
+
+/// Everything. Ratios are our time to that of the best peer: below 1 is faster.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Version of this format.
+    pub format: u32,
+    /// When it was made (UTC).
+    pub made: String,
+    /// The command line.
+    pub command: String,
+    /// The extent of the last run.
+    pub extent: Extent,
+    /// Where.
+    pub machine: Machine,
+    /// Rounds of the cell that has most.
+    pub rounds: u32,
+    /// What a figure is.
+    pub method: String,
+    /// All contestants.
+    pub contestants: Vec<Described>,
+    /// What could not be measured at all, and why.
+    pub missing: Vec<String>,
+    /// Cells that a contestant failed at.
+    pub failed: Vec<FailedRow>,
+    /// How many figures there are.
+    pub figures: usize,
+    /// How many of them were taken while others used the machine.
+    pub busy_figures: usize,
+    /// Over all cells.
+    pub overall: Option<Mean>,
+    /// By pattern.
+    pub patterns: Vec<PatternRow>,
+    /// By place.
+    pub places: Vec<PatternRow>,
+    /// Cells behind by more than 10 %, the worst first.
+    pub behind: Vec<BehindRow>,
+    /// All cells.
+    pub cells: Vec<CellRow>,
+}
+
+/// A cell without a figure of one contestant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FailedRow {
+    /// The contestant.
+    pub who: String,
+    /// The cell.
+    pub cell: Cell,
+    /// Why.
+    pub why: String,
+}
+
+/// A geometric mean of ratios.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mean {
+    /// The mean.
+    pub ratio: f64,
+    /// 95 % interval over the rounds; none if there is but one.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Number of cells.
+    pub cells: usize,
+    /// Number of cells behind by more than 10 %.
+    pub behind: usize,
+}
+
+/// The mean of a pattern or a place, and its worst cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PatternRow {
+    /// The pattern or place.
+    pub name: String,
+    /// Over its cells.
+    pub mean: Mean,
+    /// The cell with the highest ratio.
+    pub worst: BehindRow,
+}
+
+/// A cell and how far it is behind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BehindRow {
+    /// Which one.
+    pub cell: Cell,
+    /// The best peer's name.
+    pub best: String,
+    /// Our time to its time.
+    pub ratio: f64,
+    /// 95 % interval over the rounds.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Whether others used the machine meanwhile.
+    pub busy: bool,
+}
+
+/// One cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CellRow {
+    /// Which one.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// Figures by contestant, in the order of rounds.
+    pub times: BTreeMap<String, Vec<RoundTime>>,
+    /// The peer with the lowest mean.
+    pub best: Option<String>,
+    /// Our time to its time.
+    pub ratio: Option<f64>,
+    /// 95 % interval over the rounds.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Whether figures of a busy machine had to be used.
+    pub busy: bool,
+}
+
+/// A figure of one round.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundTime {
+    /// From 1.
+    pub round: u32,
+    /// Microseconds an operation.
+    pub us: f64,
+    /// Cores that others used just before.
+    pub busy: f64,
+}
+
+impl Report {
+    /// Reads `report.json`.
+    pub fn read(path: &Path) -> Result<Report, CompareError> {
+        let text = fs::read_to_string(path).map_err(CompareError::file("read", path))?;
+        let damaged = |what: String| CompareError::Damaged { what, path: path.into() };
+        let report: Report = serde_json::from_str(&text).map_err(|error| {
+            damaged(format!("it is no report of `nmad bench compare` (report.json): {error}"))
+        })?;
+        match report.format {
+            FORMAT => Ok(report),
+            other => Err(damaged(format!("it has format {other}, this program reads {FORMAT}"))),
+        }
+    }
+}

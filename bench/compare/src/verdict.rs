@@ -1,0 +1,193 @@
+//! From figures to a report: the best peer of each cell, ratios with their intervals, means.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::OURS;
+use crate::machine::BUSY;
+use crate::place::Place;
+use crate::plan::{Cell, names};
+use crate::report::{BEHIND, BehindRow, CellRow, FailedRow, Mean, PatternRow, Report, RoundTime};
+use crate::statistics::{Estimate, estimate, mean};
+use crate::store::{Figure, Store};
+
+/// With this number of undisturbed rounds, the disturbed ones are left out.
+const QUIET_ROUNDS: usize = 3;
+
+/// A cell with the logarithms of its ratios by round.
+struct Judged {
+    row: CellRow,
+    ratios: Vec<(u32, f64)>,
+}
+
+/// Fills in what follows from the figures of `store`.
+pub(crate) fn judge(store: &Store, report: Report) -> Report {
+    let mut judged: Vec<Judged> =
+        store.by_cell().into_iter().map(|(cell, figures)| judge_cell(cell, &figures)).collect();
+    let order = order();
+    judged.sort_by_cached_key(|one| key(&order, &one.row.cell));
+    let with_ratio: Vec<&Judged> = judged.iter().filter(|one| one.row.ratio.is_some()).collect();
+    let mut behind: Vec<BehindRow> =
+        with_ratio.iter().map(|one| behind_row(&one.row)).filter(|row| row.ratio > BEHIND).collect();
+    behind.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+    let mut failed: Vec<FailedRow> = store
+        .failed
+        .iter()
+        .map(|((who, cell), why)| FailedRow { who: who.clone(), cell: cell.clone(), why: why.clone() })
+        .collect();
+    failed.sort_by_cached_key(|row| (row.who.clone(), key(&order, &row.cell)));
+    Report {
+        rounds: store.figures.iter().map(|figure| figure.round).max().unwrap_or(0),
+        contestants: store.contestants.clone(),
+        failed,
+        figures: store.figures.len(),
+        busy_figures: store.figures.iter().filter(|figure| figure.busy > BUSY).count(),
+        overall: group_mean(&with_ratio),
+        patterns: groups(&with_ratio, |cell| &cell.pattern),
+        places: groups(&with_ratio, |cell| &cell.place),
+        behind,
+        cells: judged.into_iter().map(|one| one.row).collect(),
+        ..report
+    }
+}
+
+/// Where patterns stand among all.
+fn order() -> HashMap<String, usize> {
+    names().into_iter().enumerate().map(|(index, name)| (name, index)).collect()
+}
+
+fn key(order: &HashMap<String, usize>, cell: &Cell) -> impl Ord + use<> {
+    let number: u64 = cell.variant.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
+    let kind = cell.variant.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+    let pattern = order.get(&cell.pattern).copied().unwrap_or(order.len());
+    (
+        Place::order_of(&cell.place),
+        pattern,
+        cell.pattern.clone(),
+        kind,
+        number,
+        cell.variant.clone(),
+        cell.bytes,
+    )
+}
+
+fn judge_cell(cell: &Cell, figures: &BTreeMap<&str, Vec<&Figure>>) -> Judged {
+    let time = |figure: &&Figure| RoundTime { round: figure.round, us: figure.us, busy: figure.busy };
+    let mut times: BTreeMap<String, Vec<RoundTime>> = BTreeMap::new();
+    for (who, figures) in figures {
+        let mut rounds: Vec<RoundTime> = figures.iter().map(time).collect();
+        rounds.sort_by_key(|time| time.round);
+        times.insert(who.to_string(), rounds);
+    }
+    let ours = times.get(OURS).map_or(&[][..], Vec::as_slice);
+    let best = times
+        .iter()
+        .filter(|(who, _)| *who != OURS)
+        .filter_map(|(who, theirs)| Some((who, compared(ours, theirs)?)))
+        // The fastest: whose time, as a part of ours, is least.
+        .max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
+    let mut row = CellRow {
+        cell: cell.clone(),
+        best: None,
+        ratio: None,
+        low: None,
+        high: None,
+        busy: ours.iter().any(|time| time.busy > BUSY) && quiet(ours) < QUIET_ROUNDS,
+        times: BTreeMap::new(),
+    };
+    let mut ratios = Vec::new();
+    if let Some((who, found)) = best {
+        let (ratio, low, high) = ends(found.estimate());
+        row = CellRow { best: Some(who.clone()), ratio: Some(ratio), low, high, busy: found.busy, ..row };
+        ratios = found.ratios;
+    }
+    Judged { row: CellRow { times, ..row }, ratios }
+}
+
+fn quiet(times: &[RoundTime]) -> usize {
+    times.iter().filter(|time| time.busy <= BUSY).count()
+}
+
+/// Our times beside one peer's.
+struct Beside {
+    ratios: Vec<(u32, f64)>,
+    mean: f64,
+    busy: bool,
+}
+
+impl Beside {
+    fn estimate(&self) -> Estimate {
+        let logs: Vec<f64> = self.ratios.iter().map(|(_, log)| *log).collect();
+        estimate(&logs).unwrap_or(Estimate { mean: self.mean, half: None })
+    }
+}
+
+/// Ratios of the rounds that both have, without those of a busy machine if enough others are left.
+fn compared(ours: &[RoundTime], theirs: &[RoundTime]) -> Option<Beside> {
+    let both: Vec<(u32, f64, bool)> = ours
+        .iter()
+        .filter(|time| time.us > 0.0)
+        .filter_map(|our| {
+            let their = theirs.iter().find(|their| their.round == our.round && their.us > 0.0)?;
+            Some((our.round, (our.us / their.us).ln(), our.busy.max(their.busy) > BUSY))
+        })
+        .collect();
+    let enough = both.iter().filter(|(_, _, busy)| !busy).count() >= QUIET_ROUNDS;
+    let used: Vec<_> = both.into_iter().filter(|(_, _, busy)| !(enough && *busy)).collect();
+    let busy = used.iter().any(|(_, _, busy)| *busy);
+    let ratios: Vec<(u32, f64)> = used.into_iter().map(|(round, log, _)| (round, log)).collect();
+    let mean = mean(&ratios.iter().map(|(_, log)| *log).collect::<Vec<_>>())?;
+    Some(Beside { ratios, mean, busy })
+}
+
+/// A ratio and the ends of its interval, from logarithms.
+fn ends(estimate: Estimate) -> (f64, Option<f64>, Option<f64>) {
+    let Estimate { mean, half } = estimate;
+    (mean.exp(), half.map(|half| (mean - half).exp()), half.map(|half| (mean + half).exp()))
+}
+
+fn behind_row(row: &CellRow) -> BehindRow {
+    BehindRow {
+        cell: row.cell.clone(),
+        best: row.best.clone().unwrap_or_default(),
+        ratio: row.ratio.unwrap_or(1.0),
+        low: row.low,
+        high: row.high,
+        busy: row.busy,
+    }
+}
+
+/// A row for each name that cells have, in their order.
+fn groups(cells: &[&Judged], name: impl Fn(&Cell) -> &str) -> Vec<PatternRow> {
+    let mut rows = Vec::<(String, Vec<&Judged>)>::new();
+    for cell in cells {
+        let name = name(&cell.row.cell);
+        match rows.iter_mut().find(|(known, _)| known == name) {
+            Some((_, group)) => group.push(cell),
+            None => rows.push((name.into(), vec![cell])),
+        }
+    }
+    let row = |(name, group): (String, Vec<&Judged>)| {
+        let worst =
+            group.iter().map(|one| behind_row(&one.row)).max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+        Some(PatternRow { name, mean: group_mean(&group)?, worst })
+    };
+    rows.into_iter().filter_map(row).collect()
+}
+
+/// The mean over cells; its interval is that of the means of the rounds in which every cell has a ratio.
+fn group_mean(cells: &[&Judged]) -> Option<Mean> {
+    let logs: Vec<f64> = cells.iter().filter_map(|one| one.row.ratio).map(f64::ln).collect();
+    let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (round, log) in cells.iter().flat_map(|one| &one.ratios) {
+        rounds.entry(*round).or_default().push(*log);
+    }
+    let means: Vec<f64> =
+        rounds.values().filter(|logs| logs.len() == cells.len()).filter_map(|logs| mean(logs)).collect();
+    let half = estimate(&means).and_then(|found| found.half);
+    let (ratio, low, high) = ends(Estimate { mean: mean(&logs)?, half });
+    let behind = cells.iter().filter(|one| one.row.ratio.is_some_and(|ratio| ratio > BEHIND)).count();
+    Some(Mean { ratio, low, high, cells: cells.len(), behind })
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

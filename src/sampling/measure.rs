@@ -297,8 +297,8 @@ mod tests {
     use super::*;
     use nmad_drivers::around::{Around, Layer};
     use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
-    use nmad_engine::{Departure, Driver, Event, Limits, Order, PollScope, Sent};
     use nmad_engine::{Config, Engine};
+    use nmad_engine::{Departure, Driver, Event, Limits, Order, PollScope, Sent};
     use nmad_progress::Idle;
     use std::mem;
 

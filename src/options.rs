@@ -11,6 +11,7 @@
 //! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
 //! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
+//! | `congestion` | `NMAD_CONGESTION` | what bounds data in flight on lossy rails: `share`, `newreno`, `swift` |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
 //! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
 //! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails not known for certain; `off`; `force`: all anew |
@@ -25,7 +26,7 @@ use crate::lines;
 use crate::sampling::Sampling;
 use crate::size::{Written, parse_size};
 use log::LevelFilter;
-use nmad_engine::{Config, Effort, Feed};
+use nmad_engine::{Config, CongestionControl, Effort, Feed};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -104,6 +105,8 @@ pub struct Options {
     pub credit: Option<u64>,
     /// Longest chunk, in bytes.
     pub chunk: Option<u64>,
+    /// What bounds the bytes in flight on lossy rails; none: the engine's default.
+    pub congestion: Option<CongestionControl>,
     /// Whether large data is copied straight from process to process inside a node; none: where the system
     /// permits it.
     pub cross_memory: Option<bool>,
@@ -149,6 +152,7 @@ struct File {
     in_place_min: Option<Written>,
     credit: Option<Written>,
     chunk: Option<Written>,
+    congestion: Option<String>,
     cross_memory: Option<String>,
     sample: Option<String>,
     profile: Option<String>,
@@ -162,7 +166,7 @@ impl Options {
     pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 15] = [
+    pub const KEYS: [&str; 16] = [
         "strategy",
         "rails",
         "driver",
@@ -172,6 +176,7 @@ impl Options {
         "in_place_min",
         "credit",
         "chunk",
+        "congestion",
         "cross_memory",
         "sample",
         "profile",
@@ -235,6 +240,7 @@ impl Options {
             ("in_place_min", size(file.in_place_min)),
             ("credit", size(file.credit)),
             ("chunk", size(file.chunk)),
+            ("congestion", file.congestion),
             ("cross_memory", file.cross_memory),
             ("sample", file.sample),
             ("profile", file.profile),
@@ -264,6 +270,7 @@ impl Options {
             "in_place_min" => self.in_place_min = Some(number(name, value)? as usize),
             "credit" => self.credit = Some(at_least(Config::CREDIT_MIN, name, value)?),
             "chunk" => self.chunk = Some(at_least(Config::CHUNK_MIN, name, value)?),
+            "congestion" => self.congestion = Some(value.parse().map_err(|why| setting(name, why))?),
             "cross_memory" => self.cross_memory = Some(switch(name, value)?),
             "sample" => self.sample = sampling(name, value)?,
             "profile" => self.profile = Some(PathBuf::from(value)),
@@ -295,6 +302,7 @@ impl Options {
             credit: self.credit.unwrap_or(defaults.credit),
             chunk: self.chunk.unwrap_or(defaults.chunk),
             bandwidths,
+            congestion: self.congestion.unwrap_or_default(),
             ..defaults
         }
     }
@@ -431,6 +439,7 @@ mod tests {
             ("driver = 'udp,tcp,udp'", "udp is named twice"),
             ("rails = 'x/r0'", "tcp, udp"),
             ("feed = 'x'", "backlog:BYTES"),
+            ("congestion = 'cubic'", "share, newreno, swift"),
             ("log = 'loud'", "off, error, warn"),
             ("credit = 262143", "at least 262144"),
             ("chunk = 4095", "at least 4096"),

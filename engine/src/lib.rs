@@ -46,5 +46,6 @@ pub use profile::threshold::Thresholds;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
 pub use schedule::strategy::{Maker, RailView, Registry, ShareList, Shares, Strategy, UnknownStrategy};
+pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
 pub use transfer::rail::{Opening, RailCounters};

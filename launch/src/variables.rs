@@ -9,9 +9,10 @@ pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 pub const PREFIX: &str = "NMAD_";
 
 /// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
-pub const ALL: [&str; 39] = [
+pub const ALL: [&str; 40] = [
     "NMAD_CC",
     "NMAD_CHUNK",
+    "NMAD_CONGESTION",
     "NMAD_CONFIG",
     "NMAD_CREDIT",
     "NMAD_CROSS_MEMORY",

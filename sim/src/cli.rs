@@ -5,6 +5,7 @@ use crate::golden::show;
 use crate::report::{Report, run_seed};
 use crate::scenario::Options;
 use clap::Args;
+use nmad_engine::CongestionControl;
 use nmad_words::{is_heard, say_line, tell_user};
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
@@ -43,6 +44,9 @@ pub struct Sim {
     /// Use this strategy on all hosts instead of drawing one for each
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
+    /// Use this congestion control on all hosts: share, newreno or swift
+    #[arg(long, value_name = "NAME", default_value = "share", value_parser = str::parse::<CongestionControl>)]
+    congestion: CongestionControl,
     /// Use this many hosts (2 to 64) instead of drawing 2 to 5
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
     hosts: Option<u8>,
@@ -54,8 +58,8 @@ pub struct Sim {
     lossy: bool,
     /// Instead of seeds: the papers' figures, ours beside theirs; FIGURE is one of `--golden list`
     #[arg(long, value_name = "FIGURE", num_args = 0..=1, default_missing_value = "",
-        conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "hosts", "no_faults",
-            "lossy"])]
+        conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "congestion", "hosts",
+            "no_faults", "lossy"])]
     golden: Option<String>,
     /// Write the figures to sim/golden instead of printing them
     #[arg(long, requires = "golden")]
@@ -126,8 +130,9 @@ impl Sim {
             return show::run(Some(figure.as_str()).filter(|name| !name.is_empty()), self.bless);
         }
         let hosts = self.hosts.map(usize::from);
-        let &Sim { no_faults, lossy, canary, explain, .. } = self;
-        let options = Options { hosts, no_faults, lossy, canary, strategy: self.strategy.clone(), explain };
+        let &Sim { no_faults, lossy, canary, explain, congestion, .. } = self;
+        let strategy = self.strategy.clone();
+        let options = Options { hosts, no_faults, lossy, canary, strategy, congestion, explain };
         if let Err(e) = self.check() {
             tell_user(format_args!("nmad sim: {e}"));
             return ExitCode::from(2);
@@ -190,6 +195,9 @@ impl Sim {
         }
         if let Some(strategy) = &self.strategy {
             command += &format!(" --strategy {strategy}");
+        }
+        if self.congestion != CongestionControl::default() {
+            command += &format!(" --congestion {}", self.congestion.name());
         }
         if let Some(hosts) = self.hosts {
             command += &format!(" --hosts {hosts}");

@@ -19,6 +19,9 @@ pub struct Faults {
     pub spikes: u64,
     /// By how much a late or overtaken cargo is late, at most, in nanoseconds.
     pub late_ns: u64,
+    /// A cargo for which its receiver's port is busy for longer than this, in nanoseconds, vanishes, as from
+    /// the queue of a switch (lossy fabrics); zero: queues have no end.
+    pub queue_ns: u64,
 }
 
 /// What becomes of one cargo.

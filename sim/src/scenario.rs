@@ -8,7 +8,7 @@ use crate::model::{KINDS, LOSSY, Model};
 use crate::rng::Rng;
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
-use nmad_engine::{Config, Feed, Registry};
+use nmad_engine::{Config, CongestionControl, Feed, Registry};
 use std::fmt;
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct Options {
     pub canary: Option<Canary>,
     /// All hosts use this strategy; none: drawn for each.
     pub strategy: Option<String>,
+    /// What bounds the bytes in flight on lossy links, on all hosts.
+    pub congestion: CongestionControl,
     /// Keep a line of text for each event.
     pub explain: bool,
 }
@@ -185,6 +187,7 @@ fn draw_config(host: usize, options: &Options, rng: &mut Rng) -> Config {
     }
     let feed = *rng.pick(&[Feed::Accumulate, Feed::Accumulate, Feed::Prepare, Feed::Backlog(8 << 10)]);
     let mut config = Config { me: PeerId(host as u32), strategy, registry, feed, ..Config::default() };
+    config.congestion = options.congestion;
     if rng.percent(60) {
         config.eager_max = Some(rng.len(64 << 10) as usize);
         config.in_place_min = Some(rng.len(16 << 10) as usize);

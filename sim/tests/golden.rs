@@ -33,6 +33,11 @@ fn networks() {
 }
 
 #[test]
+fn congestion() {
+    check("congestion");
+}
+
+#[test]
 fn p1() {
     check("p1");
 }

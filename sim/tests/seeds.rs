@@ -26,6 +26,14 @@ fn nothing_is_wrong_over_nothing_but_bad_datagrams() {
 }
 
 #[test]
+fn each_congestion_control_is_without_violation_over_bad_datagrams() {
+    for congestion in nmad_engine::CongestionControl::ALL {
+        let options = Options { congestion, lossy: true, ..Options::default() };
+        clean(201..=215, &options, &format!("--lossy --congestion {}", congestion.name()));
+    }
+}
+
+#[test]
 fn many_hosts_reach_each_other() {
     clean(1..=3, &Options { hosts: Some(16), ..Options::default() }, "--hosts 16");
 }

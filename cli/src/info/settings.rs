@@ -58,7 +58,7 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
         rails.collect::<Vec<_>>().join(",")
     });
     let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
-    let values: [(&'static str, (Option<String>, String)); 15] = [
+    let values: [(&'static str, (Option<String>, String)); 16] = [
         ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
         ("rails", (rails, "all interfaces that lead to a peer".into())),
         ("driver", (drivers, "tcp".into())),
@@ -68,6 +68,7 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
         ("in_place_min", measured(options.in_place_min, Config::IN_PLACE_MIN)),
         ("credit", bytes(options.credit, defaults.credit)),
         ("chunk", bytes(options.chunk, defaults.chunk)),
+        ("congestion", (options.congestion.map(|set| set.name().into()), defaults.congestion.name().into())),
         ("cross_memory", (options.cross_memory.map(|on| if on { "on" } else { "off" }.into()), "on".into())),
         ("sample", (sampled(options.sample), Sampling::default().name().into())),
         ("profile", (options.profile.as_ref().map(|path| path.display().to_string()), "none".into())),

@@ -154,7 +154,7 @@ impl Engine {
         }
         if link.lossy && news.any {
             let capacity = || link.forecast.capacity();
-            link.congestion.acknowledged(in_flight - link.tx.pending(), in_flight, capacity);
+            link.congestion.acknowledged(now, in_flight - link.tx.pending(), in_flight, &capacity);
         }
         if several && let Some(served) = news.served {
             let sure = link.served(now, served);

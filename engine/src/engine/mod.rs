@@ -34,6 +34,7 @@ use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::schedule::feed::Feed;
 use crate::schedule::strategy::{Registry, UnknownStrategy};
 use crate::slab::Slab;
+use crate::transfer::congestion::Scheme;
 use crate::transfer::driver::Limits;
 use crate::transfer::landing::Landing;
 use crate::transfer::link::{Link, State};
@@ -81,6 +82,8 @@ pub struct Config {
     /// Bandwidths of the rails in bytes per second, in the order in which they are added; used instead of
     /// the nominal ones. Missing or zero: nominal.
     pub bandwidths: Vec<u64>,
+    /// What bounds the bytes in flight on lossy links.
+    pub congestion: Scheme,
 }
 
 impl Default for Config {
@@ -96,6 +99,7 @@ impl Default for Config {
             credit: 4 << 20,
             chunk: 1 << 20,
             bandwidths: Vec::new(),
+            congestion: Scheme::default(),
         }
     }
 }
@@ -262,7 +266,7 @@ impl Engine {
         let peer = self.peers[index].as_mut().expect("just made");
         if peer.link(rail).is_none() {
             let forecast = self.rails[rail.index()].nominal.fresh();
-            peer.links.push(Link::new(rail, limits.lossy, forecast));
+            peer.links.push(Link::new(rail, limits.lossy, forecast, self.config.congestion));
             peer.topology_changed(&self.rails);
             if limits.lossy {
                 self.timed.push((peer.id, rail));

@@ -1,12 +1,13 @@
 //! A link: one peer over one rail. Its state, and which numbers have arrived on it.
 
-use super::congestion::Congestion;
+use super::congestion::{Congestion, Scheme};
 use super::retention::{Cargo, Retention, Served};
 use super::rtt::Rtt;
 use super::vain::Vain;
 use crate::clock::{Duration, Instant};
 use crate::packet::{RailId, RequestId};
 use crate::profile::forecast::Forecast;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
@@ -46,7 +47,7 @@ pub(crate) struct Link {
     pub(crate) rx: Arrivals,
     pub(crate) rtt: Rtt,
     /// How much may be in flight, if it is lossy.
-    pub(crate) congestion: Congestion,
+    pub(crate) congestion: Box<dyn Congestion>,
     /// What it will take.
     pub(crate) forecast: Forecast,
     /// Data of at least this many bytes is cheaper left in place than copied.
@@ -70,7 +71,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(rail: RailId, lossy: bool, forecast: Forecast) -> Self {
+    pub(crate) fn new(rail: RailId, lossy: bool, forecast: Forecast, scheme: Scheme) -> Self {
         Link {
             rail,
             remote: None,
@@ -79,7 +80,7 @@ impl Link {
             tx: Retention::default(),
             rx: Arrivals::default(),
             rtt: Rtt::default(),
-            congestion: Congestion::default(),
+            congestion: scheme.window(),
             forecast,
             in_place_min: usize::MAX,
             aggregate_max: usize::MAX,
@@ -186,7 +187,7 @@ impl Link {
         let patience = self.rtt.smoothed();
         let overtaken = self.tx.overtaken(OVERTAKEN_MIN, |sent_at| now.since(sent_at) > patience);
         if let Some(number) = overtaken {
-            self.congestion.lost(number, self.tx.next_number());
+            self.congestion.lost(now, number, self.tx.next_number());
             return overtaken;
         }
         if due_at.is_none_or(|due_at| now < due_at) {
@@ -212,7 +213,7 @@ impl Link {
         let allowed = match self.rtt.backoff() {
             0 => 0,
             _ => {
-                self.congestion.stalled(self.tx.next_number());
+                self.congestion.stalled(now, self.tx.next_number());
                 self.congestion.window().saturating_sub(len)
             }
         };

@@ -4,7 +4,7 @@
 //! be kept for sending again), landings of large messages and byte credits. This layer never looks into a
 //! request or a window.
 
-pub(crate) mod congestion;
+pub mod congestion;
 pub(crate) mod credit;
 pub mod driver;
 pub(crate) mod landing;

@@ -5,6 +5,7 @@
 //! of the simulator like any workload; it knows cards and hosts, never frames.
 
 pub mod card;
+mod congestion;
 pub mod machines;
 pub mod networks;
 mod overview;
@@ -39,9 +40,10 @@ const fn figure(name: &'static str, title: &'static str, make: fn() -> String) -
     Figure { name, title, make }
 }
 
-/// All figures, in the order of the papers.
+/// All figures: our own, then those of the papers in their order.
 pub const FIGURES: &[Figure] = &[
     figure("networks", "the models and where their numbers come from", overview::networks),
+    figure("congestion", "congestion control over lossy and shared rails", congestion::compared),
     figure("p1-2", "overhead of the engine, single messages", p1::overhead),
     figure("p1-3", "8 and 16 messages on communicators of their own", p1::aggregation),
     figure("p1-4", "indexed datatype of 64 B and 256 KB blocks", p1::datatype),

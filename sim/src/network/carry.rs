@@ -295,6 +295,11 @@ impl Network {
             return self.lose();
         }
         let wire = self.fabrics[fabric].model.wire_ns(transit.cargo.len());
+        let queue_ns = self.fabrics[fabric].faults.queue_ns;
+        let waits_ns = self.interface(fabric, peer).rx_free.saturating_sub(now);
+        if queue_ns > 0 && waits_ns > queue_ns && self.fabrics[fabric].model.limits().lossy {
+            return self.lose();
+        }
         let port = self.interface(fabric, peer);
         port.rx_free = now.max(port.rx_free + wire);
         let at = port.rx_free;

@@ -1,5 +1,5 @@
-//! How much may be in flight on a lossy link: a window that shares the way fairly with TCP and does not take
-//! every loss for congestion.
+//! The scheme of this library: a window that shares the way fairly with TCP and does not take every loss for
+//! congestion.
 //!
 //! TCP Veno (Fu and Liew, IEEE JSAC 21(2), 2003) asks at a loss whether anything queues on the way: if so the
 //! window is halved as Reno does, else the loss was chance and the window shrinks by a fifth. Veno tells by
@@ -13,10 +13,11 @@
 //! small queues) at a few milliseconds of it, at its buffer, or, with BBR, at one. But where the rail was
 //! measured its capacity is known, and capacity times delay is the whole queue (as Nimbus finds cross
 //! traffic: Goyal and others, SIGCOMM 2022). So about half of that may be in flight, whatever the other half
-//! is, and less of it the longer the queue ([`Congestion::most`]): more than two flows of this kind agree
+//! is, and less of it the longer the queue ([`Share::most`]): more than two flows of this kind agree
 //! where each has its part, and one that is alone makes the queue short. Without a measured capacity, bytes
 //! in flight times the delay stay below a bound ([`SHARE`]), which suits a gigabit per second.
 
+use super::{Answered, Congestion, SEGMENT};
 use crate::clock::{Duration, Instant};
 
 /// Before the first acknowledgement: what two trains of datagrams carry.
@@ -27,8 +28,6 @@ const LEAST: u64 = 16 << 10;
 const MOST: u64 = 704 << 10;
 /// The same in a long queue whose length is known: as much as autotuned TCP flows.
 const LARGEST: u64 = 4 << 20;
-/// Growth in a round trip while something queues, in bytes: a segment of TCP.
-const SEGMENT: u64 = 1448;
 /// Growth in a round trip while nothing queues: so much of the window.
 const GROWTH: u64 = 8;
 /// A round trip that is longer than the least by no more is due to acknowledgements that waited and to cores
@@ -55,14 +54,10 @@ const KEPT_NS: f64 = 1e6;
 /// beside a flow that keeps a queue for minutes no round trip is without it.
 const PERIOD: Duration = Duration::from_ms(5000);
 const RISE: Duration = Duration::from_us(20);
-/// Orders into which a window is cut at least, so that a loss shows by the arrival of others.
-const ORDERS: u64 = 4;
-/// No order is cut shorter than this, in bytes.
-const ORDER_MIN: u64 = 4 << 10;
 
 /// The window of one link.
 #[derive(Debug)]
-pub(crate) struct Congestion {
+pub(super) struct Share {
     window: u64,
     /// Below this it doubles with each round trip.
     threshold: u64,
@@ -78,13 +73,12 @@ pub(crate) struct Congestion {
     /// Bytes per nanosecond that we send through a queue, and the most of that: no more than the way carries.
     rate: f64,
     seen: f64,
-    /// Losses of earlier numbers have been answered.
-    answered: u32,
+    answered: Answered,
 }
 
-impl Default for Congestion {
+impl Default for Share {
     fn default() -> Self {
-        Congestion {
+        Share {
             window: INITIAL,
             threshold: MOST,
             least: Duration::from_ns(u64::MAX),
@@ -94,25 +88,18 @@ impl Default for Congestion {
             standing: 0,
             rate: 0.0,
             seen: 0.0,
-            answered: 0,
+            answered: Answered::default(),
         }
     }
 }
 
-impl Congestion {
-    /// Bytes that may be in flight.
+impl Congestion for Share {
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
+    fn window(&self) -> u64 {
         self.window
     }
 
-    /// Longest order that should be given to the rail, in bytes.
-    pub(crate) fn order_max(&self) -> u64 {
-        (self.window / ORDERS).max(ORDER_MIN)
-    }
-
-    /// A round trip was measured.
-    pub(crate) fn measured(&mut self, now: Instant, sample: Duration) {
+    fn measured(&mut self, now: Instant, sample: Duration) {
         if now.since(self.since) > PERIOD {
             self.since = now;
             let risen = self.least.as_ns().saturating_add(RISE.as_ns());
@@ -126,17 +113,15 @@ impl Congestion {
         self.standing = (7 * self.standing + self.queued.as_ns()) / 8;
     }
 
-    /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before: it
-    /// comes sooner than any round trip. When a queue has outgrown the timeout everything is sent twice,
+    /// When a queue has outgrown the timeout everything is sent twice,
     /// which makes it longer, and Karn's rule takes no sample that would end this; what answers the first
     /// time is one (as Ludwig and Katz, "The Eifel algorithm", CCR 30(1), 2000).
-    pub(crate) fn is_too_soon(&self, after: Duration) -> bool {
+    fn is_too_soon(&self, after: Duration) -> bool {
         after < self.least && self.standing > 0
     }
 
-    /// The peer has `len` bytes more, of `in_flight`. A window that was not used does not grow (RFC 7661).
-    /// `capacity` tells the bytes that the way carries in a nanosecond, if that is known.
-    pub(crate) fn acknowledged(&mut self, len: u64, in_flight: u64, capacity: impl FnOnce() -> Option<f64>) {
+    /// A window that was not used does not grow (RFC 7661).
+    fn acknowledged(&mut self, _: Instant, len: u64, in_flight: u64, capacity: &dyn Fn() -> Option<f64>) {
         self.look(in_flight);
         let (most, is_part) = self.most(capacity);
         if self.window > most {
@@ -160,12 +145,10 @@ impl Congestion {
         self.window = (self.window + growth).min(most);
     }
 
-    /// Number `number` was lost, and `next` is the next one to be sent. A window's losses count once.
-    pub(crate) fn lost(&mut self, number: u32, next: u32) {
-        if number.wrapping_sub(self.answered) >= 1 << 31 {
+    fn lost(&mut self, _: Instant, number: u32, next: u32) {
+        if !self.answered.is_news(number, next) {
             return;
         }
-        self.answered = next;
         self.window = if self.queues() { self.window / 2 } else { self.window - self.window / 5 };
         self.window = self.window.max(LEAST);
         self.threshold = self.window;
@@ -173,12 +156,14 @@ impl Congestion {
 
     /// Nothing arrives any more. On a network of microseconds that is more often a peer without a core than
     /// a way that is blocked; if it is blocked, the timeout doubles and the window halves each time.
-    pub(crate) fn stalled(&mut self, next: u32) {
-        self.answered = next;
+    fn stalled(&mut self, _: Instant, next: u32) {
+        self.answered.0 = next;
         self.threshold = (self.window / 2).max(LEAST);
         self.window = self.threshold;
     }
+}
 
+impl Share {
     /// What the way carries at least: by Little's law, as much of `in_flight` as leaves in a round trip.
     fn look(&mut self, in_flight: u64) {
         if self.standing > SLACK.as_ns() && self.window >= self.threshold {
@@ -190,7 +175,7 @@ impl Congestion {
 
     /// The largest window beside others in the same queue, and whether that is a part of a queue whose length
     /// is known.
-    fn most(&self, capacity: impl FnOnce() -> Option<f64>) -> (u64, bool) {
+    fn most(&self, capacity: &dyn Fn() -> Option<f64>) -> (u64, bool) {
         if self.standing <= SLACK.as_ns() {
             return (MOST, false);
         }
@@ -216,17 +201,17 @@ mod tests {
         Instant::default() + Duration::from_us(us)
     }
 
-    fn used(congestion: &mut Congestion, round_us: u64, rounds: u64) {
+    fn used(congestion: &mut Share, round_us: u64, rounds: u64) {
         for _ in 0..rounds {
             congestion.measured(at(1_000), Duration::from_us(round_us));
-            congestion.acknowledged(congestion.window(), congestion.window(), || None);
+            congestion.acknowledged(at(1_000), congestion.window(), congestion.window(), &|| None);
         }
     }
 
     #[test]
     fn a_window_in_use_grows_to_its_bound_and_one_that_is_not_stays() {
-        let mut congestion = Congestion::default();
-        congestion.acknowledged(10_000, 10_000, || None);
+        let mut congestion = Share::default();
+        congestion.acknowledged(at(1_000), 10_000, 10_000, &|| None);
         assert_eq!(congestion.window(), INITIAL);
         used(&mut congestion, 20, 3);
         assert_eq!(congestion.window(), MOST);
@@ -235,21 +220,21 @@ mod tests {
     #[test]
     fn a_loss_with_a_queue_halves_and_one_without_takes_a_fifth() {
         for (queued_us, part) in [(0, 5), (5_000, 2)] {
-            let mut congestion = Congestion::default();
+            let mut congestion = Share::default();
             used(&mut congestion, 20, 10);
             congestion.measured(at(2_000), Duration::from_us(20 + queued_us));
-            congestion.lost(7, 20);
+            congestion.lost(at(2_000), 7, 20);
             assert_eq!(congestion.window(), MOST - MOST.div_euclid(part), "queued {queued_us} us");
-            congestion.lost(19, 40);
+            congestion.lost(at(2_000), 19, 40);
             assert_eq!(congestion.window(), MOST - MOST.div_euclid(part), "of the same window");
-            congestion.lost(20, 40);
+            congestion.lost(at(2_000), 20, 40);
             assert!(congestion.window() < MOST - MOST / part);
         }
     }
 
     #[test]
     fn what_comes_sooner_than_any_round_trip_answers_something_else() {
-        let mut congestion = Congestion::default();
+        let mut congestion = Share::default();
         assert!(!congestion.is_too_soon(Duration::from_us(1)), "nothing is known");
         used(&mut congestion, 100, 1);
         used(&mut congestion, 2_000, 5);
@@ -259,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_longer_the_queue_the_less_of_it_is_ours() {
-        let mut congestion = Congestion::default();
+        let mut congestion = Share::default();
         used(&mut congestion, 20, 10);
         // One that was late changes little.
         used(&mut congestion, 8_020, 1);
@@ -272,17 +257,17 @@ mod tests {
     }
 
     /// Round trips with a queue of `delay_us` on a way of half a byte in a nanosecond.
-    fn used_on_known(congestion: &mut Congestion, delay_us: u64, rounds: u64) {
+    fn used_on_known(congestion: &mut Share, delay_us: u64, rounds: u64) {
         for _ in 0..rounds {
             congestion.measured(at(1_000), Duration::from_us(20 + delay_us));
             let window = congestion.window();
-            (0..4).for_each(|_| congestion.acknowledged(window / 4, window, || Some(0.5)));
+            (0..4).for_each(|_| congestion.acknowledged(at(1_000), window / 4, window, &|| Some(0.5)));
         }
     }
 
     #[test]
     fn of_a_queue_of_known_length_about_half_is_ours() {
-        let mut congestion = Congestion::default();
+        let mut congestion = Share::default();
         used(&mut congestion, 20, 1);
         for (queue_us, part) in [(1_200, 0.539), (3_429, 0.5), (6_300, 0.45), (17_714, 0.25)] {
             used_on_known(&mut congestion, queue_us, 200);
@@ -295,19 +280,19 @@ mod tests {
 
     #[test]
     fn a_way_that_was_measured_too_slow_is_found_out_by_who_is_alone() {
-        let mut congestion = Congestion::default();
+        let mut congestion = Share::default();
         used(&mut congestion, 20, 5);
         for _ in 0..2_000 {
             let (window, capacity) = (congestion.window(), || Some(0.1));
             congestion.measured(at(1_000), Duration::from_ns(20_000 + window * 2));
-            (0..4).for_each(|_| congestion.acknowledged(window / 4, window, capacity));
+            (0..4).for_each(|_| congestion.acknowledged(at(1_000), window / 4, window, &capacity));
         }
         assert!((0.4..0.51).contains(&congestion.seen), "{}", congestion.seen);
     }
 
     #[test]
     fn who_is_alone_makes_the_queue_short() {
-        let mut congestion = Congestion::default();
+        let mut congestion = Share::default();
         used(&mut congestion, 20, 5);
         assert_eq!(congestion.window(), MOST);
         for _ in 0..300 {
@@ -319,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_never_ends_is_not_taken_for_the_way() {
-        let mut congestion = Congestion::default();
+        let mut congestion = Share::default();
         congestion.measured(at(0), Duration::from_us(100));
         let minute = (1..600).map(|tenth| at(tenth * 100_000));
         minute.for_each(|now| congestion.measured(now, Duration::from_us(5_000)));
@@ -331,10 +316,10 @@ mod tests {
 
     #[test]
     fn with_a_queue_it_grows_by_a_segment_a_round_trip() {
-        let mut congestion = Congestion::default();
+        let mut congestion = Share::default();
         used(&mut congestion, 20, 1);
         congestion.measured(at(2_000), Duration::from_us(2_000));
-        congestion.lost(1, 2);
+        congestion.lost(at(2_000), 1, 2);
         let before = congestion.window();
         used(&mut congestion, 2_000, 10);
         let grown = congestion.window() - before;
@@ -343,11 +328,11 @@ mod tests {
 
     #[test]
     fn it_never_falls_below_what_keeps_a_link_going() {
-        let mut congestion = Congestion::default();
-        (0..100).for_each(|n| congestion.lost(n, n + 1));
+        let mut congestion = Share::default();
+        (0..100).for_each(|n| congestion.lost(at(2_000), n, n + 1));
         assert_eq!(congestion.window(), LEAST);
-        congestion.stalled(200);
-        congestion.stalled(300);
-        assert_eq!((congestion.window(), congestion.order_max()), (LEAST, LEAST / ORDERS));
+        congestion.stalled(at(2_000), 200);
+        congestion.stalled(at(2_000), 300);
+        assert_eq!((congestion.window(), congestion.order_max()), (LEAST, LEAST / 4));
     }
 }

@@ -192,7 +192,7 @@ pub enum Object {
     Session(Session),
     /// A group, which has the handler of the session that it was made from.
     Group(Group),
-    /// What is made by the call, with this handler.
+    /// The object that the call makes, with this handler.
     New(Errhandler),
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::ThreadId;
 
-/// What is open; null before and after.
+/// The open world; null before and after.
 static WORLD: AtomicPtr<World> = AtomicPtr::new(std::ptr::null_mut());
 /// Of the world model.
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
@@ -63,7 +63,7 @@ impl World {
     }
 }
 
-/// What is open.
+/// The open world.
 ///
 /// # Errors
 /// MPI is not initialised yet, or finalised.
@@ -135,8 +135,8 @@ pub(crate) fn open_session() -> Result<&'static World> {
     let world = join(&users)?;
     crate::request::set_concurrent(true);
     if !std::mem::replace(&mut users.had_session, true) {
-        // SAFETY: the function is there until the process ends; what it answers if there is no memory is that
-        // the launcher is not told of an orderly end.
+        // SAFETY: the function is there until the process ends; if it cannot be registered,
+        // the launcher only misses an orderly end.
         unsafe { atexit(at_exit) };
     }
     users.sessions += 1;

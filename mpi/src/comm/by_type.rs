@@ -94,7 +94,7 @@ fn directory(folder: &Path) -> i64 {
     if !folder.is_dir() {
         return NONE;
     }
-    // A type of file system that fits into 32 bits is told with or without its sign.
+    // A type of file system that fits into 32 bits is reported with or without its sign.
     let kind = |stat: rustix::fs::StatFs| i64::from(stat.f_type as u32);
     let is_remote = |kind: i64| REMOTE.contains(&kind);
     rustix::fs::statfs(folder).map(kind).map_or(NONE, |kind| i64::from(is_remote(kind)))

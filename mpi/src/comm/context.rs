@@ -10,8 +10,8 @@ const FIRST: u32 = 3;
 /// Numbers are used round and round while there are no more communicators than this, so that a message that
 /// nobody received is not taken by the next communicator.
 const ROUND: u32 = 4096;
-/// Numbers are below: no program has had so many communicators at a time but by mistake, and one that never
-/// frees what it makes is told while it has memory (at 1 KiB each these are 64 MiB).
+/// Numbers are below: a program that never frees its communicators gets an error while it still has memory
+/// (at 1 KiB each these are 64 MiB).
 const LAST: u32 = 1 << 16;
 
 /// The number of communicators whose own is not agreed upon yet; nobody may use them.

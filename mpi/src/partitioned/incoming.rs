@@ -26,7 +26,7 @@ pub(crate) struct Incoming {
     round: Mutex<Round>,
 }
 
-/// What is known of the sender, and of the message under way.
+/// The state of the sender's header and of the message under way.
 struct Round {
     header: Header,
     is_active: bool,
@@ -169,7 +169,7 @@ impl Incoming {
 }
 
 impl Header {
-    /// Reads it if it has come; there is room for so many bytes.
+    /// Reads it if it has come. `room`: bytes of the receive buffer.
     fn look(&mut self, world: &World, room: u64) {
         let Header::Awaited(id, bytes) = self else { return };
         let Some(outcome) = world.node().take(*id) else { return };

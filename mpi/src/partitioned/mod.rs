@@ -80,7 +80,7 @@ fn divided((buffer, partitions, count, datatype, peer, _): Arguments) -> Result<
     let too_long = || Class::COUNT.error(format!("{partitions} partitions of {count} elements are too many"));
     let all = i64::from(partitions).checked_mul(count).ok_or_else(too_long)?;
     let memory = message::with(peer, buffer, all, datatype)?;
-    // What goes to no process may have no type.
+    // A message to MPI_PROC_NULL may have no type.
     let size = committed(datatype).map_or(0, |datatype| datatype.size());
     Ok((memory, Parts { count: partitions as u32, len: (count * size) as u64 }))
 }

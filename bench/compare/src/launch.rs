@@ -2,7 +2,8 @@
 //!
 //! Everybody gets the same cores: the program itself binds rank r to the r-th core that it may use, unless
 //! ranks outnumber cores or the job is about how a library places ranks by itself. Other settings
-//! are those that TCP on the rails of a testbed requires, whose hosts share one machine, and those of an expert.
+//! are those that TCP on the rails of a testbed requires, whose hosts share one machine, and those of an
+//! expert.
 
 use std::ffi::OsString;
 use std::path::Path;

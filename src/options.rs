@@ -30,13 +30,8 @@ use crate::lines;
 use crate::sampling::Sampling;
 use log::LevelFilter;
 use nmad_engine::{Config, CongestionControl, Effort, Feed};
-<<<<<<< HEAD
 use std::path::PathBuf;
 use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, setting, switch};
-=======
-use serde::Deserialize;
-use std::path::{Path, PathBuf};
->>>>>>> open
 
 /// An interface that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,31 +142,6 @@ pub enum Explain {
     File(PathBuf),
 }
 
-<<<<<<< HEAD
-=======
-/// The file, as it is written.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    strategy: Option<String>,
-    rails: Option<String>,
-    driver: Option<String>,
-    throttle: Option<String>,
-    feed: Option<String>,
-    eager_max: Option<Written>,
-    in_place_min: Option<Written>,
-    credit: Option<Written>,
-    chunk: Option<Written>,
-    congestion: Option<String>,
-    cross_memory: Option<String>,
-    sample: Option<String>,
-    profile: Option<String>,
-    explain: Option<String>,
-    trace: Option<String>,
-    log: Option<String>,
-}
-
->>>>>>> open
 impl Options {
     /// The strategy when nothing is said.
     pub const DEFAULT_STRATEGY: &str = "auto";
@@ -245,46 +215,7 @@ impl Options {
 
     /// The configuration file: the one that `NMAD_CONFIG` names, or the user's, which need not exist.
     pub fn configuration_path() -> Option<PathBuf> {
-<<<<<<< HEAD
         file::path(&|name| std::env::var_os(name))
-=======
-        if let Some(path) = std::env::var_os("NMAD_CONFIG") {
-            return Some(PathBuf::from(path));
-        }
-        let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-        let base = base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")));
-        base.map(|base| base.join("nmad/config.toml"))
-    }
-
-    fn read_file(&mut self, path: &Path, text: &str) -> Result<(), SessionError> {
-        let wrong = |e: toml::de::Error| setting(&path.display().to_string(), e.to_string());
-        let file: File = toml::from_str(text).map_err(wrong)?;
-        let size = |value: Option<Written>| value.map(Written::text);
-        let entries = [
-            ("strategy", file.strategy),
-            ("rails", file.rails),
-            ("driver", file.driver),
-            ("throttle", file.throttle),
-            ("feed", file.feed),
-            ("eager_max", size(file.eager_max)),
-            ("in_place_min", size(file.in_place_min)),
-            ("credit", size(file.credit)),
-            ("chunk", size(file.chunk)),
-            ("congestion", file.congestion),
-            ("cross_memory", file.cross_memory),
-            ("sample", file.sample),
-            ("profile", file.profile),
-            ("explain", file.explain),
-            ("trace", file.trace),
-            ("log", file.log),
-        ];
-        for (key, value) in entries {
-            if let Some(value) = value {
-                self.apply(&format!("{}: {key}", path.display()), key, &value)?;
-            }
-        }
-        Ok(())
->>>>>>> open
     }
 
     /// Sets one setting by its key; `name` is what the user knows it by.

@@ -48,11 +48,7 @@ pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
 pub use schedule::strategy::{Maker, RailView, Registry, ShareList, Shares, Strategy, UnknownStrategy};
 pub use transfer::congestion::Scheme as CongestionControl;
-<<<<<<< HEAD
 pub use transfer::driver::{
     Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,
 };
-=======
-pub use transfer::driver::{AtOnce, Driver, Event, Fetched, Limits, Order};
->>>>>>> open
 pub use transfer::rail::{Opening, RailCounters};

@@ -29,7 +29,7 @@ struct Recording {
     posted: Vec<Order>,
     /// What becomes of the next message whose receiver shall copy it.
     copies: bool,
-    lent: Option<Memory>,
+    lent: Option<Segments>,
 }
 
 impl Driver for Recording {
@@ -85,8 +85,7 @@ impl Driver for Recording {
 
 impl Recording {
     fn lend(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
-        let Some(lent) = self.lent.take() else { return true };
-        let data = lent.segments();
+        let Some(data) = self.lent.take() else { return true };
         let len = (Eager::ALONE_LEN as u64 + data.len()) as u32;
         let header = Header { kind: Kind::Packet, len, number: 0, ack: 0 };
         let eager = Eager { flags: 0, context: 0, tag: 9, seq: 0, len: data.len() as u32, request: 0 };
@@ -120,7 +119,8 @@ type Way = (Option<Plan>, bool, Vec<String>);
 fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way> {
     let given = Given::default();
     let memory = Memory::pattern(3 << 20, 1);
-    let lent = Some(Memory::pattern(5_000, 2));
+    let source = Memory::pattern(5_000, 2);
+    let lent = Some(source.segments());
     let rail =
         Recording { limits, given: given.clone(), is_up: false, posted: Vec::new(), copies: false, lent };
     let mut rails = [wrap(rail)];
@@ -138,14 +138,14 @@ fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way>
     };
     let to = (PEER, Context(0), Tag(3));
     // The first message tells the peer besides how much it may send.
-    engine.send(to.0, to.1, to.2, memory.pieces(&[0..1]), Hints::default());
+    engine.send(to.0, to.1, to.2, memory.pieces(std::slice::from_ref(&(0..1))), Hints::default());
     settle(&mut engine, &mut rails);
     let mut ways = Vec::new();
     let callers = [Caller::GoesOn, Caller::Steps, Caller::Waits, Caller::Looked];
     for len in [8, 3_000, 3_000, 5_000, 40_000, 3 << 20] {
         for caller in callers {
             given.lock().unwrap().clear();
-            let data = memory.pieces(&[0..len]);
+            let data = memory.pieces(std::slice::from_ref(&(0..len)));
             let plan = engine.plan(to, len as u64, Hints::default(), caller, now);
             let message = (&data, Hints::default());
             let sent = pump::send_at_once(&mut engine, &mut rails, to, message, caller, &mut || now);

@@ -101,7 +101,7 @@ fn list() {
 fn diff(args: &CompareArgs, before: &Path, after: &Path) -> Result<(), CompareError> {
     let diff = Diff::of(&Report::read(before)?, &Report::read(after)?);
     match args.json {
-        true => say_json(&diff),
+        true => say_json("compare-diff", &diff),
         false => say(nmad_compare::diff_text(&diff)),
     }
     Ok(())
@@ -136,7 +136,7 @@ fn measure(args: &CompareArgs) -> Result<(), CompareError> {
     let report = nmad_compare::run(&request, &mut shown)?;
     shown.bar.finish_and_clear();
     match args.json {
-        true => say_json(&report),
+        true => say_json("compare", &report),
         false => {
             say(nmad_compare::text(&report));
             say_line(format_args!("\n{}", args.out.join("report.html").display()));

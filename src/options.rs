@@ -11,7 +11,7 @@
 //! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
 //! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
-//! | `congestion` | `NMAD_CONGESTION` | what bounds data in flight on lossy rails: `share`, `newreno`, `swift` |
+//! | `congestion` | `NMAD_CONGESTION` | bound of data in flight on lossy rails: `share`, `newreno`, `swift` |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
 //! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
 //! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails not known for certain; `off`; `force`: all anew |

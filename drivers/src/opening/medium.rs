@@ -10,9 +10,9 @@
 //! | another hello of a peer | is another connection | takes the place of the one before |
 //! | no room | others wait in the kernel | the oldest stranger makes room |
 //!
-//! Where a connection stands, the peer's system tells when the process dies, so a slow one is waited for. Over
-//! datagrams the proof need not wait: a lower rank that welcomes has no attempt under way. Drivers only pass on
-//! datagrams that bear a MAC of the job, so one with a wrong proof is of another conversation.
+//! Where a connection stands, the peer's system tells when the process dies, so a slow one is waited for.
+//! Over datagrams the proof need not wait: a lower rank that welcomes has no attempt under way. Drivers only
+//! pass on datagrams that bear a MAC of the job, so one with a wrong proof is of another conversation.
 
 /// The kind of network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

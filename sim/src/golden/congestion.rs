@@ -1,5 +1,5 @@
-//! Not of a paper: the schemes of congestion control beside each other, over rails that lose by chance and over
-//! one that several senders share.
+//! Not of a paper: the schemes of congestion control beside each other, over rails that lose by chance and
+//! over one that several senders share.
 
 use super::table::{Table, rounded};
 use crate::faults::Faults;
@@ -134,9 +134,9 @@ pub fn compared() -> String {
     let mut table = Table::new("Congestion control: share (the default), newreno, swift", "udp-1g");
     table.note(
         "A rail of datagrams of 125 MB/s and 25 us one way. Each sender sends 4 messages of 1 MiB to one \
-         receiver. Percentages are of all orders that left, acknowledgements included. Orders of up to 60 KiB \
-         are lost as a whole, so a loss of 1 % of them is one of 0.03 % of their datagrams. The rail is not \
-         measured, so share does not know what it carries.",
+         receiver. Percentages are of all orders that left, acknowledgements included. Orders of up to \
+         60 KiB are lost as a whole, so a loss of 1 % of them is one of 0.03 % of their datagrams. The \
+         rail is not measured, so share does not know what it carries.",
     );
     table.note("One sender, and orders that are lost by chance:");
     let faults = |loss| Faults { loss, ..Faults::default() };

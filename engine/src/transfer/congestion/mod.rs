@@ -1,8 +1,8 @@
 //! Congestion control: how many bytes may be in flight on a lossy link.
 //!
-//! A scheme is a file here that implements [`Congestion`]. It sees acknowledgements, losses and round trips of
-//! one link, and answers with a window; it never sees packets, timers or other links. What is sent again, and
-//! when, is the business of the link.
+//! A scheme is a file here that implements [`Congestion`]. It sees acknowledgements, losses and round trips
+//! of one link, and answers with a window; it never sees packets, timers or other links. What is sent again,
+//! and when, is the business of the link.
 
 mod new_reno;
 mod share;
@@ -41,8 +41,8 @@ pub(crate) trait Congestion: Debug + Send {
     /// Nothing was acknowledged for two timeouts or more; `next` is the next number to be sent.
     fn stalled(&mut self, now: Instant, next: u32);
 
-    /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before, since it
-    /// comes sooner than any round trip.
+    /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before, since
+    /// it comes sooner than any round trip.
     fn is_too_soon(&self, after: Duration) -> bool {
         let _ = after;
         false

@@ -1,7 +1,7 @@
 //! NewReno as QUIC has it: RFC 9002, section 7 and appendix B.
 //!
-//! The window doubles with each round trip until a loss, which halves it; from then on it grows by a segment a
-//! round trip. The losses of one window count once, which is what NewReno (RFC 6582) is about; since links
+//! The window doubles with each round trip until a loss, which halves it; from then on it grows by a segment
+//! a round trip. The losses of one window count once, which is what NewReno (RFC 6582) is about; since links
 //! acknowledge selectively, its rules for partial acknowledgements have no use here.
 
 use super::{Answered, Congestion, SEGMENT};

@@ -2,12 +2,13 @@
 //! for Congestion Control in the Datacenter", SIGCOMM 2020, algorithm 1 and section 3.
 //!
 //! While the delay is below its target the window grows by a segment a round trip; above it, it shrinks in
-//! proportion to the excess, at most by half and once in a round trip. The target grows as the window shrinks,
-//! so that many flows in one queue agree (section 3.1, flow-based scaling).
+//! proportion to the excess, at most by half and once in a round trip. The target grows as the window
+//! shrinks, so that many flows in one queue agree (section 3.1, flow-based scaling).
 //!
-//! Different from the paper: the delay is that of the whole round trip above the least one that was seen, since
-//! rails are kernel networks that give no time stamps, so there is one window and not one for the network and
-//! one for the hosts; and a window holds two segments at least, since nothing here paces single packets.
+//! Different from the paper: the delay is that of the whole round trip above the least one that was seen,
+//! since rails are kernel networks that give no time stamps, so there is one window and not one for the
+//! network and one for the hosts; and a window holds two segments at least, since nothing here paces single
+//! packets.
 
 use super::{Answered, Congestion, SEGMENT};
 use crate::clock::{Duration, Instant};

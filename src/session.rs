@@ -411,8 +411,8 @@ mod tests {
     use nmad_engine::{Departure, Event, Limits, PollScope, Sent};
     use std::sync::Arc;
 
-    /// A rail that nobody uses, and whether there were more processes than cores each time that it was asked for
-    /// something.
+    /// A rail that nobody uses, and whether there were more processes than cores each time that it was
+    /// asked for something.
     #[derive(Debug, Default)]
     struct Heard {
         oversubscribed: Arc<AtomicBool>,

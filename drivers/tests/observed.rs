@@ -20,7 +20,8 @@ const PEER: PeerId = PeerId(1);
 /// What a rail was given, and asked for, in words.
 type Given = Arc<Mutex<Vec<String>>>;
 
-/// A rail that offers everything, takes everything, and writes that down. Its link is open from the first poll
+/// A rail that offers everything, takes everything, and writes that down. Its link is open from the first
+/// poll
 /// on, and whoever looks for a packet finds one that he may copy, if one is there.
 struct Recording {
     limits: Limits,

@@ -1,4 +1,4 @@
-//! The plan of a message names its protocol, and that is how it leaves; who asks for receipts changes nothing.
+//! The plan of a message names its protocol, and so it leaves; who asks for receipts changes nothing.
 
 #[path = "common/net.rs"]
 mod net;
@@ -76,8 +76,8 @@ struct Outcome {
     carried: Vec<Vec<u8>>,
 }
 
-/// Plans and sends a message in this situation. It arrives, and its receipt, if there is one, names the plan's
-/// protocol.
+/// Plans and sends a message in this situation. It arrives, and its receipt, if there is one, names the
+/// protocol of the plan.
 fn run(case: Case, receipts: bool) -> Outcome {
     let Case { limits, len, caller, invited } = case;
     let config = Config { in_place_min: Some(2_000), ..Config::default() };

@@ -29,7 +29,8 @@ impl<'a> Step<'a> {
         self.core.engine.take(request)
     }
 
-    /// Sends a message; it leaves at once if it finds its rail idle and nothing before it. None: it has ended,
+    /// Sends a message; it leaves at once if it finds its rail idle and nothing before it. None: it has
+    /// ended,
     /// and its memory may be reused.
     #[inline]
     pub fn send(&mut self, to: To, data: &Segments, hints: Hints) -> Option<RequestId> {

@@ -1,4 +1,5 @@
-//! Sends: each leaves in the call that submits it, if it finds its rail idle, and waits in the window otherwise.
+//! Sends: each leaves in the call that submits it, if it finds its rail idle, and waits in the window
+//! otherwise.
 
 use crate::lock::Guard;
 use crate::node::{Core, Node, Outcome, Shared};

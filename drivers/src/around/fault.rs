@@ -168,7 +168,11 @@ impl Fault {
 impl Layer for Fault {
     fn limits(&self, rail: &impl Driver) -> Limits {
         let limits = rail.limits();
-        Limits { lossy: limits.lossy || self.faults.pretend_lossy, ..limits }
+        if limits.lossy || !self.faults.pretend_lossy {
+            return limits;
+        }
+        // What may be lost is neither pushed nor forgotten.
+        Limits { lossy: true, push: 0, inject: false, single_copy: (0, 0), ..limits }
     }
 
     fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {

@@ -58,7 +58,10 @@ impl Layer for Throttle {
     fn limits(&self, rail: &impl Driver) -> Limits {
         let limits = rail.limits();
         let latency_ns = limits.latency_ns + self.latency.as_nanos() as u64;
-        Limits { bandwidth: self.bytes_per_second as u64, latency_ns, ..limits }
+        // What comes is held back, so a look finds nothing, and nothing can be had just when it comes.
+        let (looks, single_copy) =
+            if self.latency.is_zero() { (limits.looks, limits.single_copy) } else { (false, (0, 0)) };
+        Limits { bandwidth: self.bytes_per_second as u64, latency_ns, looks, single_copy, ..limits }
     }
 
     /// None: what is held back comes by time, which no descriptor tells.

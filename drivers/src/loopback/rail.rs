@@ -107,12 +107,9 @@ impl Driver for LoopbackRail {
             gather: 16,
             depth: DEPTH,
             lossy: false,
-            push: 0,
-            inject: false,
-            single_copy: (0, 0),
-            looks: false,
             bandwidth: 10_000_000_000,
             latency_ns: 100,
+            ..Limits::default()
         }
     }
 

@@ -384,12 +384,9 @@ impl Driver for PacketRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: true,
-            push: 0,
-            inject: false,
-            single_copy: (0, 0),
-            looks: false,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
+            ..Limits::default()
         }
     }
 

@@ -110,11 +110,10 @@ impl Driver for TcpRail {
             depth: DEPTH,
             lossy: false,
             push: u64::MAX,
-            inject: false,
-            single_copy: (0, 0),
             looks: true,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
+            ..Limits::default()
         }
     }
 

@@ -1,7 +1,8 @@
 //! Where the three layers meet, and the only place where they do.
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction:
-//! `plan` (how a message goes), `submit` (application to window), `depart` (what rails are given, booked once),
+//! `plan` (how a message goes), `submit` (application to window), `depart` (what rails are given, booked
+//! once),
 //! `claim` (found now, received later), `dispatch` (window to rail), `chunks` (bodies to rails), `arrive`
 //! (rail to application), `plain` (the same for a packet with one message), `kept` (timers of lossy rails),
 //! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links

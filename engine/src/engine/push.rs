@@ -171,7 +171,8 @@ impl Peer {
         self.lane.is_some_and(large) && self.longest_push(len, chunk).is_some_and(|longest| len <= longest)
     }
 
-    /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare` more.
+    /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare`
+    /// more.
     pub(super) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
         self.is_one_push(len, chunk) && self.credit.has_for_push(len, spare) && !self.credit.owes_limit()
     }

@@ -315,9 +315,6 @@ pub enum Event<'a> {
     },
 }
 
-/// What [`Driver::borrow`] calls: with what goes before the data, the length of that, and what fetches it.
-pub type TakeLent<'a> = dyn FnMut(&[u8], u64, &mut dyn FnMut(&Segments) -> bool) -> bool + 'a;
-
 /// A rail: one interface in use, whatever its network.
 pub trait Driver: Send {
     /// Name for the user: kind of network and interface, for example `tcp/eth1`.

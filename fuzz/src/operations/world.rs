@@ -54,11 +54,9 @@ fn limits(script: &mut Unstructured<'_>) -> Result<Limits> {
         depth: *script.choose(&[4, 1, 2, 16])?,
         lossy,
         push: if lossy { 0 } else { u64::MAX },
-        inject: false,
-        single_copy: (0, 0),
-        looks: false,
         bandwidth: *script.choose(&[0, 1_000_000_000, 100_000_000, 10_000_000_000])?,
         latency_ns: *script.choose(&[0, 1_000, 2_000, 50_000])?,
+        ..Limits::default()
     })
 }
 

@@ -83,8 +83,8 @@ fn told(e: impl Into<io::Error>) -> String {
 
 impl Around for Door<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
-        // A node has one rail of this kind in each process; its number there is told by the handshake.
-        self.0.peers.address(peer).map(|_| 0).into_iter().collect()
+        // A node has one rail of this kind in each process.
+        self.0.peers.remote(peer).into_iter().collect()
     }
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {

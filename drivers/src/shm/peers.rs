@@ -14,7 +14,8 @@ pub struct Peers {
 
 #[derive(Debug, Default)]
 struct Peer {
-    address: Option<Address>,
+    /// The number of its rail, and where that is.
+    known: Option<(u8, Address)>,
     link: Option<Box<Link>>,
 }
 
@@ -58,12 +59,17 @@ impl Peers {
 
     /// Where a peer is.
     pub fn address(&self, peer: PeerId) -> Option<&Address> {
-        self.list.get(peer.0 as usize)?.address.as_ref()
+        self.list.get(peer.0 as usize)?.known.as_ref().map(|(_, address)| address)
+    }
+
+    /// The number of its rail, at its side.
+    pub fn remote(&self, peer: PeerId) -> Option<u8> {
+        self.list.get(peer.0 as usize)?.known.as_ref().map(|(rail, _)| *rail)
     }
 
     /// Learns where a peer is.
-    pub fn learn(&mut self, peer: PeerId, address: Address) {
-        self.of(peer).address = Some(address);
+    pub fn learn(&mut self, peer: PeerId, rail: u8, address: Address) {
+        self.of(peer).known = Some((rail, address));
     }
 
     fn of(&mut self, peer: PeerId) -> &mut Peer {

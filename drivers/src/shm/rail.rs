@@ -431,11 +431,11 @@ impl Driver for ShmRail {
         self.home.address.to_string()
     }
 
-    fn know(&mut self, peer: PeerId, _rail: u8, address: &str) -> bool {
+    fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
         let Ok(address) = address.parse::<super::address::Address>() else { return false };
         let here = address.place == self.home.address.place;
         if here {
-            self.peers.learn(peer, address);
+            self.peers.learn(peer, rail, address);
         }
         here
     }

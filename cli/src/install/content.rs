@@ -122,6 +122,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("install.md", include_str!("../../share/docs/install.md")),
     ("json.md", include_str!("../../share/docs/json.md")),
     ("json.schema.json", include_str!("../../share/docs/json.schema.json")),
+    ("machines.md", include_str!("../../share/docs/machines.md")),
     ("mpi.md", include_str!("../../share/docs/mpi.md")),
     ("python.md", include_str!("../../share/docs/python.md")),
     ("run.md", include_str!("../../share/docs/run.md")),

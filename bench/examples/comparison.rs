@@ -1,7 +1,7 @@
 //! The pictures of README beside other MPIs.
 //!
-//! `comparison DIR [FILE]` reads FILE (DIR/comparison.tsv if none is given), a table as
-//! `bench/mpi/compare --raw FILE` writes it, and draws into DIR.
+//! `comparison DIR [FILE]` reads FILE (DIR/comparison.tsv if none is given), a table of figures, and draws
+//! into DIR.
 use std::error::Error;
 use std::path::Path;
 use std::{env, fs};

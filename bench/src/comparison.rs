@@ -1,14 +1,12 @@
-//! The pictures that compare MAD-MPI with other MPIs, from the table that `bench/mpi/compare --raw FILE`
-//! writes.
+//! The pictures that compare MAD-MPI with other MPIs, from a table of figures (docs/img/comparison.tsv).
 //!
 //! A line is a section, the number of the round, a library, a case and microseconds, separated by tabs; one
-//! that begins with `#` is a comment. This module reads such a table and knows the names that `compare`
-//! uses; it never measures.
+//! that begins with `#` is a comment. This module reads such a table; it never measures.
 
 use crate::plot::{Dot, DotGroup, PlotError, Point, Role, Series, bandwidth_svg, dots_svg};
 use crate::stats::Summary;
 
-/// What `compare` calls MAD-MPI: `ours:` and the binary interface.
+/// What the table calls MAD-MPI: `ours:` and the binary interface.
 const OURS: &str = "ours";
 /// What stands for plain sockets over all rails at once.
 const PLAIN: &str = "plain";
@@ -16,7 +14,7 @@ const PLAIN: &str = "plain";
 /// A line of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Which part of `compare`, or where else it was measured.
+    /// Where it was measured.
     pub section: String,
     /// The library.
     pub library: String,

@@ -35,9 +35,13 @@ fn info_says_what_a_job_would_refuse() {
             assert_eq!(ended.err.matches(words).count(), 1, "{name}={value}: {}", ended.err);
         }
     }
-    let ended = nmad(&[("NMAD_STRATGY", "fifo")], &["info"]);
+    // In two parts, so that nobody takes it for a variable of ours.
+    let misspelt = concat!("NMAD_", "STRATGY");
+    let ended = nmad(&[(misspelt, "fifo")], &["info"]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.err.contains("NMAD_STRATGY has no effect") && ended.err.contains("NMAD_STRATEGY meant"));
+    assert!(
+        ended.err.contains(&format!("{misspelt} has no effect")) && ended.err.contains("NMAD_STRATEGY meant")
+    );
     let ended = nmad(&[("NMAD_STRATEGY", "fifo"), ("NMAD_RAILS", "lo=10G,shm")], &["info"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.err);
 }

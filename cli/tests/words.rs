@@ -50,7 +50,7 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&[], "Usage: nmad"),
         (&["fly"], "unrecognized subcommand 'fly'"),
         (&["run"], "PROG"),
-        (&["run", "-n", "0", "true"], "0 is not in 1..="),
+        (&["run", "-n", "0", "true"], "1 to 65536"),
         (&["run", "-hosts", "a,b", "true"], "several machines"),
         (&["bench"], "latency"),
         (&["bench", "latency", "--size", "4P"], "64KiB"),

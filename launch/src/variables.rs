@@ -9,17 +9,18 @@ pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 pub const PREFIX: &str = "NMAD_";
 
 /// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
-pub const ALL: [&str; 40] = [
+pub const ALL: [&str; 41] = [
     "NMAD_CC",
     "NMAD_CHUNK",
-    "NMAD_CONGESTION",
     "NMAD_CONFIG",
+    "NMAD_CONGESTION",
     "NMAD_CREDIT",
     "NMAD_CROSS_MEMORY",
     "NMAD_CXX",
     "NMAD_DRIVER",
     "NMAD_EAGER_MAX",
     "NMAD_EXPLAIN",
+    "NMAD_FC",
     "NMAD_FEED",
     "NMAD_IN_PLACE_MIN",
     "NMAD_LAUNCH_TIMEOUT",

@@ -240,7 +240,10 @@ pub fn receipts() {
             let receipt = session.next_receipt().expect("each has one");
             assert_eq!((receipt.envelope.len, !receipt.protocol.is_eager()), (len, announced));
             assert_eq!(receipt.carried.iter().map(|(_, bytes)| bytes).sum::<u64>(), len, "{receipt:?}");
-            assert!(receipt.actual_ns > 0 && receipt.predicted_ns > 0 && receipt.candidates.len() == 2, "{receipt:?}");
+            assert!(
+                receipt.actual_ns > 0 && receipt.predicted_ns > 0 && receipt.candidates.len() == 2,
+                "{receipt:?}"
+            );
         }
         assert_eq!(session.next_receipt(), None);
     } else {

@@ -60,8 +60,8 @@ fn the_exit_code_is_the_programs() {
 fn wrong_orders_explain_themselves() {
     let (code, _, said) = run(&["--hosts", "1", "--", "true"]);
     assert_eq!((code, said.contains("2 to 250")), (Some(125), true), "{said}");
-    let (code, _, said) = run(&["--rails", "4,foo", "--", "true"]);
-    assert_eq!((code, said.contains("`foo` is no rate")), (Some(2), true), "{said}");
+    let (code, _, said) = run(&["--rails", "4gbit,foo", "--", "true"]);
+    assert_eq!((code, said.contains("'foo' is not a rate")), (Some(2), true), "{said}");
     let (code, _, said) = run(&["--set", "r0=down"]);
     assert_eq!((code, said.contains("does not run in a testbed")), (Some(125), true), "{said}");
 }

@@ -51,7 +51,6 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&["fly"], "unrecognized subcommand 'fly'"),
         (&["run"], "PROG"),
         (&["run", "-n", "0", "true"], "1 to 65536"),
-        (&["run", "-hosts", "a,b", "true"], "several machines"),
         (&["bench"], "latency"),
         (&["bench", "latency", "--size", "4P"], "64KiB"),
         (&["bench", "compare", "--quick", "--full"], "cannot be used with"),

@@ -227,6 +227,17 @@ impl Peer {
         self.credit.has(len) && !self.credit.owes_limit()
     }
 
+    /// Whether a message that waits in the window goes in a packet.
+    #[inline(always)]
+    pub(super) fn goes_eager(&self, len: u64, hints: Hints) -> bool {
+        let small = match hints.probe {
+            None => len as usize <= self.eager_max,
+            Some(Method::Rendezvous | Method::Pushed) => false,
+            Some(_) => len as usize <= self.longest_eager(),
+        };
+        small && self.credit.has(len)
+    }
+
     /// The protocol of a message that waits in the window.
     pub(super) fn queued(
         &self,
@@ -236,12 +247,7 @@ impl Peer {
         len: u64,
         hints: Hints,
     ) -> Protocol {
-        let small = match hints.probe {
-            None => len as usize <= self.eager_max,
-            Some(Method::Rendezvous | Method::Pushed) => false,
-            Some(_) => len as usize <= self.longest_eager(),
-        };
-        if small && self.credit.has(len) {
+        if self.goes_eager(len, hints) {
             let gathers =
                 |link: &Link| rails[link.rail.index()].limits.gather > 0 && len as usize >= link.in_place_min;
             let in_place = !self.keeps && self.used().any(|(_, link)| gathers(link));

@@ -43,7 +43,7 @@ impl Engine {
     ) -> RequestId {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
-        let Engine { peers, rails, config, .. } = self;
+        let Engine { peers, .. } = self;
         let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
             return self.refuse(envelope);
@@ -59,13 +59,13 @@ impl Engine {
             envelope.seq = flow.send_next;
             flow.send_next = flow.send_next.wrapping_add(1);
         }
-        let protocol = peer.queued(rails, config.chunk, (context, tag), len, hints);
+        let goes_eager = peer.goes_eager(len, hints);
         let promise = if peer.promises.is_empty() || hints.unordered {
             None
         } else {
             peer.take_promise(context.0, tag.0)
         };
-        if !protocol.is_eager() {
+        if !goes_eager {
             return self.send_large(envelope, data, hints, promise);
         }
         peer.credit.spend_known(len);

@@ -347,6 +347,10 @@ impl Engine {
         if let Some(place) = requests.get_mut(request.0) {
             *place = Request::Large(Box::new(outgoing));
         }
+        // Another thread may have found meanwhile that the peer is gone.
+        if self.peer(to).is_none_or(|peer| peer.is_gone()) {
+            self.complete(request, Err(crate::Error::PeerLost(to)));
+        }
         Submitted::Request(request)
     }
 

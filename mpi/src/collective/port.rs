@@ -62,7 +62,7 @@ impl Transport for Free<'_> {
     fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
         let (peer, context) = address(self.comm, to);
         let submit =
-            |step: &mut Step<'_>| step.engine().send(peer, context, Tag(tag), data, Hints::default());
+            |step: &mut Step<'_, '_>| step.engine().send(peer, context, Tag(tag), data, Hints::default());
         Some(self.world.node().step(submit))
     }
 

@@ -186,7 +186,10 @@ fn two_threads_that_wait_send_over_one_rail_and_over_two() {
 
 #[test]
 fn what_is_submitted_while_the_rail_works_for_another_thread_leaves() {
-    model(1, [|lock| send(lock, 1, Caller::Waits), |lock| send(lock, 2, Caller::GoesOn)], 2);
+    let [waits, goes_on] =
+        [(|lock| send(lock, 1, Caller::Waits)) as fn(&Mutex<Core>), |lock| send(lock, 2, Caller::GoesOn)];
+    model(1, [waits, goes_on], 2);
+    model(1, [goes_on, goes_on], 2);
 }
 
 #[test]

@@ -281,7 +281,6 @@ impl Engine {
         until: Instant,
     ) -> Submitted {
         self.hear();
-        let head = leaving.head(to, data.len());
         let Engine { peers, rails, buffers, rests_until, .. } = self;
         let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Ended(leaving.seq);
@@ -299,7 +298,7 @@ impl Engine {
             let mut packet = buffers.pop().unwrap_or_default();
             packet.in_place.clear();
             packet.bytes.clear();
-            data.append_behind(&head, &mut packet.bytes);
+            data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
             link.tx.sent(leaving.number, Some(packet), true);
             link.stir();
             *rests_until = Instant::default();

@@ -37,6 +37,10 @@ fn commands_in_jobs_print_what_the_schema_says() {
     let info = objects("info", &ranks(&["info", "--json"]));
     assert_eq!((info.len(), info[0]["peers"].as_array().map(Vec::len)), (1, Some(2)), "{info:?}");
     objects("explain", &ranks(&["explain", "64KiB", "--json"]));
+    let protocols = objects("protocols", &ranks(&["explain", "--json"]));
+    let sizes = protocols[0]["rails"][0]["sizes"].as_array().expect("a list");
+    assert_eq!((&sizes[0]["from"], &sizes[sizes.len() - 1]["to"]), (&0.into(), &serde_json::Value::Null));
+    assert!(sizes.len() > 1, "one protocol for all sizes: {sizes:?}");
     objects("profile", &ranks(&["sample", "--json"]));
     objects("bench", &ranks(&["bench", "thresholds", "--size", "8", "--repeat", "2", "--json"]));
     objects("bench", &ranks(&["bench", "multiseg", "--count", "2", "--repeat", "2", "--json"]));

@@ -133,7 +133,7 @@ fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way>
     let settle = |engine: &mut Engine, rails: &mut [Box<dyn Driver>]| {
         // A moment, since what is slowed down has left only then.
         for _ in 0..20 {
-            pump::turn(engine, rails, now, &mut || now, true);
+            pump::turn(&mut pump::Exclusive(engine, rails), now, &mut || now, true);
             std::thread::sleep(Duration::from_micros(20));
         }
     };
@@ -149,7 +149,8 @@ fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way>
             let data = memory.pieces(std::slice::from_ref(&(0..len)));
             let plan = engine.plan(to, len as u64, Hints::default(), caller, now);
             let message = (&data, Hints::default());
-            let sent = pump::send_at_once(&mut engine, &mut rails, to, message, caller, &mut || now);
+            let node = &mut pump::Exclusive(&mut engine, &mut rails);
+            let sent = pump::send_at_once(node, to, message, caller, &mut || now);
             let ended = matches!(sent, Ok(Submitted::Ended(_)));
             if let Err(refused) = sent {
                 engine.send_as(to, data, Hints::default(), refused);
@@ -164,7 +165,7 @@ fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way>
         let into = target.segments();
         let exact = TagMatch::Exact(Tag(9));
         assert!(engine.expect(Source::Peer(PEER), Context(0), exact, &into).is_some());
-        pump::look_for(&mut engine, &mut rails, now, PEER);
+        pump::look_for(&mut pump::Exclusive(&mut engine, &mut rails), now, PEER);
         let met = matches!(engine.met(), Met::Message(envelope) if envelope.len == 5_000);
         ways.push((None, met, given.lock().unwrap().clone()));
     }

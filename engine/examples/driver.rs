@@ -181,7 +181,7 @@ impl Rank {
     /// One turn of the pump, and what ended. Without costs and timers any time will do.
     fn turn(&mut self) -> Option<Completion> {
         let now = Instant::default();
-        pump::turn(&mut self.engine, &mut self.rails, now, &mut || now, true);
+        pump::turn(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut || now, true);
         self.engine.next_completion()
     }
 }

@@ -1,6 +1,7 @@
 //! The only loop: it carries what rails report into the engine and what the engine orders to the rails.
 //!
-//! Real hosts and simulated hosts turn this same pump. It never waits.
+//! Real hosts and simulated hosts turn this same pump. It never waits. Where several threads use a node, what
+//! a rail does happens while others decide ([`Access`]).
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;
@@ -11,76 +12,141 @@ use crate::transfer::driver::{Departure, Driver, Order, Scope, Sent};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
+/// How the pump reaches the engine and its rails.
+///
+/// A decision of the engine is short (some 100 ns); what a rail does may be long (a system call of 2 us, a copy
+/// of 100 us). An implementation for several threads lets others have the engine while a rail works; then the
+/// rail belongs to the thread that works with it until that thread has the engine again. Nobody waits for a
+/// rail that another thread uses: its orders stay in the engine, where the thread that uses it looks for them
+/// when it is done.
+pub trait Access {
+    /// The engine, for a decision.
+    fn engine(&mut self) -> &mut Engine;
+    /// How many rails there are.
+    fn rails(&self) -> usize;
+    /// Has a rail do something that is as short as a decision. None: another thread uses the rail.
+    fn ask<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R>;
+    /// Has a rail do something that may take long. None: another thread uses the rail.
+    fn work<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R>;
+    /// Looks at a rail ([`Driver::poll`]), gives what it reports to the engine as of the time `now`, and tells
+    /// what was found.
+    fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked;
+    /// Whether other threads may have submitted something while a rail worked.
+    fn is_shared(&self) -> bool;
+}
+
+/// What a look at a rail has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looked {
+    /// Something was reported.
+    Found,
+    /// Nothing.
+    Nothing,
+    /// The rail cannot tell in this scope, or another thread uses it.
+    Unknown,
+}
+
+impl Looked {
+    /// What a poll that answered `looked`, and reported something or not, has found.
+    #[inline]
+    pub fn of(looked: bool, found: bool) -> Looked {
+        match (looked, found) {
+            (false, _) => Looked::Unknown,
+            (true, true) => Looked::Found,
+            (true, false) => Looked::Nothing,
+        }
+    }
+}
+
+/// An engine and its rails in the hands of one thread: the simulator, tests.
+pub struct Exclusive<'a>(pub &'a mut Engine, pub &'a mut [Box<dyn Driver>]);
+
+impl Access for Exclusive<'_> {
+    #[inline]
+    fn engine(&mut self) -> &mut Engine {
+        self.0
+    }
+
+    #[inline]
+    fn rails(&self) -> usize {
+        self.1.len()
+    }
+
+    #[inline]
+    fn ask<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
+        Some(work(self.1[rail.index()].as_mut()))
+    }
+
+    #[inline]
+    fn work<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
+        self.ask(rail, work)
+    }
+
+    #[inline]
+    fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked {
+        let Exclusive(engine, rails) = self;
+        let mut found = false;
+        let looked = rails[rail.index()].poll(scope, &mut |event| {
+            found = true;
+            engine.handle(now, rail, event);
+        });
+        Looked::of(looked, found)
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        false
+    }
+}
+
 /// One pass: looks at every rail once, then feeds the rails. `now` is the time of what is found, and may be
 /// some microseconds old; the clock is only read to post something. `urgent`: the caller waits, so nobody
 /// will add to the window and it is released at once. Returns whether anything happened.
 #[inline]
-pub fn turn(
-    engine: &mut Engine,
-    rails: &mut [Box<dyn Driver>],
-    now: Instant,
-    clock: &mut dyn FnMut() -> Instant,
-    urgent: bool,
-) -> bool {
+pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Instant, urgent: bool) -> bool {
     let mut happened = false;
-    for (index, rail) in rails.iter_mut().enumerate() {
-        let id = RailId(index as u8);
-        rail.poll(Scope::All, &mut |event| {
-            happened = true;
-            engine.handle(now, id, event);
-        });
+    for index in 0..node.rails() {
+        happened |= node.poll(RailId(index as u8), Scope::All, now) == Looked::Found;
     }
-    // Who has what he waits for goes on with it. What is only due now may be done at the next turn.
-    if urgent && engine.is_met() {
+    // If the awaited message has arrived, return at once: what is only due now may be done at the next turn.
+    if urgent && node.engine().is_met() {
         return true;
     }
     // What was found may have taken a while, or was looked for at a time that is a little old.
-    let now = if urgent || !engine.has_orders(now) { now } else { clock() };
-    feed(engine, rails, now, clock, urgent) || happened
+    let now = if urgent || !node.engine().has_orders(now) { now } else { clock() };
+    feed(node, now, clock, urgent) || happened
 }
 
 /// Looks for a packet of the peer from whom something is awaited, and at nothing else; whether there was one.
-/// Whoever does that turns the pump now and then, too, and always where the answer is none.
+/// The caller turns the pump now and then, too, and always where the answer is none.
 #[inline]
-pub fn look_for(
-    engine: &mut Engine,
-    rails: &mut [Box<dyn Driver>],
-    now: Instant,
-    from: PeerId,
-) -> Option<bool> {
-    let rail = engine.looks_on(from)?;
-    let mut found = false;
-    let looked = rails[rail.index()].poll(Scope::Peer(from), &mut |event| {
-        found = true;
-        engine.handle(now, rail, event);
-    });
-    looked.then_some(found)
+pub fn look_for(node: &mut impl Access, now: Instant, from: PeerId) -> Option<bool> {
+    let rail = node.engine().looks_on(from)?;
+    match node.poll(rail, Scope::Peer(from), now) {
+        Looked::Found => Some(true),
+        Looked::Nothing => Some(false),
+        Looked::Unknown => None,
+    }
 }
 
 /// Feeds the rails without looking at them first: what a submission does. With `urgent` `now` may be a little
 /// old.
 #[inline]
-pub fn feed(
-    engine: &mut Engine,
-    rails: &mut [Box<dyn Driver>],
-    now: Instant,
-    clock: &mut dyn FnMut() -> Instant,
-    urgent: bool,
-) -> bool {
-    if engine.has_errands() {
-        errands(engine, rails);
+pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Instant, urgent: bool) -> bool {
+    if node.engine().has_errands() {
+        errands(node);
     }
-    if !engine.has_orders(now) {
+    if !node.engine().has_orders(now) {
         return false;
     }
     let mut happened = false;
-    // Who waits does not wait for the clock either; the cost of posting is known from other times.
+    // A caller that waits does not wait for the clock either; the cost of posting is known from other times.
     let mut from = (!urgent).then_some(now);
-    for (index, rail) in rails.iter_mut().enumerate() {
+    for index in 0..node.rails() {
         let id = RailId(index as u8);
-        if feed_one(engine, rail.as_mut(), id, from.unwrap_or(now), urgent) {
+        if feed_one(node, id, from.unwrap_or(now), urgent) {
             let until = clock();
-            engine.posted(id, from, until);
+            node.engine().posted(id, from, until);
             from = Some(until);
             happened = true;
         }
@@ -95,34 +161,34 @@ pub fn feed(
 /// It has not left.
 #[inline]
 pub fn send_at_once(
-    engine: &mut Engine,
-    rails: &mut [Box<dyn Driver>],
+    node: &mut impl Access,
     to: To,
     (data, hints): (&Segments, Hints),
     caller: Caller,
     clock: &mut dyn FnMut() -> Instant,
 ) -> Result<Submitted, Option<Refused>> {
-    let Some(leaving) = engine.begin(to, data.len(), hints, caller, None, clock) else { return Err(None) };
-    let sent = give(rails, &leaving, to, data);
-    match engine.departed(&leaving, sent, to, data, hints, clock) {
+    let Some(leaving) = node.engine().begin(to, data.len(), hints, caller, None, clock) else {
+        return Err(None);
+    };
+    let sent = give(node, &leaving, to, data);
+    match node.engine().departed(&leaving, sent, to, data, hints, clock) {
         Some(submitted) => Ok(submitted),
-        None => send_otherwise(engine, rails, to, (data, hints), (caller, leaving.refused()), clock),
+        None => send_otherwise(node, to, (data, hints), (caller, leaving.refused()), clock),
     }
 }
 
 /// The same after a rail has refused.
 #[inline(never)]
 pub fn send_otherwise(
-    engine: &mut Engine,
-    rails: &mut [Box<dyn Driver>],
+    node: &mut impl Access,
     to: To,
     (data, hints): (&Segments, Hints),
     (caller, mut refused): (Caller, Refused),
     clock: &mut dyn FnMut() -> Instant,
 ) -> Result<Submitted, Option<Refused>> {
-    while let Some(leaving) = engine.begin(to, data.len(), hints, caller, Some(refused), clock) {
-        let sent = give(rails, &leaving, to, data);
-        if let Some(submitted) = engine.departed(&leaving, sent, to, data, hints, clock) {
+    while let Some(leaving) = node.engine().begin(to, data.len(), hints, caller, Some(refused), clock) {
+        let sent = give(node, &leaving, to, data);
+        if let Some(submitted) = node.engine().departed(&leaving, sent, to, data, hints, clock) {
             return Ok(submitted);
         }
         refused = leaving.refused();
@@ -130,65 +196,85 @@ pub fn send_otherwise(
     Err(Some(refused))
 }
 
-/// Gives a message that leaves to its rail.
+/// Gives a message that leaves to its rail. A rail that another thread uses refuses it.
 #[inline(always)]
-fn give(rails: &mut [Box<dyn Driver>], leaving: &Leaving, to: To, data: &Segments) -> Sent {
-    let rail = &mut rails[leaving.rail().index()];
-    if leaving.protocol() == Protocol::Push {
+fn give(node: &mut impl Access, leaving: &Leaving, to: To, data: &Segments) -> Sent {
+    let (rail, protocol) = (leaving.rail(), leaving.protocol());
+    if protocol == Protocol::Push {
         let leaving = *leaving;
-        return push(rail.as_mut(), &leaving, to, data);
+        return push(node, &leaving, to, data);
     }
-    let (head, number, how) = (leaving.head(to, data.len()), leaving.number(), leaving.protocol().how());
-    rail.send(Departure::Message { to: to.0, number, head: &head, data, how })
+    let (head, number, how) = (leaving.head(to, data.len()), leaving.number(), protocol.how());
+    let send =
+        |rail: &mut dyn Driver| rail.send(Departure::Message { to: to.0, number, head: &head, data, how });
+    // A copy of a small message takes no longer than to let others have the engine.
+    let sent = if protocol == Protocol::Inject { node.ask(rail, send) } else { node.work(rail, send) };
+    sent.unwrap_or(Sent::Retry)
 }
 
 #[inline(never)]
-fn push(rail: &mut dyn Driver, leaving: &Leaving, to: To, data: &Segments) -> Sent {
+fn push(node: &mut impl Access, leaving: &Leaving, to: To, data: &Segments) -> Sent {
     let (packet, chunk) = leaving.pushed(to, data);
-    rail.send(Departure::Pushed { packet: &packet, chunk })
+    let send = |rail: &mut dyn Driver| rail.send(Departure::Pushed { packet: &packet, chunk });
+    node.work(leaving.rail(), send).unwrap_or(Sent::Retry)
 }
 
-fn feed_one(engine: &mut Engine, rail: &mut dyn Driver, id: RailId, now: Instant, urgent: bool) -> bool {
-    let mut posted = false;
-    while rail.room() > 0
-        && let Some(order) = engine.next_order(now, id, urgent)
-    {
-        rail.send(Departure::Order(order));
-        posted = true;
+/// Posts all that a rail takes now; whether there was anything.
+fn feed_one(node: &mut impl Access, id: RailId, now: Instant, urgent: bool) -> bool {
+    let mut happened = false;
+    loop {
+        let mut posted = false;
+        while node.ask(id, |rail| rail.room()).is_some_and(|room| room > 0)
+            && let Some(order) = node.engine().next_order(now, id, urgent)
+        {
+            node.work(id, |rail| rail.send(Departure::Order(order))).expect("it has just told its room");
+            posted = true;
+        }
+        if posted {
+            node.work(id, |rail| rail.flush());
+        }
+        happened |= posted;
+        // Other threads leave their orders to the one that uses the rail.
+        if !posted || !node.is_shared() {
+            return happened;
+        }
     }
-    if posted {
-        rail.flush();
-    }
-    posted
 }
 
-/// Landings to open and close, links to open and close: they need no room and do not wait.
+/// Receive regions to open and close, links to open and close: they need no room and do not wait.
 #[cold]
-fn errands(engine: &mut Engine, rails: &mut [Box<dyn Driver>]) {
-    for (index, rail) in rails.iter_mut().enumerate() {
+fn errands(node: &mut impl Access) {
+    for index in 0..node.rails() {
         let id = RailId(index as u8);
-        while let Some(opening) = engine.next_opening(id) {
+        if node.ask(id, |_| ()).is_none() {
+            continue;
+        }
+        while let Some(opening) = node.engine().next_opening(id) {
             match opening {
                 Opening::Open(landing, from, into) => {
-                    let key = rail.open(landing, from, into);
-                    engine.opened(id, landing, key);
+                    let key = node.ask(id, |rail| rail.open(landing, from, into)).expect(IN_PLACE);
+                    node.engine().opened(id, landing, key);
                 }
                 Opening::Accept(from, landing) => {
-                    rail.send(Departure::Order(Order::Accept { from, landing }));
+                    let accept = Departure::Order(Order::Accept { from, landing });
+                    node.ask(id, |rail| rail.send(accept)).expect(IN_PLACE);
                 }
                 Opening::Close(landing, memory) => {
-                    rail.close(landing);
+                    node.ask(id, |rail| rail.close(landing)).expect(IN_PLACE);
                     drop(memory);
                 }
             }
         }
         let mut posted = false;
-        while let Some(order) = engine.next_errand(id) {
-            rail.send(Departure::Order(order));
+        while let Some(order) = node.engine().next_errand(id) {
+            node.ask(id, |rail| rail.send(Departure::Order(order))).expect(IN_PLACE);
             posted = true;
         }
         if posted {
-            rail.flush();
+            node.ask(id, |rail| rail.flush()).expect(IN_PLACE);
         }
     }
 }
+
+/// Why a rail does what it is asked: the engine was not let go since it was looked for.
+const IN_PLACE: &str = "no other thread has had the engine since the rail was found in its place";

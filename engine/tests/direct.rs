@@ -80,7 +80,8 @@ fn send_as(pair: &mut Pair, tag: u64, data: &'static [u8], caller: Caller) -> bo
     let (data, now) = (segments(data), Instant::from_ns(0));
     let to @ (peer, context, tag) = (PeerId(1), Context(0), Tag(tag));
     let hints = Hints::default();
-    let sent = pump::send_at_once(&mut host.engine, &mut host.rails, to, (&data, hints), caller, &mut || now);
+    let node = &mut pump::Exclusive(&mut host.engine, &mut host.rails);
+    let sent = pump::send_at_once(node, to, (&data, hints), caller, &mut || now);
     match sent {
         Ok(Submitted::Ended(seq)) => {
             host.engine.ended(Envelope { peer, context, tag, len: data.len(), seq });

@@ -29,6 +29,7 @@ fn victim() -> Lone {
 /// Whether the stranger is closed; looks at what has to hold in either case.
 fn is_closed(mut lone: Lone) -> bool {
     lone.message(FRIEND, 0, 1, &[5; 20]);
+    lone.run_errands();
     let ended = std::iter::from_fn(|| lone.engine.next_completion());
     let friendly = ended.filter(|c| c.result.is_ok_and(|envelope| envelope.peer == PeerId(FRIEND))).count();
     assert_eq!(friendly, 1, "the receive of the other peer");

@@ -104,7 +104,7 @@ fn what_a_rail_is_given_before_it_can_say_that_its_link_is_gone_takes_another() 
             let (now, Host { engine, rails, .. }) = (Instant::from_ns(net.now), &mut net.hosts[0]);
             let given = engine.counters(RailId(rail as u8)).packets;
             // As who submits does it: the rails are not looked at.
-            pump::feed(engine, rails, now, &mut || now, true);
+            pump::feed(&mut pump::Exclusive(engine, rails), now, &mut || now, true);
             assert!(engine.counters(RailId(rail as u8)).packets > given, "{strategy}: rail {rail} is used");
             net.settle();
             assert_eq!(net.hosts[1].engine.unexpected(), 2, "{strategy}, rail {rail}");

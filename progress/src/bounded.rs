@@ -1,6 +1,7 @@
 //! Waiting for a bounded time, for requests whose names may be wrong: what callers need whose language cannot
 //! promise that a request is waited for once.
 
+use crate::lock::Guard;
 use crate::node::{Core, Looked, Node, Outcome};
 use crate::several::only;
 use nmad_engine::{Duration, RequestId};
@@ -73,7 +74,11 @@ impl Node {
     }
 
     #[inline]
-    fn within<R>(&self, bound: Option<Duration>, mut ready: impl FnMut(&mut Core) -> Looked<R>) -> Option<R> {
+    fn within<R>(
+        &self,
+        bound: Option<Duration>,
+        mut ready: impl FnMut(&mut Guard<'_, Core>) -> Looked<R>,
+    ) -> Option<R> {
         if bound != Some(Duration::ZERO) {
             let until = bound.map(|bound| self.now() + bound);
             return self.wait_until(until, ready);

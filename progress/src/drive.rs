@@ -1,18 +1,19 @@
 //! Work in several steps, each when the messages of the one before have come, without letting go of the
 //! lock in between: what a collective of small messages is made of.
 
+use crate::lock::Guard;
 use crate::node::{Core, Node, Outcome, Shared};
 use nmad_engine::{Caller, Engine, Hints, RequestId, Segments, Submitted, To};
 
 /// What a step works with while it holds the node.
-pub struct Step<'a> {
-    shared: &'a Shared,
-    core: &'a mut Core,
+pub struct Step<'s, 'a> {
+    shared: &'s Shared,
+    core: &'s mut Guard<'a, Core>,
     has_submitted: bool,
 }
 
-impl<'a> Step<'a> {
-    fn new(shared: &'a Shared, core: &'a mut Core) -> Self {
+impl<'s, 'a> Step<'s, 'a> {
+    fn new(shared: &'s Shared, core: &'s mut Guard<'a, Core>) -> Self {
         Step { shared, core, has_submitted: false }
     }
 
@@ -45,7 +46,7 @@ impl<'a> Step<'a> {
 impl Node {
     /// Takes one step; what it submits leaves when a rail is idle.
     #[inline]
-    pub fn step<R>(&self, step: impl FnOnce(&mut Step<'_>) -> R) -> R {
+    pub fn step<R>(&self, step: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
         self.submit_to(&mut self.shared.lock(), |shared, core| step(&mut Step::new(shared, core)))
     }
 
@@ -54,7 +55,7 @@ impl Node {
     #[inline]
     pub fn drive<R>(
         &self,
-        mut step: impl FnMut(&mut Step<'_>) -> Option<R>,
+        mut step: impl FnMut(&mut Step<'_, '_>) -> Option<R>,
         interrupted: impl Fn() -> bool,
     ) -> Option<R> {
         let shared = &*self.shared;

@@ -1,11 +1,13 @@
 //! Progress: who turns the pump, and when.
 //!
-//! A [`Node`] holds the engine and its rails behind one lock. Threads that submit or wait turn the pump
-//! themselves, which is the fastest way; a thread that ticks at most every millisecond turns it while
-//! they compute (P3's timer trigger). Waiting spins while there is hope, then yields, then blocks. This
+//! A [`Node`] holds the engine behind a lock and each of its rails in a place that it leaves while a thread
+//! works with it, so that several threads post at once. Threads that submit or wait turn the pump themselves,
+//! which is the fastest way; a thread that ticks at most every millisecond turns it while they compute (P3's
+//! timer trigger). Waiting spins while there is hope, then yields, then blocks. This
 //! layer knows rails only as drivers to be polled; it must never know which networks they belong to.
 #![deny(unsafe_code)]
 
+mod apart;
 mod bounded;
 mod burst;
 pub mod clock;
@@ -13,6 +15,8 @@ mod crowd;
 mod drive;
 pub mod idle;
 mod lock;
+#[cfg(test)]
+mod loom;
 mod node;
 mod pause;
 mod receipts;

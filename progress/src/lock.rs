@@ -46,14 +46,24 @@ pub(crate) struct Guard<'a, T> {
     way: Way<'a>,
 }
 
+/// A lock that is held, and that its holder may let go for a while ([`crate::apart`]).
+pub(crate) trait Release {
+    /// Whether other threads may want it. Otherwise it stays with its holder.
+    fn is_shared(&self) -> bool;
+    /// Others may have it; what it guards is not to be touched before [`Release::take_again`].
+    fn let_go(&mut self);
+    /// Waits for it, unless it is held.
+    fn take_again(&mut self);
+}
+
 /// How the lock was taken.
 enum Way<'a> {
     /// By the owner.
     Owner,
     /// By a thread that goes away again; the lock keeps its owner.
     Guest { _ordinary: MutexGuard<'a, ()> },
-    /// By anybody, when there is no owner.
-    Ordinary { _ordinary: MutexGuard<'a, ()> },
+    /// By anybody, when there is no owner; none while the lock is let go ([`Guard::let_go`]).
+    Ordinary { ordinary: Option<MutexGuard<'a, ()>> },
 }
 
 impl<T> Lock<T> {
@@ -84,7 +94,7 @@ impl<T> Lock<T> {
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let ordinary = self.ordinary.try_lock().ok()?;
         if self.owner.load(Ordering::Relaxed) == NOBODY {
-            return Some(Guard { lock: self, way: Way::Ordinary { _ordinary: ordinary } });
+            return Some(Guard { lock: self, way: Way::Ordinary { ordinary: Some(ordinary) } });
         }
         // A fence disturbs the owner: not when the answer is known.
         if self.inside.load(Ordering::Relaxed) {
@@ -121,11 +131,9 @@ impl<T> Lock<T> {
     #[cold]
     #[inline(never)]
     fn lock_slowly(&self) -> Guard<'_, T> {
-        // A thread that panicked with the lock has met a bug and said so; what it guards is as consistent as
-        // it is between any two calls.
-        let ordinary = self.ordinary.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let ordinary = self.lock_ordinary();
         match self.owner.load(Ordering::Relaxed) {
-            NOBODY => Guard { lock: self, way: Way::Ordinary { _ordinary: ordinary } },
+            NOBODY => Guard { lock: self, way: Way::Ordinary { ordinary: Some(ordinary) } },
             // A guest, if there was one, is gone.
             owner if owner == ANYBODY || owner == here() => {
                 self.owner.store(here(), Ordering::Relaxed);
@@ -134,9 +142,15 @@ impl<T> Lock<T> {
             }
             _ => {
                 self.end_ownership();
-                Guard { lock: self, way: Way::Ordinary { _ordinary: ordinary } }
+                Guard { lock: self, way: Way::Ordinary { ordinary: Some(ordinary) } }
             }
         }
+    }
+
+    /// A thread that panicked with the lock has met a bug and said so; what it guards is as consistent as it
+    /// is between any two calls.
+    fn lock_ordinary(&self) -> MutexGuard<'_, ()> {
+        self.ordinary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Waits until the owner is out, who is one no more.
@@ -155,12 +169,32 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T> Release for Guard<'_, T> {
+    #[inline]
+    fn is_shared(&self) -> bool {
+        matches!(self.way, Way::Ordinary { .. })
+    }
+
+    fn let_go(&mut self) {
+        if let Way::Ordinary { ordinary } = &mut self.way {
+            *ordinary = None;
+        }
+    }
+
+    fn take_again(&mut self) {
+        if let Way::Ordinary { ordinary } = &mut self.way {
+            ordinary.get_or_insert_with(|| self.lock.lock_ordinary());
+        }
+    }
+}
+
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: no other thread has a guard, and this one only one.
+        debug_assert!(!matches!(self.way, Way::Ordinary { ordinary: None }), "it was let go");
+        // SAFETY: no other thread has a guard that was not let go, and this one only one.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -168,6 +202,7 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
+        debug_assert!(!matches!(self.way, Way::Ordinary { ordinary: None }), "it was let go");
         // SAFETY: as above.
         unsafe { &mut *self.lock.value.get() }
     }

@@ -1,10 +1,11 @@
-//! The node: an engine and its rails behind one lock, for any number of threads.
+//! The node: an engine and its rails, for any number of threads.
 
+use crate::apart::Held;
 use crate::burst::Bursts;
 use crate::clock::Clock;
 use crate::crowd::Crowd;
 use crate::idle::{self, Idle, Stage};
-use crate::lock::{Guard, Lock};
+use crate::lock::{Guard, Lock, Release};
 use crate::receipts::OnReceipt;
 use crate::tick::Ticker;
 use crate::watch::Watch;
@@ -51,7 +52,12 @@ pub(crate) struct Shared {
 
 pub(crate) struct Core {
     pub(crate) engine: Engine,
-    pub(crate) rails: Vec<Box<dyn Driver>>,
+    /// The rails in their places; none while a thread works with one ([`crate::apart`]).
+    pub(crate) rails: Vec<Option<Box<dyn Driver>>>,
+    /// A rail was not in its place since this was last cleared.
+    pub(crate) missed: bool,
+    /// What the thread that turns the pump waits for, and takes when it has ended.
+    awaited: Option<RequestId>,
     tell: Tell,
     /// The time, as of one of the last turns.
     pub(crate) now: Instant,
@@ -74,19 +80,7 @@ impl Node {
     /// # Errors
     /// The system has no descriptor or thread left.
     pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle, tell: Tell) -> std::io::Result<Node> {
-        let core = Core {
-            engine,
-            rails,
-            tell,
-            now: Instant::default(),
-            turns: 0,
-            looks: 0,
-            is_armed: false,
-            bursts: Bursts::default(),
-            crowd: Crowd::default(),
-            watch: None,
-            on_receipt: None,
-        };
+        let core = Core::new(engine, rails, tell);
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let shared =
             Shared { core: Lock::new(core), clock: Clock::start(), sleepers: AtomicUsize::new(0), alarm };
@@ -102,10 +96,10 @@ impl Node {
     }
 
     #[inline]
-    pub(crate) fn submit_to<R>(
-        &self,
-        core: &mut Core,
-        submission: impl FnOnce(&Shared, &mut Core) -> R,
+    pub(crate) fn submit_to<'a, R>(
+        &'a self,
+        core: &mut Guard<'a, Core>,
+        submission: impl FnOnce(&'a Shared, &mut Guard<'a, Core>) -> R,
     ) -> R {
         let answer = submission(&self.shared, core);
         // Most receives leave nothing to be done.
@@ -129,9 +123,17 @@ impl Node {
         look(&mut self.shared.lock().engine)
     }
 
-    /// Looks at the rails.
-    pub fn with_rails<R>(&self, look: impl FnOnce(&mut [Box<dyn Driver>]) -> R) -> R {
-        look(&mut self.shared.lock().rails)
+    /// Looks at the rails, when no thread works with one of them.
+    pub fn with_rails<R>(&self, look: impl FnOnce(&mut [&mut dyn Driver]) -> R) -> R {
+        loop {
+            let mut core = self.shared.lock();
+            let rails = core.rails.iter_mut().map(|rail| rail.as_deref_mut().map(|rail| rail as _));
+            if let Some(mut rails) = rails.collect::<Option<Vec<&mut dyn Driver>>>() {
+                return look(&mut rails);
+            }
+            drop(core);
+            std::thread::yield_now();
+        }
     }
 
     /// The time now, on the clock that the engine is given.
@@ -176,7 +178,7 @@ impl Node {
     pub(crate) fn wait_until<R>(
         &self,
         until: Option<Instant>,
-        ready: impl FnMut(&mut Core) -> Looked<R>,
+        ready: impl FnMut(&mut Guard<'_, Core>) -> Looked<R>,
     ) -> Option<R> {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
@@ -189,18 +191,23 @@ impl Node {
         &'a self,
         mut core: Guard<'a, Core>,
         (mut active, until): (Option<Instant>, Option<Instant>),
-        mut ready: impl FnMut(&mut Core) -> Looked<R>,
+        mut ready: impl FnMut(&mut Guard<'_, Core>) -> Looked<R>,
     ) -> Option<R> {
         loop {
             let awaited = match ready(&mut core) {
-                Ok(answer) => return Some(answer),
+                Ok(answer) => {
+                    core.awaited = None;
+                    return Some(answer);
+                }
                 Err(awaited) => awaited,
             };
             let is_over = until.is_some_and(|until| core.now >= until);
             let from = awaited.and_then(|request| core.engine.awaited_from(request));
+            (core.missed, core.awaited) = (false, awaited);
             let happened = from.is_some_and(|from| self.shared.look_for(&mut core, from))
                 || self.shared.turn(&mut core, true);
             if is_over {
+                core.awaited = None;
                 return ready(&mut core).ok();
             }
             let active = active.get_or_insert(core.now);
@@ -210,10 +217,20 @@ impl Node {
                 continue;
             }
             match core.crowd.idle(self.idle).stage(core.now.since(*active)) {
+                // The thread that works with the rail needs the lock when it has found something.
+                Stage::Spin if core.missed => core = self.shared.give_away(core),
                 // Looking at a rail costs a system call: that is pause enough.
                 Stage::Spin => {}
                 Stage::Yield => core = self.shared.give_away(core),
-                Stage::Block => core = self.shared.sleep(core, until),
+                Stage::Block => {
+                    // Another thread may have ended it while this one looked at the rails, and has woken nobody.
+                    if core.is_shared()
+                        && let Ok(answer) = ready(&mut core)
+                    {
+                        return Some(answer);
+                    }
+                    core = self.shared.sleep(core, until);
+                }
             }
         }
     }
@@ -237,13 +254,14 @@ impl Shared {
 
     /// Feeds the rails unless a waiting call is about to come anyway.
     #[inline(never)]
-    fn push_or_hold(&self, core: &mut Core) {
-        if core.engine.has_orders(core.now) {
-            if core.bursts.holds() {
+    fn push_or_hold(&self, core: &mut Guard<'_, Core>) {
+        let Core { engine, bursts, now, .. } = &mut **core;
+        if engine.has_orders(*now) {
+            if bursts.holds() {
                 return;
             }
-            core.now = self.clock.now();
-            if !core.bursts.submitted(core.now) {
+            *now = self.clock.now();
+            if !bursts.submitted(*now) {
                 self.push(core, false);
             }
         } else if core.engine.has_errands() {
@@ -264,30 +282,33 @@ impl Shared {
 
     /// Feeds the rails without looking at them; true: requests have ended.
     #[inline]
-    pub(crate) fn push(&self, core: &mut Core, urgent: bool) -> bool {
-        let Core { engine, rails, now, .. } = core;
-        let found_at = *now;
-        let fed = pump::feed(engine, rails, found_at, &mut self.clock.kept_in(now), urgent);
+    pub(crate) fn push(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
+        let found_at = core.now;
+        let mut now = found_at;
+        let fed = pump::feed(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
+        core.now = core.now.max(now);
         // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
-        if !fed && engine.is_stuck(*now) {
+        if !fed && core.engine.is_stuck(now) {
             core.is_armed = false;
-            pump::turn(engine, rails, found_at, &mut || self.clock.now(), urgent);
+            pump::turn(&mut Held(core), found_at, &mut || self.clock.now(), urgent);
         }
         self.collect(core)
     }
 
     /// One turn of the pump.
     #[inline]
-    pub(crate) fn turn(&self, core: &mut Core, urgent: bool) -> bool {
-        let Core { engine, rails, now, turns, is_armed, .. } = core;
-        *is_armed = false;
-        // Reading the clock costs as much as a tenth of a look at a rail; who spins does it now and then.
-        *turns = turns.wrapping_add(1);
-        if *turns % CLOCK_EVERY == 0 {
-            *now = self.clock.now();
+    pub(crate) fn turn(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
+        core.is_armed = false;
+        // Reading the clock costs as much as a tenth of a look at a rail; a thread that spins does it now and
+        // then.
+        core.turns = core.turns.wrapping_add(1);
+        if core.turns % CLOCK_EVERY == 0 {
+            core.now = self.clock.now();
         }
-        let found_at = *now;
-        let happened = pump::turn(engine, rails, found_at, &mut self.clock.kept_in(now), urgent);
+        let found_at = core.now;
+        let mut now = found_at;
+        let happened = pump::turn(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
+        core.now = core.now.max(now);
         if happened {
             // What happened may have taken long.
             core.forget_time();
@@ -320,10 +341,12 @@ impl Shared {
         }
     }
 
-    /// A request has ended: whoever may wait for that is told.
+    /// A request has ended: threads that sleep are woken, unless it is the one that this thread waits for.
     #[inline]
     pub(crate) fn news(&self, core: &mut Core) {
-        self.rouse();
+        if !core.awaited.is_some_and(|request| core.engine.only_ended(request)) {
+            self.rouse();
+        }
         if let Some(watch) = &mut core.watch {
             watch.ended();
         }
@@ -351,6 +374,7 @@ impl Shared {
     #[cold]
     pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
         let (descriptors, mut bound) = core.prepare_sleep();
+        core.awaited = None;
         if let Some(until) = until {
             bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
         }
@@ -367,6 +391,24 @@ impl Shared {
 }
 
 impl Core {
+    pub(crate) fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, tell: Tell) -> Core {
+        Core {
+            engine,
+            rails: rails.into_iter().map(Some).collect(),
+            missed: false,
+            awaited: None,
+            tell,
+            now: Instant::default(),
+            turns: 0,
+            looks: 0,
+            is_armed: false,
+            bursts: Bursts::default(),
+            crowd: Crowd::default(),
+            watch: None,
+            on_receipt: None,
+        }
+    }
+
     /// Whether a rail may be fed, or somebody is to be told of something.
     #[inline]
     pub(crate) fn has_work(&mut self) -> bool {
@@ -393,8 +435,9 @@ impl Core {
 
     /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.
     pub(crate) fn prepare_sleep(&mut self) -> (Vec<i32>, Duration) {
+        // A rail that another thread works with wakes nobody.
         let told: Vec<Option<i32>> =
-            self.rails.iter_mut().map(|rail| rail.wakeup(Interest::Traffic)).collect();
+            self.rails.iter_mut().map(|rail| rail.as_mut()?.wakeup(Interest::Traffic)).collect();
         self.is_armed = !told.contains(&None);
         let mut bound = if self.is_armed { SLEEP_MAX } else { SLEEP_BLIND };
         if let Some(deadline) = self.engine.next_deadline() {

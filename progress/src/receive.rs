@@ -1,7 +1,9 @@
 //! Receives whose thread waits: while it spins it keeps the lock, so that the engine needs no request for
 //! them, and it looks where the message comes from.
 
+use crate::apart::Held;
 use crate::idle::{self, Stage};
+use crate::lock::{Guard, Release};
 use crate::node::{Core, Node, Outcome, Shared};
 use nmad_engine::{Context, Met, PeerId, RequestId, Segments, Source, TagMatch, pump};
 
@@ -26,7 +28,8 @@ impl Node {
     pub fn recv(&self, (from, context, tag): (Source, Context, TagMatch), into: Segments) -> Outcome {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        let Some(peer) = core.engine.expect(from, context, tag, &into) else {
+        let expected = if core.is_shared() { None } else { core.engine.expect(from, context, tag, &into) };
+        let Some(peer) = expected else {
             let request = core.engine.recv(from, context, tag, into);
             return self.finish(core, request);
         };
@@ -67,10 +70,15 @@ impl Shared {
     /// Looks for what comes from a peer and at nothing else, some times; true: a message has come. False: it
     /// is time to turn the pump.
     #[inline]
-    pub(crate) fn look_for(&self, core: &mut Core, from: PeerId) -> bool {
+    pub(crate) fn look_for(&self, core: &mut Guard<'_, Core>, from: PeerId) -> bool {
+        if core.is_shared() {
+            // Other threads get the lock while the rails are looked at.
+            core.look_once();
+        }
         while core.looks < LOOKS {
             core.looks += 1;
-            match pump::look_for(&mut core.engine, &mut core.rails, core.now, from) {
+            let now = core.now;
+            match pump::look_for(&mut Held(core), now, from) {
                 // All looks together may have taken long.
                 Some(false) => core.forget_time(),
                 None => break,

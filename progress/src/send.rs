@@ -1,7 +1,8 @@
 //! Sends: each leaves in the call that submits it, if it finds its rail idle, and waits in the window
 //! otherwise.
 
-use crate::lock::Guard;
+use crate::apart::Held;
+use crate::lock::{Guard, Release};
 use crate::node::{Core, Node, Outcome, Shared};
 use nmad_engine::{Caller, Envelope, Hints, Refused, RequestId, Segments, Submitted, To, pump};
 
@@ -63,7 +64,7 @@ impl Node {
     }
 
     #[inline]
-    fn begin(&self, core: &mut Core, to: To, data: &Segments, hints: Hints) -> Submitted {
+    fn begin<'a>(&'a self, core: &mut Guard<'a, Core>, to: To, data: &Segments, hints: Hints) -> Submitted {
         match self.shared.send_at_once(core, to, (data, hints), Caller::GoesOn) {
             Ok(submitted @ Submitted::Ended(_)) => submitted,
             Ok(submitted) => {
@@ -76,15 +77,16 @@ impl Node {
 
     /// The same by way of the window, where it may still find company.
     #[inline(never)]
-    fn begin_slowly(
-        &self,
-        core: &mut Core,
+    fn begin_slowly<'a>(
+        &'a self,
+        core: &mut Guard<'a, Core>,
         to: To,
         (data, hints): (&Segments, Hints),
         refused: Option<Refused>,
     ) -> Submitted {
-        let submission = |_: &Shared, core: &mut Core| core.engine.send_as(to, data.clone(), hints, refused);
-        Submitted::Request(self.submit_to(core, submission))
+        Submitted::Request(
+            self.submit_to(core, |_, core| core.engine.send_as(to, data.clone(), hints, refused)),
+        )
     }
 }
 
@@ -93,13 +95,20 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn send_at_once(
         &self,
-        core: &mut Core,
+        core: &mut Guard<'_, Core>,
         to: To,
         message: (&Segments, Hints),
         caller: Caller,
     ) -> Result<Submitted, Option<Refused>> {
-        let Core { engine, rails, now, .. } = core;
-        pump::send_at_once(engine, rails, to, message, caller, &mut self.clock.kept_in(now))
+        let mut now = core.now;
+        let sent =
+            pump::send_at_once(&mut Held(core), to, message, caller, &mut self.clock.kept_in(&mut now));
+        core.now = core.now.max(now);
+        // What other threads have submitted while the rail worked is left to its user.
+        if core.is_shared() && core.has_work() {
+            self.push(core, false);
+        }
+        sent
     }
 }
 

@@ -86,7 +86,7 @@ impl Shared {
     /// One turn of the pump by who does so only because nobody else might. Whoever sleeps is woken for what
     /// there is; but once somebody has looked at the rails they take the sleeper for awake and wake nobody,
     /// so that they have to be asked again.
-    fn turn_aside(&self, core: &mut Core) -> bool {
+    fn turn_aside(&self, core: &mut Guard<'_, Core>) -> bool {
         core.now = self.clock.now();
         let sleeps = self.sleepers.load(Ordering::Relaxed) > 0;
         if sleeps && core.is_armed && !core.has_work() && !core.is_due() {
@@ -134,7 +134,7 @@ fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
     // While the lock is held, so that no submission is missed.
     state.resting.store(true, Ordering::Release);
     let doors = doors(&mut core);
-    let loses = core.rails.iter().any(|rail| rail.limits().lossy);
+    let loses = core.rails.iter().flatten().any(|rail| rail.limits().lossy);
     drop(core);
     block_on(&doors, &state.bell, if loses { LOOK } else { REST });
     let woken = !state.resting.swap(false, Ordering::AcqRel);
@@ -148,5 +148,10 @@ fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
 }
 
 fn doors(core: &mut Core) -> Vec<i32> {
-    core.rails.iter_mut().filter_map(|rail| rail.wakeup(Interest::Links)).filter(|&fd| fd >= 0).collect()
+    core.rails
+        .iter_mut()
+        .flatten()
+        .filter_map(|rail| rail.wakeup(Interest::Links))
+        .filter(|&fd| fd >= 0)
+        .collect()
 }

@@ -138,7 +138,8 @@ impl Host {
         let from = request.and_then(|request| self.engine.awaited_from(*request));
         let Some(from) = from.filter(|_| self.looks) else { return false };
         let (now, mut moved) = (self.told_time(), false);
-        while pump::look_for(&mut self.engine, &mut self.rails, now, from) == Some(true) {
+        while pump::look_for(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, from) == Some(true)
+        {
             moved = true;
         }
         moved
@@ -146,7 +147,7 @@ impl Host {
 
     fn turn(&mut self, urgent: bool) -> bool {
         let (now, mut clock) = (self.told_time(), self.clock());
-        pump::turn(&mut self.engine, &mut self.rails, now, &mut clock, urgent)
+        pump::turn(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut clock, urgent)
     }
 
     fn clock(&self) -> impl FnMut() -> Instant + use<> {
@@ -268,7 +269,7 @@ impl Host {
             return Ok(());
         }
         let (now, mut clock) = (self.told_time(), self.clock());
-        pump::feed(&mut self.engine, &mut self.rails, now, &mut clock, false);
+        pump::feed(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut clock, false);
         Ok(())
     }
 
@@ -283,10 +284,11 @@ impl Host {
         let mut clock = self.clock();
         let (engine, rails) = (&mut self.engine, &mut self.rails);
         let (to, len) = ((peer, context, tag), memory.len());
-        Some(match pump::send_at_once(engine, rails, to, (memory, hints), caller, &mut clock) {
-            Ok(Submitted::Ended(seq)) => engine.ended(Envelope { peer, context, tag, len, seq }),
+        let node = &mut pump::Exclusive(engine, rails);
+        Some(match pump::send_at_once(node, to, (memory, hints), caller, &mut clock) {
+            Ok(Submitted::Ended(seq)) => self.engine.ended(Envelope { peer, context, tag, len, seq }),
             Ok(Submitted::Request(request)) => request,
-            Err(refused) => engine.send_as(to, memory.clone(), hints, refused),
+            Err(refused) => self.engine.send_as(to, memory.clone(), hints, refused),
         })
     }
 

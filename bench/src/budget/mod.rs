@@ -79,7 +79,7 @@ struct Host {
 impl Host {
     fn turn(&mut self) -> u64 {
         let now = Instant::from_ns(0);
-        pump::turn(&mut self.engine, &mut self.rails, now, &mut || now, true);
+        pump::turn(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut || now, true);
         let mut ended = 0;
         while let Some(completion) = self.engine.next_completion() {
             assert!(completion.result.is_ok(), "{completion:?}");
@@ -96,7 +96,8 @@ impl Host {
         }
         let mut clock = || now;
         let (engine, rails) = (&mut self.engine, &mut self.rails);
-        let sent = pump::send_at_once(engine, rails, to, (&data, hints), Caller::Steps, &mut clock);
+        let node = &mut pump::Exclusive(engine, rails);
+        let sent = pump::send_at_once(node, to, (&data, hints), Caller::Steps, &mut clock);
         assert!(matches!(sent, Ok(Submitted::Ended(_))), "nothing waits, and there is one rail");
     }
 }

@@ -16,6 +16,7 @@ mod ours;
 mod pair;
 pub mod prediction;
 pub mod rate;
+pub mod threads;
 pub mod thresholds;
 mod turns;
 mod yard;

@@ -21,6 +21,7 @@ Examples:
                                              datagrams beside datagrams, a stream, and plain sockets
   nmad bench decision                        how long it takes to share out a large message, here
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
+  nmad bench threads --rails max,max         1, 2 and 4 threads of a process over two rails
   nmad bench compare                         MAD-MPI beside Open MPI and MPICH, ten minutes
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
@@ -80,6 +81,8 @@ pub(crate) enum Compared {
     Bandwidth(Bandwidth),
     /// Messages per second in windows, beside sockets with a system call for each
     Rate(Rates),
+    /// Messages per second of several threads of one process, against one thread
+    Threads(Threads),
     /// Thresholds from profiles against each fixed choice, size by size
     Thresholds(Thresholds),
     /// Several messages on as many contexts, against one message of the same total length
@@ -116,6 +119,18 @@ pub(crate) struct Bandwidth {
 #[derive(Debug, Args)]
 pub(crate) struct Rates {
     /// Messages in flight before the empty answer
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = at_least_one)]
+    pub(crate) window: usize,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Threads {
+    /// Numbers of threads [default: 1,2,4]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_one)]
+    pub(crate) count: Option<Vec<usize>>,
+    /// Messages of each thread in flight before the empty answer
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = at_least_one)]
     pub(crate) window: usize,
     #[command(flatten)]
@@ -193,6 +208,7 @@ impl Compared {
             Compared::Latency(args) => &args.common,
             Compared::Bandwidth(args) => &args.sizes.common,
             Compared::Rate(args) => &args.sizes.common,
+            Compared::Threads(args) => &args.sizes.common,
             Compared::Thresholds(args) => &args.sizes.common,
             Compared::Multiseg(args) => &args.common,
         }

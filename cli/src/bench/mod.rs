@@ -9,7 +9,8 @@ mod shared;
 
 use newmadeleine::engine::Registry;
 use newmadeleine::{Options, Session};
-use nmad_bench::pattern::{BenchError, Pair, Row, Yard, bandwidth, latency, multiseg, rate, thresholds};
+use nmad_bench::pattern::{BenchError, Pair, Row, Yard, bandwidth, latency, multiseg, rate};
+use nmad_bench::pattern::{threads, thresholds};
 use nmad_bench::plain::bandwidth::Way;
 use std::process::ExitCode;
 
@@ -67,7 +68,10 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
     let pair = Pair::of(&session)?;
     let common = pattern.common();
     let compares = match pattern {
-        Pattern::Compared(compared) => !matches!(compared, Compared::Multiseg(_) | Compared::Thresholds(_)),
+        Pattern::Compared(compared) => {
+            use Compared::{Multiseg, Threads, Thresholds};
+            !matches!(compared, Multiseg(_) | Threads(_) | Thresholds(_))
+        }
         Pattern::Prediction(_) | Pattern::Fairness(_) => false,
     };
     let yard = match common.with_plain() && compares {
@@ -114,6 +118,12 @@ fn run(
             let plan = rate::Plan::of(lens, repeat.unwrap_or(21), strategy);
             rate::run(pair, &rate::Plan { window: args.window, ..plan }, yard, each)
         }
+        Compared::Threads(args) => {
+            let lens = args.sizes.size.clone().unwrap_or_else(|| vec![8, 4096]);
+            let plan = threads::Plan::of(lens, args.sizes.common.repeat.unwrap_or(11));
+            let counts = args.count.clone().unwrap_or_else(|| plan.counts.clone());
+            threads::run(pair, &threads::Plan { counts, window: args.window, ..plan }, each)
+        }
         Compared::Thresholds(args) => {
             let Common { repeat, .. } = args.sizes.common.clone();
             let lens = args.sizes.size.clone().unwrap_or_else(|| thresholds::Plan::LENS.to_vec());
@@ -141,6 +151,7 @@ fn report(pattern: &Compared, options: &Options, session: &Session) -> Report {
         Compared::Bandwidth(args) if args.one_way => report.of("bandwidth", "one way", "MB/s", Better::More),
         Compared::Bandwidth(_) => report.of("bandwidth", "there and back", "MB/s", Better::More),
         Compared::Rate(_) => report.of("rate", "message rate", "M/s", Better::More),
+        Compared::Threads(_) => report.of("threads", "message rate of all threads", "M/s", Better::More),
         Compared::Thresholds(args) => {
             let what = if args.two { "half round trip of two messages" } else { "half round trip" };
             report.of("thresholds", what, "us", Better::Ratio)

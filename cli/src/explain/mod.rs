@@ -1,8 +1,10 @@
-//! `nmad explain`: what would be done with a message, and why.
+//! `nmad explain`: what would be done with a message, and why; without a size, which protocol serves which sizes.
 //!
-//! The decision is made by the very strategy that a job uses, from the same profiles.
+//! The decision is made by the very strategy that a job uses, from the same profiles; protocols are those that
+//! the engine of an open session plans.
 
 mod decision;
+mod protocols;
 
 use clap::Args;
 use newmadeleine::engine::{Forecast, Limits, PeerId, RailId, Registry};
@@ -18,6 +20,8 @@ use decision::{Lane, Question, decide};
 
 const EXAMPLES: &str = "\
 Examples:
+  nmad explain                                  protocols by size between two ranks of this host
+  nmad explain --rails 4gbit,2.8gbit            the same over each rail of a testbed, and over both
   nmad explain 4MiB                             over the interfaces of this machine, to another host
   nmad explain 256KiB --rails 4gbit,2.8gbit     over the rails of a testbed
   nmad explain 4MiB --rails 4gbit,2.8gbit --busy r0=3000
@@ -30,9 +34,9 @@ NMAD_EXPLAIN=1 tells the same of every message that a program sends.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// Length of the message: 8, 64KiB, 4MiB
+    /// Length of the message: 8, 64KiB, 4MiB; without it: the protocols of all sizes
     #[arg(value_name = "SIZE", value_parser = size::parse)]
-    len: usize,
+    len: Option<usize>,
     /// A rail, and for how many microseconds it has something to do already
     #[arg(long, value_name = "RAIL=US,...", value_delimiter = ',', value_parser = busy)]
     busy: Vec<(String, f64)>,
@@ -57,12 +61,14 @@ pub(crate) fn main(args: &ExplainArgs) -> ExitCode {
     if let Some(error) = wrong {
         return complain("explain", &error, USAGE);
     }
-    if !is_in_job() && !args.rails.is_empty() {
+    if !is_in_job() && (args.len.is_none() || !args.rails.is_empty()) {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
-        return Stage::build(&args.rails).run(&words, &[]);
+        let stage = if args.rails.is_empty() { Stage::here(&[]) } else { Stage::build(&args.rails) };
+        return stage.run(&words, &[]);
     }
+    let Some(len) = args.len else { return all_sizes(args) };
     let answer = |question: Option<Question>| question.map(|question| decide(&question)).transpose();
-    let answered = question(args).and_then(|question| Ok(answer(question)?));
+    let answered = question(args, len).and_then(|question| Ok(answer(question)?));
     match answered {
         Ok(Some(answer)) if args.json => say_json("explain", &answer),
         Ok(Some(answer)) => say(answer),
@@ -72,8 +78,26 @@ pub(crate) fn main(args: &ExplainArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// The protocols of all sizes, by rank 0.
+fn all_sizes(args: &ExplainArgs) -> ExitCode {
+    if !args.busy.is_empty() {
+        return complain("explain", &"--busy needs a size", USAGE);
+    }
+    let found = Options::load().map_err(Failure::from).and_then(|options| {
+        let strategy = args.strategy.clone().or(options.strategy);
+        Ok(protocols::ask(&Options { strategy, ..options }, args.to)?)
+    });
+    match found {
+        Ok(Some(answer)) if args.json => say_json("protocols", &answer),
+        Ok(Some(answer)) => say(answer),
+        Ok(None) => {}
+        Err(failure) => return failure.complain("explain"),
+    }
+    ExitCode::SUCCESS
+}
+
 /// None in ranks of a job that leave the talking to rank 0.
-fn question(args: &ExplainArgs) -> Result<Option<Question>, Failure> {
+fn question(args: &ExplainArgs, len: usize) -> Result<Option<Question>, Failure> {
     let options = Options::load()?;
     let strategy = args.strategy.clone().or_else(|| options.strategy.clone());
     let strategy = strategy.unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
@@ -85,7 +109,7 @@ fn question(args: &ExplainArgs) -> Result<Option<Question>, Failure> {
     } else {
         (of_machine(&options)?, options.eager_max.map(|len| len as u64))
     };
-    let mut question = Question { len: args.len as u64, strategy, lanes, eager_max };
+    let mut question = Question { len: len as u64, strategy, lanes, eager_max };
     for (rail, us) in &args.busy {
         let is_it = |lane: &&mut Lane| lane.name == *rail || lane.name.split('/').nth(1) == Some(rail);
         let names = question.lanes.iter().map(|lane| lane.name.clone()).collect::<Vec<_>>().join(", ");
@@ -107,10 +131,16 @@ fn of_session(options: &Options, to: u32) -> Result<Option<Lanes>, SessionError>
     Ok(found)
 }
 
-fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), SessionError> {
-    if to >= session.size() {
-        return Err(SessionError::NoSuchRank { rank: to, size: session.size() });
+/// That there is such a rank.
+fn another_rank(session: &Session, to: u32) -> Result<(), SessionError> {
+    match to < session.size() {
+        true => Ok(()),
+        false => Err(SessionError::NoSuchRank { rank: to, size: session.size() }),
     }
+}
+
+fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), SessionError> {
+    another_rank(session, to)?;
     let lane = |(number, rail): (usize, newmadeleine::RailInfo)| {
         let id = RailId(number as u8);
         let forecast = session.node().with(|engine| engine.forecast(id, PeerId(to)).cloned())?;

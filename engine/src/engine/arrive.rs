@@ -7,7 +7,7 @@ use crate::collect::matching::{Arrived, Comes};
 use crate::collect::request::{Context, Envelope, Request, Tag};
 use crate::collect::sequence::{Early, Place};
 use crate::packet::{LandingId, PeerId, RailId, RequestId};
-use crate::transfer::driver::{Event, Order};
+use crate::transfer::driver::Event;
 use crate::transfer::link::State;
 use crate::transfer::retention::Released;
 use nmad_wire::{Credit, Eager, Fin, Frame, Header, Kind, Rts, flags, frames};
@@ -96,9 +96,7 @@ impl Engine {
         let gone = peer.is_gone();
         let Some(link) = peer.link_mut(rail) else { return };
         if gone || link.state == State::Dead {
-            self.rails[rail.index()].errands.push_back(Order::Close { to: id });
-            self.has_errands = true;
-            return;
+            return self.close_link(rail, id);
         }
         (link.state, link.remote) = (State::Up, Some(remote));
         link.vain.restart(now);

@@ -281,7 +281,6 @@ impl Engine {
         until: Instant,
     ) -> Submitted {
         self.hear();
-        let head = leaving.head(to, data.len());
         let Engine { peers, rails, buffers, rests_until, .. } = self;
         let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Ended(leaving.seq);
@@ -299,7 +298,7 @@ impl Engine {
             let mut packet = buffers.pop().unwrap_or_default();
             packet.in_place.clear();
             packet.bytes.clear();
-            data.append_behind(&head, &mut packet.bytes);
+            data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
             link.tx.sent(leaving.number, Some(packet), true);
             link.stir();
             *rests_until = Instant::default();
@@ -346,6 +345,10 @@ impl Engine {
         let outgoing = Outgoing { at_rails: 1, pushed: len, ..Outgoing::new(envelope, data.clone(), hints) };
         if let Some(place) = requests.get_mut(request.0) {
             *place = Request::Large(Box::new(outgoing));
+        }
+        // Another thread may have found meanwhile that the peer is gone.
+        if self.peer(to).is_none_or(|peer| peer.is_gone()) {
+            self.complete(request, Err(crate::Error::PeerLost(to)));
         }
         Submitted::Request(request)
     }

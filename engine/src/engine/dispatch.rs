@@ -50,6 +50,9 @@ impl Engine {
     /// A link to open or to give up on this rail.
     pub fn next_errand(&mut self, rail: RailId) -> Option<Order> {
         let errand = self.rails.get_mut(rail.index())?.errands.pop_front();
+        if matches!(errand, Some(Order::Close { .. })) {
+            self.closing -= 1;
+        }
         if errand.is_none() {
             self.has_errands = self.rails.iter().any(|r| !r.errands.is_empty() || !r.openings.is_empty());
         }

@@ -94,6 +94,13 @@ impl Engine {
         true
     }
 
+    /// Has a rail close the link to a peer.
+    pub(super) fn close_link(&mut self, rail: RailId, id: PeerId) {
+        self.rails[rail.index()].errands.push_back(Order::Close { to: id });
+        self.has_errands = true;
+        self.closing += 1;
+    }
+
     /// Closes a link; the rail answers with what it has not sent.
     pub(super) fn give_up(&mut self, rail: RailId, id: PeerId, why: &str) {
         let Some(link) = self.peer_mut(id).and_then(|peer| peer.link_mut(rail)) else { return };
@@ -101,8 +108,7 @@ impl Engine {
             return;
         }
         link.closing = true;
-        self.rails[rail.index()].errands.push_back(Order::Close { to: id });
-        self.has_errands = true;
+        self.close_link(rail, id);
         self.notices.push_back(Notice { peer: id, text: format!("rail {} to peer {}: {why}", rail.0, id.0) });
     }
 
@@ -269,13 +275,14 @@ impl Engine {
         peer.held.clear();
         peer.requested.clear();
         peer.pushes.clear();
+        let mut closed = Vec::new();
         for link in peer.links.iter_mut().filter(|link| link.state != State::Dead) {
             let _ = link.tx.take_all().count();
             link.state = State::Dead;
-            self.rails[link.rail.index()].errands.push_back(Order::Close { to: id });
-            self.has_errands = true;
+            closed.push(link.rail);
         }
         peer.mark_lane(&self.rails);
+        closed.into_iter().for_each(|rail| self.close_link(rail, id));
         for rail in &mut self.rails {
             rail.prepared.take_if(|prepared| prepared.to == id);
         }

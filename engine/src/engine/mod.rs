@@ -179,6 +179,8 @@ pub struct Engine {
     /// An acknowledgement of which no note was taken yet: when it came, and of what.
     unheard: Option<(Instant, RailId, PeerId, u32)>,
     has_errands: bool,
+    /// Errands after which a rail uses no more memory of requests that have ended.
+    closing: usize,
     /// A rail may have a packet that was prepared; none has where that was never asked for.
     prepares: bool,
     // both
@@ -215,6 +217,7 @@ impl Engine {
             rests_until: Instant::default(),
             unheard: None,
             has_errands: false,
+            closing: 0,
             prepares: false,
             peers: Vec::new(),
             ready: VecDeque::new(),
@@ -427,6 +430,7 @@ impl Engine {
     }
 
     fn open_on(&mut self, rail: RailId, opening: Opening) {
+        self.closing += usize::from(opening.frees_user_memory());
         self.rails[rail.index()].openings.push_back(opening);
         self.has_errands = true;
     }

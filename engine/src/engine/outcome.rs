@@ -1,4 +1,7 @@
 //! How requests ended: told once, to whoever asks which have, or whether one has.
+//!
+//! The memory of a request belongs to its owner again when its end is told. So no end is told while a rail
+//! still has to close a receive region in user memory, or a link: until then it may use the memory.
 
 use super::Engine;
 use crate::collect::request::{Completion, Context, Envelope, Error, Request};
@@ -23,25 +26,28 @@ impl Engine {
     /// The next request that ended, in the order in which they ended. How it ended stays until it is taken.
     #[inline]
     pub fn next_ended(&mut self) -> Option<RequestId> {
-        self.ended.pop()
+        if self.closing > 0 { None } else { self.ended.pop() }
     }
 
     /// Whether a request has ended since this was asked; for who does not ask which: [`Engine::next_ended`]
     /// and [`Engine::next_completion`] tell of none any more.
     #[inline]
     pub fn any_ended(&mut self) -> bool {
-        self.ended.any()
+        self.closing == 0 && self.ended.any()
     }
 
     /// Whether a request has ended, or a notice is there, and nobody has asked yet.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.ended.has_any() || !self.notices.is_empty()
+        (self.closing == 0 && self.ended.has_any()) || !self.notices.is_empty()
     }
 
     /// How a request ended, if it has; told once, and its name is free for reuse then.
     #[inline]
     pub fn take(&mut self, request: RequestId) -> Option<Result<Envelope, Error>> {
+        if self.closing > 0 {
+            return None;
+        }
         let ended =
             |request: &Request| if let &Request::Ended(result) = request { Ok(result) } else { Err(()) };
         let result = self.requests.take_if(request.0, ended)?.ok()?;
@@ -53,6 +59,9 @@ impl Engine {
     /// it has not ended.
     #[inline(always)]
     pub fn take_well(&mut self, request: RequestId) -> Option<Result<Envelope, NotWell>> {
+        if self.closing > 0 {
+            return None;
+        }
         let found = self.requests.take_if(request.0, |request| match request {
             &Request::Ended(Ok(envelope)) => Ok(envelope),
             Request::Ended(Err(_)) => Err(Some(NotWell)),
@@ -68,11 +77,16 @@ impl Engine {
         }
     }
 
+    /// Whether this request has ended, and no other whose end was not taken yet.
+    pub fn only_ended(&self, request: RequestId) -> bool {
+        self.untold == 1 && self.has_ended(request) == Some(true)
+    }
+
     /// Whether a request has ended and its end was not taken yet; none for a name that was never a request,
     /// or whose end was taken.
     #[inline]
     pub fn has_ended(&self, request: RequestId) -> Option<bool> {
-        self.requests.get(request.0).map(|request| matches!(request, Request::Ended(_)))
+        self.requests.get(request.0).map(|request| self.closing == 0 && matches!(request, Request::Ended(_)))
     }
 
     /// Whether there may be requests of this context whose end was not taken yet, but for cancelled ones.

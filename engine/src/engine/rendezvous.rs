@@ -12,6 +12,7 @@ use crate::schedule::body::Body;
 use crate::transfer::landing::{Announced, Landing};
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::Opening;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use nmad_wire::{Cts, Fin, Frame, Promise, Rts, Withdraw, Withdrawn, flags};
 
@@ -277,7 +278,9 @@ impl Engine {
 
     /// What rail `rail` shall open or close next.
     pub fn next_opening(&mut self, rail: RailId) -> Option<Opening> {
-        self.rails.get_mut(rail.index())?.openings.pop_front()
+        let opening = self.rails.get_mut(rail.index())?.openings.pop_front()?;
+        self.closing -= usize::from(opening.frees_user_memory());
+        Some(opening)
     }
 
     /// A rail has opened a landing; this key leads there.
@@ -464,9 +467,9 @@ impl Engine {
 
     pub(super) fn close_landing(&mut self, id: LandingId) {
         let Some(mut landing) = self.landings.remove(id.0) else { return };
-        let mut memory = landing.buffer.take();
+        let memory = landing.buffer.take().map(Arc::new);
         for rail in landing.rails() {
-            self.open_on(rail, Opening::Close(id, memory.take()));
+            self.open_on(rail, Opening::Close(id, memory.clone()));
         }
     }
 }

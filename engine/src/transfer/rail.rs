@@ -60,8 +60,15 @@ pub enum Opening {
     Open(LandingId, PeerId, Segments),
     /// The chunk that this peer pushes goes there.
     Accept(PeerId, LandingId),
-    /// Forget it. Memory of the engine's own that belonged to it goes when that is done.
-    Close(LandingId, Option<Buffer>),
+    /// Forget it. Memory of the engine's own that belonged to it goes when every rail has done that.
+    Close(LandingId, Option<Arc<Buffer>>),
+}
+
+impl Opening {
+    /// Memory of a request was reachable until then.
+    pub(crate) fn frees_user_memory(&self) -> bool {
+        matches!(self, Opening::Close(_, None))
+    }
 }
 
 #[derive(Debug)]

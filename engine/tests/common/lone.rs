@@ -107,6 +107,12 @@ impl Lone {
         self.engine.recv(source, Context(context), tag, into)
     }
 
+    /// Has the rail open and close what it is asked to.
+    pub fn run_errands(&mut self) {
+        while self.engine.next_opening(RAIL).is_some() {}
+        while self.engine.next_errand(RAIL).is_some() {}
+    }
+
     /// What the engine would send, as one packet after the other, which is reported as sent at once.
     pub fn sent(&mut self) -> Vec<(PeerId, Vec<u8>)> {
         let mut list = Vec::new();

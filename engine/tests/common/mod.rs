@@ -166,8 +166,7 @@ impl Host {
         self.now += 1000;
         let now = self.now;
         pump::turn(
-            &mut self.engine,
-            &mut self.rails,
+            &mut pump::Exclusive(&mut self.engine, &mut self.rails),
             Instant::from_ns(now),
             &mut || Instant::from_ns(now),
             urgent,
@@ -232,7 +231,8 @@ impl Pair {
     /// Has the second host look for a packet of the first and at nothing else; whether there was one.
     pub fn look_for(&mut self) -> Option<bool> {
         let host = &mut self.hosts[1];
-        pump::look_for(&mut host.engine, &mut host.rails, Instant::from_ns(host.now), PeerId(0))
+        let node = &mut pump::Exclusive(&mut host.engine, &mut host.rails);
+        pump::look_for(node, Instant::from_ns(host.now), PeerId(0))
     }
 
     pub fn settle(&mut self) {

@@ -100,7 +100,7 @@ impl Net {
         self.wires().now = self.now;
         let Host { engine, rails, .. } = &mut self.hosts[host];
         let now = Instant::from_ns(self.now);
-        let happened = pump::turn(engine, rails, now, &mut || now, urgent);
+        let happened = pump::turn(&mut pump::Exclusive(engine, rails), now, &mut || now, urgent);
         self.take_note(host);
         happened
     }
@@ -235,7 +235,8 @@ impl Net {
         let (buffer, segments) = self.memory(|memory| memory.lend(data, 0));
         let (now, to) = (Instant::from_ns(self.now), (PeerId(to), Context(context), Tag(tag)));
         let Host { engine, rails, .. } = &mut self.hosts[at];
-        let sent = pump::send_at_once(engine, rails, to, (&segments, hints), caller, &mut || now);
+        let node = &mut pump::Exclusive(engine, rails);
+        let sent = pump::send_at_once(node, to, (&segments, hints), caller, &mut || now);
         match sent {
             Ok(Submitted::Request(request)) => self.lend(at, request, buffer, true),
             Ok(Submitted::Ended(_)) | Err(_) => self.memory(|memory| memory.end(buffer, true)),

@@ -217,7 +217,7 @@ fn advance(world: &World, comm: &Communicator, run: &mut Run) -> Option<Ended> {
     let ended = match run.calls_user() {
         true => run.advance(&mut Free { world, comm }, Caller::Program),
         false => {
-            let go = |step: &mut newmadeleine::progress::Step<'_>| {
+            let go = |step: &mut newmadeleine::progress::Step<'_, '_>| {
                 run.advance(&mut Held { step, comm, is_urgent: false }, Caller::Program)
             };
             world.node().step(go)

@@ -21,14 +21,14 @@ fn address(comm: &Communicator, party: u32) -> (PeerId, Context) {
 }
 
 /// The engine, within one step under its lock.
-pub(super) struct Held<'a, 's> {
-    pub(super) step: &'a mut Step<'s>,
+pub(super) struct Held<'a, 's, 'g> {
+    pub(super) step: &'a mut Step<'s, 'g>,
     pub(super) comm: &'a Communicator,
     /// Whether sends may go past the window, because somebody waits for them.
     pub(super) is_urgent: bool,
 }
 
-impl Transport for Held<'_, '_> {
+impl Transport for Held<'_, '_, '_> {
     #[inline]
     fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
         let (peer, context) = address(self.comm, to);
@@ -62,7 +62,7 @@ impl Transport for Free<'_> {
     fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
         let (peer, context) = address(self.comm, to);
         let submit =
-            |step: &mut Step<'_>| step.engine().send(peer, context, Tag(tag), data, Hints::default());
+            |step: &mut Step<'_, '_>| step.engine().send(peer, context, Tag(tag), data, Hints::default());
         Some(self.world.node().step(submit))
     }
 

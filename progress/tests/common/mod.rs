@@ -68,6 +68,8 @@ pub trait Special: Send + 'static {
 struct Rail<S> {
     special: S,
     is_up: bool,
+    /// Its number at the peer.
+    remote: u8,
     /// What was posted and is still to be reported.
     orders: Vec<Order>,
 }
@@ -109,7 +111,7 @@ impl<S: Special> Driver for Rail<S> {
             return self.special.look_for(report);
         }
         if !std::mem::replace(&mut self.is_up, true) {
-            report(Event::Up { peer: PEER, remote: 0 });
+            report(Event::Up { peer: PEER, remote: self.remote });
         }
         for order in self.orders.drain(..) {
             if let Order::Packet { to, number, packet } = order {
@@ -130,11 +132,20 @@ impl<S: Special> Driver for Rail<S> {
 
 /// A node with an open link to [`PEER`] over such a rail.
 pub fn node(special: impl Special, idle: Idle) -> Node {
-    let rail = Rail { special, is_up: false, orders: Vec::new() };
+    node_over(vec![special], idle)
+}
+
+/// A node with an open link to [`PEER`] over each of such rails.
+pub fn node_over(specials: Vec<impl Special>, idle: Idle) -> Node {
     let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
-    let id = engine.add_rail(rail.limits());
-    engine.add_link(PEER, id);
-    let node = Node::new(engine, vec![Box::new(rail)], idle, |_| {}).expect("a thread");
+    let mut rails: Vec<Box<dyn Driver>> = Vec::new();
+    for special in specials {
+        let rail = Rail { special, is_up: false, remote: rails.len() as u8, orders: Vec::new() };
+        let id = engine.add_rail(rail.limits());
+        engine.add_link(PEER, id);
+        rails.push(Box::new(rail));
+    }
+    let node = Node::new(engine, rails, idle, |_| {}).expect("a thread");
     while node.turn() {}
     node
 }

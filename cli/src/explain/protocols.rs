@@ -1,0 +1,153 @@
+//! Which protocol serves which sizes, over each rail and over all of them: the engine's own plan
+//! ([`Engine::plan`](newmadeleine::engine::Engine::plan)), asked for every size.
+
+use super::another_rank;
+use newmadeleine::engine::{Caller, Context, Hints, LinkView, PeerId, RailId, Tag};
+use newmadeleine::{Options, Session, SessionError};
+use nmad_bench::stats::bytes;
+use nmad_bench::table::Table;
+use serde::Serialize;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// The longest message that is asked for.
+const LONGEST: u64 = 64 << 20;
+/// Links open within this, or are left out.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The tag of the message that has the links opened.
+const TAG: u64 = 0;
+
+/// Protocols by size.
+#[derive(Serialize)]
+pub(super) struct Protocols {
+    /// The rank that messages go to.
+    to: u32,
+    strategy: String,
+    rails: Vec<OnRail>,
+}
+
+/// Those over one rail, or over all of them.
+#[derive(Serialize)]
+struct OnRail {
+    /// None: all rails together.
+    rail: Option<String>,
+    sizes: Vec<Range>,
+}
+
+/// Sizes that go the same way.
+#[derive(Serialize)]
+struct Range {
+    from: u64,
+    /// The last of them; none: there is no end.
+    to: Option<u64>,
+    /// Of a thread that waits for the message to leave.
+    blocking: &'static str,
+    /// Of a thread that goes on.
+    nonblocking: &'static str,
+}
+
+/// Asks the engine of rank 0; none in the other ranks.
+pub(super) fn ask(options: &Options, to: u32) -> Result<Option<Protocols>, SessionError> {
+    let session = Session::open_with(options)?;
+    another_rank(&session, to)?;
+    let found = match session.rank() {
+        0 => {
+            session.send(to, TAG, &[])?;
+            session.recv(to, TAG, &mut [])?;
+            Some(of(&session, to, options))
+        }
+        rank if rank == to => {
+            session.recv(0, TAG, &mut [])?;
+            session.send(0, TAG, &[])?;
+            None
+        }
+        _ => None,
+    };
+    session.close()?;
+    Ok(found)
+}
+
+fn of(session: &Session, to: u32, options: &Options) -> Protocols {
+    let peer = PeerId(to);
+    let names: Vec<String> = session.rails().into_iter().map(|rail| rail.name).collect();
+    let open = |index: &usize| {
+        let begun = Instant::now();
+        loop {
+            match session.node().with(|engine| engine.link(peer, RailId(*index as u8))) {
+                Some(LinkView::Up { .. }) => return true,
+                Some(LinkView::Opening) if begun.elapsed() < PATIENCE => drop(session.node().turn()),
+                _ => return false,
+            }
+        }
+    };
+    let open: Vec<usize> = (0..names.len()).filter(open).collect();
+    let mut rails = Vec::new();
+    for &index in &open {
+        session.node().with(|engine| engine.measure(peer, Some(RailId(index as u8))));
+        rails.push(OnRail { rail: Some(names[index].clone()), sizes: sizes(session, peer) });
+    }
+    session.node().with(|engine| engine.measure(peer, None));
+    if open.len() > 1 {
+        rails.push(OnRail { rail: None, sizes: sizes(session, peer) });
+    }
+    let strategy = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
+    Protocols { to, strategy, rails }
+}
+
+/// The protocols of a message of this length: of a thread that waits, and of one that goes on.
+fn protocols(session: &Session, peer: PeerId, len: u64) -> [&'static str; 2] {
+    let now = session.node().now();
+    let to = (peer, Context(0), Tag(TAG));
+    [Caller::Waits, Caller::GoesOn].map(|caller| {
+        let plan = session.node().with(|engine| engine.plan(to, len, Hints::default(), caller, now));
+        plan.map_or("none", |plan| plan.protocol.name())
+    })
+}
+
+/// Ranges of sizes with the same protocols, their borders exact.
+fn sizes(session: &Session, peer: PeerId) -> Vec<Range> {
+    let ask = |len| protocols(session, peer, len);
+    let mut ranges = Vec::new();
+    let (mut from, mut known) = (0, ask(0));
+    let powers = std::iter::successors(Some(1), |&len| Some(2 * len).filter(|&len| len <= LONGEST));
+    let mut before = 0;
+    for len in powers {
+        let found = ask(len);
+        if found != known {
+            let (mut same, mut other) = (before, len);
+            while other - same > 1 {
+                let middle = same.midpoint(other);
+                if ask(middle) == known { same = middle } else { other = middle }
+            }
+            let [blocking, nonblocking] = known;
+            ranges.push(Range { from, to: Some(same), blocking, nonblocking });
+            (from, known) = (other, found);
+        }
+        before = len;
+    }
+    let [blocking, nonblocking] = known;
+    ranges.push(Range { from, to: None, blocking, nonblocking });
+    ranges
+}
+
+impl fmt::Display for Protocols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table =
+            Table::new("", &["rail", "sizes", "a send that waits", "a send that goes on"]).words([1, 2, 3]);
+        for on in &self.rails {
+            let name = on.rail.as_deref().unwrap_or("all rails");
+            for (index, range) in on.sizes.iter().enumerate() {
+                let end = range.to.map_or_else(|| "and more".into(), |to| format!("to {}", bytes(to)));
+                let sizes = format!("{} {end}", bytes(range.from));
+                let name = if index == 0 { name } else { "" };
+                table.row([name, &sizes, range.blocking, range.nonblocking]);
+            }
+        }
+        writeln!(
+            f,
+            "protocols of messages to rank {}, strategy {}, on idle rails:\n",
+            self.to, self.strategy
+        )?;
+        write!(f, "{table}")
+    }
+}

@@ -1,0 +1,124 @@
+//! Rails that work without the engine's lock.
+//!
+//! The engine and the places of its rails are behind one lock (DESIGN below). A thread that has a rail do
+//! something long takes the rail out of its place, lets the lock go, and puts the rail back under the lock.
+//! So a rail has one user at a time, several rails work at once (P3 section III), and nobody ever waits for a
+//! rail: a thread that finds the place empty leaves its orders in the engine, and the thread that uses the
+//! rail asks the engine for orders after it has put the rail back ([`pump::Access`]). Since a place is only
+//! filled and emptied under the lock, one of the two sees the other.
+//!
+//! While one thread alone uses the node there is nobody to let the lock go for, and rails work in their
+//! places.
+
+use crate::lock::Release;
+use crate::node::Core;
+use nmad_engine::pump::{Access, Looked};
+use nmad_engine::transfer::driver::Scope;
+use nmad_engine::{Driver, Engine, Instant, RailId};
+use std::ops::DerefMut;
+
+/// The node for the pump, by whoever holds its lock.
+pub(crate) struct Held<'g, G>(pub(crate) &'g mut G);
+
+impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
+    #[inline]
+    fn engine(&mut self) -> &mut Engine {
+        &mut self.0.engine
+    }
+
+    #[inline]
+    fn rails(&self) -> usize {
+        self.0.rails.len()
+    }
+
+    #[inline]
+    fn ask<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
+        let Some(rail) = &mut self.0.rails[rail.index()] else {
+            self.0.missed = true;
+            return None;
+        };
+        Some(work(rail.as_mut()))
+    }
+
+    #[inline]
+    fn work<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
+        if !self.0.is_shared() {
+            return self.ask(rail, work);
+        }
+        Apart::take(self.0, rail).map(|mut apart| work(apart.rail()))
+    }
+
+    #[inline]
+    fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked {
+        // To look for the packet of one peer is as short as a decision.
+        if scope == Scope::All && self.0.is_shared() {
+            return self.poll_apart(rail, now);
+        }
+        let Core { engine, rails, .. } = &mut **self.0;
+        let Some(driver) = &mut rails[rail.index()] else {
+            self.0.missed = true;
+            return Looked::Unknown;
+        };
+        let mut found = false;
+        let looked = driver.poll(scope, &mut |event| {
+            found = true;
+            engine.handle(now, rail, event);
+        });
+        Looked::of(looked, found)
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        self.0.is_shared()
+    }
+}
+
+impl<G: DerefMut<Target = Core> + Release> Held<'_, G> {
+    /// The lock is let go until the rail has something to report.
+    #[inline(never)]
+    fn poll_apart(&mut self, id: RailId, now: Instant) -> Looked {
+        let Some(mut apart) = Apart::take(self.0, id) else { return Looked::Unknown };
+        let Apart { held, rail, .. } = &mut apart;
+        let mut found = false;
+        let looked = rail.as_mut().expect(OUT).poll(Scope::All, &mut |event| {
+            found = true;
+            held.take_again();
+            held.engine.handle(now, id, event);
+        });
+        Looked::of(looked, found)
+    }
+}
+
+/// A rail outside of its place, whose user has let the lock go. Dropping it takes the lock again and puts the
+/// rail back, also when a driver panics.
+struct Apart<'g, G: DerefMut<Target = Core> + Release> {
+    held: &'g mut G,
+    id: RailId,
+    rail: Option<Box<dyn Driver>>,
+}
+
+/// Why there is a rail.
+const OUT: &str = "the rail is outside of its place until this is dropped";
+
+impl<'g, G: DerefMut<Target = Core> + Release> Apart<'g, G> {
+    /// None: another thread uses the rail.
+    fn take(held: &'g mut G, id: RailId) -> Option<Self> {
+        let Some(rail) = held.rails[id.index()].take() else {
+            held.missed = true;
+            return None;
+        };
+        held.let_go();
+        Some(Apart { held, id, rail: Some(rail) })
+    }
+
+    fn rail(&mut self) -> &mut dyn Driver {
+        self.rail.as_mut().expect(OUT).as_mut()
+    }
+}
+
+impl<G: DerefMut<Target = Core> + Release> Drop for Apart<'_, G> {
+    fn drop(&mut self) {
+        self.held.take_again();
+        self.held.rails[self.id.index()] = self.rail.take();
+    }
+}

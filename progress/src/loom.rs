@@ -1,0 +1,202 @@
+//! Threads that post at once, under loom, which tries every order in which they may get the lock: the engine, the
+//! pump and the places of the rails are those that ship, the lock and the rails are made for this.
+
+use crate::apart::Held;
+use crate::lock::Release;
+use crate::node::Core;
+use loom::sync::{Arc, Mutex, MutexGuard};
+use loom::thread;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
+use nmad_engine::{Caller, Config, Context, Engine, Hints, Instant, PeerId, RailId, Tag, pump};
+use std::ops::{Deref, DerefMut};
+
+const PEER: PeerId = PeerId(1);
+const NOW: Instant = Instant::from_ns(1_000);
+
+/// The numbers that each rail was given, in that order.
+type Log = std::sync::Arc<std::sync::Mutex<[Vec<u32>; 2]>>;
+
+/// A rail that takes everything, and lets other threads run while it does.
+struct Rail {
+    at: usize,
+    log: Log,
+    is_up: bool,
+    orders: Vec<(PeerId, u32)>,
+}
+
+impl Rail {
+    fn took(&mut self, number: u32) {
+        thread::yield_now();
+        self.log.lock().unwrap()[self.at].push(number);
+    }
+}
+
+impl Driver for Rail {
+    fn name(&self) -> &str {
+        "loom"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { packet: 1 << 12, depth: 8, ..Limits::default() }
+    }
+
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+
+    fn close(&mut self, _: LandingId) {}
+
+    fn room(&self) -> usize {
+        8
+    }
+
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { number, .. } => {
+                self.took(number);
+                Sent::Done
+            }
+            Departure::Order(Order::Packet { to, number, .. }) => {
+                self.took(number);
+                self.orders.push((to, number));
+                Sent::Posted
+            }
+            _ => Sent::Retry,
+        }
+    }
+
+    fn poll(&mut self, _: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if !std::mem::replace(&mut self.is_up, true) {
+            report(Event::Up { peer: PEER, remote: self.at as u8 });
+        }
+        for (to, number) in self.orders.drain(..) {
+            report(Event::Sent { to, number, packet: None });
+        }
+        true
+    }
+}
+
+/// A guard of loom's lock that can be let go.
+struct Guard<'a> {
+    lock: &'a Mutex<Core>,
+    held: Option<MutexGuard<'a, Core>>,
+}
+
+impl<'a> Guard<'a> {
+    fn of(lock: &'a Mutex<Core>) -> Guard<'a> {
+        Guard { lock, held: Some(lock.lock().unwrap()) }
+    }
+}
+
+impl Release for Guard<'_> {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn let_go(&mut self) {
+        self.held = None;
+    }
+
+    fn take_again(&mut self) {
+        self.held.get_or_insert_with(|| self.lock.lock().unwrap());
+    }
+}
+
+impl Deref for Guard<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.held.as_ref().expect("it is only used while it is held")
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        self.held.as_mut().expect("it is only used while it is held")
+    }
+}
+
+/// A node whose links are open and whose peer knows how much it may send.
+fn core(rails: usize, log: &Log) -> Core {
+    let mut engine = Engine::new(Config::default()).unwrap();
+    let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
+    for at in 0..rails {
+        let rail = Rail { at, log: log.clone(), is_up: false, orders: Vec::new() };
+        let id = engine.add_rail(rail.limits());
+        engine.add_link(PEER, id);
+        drivers.push(Box::new(rail));
+    }
+    engine.send(PEER, Context(0), Tag(0), Segments::empty(), Hints::default());
+    for _ in 0..4 {
+        pump::turn(&mut pump::Exclusive(&mut engine, &mut drivers), NOW, &mut || NOW, true);
+    }
+    log.lock().unwrap().iter_mut().for_each(Vec::clear);
+    Core::new(engine, drivers, |_| {})
+}
+
+/// Sends one message as a thread of the application does that waits for nothing.
+fn send(lock: &Mutex<Core>, tag: u64, caller: Caller) {
+    let mut guard = Guard::of(lock);
+    let (to, data) = ((PEER, Context(tag as u32), Tag(tag)), Segments::empty());
+    let message = (&data, Hints::default());
+    let sent = pump::send_at_once(&mut Held(&mut guard), to, message, caller, &mut || NOW);
+    if let Err(refused) = sent {
+        guard.engine.send_as(to, data.clone(), Hints::default(), refused);
+    }
+    pump::feed(&mut Held(&mut guard), NOW, &mut || NOW, true);
+}
+
+/// All that was submitted has left, once, and the numbers of each link in their order.
+fn all_left(lock: &Mutex<Core>, log: &Log, submitted: usize) {
+    let mut guard = Guard::of(lock);
+    assert!(guard.rails.iter().all(Option::is_some), "each rail is in its place");
+    assert!(!guard.engine.has_orders(NOW), "nothing was left to nobody");
+    let packets: u64 =
+        (0..guard.rails.len()).map(|rail| guard.engine.counters(RailId(rail as u8)).entries).sum();
+    assert!(packets as usize > submitted, "the first message, and these");
+    for numbers in log.lock().unwrap().iter() {
+        assert!(numbers.windows(2).all(|pair| pair[0].wrapping_add(1) == pair[1]), "{numbers:?}");
+    }
+}
+
+fn model(rails: usize, threads: [fn(&Mutex<Core>); 2], submitted: usize) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let log = Log::default();
+        let lock = Arc::new(Mutex::new(core(rails, &log)));
+        let run = |work: fn(&Mutex<Core>)| {
+            let lock = lock.clone();
+            thread::spawn(move || work(&lock))
+        };
+        let running = threads.map(run);
+        running.into_iter().for_each(|thread| thread.join().unwrap());
+        all_left(&lock, &log, submitted);
+    });
+}
+
+#[test]
+fn two_threads_that_wait_send_over_one_rail_and_over_two() {
+    for rails in [1, 2] {
+        model(rails, [|lock| send(lock, 1, Caller::Waits), |lock| send(lock, 2, Caller::Waits)], 2);
+    }
+}
+
+#[test]
+fn what_is_submitted_while_the_rail_works_for_another_thread_leaves() {
+    let [waits, goes_on] =
+        [(|lock| send(lock, 1, Caller::Waits)) as fn(&Mutex<Core>), |lock| send(lock, 2, Caller::GoesOn)];
+    model(1, [waits, goes_on], 2);
+    model(1, [goes_on, goes_on], 2);
+}
+
+#[test]
+fn what_is_submitted_while_another_thread_looks_at_the_rails_leaves() {
+    let look = |lock: &Mutex<Core>| {
+        let mut guard = Guard::of(lock);
+        pump::turn(&mut Held(&mut guard), NOW, &mut || NOW, true);
+    };
+    model(1, [|lock| send(lock, 1, Caller::GoesOn), look], 1);
+}

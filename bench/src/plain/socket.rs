@@ -145,7 +145,7 @@ impl Socket {
         self.pace.as_mut().map_or(wanted, |pace| pace.allowed().min(wanted))
     }
 
-    /// So many bytes were sent.
+    /// Charges `len` sent bytes to the pace.
     pub(super) fn spend(&mut self, len: usize) {
         if let Some(pace) = &mut self.pace {
             pace.spend(len);

@@ -62,7 +62,7 @@ struct Info {
     profiles: Vec<profiles::Entry>,
     #[serde(skip)]
     known: Vec<ProfileInfo>,
-    /// In a job: who is there; empty otherwise.
+    /// The ranks of the job; empty outside of a job.
     peers: Vec<Peer>,
 }
 

@@ -79,7 +79,7 @@ pub(super) fn of_session(session: &Session) -> Vec<Rail> {
     session.rails().into_iter().map(rail).collect()
 }
 
-/// Who is there: at rank 0 all ranks, elsewhere nobody.
+/// At rank 0 all ranks of the job, elsewhere an empty list.
 pub(super) fn peers(session: &Session) -> Result<Vec<Peer>, SessionError> {
     let host: String = host_name().chars().take(64).collect();
     if session.rank() > 0 {

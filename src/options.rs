@@ -169,7 +169,7 @@ impl Options {
     /// Reads the configuration file, if there is one, and the environment.
     ///
     /// # Errors
-    /// [`SessionError::Setting`] names the setting, what is wrong with it and what would be right.
+    /// [`SessionError::Setting`] names the setting, the cause and the remedy.
     pub fn load() -> Result<Options, SessionError> {
         Options::load_with(&[])
     }

@@ -9,7 +9,7 @@ use nmad_engine::Profile;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// More than a profile of ten thousand lines needs: what is longer is none.
+/// The longest file accepted as a profile, in bytes; a profile of ten thousand lines needs less.
 const LEN_MAX: u64 = 4 << 20;
 /// What a profile begins with, wherever it stands.
 const FIRST: &str = "nmad profile ";

@@ -67,7 +67,7 @@ impl CMessage {
         CMessage { rank: peer.0, context: context.0 % Context::LIMIT, tag, len, received }
     }
 
-    /// What is known after this end.
+    /// The message, as far as `outcome` tells it.
     pub fn of(outcome: &Outcome) -> Option<CMessage> {
         match outcome {
             Ok(envelope) => Some(CMessage::new(envelope, envelope.len)),

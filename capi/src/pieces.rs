@@ -32,7 +32,7 @@ impl<M> Default for Table<M> {
 
 impl<M> Table<M> {
     fn lock(&self) -> MutexGuard<'_, Messages<M>> {
-        // A panic in between was told; the table itself is whole.
+        // The call that panicked reported it; the table itself is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -44,7 +44,7 @@ impl<M> Table<M> {
         name
     }
 
-    /// Adds a piece; its request is told to the caller, or kept.
+    /// Adds a piece; the caller receives its request, or the message keeps it.
     fn add(&self, name: u64, request: Out<u64>, submit: impl FnOnce(&mut M) -> RequestId) -> Answer {
         let mut messages = self.lock();
         let open = messages.named.get_mut(&name).ok_or_else(|| unknown(name))?;
@@ -67,7 +67,7 @@ fn unknown(name: u64) -> Failure {
     Failure::new(MESSAGE, format!("message {name} was never begun, or is ended"))
 }
 
-/// Waits for the pieces; the first failure is told.
+/// Waits for the pieces; returns the first failure.
 fn wait_kept(handle: &Handle, kept: Vec<RequestId>) -> Answer {
     let ends: Vec<_> = kept.into_iter().map(|piece| handle.end_of(piece)).collect();
     ends.into_iter().collect::<Result<(), Failure>>()?;

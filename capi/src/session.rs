@@ -9,7 +9,7 @@ use newmadeleine::progress::Node;
 use newmadeleine::{Channel, Options, Session};
 use std::ffi::c_int;
 
-/// What stands behind `nmad_session_t`.
+/// The object behind `nmad_session_t`.
 pub struct Handle {
     pub session: Session,
     /// Rails that it has; their number does not change.

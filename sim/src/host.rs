@@ -56,7 +56,7 @@ pub struct Host {
     packings: BTreeMap<usize, Packing>,
     unpackings: BTreeMap<usize, Unpacking>,
     spin_ns: u64,
-    /// The time that the pump was told last.
+    /// The time that the pump received last.
     told_ns: u64,
     /// See [`crate::Scenario::holds_back`].
     holds_back: bool,
@@ -154,7 +154,7 @@ impl Host {
         move || Instant::from_ns(lock(&network).local_ns(id))
     }
 
-    /// The time as the pump is told: on every other host a little old, as a real caller's may be.
+    /// The time that the pump receives: on every other host a little old, as a real caller's may be.
     fn told_time(&mut self) -> Instant {
         let (local, stale_ns) = {
             let network = lock(&self.network);
@@ -179,7 +179,7 @@ impl Host {
         match self.mode {
             Mode::Computing(until) => at = at.min(until),
             Mode::Done if !again => at = at.min(deadline.unwrap_or(at)),
-            // Who waits spins, that is, looks all the time; more and more rarely here.
+            // A waiting application spins, that is, looks all the time; here the pauses between looks grow.
             _ if !again => at = at.min(deadline.unwrap_or(at)).min(local + self.spin_ns),
             _ => at = local + 1,
         }

@@ -23,7 +23,7 @@ impl Key {
     }
 }
 
-/// What the driver of one side was told about the link.
+/// The state of a link as the driver of one side sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standing {
     /// Nothing yet.
@@ -59,12 +59,12 @@ impl Network {
         self.sides.entry(key).or_default()
     }
 
-    /// What the engine of this side was told about the link.
+    /// The state of the link as last reported to the engine of this side.
     pub fn told(&mut self, key: Key) -> Standing {
         self.side(key).told
     }
 
-    /// The engine of this side is told now.
+    /// The engine of this side receives the report now.
     pub fn tell(&mut self, key: Key, standing: Standing) {
         self.side(key).told = standing;
     }
@@ -108,7 +108,7 @@ impl Network {
         self.arrive(now, key.fabric, key.me, Inbound::Up { peer: key.peer, remote });
     }
 
-    /// A fault ends a link: what is under way is lost, and each side notices after its own time.
+    /// A fault ends a link: cargo on its way is lost, and each side notices after its own time.
     pub fn kill_link(&mut self, key: Key, now: u64, notice_ns: [u64; 2]) {
         self.strike(key);
         self.trace.note(now, key.me, &[2, key.fabric as u64, key.peer as u64], || {

@@ -26,7 +26,7 @@ impl DeliveryOracle {
     /// A request has ended. Returns the entry in the ledger.
     ///
     /// # Errors
-    /// What is wrong about it.
+    /// The objection to it.
     pub fn ended(
         &mut self,
         host: usize,
@@ -142,7 +142,7 @@ impl DeliveryOracle {
     /// Judges what is left at the end of the run.
     ///
     /// # Errors
-    /// What is missing, or was changed after its request had ended.
+    /// A message is missing, or changed after its request had ended.
     pub fn finish(&mut self, fates: &dyn Fates) -> Result<(), Objection> {
         for entry in &self.ledger.entries {
             if fates.dead(entry.host) {

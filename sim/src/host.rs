@@ -17,7 +17,7 @@ use nmad_engine::{
 };
 use std::collections::BTreeMap;
 
-/// The progress manager looks after an engine at least this often (DESIGN section 3).
+/// The progress manager looks after an engine at least this often.
 const TICK_NS: u64 = 1_000_000;
 /// Turns in a row after which other hosts get their chance.
 const TURNS_MAX: usize = 200;

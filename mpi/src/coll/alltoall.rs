@@ -9,7 +9,7 @@ use super::team::Team;
 /// An all-to-all in a team.
 #[derive(Debug)]
 pub struct Alltoall {
-    /// The blocks for each rank; none: what is in `recv` is sent, and replaced.
+    /// The blocks for each rank; none: `recv` holds the blocks to send, and is replaced.
     pub send: Option<Blocks>,
     /// Where the blocks from each rank go.
     pub recv: Blocks,

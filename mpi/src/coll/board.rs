@@ -1,13 +1,13 @@
 //! The board: short collectives of ranks that share a node, through memory that all of them see.
 //!
-//! A message from rank to rank takes a header, matching and a completion; what is left of a short
-//! collective between cores is the way of a cache line. So each rank has a ring of *slots* in which it
-//! posts what it has, with the number of the operation in the same cache line, and the others look.
-//! Whatever is combined, each rank combines by itself, in the order of ranks.
+//! A message from rank to rank takes a header, matching and a completion; a short collective between cores
+//! needs no more than the way of a cache line. So each rank has a ring of *slots* in which it posts its data,
+//! with the number of the operation in the same cache line, and the others look. Each rank combines all data
+//! by itself, in the order of ranks.
 //!
-//! A slot is used again after [`RING`] operations. All must have seen it then: who has collected a post of
-//! everybody knows that everybody is past the operation before ([`Board::safe`]); in operations in which
-//! not everybody waits for everybody, ranks say when they are done.
+//! A slot is used again after [`RING`] operations. By then all ranks must have seen it: a rank that has
+//! collected a post of every rank knows that every rank is past the operation before ([`Board::safe`]); in
+//! operations in which some ranks do not wait for all others, ranks say when they are done.
 
 use super::memory::combine;
 use super::operator::Operator;
@@ -44,7 +44,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Bytes of shared memory for so many ranks.
+    /// Bytes of shared memory for `size` ranks.
     pub const fn len(size: usize) -> usize {
         size * (RING as usize * SLOT + LINE)
     }

@@ -32,9 +32,9 @@ pub struct Alike {
     pub operator: Option<u64>,
     /// Numbers for other arguments, as [`Operation::arguments`] names them; none if they may differ.
     pub arguments: [Option<u64>; ARGUMENTS],
-    /// What goes to the other group of an intercommunicator; of one group, what all have alike.
+    /// Data for the other group of an intercommunicator; of one group, the data that all ranks have alike.
     pub sent: Amount,
-    /// What comes from the other group; of one group, the same again.
+    /// Data from the other group; of one group, the same again.
     pub received: Amount,
 }
 
@@ -186,7 +186,7 @@ impl Kind {
         u64::from(self.operation as u8) << 8 | u64::from(self.form as u8)
     }
 
-    /// The operation of a kind that was told as a number.
+    /// The operation of the kind that [`Kind::number`] turned into `number`.
     pub(super) fn operation_of(number: u64) -> Option<Operation> {
         Operation::ALL.get((number >> 8) as usize).copied()
     }
@@ -215,8 +215,8 @@ impl Record {
         fields.flat_map(|field| field.unwrap_or(ANY).to_le_bytes()).collect()
     }
 
-    /// Adds the exchange and the comparison to a schedule; what follows waits for them. The team: all who
-    /// have to say the same, in one order, `first` of them of one group and then those of the other.
+    /// Adds the exchange and the comparison to a schedule; all later steps wait for them. `team` has all
+    /// ranks that must agree, in one order: `first` of them of one group and then those of the other.
     pub fn build(&self, team: &Team, first: usize, builder: &mut Builder) {
         let (size, me) = (team.size(), team.me());
         let rows = builder.scratch(RECORD * size as u64);
@@ -224,7 +224,7 @@ impl Record {
             Place::bytes(rows.skip((first as u64 * RECORD) as i64), count as u64 * RECORD)
         };
         builder.write(&self.bytes(), rows);
-        // As Bruck's allgather: row d is what the rank d behind us says.
+        // As Bruck's allgather: row d is the record of the rank d behind us.
         for round in 0..log2_ceil(size) {
             let distance = 1 << round;
             let count = distance.min(size - distance);

@@ -39,7 +39,7 @@ pub trait Problem: Sized + 'static {
 /// What choices depend on beside the problem.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// What was measured.
+    /// The measured costs.
     pub cost: &'a Cost,
     /// What the user wants.
     pub choices: &'a Choices,
@@ -163,7 +163,7 @@ impl Choices {
         self.named.map(f64::from)
     }
 
-    /// What was agreed on.
+    /// The choices that all ranks agreed on.
     #[must_use]
     pub fn agreed(&self, figures: &[f64; Family::ALL.len()]) -> Choices {
         Choices { named: figures.map(|figure| figure as u8), explain: self.explain }
@@ -190,7 +190,7 @@ impl Context<'_> {
         Context { inner: true, ..*self }
     }
 
-    /// One line about a choice: what was predicted for each algorithm.
+    /// One line about a choice: the time predicted for each algorithm.
     pub fn explain<P: Problem>(&self, problem: &P, team: &Team) -> String {
         let chosen = self.choose(problem, team);
         let (family, size, len) = (P::FAMILY.name(), team.size(), problem.len());

@@ -285,7 +285,7 @@ mod tests {
             let arguments = [number(group), Some(group.len() as u64), Some(is_member)];
             record(Operation::CommCreate, Alike { arguments, ..Alike::default() })
         };
-        // Who is in no group may give any, or none.
+        // A rank outside of all groups may give any group, or none.
         verdict(&[gives(0, &[2, 0]), gives(1, &[1]), gives(2, &[2, 0]), gives(3, &[])], &[]).unwrap();
         verdict(&[gives(0, &[0]), gives(1, &[0])], &[]).unwrap();
         refused(&[gives(0, &[0]), gives(1, &[0, 1])], &[], Class::GROUP, "rank 1 gives a group of 2");

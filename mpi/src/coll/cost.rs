@@ -12,7 +12,7 @@ pub const FIGURES: usize = 2 * SIZES.len() + 1;
 
 /// Part of the latency of a short message for which a core is busy, at each end (LogP's o).
 const OVERHEAD: f64 = 0.4;
-/// What it takes until a core runs another process that waits for it, in nanoseconds.
+/// Time until a core runs another process that waits for it, in nanoseconds.
 const SWITCH_NS: f64 = 2000.0;
 /// One pass over two operands in a cache.
 const REDUCE_NS_PER_BYTE: f64 = 0.08;
@@ -34,7 +34,7 @@ impl Curve {
         Curve(SIZES.map(|size| latency_ns + size as f64 * ns_per_byte))
     }
 
-    /// Nanoseconds for a message of so many bytes.
+    /// Nanoseconds for a message of `len` bytes.
     pub fn ns(&self, len: u64) -> f64 {
         let above = SIZES.iter().position(|&size| len <= size).unwrap_or(SIZES.len() - 1);
         if above == 0 {
@@ -45,7 +45,7 @@ impl Curve {
         self.0[above - 1] + (len as f64 - x0) * slope.max(0.0)
     }
 
-    /// Nanoseconds for a message behind others of its size: what it adds.
+    /// Nanoseconds that a message adds behind others of its size.
     fn further_ns(&self, len: u64) -> f64 {
         (self.ns(len) - self.0[0]).max(0.0) + OVERHEAD * self.0[0]
     }
@@ -82,7 +82,7 @@ impl Cost {
         figures
     }
 
-    /// What was agreed on; nominal figures where nobody knew any.
+    /// The figures that all ranks agreed on; nominal ones where no rank had any.
     pub fn from_figures(figures: &[f64; FIGURES]) -> Cost {
         let nominal = Cost::default();
         let curve = |place: usize, nominal: Curve| {
@@ -125,7 +125,7 @@ impl Cost {
         curve.ns(len) + (rivals - 1.0) * curve.further_ns(len) + self.switch_ns(team)
     }
 
-    /// So many messages that one rank sends, or receives, in a row.
+    /// `messages` messages that one rank sends, or receives, in a row.
     pub fn row(&self, team: &Team, messages: usize, len: u64) -> f64 {
         match messages {
             0 => 0.0,
@@ -133,25 +133,25 @@ impl Cost {
         }
     }
 
-    /// So many rounds in which every rank sends as many messages in a row.
+    /// Every rank sends `messages` messages in a row, and receives as many.
     pub fn exchange_row(&self, team: &Team, messages: usize, len: u64) -> f64 {
         match messages {
             0 => 0.0,
             _ => {
                 let further = (messages - 1) as f64 * (self.exchange(team, len) - self.switch_ns(team));
-                // Latency is paid once, what each message occupies every time.
+                // Latency is paid once, the occupancy of each message every time.
                 let hidden = (messages - 1) as f64 * (1.0 - OVERHEAD) * self.curve(team).0[0];
                 self.exchange(team, len) + further - hidden
             }
         }
     }
 
-    /// A reduction of so many bytes.
+    /// A reduction of `len` bytes.
     pub fn reduce(&self, team: &Team, len: u64) -> f64 {
         len as f64 * REDUCE_NS_PER_BYTE * self.sharing(team)
     }
 
-    /// A copy of so many bytes.
+    /// A copy of `len` bytes.
     pub fn copy(&self, team: &Team, len: u64) -> f64 {
         len as f64 * COPY_NS_PER_BYTE * self.sharing(team)
     }

@@ -11,7 +11,7 @@ use super::schedule::{Builder, Step};
 use super::team::Team;
 use std::ops::Range;
 
-/// Who is in the core.
+/// The ranks of the core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Halving {
     /// Ranks of the core.
@@ -21,7 +21,7 @@ pub struct Halving {
 }
 
 impl Halving {
-    /// The core of so many ranks.
+    /// The core of `size` ranks.
     pub fn of(size: usize) -> Halving {
         let core = if size == 0 { 0 } else { 1 << size.ilog2() };
         Halving { core, beside: size - core }
@@ -117,7 +117,7 @@ impl Exchange {
         builder: &mut Builder,
     ) -> Step {
         let after = before.as_slice();
-        // What arrives may go straight into the result if our operands are elsewhere.
+        // Arriving operands may go straight into the result if our operands lie elsewhere.
         let into = if source == sum { scratch } else { sum };
         let mut ends = Vec::new();
         let kept = operands.pieces(self.kept.clone(), PIECE);

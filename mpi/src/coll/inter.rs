@@ -1,7 +1,7 @@
 //! Collectives on intercommunicators: data goes from one group to the other (MPI 6.2.3).
 //!
-//! The *leader* of a group is its rank 0. Long ways lead over leaders; what has a block for each pair of
-//! ranks goes straight from rank to rank.
+//! The *leader* of a group is its rank 0. Most collectives lead over the leaders; collectives with a block
+//! for each pair of ranks send straight from rank to rank.
 
 use super::barrier;
 use super::bcast::Bcast;

@@ -23,7 +23,7 @@ pub(super) struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// No buffers yet, and so many bytes of scratch.
+    /// No buffers yet, and `scratch` bytes of scratch.
     pub(super) fn new(scratch: usize) -> Memory {
         // Zeroed by the system when it is touched, which much of it may never be.
         let zeros: Box<[u128]> = vec![0; scratch.div_ceil(size_of::<u128>())].into();
@@ -96,7 +96,7 @@ impl Memory {
         }
     }
 
-    /// `into := from operator into`, for so many elements.
+    /// `into := from operator into`, for `count` elements.
     #[inline]
     pub(super) fn reduce(&self, operator: &Operator, from: Spot, into: Spot, count: i64) {
         // SAFETY: both hold that many elements, by construction of the schedule, and no message is under way
@@ -132,7 +132,7 @@ pub(super) fn combine(operator: &Operator, from: &[u8], into: &Segments, count: 
 pub(super) struct Scratch(Box<[u128]>);
 
 impl Scratch {
-    /// So many bytes.
+    /// Scratch of `len` bytes.
     pub(super) fn new(len: usize) -> Scratch {
         Scratch(vec![0; len.div_ceil(size_of::<u128>())].into())
     }
@@ -146,7 +146,7 @@ impl Scratch {
     }
 }
 
-/// What is left of a piece after so many bytes.
+/// The rest of a piece behind `used` bytes; none if nothing is left.
 fn rest(piece: Segment, used: usize) -> Option<Segment> {
     let left = piece.len - used;
     (left > 0).then(|| Segment { start: piece.start.wrapping_add(used), len: left })

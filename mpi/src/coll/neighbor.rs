@@ -3,7 +3,7 @@
 use super::place::{Blocks, Place};
 use super::schedule::Builder;
 
-/// An edge: who is at its other end, and which of the edges between the two it is.
+/// An edge: the rank at its other end, and which of the edges between the two it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     /// The rank at the other end; none: it leads nowhere, and its block stays as it is.
@@ -32,8 +32,8 @@ impl Neighbors {
         Neighbors { sources: numbered(sources), destinations: numbered(destinations) }
     }
 
-    /// The neighbours in a Cartesian grid: for each dimension the one below, then the one above. What goes
-    /// down comes from above, also where both are the same rank.
+    /// The neighbours in a Cartesian grid: for each dimension the one below, then the one above. A block sent
+    /// down is received from above, also where both neighbours are the same rank.
     pub fn of_grid(neighbors: &[Option<u32>]) -> Neighbors {
         let edges = |opposite: usize| {
             let edge = |(index, &rank): (usize, &Option<u32>)| Edge { rank, slot: (index ^ opposite) as u32 };

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A vector of operands, the same length on all ranks.
 #[derive(Debug, Clone)]
 pub struct Operands {
-    /// What they are reduced with.
+    /// The operator that reduces them.
     pub operator: Operator,
     /// Elements.
     pub count: i64,
@@ -43,7 +43,7 @@ impl Operands {
         bound(index)..bound(index + 1)
     }
 
-    /// A row of elements in pieces of about so many bytes, the same on all ranks; at least one piece.
+    /// A row of elements in pieces of about `bytes` bytes, the same on all ranks; at least one piece.
     pub fn pieces(&self, elements: Range<i64>, bytes: u64) -> Vec<Range<i64>> {
         let len = self.operator.len(elements.end - elements.start);
         let parts = len.div_ceil(bytes).clamp(1, MOST_PIECES) as i64;

@@ -47,7 +47,7 @@ impl Operator {
         self.datatype.extent()
     }
 
-    /// Bytes of data in so many elements.
+    /// Bytes of data in `count` elements.
     pub fn len(&self, count: i64) -> u64 {
         (count * self.datatype.size()).max(0) as u64
     }

@@ -29,7 +29,7 @@ impl Spot {
         Spot { buffer, offset: 0 }
     }
 
-    /// So many bytes further.
+    /// The place `bytes` bytes further.
     #[must_use]
     pub const fn skip(self, bytes: i64) -> Spot {
         Spot { buffer: self.buffer, offset: self.offset + bytes }
@@ -48,9 +48,9 @@ pub struct Place {
 /// How data lies.
 #[derive(Debug, Clone)]
 pub enum Span {
-    /// So many bytes in a row.
+    /// This number of bytes in a row.
     Bytes(u64),
-    /// Bytes `from` to `from + len` of what elements of a datatype with gaps consist of.
+    /// Bytes `from` to `from + len` of the data of elements of a datatype with gaps.
     Elements {
         /// Elements.
         count: i64,
@@ -196,7 +196,7 @@ impl Blocks {
         }
     }
 
-    /// The lowest offset at which a block of so many ranks begins, if they have any data.
+    /// The lowest offset at which a block of `ranks` ranks begins, if they have any data.
     pub fn first(&self, ranks: usize) -> Option<i64> {
         match &self.0 {
             Layout::Places(places) => places[..ranks].iter().filter_map(Place::first).min(),

@@ -1,14 +1,14 @@
 //! The pool: long reductions of ranks that share a node, through memory that all of them see.
 //!
 //! The vector has a part for each rank, which combines it for all. Parts go through the pool slice by slice:
-//! each rank puts what it has of the others' parts into its room; when all have, it combines its own part
-//! with what the others have put there, in the order of ranks, and leaves the sum there for those who want
-//! it. So each byte is copied by its owner once in and once out, as messages would copy it, but without a
-//! system call, and with two meetings instead of a round for each partner.
+//! each rank copies its operands of the others' parts into its room; when all have, it combines its own part
+//! with the operands that the others have copied, in the order of ranks, and leaves the sum in the pool for
+//! the ranks that need it. So each byte is copied by its owner once in and once out, as messages would copy
+//! it, but without a system call, and with two meetings instead of a round for each partner.
 //!
-//! A room is used again without asking: who puts something into its room has met everybody who was done
-//! with reading what was put there before, and who leaves a sum there has met everybody since they began
-//! the next slice.
+//! A room is used again without a further meeting: a rank that copies operands into its room has met every
+//! rank that had finished reading the operands before, and a rank that leaves a sum there has met every rank
+//! since they began the next slice.
 
 use super::board::Pause;
 use super::memory::{Scratch, combine};
@@ -40,7 +40,7 @@ pub struct Pool {
     scratch: Scratch,
 }
 
-/// What is to be combined.
+/// The operands to combine.
 pub struct Sums<'a> {
     /// The operator.
     pub operator: &'a Operator,
@@ -48,7 +48,7 @@ pub struct Sums<'a> {
     pub bounds: &'a [i64],
 }
 
-/// Who gets what.
+/// The ranks that receive sums, and which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// Each rank its part.
@@ -60,7 +60,7 @@ pub enum Wanted {
 }
 
 impl Pool {
-    /// Bytes of shared memory for so many ranks.
+    /// Bytes of shared memory for `size` ranks.
     pub const fn len(size: usize) -> usize {
         size * (room(size) + LINE)
     }
@@ -187,7 +187,7 @@ impl Pool {
     }
 }
 
-/// Bytes of the room of one of so many ranks.
+/// Bytes of one rank's room among `size` ranks.
 const fn room(size: usize) -> usize {
     let most = ROOMS / size / LINE * LINE;
     if most < ROOM { most } else { ROOM }

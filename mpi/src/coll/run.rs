@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    /// What it runs.
+    /// Its schedule.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.schedule
     }

@@ -65,7 +65,7 @@ impl Problem for Scan {
 /// From rank to rank: the least work in all.
 fn chain(problem: &Scan, team: &Team, builder: &mut Builder) {
     let (me, operands) = (team.me(), &problem.operands);
-    // What goes on to the next rank: everything up to us.
+    // The operands that go on to the next rank: all up to ours.
     let mut up_to = problem.from;
     let mut done: Option<Step> = None;
     if me > 0 {
@@ -86,7 +86,7 @@ fn chain(problem: &Scan, team: &Team, builder: &mut Builder) {
     }
 }
 
-/// Round k: with the rank that differs in bit k. What comes from the left counts for our result too.
+/// Round k: with the rank that differs in bit k. Operands from the left count for our result too.
 fn doubling(problem: &Scan, team: &Team, builder: &mut Builder) {
     let (size, me, operands) = (team.size(), team.me(), &problem.operands);
     let (mut all, mut theirs) = (problem.scratch(builder), problem.scratch(builder));

@@ -26,7 +26,7 @@ pub enum Action {
         to: u32,
         /// The number by which both sides know the message.
         slot: u32,
-        /// What is sent.
+        /// The data.
         data: Place,
     },
     /// Receives from a party.
@@ -150,7 +150,7 @@ impl Builder {
         answer
     }
 
-    /// What follows waits for everything before.
+    /// All later steps wait for all steps before.
     pub fn round(&mut self) {
         let end = self.actions.len() as u32;
         match end - self.since {
@@ -280,7 +280,7 @@ impl Builder {
         let mut waits_for_floor = self.floor.is_some();
         for before in after {
             debug_assert!(before.0 < number);
-            // Who waits for a step behind the floor waits for the floor.
+            // A step that waits for one behind the floor waits for the floor already.
             waits_for_floor &= before.0 < self.since;
             self.edges.push((before.0, number));
         }

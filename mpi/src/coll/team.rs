@@ -1,4 +1,4 @@
-//! A team: who takes part in an algorithm, and on which nodes they are.
+//! A team: the ranks that run an algorithm, and their nodes.
 
 /// Ranks that run an algorithm together, in the order in which non-commutative operators take them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 /// that begins with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binomial {
-    /// Who is above; none at the root.
+    /// The rank above; none at the root.
     pub parent: Option<usize>,
-    /// Who is below, and how many ranks each subtree has: the nearest first.
+    /// The ranks below, and how many ranks each subtree has: the nearest first.
     pub children: Vec<(usize, usize)>,
     /// Ranks of our own subtree.
     pub subtree: usize,

@@ -126,7 +126,7 @@ fn no_root(root: i32, size: usize) -> Error {
     ))
 }
 
-/// A reduction of so many elements.
+/// The operands of a reduction with `op`.
 pub(super) fn operands(data: Data, op: Op) -> Result<Operands> {
     let operator = Operator::new(&objects::operator(op)?, data.datatype)?;
     Ok(Operands { operator, count: data.count })

@@ -95,7 +95,7 @@ impl Call {
         (send, recv): (*const c_void, *mut c_void),
         build: impl FnOnce(&Call, &Context<'_>, &mut Builder) -> Result<()>,
     ) -> Result<Ready> {
-        // What is checked names the form of this call, which a schedule that was kept may not have.
+        // The check compares the form of this call, which a kept schedule may not have.
         let key = key.filter(|_| !settings().check);
         let kept = key.as_ref().and_then(|key| self.on.comm.desk().take(key));
         let mut run = match kept {

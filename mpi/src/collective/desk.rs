@@ -1,4 +1,5 @@
-//! What a communicator keeps for its collectives: who is where, and schedules that may be wanted again.
+//! The data of a communicator for its collectives: the nodes of its ranks, and schedules kept for later
+//! calls.
 
 use super::shared::Shared;
 use crate::coll::check::Operation;

@@ -112,12 +112,12 @@ fn both(sent: (bool, Sent), (into, count, datatype): Received) -> Result<(Option
     Ok((send, recv))
 }
 
-/// What ranks say alike about a block.
+/// The amounts to check of a block that all ranks have alike.
 fn block_of(data: Option<Data>) -> Alike {
     Alike::of(data.map(Data::amount).unwrap_or_default())
 }
 
-/// What they say where everybody sends and receives blocks.
+/// The amounts to check where every rank sends and receives blocks.
 fn crossing(call: &Call, send: Option<Data>, recv: Data) -> Alike {
     match (call.remote(), send) {
         (Some(_), Some(send)) => Alike { sent: send.amount(), received: recv.amount(), ..Alike::default() },

@@ -68,14 +68,14 @@ impl Reduction {
         self.is_plain().then(|| self.data.len())
     }
 
-    /// Where the parts of so many ranks begin, if the vector has the same part for each.
+    /// The beginnings of the parts of `size` ranks, if the vector has the same part for each.
     fn shares(&self, size: usize) -> Vec<i64> {
         let begin = |rank: usize| self.operands.share(size, rank).start;
         (0..size).map(begin).chain([self.data.count]).collect()
     }
 
-    /// Checks the buffers: all of our operands are in the first, or in place, and so many elements of the
-    /// result go into the second.
+    /// Checks the buffers: the first holds all of our operands, or they lie in place, and the second has room
+    /// for `results` elements.
     fn check(&self, (send, recv): Buffers, in_place: bool, results: i64) -> Result<()> {
         let operands = self.data.first();
         match in_place {

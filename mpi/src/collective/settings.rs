@@ -29,7 +29,7 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 const AGREED: usize = FIGURES + Family::ALL.len() + 1;
 
-/// What was agreed on; what holds for a process alone before that.
+/// The settings that all ranks agreed on; before that, those of a process alone.
 pub(super) fn settings() -> &'static Settings {
     static ALONE: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get().unwrap_or_else(|| {

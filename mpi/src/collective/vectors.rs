@@ -20,7 +20,7 @@ pub(crate) type Table<'a> = (&'a [i64], &'a [i64], Type);
 /// Counts, displacements in bytes, types.
 pub(crate) type MixedTable<'a> = (&'a [i64], &'a [i64], &'a [Type]);
 
-/// Who takes part in a collective with a root, and whether we are it or one of the others.
+/// The ranks of a collective with a root, and whether we are the root or one of the others.
 struct Part {
     role: Option<Role>,
     rank: usize,

@@ -44,7 +44,7 @@ pub(super) fn build(problem: &Allreduce, team: &Team, builder: &mut Builder) {
     }
 }
 
-/// What was combined so far, and where.
+/// The operands combined so far, and their place.
 struct Sum<'a> {
     problem: &'a Allreduce,
     team: &'a Team,
@@ -59,7 +59,7 @@ impl<'a> Sum<'a> {
         let Allreduce { from, into, operands } = problem;
         let spare = problem.scratch(builder);
         let mut sum = Sum { problem, team, at: *from, spare, done: None };
-        // What arrives from the left is combined into ours, so they must be ours to change.
+        // Operands from the left are combined into ours, so ours must lie in memory that may change.
         if from != into && (!problem.is_commutative() || team.size() == 1) {
             sum.done = Some(builder.copy(operands.place(*from), operands.place(*into), &[]));
             sum.at = *into;
@@ -67,7 +67,7 @@ impl<'a> Sum<'a> {
         sum
     }
 
-    /// Combines with what a partner has, who gets what we have if it is an exchange.
+    /// Combines ours with the partner's operands; in an exchange the partner receives ours.
     fn combine(&mut self, partner: usize, slot: u32, is_exchange: bool, builder: &mut Builder) {
         let Allreduce { from, into, operands } = self.problem;
         let is_ours = self.at != *from || from == into;

@@ -29,7 +29,7 @@ pub(super) fn build(problem: &Allreduce, team: &Team, builder: &mut Builder) {
         builder.copy(operands.place(*from), operands.place(*into), &[]);
         return;
     }
-    // In place, what arrives needs memory beside what we have.
+    // In place, arriving operands need memory beside ours.
     let aside = if from == into { problem.scratch(builder) } else { *into };
     let most = (0..size).map(|part| pieces(problem, size, part).len()).max().unwrap_or(1);
     for piece in 0..most {

@@ -13,7 +13,7 @@ pub(super) fn cost(problem: &Bcast, team: &Team, cost: &Cost) -> f64 {
     let pieces = pieces(problem.len()).count();
     let piece = problem.len().div_ceil(pieces.max(1) as u64);
     let hops = team.size().saturating_sub(2) as f64 * cost.hop(team, piece);
-    // What is sent in pieces takes no less time than what is sent whole, which the engine divides by itself.
+    // Sending in pieces takes no less time than sending the whole, which the engine divides by itself.
     hops + cost.exchange_row(team, pieces, piece).max(cost.hop(team, problem.len()))
 }
 

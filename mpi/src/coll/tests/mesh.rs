@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 /// From, to, tag.
 type Flow = (u32, u32, u64);
 
-/// What is under way between the parties of one communicator.
+/// Messages under way between the parties of one communicator.
 pub(super) struct Mesh {
     flows: HashMap<Flow, Traffic>,
     ended: HashMap<RequestId, Result<u64, Error>>,

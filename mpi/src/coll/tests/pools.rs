@@ -1,4 +1,4 @@
-//! The pool, between threads: one reduction after the other, of all lengths and for whoever wants the result.
+//! The pool, between threads: one reduction after the other, of all lengths and with the result on any ranks.
 
 use super::types::{Reduction, numbers, reductions};
 use crate::coll::pool::{Pool, Sums, Wanted};
@@ -12,7 +12,7 @@ fn memory(data: &mut [i32]) -> Segments {
     contiguous(data.as_mut_ptr().cast(), size_of_val(data))
 }
 
-/// A reduction of the test, the same on all ranks but for who they are.
+/// A reduction of the test; on all ranks the same but for the rank's number.
 struct Case<'a> {
     reduction: &'a Reduction,
     count: i64,

@@ -56,7 +56,7 @@ pub(super) struct Buffers {
     pub(super) recv: Vec<Memory>,
 }
 
-/// Node layouts of so many ranks: one node, nodes in a row, nodes by turns.
+/// Node layouts of `size` ranks: one node, nodes in a row, nodes by turns.
 pub(super) fn layouts(size: usize) -> Vec<Vec<u32>> {
     let mut layouts = vec![vec![0; size]];
     if size > 2 {

@@ -1,5 +1,5 @@
-//! Splitting by what processes share: memory, a unit of hardware, a directory. All processes tell each other
-//! what they ask for and what they have, and choose from it alike.
+//! Splitting by a shared property: memory, a unit of hardware, a directory. Each process sends its request
+//! and its properties to all others, and all choose from them alike.
 
 use super::create::{party, split};
 use super::party::{decode, encode};

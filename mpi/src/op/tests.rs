@@ -243,7 +243,7 @@ fn derived_types_need_an_operator_of_their_own() {
     assert_eq!(Op::Predefined(Predefined::Sum).check(&pair).unwrap_err().class(), Class::OP);
     let function = |input: *const c_void, inout: *mut c_void, count: i64, datatype: &Datatype| {
         for i in 0..(count * datatype.size() / 4) as usize {
-            // SAFETY: the test lends so many ints.
+            // SAFETY: the test lends `count` elements of ints.
             unsafe { *inout.cast::<i32>().add(i) -= *input.cast::<i32>().add(i) };
         }
     };

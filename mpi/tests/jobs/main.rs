@@ -24,9 +24,9 @@ use std::time::Duration;
 /// Which case a rank belongs to.
 const CASE: &str = "NMAD_TEST_CASE";
 
-/// What is tested.
+/// A test and its job.
 struct Case {
-    /// What is expected, in a few words.
+    /// The expectation, in a few words.
     name: &'static str,
     /// Ranks of the job.
     ranks: u32,

@@ -54,7 +54,7 @@ fn until(rails: &mut [&mut TcpRail], what: &str) -> String {
     panic!("awaited in vain: {what}; seen: {all:?}");
 }
 
-/// Opens a link from the first rail, which is told of it first, to the second.
+/// Opens a link from the first rail, which learns of it first, to the second.
 fn connect(from: (&mut TcpRail, u32), to: (&mut TcpRail, u32)) {
     let ((a, from), (b, to)) = (from, to);
     assert!(a.know(PeerId(to), 0, &b.address()), "the other rail is on the same subnet");

@@ -37,7 +37,7 @@ impl Router {
         Router { front, back, client: None, buffer: vec![0; 1 << 16], dice: 1 }
     }
 
-    /// Nobody listens any more where the first rail sends to; what is to be given to [`Router::come_back`].
+    /// The address to which the first rail sends goes silent; returns the argument of [`Router::come_back`].
     fn go_away(&mut self) -> SocketAddr {
         let at = self.front.local_addr().expect("it is bound");
         self.come_back(SocketAddr::from(([127, 0, 0, 1], 0)));

@@ -25,7 +25,7 @@ pub struct Railed {
     spare: Option<Packet>,
 }
 
-/// What was reported and not yet asked for.
+/// Reports that the program has not asked for yet.
 #[derive(Default)]
 struct Seen {
     up: usize,

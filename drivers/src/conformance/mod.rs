@@ -42,7 +42,7 @@ impl Pair {
 
 /// One case of the suite.
 pub struct Case {
-    /// What it expects, in a few words.
+    /// The expectation, in a few words.
     pub name: &'static str,
     /// Drives a fresh pair; panics if the expectation is not met.
     pub run: fn(&mut World),

@@ -148,7 +148,7 @@ fn at_once(world: &mut World, how: How) {
             posted += 1;
             world.until("room", |w| w.sent(A) == posted);
         }
-        // What was taken is the sender's again.
+        // The memory of a taken message belongs to the sender again.
         whole.bytes_mut().fill(0);
     }
     world.until("all packets", |w| w.arrived(B) == all.len() && w.sent(A) == posted);

@@ -1,8 +1,8 @@
 //! TCP over one interface: a driver of the room below the engine.
 //!
-//! One stream per peer, opened when either side first needs it. Packets and chunks follow each other in
-//! the stream as `wire` writes them; large data is written from and read into user memory. It knows
-//! headers, never frames; it trusts nobody who does not know the secret of the job.
+//! One stream per peer, opened when either side first needs it. Packets and chunks follow each other in the
+//! stream as `wire` writes them; large data is written from and read into user memory. It knows headers,
+//! never frames; it trusts no process that does not know the secret of the job.
 
 pub(crate) mod address;
 mod config;

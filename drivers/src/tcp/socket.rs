@@ -119,7 +119,7 @@ fn tune(fd: &OwnedFd, config: &TcpConfig) -> Result<(), (String, Errno)> {
     Ok(())
 }
 
-/// Says no more on this connection; what was said still arrives.
+/// Ends the output of this connection; bytes written before still arrive.
 pub fn hush(fd: BorrowedFd<'_>) {
     let _ = net::shutdown(fd, net::Shutdown::Write);
 }

@@ -70,7 +70,7 @@ impl Seal {
         }
     }
 
-    /// Whether a datagram without the link's tag is a greeting of somebody who knows the secret.
+    /// Whether a datagram without the link's tag is a greeting of a sender that knows the secret.
     pub fn is_greeting(&self, bytes: &[u8]) -> bool {
         greeting::is_one(bytes) && greeting::decode(bytes, &self.secret) != greeting::Heard::Stranger
     }
@@ -140,7 +140,7 @@ impl Seal {
 pub enum Check {
     /// The peer made it, and it is new.
     Right,
-    /// Nobody who knows the key made it.
+    /// No sender that knows the key made it.
     Forged,
     /// It came before, or is too old to tell.
     Repeated,

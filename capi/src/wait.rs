@@ -24,7 +24,7 @@ fn bound(timeout_ns: u64) -> Option<Duration> {
 fn unknown(request: u64, index: usize) -> Failure {
     let text = match request {
         NONE => "NMAD_REQUEST_NULL is no request".to_string(),
-        _ => format!("request {request:#x} (place {index}) never was, or its end was told already"),
+        _ => format!("request {request:#x} (place {index}) never existed, or its end was returned already"),
     };
     Failure::new(REQUEST, text)
 }

@@ -242,7 +242,7 @@ fn a_port_without_listener_is_given_up_at_once() {
     a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let begun = Instant::now();
     let why = until(&mut [&mut a], "lost");
-    assert!(begun.elapsed() < Duration::from_secs(1) && why.contains("nobody listens"), "{why}");
+    assert!(begun.elapsed() < Duration::from_secs(1) && why.contains("no process listens"), "{why}");
 }
 
 #[test]

@@ -264,7 +264,7 @@ fn that_nobody_listens_is_believed_of_a_peer_who_does_not_answer() {
     world.router.go_away();
     world.until("the link is lost", &mut pass, |w| w.seen[0].lost.is_some());
     let why = world.seen[0].lost.take().unwrap_or_default();
-    assert!(why.contains("peer 1 is gone: nobody listens there any more"), "{why}");
+    assert!(why.contains("peer 1 is gone: no process listens there any more"), "{why}");
 }
 
 #[test]

@@ -351,11 +351,7 @@ impl Host {
         let right = envelope.context.0 == context
             && from.is_none_or(|from| envelope.peer.0 as usize == from)
             && tag.is_none_or(|tag| envelope.tag.0 == tag);
-        if right {
-            Ok(true)
-        } else {
-            Err(format!("h{} probed op {op} and was told of {envelope:?}", self.id))
-        }
+        if right { Ok(true) } else { Err(format!("h{} probed op {op} and found {envelope:?}", self.id)) }
     }
 
     /// Takes what has ended and shows it to the oracle; whether there was any.

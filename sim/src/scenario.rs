@@ -215,10 +215,10 @@ impl fmt::Display for Scenario {
             writeln!(f, "  submissions wait for a call that waits")?;
         }
         if self.looks {
-            writeln!(f, "  who waits for one peer looks for its packets alone, too")?;
+            writeln!(f, "  a host that waits for one peer also looks at that peer's link alone")?;
         }
         if self.hurries {
-            writeln!(f, "  who sends waits until it has left")?;
+            writeln!(f, "  a sender waits until its message has left")?;
         }
         for (host, (rails, config)) in self.rails.iter().zip(&self.configs).enumerate() {
             let rails: Vec<String> =

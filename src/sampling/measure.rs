@@ -156,7 +156,7 @@ fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
                 receive(&mut talk, len, count, times)?;
             }
             ["end"] => break,
-            // "none": nobody listens any more.
+            // "none": the other rank has stopped listening.
             _ => {
                 talk.end();
                 return Ok(());

@@ -159,7 +159,7 @@ impl Fault {
         let ripe = |link: &&mut Doomed| link.posted > limit && link.inside == 0 && link.killed.is_none();
         for link in self.links.iter_mut().filter(ripe) {
             // The rail answers with the loss of the link, and so do we, with this reason.
-            link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as told", link.peer.0));
+            link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as set", link.peer.0));
             rail.send(Departure::Order(Order::Close { to: link.peer }));
         }
     }

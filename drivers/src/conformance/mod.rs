@@ -56,7 +56,7 @@ pub struct Case {
 
 /// Every case.
 pub const CASES: &[Case] = &[
-    reliable("both sides are told that the link is up, with the other's rail number", links::comes_up),
+    reliable("both sides receive that the link is up, with the other's rail number", links::comes_up),
     reliable("packets of each size arrive whole, in order and intact", packets::sizes),
     reliable("data left in place is put in where it belongs", packets::in_place),
     reliable("thousands of small packets arrive in order and are given back", packets::many),

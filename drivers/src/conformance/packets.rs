@@ -118,7 +118,7 @@ pub(super) fn fetched(world: &mut World) {
         }
     }
     world.check_arrived(B, &all);
-    assert!(looks == 0 || taken > 0, "who looks finds something");
+    assert!(looks == 0 || taken > 0, "a look finds something");
 }
 
 /// Packets that are not posted, among some that are.

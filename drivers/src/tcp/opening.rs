@@ -125,7 +125,7 @@ impl Network for Tcp<'_> {
         let known = self.rail.peers.known(peer).get(address);
         let at = known.map_or("its address".into(), |known| known.address.socket.to_string());
         let why = match e {
-            Errno::CONNREFUSED => format!("is gone: nobody listens at {at} (has it died?)"),
+            Errno::CONNREFUSED => format!("is gone: no process listens at {at} (has it died?)"),
             e => format!("cannot be reached at {at} from {}: {e}", self.rail.config.address()),
         };
         let has_ended = stood && matches!(e, Errno::CONNRESET | Errno::PIPE);

@@ -203,7 +203,7 @@ impl Network for Udp<'_> {
     fn setback(&self, way: &Way, e: Errno) -> Setback {
         let to = way.to;
         let why = match e {
-            Errno::CONNREFUSED => format!("is gone: nobody listens at UDP {to} (has it died?)"),
+            Errno::CONNREFUSED => format!("is gone: no process listens at UDP {to} (has it died?)"),
             e => format!("cannot be reached at UDP {to} from {}: {e}", self.config.address()),
         };
         Setback { trouble: Trouble::Unreachable, why }

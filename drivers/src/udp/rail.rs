@@ -465,7 +465,7 @@ fn now_ms() -> u64 {
 
 fn failed(e: Errno) -> String {
     match e {
-        Errno::CONNREFUSED => "is gone: nobody listens there any more (has it died?)".into(),
+        Errno::CONNREFUSED => "is gone: no process listens there any more (has it died?)".into(),
         Errno::MSGSIZE => format!(
             "is behind an interface or a path whose MTU was lowered while the link was open, to less than \
              {LEAST} B of data need (raise it, and start the job anew)"

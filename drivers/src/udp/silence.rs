@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// When it is over for a peer of which the system says at each look that nobody listens there.
+    /// When it is over for a peer of which the system says at each look that no process listens there.
     fn refused_at(answers: impl Fn(u64) -> bool) -> Option<u64> {
         let mut silence = Silence::new(Duration::from_secs(6), 0);
         (0..100_000).step_by(250).find(|&now_ms| {

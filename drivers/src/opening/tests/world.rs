@@ -273,12 +273,12 @@ impl World {
         let Some(opened) = self.sides[side].machine.finished(id) else { return };
         let Opened { peer, ends, is_attempt, .. } = opened;
         assert!(self.sides[side].opened.insert((ends.hello.nonce, ends.nonce)), "each opens once");
-        assert_eq!(self.sides[side].secret, [7; 32], "who does not know the secret opens nothing");
+        assert_eq!(self.sides[side].secret, [7; 32], "a side without the secret opens nothing");
         let old = self.sides[side].talks.iter().position(|talk| talk.link.is_some_and(|l| l.peer == peer));
         let proof = is_attempt && self.medium != Medium::Connections;
         let link = Link { ends, peer, proof, heard_ms: now_ms, signed_ms: now_ms };
         let other = self.sides[side].talks[at].other.side;
-        assert_eq!(self.sides[other].secret, [7; 32], "to nobody who does not know it");
+        assert_eq!(self.sides[other].secret, [7; 32], "and not to a side without it");
         self.sides[side].talks[at].link = Some(link);
         self.say(side, at, What::Alive(ends.nonce));
         if let Some(old) = old {

@@ -1,6 +1,7 @@
 //! What TCP rails do with peers that are not what they should be.
 
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::interface::Interface;
+use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_engine::packet::{Packet, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Control, Header, Hello, Kind};

@@ -1,7 +1,7 @@
 //! What a rail of datagrams does with a path that is narrow, lossy, hostile, or closed.
 
 use nmad_drivers::conformance::memory::Memory;
-use nmad_drivers::tcp::Interface;
+use nmad_drivers::interface::Interface;
 use nmad_drivers::udp::{Stray, UdpConfig, UdpRail};
 use nmad_engine::packet::{LandingId, Packet, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};

@@ -1,6 +1,7 @@
 //! A sleeper is woken, and a thread that polls is not: being watched costs each packet a look for sleepers.
 
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::interface::Interface;
+use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::packet::{Packet, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Order, Scope};

@@ -296,7 +296,8 @@ fn nanos(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use nmad_drivers::around::{Around, Layer};
-    use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+    use nmad_drivers::interface::Interface;
+    use nmad_drivers::tcp::{TcpConfig, TcpRail};
     use nmad_engine::{Config, Engine};
     use nmad_engine::{Departure, Driver, Event, Limits, Order, PollScope, Sent};
     use nmad_progress::Idle;

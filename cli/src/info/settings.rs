@@ -146,7 +146,10 @@ mod tests {
 
     #[test]
     fn drivers_of_the_command_line_are_told_apart() {
-        let options = Options { drivers: vec![newmadeleine::Network::Udp], ..Options::default() };
+        let options = Options {
+            drivers: vec![newmadeleine::Network::named("udp").expect("a driver")],
+            ..Options::default()
+        };
         let origins = |named: bool| of(&options, named).iter().map(|one| one.origin).collect::<Vec<_>>();
         assert!(origins(true).contains(&Origin::CommandLine));
         assert!(!origins(false).contains(&Origin::CommandLine));

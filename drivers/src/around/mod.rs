@@ -6,6 +6,7 @@
 
 pub mod fault;
 mod held;
+pub mod layers;
 pub mod throttle;
 pub mod trace;
 

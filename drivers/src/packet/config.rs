@@ -1,6 +1,6 @@
 //! What a rail of raw Ethernet is opened with.
 
-use crate::tcp::Interface;
+use crate::interface::Interface;
 use crate::udp::config::SILENCE;
 use nmad_engine::packet::PeerId;
 use std::time::Duration;

@@ -20,3 +20,19 @@ mod write;
 
 pub use config::PacketConfig;
 pub use rail::PacketRail;
+
+use crate::error::DriverError;
+use crate::network::{OverInterface, Place};
+
+impl OverInterface for PacketRail {
+    const NAME: &'static str = "packet";
+
+    fn open_over(place: Place) -> Result<Self, DriverError> {
+        let Place { rank, rail, interface, secret } = place;
+        PacketRail::open(PacketConfig::new(rank, rail, interface, secret))
+    }
+
+    fn hindrance() -> Option<String> {
+        PacketRail::hindrance()
+    }
+}

@@ -1,6 +1,6 @@
 //! What a TCP rail is opened with.
 
-use super::interfaces::Interface;
+use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! What a UDP rail is opened with.
 
-use crate::tcp::Interface;
+use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
 use std::net::IpAddr;
 use std::time::Duration;

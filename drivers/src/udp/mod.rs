@@ -26,9 +26,21 @@ pub(crate) mod write;
 
 pub use config::UdpConfig;
 pub use rail::UdpRail;
+
+use crate::error::DriverError;
+use crate::network::{OverInterface, Place};
 pub use strays::Stray;
 
 /// Longest packet in bytes: 64 KiB of data and its headers.
 pub(crate) const PACKET: usize = 72 << 10;
 /// Longest chunk in bytes of data: with its header it leaves as one train at the usual path MTU.
 pub(crate) const CHUNK: usize = 60 << 10;
+
+impl OverInterface for UdpRail {
+    const NAME: &'static str = "udp";
+
+    fn open_over(place: Place) -> Result<Self, DriverError> {
+        let Place { rank, rail, interface, secret } = place;
+        UdpRail::open(UdpConfig::new(rank, rail, interface, secret))
+    }
+}

@@ -93,6 +93,9 @@ fn main() {
         for basic in [Basic::Int, Basic::Float, Basic::Double, Basic::CDoubleComplex, Basic::Int8] {
             reduction(Predefined::Sum, basic, len as usize);
         }
+        for basic in [Basic::Float16, Basic::Bfloat16] {
+            reduction(Predefined::Sum, basic, len as usize);
+        }
         reduction(Predefined::Max, Basic::Double, len as usize);
         reduction(Predefined::Sum, Basic::LongDouble, len as usize);
         reduction(Predefined::Maxloc, Basic::DoubleInt, len as usize);

@@ -11,6 +11,7 @@
 mod code;
 #[allow(unsafe_code)]
 mod exports;
+mod handle;
 mod live;
 mod loops;
 mod message;
@@ -19,4 +20,5 @@ mod rails;
 #[allow(unsafe_code)]
 mod raw;
 mod session;
+mod table;
 mod wait;

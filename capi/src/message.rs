@@ -1,9 +1,9 @@
 //! Sending, receiving, probing: arguments of C into those of the session.
 
 use crate::code::{ARGUMENT, Answer, Failure, OK, PENDING};
+use crate::handle::Handle;
 use crate::live::SessionPointer;
 use crate::raw::{In, Out};
-use crate::session::Handle;
 use newmadeleine::engine::{Context, Envelope, Error, RailId, RequestId};
 use newmadeleine::progress::Outcome;
 use newmadeleine::{Channel, Hints, Segments, SessionError, Source, TagMatch};

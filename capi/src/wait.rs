@@ -1,10 +1,10 @@
 //! Waiting and testing: one request, any of several, all of them.
 
 use crate::code::{Answer, Failure, OK, PENDING, REQUEST};
+use crate::handle::Handle;
 use crate::live::SessionPointer;
 use crate::message::{CMessage, tell};
 use crate::raw::{InOut, Out};
-use crate::session::Handle;
 use newmadeleine::engine::{Duration, RequestId};
 use newmadeleine::progress::UnknownRequest;
 use std::ffi::c_int;

@@ -2,12 +2,12 @@
 //!
 //! A frame on its way through kernels and virtual interfaces has no checksum, so its tag covers the data. The
 //! tag of a link ([`crate::udp::seal`]) hides a hash under a pseudo-random number for each place in the
-//! sequence; NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the data, under a
-//! key of the job, is added to that hash. A changed frame, by accident or by intent, passes with a probability
-//! of 2^-32 (`docs/udp.md`). NH costs two multiplications for each 16 bytes and no lookup.
+//! sequence; NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the data, under
+//! a key of the job, is added to that hash. A changed frame, by accident or by intent, passes with a
+//! probability of 2^-32 (`docs/udp.md`). NH costs two multiplications for each 16 bytes and no lookup.
 
-/// Words of a block. Data is taken in blocks, the last one filled up with zeroes; the header under the tag has
-/// its length.
+/// Words of a block. Data is taken in blocks, the last one filled up with zeroes; the header under the tag
+/// has its length.
 const WORDS: usize = 8;
 const BLOCK: usize = 4 * WORDS;
 

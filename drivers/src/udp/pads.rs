@@ -1,8 +1,8 @@
 //! The pads under which tags are hidden: one secret number for each datagram of a direction.
 //!
-//! Pads do not depend on the content of a datagram, so they are made ahead (as the pad derivation of UMAC: RFC
-//! 4418, section 3.3, where one block of AES serves two tags of 64 bits): one call encrypts several blocks,
-//! which the processor works on at the same time, and a tag costs a look into a line of the cache.
+//! Pads do not depend on the content of a datagram, so they are made ahead (as the pad derivation of UMAC:
+//! RFC 4418, section 3.3, where one block of AES serves two tags of 64 bits): one call encrypts several
+//! blocks, which the processor works on at the same time, and a tag costs a look into a line of the cache.
 
 use aes::cipher::{BlockEncrypt, KeyInit};
 use aes::{Aes128, Block};

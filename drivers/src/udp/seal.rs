@@ -2,14 +2,14 @@
 //!
 //! A tag is a MAC after Wegman and Carter (JCSS 22, 1981), as UMAC (Black, Halevi, Krawczyk, Krovetz,
 //! Rogaway, CRYPTO 1999; RFC 4418): a universal hash of the message, hidden under a pseudo-random number that
-//! belongs to the datagram's place in the sequence ([`super::pads`]) and is used once. The hash is NH of UMAC.
-//! Here it covers headers (number, place and length), in [`crate::packet::digest`] data, too. Keys are those of
-//! the link and direction, and follow from the secret of the job and both nonces of the handshake.
+//! belongs to the datagram's place in the sequence ([`super::pads`]) and is used once. The hash is NH of
+//! UMAC. Here it covers headers (number, place and length), in [`crate::packet::digest`] data, too. Keys are
+//! those of the link and direction, and follow from the secret of the job and both nonces of the handshake.
 //! `docs/udp.md` has the bound, its proof, test vectors, and why the hash is not POLYVAL or Poly1305.
 //!
-//! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. An attacker on the
-//! path that changes a header before the datagram arrives succeeds with 2^-32; data over UDP it can change
-//! anyway, as in the stream of a TCP rail. [`super::window`] drops repetitions.
+//! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. An attacker on
+//! the path that changes a header before the datagram arrives succeeds with 2^-32; data over UDP it can
+//! change anyway, as in the stream of a TCP rail. [`super::window`] drops repetitions.
 
 use super::datagram::Datagram;
 use super::greeting;

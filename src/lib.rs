@@ -87,10 +87,10 @@ pub use nmad_progress as progress;
 #[doc(hidden)]
 pub use nmad_words::tell_user;
 pub use nmad_words::{parse_rate, parse_size};
-pub use options::{Explain, Options, RailChoice};
+pub use options::{Explain, Options, RailChoice, Sampling};
 #[doc(hidden)]
 pub use rails::wires;
-pub use sampling::{Origin, ProfileInfo, Sampling};
+pub use sampling::{Origin, ProfileInfo};
 pub use scope::{Piece, Receive, Request, Scope};
 pub use session::Session;
 #[cfg(feature = "async")]

@@ -27,7 +27,6 @@ mod values;
 
 use crate::error::SessionError;
 use crate::lines;
-use crate::sampling::Sampling;
 use log::LevelFilter;
 use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed};
@@ -86,6 +85,34 @@ pub struct Options {
     /// The least important messages that are shown on standard error, if the program has no logger of its
     /// own; none: warnings.
     pub log: Option<LevelFilter>,
+}
+
+/// Whether the session measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// Profiles that are missing or provisional, for about a second in all.
+    #[default]
+    Auto,
+    /// Nothing; the known profiles are used.
+    Off,
+    /// Everything anew.
+    Force,
+}
+
+impl Sampling {
+    /// By the name in settings.
+    pub fn named(name: &str) -> Option<Sampling> {
+        [Sampling::Auto, Sampling::Off, Sampling::Force].into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// The name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sampling::Auto => "auto",
+            Sampling::Off => "off",
+            Sampling::Force => "force",
+        }
+    }
 }
 
 /// Where messages are explained.
@@ -153,6 +180,11 @@ impl Options {
             options.apply(&name, key, value)?;
         }
         Ok(options)
+    }
+
+    /// How the user knows a setting whose origin is not known here.
+    pub(crate) fn name_of(key: &str) -> String {
+        format!("{key} ({})", Options::variable(key))
     }
 
     /// The variable of the environment for a key.

@@ -5,7 +5,6 @@
 //! handshake when they first talk, never by names.
 
 use crate::error::SessionError;
-use crate::options::check::name;
 use crate::options::{Options, RailChoice};
 use nmad_drivers::around::layers::Layers;
 use nmad_drivers::around::trace::TraceHandle;
@@ -197,7 +196,7 @@ fn named(choice: &RailChoice, found: &[Interface], options: &Options) -> Result<
         let mut names: Vec<&str> = found.iter().map(|i| i.name.as_str()).collect();
         names.dedup();
         SessionError::Setting {
-            setting: name("rails"),
+            setting: Options::name_of("rails"),
             why: format!(
                 "interface '{}' is not up or has no address (there are: {}, lo, shm)",
                 choice.interface,

@@ -151,7 +151,7 @@ fn describe(attributes: &[u8]) -> String {
             None => kind,
         },
         // Whatever it does, it does the same when it is set the same.
-        _ => format!("{kind} {:016x}", super::cache::hash(options)),
+        _ => format!("{kind} {:016x}", super::hash::hash(options)),
     }
 }
 

@@ -18,6 +18,7 @@ mod bar;
 pub mod cache;
 mod doubt;
 pub mod hardware;
+mod hash;
 mod host;
 mod interface;
 mod measure;
@@ -34,34 +35,6 @@ use crate::options::Options;
 use nmad_engine::Profile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Whether the session measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sampling {
-    /// Profiles that are missing or provisional, for about a second in all.
-    #[default]
-    Auto,
-    /// Nothing; the known profiles are used.
-    Off,
-    /// Everything anew.
-    Force,
-}
-
-impl Sampling {
-    /// By the name in settings.
-    pub fn named(name: &str) -> Option<Sampling> {
-        [Sampling::Auto, Sampling::Off, Sampling::Force].into_iter().find(|mode| mode.name() == name)
-    }
-
-    /// The name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Sampling::Auto => "auto",
-            Sampling::Off => "off",
-            Sampling::Force => "force",
-        }
-    }
-}
 
 /// Where a profile comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use super::hardware::{self, Distance, Key};
 use super::measure::{self, Task};
 use super::plan::{self, Offer, Stage};
 use super::report::Report;
-use super::{Origin, ProfileInfo, Sampling, cache, doubt};
+use super::{Origin, ProfileInfo, cache, doubt};
 use crate::error::SessionError;
-use crate::options::Options;
+use crate::options::{Options, Sampling};
 use nmad_engine::{Effort, PeerId, Profile, Provenance, RailId};
 use nmad_launch::Bootstrap;
 use nmad_progress::Node;
@@ -96,7 +96,7 @@ impl Stock {
             self.report.say(&format!("NMAD_PROFILE: {file} has no profile of '{}'", key.portable()));
         }
         let known = known.map(|(profile, origin)| (Arc::new(profile), origin));
-        let hash = cache::hash(key.to_string().as_bytes());
+        let hash = super::hash::hash(key.to_string().as_bytes());
         let stale = match (self.mode, &known) {
             (Sampling::Force, _) => true,
             (_, Some((profile, Origin::Cache(path)))) => doubt::is_due(profile, path),

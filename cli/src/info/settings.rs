@@ -1,7 +1,7 @@
 //! The settings in force, each with its variable and its origin.
 
+use newmadeleine::Sampling;
 use newmadeleine::engine::Config;
-use newmadeleine::sampling::Sampling;
 use newmadeleine::{Explain, Feed, Options, RailChoice};
 use nmad_bench::table::Table;
 use serde::Serialize;

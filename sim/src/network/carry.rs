@@ -1,10 +1,11 @@
 //! The way of one order: posted, on the wire, at the port of its receiver, delivered. Here faults take,
 //! repeat and delay.
 
-use super::link::{Key, Standing};
+use super::link::Standing;
 use super::port::{ChunkHead, Inbound};
 use super::{Happening, Network};
 use crate::faults::Fate;
+use crate::key::Key;
 use crate::model::Model;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::{Order, Sent};

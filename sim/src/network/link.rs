@@ -1,27 +1,9 @@
 //! Links: how they open, die, are noticed to be dead, and are closed. Each side has its own view.
 
-use super::carry::Flight;
 use super::{Happening, Inbound, Network};
+use crate::key::Key;
 use nmad_engine::transfer::driver::Order;
 use std::collections::VecDeque;
-
-/// One side of a link: fabric, this host, the other host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// Which network.
-    pub fabric: usize,
-    /// This side.
-    pub me: usize,
-    /// The other side.
-    pub peer: usize,
-}
-
-impl Key {
-    /// The same link from the other side.
-    pub fn reverse(self) -> Key {
-        Key { me: self.peer, peer: self.me, ..self }
-    }
-}
 
 /// The state of a link as the driver of one side sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -210,7 +192,7 @@ impl Network {
         let waiting = std::mem::take(&mut self.side(key).waiting);
         self.port(key.fabric, key.me).outstanding -= waiting.len();
         let flights = waiting.into_iter().filter_map(|id| self.flights.remove(&id));
-        flights.map(Flight::into_order).collect()
+        flights.map(|flight| flight.into_order()).collect()
     }
 }
 

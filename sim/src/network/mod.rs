@@ -10,7 +10,8 @@ mod expense;
 mod link;
 mod port;
 
-pub use link::{Key, Standing};
+pub use crate::key::Key;
+pub use link::Standing;
 pub use port::Inbound;
 
 use crate::agenda::Agenda;

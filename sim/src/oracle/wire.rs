@@ -2,7 +2,7 @@
 //! receiver.
 
 use super::Objection;
-use crate::network::Key;
+use crate::key::Key;
 use nmad_engine::transfer::driver::{Limits, Order};
 use nmad_wire::{Frame, Header, frames};
 use std::collections::{BTreeMap, BTreeSet};

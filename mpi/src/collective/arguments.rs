@@ -1,11 +1,11 @@
 //! Arguments of collectives, checked.
 
 use super::call::Call;
-use crate::coll::check::{Amount, Operation};
-use crate::coll::inter::Role;
-use crate::coll::operands::Operands;
-use crate::coll::operator::Operator;
-use crate::coll::place::{Blocks, Buffer, Place, Spot};
+use crate::algorithm::check::{Amount, Operation};
+use crate::algorithm::inter::Role;
+use crate::algorithm::operands::Operands;
+use crate::algorithm::operator::Operator;
+use crate::algorithm::place::{Blocks, Buffer, Place, Spot};
 use crate::constant::{IN_PLACE, PROC_NULL, ROOT};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};

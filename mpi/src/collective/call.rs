@@ -3,11 +3,11 @@
 use super::desk::Key;
 use super::port::{Free, Held};
 use super::settings::settings;
-use crate::coll::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
-use crate::coll::choice::{Context, Problem};
-use crate::coll::run::{Caller, Run};
-use crate::coll::schedule::Builder;
-use crate::coll::team::Team;
+use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
+use crate::algorithm::choice::{Context, Problem};
+use crate::algorithm::run::{Caller, Run};
+use crate::algorithm::schedule::Builder;
+use crate::algorithm::team::Team;
 use crate::comm::{Communicator, Named};
 use crate::error::Result;
 use crate::handle::{Comm, Request};
@@ -141,7 +141,7 @@ impl Call {
 }
 
 /// In the checking mode, finds out whether all ranks begin the same operation, which is no collective of
-/// [`crate::coll`], with the same arguments.
+/// [`crate::algorithm`], with the same arguments.
 pub(crate) fn announce(
     operation: Operation,
     comm: Comm,

@@ -2,10 +2,10 @@
 //! calls.
 
 use super::shared::Shared;
-use crate::coll::check::Operation;
-use crate::coll::neighbor::Neighbors;
-use crate::coll::run::Run;
-use crate::coll::team::Team;
+use crate::algorithm::check::Operation;
+use crate::algorithm::neighbor::Neighbors;
+use crate::algorithm::run::Run;
+use crate::algorithm::team::Team;
 use crate::comm::Communicator;
 use crate::constant::PROC_NULL;
 use crate::datatype::Datatype;

@@ -2,9 +2,9 @@
 
 use super::call::Call;
 use super::settings::{greatest, settings};
-use crate::coll::board::{self, Board, POST_MAX, Pause};
-use crate::coll::choice::Family;
-use crate::coll::pool::{self, Pool};
+use crate::algorithm::board::{self, Board, POST_MAX, Pause};
+use crate::algorithm::choice::Family;
+use crate::algorithm::pool::{self, Pool};
 use crate::comm::Communicator;
 use crate::error::{Class, Result};
 use crate::task;

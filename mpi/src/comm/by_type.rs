@@ -4,7 +4,7 @@
 use super::create::{party, split};
 use super::party::{decode, encode};
 use super::share;
-use crate::coll::check::number;
+use crate::algorithm::check::number;
 use crate::constant::SplitType;
 use crate::error::Result;
 use crate::handle::Comm;

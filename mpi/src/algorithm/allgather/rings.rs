@@ -1,8 +1,8 @@
 //! Allgather without memory of its own: blocks go straight to where they belong.
 
 use super::Allgather;
-use crate::coll::schedule::Builder;
-use crate::coll::team::Team;
+use crate::algorithm::schedule::Builder;
+use crate::algorithm::team::Team;
 
 /// Each block goes around: n - 1 rounds, each with one block in and one out.
 pub(super) fn ring(problem: &Allgather, team: &Team, builder: &mut Builder) {

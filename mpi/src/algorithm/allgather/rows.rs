@@ -1,13 +1,13 @@
 //! Allgather by way of rows in scratch memory.
 
 use super::Allgather;
-use crate::coll::bcast::Bcast;
-use crate::coll::choice::{Context, Problem};
-use crate::coll::cost::{Cost, log2_ceil};
-use crate::coll::gather::Gather;
-use crate::coll::place::{Blocks, Place};
-use crate::coll::schedule::Builder;
-use crate::coll::team::{Levels, Team};
+use crate::algorithm::bcast::Bcast;
+use crate::algorithm::choice::{Context, Problem};
+use crate::algorithm::cost::{Cost, log2_ceil};
+use crate::algorithm::gather::Gather;
+use crate::algorithm::place::{Blocks, Place};
+use crate::algorithm::schedule::Builder;
+use crate::algorithm::team::{Levels, Team};
 
 /// Round k: all that we have to the rank 2^k before, as much from the one 2^k behind, for any number of ranks
 /// (Bruck, Ho, Kipnis, Upfal, Weathersby 1997). Rows begin with our own block.

@@ -4,12 +4,12 @@
 //! ranks in order, so it suits operators that are not commutative.
 
 use super::Allreduce;
-use crate::coll::choice::Problem;
-use crate::coll::cost::Cost;
-use crate::coll::halving::Halving;
-use crate::coll::place::Spot;
-use crate::coll::schedule::{Builder, Step};
-use crate::coll::team::Team;
+use crate::algorithm::choice::Problem;
+use crate::algorithm::cost::Cost;
+use crate::algorithm::halving::Halving;
+use crate::algorithm::place::Spot;
+use crate::algorithm::schedule::{Builder, Step};
+use crate::algorithm::team::Team;
 
 /// Slots of the rounds begin here; before them, ranks beside the core give their operands and get the result.
 const ROUNDS: u32 = 2;

@@ -4,13 +4,13 @@
 //! Each rank sends little more than twice the vector, in 2 log2 n rounds.
 
 use super::Allreduce;
-use crate::coll::bcast::PIECE;
-use crate::coll::choice::Problem;
-use crate::coll::cost::Cost;
-use crate::coll::halving::{self, Halving};
-use crate::coll::operands::MOST_PIECES;
-use crate::coll::schedule::{Builder, Step};
-use crate::coll::team::Team;
+use crate::algorithm::bcast::PIECE;
+use crate::algorithm::choice::Problem;
+use crate::algorithm::cost::Cost;
+use crate::algorithm::halving::{self, Halving};
+use crate::algorithm::operands::MOST_PIECES;
+use crate::algorithm::schedule::{Builder, Step};
+use crate::algorithm::team::Team;
 
 pub(super) fn cost(problem: &Allreduce, team: &Team, cost: &Cost) -> f64 {
     let Halving { core, beside } = Halving::of(team.size());

@@ -4,13 +4,13 @@
 //! cut into pieces that follow each other, so that combining and sending overlap.
 
 use super::Allreduce;
-use crate::coll::bcast::PIECE;
-use crate::coll::choice::Problem;
-use crate::coll::cost::Cost;
-use crate::coll::operands::MOST_PIECES;
-use crate::coll::place::Spot;
-use crate::coll::schedule::{Builder, Step};
-use crate::coll::team::Team;
+use crate::algorithm::bcast::PIECE;
+use crate::algorithm::choice::Problem;
+use crate::algorithm::cost::Cost;
+use crate::algorithm::operands::MOST_PIECES;
+use crate::algorithm::place::Spot;
+use crate::algorithm::schedule::{Builder, Step};
+use crate::algorithm::team::Team;
 use std::ops::Range;
 
 /// More ranks have more rounds than there are slots; other algorithms are faster then anyway.

@@ -3,10 +3,10 @@
 //! Takes (n - 2 + pieces) times what a piece takes: best for long messages and few ranks.
 
 use super::{Bcast, PIECE};
-use crate::coll::choice::Problem;
-use crate::coll::cost::Cost;
-use crate::coll::schedule::{Builder, SLOTS, Step};
-use crate::coll::team::Team;
+use crate::algorithm::choice::Problem;
+use crate::algorithm::cost::Cost;
+use crate::algorithm::schedule::{Builder, SLOTS, Step};
+use crate::algorithm::team::Team;
 use std::ops::Range;
 
 pub(super) fn cost(problem: &Bcast, team: &Team, cost: &Cost) -> f64 {
@@ -28,7 +28,9 @@ pub(super) fn build(problem: &Bcast, team: &Team, builder: &mut Builder) {
     let row = match (problem.data.is_contiguous(), is_root) {
         (true, _) => problem.data.clone(),
         (false, true) => builder.gathered(&problem.data),
-        (false, false) => crate::coll::place::Place::bytes(builder.scratch(problem.len()), problem.len()),
+        (false, false) => {
+            crate::algorithm::place::Place::bytes(builder.scratch(problem.len()), problem.len())
+        }
     };
     builder.round();
     let mut arrivals: Vec<Step> = Vec::new();
@@ -50,7 +52,7 @@ pub(super) fn build(problem: &Bcast, team: &Team, builder: &mut Builder) {
 }
 
 /// The pieces of a message, the same on all ranks; at least one.
-pub(in crate::coll) fn pieces(len: u64) -> impl Iterator<Item = Range<u64>> {
+pub(in crate::algorithm) fn pieces(len: u64) -> impl Iterator<Item = Range<u64>> {
     let piece = PIECE.max(len.div_ceil(u64::from(SLOTS)));
     let count = len.div_ceil(piece).max(1);
     (0..count).map(move |index| index * piece..((index + 1) * piece).min(len))
@@ -59,8 +61,8 @@ pub(in crate::coll) fn pieces(len: u64) -> impl Iterator<Item = Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coll::cost::Curve;
-    use crate::coll::place::{Buffer, Place, Spot};
+    use crate::algorithm::cost::Curve;
+    use crate::algorithm::place::{Buffer, Place, Spot};
 
     #[test]
     fn pieces_are_not_predicted_to_be_faster_than_the_whole() {

@@ -3,12 +3,12 @@
 //! The root sends little more than the data once, whatever the number of ranks.
 
 use super::Bcast;
-use crate::coll::choice::Problem;
-use crate::coll::cost::{Cost, log2_ceil};
-use crate::coll::place::Place;
-use crate::coll::schedule::{Builder, Step};
-use crate::coll::team::Team;
-use crate::coll::tree::Binomial;
+use crate::algorithm::choice::Problem;
+use crate::algorithm::cost::{Cost, log2_ceil};
+use crate::algorithm::place::Place;
+use crate::algorithm::schedule::{Builder, Step};
+use crate::algorithm::team::Team;
+use crate::algorithm::tree::Binomial;
 
 pub(super) fn cost(problem: &Bcast, team: &Team, cost: &Cost) -> f64 {
     let part = problem.len().div_ceil(team.size() as u64);

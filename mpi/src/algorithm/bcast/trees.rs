@@ -1,9 +1,9 @@
 //! Broadcast along a tree: each rank passes all of the data on.
 
 use super::Bcast;
-use crate::coll::schedule::Builder;
-use crate::coll::team::Team;
-use crate::coll::tree::Binomial;
+use crate::algorithm::schedule::Builder;
+use crate::algorithm::team::Team;
+use crate::algorithm::tree::Binomial;
 
 /// The binomial tree: ceil(log2 n) hops.
 pub(super) fn binomial(problem: &Bcast, team: &Team, builder: &mut Builder) {

@@ -3,8 +3,8 @@
 //! Takes (n - 2 + pieces) times what a piece takes: best for long vectors and few ranks.
 
 use super::{PIECE, Reduce};
-use crate::coll::schedule::{Builder, Step};
-use crate::coll::team::Team;
+use crate::algorithm::schedule::{Builder, Step};
+use crate::algorithm::team::Team;
 
 /// The chain ends at the root; the rank before it on the chain is the one behind it, so that what arrives
 /// is on the right.

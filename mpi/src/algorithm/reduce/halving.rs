@@ -2,11 +2,11 @@
 //! root collects the parts.
 
 use super::Reduce;
-use crate::coll::choice::Problem;
-use crate::coll::cost::{Cost, log2_ceil};
-use crate::coll::halving::{self, Halving};
-use crate::coll::schedule::Builder;
-use crate::coll::team::Team;
+use crate::algorithm::choice::Problem;
+use crate::algorithm::cost::{Cost, log2_ceil};
+use crate::algorithm::halving::{self, Halving};
+use crate::algorithm::schedule::Builder;
+use crate::algorithm::team::Team;
 
 pub(super) fn cost(problem: &Reduce, team: &Team, cost: &Cost) -> f64 {
     let part = problem.len() / team.size() as u64;

@@ -1,10 +1,10 @@
 //! Reduce along a tree: each rank combines whole vectors.
 
 use super::Reduce;
-use crate::coll::place::Spot;
-use crate::coll::schedule::{Builder, Step};
-use crate::coll::team::Team;
-use crate::coll::tree::Binomial;
+use crate::algorithm::place::Spot;
+use crate::algorithm::schedule::{Builder, Step};
+use crate::algorithm::team::Team;
+use crate::algorithm::tree::Binomial;
 
 /// The binomial tree. The subtree of a rank is a row of ranks, so that operands are combined in order; the
 /// tree is turned to the root only if the order does not matter.

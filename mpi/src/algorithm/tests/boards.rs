@@ -1,8 +1,8 @@
 //! The board, between threads: any sequence of operations, more of them than a rank has slots.
 
 use super::types::{reductions, sum};
-use crate::coll::board::Board;
-use crate::coll::operator::Operator;
+use crate::algorithm::board::Board;
+use crate::algorithm::operator::Operator;
 use crate::datatype::Datatype;
 use crate::memory::contiguous;
 use newmadeleine::{Segments, SharedMemory};

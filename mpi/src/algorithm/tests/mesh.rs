@@ -1,6 +1,6 @@
 //! A network in memory: messages leave and arrive in an order that a seed decides.
 
-use crate::coll::transport::Transport;
+use crate::algorithm::transport::Transport;
 use newmadeleine::Segments;
 use newmadeleine::engine::{Context, Envelope, Error, PeerId, RequestId, Tag};
 use std::collections::{HashMap, VecDeque};

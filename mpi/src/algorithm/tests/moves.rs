@@ -2,13 +2,13 @@
 
 use super::types::{numbers, types};
 use super::world::{Buffers, Case, Memory, SIZES, try_all};
-use crate::coll::allgather::Allgather;
-use crate::coll::alltoall::Alltoall;
-use crate::coll::barrier::Barrier;
-use crate::coll::bcast::Bcast;
-use crate::coll::gather::Gather;
-use crate::coll::place::{Blocks, Buffer, Place, Spot};
-use crate::coll::scatter::Scatter;
+use crate::algorithm::allgather::Allgather;
+use crate::algorithm::alltoall::Alltoall;
+use crate::algorithm::barrier::Barrier;
+use crate::algorithm::bcast::Bcast;
+use crate::algorithm::gather::Gather;
+use crate::algorithm::place::{Blocks, Buffer, Place, Spot};
+use crate::algorithm::scatter::Scatter;
 use crate::datatype::Datatype;
 
 /// Elements of a block; the last makes several pieces.

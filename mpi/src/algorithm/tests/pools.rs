@@ -1,7 +1,7 @@
 //! The pool, between threads: one reduction after the other, of all lengths and with the result on any ranks.
 
 use super::types::{Reduction, numbers, reductions};
-use crate::coll::pool::{Pool, Sums, Wanted};
+use crate::algorithm::pool::{Pool, Sums, Wanted};
 use crate::memory::contiguous;
 use newmadeleine::{Segments, SharedMemory};
 

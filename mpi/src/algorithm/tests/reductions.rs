@@ -2,12 +2,12 @@
 
 use super::types::{Reduction, numbers, reductions, sum};
 use super::world::{Buffers, Case, Memory, SIZES, try_all};
-use crate::coll::allreduce::Allreduce;
-use crate::coll::operands::Operands;
-use crate::coll::place::{Buffer, Spot};
-use crate::coll::reduce::Reduce;
-use crate::coll::reduce_scatter::ReduceScatter;
-use crate::coll::scan::Scan;
+use crate::algorithm::allreduce::Allreduce;
+use crate::algorithm::operands::Operands;
+use crate::algorithm::place::{Buffer, Spot};
+use crate::algorithm::reduce::Reduce;
+use crate::algorithm::reduce_scatter::ReduceScatter;
+use crate::algorithm::scan::Scan;
 
 const COUNTS: [i64; 4] = [0, 1, 3, 23];
 const LONG: i64 = 70_001;

@@ -1,6 +1,6 @@
 //! Datatypes and operators that tests use: elements of two numbers.
 
-use crate::coll::operator::Operator;
+use crate::algorithm::operator::Operator;
 use crate::datatype::{Basic, Datatype, Form};
 use crate::op::{Op, Predefined};
 use std::ffi::c_void;

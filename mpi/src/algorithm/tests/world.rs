@@ -1,12 +1,12 @@
 //! Ranks without processes: their buffers, and the runs that work on them.
 
 use super::mesh::{Mesh, Port};
-use crate::coll::choice::{Algorithm, Choices, Context, Problem};
-use crate::coll::cost::Cost;
-use crate::coll::operator::Operator;
-use crate::coll::run::{Caller, Run};
-use crate::coll::schedule::{Builder, Schedule};
-use crate::coll::team::Team;
+use crate::algorithm::choice::{Algorithm, Choices, Context, Problem};
+use crate::algorithm::cost::Cost;
+use crate::algorithm::operator::Operator;
+use crate::algorithm::run::{Caller, Run};
+use crate::algorithm::schedule::{Builder, Schedule};
+use crate::algorithm::team::Team;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use std::sync::Arc;

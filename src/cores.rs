@@ -1,4 +1,4 @@
-//! Which cores the ranks of a node may run on: it pays to spin for a rank that has one for himself.
+//! Which cores the ranks of a node may run on: spinning pays for a rank that has a core of its own.
 //!
 //! Each rank tells the others its own, since a rank that was bound to one core cannot know whether the
 //! others were bound to the same or to others.
@@ -79,7 +79,7 @@ fn together(ranks: &[&Cores]) -> usize {
     ranks.iter().fold(Cores::default(), |all, other| all.join(other)).count()
 }
 
-/// Whether there is a core for each of those who may run on one of ours.
+/// Whether there is a core for each rank that may run on one of ours.
 fn has_own(mine: &Cores, node: &[&Cores]) -> bool {
     let rivals: Vec<&Cores> = node.iter().copied().filter(|other| other.meets(mine)).collect();
     !mine.is_empty() && rivals.len() <= together(&rivals)

@@ -17,7 +17,7 @@ pub enum SessionError {
     Setting {
         /// Environment variable, or key of the configuration file.
         setting: String,
-        /// What is wrong and what would be right.
+        /// Cause and remedy.
         why: String,
     },
     /// The message was longer than the buffer. The beginning is there, nothing else is lost.
@@ -49,7 +49,7 @@ pub enum SessionError {
     /// No such rank.
     #[error("there is no rank {rank}: the job has {size} (0 to {})", size - 1)]
     NoSuchRank {
-        /// What was named.
+        /// The rank that the caller named.
         rank: u32,
         /// Ranks of the job.
         size: u32,
@@ -60,7 +60,7 @@ pub enum SessionError {
     /// The system refused something.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The call that failed.
         what: &'static str,
         /// What the system said.
         source: std::io::Error,

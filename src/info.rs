@@ -26,18 +26,18 @@ impl From<Envelope> for Message {
     }
 }
 
-/// A rail of this process: what it is, what it can do, what it has carried.
+/// A rail of this process: its key, its limits, its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RailInfo {
     /// Kind of network and interface, for example `tcp/eth1`.
     pub name: String,
     /// Where peers reach it, as its driver says it; empty for the rail to oneself.
     pub address: String,
-    /// What it can do.
+    /// The limits of its driver.
     pub limits: Limits,
     /// Ranks that can be reached over it.
     pub peers: u32,
-    /// What it has carried so far.
+    /// Its counters so far.
     pub counters: RailCounters,
     /// Datagrams or frames that came and were not taken: from strangers, with a wrong tag, twice, cut short.
     /// Streams and memory have none.

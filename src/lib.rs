@@ -76,6 +76,7 @@ pub use info::{Message, RailInfo};
 #[doc(hidden)]
 pub use nmad_drivers::shm::Segment as SharedMemory;
 // For bindings, benchmarks and tools of this repository, which see the layers below; not for applications.
+pub use nmad_drivers::network::Network;
 #[doc(hidden)]
 pub use nmad_engine as engine;
 pub use nmad_launch::host_name;
@@ -86,10 +87,10 @@ pub use nmad_progress as progress;
 #[doc(hidden)]
 pub use nmad_words::tell_user;
 pub use nmad_words::{parse_rate, parse_size};
-pub use options::{Explain, Network, Options, RailChoice};
+pub use options::{Explain, Options, RailChoice, Sampling};
 #[doc(hidden)]
 pub use rails::wires;
-pub use sampling::{Origin, ProfileInfo, Sampling};
+pub use sampling::{Origin, ProfileInfo};
 pub use scope::{Piece, Receive, Request, Scope};
 pub use session::Session;
 #[cfg(feature = "async")]

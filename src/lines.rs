@@ -9,7 +9,7 @@ use log::{LevelFilter, Log, Metadata, Record};
 use nmad_words::tell_user;
 use std::sync::OnceLock;
 
-/// What is shown when nothing is said.
+/// The level unless the user sets one.
 pub(crate) const DEFAULT: LevelFilter = LevelFilter::Warn;
 
 /// Whether the program's logger is this one; known once a session was opened.

@@ -27,8 +27,8 @@ mod values;
 
 use crate::error::SessionError;
 use crate::lines;
-use crate::sampling::Sampling;
 use log::LevelFilter;
+use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed};
 use std::path::PathBuf;
 use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, setting, switch};
@@ -44,49 +44,6 @@ pub struct RailChoice {
     pub bandwidth: u64,
 }
 
-/// A driver for interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Network {
-    /// Streams.
-    Tcp,
-    /// Datagrams.
-    Udp,
-    /// Raw Ethernet.
-    Packet,
-}
-
-impl Network {
-    /// All of them.
-    pub const ALL: [Network; 3] = [Network::Tcp, Network::Udp, Network::Packet];
-
-    /// Its name, with which names of rails begin.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Network::Tcp => "tcp",
-            Network::Udp => "udp",
-            Network::Packet => "packet",
-        }
-    }
-
-    /// The driver of this name.
-    ///
-    /// # Errors
-    /// There is none; the text says which there are.
-    pub fn named(name: &str) -> Result<Network, String> {
-        let found = Network::ALL.into_iter().find(|network| network.name() == name);
-        found.ok_or_else(|| format!("'{name}' is no driver for interfaces (there are: tcp, udp, packet)"))
-    }
-
-    /// Whether each is named once: a second rail over the same interface carries nothing more.
-    ///
-    /// # Errors
-    /// One is named twice; the text says which.
-    pub fn all_different(drivers: &[Network]) -> Result<(), String> {
-        let again = drivers.iter().enumerate().find(|(place, driver)| drivers[..*place].contains(driver));
-        again.map_or(Ok(()), |(_, driver)| Err(format!("{} is named twice; once is enough", driver.name())))
-    }
-}
-
 /// Settings of a session. Everything unset has a default that needs no tuning.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
@@ -94,7 +51,7 @@ pub struct Options {
     pub strategy: Option<String>,
     /// Interfaces to use; none: all that lead to a peer.
     pub rails: Option<Vec<RailChoice>>,
-    /// Drivers by which each interface is used; empty: TCP.
+    /// Drivers by which each interface is used; empty: the first of [`Network::ALL`], TCP.
     pub drivers: Vec<Network>,
     /// Rates in bytes per second to which the rails are slowed down in software, in their order.
     pub throttle: Vec<u64>,
@@ -128,6 +85,34 @@ pub struct Options {
     /// The least important messages that are shown on standard error, if the program has no logger of its
     /// own; none: warnings.
     pub log: Option<LevelFilter>,
+}
+
+/// Whether the session measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// Profiles that are missing or provisional, for about a second in all.
+    #[default]
+    Auto,
+    /// Nothing; the known profiles are used.
+    Off,
+    /// Everything anew.
+    Force,
+}
+
+impl Sampling {
+    /// By the name in settings.
+    pub fn named(name: &str) -> Option<Sampling> {
+        [Sampling::Auto, Sampling::Off, Sampling::Force].into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// The name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sampling::Auto => "auto",
+            Sampling::Off => "off",
+            Sampling::Force => "force",
+        }
+    }
 }
 
 /// Where messages are explained.
@@ -169,7 +154,7 @@ impl Options {
     /// Reads the configuration file, if there is one, and the environment.
     ///
     /// # Errors
-    /// [`SessionError::Setting`] names the setting, what is wrong with it and what would be right.
+    /// [`SessionError::Setting`] names the setting, the cause and the remedy.
     pub fn load() -> Result<Options, SessionError> {
         Options::load_with(&[])
     }
@@ -195,6 +180,11 @@ impl Options {
             options.apply(&name, key, value)?;
         }
         Ok(options)
+    }
+
+    /// How the user knows a setting whose origin is not known here.
+    pub(crate) fn name_of(key: &str) -> String {
+        format!("{key} ({})", Options::variable(key))
     }
 
     /// The variable of the environment for a key.
@@ -245,7 +235,7 @@ impl Options {
 
     /// How interfaces are used for which nothing else is said.
     pub fn drivers(&self) -> &[Network] {
-        if self.drivers.is_empty() { &[Network::Tcp] } else { &self.drivers }
+        if self.drivers.is_empty() { &Network::ALL[..1] } else { &self.drivers }
     }
 
     /// How an interface is used that the user chose.
@@ -292,8 +282,8 @@ mod tests {
         let config = options.engine(Vec::new());
         assert_eq!((config.chunk, config.credit), (4096, 8 << 20));
         options.read_file(Path::new("f"), "rails = 'udp/r0=1gbit'\ndriver = 'tcp,udp'").unwrap();
-        assert_eq!(options.rails.as_ref().unwrap()[0].driver, Some(Network::Udp));
-        assert_eq!(options.drivers, [Network::Tcp, Network::Udp]);
+        assert_eq!(options.rails.as_ref().unwrap()[0].driver, Network::named("udp").ok());
+        assert_eq!(options.drivers, Network::ALL[..2]);
         for (text, word) in [
             ("strategi = 'x'", "strategi"),
             ("driver = 'ucp'", "tcp, udp"),

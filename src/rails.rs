@@ -5,22 +5,18 @@
 //! handshake when they first talk, never by names.
 
 use crate::error::SessionError;
-use crate::options::check::name;
-use crate::options::{Network, Options, RailChoice};
-use nmad_drivers::around::Around;
-use nmad_drivers::around::throttle::Throttle;
-use nmad_drivers::around::trace::{Trace, TraceHandle};
+use crate::options::{Options, RailChoice};
+use nmad_drivers::around::layers::Layers;
+use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::error::DriverError;
+use nmad_drivers::interface::{Interface, interfaces};
 use nmad_drivers::loopback::LoopbackRail;
-use nmad_drivers::packet::{PacketConfig, PacketRail};
+use nmad_drivers::network::{Network, Place};
 use nmad_drivers::shm::{ShmConfig, ShmRail};
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail, interfaces};
-use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::{Driver, PeerId};
 use nmad_launch::Bootstrap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// Records of each rail that a trace keeps; the latest ones win.
 const TRACE_MOST: usize = 1 << 18;
@@ -108,27 +104,14 @@ pub(crate) fn open(
                 let mut config = ShmConfig::new(PeerId(job.rank()), number, job.secret());
                 config.cross_memory = options.cross_memory.unwrap_or(true);
                 config.oversubscribed = oversubscribed.clone();
-                around(options, number, ShmRail::open(config).map_err(failed)?)
+                layers(options, number).around(ShmRail::open(config).map_err(failed)?)
             }
             Medium::Interface(network, mut interface) => {
                 if bandwidth > 0 {
                     interface.bandwidth = bandwidth;
                 }
-                let (rank, secret) = (PeerId(job.rank()), job.secret());
-                match network {
-                    Network::Tcp => {
-                        let config = TcpConfig::new(rank, number, interface, secret);
-                        around(options, number, TcpRail::open(config).map_err(failed)?)
-                    }
-                    Network::Udp => {
-                        let config = UdpConfig::new(rank, number, interface, secret);
-                        around(options, number, UdpRail::open(config).map_err(failed)?)
-                    }
-                    Network::Packet => {
-                        let config = PacketConfig::new(rank, number, interface, secret);
-                        around(options, number, PacketRail::open(config).map_err(failed)?)
-                    }
-                }
+                let place = Place { rank: PeerId(job.rank()), rail: number, interface, secret: job.secret() };
+                network.open(place, &layers(options, number)).map_err(failed)?
             }
         };
         rails.push(OpenRail { driver, bandwidth, reach, wire, trace });
@@ -157,30 +140,10 @@ fn failed(error: DriverError) -> SessionError {
     SessionError::Rail(error.to_string())
 }
 
-/// Slows a rail down and writes down what passes, as the options say.
-fn around(
-    options: &Options,
-    number: u8,
-    rail: impl Driver + 'static,
-) -> (Box<dyn Driver>, Option<TraceHandle>) {
-    match options.throttle.get(usize::from(number)) {
-        Some(&rate) => traced(options, number, Around::new(rail, Throttle::new(rate, Duration::ZERO))),
-        None => traced(options, number, rail),
-    }
-}
-
-fn traced(
-    options: &Options,
-    number: u8,
-    rail: impl Driver + 'static,
-) -> (Box<dyn Driver>, Option<TraceHandle>) {
-    if options.trace.is_none() {
-        return (Box::new(rail), None);
-    }
-    // Two rails of one interface have one name; numbers tell them apart.
-    let trace = Trace::new(&format!("{}#{number}", rail.name()), TRACE_MOST, true);
-    let handle = trace.handle();
-    (Box::new(Around::new(rail, trace)), Some(handle))
+/// The layers around a rail that the options ask for.
+fn layers(options: &Options, number: u8) -> Layers {
+    let throttle = options.throttle.get(usize::from(number)).copied();
+    Layers { throttle, trace: options.trace.as_ref().map(|_| (number, TRACE_MOST)) }
 }
 
 /// Whether the interfaces that the user names are there.
@@ -233,7 +196,7 @@ fn named(choice: &RailChoice, found: &[Interface], options: &Options) -> Result<
         let mut names: Vec<&str> = found.iter().map(|i| i.name.as_str()).collect();
         names.dedup();
         SessionError::Setting {
-            setting: name("rails"),
+            setting: Options::name_of("rails"),
             why: format!(
                 "interface '{}' is not up or has no address (there are: {}, lo, shm)",
                 choice.interface,

@@ -34,7 +34,7 @@ pub enum Piece {
 /// See [`Channel::scope`].
 pub struct Scope<'s, 'env> {
     channel: Channel<'s>,
-    /// Requests whose end nobody was told yet.
+    /// Requests whose end the caller has not received yet.
     open: RefCell<Vec<RequestId>>,
     /// Invariant in `'env`, so that buffers cannot be shortened behind our back.
     env: PhantomData<&'env mut &'env ()>,
@@ -51,7 +51,7 @@ pub struct Receive<'a, 's, 'env, T> {
 }
 
 impl<'env, T: Pod> Receive<'_, '_, 'env, T> {
-    /// Waits for the message; what it has brought, and the buffer.
+    /// Waits for the message; returns it and the buffer.
     ///
     /// # Errors
     /// How it failed. The buffer is then free when the scope ends.
@@ -74,13 +74,13 @@ impl<'env, T: Pod> Receive<'_, '_, 'env, T> {
 
 /// Memory of a send.
 pub(crate) fn readable(data: &[u8]) -> Segments {
-    // SAFETY: whoever calls this keeps `data` borrowed until the request ends; sends only read.
+    // SAFETY: the caller keeps `data` borrowed until the request ends; sends only read.
     unsafe { Segments::from_raw(data.as_ptr().cast_mut(), data.len()) }
 }
 
 /// Memory of a receive.
 pub(crate) fn writable(data: &mut [u8]) -> Segments {
-    // SAFETY: whoever calls this keeps `data` borrowed mutably until the request ends.
+    // SAFETY: the caller keeps `data` borrowed mutably until the request ends.
     unsafe { Segments::from_raw(data.as_mut_ptr(), data.len()) }
 }
 
@@ -95,7 +95,7 @@ struct Guard<'a, 's, 'env>(&'a Scope<'s, 'env>);
 
 impl Drop for Guard<'_, '_, '_> {
     fn drop(&mut self) {
-        // Errors were told already, or there is a panic that matters more.
+        // The caller has received the errors already, or a panic matters more.
         let _ = self.0.wait_rest();
     }
 }

@@ -66,7 +66,7 @@ impl Session {
     /// As [`Session::open`].
     pub fn open_with(options: &Options) -> Result<Session, SessionError> {
         lines::show(options.log.unwrap_or(lines::DEFAULT));
-        // A wrong setting is told before anybody waits for us.
+        // Report a wrong setting before another rank waits for this one.
         if let Some(problem) = options.problems().into_iter().next() {
             return Err(problem);
         }
@@ -114,7 +114,7 @@ impl Session {
             let reached = |peer: &u32| {
                 let card = &cards[*peer as usize];
                 let peer = PeerId(*peer);
-                // Every address is told, so no short cut.
+                // Each driver must learn every address, so no short cut.
                 let known =
                     card.rails.iter().filter(|(number, address)| driver.know(peer, *number, address)).count();
                 known > 0 || peer.0 == job.rank()
@@ -336,7 +336,7 @@ impl Session {
         }
     }
 
-    /// Leaves the job in good order: what was sent leaves, the others are told.
+    /// Leaves the job in good order: submitted messages leave, and the other ranks receive notice.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -468,7 +468,7 @@ mod tests {
         let (answers, oversubscribed) = (rail.answers.clone(), rail.oversubscribed.clone());
         let driver = Box::new(rail);
         let opened = OpenRail { driver, bandwidth: 0, reach: Reach::Myself, wire: 0, trace: None };
-        // Who does not say where it runs has no core for himself.
+        // A rank that does not say where it runs has no core of its own.
         let card = Card { rails: vec![(0, "here".into())], ..Card::default() };
         let session = Session::assemble(job.as_ref(), engine, (vec![opened], &oversubscribed), &[card]);
         drop(session.expect("a thread"));

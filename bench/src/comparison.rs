@@ -8,7 +8,7 @@ use crate::stats::Summary;
 
 /// What the table calls MAD-MPI: `ours:` and the binary interface.
 const OURS: &str = "ours";
-/// What stands for plain sockets over all rails at once.
+/// The name that stands for plain sockets over all rails at once.
 const PLAIN: &str = "plain";
 
 /// A line of the table.
@@ -18,7 +18,7 @@ pub struct Record {
     pub section: String,
     /// The library.
     pub library: String,
-    /// What was measured.
+    /// The name of the case that was measured.
     pub case: String,
     /// How long it took, in microseconds.
     pub us: f64,

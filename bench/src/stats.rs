@@ -21,7 +21,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summarises `samples`, in any order. What is no finite number is left out; `None` if nothing remains.
+    /// Summarises `samples`, in any order. Samples that are not finite are left out; `None` if nothing
+    /// remains.
     pub fn of(samples: &[f64]) -> Option<Summary> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -47,8 +48,8 @@ impl Summary {
     }
 }
 
-/// The value below which so many percent of the samples lie. What is no finite number is left out; `None` if
-/// nothing remains.
+/// The value below which `percent` percent of the samples lie. Samples that are not finite are left out;
+/// `None` if nothing remains.
 pub fn percentile(samples: &[f64], percent: u32) -> Option<f64> {
     let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);

@@ -162,7 +162,7 @@ NMAD_API int nmad_version(int *major, int *minor, int *patch);
 NMAD_API const char *nmad_strerror(int code);
 
 /**
- * What went wrong in the last call of this thread that failed, with cause and remedy.
+ * The error of the last call of this thread that failed, with cause and remedy.
  * @return A text that belongs to the thread and is valid until its next call that fails; "" if none has.
  */
 NMAD_API const char *nmad_last_error(void);
@@ -186,9 +186,9 @@ NMAD_API int nmad_open(nmad_session_t **session);
 NMAD_API int nmad_open_with(const nmad_option_t *options, size_t count, nmad_session_t **session);
 
 /**
- * Leaves the job: what was sent leaves (waits for at most 5 s), the others are told. Requests that still run are
- * forgotten; their memory is the program's again. The session is gone even if the call fails. A process that
- * ends without this call is taken for crashed by the launcher, which ends the job.
+ * Leaves the job: submitted messages leave (waits for at most 5 s), and the other ranks receive notice. Requests
+ * that have not ended are forgotten; their memory is the program's again. The session is gone even if the call
+ * fails. If a process ends without this call, the launcher takes it for crashed and ends the job.
  * @return ::NMAD_OK, ::NMAD_ERR_LAUNCH if the launcher is gone, ::NMAD_ERR_SETTING if a trace cannot be written.
  */
 NMAD_API int nmad_close(nmad_session_t *session);
@@ -244,8 +244,8 @@ NMAD_API int nmad_recvv(nmad_session_t *session, uint32_t from, uint32_t context
 
 /**
  * Starts a send. It goes on by itself, in calls of any thread and otherwise at least every millisecond.
- * @param[out] request  To be waited for or tested until its end is told: only then is it forgotten.
- * @return As nmad_send(); how the message fares is told by the request. If the call fails there is no request.
+ * @param[out] request  Must be waited for or tested until such a call returns its end, which releases it.
+ * @return As nmad_send(); the request's end returns the message's result. If the call fails there is no request.
  */
 NMAD_API int nmad_isend(nmad_session_t *session, uint32_t to, uint32_t context, uint64_t tag, const void *data,
                         size_t len, const nmad_hints_t *hints, nmad_request_t *request);
@@ -317,15 +317,15 @@ NMAD_API int nmad_end_unpacking(nmad_session_t *session, nmad_unpacking_t unpack
 
 /** @} */
 /** @name Waiting
- * These tell the end of a request: once, after which it is forgotten and set to ::NMAD_REQUEST_NULL. They return how
- * it ended (::NMAD_OK, ::NMAD_ERR_TRUNCATED, ::NMAD_ERR_PEER, ::NMAD_ERR_CANCELLED). ::NMAD_ERR_REQUEST: it never was,
- * or another call has told its end. Who waits spins for some microseconds, then yields, then sleeps.
+ * These return the end of a request once; then it is released and set to ::NMAD_REQUEST_NULL. They return how
+ * it ended (::NMAD_OK, ::NMAD_ERR_TRUNCATED, ::NMAD_ERR_PEER, ::NMAD_ERR_CANCELLED). ::NMAD_ERR_REQUEST: it never
+ * existed, or another call has returned its end. A waiting call spins for some microseconds, then yields, then sleeps.
  * In lists, requests that are ::NMAD_REQUEST_NULL are passed over.
  * @{ */
 
 /**
  * Waits until the request has ended.
- * @param[in,out] request  Set to ::NMAD_REQUEST_NULL when its end is told.
+ * @param[in,out] request  Set to ::NMAD_REQUEST_NULL when the call returns its end.
  * @param[out] message     What came or went; may be NULL. Filled with ::NMAD_OK and ::NMAD_ERR_TRUNCATED.
  */
 NMAD_API int nmad_wait(nmad_session_t *session, nmad_request_t *request, nmad_message_t *message);
@@ -362,7 +362,7 @@ NMAD_API int nmad_test_any(nmad_session_t *session, nmad_request_t *requests, si
  * @param[out] codes        How each has ended, room for `count`; may be NULL.
  * @return ::NMAD_OK if all ended well or the list has no request, else how the first in the list that did not has
  *         ended. ::NMAD_ERR_REQUEST at once, with `codes` untouched: one of them is unknown or there twice; the
- *         others go on, no end was told.
+ *         others go on, and the call has returned the end of none.
  */
 NMAD_API int nmad_wait_all(nmad_session_t *session, nmad_request_t *requests, size_t count,
                            nmad_message_t *messages, int *codes);

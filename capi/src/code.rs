@@ -35,7 +35,7 @@ const TEXTS: [(c_int, &CStr); 17] = [
     (BUSY, c"something has happened, look at the requests"),
     (ARGUMENT, c"an argument makes no sense"),
     (SESSION, c"no open session"),
-    (REQUEST, c"no such request, or its end was told already"),
+    (REQUEST, c"no such request, or its end was returned already"),
     (MESSAGE, c"no such message in pieces, or it is ended"),
     (RANK, c"the job has no such rank"),
     (CONTEXT, c"the context is out of range"),

@@ -4,13 +4,14 @@
 //! into requests, and errors into codes. Its neighbour below is the session alone; it must never know a rail,
 //! a frame or a strategy. All that a caller can get wrong ends as a code; no panic leaves.
 //!
-//! [`exports`] is the list of functions, in the order of the header; what they do is in the file named after
-//! the group of the header. `raw` holds the pointers and all of their `unsafe` code.
+//! [`exports`] is the list of functions, in the order of the header; the file named after a group of the
+//! header implements its functions. `raw` holds the pointers and all of their `unsafe` code.
 #![deny(unsafe_code)]
 
 mod code;
 #[allow(unsafe_code)]
 mod exports;
+mod handle;
 mod live;
 mod loops;
 mod message;
@@ -19,4 +20,5 @@ mod rails;
 #[allow(unsafe_code)]
 mod raw;
 mod session;
+mod table;
 mod wait;

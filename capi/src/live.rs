@@ -2,8 +2,8 @@
 //! an error and not a crash.
 
 use crate::code::{ARGUMENT, Failure, SESSION};
+use crate::handle::Handle;
 use crate::raw::{self, Out};
-use crate::session::Handle;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 

@@ -1,9 +1,9 @@
 //! Sending, receiving, probing: arguments of C into those of the session.
 
 use crate::code::{ARGUMENT, Answer, Failure, OK, PENDING};
+use crate::handle::Handle;
 use crate::live::SessionPointer;
 use crate::raw::{In, Out};
-use crate::session::Handle;
 use newmadeleine::engine::{Context, Envelope, Error, RailId, RequestId};
 use newmadeleine::progress::Outcome;
 use newmadeleine::{Channel, Hints, Segments, SessionError, Source, TagMatch};
@@ -67,7 +67,7 @@ impl CMessage {
         CMessage { rank: peer.0, context: context.0 % Context::LIMIT, tag, len, received }
     }
 
-    /// What is known after this end.
+    /// The message, as far as `outcome` tells it.
     pub fn of(outcome: &Outcome) -> Option<CMessage> {
         match outcome {
             Ok(envelope) => Some(CMessage::new(envelope, envelope.len)),

@@ -1,73 +1,15 @@
-//! Messages that are built and taken apart piece by piece: which are under way, by name.
+//! Messages that are built and taken apart piece by piece.
 
-use crate::code::{Answer, Failure, MESSAGE, OK};
+use crate::code::{Answer, Failure, OK};
+use crate::handle::Handle;
 use crate::live::SessionPointer;
 use crate::message::{Address, CHints, Wanted, check_rank};
 use crate::raw::{In, Out};
-use crate::session::Handle;
+use crate::table::Open;
 use newmadeleine::engine::{Engine, PeerId, RequestId, Tag};
 use newmadeleine::{Segments, SessionError};
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Messages under way in one direction.
-pub struct Table<M>(Mutex<Messages<M>>);
-
-struct Messages<M> {
-    named: HashMap<u64, Open<M>>,
-    last: u64,
-}
-
-/// A message, and its pieces that it waits for at its end.
-struct Open<M> {
-    message: M,
-    kept: Vec<RequestId>,
-}
-
-impl<M> Default for Table<M> {
-    fn default() -> Self {
-        Table(Mutex::new(Messages { named: HashMap::new(), last: 0 }))
-    }
-}
-
-impl<M> Table<M> {
-    fn lock(&self) -> MutexGuard<'_, Messages<M>> {
-        // A panic in between was told; the table itself is whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(&self, message: M) -> u64 {
-        let mut messages = self.lock();
-        messages.last += 1;
-        let name = messages.last;
-        messages.named.insert(name, Open { message, kept: Vec::new() });
-        name
-    }
-
-    /// Adds a piece; its request is told to the caller, or kept.
-    fn add(&self, name: u64, request: Out<u64>, submit: impl FnOnce(&mut M) -> RequestId) -> Answer {
-        let mut messages = self.lock();
-        let open = messages.named.get_mut(&name).ok_or_else(|| unknown(name))?;
-        let piece = submit(&mut open.message);
-        if request.is_null() {
-            open.kept.push(piece);
-        } else {
-            request.set(piece.0);
-        }
-        Ok(OK)
-    }
-
-    fn end(&self, name: u64) -> Result<Open<M>, Failure> {
-        self.lock().named.remove(&name).ok_or_else(|| unknown(name))
-    }
-}
-
-#[cold]
-fn unknown(name: u64) -> Failure {
-    Failure::new(MESSAGE, format!("message {name} was never begun, or is ended"))
-}
-
-/// Waits for the pieces; the first failure is told.
+/// Waits for the pieces; returns the first failure.
 fn wait_kept(handle: &Handle, kept: Vec<RequestId>) -> Answer {
     let ends: Vec<_> = kept.into_iter().map(|piece| handle.end_of(piece)).collect();
     ends.into_iter().collect::<Result<(), Failure>>()?;

@@ -113,7 +113,7 @@ impl<T: Copy> In<T> {
 pub struct Text(*const c_char);
 
 impl Text {
-    /// None for NULL; what is no UTF-8 is replaced.
+    /// None for NULL; bytes that are not UTF-8 are replaced.
     pub fn get(self) -> Option<String> {
         // SAFETY: a text that ends with a zero byte, see above.
         (!self.0.is_null()).then(|| unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())

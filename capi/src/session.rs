@@ -1,37 +1,12 @@
-//! A session as C sees it: open, close, who am I.
+//! A session as C sees it: open and close, rank and size.
 
-use crate::code::{Answer, Failure, OK};
+use crate::code::{Answer, OK};
+use crate::handle::Handle;
 use crate::live::{self, SessionPointer};
-use crate::pieces::Table;
 use crate::raw::{In, Out, Text};
-use newmadeleine::engine::{Packing, RequestId, Unpacking};
-use newmadeleine::progress::Node;
-use newmadeleine::{Channel, Options, Session};
+use crate::table::Table;
+use newmadeleine::{Options, Session};
 use std::ffi::c_int;
-
-/// What stands behind `nmad_session_t`.
-pub struct Handle {
-    pub session: Session,
-    /// Rails that it has; their number does not change.
-    pub rails: u32,
-    pub packings: Table<Packing>,
-    pub unpackings: Table<Unpacking>,
-}
-
-impl Handle {
-    pub fn node(&self) -> &Node {
-        self.session.node()
-    }
-
-    pub fn channel(&self, context: u32) -> Result<Channel<'_>, Failure> {
-        Ok(self.session.channel(context)?)
-    }
-
-    /// Waits for a request that only this call knows.
-    pub fn end_of(&self, request: RequestId) -> Result<(), Failure> {
-        Ok(self.session.outcome(self.node().wait(request)).map(drop)?)
-    }
-}
 
 /// `nmad_option_t`
 #[repr(C)]

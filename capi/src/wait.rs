@@ -1,10 +1,10 @@
 //! Waiting and testing: one request, any of several, all of them.
 
 use crate::code::{Answer, Failure, OK, PENDING, REQUEST};
+use crate::handle::Handle;
 use crate::live::SessionPointer;
 use crate::message::{CMessage, tell};
 use crate::raw::{InOut, Out};
-use crate::session::Handle;
 use newmadeleine::engine::{Duration, RequestId};
 use newmadeleine::progress::UnknownRequest;
 use std::ffi::c_int;
@@ -24,7 +24,7 @@ fn bound(timeout_ns: u64) -> Option<Duration> {
 fn unknown(request: u64, index: usize) -> Failure {
     let text = match request {
         NONE => "NMAD_REQUEST_NULL is no request".to_string(),
-        _ => format!("request {request:#x} (place {index}) never was, or its end was told already"),
+        _ => format!("request {request:#x} (place {index}) never existed, or its end was returned already"),
     };
     Failure::new(REQUEST, text)
 }

@@ -14,6 +14,7 @@ use crate::demo::DemoArgs;
 use crate::explain::ExplainArgs;
 use crate::info::InfoArgs;
 use crate::install::{InstallArgs, UninstallArgs};
+use crate::manual;
 use crate::output::{SETTING, USAGE, complain};
 use crate::sample::SampleArgs;
 use crate::settings;
@@ -70,11 +71,6 @@ enum Command {
     Trace(TraceArgs),
     /// Run the engine in a simulated world, with faults, under oracles
     Sim(nmad_sim::cli::Sim),
-}
-
-/// What the command line of `nmad` may be.
-pub(crate) fn command() -> clap::Command {
-    Cli::command()
 }
 
 /// Runs the command line `words`, the program's own name first, and returns the exit code.
@@ -158,7 +154,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Sample(args) => crate::sample::main(&args),
         Command::Explain(args) => crate::explain::main(&args),
         Command::Info(args) => crate::info::main(&args),
-        Command::Install(args) => crate::install::main(&args),
+        Command::Install(args) => crate::install::main(&args, manual::files(&Cli::command())),
         Command::Uninstall(args) => crate::install::uninstall(&args),
         Command::Trace(args) => crate::trace::main(&args),
         Command::Sim(sim) => sim.run(),
@@ -196,5 +192,48 @@ mod tests {
         let words = ["run", "-np", "3", "-genv", "A", "1", "prog", "-np", "9"].map(OsString::from);
         let Command::Run(args) = parse(words.into_iter()).unwrap().command else { panic!("it is run") };
         assert_eq!((args.count, args.command.len(), args.genv.len()), (Some(3), 3, 1));
+    }
+
+    /// A file of the manual.
+    fn file(path: &str) -> String {
+        manual::files(&Cli::command())
+            .into_iter()
+            .find(|(other, _)| other == path)
+            .unwrap_or_else(|| panic!("no {path}"))
+            .1
+    }
+
+    #[test]
+    fn each_subcommand_has_a_page_that_names_its_options() {
+        let nmad = Cli::command();
+        for one in nmad.get_subcommands().filter(|one| !one.is_hide_set()) {
+            let page = file(&format!("share/man/man1/nmad-{}.1", one.get_name()));
+            for option in
+                one.get_arguments().filter(|one| !one.is_hide_set()).filter_map(|one| one.get_long())
+            {
+                // The manual writes hyphens with a backslash.
+                let option = option.replace('-', "\\-");
+                assert!(page.contains(&option), "{} --{option}", one.get_name());
+            }
+        }
+        assert!(file("share/man/man1/mpicc.1").contains("abi=mpich"));
+        assert!(file("share/man/man1/mpiexec.1").contains("timeout"));
+        assert!(
+            !manual::files(&Cli::command()).iter().any(|(path, _)| path.contains("enter")),
+            "what is hidden has none"
+        );
+    }
+
+    #[test]
+    fn completions_know_the_subcommands() {
+        for path in [
+            "share/bash-completion/completions/nmad",
+            "share/zsh/site-functions/_nmad",
+            "share/fish/vendor_completions.d/nmad.fish",
+        ] {
+            let text = file(path);
+            assert!(text.contains("testbed") && text.contains("uninstall"), "{path}");
+        }
+        assert!(file("share/bash-completion/completions/mpiexec").contains("--timeout"));
     }
 }

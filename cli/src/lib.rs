@@ -1,9 +1,9 @@
 //! The command `nmad`: the last layer, on top of everything.
 //!
-//! It parses command lines and prints; what is measured is in `nmad-bench`, what is started in
-//! `nmad-launch`, what is built in `nmad-testbed`. One file or folder for each subcommand;
-//! [`command`](main) has the list. `mpiexec` and `mpirun` are other names of the same program and mean
-//! `nmad run`; under the names `mpicc`, `mpicxx` and `mpifort` it calls the compiler.
+//! It parses command lines and prints. `nmad-bench` measures, `nmad-launch` starts jobs, `nmad-testbed`
+//! builds hosts. One file or folder for each subcommand; [`command`](main) has the list. `mpiexec` and
+//! `mpirun` are other names of the same program and mean `nmad run`; under the names `mpicc`, `mpicxx` and
+//! `mpifort` it calls the compiler.
 #![forbid(unsafe_code)]
 
 mod bench;

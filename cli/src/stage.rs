@@ -75,7 +75,7 @@ impl Stage {
         self.launch(&["-n", "2", "--bind", "core"], words, more)
     }
 
-    /// The same as so many ranks, on whichever cores there are.
+    /// The same with `count` ranks, on any cores.
     pub(crate) fn run_ranks(&self, count: u32, words: &[OsString], more: &[(String, String)]) -> ExitCode {
         self.launch(&["-n", &count.to_string(), "--bind-to", "none"], words, more)
     }
@@ -117,7 +117,7 @@ impl Stage {
         }
     }
 
-    /// What the ranks are told about the rails; nothing where there is nothing to tell.
+    /// The variables that tell the ranks about the rails; none where the defaults are right.
     fn environment(&self) -> Vec<(String, String)> {
         let is_limited = self.rails.iter().any(|rate| *rate != Rate::Unlimited);
         let is_here = matches!(self.ground, Ground::Here);
@@ -144,7 +144,7 @@ impl Stage {
         told
     }
 
-    /// What it is, in a few words.
+    /// The kind of stage, in a few words.
     pub(crate) fn name(&self) -> &'static str {
         match self.ground {
             Ground::Built(_) => "two hosts of a testbed",

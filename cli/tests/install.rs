@@ -1,4 +1,4 @@
-//! What is installed serves: programs are built against it with pkg-config and CMake and run under it.
+//! An installation works: programs are built against it with pkg-config and CMake and run under it.
 
 mod command;
 

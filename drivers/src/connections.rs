@@ -17,7 +17,7 @@ use rustix::net::{self, sockopt};
 /// Looks at all connections in one step, while something happens on them.
 const ROUNDS: usize = 4;
 
-/// What went wrong in a conversation, and the same in words that follow the name of the peer.
+/// A failure in a conversation, and the message that follows the name of the peer.
 #[derive(Debug)]
 pub struct Setback {
     /// As far as it matters for what comes next.
@@ -35,7 +35,7 @@ impl Setback {
 
 /// What a driver does by itself.
 pub trait Network: Around {
-    /// What goes from one side to the other besides the messages, as far as it has come.
+    /// State of the exchange behind the messages, while both sides carry it out.
     type Handover;
     /// Begins to connect to the address of a peer at that place in the list.
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback>;
@@ -103,14 +103,14 @@ pub struct Step<'a, N: Network> {
     pub watch: &'a Watch,
     /// Milliseconds.
     pub now_ms: u64,
-    /// What comes of it.
+    /// The results.
     pub outcome: &'a mut Vec<Outcome<N::Handover>>,
 }
 
 impl<N: Network> Step<'_, N> {
-    /// Listens to everyone, lets in who waits, goes on with every attempt.
+    /// Accepts waiting connections, reads all of them, goes on with every attempt.
     pub fn run(mut self) {
-        // Before others are let in: whoever has said nothing so far may have to make room.
+        // Before others are accepted: a silent stranger may have to make room.
         self.listen();
         self.act();
         self.accept();

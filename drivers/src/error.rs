@@ -3,14 +3,14 @@
 use std::fmt;
 use std::io;
 
-/// A rail cannot be opened: which one, what was tried, and what the system said.
+/// A rail cannot be opened: its name, the call that failed, and the system's answer.
 #[derive(Debug)]
 pub struct DriverError {
     /// Name of the rail, for example `tcp/eth1`.
     pub rail: String,
-    /// What was tried, with the remedy where one is known.
+    /// The step that failed, with the remedy where one is known.
     pub what: String,
-    /// What the system answered.
+    /// The answer of the system.
     pub cause: Option<io::Error>,
 }
 

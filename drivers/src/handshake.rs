@@ -1,5 +1,5 @@
-//! Who may open a link: nonces and MACs with the secret of the job, for every driver that connects over a
-//! network. Only values here, no socket and no clock.
+//! Which processes may open a link: nonces and MACs with the secret of the job, for every driver that
+//! connects over a network. Only values here, no socket and no clock.
 
 use nmad_wire::{Control, Hello, Proof, Welcome};
 

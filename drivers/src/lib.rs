@@ -15,8 +15,10 @@ mod conversation;
 pub mod error;
 pub mod handshake;
 mod hot;
+pub mod interface;
 pub mod landings;
 pub mod loopback;
+pub mod network;
 mod news;
 pub mod opening;
 pub mod packet;
@@ -25,3 +27,10 @@ pub mod tcp;
 mod timer;
 pub mod udp;
 mod watch;
+
+/// The drivers for interfaces, the default first.
+const NETWORKS: &[network::Network] = &[
+    network::Network::of::<tcp::TcpRail>(),
+    network::Network::of::<udp::UdpRail>(),
+    network::Network::of::<packet::PacketRail>(),
+];

@@ -20,7 +20,7 @@ impl Timer {
         Ok(Timer { fd, every_ms: 0 })
     }
 
-    /// Rings every so many milliseconds from now on.
+    /// Rings every `every_ms` milliseconds from now on.
     pub fn wind(&mut self, every_ms: u64) {
         if self.every_ms == every_ms {
             return;

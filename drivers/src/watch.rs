@@ -49,7 +49,7 @@ impl Watch {
         epoll::add(&self.epoll, fd, data(token), flags(output))
     }
 
-    /// Changes for what a socket is watched, and for whom.
+    /// Changes the events for which a socket is watched, and its token.
     pub fn change(&self, fd: impl AsFd, token: Token, output: bool) -> Result<(), Errno> {
         epoll::modify(&self.epoll, fd, data(token), flags(output))
     }

@@ -2,13 +2,15 @@
 
 use nmad_drivers::around::Around;
 use nmad_drivers::around::fault::{Fault, Faults};
+use nmad_drivers::around::layers::Layers;
 use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::Trace;
 use nmad_drivers::conformance::{Pair, check};
+use nmad_drivers::interface::Interface;
 use nmad_drivers::loopback::LoopbackRail;
-use nmad_drivers::packet::{PacketConfig, PacketRail};
+use nmad_drivers::network::{Network, Place};
 use nmad_drivers::shm::{ShmConfig, ShmRail};
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::packet::PeerId;
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,9 +30,22 @@ fn udp(rank: u32, interface: &Interface) -> UdpRail {
     UdpRail::open(config).expect("a rail opens on the loopback interface")
 }
 
+/// Each registered driver, on the loopback interface.
 #[test]
-fn udp_v4() {
-    check("udp v4", || Pair::introduce(udp(0, &Interface::loopback()), udp(1, &Interface::loopback())));
+fn networks() {
+    for network in Network::ALL {
+        if let Some(why) = network.hindrance() {
+            eprintln!("skipped: {}: {why}", network.name());
+            continue;
+        }
+        let rail = |rank| {
+            let place =
+                Place { rank: PeerId(rank), rail: 0, interface: Interface::loopback(), secret: [5; 32] };
+            let opened = network.open(place, &Layers::default());
+            opened.expect("a rail opens on the loopback interface").0
+        };
+        check(network.name(), || Pair::introduced(rail(0), rail(1)));
+    }
 }
 
 #[test]
@@ -66,14 +81,6 @@ fn loopback() {
 }
 
 #[test]
-fn tcp_v4() {
-    check("tcp v4", || {
-        let (first, second) = tcp_pair(&Interface::loopback());
-        Pair::introduce(first, second)
-    });
-}
-
-#[test]
 fn tcp_v6() {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
         eprintln!("skipped: this machine has no IPv6");
@@ -83,17 +90,6 @@ fn tcp_v6() {
         let (first, second) = tcp_pair(&v6());
         Pair::introduce(first, second)
     });
-}
-
-#[test]
-fn packet() {
-    let rail = |rank| PacketRail::open(PacketConfig::new(PeerId(rank), 0, Interface::loopback(), [5; 32]));
-    if let Err(e) = rail(0) {
-        eprintln!("skipped: {e}");
-        return;
-    }
-    let rail = |rank| rail(rank).expect("it has opened before");
-    check("packet", || Pair::introduce(rail(0), rail(1)));
 }
 
 fn shm(rank: u32, cross_memory: bool) -> ShmRail {

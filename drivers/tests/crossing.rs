@@ -1,7 +1,8 @@
 //! When both sides connect at once: each rank's part, against a peer that does everything by hand.
 
 use nmad_drivers::handshake::Ends;
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::interface::Interface;
+use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Control, Hello, RefusalCode};

@@ -1,4 +1,4 @@
-//! Whoever looks at a rail, or slows it down, changes nothing about the way that messages take.
+//! A layer that observes a rail, or slows it down, does not change which protocol a message takes.
 
 use nmad_drivers::around::fault::{Fault, Faults};
 use nmad_drivers::around::throttle::Throttle;
@@ -20,9 +20,8 @@ const PEER: PeerId = PeerId(1);
 /// What a rail was given, and asked for, in words.
 type Given = Arc<Mutex<Vec<String>>>;
 
-/// A rail that offers everything, takes everything, and writes that down. Its link is open from the first
-/// poll
-/// on, and whoever looks for a packet finds one that he may copy, if one is there.
+/// A rail that offers every protocol, takes every departure, and records it. Its link is open from the first
+/// poll on, and a look for a packet finds a message that may be copied, if one is there.
 struct Recording {
     limits: Limits,
     given: Given,
@@ -113,10 +112,11 @@ fn len(order: &Order) -> String {
     }
 }
 
-/// What was planned, whether it ended at once, and what the rail inside was given for it.
+/// The plan, whether the message ended at once, and the departures that the rail inside received for it.
 type Way = (Option<Plan>, bool, Vec<String>);
 
-/// The same messages over the rail, with something around it: the ways that they take. What comes is met.
+/// The same messages over the rail, with a layer around it: the protocols that they take. Receives are
+/// posted.
 fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way> {
     let given = Given::default();
     let memory = Memory::pattern(3 << 20, 1);

@@ -1,6 +1,7 @@
 //! What TCP rails do with peers that are not what they should be.
 
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::interface::Interface;
+use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_engine::packet::{Packet, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Control, Header, Hello, Kind};
@@ -54,7 +55,7 @@ fn until(rails: &mut [&mut TcpRail], what: &str) -> String {
     panic!("awaited in vain: {what}; seen: {all:?}");
 }
 
-/// Opens a link from the first rail, which is told of it first, to the second.
+/// Opens a link from the first rail, which learns of it first, to the second.
 fn connect(from: (&mut TcpRail, u32), to: (&mut TcpRail, u32)) {
     let ((a, from), (b, to)) = (from, to);
     assert!(a.know(PeerId(to), 0, &b.address()), "the other rail is on the same subnet");
@@ -242,7 +243,7 @@ fn a_port_without_listener_is_given_up_at_once() {
     a.send(Departure::Order(Order::Connect { to: PeerId(1) }));
     let begun = Instant::now();
     let why = until(&mut [&mut a], "lost");
-    assert!(begun.elapsed() < Duration::from_secs(1) && why.contains("nobody listens"), "{why}");
+    assert!(begun.elapsed() < Duration::from_secs(1) && why.contains("no process listens"), "{why}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a rail of datagrams does with a path that is narrow, lossy, hostile, or closed.
 
 use nmad_drivers::conformance::memory::Memory;
-use nmad_drivers::tcp::Interface;
+use nmad_drivers::interface::Interface;
 use nmad_drivers::udp::{Stray, UdpConfig, UdpRail};
 use nmad_engine::packet::{LandingId, Packet, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
@@ -37,7 +37,7 @@ impl Router {
         Router { front, back, client: None, buffer: vec![0; 1 << 16], dice: 1 }
     }
 
-    /// Nobody listens any more where the first rail sends to; what is to be given to [`Router::come_back`].
+    /// The address to which the first rail sends goes silent; returns the argument of [`Router::come_back`].
     fn go_away(&mut self) -> SocketAddr {
         let at = self.front.local_addr().expect("it is bound");
         self.come_back(SocketAddr::from(([127, 0, 0, 1], 0)));
@@ -264,7 +264,7 @@ fn that_nobody_listens_is_believed_of_a_peer_who_does_not_answer() {
     world.router.go_away();
     world.until("the link is lost", &mut pass, |w| w.seen[0].lost.is_some());
     let why = world.seen[0].lost.take().unwrap_or_default();
-    assert!(why.contains("peer 1 is gone: nobody listens there any more"), "{why}");
+    assert!(why.contains("peer 1 is gone: no process listens there any more"), "{why}");
 }
 
 #[test]

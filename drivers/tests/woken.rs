@@ -1,6 +1,7 @@
-//! Who sleeps is woken, and who looks by himself is not: to be watched costs each packet a look for sleepers.
+//! A sleeper is woken, and a thread that polls is not: being watched costs each packet a look for sleepers.
 
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::interface::Interface;
+use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::packet::{Packet, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Order, Scope};
@@ -67,13 +68,13 @@ impl Pair {
         }
     }
 
-    /// As who is about to sleep asks for it.
+    /// The request of a thread that is about to sleep.
     fn descriptor(&mut self) -> i32 {
         self.receiver.wakeup(Interest::Traffic).expect("sockets have one")
     }
 }
 
-/// Whether somebody who sleeps on the descriptor is woken within `bound`.
+/// Whether a thread that sleeps on the descriptor is woken within `bound`.
 #[allow(unsafe_code)]
 fn wakes(descriptor: i32, bound: Duration) -> bool {
     // SAFETY: the rail that it belongs to outlives the borrow.

@@ -39,7 +39,7 @@ pub struct ChannelRail {
     is_up: bool,
     landings: HashMap<LandingId, (Key, Segments)>,
     keys: u64,
-    /// To be reported by the next poll: engines are told nothing outside of it.
+    /// Events for the next poll: an engine receives events only there.
     news: Vec<Event<'static>>,
 }
 
@@ -78,7 +78,7 @@ impl ChannelRail {
         (self.is_asked, self.is_up) = (false, false);
         self.landings.clear();
         let why = format!("rail {}: peer {} {why}", self.name(), self.peer.0);
-        // Orders that have not left would be given back here; what is posted to a channel has left.
+        // Orders that have not left would be given back here; an order posted to a channel has left.
         self.news.push(Event::Lost { peer: self.peer, why, unsent: Vec::new() });
     }
 

@@ -8,7 +8,7 @@ use nmad_engine::{Config, Context, Hints, Met, PeerId, RailId, Segments, Source,
 const FROM: Source = Source::Peer(PeerId(0));
 const TAG: TagMatch = TagMatch::Exact(Tag(5));
 
-/// Two hosts whose link is open and who have told each other what they must.
+/// Two hosts whose link is open and that have exchanged their control frames.
 fn acquainted() -> Pair {
     acquaint(Pair::new(1, Config::default()))
 }
@@ -97,7 +97,7 @@ fn who_was_posted_first_comes_first() {
     }
 }
 
-/// Sends as one who does not look at what comes.
+/// Sends as a host that does not poll.
 fn leave(pair: &mut Pair, tag: u64, lens: &[usize]) {
     for &len in lens {
         pair.send(0, 0, tag, pattern(len));

@@ -27,7 +27,7 @@ fn send(net: &mut Net, len: usize) {
 
 /// Packets that left since the last time, by the number of messages in each.
 fn left(net: &mut Net) -> Vec<usize> {
-    // What was posted is carried when the rail is looked at.
+    // Posted orders are carried when the rail is polled.
     net.turn(0, false);
     net.said(0).iter().map(|(_, text)| text.matches("eager").count()).collect()
 }

@@ -66,7 +66,8 @@ impl Driver for Hasty {
 
 /// Two hosts whose rail from the first to the second is such a one.
 fn pair(refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
-    // What is kept is copied anyway, so it does not matter from when on data would rather stay in place.
+    // Data in the retransmission buffer is copied anyway, so the threshold for staying in place does not
+    // matter.
     let config = Config { in_place_min: Some(16), ..Config::default() };
     acquainted(Pair::with(1, config, Limits { lossy: true, ..limits() }), refuses, loses)
 }
@@ -89,7 +90,7 @@ fn acquainted(mut pair: Pair, refuses: fn(u32) -> bool, loses: fn(u32) -> bool) 
     (pair, hurried)
 }
 
-/// Sends as somebody who waits; whether the message ended at once.
+/// Sends as a caller that waits; returns whether the message ended at once.
 fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
     let host = &mut pair.hosts[0];
     let (data, now) = (segments(data), Instant::from_ns(host.now));
@@ -172,8 +173,8 @@ fn check(pair: &mut Pair, lens: &[usize]) {
     }
 }
 
-/// One that is lost is sent again when its timeout has passed, also if nothing else happens; until then
-/// nobody is told to look.
+/// A lost message is sent again when its timeout has passed, also if nothing else happens; until then no
+/// order is due.
 #[test]
 fn what_left_at_once_and_was_lost_is_sent_again_in_time() {
     let (mut pair, hurried) = pair(|_| false, |n| n == 1);
@@ -200,7 +201,7 @@ fn the_message_that_is_expected_is_met_and_acknowledged() {
         let from = Source::Peer(PeerId(0));
         assert!(pair.hosts[1].engine.expect(from, Context(0), TagMatch::Exact(Tag(round)), &into).is_some());
         assert!(send(&mut pair, round, pattern(round as usize)), "round {round}");
-        // Who waits asks after each turn.
+        // A caller that waits asks after each turn.
         let met_or_posted = (0..10_000).find_map(|_| {
             pair.hosts.iter_mut().for_each(|host| {
                 host.now += 1_000_000;
@@ -224,8 +225,8 @@ fn the_message_that_is_expected_is_met_and_acknowledged() {
     assert!(met > 90, "{met}");
 }
 
-/// Whoever waits has his message before note is taken of the acknowledgement that came with it; but that is
-/// done before anything is sent again or counts as under way, however late the next turn is.
+/// A caller that waits has its message before the engine takes note of the acknowledgement that came with it;
+/// but that is done before anything is sent again or counts as under way, however late the next turn is.
 #[test]
 fn what_is_acknowledged_by_the_message_that_is_expected_is_not_sent_again() {
     for sends_at_once in [false, true] {

@@ -1,4 +1,4 @@
-//! Messages that are lent to a peer who waits for them.
+//! Messages that are single-copied to a peer that waits for them.
 
 mod common;
 
@@ -15,7 +15,7 @@ const TAG: TagMatch = TagMatch::Exact(Tag(5));
 /// What may be lent.
 const LENDS: (u64, u64) = (100, 200_001);
 
-/// What goes before the data, and the data.
+/// The bytes before the data, and the data.
 type Loan = (Vec<u8>, Segments);
 type Loans = Arc<Mutex<Option<Loan>>>;
 
@@ -71,7 +71,7 @@ fn pair() -> (Pair, Arc<Mutex<Vec<u64>>>) {
     (pair, asked)
 }
 
-/// Sends as one who waits; whether it was lent.
+/// Sends as a caller that waits; returns whether the message was single-copied.
 fn send(pair: &mut Pair, tag: u64, data: Segments, hints: Hints) -> bool {
     let host = &mut pair.hosts[0];
     let to = (PeerId(1), Context(0), Tag(tag));

@@ -120,7 +120,7 @@ fn a_packet_that_tells_its_cut_length_closes_its_peer_unless_only_frames_are_mis
 #[test]
 fn extreme_fields_close_their_peer_or_are_harmless() {
     for bytes in recorded() {
-        // Numbers of packets (8 to 16) are none of the frames' business: what is out of order is passed over.
+        // The frames do not see numbers of packets (bytes 8 to 16): packets out of order are passed over.
         for at in (0..8).chain(16..bytes.len().min(200)) {
             for (width, extreme) in [
                 (1, 0),

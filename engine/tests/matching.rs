@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Looking through a list of so many for each of them would take hours.
+/// Searching a list of this length for each of its entries would take hours.
 const MANY: u64 = 200_000;
 
 fn many() -> Lone {

@@ -49,7 +49,7 @@ fn pieces(seed: u64) -> Vec<Vec<u8>> {
 #[test]
 fn pieces_arrive_whatever_is_posted_when() {
     for rails in 1..=3 {
-        // So many pieces are unpacked before anything is sent.
+        // This number of pieces is unpacked before anything is sent.
         for early in 0..=5 {
             let mut net = Net::pair(rails, Config { strategy: "greedy".into(), ..Config::default() });
             let mut unpacking = begin_unpacking(&mut net, 1, ANY);

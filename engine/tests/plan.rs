@@ -1,4 +1,5 @@
-//! The plan of a message names its protocol, and so it leaves; who asks for receipts changes nothing.
+//! The plan of a message names its protocol, and the message leaves by it; asking for receipts changes
+//! nothing.
 
 #[path = "common/net.rs"]
 mod net;
@@ -67,7 +68,7 @@ struct Case {
     invited: bool,
 }
 
-/// What came of it.
+/// The result of a send.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     plan: Plan,

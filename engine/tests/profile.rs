@@ -1,4 +1,5 @@
-//! Profiles: curves and their inverses, what is derived from samples, and text that is refused unless whole.
+//! Profiles: curves and their inverses, thresholds derived from samples, and text that is refused unless
+//! whole.
 
 use nmad_engine::profile::curve::Curve;
 use nmad_engine::profile::doubt::Doubt;

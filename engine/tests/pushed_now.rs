@@ -27,7 +27,7 @@ fn now(net: &mut Net, tag: u64, data: &[u8]) -> Result<Submitted, Option<Refused
     now_with(net, tag, data, Hints::default())
 }
 
-/// As somebody who waits and has looked for credit.
+/// Sends as a caller that waits and has looked for credit.
 fn now_with(net: &mut Net, tag: u64, data: &[u8], hints: Hints) -> Result<Submitted, Option<Refused>> {
     net.send_at_once(0, (1, 0, tag), data, hints, Caller::Looked)
 }

@@ -91,7 +91,7 @@ fn what_is_longer_is_pushed_in_part_and_the_rest_is_asked_for() {
 fn a_short_receive_is_truncated_and_nothing_else_is_lost() {
     let lens = [(100, 0), (100, 10), (100, 99), (3000, 0), (3000, 100), (3000, 256), (3000, 300)];
     let few = lens.map(|(len, room)| (1 << 20, len, room));
-    // What is pushed of these is a whole chunk.
+    // The pushed part of these is a whole chunk.
     let many = [100, 1000, 1024, 1100].map(|room| (4 << 20, 3000, room));
     let cases = few.into_iter().chain(many);
     for ((credit, len, room), posted) in cases.flat_map(|case| [(case, true), (case, false)]) {

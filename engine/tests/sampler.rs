@@ -13,11 +13,11 @@ struct Rail {
     latency_ns: f64,
     ns_per_byte: f64,
     seed: u64,
-    /// Of a hundred repetitions so many take three times as long.
+    /// Of a hundred repetitions this number take three times as long.
     spikes: u64,
     /// While it lasts, everything takes half as long again.
     disturbed: u32,
-    /// Of a hundred visits so many follow a pause in which a shaper saved up this many bytes.
+    /// Of a hundred visits this number follow a pause in which a shaper saved up `bucket` bytes.
     rested: u64,
     bucket: u64,
 }
@@ -62,7 +62,7 @@ impl Rail {
         };
         let mut times: Vec<u64> = (0..probe.repetitions).map(|_| time()).collect();
         if self.rested > 0 && self.random(100) < self.rested {
-            // What was saved up passes at once.
+            // Bytes that the shaper saved up pass at once.
             let passing = times.iter_mut().take((self.bucket / probe.len.max(1)) as usize);
             passing.for_each(|time| *time = (self.latency_ns + probe.len as f64 * 0.1) as u64);
         }

@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// A rail: what it takes, and for how long it is busy.
+/// A rail: its forecast, and for how long it is busy.
 #[derive(Debug, Clone)]
 struct Rail {
     forecast: Forecast,

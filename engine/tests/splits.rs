@@ -22,7 +22,7 @@ fn bandwidth() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 1_000_000..100_000_000_000u64]
 }
 
-/// What is drawn for the view of a rail: bandwidth, latency, when it is idle.
+/// The drawn figures of a rail: bandwidth, latency, when it is idle.
 type Drawn = (u64, u64, u64);
 
 fn drawn() -> impl Strategy<Value = Vec<Drawn>> {

@@ -1,4 +1,4 @@
-//! What goes over which rail: each strategy does what its paper says.
+//! Which rail carries which message: each strategy does what its paper says.
 
 #[path = "common/net.rs"]
 mod net;
@@ -169,8 +169,8 @@ fn a_strategy_is_chosen_for_one_peer_or_for_all() {
     assert_eq!(counts, [1, 1, 1, 1, 4], "alone to peer 1, together to peer 2");
 }
 
-/// Of so many large messages under `auto`, how many went over one rail, if rails are so many times slower
-/// than they were thought to be.
+/// Of `messages` large messages under `auto`, how many went over one rail, if rails are `slower` times slower
+/// than their forecasts.
 fn alone(messages: u64, slower: u64) -> usize {
     let rails = [1_000_000_000, 3_000_000_000].map(|bandwidth| Limits { bandwidth, ..limits() });
     let mut net = Net::new(2, &rails, &Config { chunk: 10_000, ..Config::default() }, 1);

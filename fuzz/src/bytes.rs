@@ -1,5 +1,5 @@
-//! Any bytes: the decoders answer or refuse, what they understand is written in just one way, and an engine
-//! that gets them closes that one peer at most.
+//! Any bytes: the decoders accept or refuse, accepted bytes are the one encoding of their value, and an
+//! engine that receives them closes that one peer at most.
 
 use crate::victim::Victim;
 use nmad_wire::{ChunkHeader, Control, Header, Kind, explain, frames};
@@ -18,7 +18,7 @@ pub fn bytes(data: &[u8]) {
     victim.check(data.len());
 }
 
-/// Cuts a stream at the lengths that its headers tell; what is no packet is the last one.
+/// Cuts a stream at the lengths in its headers; the rest without a valid header is the last packet.
 fn packets(mut data: &[u8]) -> Vec<&[u8]> {
     let mut list = Vec::new();
     while !data.is_empty() {

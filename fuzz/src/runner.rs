@@ -23,7 +23,7 @@ pub(crate) fn say(what: Arguments<'_>) {
     }
 }
 
-/// What is fuzzed, and from what.
+/// A program to fuzz, and the source of its input.
 pub struct Target {
     /// Name of the program and of its folder in the corpus.
     pub name: &'static str,

@@ -110,7 +110,7 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Scripts of several lengths; what they do is random, and the same every time.
+/// Scripts of several lengths; their operations are random, and the same every time.
 pub fn scripts() -> Vec<(String, Vec<u8>)> {
     let script = |number: u64| {
         let mut rng = Rng::new(number, 0);

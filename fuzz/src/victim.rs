@@ -11,8 +11,8 @@ use nmad_engine::{Config, Event, Hints, Instant, Key, LandingId, PeerId, RailId,
 use nmad_wire::{ChunkHeader, Header, Kind};
 
 const LARGE: usize = 50_000;
-/// Heap that strange bytes may cost: so much at once (most of it is what a peer may push here without a
-/// receive, its credit of 1 MiB), and so much for each of them.
+/// Limit of the heap that strange bytes may cost: a fixed part (most of it is what a peer may push without a
+/// posted receive, its credit of 1 MiB), and a part for each byte.
 const COST: isize = (1 << 20) + (96 << 10);
 const COST_OF_BYTE: isize = 24;
 

@@ -77,7 +77,7 @@ fn reduction(op: Predefined, basic: Basic, len: usize) {
     let datatype = Datatype::predefined(basic);
     let count = len as i64 / datatype.extent();
     let (from, to): (*const c_void, *mut c_void) = (input.as_ptr().cast(), inout.as_mut_ptr().cast());
-    // SAFETY: both have so many elements.
+    // SAFETY: both hold `count` elements.
     let reduce = || unsafe {
         Op::Predefined(op).reduce(black_box(from), to, count, datatype).expect("it is allowed");
     };
@@ -91,6 +91,9 @@ fn main() {
         }
         indexed(len);
         for basic in [Basic::Int, Basic::Float, Basic::Double, Basic::CDoubleComplex, Basic::Int8] {
+            reduction(Predefined::Sum, basic, len as usize);
+        }
+        for basic in [Basic::Float16, Basic::Bfloat16] {
             reduction(Predefined::Sum, basic, len as usize);
         }
         reduction(Predefined::Max, Basic::Double, len as usize);

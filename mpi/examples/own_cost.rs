@@ -17,12 +17,12 @@ use std::process::{Command, ExitCode};
 const BUDGETS: [i64; 3] = [250, 500, 700];
 /// Pairs of a run; what happens once is little beside them.
 const PAIRS: i64 = 5_000;
-/// Runs of each way, in turns: how often somebody who waits looks depends on the clock, so the median counts.
+/// Runs of each way, in turns: how often a waiting thread looks depends on the clock, so the median counts.
 const RUNS: usize = 7;
 /// MPI_BYTE
 const BYTE: Type = Type::BYTE;
 
-/// A way to exchange so many pairs, by its name on the command line.
+/// A way to exchange a number of pairs of messages, by its name on the command line.
 type Way = (&'static str, fn(u64));
 
 const WAYS: [Way; 6] = [

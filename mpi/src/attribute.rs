@@ -44,7 +44,7 @@ pub enum Copy {
 /// A copy function of the program's.
 pub type CopyFunction = dyn Fn(u32, Keyval, usize) -> Result<Option<usize>> + Send + Sync;
 
-/// What is done when an attribute is deleted.
+/// The callback that runs when an attribute is deleted.
 pub enum Delete {
     /// Nothing (`MPI_NULL_DELETE_FN` and its kin).
     Null,
@@ -199,7 +199,7 @@ impl Attributes {
     /// Copies those of the object `object` to its duplicate, which has none yet: its attributes and its name.
     ///
     /// # Errors
-    /// A copy function fails; what was copied before is deleted, the last one first.
+    /// A copy function fails; the attributes copied before are deleted, the last one first.
     pub(crate) fn copy(&self, object: u32, (new, duplicate): (&Attributes, u32)) -> Result<()> {
         let old = self.list().clone();
         for Attribute { keyval, key, value } in old {

@@ -10,7 +10,7 @@ pub const ANY_TAG: i32 = -2;
 pub const PROC_NULL: i32 = -3;
 /// The root of a collective between two groups names itself by this.
 pub const ROOT: i32 = -4;
-/// What has no value.
+/// An undefined value.
 pub const UNDEFINED: i32 = -32766;
 /// Highest tag.
 pub const TAG_UB: i32 = i32::MAX;

@@ -1,4 +1,4 @@
-//! What goes wrong: an error class of the standard, and the words for the user.
+//! Errors: an error class of the standard, and the message for the user.
 
 use crate::comm::Named;
 use crate::handle::Comm;

@@ -148,8 +148,8 @@ impl Group {
         self.excl(&self.ranks_of(ranges)?)
     }
 
-    /// `MPI_Group_translate_ranks`: the ranks that the members of `ranks` have in `other`: UNDEFINED for
-    /// who is not there, PROC_NULL for PROC_NULL.
+    /// `MPI_Group_translate_ranks`: the ranks that the members of `ranks` have in `other`: UNDEFINED for a
+    /// process that is not there, PROC_NULL for PROC_NULL.
     ///
     /// # Errors
     /// Class RANK for a rank that is not in this group.

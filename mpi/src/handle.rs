@@ -64,7 +64,7 @@ impl Group {
 }
 
 impl Info {
-    /// What is known about how this process was started.
+    /// How this process was started.
     pub const ENV: Info = Info(1);
 }
 

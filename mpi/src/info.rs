@@ -63,7 +63,7 @@ impl Infos {
     }
 }
 
-/// What is known about how this process was started (MPI 5.0, 11.2.1).
+/// How this process was started, as far as the library knows (MPI 5.0, 11.2.1).
 fn environment() -> Infos {
     let infos = Infos::default();
     let arguments: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();

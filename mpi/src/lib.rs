@@ -11,10 +11,10 @@
 //! translates by arithmetic.
 #![deny(unsafe_code)]
 
+mod algorithm;
 pub mod api;
 mod attribute;
 mod codes;
-mod coll;
 mod collective;
 mod comm;
 pub mod constant;

@@ -74,7 +74,7 @@ pub(crate) fn pieces(list: &[Segment]) -> Segments {
     unsafe { Segments::from_list(list) }
 }
 
-/// What was allocated for the program: address and size.
+/// Memory allocated for the program: address and size.
 static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 /// Enough for every type and for vector instructions.
 const ALIGNMENT: usize = 64;
@@ -121,7 +121,7 @@ fn somewhere(buffer: *const c_void, count: i64, datatype: &Datatype) -> Result<(
     check_buffers((buffer, datatype.first(count)), (buffer, None))
 }
 
-/// Packs elements into a buffer of so many bytes, from `position` on.
+/// Packs elements into a buffer of `len` bytes, from `position` on.
 pub(crate) fn pack(
     representation: Representation,
     buffer: *const c_void,
@@ -141,7 +141,7 @@ pub(crate) fn pack(
     }
 }
 
-/// Unpacks elements from a buffer of so many bytes, from `position` on.
+/// Unpacks elements from a buffer of `len` bytes, from `position` on.
 pub(crate) fn unpack(
     representation: Representation,
     (packed, len): (*const c_void, usize),

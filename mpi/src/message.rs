@@ -22,9 +22,8 @@ pub(crate) fn segments(buffer: *const c_void, count: i64, datatype: Type) -> Res
     Ok(memory::contiguous(buffer, len))
 }
 
-/// As [`segments`], of a message to or from a rank. What goes to no process, or comes from none, has no data:
-/// neither the buffer nor the datatype, which may be `MPI_DATATYPE_NULL`, means anything (MPI 5.0, section
-/// 3.10).
+/// As [`segments`], of a message to or from a rank. A message to or from no process has no data: neither the
+/// buffer nor the datatype, which may be `MPI_DATATYPE_NULL`, means anything (MPI 5.0, section 3.10).
 #[inline(always)]
 pub(crate) fn with(peer: i32, buffer: *const c_void, count: i64, datatype: Type) -> Result<Segments> {
     segments(buffer, count, datatype).or_else(|why| nothing(peer, count, datatype, why))

@@ -62,7 +62,7 @@ pub(crate) fn datatype(handle: Type) -> Result<&'static Datatype> {
 /// Bytes of an element of those predefined types that were used, and whose elements lie in a row; zero: ask
 /// the type.
 static DENSE: [AtomicU8; DYNAMIC as usize] = [const { AtomicU8::new(0) }; DYNAMIC as usize];
-/// So many elements of such a type are no more bytes than can be.
+/// The bytes of this number of such elements do not overflow.
 const DENSE_MOST: u64 = 1 << 55;
 
 /// Bytes of `count` elements, if the type is predefined and they lie in a row from the buffer's begin on;

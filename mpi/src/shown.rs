@@ -1,5 +1,5 @@
-//! Numbers in the words of errors: constants and codes of the core have others in some binary interfaces, and
-//! what the program wrote is what it is told.
+//! Numbers in error messages: some binary interfaces have other numbers for the core's constants and codes,
+//! and messages show the numbers that the program wrote.
 
 use crate::constant::{ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT};
 use crate::error::Class;

@@ -1,4 +1,4 @@
-//! What is known about a message at its end.
+//! The status of a message at its end.
 
 use crate::constant::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::error::Class;

@@ -76,7 +76,7 @@ impl<T> Table<T> {
         })
     }
 
-    /// Puts a predefined or awaited object to its place; what was there is dropped.
+    /// Puts a predefined or awaited object to its place; the object that was there is dropped.
     pub(crate) fn set(&self, index: u32, object: Arc<T>) {
         let _guard = self.free();
         self.put(index, object);

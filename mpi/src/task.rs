@@ -1,8 +1,8 @@
-//! Tasks: what goes on in several steps, each when the messages of the one before have come: collectives,
-//! agreements, pairs of messages.
+//! Tasks: operations in several steps, each of which starts when the messages of the one before have arrived:
+//! collectives, agreements, pairs of messages.
 //!
-//! A step is taken by whichever thread waits or tests in MPI, never behind the program's back: an operator of
-//! the program's may run in it.
+//! Any thread that waits or tests in MPI takes steps; no other thread does, since a step may run an operator
+//! of the program.
 
 use crate::error::Result;
 use crate::request::Ended;

@@ -1,4 +1,4 @@
-//! What is to happen when: a heap ordered by virtual time and, at the same time, by the order of entry.
+//! Future events: a heap ordered by virtual time and, at the same time, by the order of entry.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -31,7 +31,7 @@ impl<T> Agenda<T> {
         number
     }
 
-    /// The next thing and its time; what was entered first at equal times.
+    /// The next event and its time; at equal times the one entered first.
     pub fn take_next(&mut self) -> Option<(u64, T)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.what))
     }

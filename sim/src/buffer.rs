@@ -126,9 +126,9 @@ fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
 pub struct Difference {
     /// Bytes from the beginning of the message.
     pub offset: usize,
-    /// What is there.
+    /// The byte found.
     pub found: u8,
-    /// What should be there.
+    /// The byte expected.
     pub expected: u8,
     /// The byte is none of the message: a guard, a gap, or beyond its end.
     pub outside: bool,

@@ -212,9 +212,9 @@ impl Sim {
     }
 }
 
-/// Shows how far it has come, to somebody who looks on.
+/// Shows the progress of the run to a user at the terminal.
 fn show(text: impl Display) {
-    // Who has closed it wants to see nothing.
+    // A closed standard error is no failure.
     let _ = write!(std::io::stderr(), "{text}");
 }
 

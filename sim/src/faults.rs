@@ -1,9 +1,9 @@
-//! What goes wrong: how unreliable each fabric is, and what breaks when.
+//! Faults: how unreliable each fabric is, and what breaks when.
 
 use crate::rng::Rng;
 use std::fmt;
 
-/// How unreliable a fabric is. Reliable fabrics know delays only; what they lose they lose by dying.
+/// How unreliable a fabric is. Reliable fabrics have delays only; they lose cargo only when a link dies.
 /// Probabilities in ten-thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
@@ -167,8 +167,8 @@ pub enum Broken {
 }
 
 impl Strike {
-    /// Draws what breaks in a scenario with so many hosts and fabrics. Hosts die in few scenarios, since
-    /// little can be expected of a run afterwards.
+    /// Draws the faults of a scenario with `hosts` hosts and `fabrics` fabrics. Hosts die in few scenarios,
+    /// since little can be expected of a run afterwards.
     pub fn draw(hosts: usize, fabrics: usize, rng: &mut Rng) -> Vec<Strike> {
         let count = if rng.percent(50) { 0 } else { rng.range(1, 3) };
         let mut strikes: Vec<Strike> = (0..count).map(|_| Strike::draw_one(hosts, fabrics, rng)).collect();

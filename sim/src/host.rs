@@ -17,7 +17,7 @@ use nmad_engine::{
 };
 use std::collections::BTreeMap;
 
-/// The progress manager looks after an engine at least this often (DESIGN section 3).
+/// The progress manager looks after an engine at least this often.
 const TICK_NS: u64 = 1_000_000;
 /// Turns in a row after which other hosts get their chance.
 const TURNS_MAX: usize = 200;
@@ -56,7 +56,7 @@ pub struct Host {
     packings: BTreeMap<usize, Packing>,
     unpackings: BTreeMap<usize, Unpacking>,
     spin_ns: u64,
-    /// The time that the pump was told last.
+    /// The time that the pump received last.
     told_ns: u64,
     /// See [`crate::Scenario::holds_back`].
     holds_back: bool,
@@ -155,7 +155,7 @@ impl Host {
         move || Instant::from_ns(lock(&network).local_ns(id))
     }
 
-    /// The time as the pump is told: on every other host a little old, as a real caller's may be.
+    /// The time that the pump receives: on every other host a little old, as a real caller's may be.
     fn told_time(&mut self) -> Instant {
         let (local, stale_ns) = {
             let network = lock(&self.network);
@@ -180,7 +180,7 @@ impl Host {
         match self.mode {
             Mode::Computing(until) => at = at.min(until),
             Mode::Done if !again => at = at.min(deadline.unwrap_or(at)),
-            // Who waits spins, that is, looks all the time; more and more rarely here.
+            // A waiting application spins, that is, looks all the time; here the pauses between looks grow.
             _ if !again => at = at.min(deadline.unwrap_or(at)).min(local + self.spin_ns),
             _ => at = local + 1,
         }
@@ -353,11 +353,7 @@ impl Host {
         let right = envelope.context.0 == context
             && from.is_none_or(|from| envelope.peer.0 as usize == from)
             && tag.is_none_or(|tag| envelope.tag.0 == tag);
-        if right {
-            Ok(true)
-        } else {
-            Err(format!("h{} probed op {op} and was told of {envelope:?}", self.id))
-        }
+        if right { Ok(true) } else { Err(format!("h{} probed op {op} and found {envelope:?}", self.id)) }
     }
 
     /// Takes what has ended and shows it to the oracle; whether there was any.

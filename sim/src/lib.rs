@@ -14,6 +14,7 @@ pub mod cli;
 pub mod faults;
 pub mod golden;
 pub mod host;
+pub mod key;
 pub mod machine;
 pub mod model;
 pub mod network;

@@ -18,8 +18,7 @@ pub struct Machine {
     /// Bytes per second that its I/O bus carries in one direction, all rails together; none: the bus is never
     /// the bottleneck.
     pub bus: Option<u64>,
-    /// How old the time is that the pump of every other host is told, in nanoseconds, as a real caller's may
-    /// be.
+    /// Age of the time that the pump of every other host receives, in nanoseconds, as a real caller's may be.
     pub stale_ns: u64,
 }
 

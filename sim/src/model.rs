@@ -7,7 +7,7 @@
 use nmad_engine::transfer::driver::Limits;
 use std::fmt::Debug;
 
-/// What is given to a rail at once.
+/// One post to a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     /// Bytes, headers included.
@@ -48,9 +48,9 @@ pub trait Model: Debug + Send + Sync {
     fn latency_ns(&self) -> u64;
     /// Time for which the wire is busy with `len` bytes.
     fn wire_ns(&self, len: u64) -> u64;
-    /// What it costs to give this to the rail.
+    /// The cost of posting `load` to the rail.
     fn post(&self, load: &Load) -> Posting;
-    /// What it costs to take `len` bytes from the rail, which a packet or a chunk brought.
+    /// The cost of taking from the rail `len` bytes of a packet or of a chunk.
     fn take(&self, len: u64, chunk: bool) -> Taking;
     /// Time of the core for looking at an interface that has nothing.
     fn look_ns(&self) -> u64 {
@@ -119,7 +119,7 @@ pub struct Line {
     pub inject: bool,
 }
 
-/// Nanoseconds for `len` bytes at so many bytes per second; none if the bandwidth is zero.
+/// Nanoseconds for `len` bytes at `bandwidth` bytes per second; none if the bandwidth is zero.
 pub fn time(len: u64, bandwidth: u64) -> u64 {
     (u128::from(len) * 1_000_000_000).checked_div(u128::from(bandwidth)).unwrap_or(0) as u64
 }

@@ -23,7 +23,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// The seed.
@@ -36,7 +36,7 @@ pub struct Report {
     pub messages: u64,
     /// Bytes of those messages.
     pub bytes: u64,
-    /// What was on the wires.
+    /// The traffic on the wires.
     pub traffic: Traffic,
     /// Virtual time at the end, in nanoseconds.
     pub virtual_ns: u64,

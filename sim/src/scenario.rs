@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Longest message of any workload, in bytes.
 pub const LEN_MAX: u64 = 4 << 20;
 
-/// Of a hundred scenarios so many are on machines whose cores others use, too.
+/// Of a hundred scenarios this number run on machines whose cores other programs use, too.
 const STARVING: u64 = 12;
 
 /// What a user may fix instead of leaving it to the seed.
@@ -52,10 +52,10 @@ pub struct Scenario {
     /// A burst of submissions waits for the call that waits, as in the library when the bursts before it each
     /// ended with one (`progress/src/burst.rs`).
     pub holds_back: bool,
-    /// Who waits for a message of one peer looks for it there, besides turning the pump, as in the library
-    /// (`progress/src/receive.rs`).
+    /// A host that waits for a message of one peer also looks on that peer's link, besides turning the pump,
+    /// as in the library (`progress/src/receive.rs`).
     pub looks: bool,
-    /// Who sends a message waits until it has left, so that it may go past the window, as in the library
+    /// A sender waits until its message has left, so that it may leave without the window, as in the library
     /// (`progress/src/send.rs`).
     pub hurries: bool,
     /// What the rails on each network were measured to do; missing or none: only nominal figures are known.
@@ -215,10 +215,10 @@ impl fmt::Display for Scenario {
             writeln!(f, "  submissions wait for a call that waits")?;
         }
         if self.looks {
-            writeln!(f, "  who waits for one peer looks for its packets alone, too")?;
+            writeln!(f, "  a host that waits for one peer also looks at that peer's link alone")?;
         }
         if self.hurries {
-            writeln!(f, "  who sends waits until it has left")?;
+            writeln!(f, "  a sender waits until its message has left")?;
         }
         for (host, (rails, config)) in self.rails.iter().zip(&self.configs).enumerate() {
             let rails: Vec<String> =

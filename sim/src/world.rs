@@ -20,12 +20,12 @@ use std::sync::{Arc, Mutex};
 
 /// A run must be over by then, in virtual time.
 const TIME_MAX_NS: u64 = 60_000_000_000;
-/// A run must be over after so many entries of the agenda.
+/// A run must be over after this number of entries of the agenda.
 const EVENTS_MAX: u64 = 20_000_000;
 /// How long after the last application has ended everything must be settled: longer than an engine tries
 /// before it gives a link up, since chance may swallow what is last, and its acknowledgements, that often.
 const SETTLE_NS: u64 = 16_000_000_000;
-/// What every peer assumes that it may send before it was told (see the engine's credits), in bytes.
+/// Credit that every peer assumes before the receiver has announced one (see the engine's credits), in bytes.
 const INITIAL_CREDIT: u64 = 256 << 10;
 
 /// Hosts, network and oracles of one run.
@@ -91,7 +91,7 @@ impl World {
         self.delivery.messages()
     }
 
-    /// What was submitted, and when it ended.
+    /// The submitted messages, and when each ended.
     pub fn ledger(&self) -> &Ledger {
         &self.delivery.ledger
     }
@@ -196,7 +196,7 @@ impl World {
         ))
     }
 
-    /// What is left over, for a message.
+    /// Requests and landings that are left over, for a message.
     fn left(&self, network: &Network) -> String {
         let mut texts: Vec<String> = Vec::new();
         for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {

@@ -8,11 +8,6 @@ use crate::rails;
 use crate::sampling::cache;
 use std::path::Path;
 
-/// How the user knows a setting whose origin is not known here.
-pub(crate) fn name(key: &str) -> String {
-    format!("{key} ({})", Options::variable(key))
-}
-
 impl Options {
     /// Whether the settings can be kept wherever the job runs: the strategy exists.
     ///
@@ -28,21 +23,22 @@ impl Options {
     pub fn problems(&self) -> Vec<SessionError> {
         let profile = self.profile.iter().filter_map(|file| {
             let why = cache::shipped(file).err()?;
-            Some(setting(&name("profile"), format!("{why}; nmad sample --out FILE makes one")))
+            Some(setting(&Options::name_of("profile"), format!("{why}; nmad sample --out FILE makes one")))
         });
         let explain = match &self.explain {
             Explain::File(file) => Some(("explain", file)),
             Explain::Off | Explain::StandardError => None,
         };
         let written = self.trace.iter().map(|file| ("trace", file)).chain(explain);
-        let folders = written.filter_map(|(key, file)| Some(setting(&name(key), no_folder(file)?)));
+        let folders =
+            written.filter_map(|(key, file)| Some(setting(&Options::name_of(key), no_folder(file)?)));
         let rails = rails::check(self).err();
         self.wrong_strategy().into_iter().chain(profile).chain(folders).chain(rails).collect()
     }
 
     fn wrong_strategy(&self) -> Option<SessionError> {
         let unknown = nmad_engine::Registry::default().make(self.strategy.as_ref()?).err()?;
-        Some(setting(&name("strategy"), unknown.to_string()))
+        Some(setting(&Options::name_of("strategy"), unknown.to_string()))
     }
 }
 

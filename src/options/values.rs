@@ -1,8 +1,7 @@
 //! Values of settings as text. Each function gets the name by which the user knows the setting.
 
-use super::{Explain, Network, RailChoice};
+use super::{Explain, Network, RailChoice, Sampling};
 use crate::error::SessionError;
-use crate::sampling::Sampling;
 use nmad_engine::Feed;
 use nmad_words::{parse_rate, parse_size};
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use nmad_engine::Profile;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// More than a profile of ten thousand lines needs: what is longer is none.
+/// The longest file accepted as a profile, in bytes; a profile of ten thousand lines needs less.
 const LEN_MAX: u64 = 4 << 20;
 /// What a profile begins with, wherever it stands.
 const FIRST: &str = "nmad profile ";
@@ -91,13 +91,6 @@ fn read(path: &Path) -> std::io::Result<String> {
         return Err(std::io::Error::other("not a file of a profile's size"));
     }
     std::fs::read_to_string(path)
-}
-
-/// FNV-1a, 64 bits.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

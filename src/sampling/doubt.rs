@@ -1,33 +1,34 @@
-//! Whether a measurement can be relied upon, and what becomes of it if not.
+//! Whether a measurement is reliable, and what happens if it is not.
 //!
-//! What was measured while something else wanted the cores, or the network, is wrong for all later jobs, and
-//! most so where two ways are compared. Such a profile is used, for want of a better one, but provisionally:
+//! A measurement taken while something else used the cores or the network misleads all later jobs, most of
+//! all where two methods are compared. Such a profile is used, for want of a better one, but provisionally:
 //! the next job measures again, and of all measurements the least disturbed one is kept. Jobs that are never
-//! alone must not pay for that each time, so after some in vain the wait for the next one is long.
+//! alone must not pay for that each time, so after several failed attempts the next one waits for long.
 
 use nmad_engine::{Doubt, Profile};
 use std::path::Path;
 use std::time::Duration;
 
-/// Of the points that were visited twice, so many may differ by a quarter (see
-/// [`nmad_engine::Sampler::disagreement`]). On quiet machines up to one in seven does where rails are shaped,
+/// Limit of the part of twice measured points that differ by a quarter (see
+/// [`nmad_engine::Sampler::disagreement`]). On quiet machines it reaches one in seven where rails are shaped,
 /// beside busy loops and compilers one in four and more.
 const APART_MAX: f64 = 1.0 / 6.0;
 /// Part of the time that a rank may stand in the queue for a core. On quiet machines it is some percent.
 const QUEUED_MAX: f64 = 1.0 / 4.0;
-/// So many times what they took at the end, empty messages may have taken longer in the beginning: what was
-/// measured beside them cannot be put right by more. On quiet machines it is some percent.
+/// Limit of the lateness of empty messages: how much longer they took in the beginning than at the end, as a
+/// part of the time at the end. Further samples cannot correct a measurement beyond it. On quiet machines it
+/// is some percent.
 const LATE_MAX: f64 = 1.0;
-/// So many times what a longer one took, a shorter message may have taken longer (see
+/// Limit of the ratio of a shorter message's time to that of a longer one (see
 /// [`nmad_engine::Profile::contradiction`]). On quiet machines it is up to 1.7, where a queue is full at some
 /// lengths and not at others.
 const CONTRADICTION_MAX: f64 = 3.0;
 /// Part of what a rail carries that it may lose. Queues that are short for the rate lose up to 1 %.
 const LOST_MAX: f64 = 0.02;
 
-/// Measurements in vain by jobs that follow each other.
+/// Failed measurements that jobs may repeat directly one after the other.
 const AT_ONCE: u32 = 5;
-/// After so many, the next one comes so long after the last.
+/// After [`AT_ONCE`] failures the next measurement waits for this time.
 const LATER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What may have disturbed a measurement; each a part.
@@ -41,7 +42,7 @@ pub(super) struct Signs {
     pub(super) late: f64,
     /// Of what a longer message took: how much longer a shorter one did.
     pub(super) contradiction: f64,
-    /// Of what the rail carried: what it lost, as far as this side knows.
+    /// The part that this side knows to be lost of the bytes that the rail carried.
     pub(super) lost: f64,
 }
 

@@ -4,7 +4,7 @@
 //! and under the same limit, same kernel and processor, and a peer on the same host or on another one. Names
 //! and addresses do not matter, so two equal rails share a profile, and so do equal hosts.
 
-use super::cache::hash;
+use super::hash::hash;
 use super::interface;
 use std::fmt;
 

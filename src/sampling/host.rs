@@ -1,4 +1,4 @@
-//! What is measured of the host alone: copying in memory, and handing something to another core.
+//! Measurements of the host alone: copying in memory, and handing work to another core.
 
 use nmad_engine::Probe;
 use std::hint::{black_box, spin_loop};

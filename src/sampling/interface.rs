@@ -71,8 +71,8 @@ pub(super) fn link(name: &str) -> Option<Link> {
 /// Sends a request and takes the first answer that `wanted` wants.
 fn ask<R>(socket: &OwnedFd, request: &[u8], wanted: impl Fn(u16, &[u8]) -> Option<R>) -> Option<R> {
     send(socket, request, SendFlags::empty()).ok()?;
-    // The kernel fills at most 32 KiB at a time (netlink(7)), and has the answer ready when the request was
-    // taken: nothing here waits. What is left of one answer does not look like the next.
+    // The kernel fills at most 32 KiB at a time (netlink(7)), and the answer is ready when `send` returns:
+    // nothing here waits. The rest of one answer does not look like the next answer.
     let mut buffer = vec![0; 32 << 10];
     loop {
         let (len, _) = recv(socket, &mut buffer[..], RecvFlags::empty()).ok()?;
@@ -151,7 +151,7 @@ fn describe(attributes: &[u8]) -> String {
             None => kind,
         },
         // Whatever it does, it does the same when it is set the same.
-        _ => format!("{kind} {:016x}", super::cache::hash(options)),
+        _ => format!("{kind} {:016x}", super::hash::hash(options)),
     }
 }
 

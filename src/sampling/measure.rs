@@ -15,25 +15,25 @@ use nmad_progress::Node;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Opening a link takes no longer, or it is not there.
+/// Limit of the time for opening a link; later the rail counts as unable to reach the peer.
 const OPENING: Duration = Duration::from_millis(4_500);
-/// So much longer it may take, on a machine that is very busy, until there is enough for any profile.
+/// Additional time on a very busy machine, until there are enough samples for any profile.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Bytes that go before a visit; more than shapers usually grant at once.
+/// Bytes sent before a visit; more than the burst that shapers usually grant.
 const BURST_LEN: u64 = 256 << 10;
-/// But no more messages than this,
+/// Limit of the messages sent before a visit,
 const WARM_UPS: u64 = 64;
-/// and no more than take about so long, in nanoseconds: beside other programs each may take milliseconds.
+/// and of the time for them, in nanoseconds: beside other programs each may take milliseconds.
 const WARM_UP_NS: u64 = 2_000_000;
-/// What half a round trip takes as long as nothing is known of it, in nanoseconds.
+/// First guess of half a round trip of an empty message, in nanoseconds.
 const EMPTY_GUESS_NS: u64 = 50_000;
 /// Empty round trips at a time, of which the median counts.
 const EMPTY: usize = 9;
 /// Visits after which they are measured again.
 const EMPTY_EVERY: u32 = 16;
-/// What a packet has besides data, with room for what replays add.
+/// Bytes of a packet besides data, with room for the headers of replays.
 const OVERHEAD: u64 = 1024;
-/// Longest eager message that is measured, in bytes: beyond, everything is announced.
+/// Longest eager message that is measured, in bytes: longer ones always use rendezvous.
 const EAGER_MAX: u64 = 64 << 10;
 /// Longest message with quick and with full effort, in bytes.
 const LEN_MAX: [u64; 2] = [4 << 20, 16 << 20];
@@ -56,7 +56,7 @@ pub(super) enum Unmeasured {
     NoWay(PeerId),
     /// It does not lead there any more, or not with everything.
     Silent(PeerId),
-    /// So much time was not enough.
+    /// This time was not enough.
     TooBusy(Duration),
 }
 
@@ -156,7 +156,7 @@ fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
                 receive(&mut talk, len, count, times)?;
             }
             ["end"] => break,
-            // "none": nobody listens any more.
+            // "none": the other rank has stopped listening.
             _ => {
                 talk.end();
                 return Ok(());
@@ -193,7 +193,7 @@ fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<
 fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Broken> {
     let queue = Queue::begin();
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
-    // The plan counts what it is told; warm-ups and orders take time as well.
+    // The plan counts the reported times only; warm-ups and orders take time as well.
     let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
     let limit = until + PATIENCE;
     let mut host = Host::default();
@@ -241,7 +241,7 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         packet_max: (limits.packet as u64).saturating_sub(OVERHEAD).min(EAGER_MAX),
         len_max: LEN_MAX[usize::from(is_full)],
         gathers: limits.gather > 0,
-        // What is injected is never worse, so nobody asks.
+        // Inject is never worse than push where a driver has both, so there is nothing to compare.
         pushes: limits.push > 0 && !limits.inject,
         host: true,
     }
@@ -296,18 +296,19 @@ fn nanos(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use nmad_drivers::around::{Around, Layer};
-    use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+    use nmad_drivers::interface::Interface;
+    use nmad_drivers::tcp::{TcpConfig, TcpRail};
     use nmad_engine::{Config, Engine};
     use nmad_engine::{Departure, Driver, Event, Limits, Order, PollScope, Sent};
     use nmad_progress::Idle;
     use std::mem;
 
-    /// What is wrong with a rail.
+    /// A fault of the rail, for tests.
     enum Wrong {
         Nothing,
         /// It does not open: the peers that are still to be told.
         Closed(Vec<PeerId>),
-        /// What is longer than [`SHORT`] does not arrive, nor does anything after it.
+        /// Messages longer than [`SHORT`] do not arrive, nor does anything after them.
         Narrow(Vec<Order>),
     }
 
@@ -346,7 +347,7 @@ mod tests {
                 }
             }
             rail.poll(scope, &mut |event| match (&mut *self, event) {
-                // What was not sent goes over another rail; the other side may have been quicker to give up.
+                // Unsent orders go over another rail; the other side may have given the link up earlier.
                 (Wrong::Narrow(held), Event::Lost { peer, why, mut unsent }) => {
                     unsent.append(held);
                     report(Event::Lost { peer, why, unsent });

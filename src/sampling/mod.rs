@@ -1,22 +1,24 @@
-//! Sampling: where the session gets the profiles of its rails from (DESIGN section 5).
+//! Sampling: where the session gets the profiles of its rails from.
 //!
-//! A profile that is kept from an earlier job, or was shipped, is used. What is missing is measured when the
-//! session opens, once for each kind of rail and distance: by one pair of ranks, while the others wait, and
-//! everybody gets the result. What was disturbed meanwhile is measured again by later jobs. This folder knows
-//! files, ranks and rails by name. What to measure and what follows from it is the engine's business
+//! The session uses a profile that an earlier job kept or that was shipped. It measures missing profiles when
+//! it opens, once for each kind of rail and distance: one pair of ranks measures while the others wait, and
+//! all ranks get the result. Later jobs measure disturbed profiles again. This folder knows files, ranks and
+//! rails by name. What to measure and what follows from it is the task of the engine
 //! (`nmad_engine::profile`), which has no clock and no file.
 //!
 //! - [`hardware`]: what a rail is, the key under which its profile is kept;
 //! - `interface`: what the kernel knows of an interface, and whether it is slowed down;
 //! - [`cache`]: profiles as files;
 //! - `stock`: what this process has and lacks;
-//! - `plan`: who measures what; `measure`, `talk`, `host`: the measurement; `report`, `bar`: what is told;
+//! - `plan`: which rank measures what; `measure`, `talk`, `host`: the measurement; `report`, `bar`: messages
+//!   to the user;
 //! - `doubt`: whether a measurement was disturbed, and what becomes of it then; `queue`: waiting for a core.
 
 mod bar;
 pub mod cache;
 mod doubt;
 pub mod hardware;
+mod hash;
 mod host;
 mod interface;
 mod measure;
@@ -33,34 +35,6 @@ use crate::options::Options;
 use nmad_engine::Profile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Whether the session measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sampling {
-    /// What is not known yet, or provisionally, for about a second in all.
-    #[default]
-    Auto,
-    /// Nothing; what is known is used.
-    Off,
-    /// Everything anew.
-    Force,
-}
-
-impl Sampling {
-    /// By the name in settings.
-    pub fn named(name: &str) -> Option<Sampling> {
-        [Sampling::Auto, Sampling::Off, Sampling::Force].into_iter().find(|mode| mode.name() == name)
-    }
-
-    /// The name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Sampling::Auto => "auto",
-            Sampling::Off => "off",
-            Sampling::Force => "force",
-        }
-    }
-}
 
 /// Where a profile comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,14 +54,14 @@ pub struct ProfileInfo {
     pub rail: String,
     /// Its number.
     pub number: u8,
-    /// What it is of.
+    /// The key of the rail.
     pub key: Key,
     /// Where it comes from; none: there is no profile, nominal figures count.
     pub known: Option<(Arc<Profile>, Origin)>,
 }
 
-/// What is known of rails, given by their names and where their peers are, without measuring anything; and
-/// what is wrong with what was found but cannot be used.
+/// The known profiles of rails, given by their names and the distance of their peers, without measuring
+/// anything; and complaints about files that cannot be used.
 pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInfo>, Vec<String>) {
     let mut complaints = Vec::new();
     let shipped = options.profile.as_deref().map_or(Ok(Vec::new()), cache::shipped);

@@ -1,4 +1,4 @@
-//! What the user is told: that something is measured, how far it is, and what went wrong.
+//! Messages to the user: that a measurement runs, its progress, and its failures.
 
 use super::bar::Bar;
 use crate::lines;
@@ -12,7 +12,7 @@ pub(super) struct Report {
     /// That profiles cannot be kept was said.
     said: bool,
     measured: Vec<String>,
-    /// What is to be said of those that were disturbed.
+    /// The warnings about disturbed measurements.
     doubts: Vec<String>,
     since: Option<Instant>,
     bar: Bar,
@@ -50,7 +50,7 @@ impl Report {
         self.bar.advance(part);
     }
 
-    /// It came to nothing. Whoever finds that says it.
+    /// The measurement failed. The rank that notices it reports it.
     pub(super) fn failed(&mut self, text: &str) {
         self.bar.clear();
         self.measured.pop();

@@ -1,12 +1,12 @@
-//! What this process knows of its rails, what it lacks, and how it comes by it.
+//! The profiles that this process has, those that it lacks, and how it gets them.
 
 use super::hardware::{self, Distance, Key};
 use super::measure::{self, Task};
 use super::plan::{self, Offer, Stage};
 use super::report::Report;
-use super::{Origin, ProfileInfo, Sampling, cache, doubt};
+use super::{Origin, ProfileInfo, cache, doubt};
 use crate::error::SessionError;
-use crate::options::Options;
+use crate::options::{Options, Sampling};
 use nmad_engine::{Effort, PeerId, Profile, Provenance, RailId};
 use nmad_launch::Bootstrap;
 use nmad_progress::Node;
@@ -96,7 +96,7 @@ impl Stock {
             self.report.say(&format!("NMAD_PROFILE: {file} has no profile of '{}'", key.portable()));
         }
         let known = known.map(|(profile, origin)| (Arc::new(profile), origin));
-        let hash = cache::hash(key.to_string().as_bytes());
+        let hash = super::hash::hash(key.to_string().as_bytes());
         let stale = match (self.mode, &known) {
             (Sampling::Force, _) => true,
             (_, Some((profile, Origin::Cache(path)))) => doubt::is_due(profile, path),
@@ -204,7 +204,7 @@ impl Stock {
         Ok(())
     }
 
-    /// Measures a rail; what is known of it then.
+    /// Measures a rail; returns its profile.
     fn measure(
         &mut self,
         node: &Node,
@@ -240,7 +240,7 @@ impl Stock {
                 return Ok(None);
             }
         };
-        // Who asks for a new one wants none of the earlier ones.
+        // A user who forces a new measurement wants none of the earlier ones.
         let earlier = entry.known.take().filter(|_| self.mode == Sampling::Auto);
         let why = found.provenance().doubt.as_ref().map(|doubt| doubt.why.clone());
         let profile = Arc::new(doubt::better(earlier.as_ref().map(|(profile, _)| &**profile), found));
@@ -262,7 +262,7 @@ impl Stock {
             return Ok(());
         }
         let Some(text) = job.get(&key(stage))? else { return Ok(()) };
-        // A rank of the same version wrote it; what is no profile nevertheless is as good as none.
+        // A rank of the same version wrote it; a text that is no profile all the same counts as none.
         let Ok(profile) = Profile::parse(&text) else { return Ok(()) };
         entry.known = Some((Arc::new(profile), Origin::Measured));
         entry.stale = false;

@@ -11,9 +11,9 @@ use nmad_progress::{Node, Outcome};
 const ORDERS: Tag = Tag(1);
 /// Longest order in bytes.
 const ORDER_LEN: usize = 64;
-/// So many waits in a row are longer than any message takes, on any rail worth measuring, also one that
-/// loses, between processes that have no core for most of the time; a peer that needs longer is dead. A job
-/// that stands still, or its machine, uses up no more than one of them.
+/// This number of waits in a row is longer than any message takes, on any rail worth measuring, also on a
+/// lossy one, between processes that have no core for most of the time; a peer that needs longer is dead. A
+/// job or a machine that is stopped uses up no more than one of them.
 const WAITS: u32 = 20;
 const EACH: Duration = Duration::from_ms(500);
 
@@ -46,8 +46,8 @@ pub(super) struct Talk<'a> {
     into: Memory,
 }
 
-/// Memory that requests refer to. Given back only when nothing went wrong: what was begun and has not ended
-/// may still use it.
+/// Memory that requests refer to. It is freed only when nothing failed: a request that has not ended may
+/// still use it.
 struct Memory(Vec<u8>);
 
 impl Drop for Memory {
@@ -162,7 +162,7 @@ impl<'a> Talk<'a> {
         self.rail.is_some_and(dead)
     }
 
-    /// What is silent: the rail, which is given up then, or the rank if it has no other one.
+    /// The rail is silent, and is given up then; or the rank, if it has no other rail.
     fn silent(&self) -> Broken {
         let why = format!(
             "silent while it was measured with messages of {} B (is the MTU of the path below that of the \

@@ -1,7 +1,7 @@
-//! What a holder does before it lives, step by step, and what it means when a step fails.
+//! The steps by which a holder sets its host up, and the meaning of a failure of each.
 //!
-//! The steps run in a forked process: system calls only, nothing allocated. The meaning is found by the
-//! builder, who is told a step and an error number.
+//! The steps run in a forked process: system calls only, no allocation. The builder receives the step and an
+//! error number, and finds the meaning.
 
 use crate::{Refused, TestbedError, mounts, sys};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -70,7 +70,8 @@ impl Step {
         }
     }
 
-    /// The step as an order, what it means if it is forbidden, and what to look at if it fails otherwise.
+    /// The step as an order, what it means if it is forbidden, and which cause to look for if it fails
+    /// otherwise.
     fn meaning(self) -> (&'static str, Option<&'static str>, &'static str) {
         match self {
             Step::UserNamespace => (

@@ -6,9 +6,9 @@ use std::io;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no testbed on this machine: {cause} ({remedy})")]
 pub struct Refused {
-    /// What was tried and what the kernel answered.
+    /// The step that failed and the kernel's answer.
     pub cause: String,
-    /// What whoever owns the machine can change.
+    /// The change that the owner of the machine can make.
     pub remedy: String,
 }
 

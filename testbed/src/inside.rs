@@ -51,10 +51,10 @@ pub enum What {
     Down,
     /// Limited in what a host sends.
     Rate(Rate),
-    /// One in so many frames that a host receives is lost; zero: none.
+    /// The host loses one in this number of the frames that it receives; zero: none.
     Loss(u32),
-    /// Frames are so long at most, in bytes behind their Ethernet headers: 1280, the least that IPv6 may
-    /// have, to 65535. Ends of a rail that differ lose what is too long for one of them.
+    /// Longest frame, in bytes behind its Ethernet header: 1280, the least that IPv6 may have, to 65535. If
+    /// the ends of a rail differ, frames too long for one of them are lost.
     Mtu(u32),
 }
 

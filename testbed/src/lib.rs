@@ -27,15 +27,15 @@
 //! | `method` | root or user namespace, or why neither |
 //! | `host`, `wiring` | one host; how a rail is laid between hosts |
 //! | `holder` | the process that is a host |
-//! | `birth`, `mounts`, `reaper` | how it comes to be, what it mounts, whom it takes along when it ends |
+//! | `birth`, `mounts`, `reaper` | its setup, its mounts, the end of all its processes |
 //! | `netlink` | the few orders to the kernel's network that rails need |
 //! | `sys` | all `unsafe` |
 //!
 //! Nothing is left behind: there are no names under `/run/netns`, and when the builder ends, however it
 //! ends, every process in its hosts is killed and the kernel takes the rails away.
 //!
-//! What is missing: latency (`tc netem`), loss, a private `/sys` (a host sees the machine's own list of
-//! interfaces there), private PIDs and a private `/tmp`.
+//! Missing: latency (`tc netem`), a private `/sys` (a host sees the machine's own list of interfaces there),
+//! private PIDs and a private `/tmp`.
 
 mod address;
 mod birth;

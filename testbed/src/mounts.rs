@@ -32,7 +32,7 @@ pub(crate) fn hosts_file(hosts: u32, rails: u32) -> String {
 ///
 /// Where there is no `/dev/shm` there is nothing to share, and names are not listed.
 pub(crate) fn mount_own(hosts_file: &[u8]) -> Result<()> {
-    // Downstream only: what is mounted here stays here, a disk mounted outside later is still seen.
+    // Downstream only: mounts of this namespace stay here, and a disk mounted outside later is still seen.
     mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     match mount(c"testbed", c"/dev/shm", c"tmpfs", flags, c"mode=1777") {

@@ -90,8 +90,8 @@ pub(crate) fn size(socket: &mut Socket, rail: u32, mtu: u32) -> Result<(), Testb
         .map_err(|source| kernel(format!("give r{rail} an MTU of {mtu}"), source, NAMES))
 }
 
-/// Has a host lose one in `one_in` of the frames that it receives over `rail`; none if that is zero. What it
-/// sends leaves in single frames meanwhile, so that what is lost are those.
+/// Makes a host lose one in `one_in` of the frames that it receives over `rail`; none if that is zero.
+/// Meanwhile it sends single frames instead of trains, so that each loss is one frame.
 pub(crate) fn lose(
     socket: &mut Socket,
     filter: &mut Socket,

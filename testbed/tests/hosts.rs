@@ -184,7 +184,7 @@ fn what_does_not_exist_is_named() {
     assert!(error.to_string().starts_with("host1: cannot run no-such-program"), "{error}");
 }
 
-/// The same tests once more as somebody who is not root. They skip themselves where that is forbidden.
+/// The same tests once more as a user other than root. They are skipped where the machine forbids that.
 #[test]
 fn anybody_may_have_a_testbed() {
     if nmad_testbed::available() != Ok(Method::Privileged) {

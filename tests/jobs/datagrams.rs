@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 /// Bytes that cross the lossy rail; `NMAD_TEST_BULK` says another number: 1073741824 takes some seconds.
 const BULK: usize = 32 << 20;
 
-/// One in a hundred frames is lost, in both directions. What arrives is judged by its hash, so that no side
-/// needs the other's data.
+/// One in a hundred frames is lost, in both directions. Each side checks the data that arrives by its hash,
+/// so that no side needs the other's data.
 pub fn bulk_over_loss() {
     let session = open();
     let len = std::env::var("NMAD_TEST_BULK").map_or(BULK, |text| text.parse().expect("a number of bytes"));
@@ -88,7 +88,7 @@ pub fn swallowed() {
     assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
 }
 
-/// The only interface is switched off while both ranks only wait: that is what they are told.
+/// The only interface is switched off while both ranks only wait: their calls report it.
 pub fn down() {
     let session = open();
     let other = 1 - session.rank();
@@ -132,7 +132,7 @@ pub fn shaped() {
     }
     if session.rank() == 0 {
         let counters = session.rails()[0].counters;
-        // Some are, on a busy machine: who has no core does not acknowledge.
+        // Some chunks are sent again on a busy machine: a rank without a core does not acknowledge.
         assert!(counters.resent < counters.chunks / 4, "{counters:?}");
     } else {
         assert!(buffer == data);
@@ -140,8 +140,8 @@ pub fn shaped() {
     session.close().unwrap();
 }
 
-/// Each message goes the way that is faster by what is known when it leaves. What is known of a machine that
-/// does something else meanwhile is soon wrong, so there are several attempts.
+/// Each message takes the rail that the profiles at its departure predict to be faster. On a machine with
+/// other load those profiles are soon wrong, so there are several attempts.
 pub fn two_ways() {
     let session = open();
     let begun = Instant::now();

@@ -22,9 +22,9 @@ const CASE: &str = "NMAD_TEST_CASE";
 /// Which of several jobs, from zero.
 const ROUND: &str = "NMAD_TEST_ROUND";
 
-/// What is tested, and in which surroundings.
+/// A test and its surroundings.
 pub struct Case {
-    /// What is expected, in a few words.
+    /// The expectation, in a few words.
     pub name: &'static str,
     /// Ranks of the job.
     pub ranks: u32,

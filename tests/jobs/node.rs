@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const LARGE: usize = 16 << 20;
 
-/// Two ranks on each of two hosts: what went over which kind of rail.
+/// Two ranks on each of two hosts: each pair communicates over the expected kind of rail.
 pub fn mixed() {
     let session = open();
     let me = session.rank();

@@ -125,7 +125,7 @@ pub fn while_it_loses() {
     talk(&session);
     for info in session.profiles() {
         let (profile, _) = info.known.as_ref().expect("each has one");
-        // A rail is another one for who sees it before it begins to lose.
+        // A rank that read the interface before the loss began has another key for the rail.
         let count = find(&before, &info.key).map_or(0, |known| doubt(known).expect("it has lost").count);
         assert_eq!(doubt(profile).map(|doubt| doubt.count), Some(count + 1), "{:?}", profile.provenance());
     }

@@ -5,15 +5,15 @@ use newmadeleine::{Session, SessionError};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
-/// What is refused, from when on, and to which ranks: "write early 1".
+/// Which call is refused, from when on, and to which ranks: "write early 1".
 pub const SETTING: &str = "NMAD_TEST_REFUSED";
 
 const LENGTHS: [usize; 7] = [5_000, 20_000, 65_535, 100_000, 262_143, 1_000_000, 5_000_000];
 /// Messages of each length that go one way.
 const IN_A_ROW: usize = 12;
 
-/// All lengths in one direction, both, and at once, before and after: whatever is refused, what arrives is
-/// right.
+/// All lengths in one direction, in both, and at once, before and after: whichever call is refused, the right
+/// data arrives.
 pub fn nothing_is_lost() {
     let setting = std::env::var(SETTING).expect("the case says what is refused");
     let words: Vec<&str> = setting.split(' ').collect();
@@ -44,7 +44,7 @@ pub fn no_long_file() {
     setrlimit(Resource::Fsize, little).expect("less is always permitted");
     let session = open();
     if session.rank() == 1 {
-        // Who sends opens the link; the other one is there until the job ends.
+        // The sender opens the link; the other rank is there until the job ends.
         let message = session.recv(0, 1, &mut [0; 100]);
         panic!("{message:?}");
     }

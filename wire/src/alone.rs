@@ -40,8 +40,8 @@ impl Eager {
         alone.then_some((header, frame))
     }
 
-    /// What goes before its data in such a packet. Built in words, so that who copies words does not wait
-    /// until they have reached the cache.
+    /// The bytes before the data in such a packet. They are built in words, so that a reader that copies
+    /// words does not stall until the stores have reached the cache.
     #[inline]
     pub fn alone_head(&self, header: &Header) -> AloneHead {
         debug_assert!(self.flags & flags::FIN == 0 && header.kind == Kind::Packet);

@@ -115,8 +115,8 @@ impl<'a> Control<'a> {
         out
     }
 
-    /// Reads one whole control packet. The version is checked by [`Header::decode`] first, so that a
-    /// mixed start is told as such.
+    /// Reads one whole control packet. [`Header::decode`] checks the version first, so that a job of mixed
+    /// versions gets an error that says so.
     ///
     /// # Errors
     /// Wrong magic, unknown message, missing or surplus bytes, a refusal that is not UTF-8.

@@ -154,7 +154,7 @@ pub struct Fin {
     pub request: u64,
 }
 
-/// What arrived on this link beyond the cumulative acknowledgement of the packet's header.
+/// The numbers that arrived on this link beyond the cumulative acknowledgement of the packet's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
     /// Bit i: the number `ack + 1 + i` has arrived too.

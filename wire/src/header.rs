@@ -3,7 +3,7 @@
 use crate::cursor::{Cursor, Malformed, put};
 use crate::{MAX_LEN, VERSION};
 
-/// What follows a header.
+/// The kind of the bytes behind a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -20,7 +20,7 @@ pub enum Kind {
 /// Length, kind, and the numbers of the link: its own and the acknowledgement of the other direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What follows.
+    /// The kind of the bytes that follow.
     pub kind: Kind,
     /// Bytes of the whole packet or chunk, this header included.
     pub len: u32,

@@ -1,4 +1,4 @@
-//! What is not in order is refused, never read past its end, and never a panic.
+//! Malformed bytes are refused, never read past their end, and never cause a panic.
 
 mod common;
 

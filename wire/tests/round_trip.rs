@@ -1,4 +1,4 @@
-//! What is encoded decodes to the same, and what decodes was encoded in just that way.
+//! Encoded values decode to themselves, and every decodable text is the encoding of its value.
 
 mod common;
 

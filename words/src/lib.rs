@@ -1,10 +1,10 @@
-//! What programs say to people: results on standard output, and what went wrong on standard error.
+//! Output of programs: results on standard output, errors on standard error.
 //!
-//! The one way to print. It stands below everything that speaks and knows nobody.
+//! This is the only way to print. Every crate that prints depends on it; it depends on none.
 //!
-//! A reader that has seen enough, as head(1) does, is no failure: what is said later is dropped, and who has
-//! much to say asks [`is_heard`] now and then. Anything else that keeps words from standard output, such as a
-//! disk that is full, is told once and makes the program [end](ended) with 1.
+//! A reader that closes the pipe early, as head(1) does, is no failure: later output is dropped, and a
+//! program with long output asks [`is_heard`] now and then. Any other error of standard output, such as a
+//! full disk, is reported once and makes the program [end](ended) with 1.
 //!
 //! Also here, because all layers read and write them alike: [sizes](parse_size), [rates](parse_rate), exit
 //! codes ([`USAGE`], [`SETTING`]) and the version of what is printed as JSON ([`JSON_SCHEMA`]).
@@ -76,6 +76,6 @@ pub fn ended(code: ExitCode) -> ExitCode {
 
 /// Writes a line to standard error with one call, so that those of several ranks do not run into each other.
 pub fn tell_user(text: impl Display) {
-    // Who has closed it wants to hear nothing.
+    // A closed standard error is no failure.
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }

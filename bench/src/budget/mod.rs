@@ -14,7 +14,7 @@ use nmad_engine::{
 };
 use rail::FreeRail;
 
-/// What is counted.
+/// One counted sequence of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// An 8 B message whose sender waits, with its receive posted: send and receive together.

@@ -51,7 +51,7 @@ impl Share {
 }
 
 /// Measures MB/s, beside plain sockets over the rails of `yard` if there is one: several policies over one
-/// rail, all rails at once if there are several. `each` is told every row at the active rank.
+/// rail, all rails at once if there are several. At the active rank `each` receives every row.
 ///
 /// # Errors
 /// A rank, a rail or a socket fails.

@@ -27,7 +27,7 @@ impl Plan {
     pub const RAILS: [usize; 5] = [1, 2, 3, 4, 8];
 }
 
-/// What was found.
+/// The cost of one decision.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// The strategy.
@@ -45,7 +45,7 @@ const DECISIONS: u64 = 4096;
 /// Knots of each curve: lengths from 64 B to 16 MiB.
 const OCTAVES: std::ops::RangeInclusive<u32> = 6..=24;
 
-/// Measures; `each` is told every result.
+/// Measures; `each` receives every result.
 ///
 /// # Errors
 /// There is no strategy of that name.
@@ -64,7 +64,7 @@ pub fn run(plan: &Plan, each: &mut dyn FnMut(&Found)) -> Result<(), UnknownStrat
                 });
                 decided - empty
             };
-            // What is decided first is decided with cold caches.
+            // The first decision runs with cold caches and is not counted.
             sample();
             let samples: Vec<f64> = (0..plan.repeat.max(1)).map(|_| sample()).collect();
             if let Some(ns) = Summary::of(&samples) {

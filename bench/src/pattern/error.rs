@@ -13,7 +13,7 @@ pub enum BenchError {
     /// A plain socket failed.
     #[error("plain sockets: {what}: {source}")]
     Socket {
-        /// What was tried.
+        /// The call that failed.
         what: String,
         /// What the system said.
         source: io::Error,

@@ -51,7 +51,7 @@ enum Beside {
     Sockets(Policy),
 }
 
-/// Measures the first driver beside each one, then beside plain sockets. `each` is told at rank 0.
+/// Measures the first driver beside each one, then beside plain sockets. `each` receives the rows at rank 0.
 ///
 /// # Errors
 /// The job has not four ranks, or one of them, a rail or a socket fails.

@@ -36,7 +36,7 @@ impl Plan {
 }
 
 /// Measures half round trips in microseconds, beside a plain socket over the first rail of `yard` if there is
-/// one, or bare shared memory. `each` is told every row at the active rank.
+/// one, or bare shared memory. At the active rank `each` receives every row.
 ///
 /// # Errors
 /// A rank, a rail or a socket fails.

@@ -1,4 +1,4 @@
-//! What is measured between two ranks, one file per pattern of communication.
+//! Patterns of communication measured between two ranks, one file per pattern.
 //!
 //! A benchmark is an SPMD program over a [`Session`](newmadeleine::Session) of two ranks ([`Pair`]): rank 0
 //! is active and measures, rank 1 is passive and plays along. Each way of moving the data is a [`Contestant`]

@@ -33,7 +33,7 @@ impl Plan {
 
 /// Measures half round trips in microseconds: for each number of messages (which stands for the row's length)
 /// one entry of several messages for each strategy, and as the yardstick one message of the same total length
-/// under the same strategy. `each` is told every row at the active rank.
+/// under the same strategy. At the active rank `each` receives every row.
 ///
 /// # Errors
 /// A rank or a rail fails.

@@ -25,7 +25,7 @@ impl Plan {
     pub const LENS: [usize; 5] = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 }
 
-/// What was found for one length.
+/// Predicted and measured times of one length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Bytes of each message.
@@ -40,7 +40,7 @@ pub struct Found {
     pub p95: f64,
 }
 
-/// Sends and compares; `each` is told every length at the active rank.
+/// Sends and compares; at the active rank `each` receives every length.
 ///
 /// # Errors
 /// A rank or a rail fails, or messages of a length were not announced.

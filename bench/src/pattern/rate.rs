@@ -33,7 +33,7 @@ impl Plan {
 }
 
 /// Measures millions of messages per second, beside plain sockets over the first rail of `yard` if there is
-/// one, which pay a system call for each message. `each` is told every row at the active rank.
+/// one, which pay a system call for each message. At the active rank `each` receives every row.
 ///
 /// # Errors
 /// A rank, a rail or a socket fails.

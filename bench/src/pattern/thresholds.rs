@@ -29,7 +29,7 @@ impl Plan {
 /// Longest data of a message that fits into any packet.
 const PACKET: usize = 48 << 10;
 
-/// Measures half round trips in microseconds. `each` is told every row at the active rank.
+/// Measures half round trips in microseconds. At the active rank `each` receives every row.
 ///
 /// # Errors
 /// A rank or a rail fails.

@@ -7,7 +7,7 @@ use crate::stats::Summary;
 pub enum Kind {
     /// NewMadeleine.
     Ours,
-    /// What it is compared with.
+    /// The reference that ours is compared with.
     Yardstick,
 }
 
@@ -19,7 +19,7 @@ pub struct Contestant<'a> {
 }
 
 impl<'a> Contestant<'a> {
-    /// `turn` is this rank's part in one sample; what it answers counts at the active rank only.
+    /// `turn` is this rank's part in one sample; its result counts at the active rank only.
     pub fn new(
         name: impl Into<String>,
         kind: Kind,
@@ -34,7 +34,7 @@ impl<'a> Contestant<'a> {
 pub struct Entry {
     /// Who.
     pub name: String,
-    /// What it stands for.
+    /// Ours or a yardstick.
     pub kind: Kind,
     /// One figure for each turn, in the unit of the pattern.
     pub samples: Vec<f64>,
@@ -69,7 +69,7 @@ impl Row {
         self.entries.iter().filter(|entry| entry.kind == Kind::Ours)
     }
 
-    /// What they are compared with.
+    /// The entries that ours are compared with.
     pub fn yardsticks(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.kind == Kind::Yardstick)
     }
@@ -80,9 +80,9 @@ impl Row {
     }
 }
 
-/// Lets the contestants take `repeat` turns each, in so many `slices`: A B C A B C ... A sample is the median
-/// of the slices of a turn. The shorter a slice, the more certainly all meet the machine in the same state,
-/// and the fewer slices are hit by what disturbs it.
+/// Lets the contestants take `repeat` turns each, in rounds of `slices` slices: A B C A B C ... A sample is
+/// the median of the slices of a turn. The shorter a slice, the more certainly all contestants meet the
+/// machine in the same state, and the fewer slices a disturbance hits.
 ///
 /// # Errors
 /// That of the first contestant that fails.

@@ -65,7 +65,7 @@ impl Frames {
     fn receive(&mut self, deadline: Instant) -> io::Result<()> {
         for tries in 1u64.. {
             if let Some(frame) = self.socket.frame() {
-                // Whoever gets a message wants it in memory of his own.
+                // A receiver wants the message in memory of its own, so the copy counts.
                 self.data.clear();
                 self.data.extend_from_slice(&frame[HEAD.min(frame.len())..]);
                 self.socket.release();

@@ -20,7 +20,7 @@ const CONTENT: usize = LINE - 8;
 const LINES: usize = 1 << 14;
 /// Longest content of [`Memory::ping_pong`].
 const AREA: usize = 1 << 20;
-/// Where the parts of each side lie: what it tells, its ring, its area.
+/// Offsets of the parts of each side: its control words, its ring, its bounce buffer.
 const TOLD: [usize; 2] = [0, 4 * LINE];
 const RINGS: [usize; 2] = [4096, 4096 + LINES * LINE];
 const AREAS: [usize; 2] = [4096 + 2 * LINES * LINE, 4096 + 2 * LINES * LINE + AREA];
@@ -64,8 +64,8 @@ impl Memory {
         Ok(Memory { base: map(&file)?, side: 1, count: [0; 2], _kept: None })
     }
 
-    /// Sends `buffer` back and forth `rounds` times. What fits travels in one line with the word that
-    /// tells that it is there; what is longer is copied in and out.
+    /// Sends `buffer` back and forth `rounds` times. A message that fits travels in one cache line with the
+    /// word that announces it; a longer message is copied in and out.
     ///
     /// # Errors
     /// The other side does not answer within 20 s.

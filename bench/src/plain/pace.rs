@@ -28,7 +28,7 @@ impl Pace {
         if self.credit >= LEAST { self.credit as usize } else { 0 }
     }
 
-    /// So many bytes went.
+    /// Charges `len` sent bytes to the credit.
     pub fn spend(&mut self, len: usize) {
         self.credit -= len as f64;
     }

@@ -3,7 +3,7 @@
 //! A message leaves in trains of up to 64 KiB that the kernel cuts into datagrams (UDP_SEGMENT) and joins
 //! again (UDP_GRO), straight from and to user memory. The datagrams bear no number, so data lands where it
 //! belongs only while none is lost or overtaken: no transfer could be built like this, and none with
-//! datagrams is faster. What is lost is not sent again and does not count.
+//! datagrams is faster. Lost datagrams are not sent again and do not count.
 use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ const SEND_MAX: usize = 65_507;
 const TRAIN_MAX: usize = 64;
 /// Asked of the system for what has arrived and was not read.
 const BUFFER: usize = 4 << 20;
-/// The receiver says how much has arrived after so many bytes.
+/// The receiver reports how much has arrived each time it has received this number of bytes.
 const NEWS_EVERY: u64 = 128 << 10;
-/// After so long without news what is on its way is taken for lost, and the end is said again.
+/// After this time without a report the sender counts the bytes in flight as lost and sends the end again.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Data lands where a page begins: shortly behind, where large buffers of malloc do, some processors' string
 /// copies take many times as long (AMD's Zen 3, 1 to 31 bytes).
@@ -64,7 +64,7 @@ impl Trains {
         Ok(Trains { socket, train: count * datagram, window, limit, batch: 0 })
     }
 
-    /// Sends `data` so many times and answers how many bytes have arrived.
+    /// Sends `data` `times` times and returns how many bytes have arrived.
     ///
     /// # Errors
     /// The other side cannot be reached, or does not answer.
@@ -74,7 +74,7 @@ impl Trains {
         let (mut sent, mut told) = (0, 0);
         for train in (0..times).flat_map(|_| data.chunks(self.train)) {
             while sent + train.len() as u64 > told + self.window {
-                // What is lost is never told of.
+                // The receiver never reports lost bytes: without news, nothing counts as in flight.
                 told = self.hear(deadline)?.map_or(sent, |news| news.arrived);
             }
             spin(deadline, || self.socket.send(train))?.ok_or_else(timed_out)?;

@@ -49,7 +49,7 @@ impl From<(u64, f64)> for Point {
 /// One curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What stands at its end.
+    /// The text at its end.
     pub label: String,
     /// How it stands out.
     pub role: Role,

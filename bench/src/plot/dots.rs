@@ -27,7 +27,7 @@ pub struct Dot {
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DotGroup {
-    /// What was measured.
+    /// The name of the measurement.
     pub label: String,
     /// One for each library.
     pub dots: Vec<Dot>,

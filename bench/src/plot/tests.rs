@@ -1,4 +1,4 @@
-//! The pictures are well-formed and say what they were told.
+//! The pictures are well-formed and contain the given texts.
 use super::*;
 
 fn texts(svg: &str) -> Vec<String> {

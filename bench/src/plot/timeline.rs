@@ -30,7 +30,7 @@ pub struct Span {
 pub struct RailLane {
     /// The name of the rail.
     pub label: String,
-    /// What it carried, in any order.
+    /// The transfers that it carried, in any order.
     pub spans: Vec<Span>,
 }
 

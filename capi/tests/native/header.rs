@@ -20,7 +20,7 @@ fn declaration(text: &str) -> (String, Signature) {
     let at = head.find("nmad_").expect("a name");
     let arguments = arguments.split(',').map(|argument| {
         let argument = argument.split_whitespace().collect::<Vec<_>>().join(" ");
-        // What stands behind the last space or star is the name.
+        // The text behind the last space or star is the name.
         let end = argument.rfind([' ', '*']).map_or(argument.len(), |at| at + 1);
         argument[..end].trim().to_string()
     });

@@ -51,7 +51,7 @@ struct Line<'a> {
     samples: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     beside: Option<Beside<'a>>,
-    /// What is not as good as that.
+    /// The yardsticks that are not as good as that one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     others: Vec<Beside<'a>>,
 }

@@ -30,7 +30,7 @@ pub(crate) const NAMES: [(&str, &str); 2] = [
     ("mpicxx", "Compile and link a C++ program with MAD-MPI"),
 ];
 
-/// What follows the name of the wrapper in its help.
+/// The help text behind the name of the wrapper.
 pub(crate) const HELP: &str = "\
 \x20compiles and links programs with MAD-MPI: it calls the compiler with the arguments that it is given
 and those that find mpi.h, or mpif.h and the modules mpi and mpi_f08, and the library.
@@ -71,7 +71,7 @@ impl Compiler {
     }
 }
 
-/// What is to be done.
+/// The compiler call that the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
 struct Call {
     language: Language,

@@ -27,7 +27,7 @@ pub(crate) fn compiler() -> Option<&'static str> {
     COMPILERS.into_iter().find(|name| found(Path::new(name)).is_some())
 }
 
-/// What a user reads who has none.
+/// The message to a user without a Fortran compiler.
 pub(super) fn no_compiler() -> String {
     format!(
         "there is no Fortran compiler: none of {} is in PATH. Install one (on Debian: apt-get install \
@@ -104,7 +104,7 @@ fn sources(abi: Abi) -> [(&'static str, String); 2] {
     [("mpi", module::plain(abi)), ("mpi_f08", module::f08(abi))]
 }
 
-/// What is in a folder.
+/// The modules in a folder.
 fn read(folder: &Path) -> Modules {
     let arguments = fs::read_to_string(folder.join(ARGUMENTS)).unwrap_or_default();
     Modules { folder: folder.into(), arguments: arguments.lines().map(String::from).collect() }

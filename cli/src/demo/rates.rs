@@ -20,8 +20,9 @@ const QUICK: [usize; 3] = [256 << 10, 4 << 20, 16 << 20];
 const SAMPLE: usize = 16 << 20;
 const STRATEGIES: [&str; 7] =
     ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split", "auto"];
-/// Plain sockets do not spin here: rails of this speed leave time to sleep, and on a busy machine who spins
-/// is pushed off its core for milliseconds, so that the sum, with which all is compared, would be too low.
+/// Plain sockets do not spin here: rails of this speed leave time to sleep, and on a busy machine the
+/// scheduler takes the core from a spinning process for milliseconds, so that the sum, the base of all
+/// comparisons, would be too low.
 const SPIN: Duration = Duration::ZERO;
 /// They give each message to one rail.
 const BALANCING: [&str; 2] = ["greedy", "aggregate_fastest"];

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::args::DemoArgs;
 use crate::output::{say_json, say_line};
 
-/// What stands for the strategy where there is none.
+/// The label of plain sockets, which have no strategy.
 pub(super) const PLAIN: &str = "plain";
 
 /// How data is moved in one line of the table.
@@ -31,7 +31,7 @@ impl Case {
     }
 }
 
-/// One line of the table: what was reached at each message size.
+/// One line of the table: the rates reached at each message size.
 struct Curve {
     label: String,
     rails: Vec<String>,

@@ -24,7 +24,7 @@ pub(super) struct Lane {
     pub(super) latency_ns: u64,
 }
 
-/// What is asked.
+/// The message and the strategy that the user asks about.
 pub(super) struct Question {
     pub(super) len: u64,
     pub(super) strategy: String,
@@ -33,7 +33,7 @@ pub(super) struct Question {
     pub(super) eager_max: Option<u64>,
 }
 
-/// What is answered.
+/// The decision and its reasons.
 #[derive(Serialize)]
 pub(super) struct Answer {
     bytes: u64,

@@ -5,8 +5,9 @@ mod rails;
 mod settings;
 
 use clap::Args;
+use newmadeleine::Sampling;
 use newmadeleine::engine::Registry;
-use newmadeleine::sampling::{Distance, ProfileInfo, Sampling};
+use newmadeleine::sampling::{Distance, ProfileInfo};
 use newmadeleine::{Options, Session, SessionError};
 use nmad_bench::table::Table;
 use serde::Serialize;
@@ -62,7 +63,7 @@ struct Info {
     profiles: Vec<profiles::Entry>,
     #[serde(skip)]
     known: Vec<ProfileInfo>,
-    /// In a job: who is there; empty otherwise.
+    /// The ranks of the job; empty outside of a job.
     peers: Vec<Peer>,
 }
 

@@ -3,8 +3,7 @@
 use newmadeleine::{Network, Options, Session, SessionError, Source, host_name};
 use nmad_bench::stats::bytes;
 use nmad_bench::table::Table;
-use nmad_drivers::packet::PacketRail;
-use nmad_drivers::tcp::interfaces;
+use nmad_drivers::interface::interfaces;
 use serde::Serialize;
 
 use super::settings::rate;
@@ -41,7 +40,7 @@ pub(super) struct Peer {
 /// The interfaces of this machine that are up.
 pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
     let system = |source| SessionError::System { what: "list the network interfaces", source };
-    let rail = |driver: Network, interface: &nmad_drivers::tcp::Interface| Rail {
+    let rail = |driver: Network, interface: &nmad_drivers::interface::Interface| Rail {
         name: format!("{}/{}", driver.name(), interface.name),
         address: format!("{}/{}", interface.address, interface.prefix),
         bandwidth: Some(interface.bandwidth).filter(|bandwidth| *bandwidth > 0),
@@ -49,19 +48,12 @@ pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
         gather: None,
         lossy: None,
         peers: None,
-        hindrance: hindrance(driver),
+        hindrance: driver.hindrance(),
     };
     let found = interfaces().map_err(system)?;
     let by_each =
         |driver: &Network| found.iter().map(|interface| rail(*driver, interface)).collect::<Vec<_>>();
     Ok(options.drivers().iter().flat_map(by_each).collect())
-}
-
-fn hindrance(driver: Network) -> Option<String> {
-    match driver {
-        Network::Packet => PacketRail::hindrance(),
-        Network::Tcp | Network::Udp => None,
-    }
 }
 
 /// The rails that a session has opened.
@@ -79,7 +71,7 @@ pub(super) fn of_session(session: &Session) -> Vec<Rail> {
     session.rails().into_iter().map(rail).collect()
 }
 
-/// Who is there: at rank 0 all ranks, elsewhere nobody.
+/// At rank 0 all ranks of the job, elsewhere an empty list.
 pub(super) fn peers(session: &Session) -> Result<Vec<Peer>, SessionError> {
     let host: String = host_name().chars().take(64).collect();
     if session.rank() > 0 {

@@ -1,7 +1,7 @@
 //! The settings in force, each with its variable and its origin.
 
+use newmadeleine::Sampling;
 use newmadeleine::engine::Config;
-use newmadeleine::sampling::Sampling;
 use newmadeleine::{Explain, Feed, Options, RailChoice};
 use nmad_bench::table::Table;
 use serde::Serialize;
@@ -146,7 +146,10 @@ mod tests {
 
     #[test]
     fn drivers_of_the_command_line_are_told_apart() {
-        let options = Options { drivers: vec![newmadeleine::Network::Udp], ..Options::default() };
+        let options = Options {
+            drivers: vec![newmadeleine::Network::named("udp").expect("a driver")],
+            ..Options::default()
+        };
         let origins = |named: bool| of(&options, named).iter().map(|one| one.origin).collect::<Vec<_>>();
         assert!(origins(true).contains(&Origin::CommandLine));
         assert!(!origins(false).contains(&Origin::CommandLine));

@@ -2,8 +2,6 @@
 
 use nmad_mpi_table::{Abi, fortran, header};
 
-use crate::manual;
-
 /// One file or link, by its path below the prefix.
 pub(super) struct Item {
     pub(super) path: String,
@@ -41,8 +39,11 @@ pub(super) fn abi() -> String {
     if major == "0" { format!("0.{minor}") } else { major.to_string() }
 }
 
+/// Paths and texts of manual pages and completions.
+pub(crate) type Manual = Vec<(String, String)>;
+
 /// Everything.
-pub(super) fn items() -> Vec<Item> {
+pub(super) fn items(manual: Manual) -> Vec<Item> {
     let item = |path: &str, what: What| Item { path: path.into(), what };
     let text = |path: &str, text: &str| item(path, What::Text(text.into()));
     let mut items = vec![
@@ -84,7 +85,7 @@ pub(super) fn items() -> Vec<Item> {
         ),
     ];
     items.extend(templates.map(|(path, template)| item(path, What::Text(fill(template)))));
-    items.extend(manual::files().into_iter().map(|(path, text)| item(&path, What::Text(text))));
+    items.extend(manual.into_iter().map(|(path, text)| item(&path, What::Text(text))));
     items.extend(DOCUMENTS.iter().map(|(name, words)| text(&format!("share/doc/nmad/{name}"), words)));
     items
 }
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn no_path_is_there_twice_and_all_stay_below_the_prefix() {
-        let paths: Vec<String> = items().into_iter().map(|item| item.path).collect();
+        let paths: Vec<String> = items(Manual::new()).into_iter().map(|item| item.path).collect();
         let distinct: std::collections::BTreeSet<&String> = paths.iter().collect();
         assert_eq!(distinct.len(), paths.len());
         assert!(paths.iter().all(|path| !path.starts_with('/') && !path.contains("..")), "{paths:?}");
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn templates_are_filled() {
-        for item in items() {
+        for item in items(Manual::new()) {
             let What::Text(text) = item.what else { continue };
             assert!(!text.contains("@VERSION@") && !text.contains("@ABI@"), "{}", item.path);
         }

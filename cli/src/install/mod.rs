@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use crate::compile::modules;
 use crate::output::{complain, say_line, tell_user};
+use content::{Item, Manual};
 use place::Placed;
 pub(crate) use removal::{UninstallArgs, main as uninstall};
 
@@ -91,10 +92,11 @@ impl Place {
     }
 }
 
-/// Installs and tells what.
-pub(crate) fn main(args: &InstallArgs) -> ExitCode {
+/// Installs, with these files of the manual by their paths, and tells what.
+pub(crate) fn main(args: &InstallArgs, manual: Manual) -> ExitCode {
     let installed = args.place.root().and_then(|root| {
-        let files = install(&root, !args.no_links, args.force, args.keep_debug)?;
+        let items = content::items(manual);
+        let files = install(&root, items, !args.no_links, args.force, args.keep_debug)?;
         tell(&root, &files);
         fortran(&root, args);
         Ok(())
@@ -105,13 +107,19 @@ pub(crate) fn main(args: &InstallArgs) -> ExitCode {
     }
 }
 
-/// Installs this build in a folder of this program's own, without a word.
+/// Installs this build in a folder of this program's own, without its manual and without a word.
 pub(crate) fn silently(root: &Path) -> Result<(), String> {
-    install(root, true, true, false).map(drop)
+    install(root, content::items(Manual::new()), true, true, false).map(drop)
 }
 
-fn install(root: &Path, links: bool, force: bool, keep_debug: bool) -> Result<Vec<Placed>, String> {
-    let mut files = place::prepare(content::items(), links, keep_debug)?;
+fn install(
+    root: &Path,
+    items: Vec<Item>,
+    links: bool,
+    force: bool,
+    keep_debug: bool,
+) -> Result<Vec<Placed>, String> {
+    let mut files = place::prepare(items, links, keep_debug)?;
     let mut paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     paths.insert(MANIFEST);
     let ours = removal::installed(root).unwrap_or_default();

@@ -125,13 +125,13 @@ impl Placed {
 fn refused(what: &str, path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; choose a prefix that you may write to (--prefix ~/.local), or ask somebody who may"
+            "; choose a prefix that you may write to (--prefix ~/.local), or ask the owner of the folder"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; make room there, or choose another folder (--prefix)"
         }
         io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "; move away what is there, or choose another folder (--prefix)"
+            "; move that away, or choose another folder (--prefix)"
         }
         _ => "",
     };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::us;
 
-/// What stands in one picture: the two methods that are compared, and where they cross.
+/// One picture: the two methods compared, and where their curves cross.
 struct Figure {
     name: &'static str,
     title: &'static str,

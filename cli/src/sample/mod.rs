@@ -1,8 +1,9 @@
 //! `nmad sample`: measures the rails anew, whatever is known of them, and shows what was found.
 
 use clap::Args;
+use newmadeleine::Sampling;
 use newmadeleine::engine::{Effort, Profile};
-use newmadeleine::sampling::{Origin, ProfileInfo, Sampling};
+use newmadeleine::sampling::{Origin, ProfileInfo};
 use newmadeleine::{Options, Session, SessionError};
 use nmad_testbed::Rate;
 use std::path::PathBuf;

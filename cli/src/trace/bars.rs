@@ -29,9 +29,9 @@ pub(crate) struct Bars {
 /// Where and under which number something passed.
 type Key<'a> = (&'a str, u32, bool);
 
-/// What `sender` posted. An order ends when `receiver` had it, if its trace is there and tells, else when the
-/// rail said that it was sent, which for a socket is when the kernel had taken it. A rail carries one thing
-/// after the other: what is posted while it carries something begins when that ends.
+/// The orders that `sender` posted, as bars. An order ends when `receiver` had it, if its trace is there and
+/// says so, else when the rail reported it as sent, which for a socket is when the kernel had taken it. A
+/// rail carries one order after the other: an order posted to a busy rail begins when the one before ends.
 pub(crate) fn bars(sender: &Records, receiver: Option<&Records>) -> Bars {
     let rails = sender.rails();
     let sent = ends(&sender.list, |what| match what {

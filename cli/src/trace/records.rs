@@ -10,7 +10,7 @@ pub(crate) struct Record {
     pub(crate) at_ns: u64,
     /// Name of the rail.
     pub(crate) rail: String,
-    /// What it was.
+    /// The recorded event.
     pub(crate) what: What,
     /// The other rank.
     pub(crate) peer: u32,

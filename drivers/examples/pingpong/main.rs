@@ -12,7 +12,7 @@ mod bare;
 mod railed;
 mod way;
 
-use nmad_drivers::tcp::{Interface, interfaces};
+use nmad_drivers::interface::{Interface, interfaces};
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};

@@ -2,7 +2,8 @@
 
 use super::way::Way;
 use nmad_drivers::conformance::memory::Memory;
-use nmad_drivers::tcp::{Interface, TcpConfig, TcpRail};
+use nmad_drivers::interface::Interface;
+use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Header, Kind};
@@ -25,7 +26,7 @@ pub struct Railed {
     spare: Option<Packet>,
 }
 
-/// What was reported and not yet asked for.
+/// Reports that the program has not asked for yet.
 #[derive(Default)]
 struct Seen {
     up: usize,

@@ -1,4 +1,4 @@
-//! What is measured: messages there and back, or many in one direction.
+//! The measurements: messages there and back, or many in one direction.
 
 use std::error::Error;
 use std::io::{Read, Write};

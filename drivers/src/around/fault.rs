@@ -1,14 +1,14 @@
 //! A rail that fails on purpose, the same way for the same seed.
 //!
-//! Loss, repetition, reordering and delay happen to what arrives, and only where the rail is lossy or is
-//! told to say so. A link can be killed after so many bytes, and bytes can be corrupted for tests.
+//! Loss, repetition, reordering and delay happen to arriving packets, and only where the rail is lossy or set
+//! to say so. A link can be killed after a number of bytes, and bytes can be corrupted for tests.
 
 use super::held::Held;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
 
-/// What goes wrong, and how often: each rate is a probability per packet between zero and one.
+/// The faults and their rates: each is a probability per packet between zero and one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Faults {
     /// Where the random numbers begin.
@@ -75,7 +75,7 @@ impl Fault {
         Fault { random: faults.seed, faults, polls: 0, delayed: Vec::new(), links: Vec::new() }
     }
 
-    /// What goes wrong from now on.
+    /// The faults from now on.
     pub fn faults(&mut self) -> &mut Faults {
         &mut self.faults
     }
@@ -159,7 +159,7 @@ impl Fault {
         let ripe = |link: &&mut Doomed| link.posted > limit && link.inside == 0 && link.killed.is_none();
         for link in self.links.iter_mut().filter(ripe) {
             // The rail answers with the loss of the link, and so do we, with this reason.
-            link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as told", link.peer.0));
+            link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as set", link.peer.0));
             rail.send(Departure::Order(Order::Close { to: link.peer }));
         }
     }

@@ -6,6 +6,7 @@
 
 pub mod fault;
 mod held;
+pub mod layers;
 pub mod throttle;
 pub mod trace;
 
@@ -15,7 +16,7 @@ use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
 
-/// What stands between the engine and a rail. Each method passes on unless it is overridden.
+/// A layer between the engine and a rail. Each method passes on unless it is overridden.
 pub trait Layer: Send {
     /// What the rail can do, seen through the layer.
     fn limits(&self, rail: &impl Driver) -> Limits {

@@ -1,4 +1,4 @@
-//! A rail made slower in software: so many bytes per second, and latency.
+//! A rail made slower in software, to a rate in bytes per second and with a latency.
 //!
 //! For demonstrations and tests where the network itself cannot be shaped. Posting fills a bucket that
 //! drains at the rate; while the bucket is in debt the rail has no room, and an order counts as sent when
@@ -28,7 +28,7 @@ pub struct Throttle {
     posted: VecDeque<(PeerId, u32, Instant)>,
     /// Orders that the rail has sent, with that time.
     sent: VecDeque<(Instant, Held)>,
-    /// What has arrived, with the time when it is reported.
+    /// Arrived events, with the time when they are reported.
     arriving: VecDeque<(Instant, Held)>,
 }
 
@@ -58,13 +58,14 @@ impl Layer for Throttle {
     fn limits(&self, rail: &impl Driver) -> Limits {
         let limits = rail.limits();
         let latency_ns = limits.latency_ns + self.latency.as_nanos() as u64;
-        // What comes is held back, so a look finds nothing, and nothing can be had just when it comes.
+        // Arriving packets are held back, so a look finds nothing, and data cannot be copied at the moment it
+        // arrives.
         let (looks, single_copy) =
             if self.latency.is_zero() { (limits.looks, limits.single_copy) } else { (false, (0, 0)) };
         Limits { bandwidth: self.bytes_per_second as u64, latency_ns, looks, single_copy, ..limits }
     }
 
-    /// None: what is held back comes by time, which no descriptor tells.
+    /// None: held events become due by time, which no descriptor reports.
     fn wakeup(&mut self, _: &mut impl Driver, _: Interest) -> Option<i32> {
         None
     }
@@ -129,7 +130,7 @@ impl Throttle {
         }
     }
 
-    /// What was sent to a peer is told before the loss of its link.
+    /// Reports the orders sent to a peer before the loss of its link.
     fn report_sent(&mut self, peer: PeerId, report: &mut dyn FnMut(Event<'_>)) {
         for (at, held) in std::mem::take(&mut self.sent) {
             if held.peer() == peer {

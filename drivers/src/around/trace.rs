@@ -41,7 +41,7 @@ pub enum What {
 pub struct Record {
     /// Nanoseconds on the system's monotonic clock, which all rails and processes of a machine share.
     pub at_ns: u64,
-    /// What it was.
+    /// The kind of event.
     pub what: What,
     /// The peer.
     pub peer: u32,

@@ -23,7 +23,7 @@ pub(super) fn at_once(world: &mut World) {
             posted += 1;
             world.post_packet(A, number, len(number));
         }
-        // What has left is the sender's again.
+        // The memory of an order that has left belongs to the sender again.
         whole.bytes_mut().fill(0);
         world.until("room", |w| posted < w.sent(A) + depth);
         world.poll(B);

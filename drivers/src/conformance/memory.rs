@@ -42,7 +42,7 @@ impl Memory {
         unsafe { Segments::from_list(&list) }
     }
 
-    /// What is in it now. No rail is polled meanwhile.
+    /// Its bytes now. No rail is polled meanwhile.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: allocated with this length.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }

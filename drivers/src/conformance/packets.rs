@@ -118,7 +118,7 @@ pub(super) fn fetched(world: &mut World) {
         }
     }
     world.check_arrived(B, &all);
-    assert!(looks == 0 || taken > 0, "who looks finds something");
+    assert!(looks == 0 || taken > 0, "a look finds something");
 }
 
 /// Packets that are not posted, among some that are.
@@ -148,7 +148,7 @@ fn at_once(world: &mut World, how: How) {
             posted += 1;
             world.until("room", |w| w.sent(A) == posted);
         }
-        // What was taken is the sender's again.
+        // The memory of a taken message belongs to the sender again.
         whole.bytes_mut().fill(0);
     }
     world.until("all packets", |w| w.arrived(B) == all.len() && w.sent(A) == posted);

@@ -113,7 +113,7 @@ pub(super) fn at_once(world: &mut World) {
             world.post_packet(A, first, 40 + turn);
             world.post_chunk(second, REQUEST, Key::PUSH, 0, &source);
         }
-        // What has left is the sender's again.
+        // The memory of a push that has left belongs to the sender again.
         let expected = source.bytes().to_vec();
         if how == Sent::Done {
             source.bytes_mut().fill(0);

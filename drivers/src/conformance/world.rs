@@ -169,7 +169,7 @@ impl World {
         self.forget();
     }
 
-    /// How often a side was told that the link is up.
+    /// How many `Up` events a side has received.
     pub fn count_up(&self, side: usize) -> usize {
         self.seen(side).iter().filter(|seen| matches!(seen, Seen::Up(..))).count()
     }

@@ -1,6 +1,6 @@
 //! The rail to oneself: a driver of the room below the engine that reaches its own process only.
 //!
-//! What is posted is reported at the next poll; a chunk is copied once. It never opens a file or a socket.
+//! The next poll reports all posted orders; a chunk is copied once. It never opens a file or a socket.
 
 mod rail;
 

@@ -26,7 +26,7 @@ pub(super) struct Attempt {
     pub(super) peer: PeerId,
     /// When it is given up; none once the peer is known to be there.
     until_ms: Option<u64>,
-    /// When the user is told that the peer is slow; none: that has happened.
+    /// When the user gets a message that the peer is slow; none: that has happened.
     slow_ms: Option<u64>,
     /// Addresses that were tried, the same ones again counted again.
     tried: usize,
@@ -109,7 +109,7 @@ impl Opening {
         self.actions.push_back(Action::Say { id, message: Control::Hello(hello), len: longest });
     }
 
-    /// What was said was longer than the path carries: a shorter hello is said at the next step.
+    /// The last message was longer than the path carries: the next step sends a shorter hello.
     pub fn too_long(&mut self, id: Id, now_ms: u64) {
         if let Some(at) = self.attempt_in(id)
             && let Stage::Greeted { hellos, next_ms, .. } = &mut self.attempts[at].stage
@@ -278,7 +278,7 @@ impl Opening {
         self.actions.push_back(Action::Finish { id, is_attempt: true });
     }
 
-    /// The conversation is over. What comes next depends on why.
+    /// The conversation is over. The next step depends on the reason.
     pub(super) fn setback(
         &mut self,
         at: usize,

@@ -1,13 +1,13 @@
 //! The one state machine that opens links, for every driver whose peers have to find and trust each other.
 //!
-//! It performs no I/O and reads no clock. A driver reports what happens: a link is wanted, a connection was
+//! It performs no I/O and reads no clock. A driver reports events: a link is wanted, a connection was
 //! accepted or has ended, a message came, time has passed. The machine answers with [`Action`]s, which the
-//! driver carries out. What differs between networks is in [`Medium`]; what only the driver knows (addresses,
-//! open links, words about its network) it tells through [`Around`].
+//! driver carries out. [`Medium`] has the differences between networks; through [`Around`] the driver
+//! supplies the facts that it alone knows (addresses, open links, messages about its network).
 //!
-//! A link opens by hello, welcome and proof ([`crate::handshake`]). Each exchange is a *conversation* with
-//! an [`Id`] of this machine: on an *attempt*, which this side began, or with a *stranger*, who has come to
-//! us and has not proved yet that it knows the secret of the job.
+//! A link opens by hello, welcome and proof ([`crate::handshake`]). Each exchange is a *conversation* with an
+//! [`Id`] of this machine: on an *attempt*, which this side began, or with a *stranger*, a process that has
+//! connected to us and has not proved yet that it knows the secret of the job.
 //!
 //! If both sides say hello at once, the link of the lower rank stays. The lower rank does not accept the
 //! other hello while its own attempt is under way. The higher rank accepts, begins no conversation of its
@@ -119,7 +119,7 @@ pub struct Opened {
     pub len: usize,
 }
 
-/// What came in a conversation.
+/// A message that came in a conversation.
 #[derive(Debug)]
 pub enum Said<'a> {
     /// A message.
@@ -158,9 +158,9 @@ pub trait Around {
     fn remotes(&self, peer: PeerId) -> Vec<u8>;
     /// The link to a peer, if there is one.
     fn linked(&self, peer: PeerId) -> Option<Linked>;
-    /// What a peer without any address is told to be, as what follows the name of the peer.
+    /// The message about a peer without any address, to follow the name of the peer.
     fn homeless(&self) -> &'static str;
-    /// What a peer is told to do that has not answered within the bound, with a guess why.
+    /// The message about a peer that has not answered within the bound, with a likely cause.
     fn silent(&self, peer: PeerId) -> String;
 }
 
@@ -194,7 +194,7 @@ impl Opening {
         self.attempts.is_empty() && self.strangers.is_empty() && self.actions.is_empty()
     }
 
-    /// What the machine was told about this side.
+    /// The machine's data about this side.
     pub fn local(&self) -> &Local {
         &self.local
     }
@@ -287,7 +287,7 @@ impl Opening {
         Id(self.begun)
     }
 
-    /// A refusal that the user of this side is told about, but not of each one of a flood.
+    /// Reports a refusal to the user of this side, but not each one of a flood.
     fn warn(&mut self, now_ms: u64, from: &str, text: &str) {
         if self.warned_ms.is_none_or(|at| now_ms >= at + WARN_MS) {
             self.warned_ms = Some(now_ms);

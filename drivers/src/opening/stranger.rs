@@ -1,4 +1,4 @@
-//! Those who have come to us and have not proved yet who they are.
+//! Processes that have connected to us and have not proved their identity yet.
 
 use super::{Action, Around, Id, Medium, Opened, Opening, Said, refused_version};
 use crate::handshake::Ends;
@@ -8,7 +8,7 @@ use nmad_wire::{Control, Hello, Proof, RefusalCode};
 /// Age after which one that has said nothing sensible makes room for others, in milliseconds.
 const PATIENCE_MS: u64 = 250;
 
-/// Somebody who has come to us.
+/// A process that has connected to us.
 #[derive(Debug)]
 pub(super) struct Stranger {
     /// Its conversation.
@@ -196,8 +196,8 @@ impl Opening {
         }
     }
 
-    /// Answers a hello. Of datagrams, the answer is as long as the hello: what comes back has passed in both
-    /// directions.
+    /// Answers a hello. Over datagrams, the answer is as long as the hello: a length that comes back has
+    /// passed in both directions.
     fn welcome(&mut self, at: usize, len: usize) {
         let Stranger { id, stage: Stage::Welcomed(ends), .. } = &self.strangers[at] else { return };
         let (id, message) = (*id, ends.welcome(&self.local.secret));

@@ -1,6 +1,6 @@
 //! What a rail of raw Ethernet is opened with.
 
-use crate::tcp::Interface;
+use crate::interface::Interface;
 use crate::udp::config::SILENCE;
 use nmad_engine::packet::PeerId;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub struct PacketConfig {
     /// Interface, its address and speed. The address says which peers are on the same network, and the kernel
     /// answers there for processes that have ended.
     pub interface: Interface,
-    /// Secret of the job; frames of who does not know it are dropped.
+    /// Secret of the job; frames of senders that do not know it are dropped.
     pub secret: [u8; 32],
     /// Longest time for a link to open, from the order to the end of the handshake.
     pub bound: Duration,

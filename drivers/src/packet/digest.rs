@@ -1,13 +1,13 @@
-//! What tags say of the data: a number that nobody can aim at who does not know the key.
+//! The universal hash of a frame's data, which goes into its tag.
 //!
 //! A frame on its way through kernels and virtual interfaces has no checksum, so its tag covers the data. The
-//! tag of a link ([`crate::udp::seal`]) is a pseudo-random number for each place in the sequence; what
-//! is added to it here is NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the
-//! data, under a key of the job. The sum is a MAC after Wegman and Carter: a changed frame, by accident or by
-//! intent, passes with a probability of 2^-32. It costs two multiplications for each 16 bytes and no lookup.
+//! tag of a link ([`crate::udp::seal`]) hides a hash under a pseudo-random number for each place in the
+//! sequence; NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the data, under
+//! a key of the job, is added to that hash. A changed frame, by accident or by intent, passes with a
+//! probability of 2^-32 (`docs/udp.md`). NH costs two multiplications for each 16 bytes and no lookup.
 
-/// Words that are worked on at once: data are taken in blocks of so many, filled up with zeroes. Their length
-/// is under the tag by other means.
+/// Words of a block. Data is taken in blocks, the last one filled up with zeroes; the header under the tag
+/// has its length.
 const WORDS: usize = 8;
 const BLOCK: usize = 4 * WORDS;
 
@@ -27,7 +27,7 @@ impl Digest {
         Digest { key: blocks.iter().map(words).collect() }
     }
 
-    /// Of these bytes; of more than the key is long for, none is looked at beyond it.
+    /// The hash of these bytes, as far as the key reaches: bytes beyond it do not count.
     #[inline]
     pub fn of(&self, data: &[u8]) -> u64 {
         let (blocks, rest) = data.as_chunks::<BLOCK>();
@@ -99,6 +99,14 @@ mod tests {
             }
         }
         assert_eq!(digest.of(&[]), 0);
+    }
+
+    /// The vector of `docs/udp.md`, which an implementation apart from this one made.
+    #[test]
+    fn it_is_that_of_the_documentation() {
+        let digest = Digest::new(&std::array::from_fn(|at| at as u8), 64);
+        let data: Vec<u8> = (0..40).collect();
+        assert_eq!(digest.of(&data), 0xb162_b05d_813e_0896);
     }
 
     #[test]

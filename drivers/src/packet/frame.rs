@@ -1,4 +1,4 @@
-//! What precedes a datagram on Ethernet, and how a rail's address is told.
+//! The header before a datagram on Ethernet, and the address of a rail as peers receive it.
 //!
 //! | at | bytes | field |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | 12 | 2 | EtherType 0x88B5: for local experiments (IEEE 802, section 9.2.3) |
 //! | 14 | 2 + 2 | port of the receiver's process, of the sender's, most significant byte first |
 //!
-//! A datagram as the UDP driver's follows. Ethernet pads what is short; a datagram says its length itself.
+//! A datagram as the UDP driver's follows. Ethernet pads short frames; a datagram says its length itself.
 
 use crate::tcp::address::Address;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! One peer over this rail: what is to be sent to it, and what has arrived of it in parts.
+//! One peer over this rail: the queue to it, and partly arrived orders from it.
 
 use super::config::PacketConfig;
 use super::frame::{HEAD, Way, head};
@@ -27,7 +27,7 @@ pub enum Broken {
 }
 
 impl Broken {
-    /// What is said of the peer.
+    /// The message about the peer.
     pub fn describe(&self, config: &PacketConfig) -> String {
         match self {
             Broken::System(e) => format!("is gone: {e} (has it died?)"),
@@ -55,7 +55,7 @@ pub struct Link {
     pub part: usize,
     /// Makes and checks tags.
     pub seal: Seal,
-    /// What has arrived in parts.
+    /// Orders of which parts have arrived.
     pub assemblies: Assemblies,
     /// Orders were posted since the last flush.
     pub touched: bool,

@@ -1,11 +1,11 @@
-//! Raw Ethernet frames on one interface: a driver of the room below the engine, for who may (CAP_NET_RAW).
+//! Raw Ethernet frames on one interface: a driver of the room below the engine, for users with CAP_NET_RAW.
 //!
 //! A socket of the AF_PACKET family for each rail, with an EtherType of our own and a receive ring that is
-//! mapped into the process, so that looking for something costs a read of memory ([`sys`]). What is sent is
-//! what the UDP driver sends, datagram for datagram: parts of orders under tags, opened by equal greetings.
-//! Instead of IP and UDP there is a header of four bytes with two ports ([`frame`]), and the kernel's filter
-//! drops what is for other processes. Tags cover the data too, which nothing else does on the way
-//! ([`digest`]). It knows headers, never frames of the engine.
+//! mapped into the process, so that a look for frames costs a read of memory ([`sys`]). The rail sends the
+//! UDP driver's datagrams: parts of orders under tags, opened by equal greetings. Instead of IP and UDP there
+//! is a header of four bytes with two ports ([`frame`]), and the kernel's filter drops frames for other
+//! processes. Tags cover the data too, which nothing else does on the way ([`digest`]). It knows headers,
+//! never frames of the engine.
 
 mod config;
 mod digest;
@@ -20,3 +20,19 @@ mod write;
 
 pub use config::PacketConfig;
 pub use rail::PacketRail;
+
+use crate::error::DriverError;
+use crate::network::{OverInterface, Place};
+
+impl OverInterface for PacketRail {
+    const NAME: &'static str = "packet";
+
+    fn open_over(place: Place) -> Result<Self, DriverError> {
+        let Place { rank, rail, interface, secret } = place;
+        PacketRail::open(PacketConfig::new(rank, rail, interface, secret))
+    }
+
+    fn hindrance() -> Option<String> {
+        PacketRail::hindrance()
+    }
+}

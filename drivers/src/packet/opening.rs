@@ -1,4 +1,4 @@
-//! What is raw Ethernet's own of opening a link: the greetings of the UDP driver, on one socket for all.
+//! Raw Ethernet's part of opening a link: the greetings of the UDP driver, on one socket for all peers.
 
 use super::config::PacketConfig;
 use super::frame::{Place, Way, head};
@@ -19,7 +19,7 @@ const LENGTHS: &[usize] = &[8_996, 1_496, 1_396, 528];
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    /// The machine: what is wanted is told to it.
+    /// The machine: it receives the wanted links.
     pub machine: opening::Opening,
     greeters: Greeters<Way>,
 }
@@ -77,10 +77,10 @@ impl Opening {
     /// A greeting has come, or something that is none: then false.
     pub fn hear(&mut self, from: Way, bytes: &[u8], rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) -> bool {
         let Some(heard) = Heard::of(bytes, &rail.config.secret, rail.longest()) else { return false };
-        // Who asks is a stranger, who answers is one to whom we have said hello, and who proves itself is one
-        // whom we have answered.
+        // A hello comes from a stranger, a welcome from a peer to which we have said hello, and a proof from
+        // a peer that we have welcomed.
         let is_attempt = match heard.said {
-            // Only who is where the launcher says that its rank is gets an answer.
+            // A hello gets an answer only if its sender is where the launcher says that its rank is.
             Said::Message(Control::Hello(hello)) if rail.is_elsewhere(&hello, from) => return true,
             Said::Message(Control::Hello(_)) | Said::OtherVersion(_) | Said::Foreign(_) => None,
             Said::Message(Control::Welcome(_) | Control::Refuse(_)) => Some(true),

@@ -40,7 +40,7 @@ const DEPTH: usize = 4;
 const GATHER: usize = 16;
 /// Frames taken per poll, so that a flood of them does not keep the caller.
 const FRAMES: usize = 64;
-/// The timer is looked at once in so many polls: a look is a system call, which a poll is not.
+/// Polls from one look at the timer to the next: a look is a system call, which a poll is not.
 const LOOK_EVERY: u32 = 1024;
 
 /// A rail of raw Ethernet on one interface.

@@ -1,4 +1,5 @@
-//! A packet socket with its receive ring: what has no safe wrapper. The only `unsafe` of this driver.
+//! A packet socket with its receive ring, for which there is no safe wrapper. The only `unsafe` of this
+//! driver.
 //!
 //! The ring is one of version 2 (`packet_mmap` in the kernel's documentation): a slot for each frame, at the
 //! disposal of the process as soon as its status says so, and of the kernel again when that is taken back.

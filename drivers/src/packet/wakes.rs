@@ -1,6 +1,6 @@
-//! Whether a sleeper is woken for frames. Each that comes to a watched socket costs its sender's kernel two
-//! looks for sleepers (measured: 0.26 us between hosts of one machine), so who finds frames without sleeping
-//! is not woken until he sleeps again.
+//! Whether frames wake a sleeper. Each frame for a watched socket costs its sender's kernel two looks for
+//! sleepers (measured: 0.26 us between hosts of one machine), so a process that finds frames without sleeping
+//! is not woken until it sleeps again.
 
 use super::sys::Socket;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};

@@ -55,7 +55,7 @@ impl Outbox {
         true
     }
 
-    /// What has not left.
+    /// The orders that have not left.
     pub fn take_unsent(&mut self) -> Vec<Order> {
         self.queue.drain(..).collect()
     }

@@ -1,4 +1,4 @@
-//! How the address of a rail is told to the peers: `10.0.1.3/24:40123`.
+//! The address of a rail as peers receive it: `10.0.1.3/24:40123`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

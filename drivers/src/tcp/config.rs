@@ -1,6 +1,6 @@
 //! What a TCP rail is opened with.
 
-use super::interfaces::Interface;
+use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct TcpConfig {
     pub rail: u8,
     /// Interface, its address and speed.
     pub interface: Interface,
-    /// Secret of the job; whoever does not know it is refused.
+    /// Secret of the job; a peer that does not know it is refused.
     pub secret: [u8; 32],
     /// Congestion control; none: reno where the system allows it, else cubic, else the system's default.
     /// Those that pace by timers (bbr) cost a factor of five on fast networks.

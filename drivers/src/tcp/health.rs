@@ -12,10 +12,10 @@ use rustix::fd::BorrowedFd;
 pub const PERIOD_MS: u64 = 250;
 /// An acknowledgement this old, in milliseconds, while the kernel retries: something is wrong.
 const SILENT_MS: u32 = 1000;
-/// For so long, in milliseconds, has it to be wrong at each question.
+/// Time for which it must be wrong at each question before the peer counts as dead, in milliseconds.
 const IN_VAIN_MS: u64 = 2500;
 
-/// What was found at the last question.
+/// The findings of the last question.
 #[derive(Debug, Default)]
 pub struct Health {
     in_vain_since: Option<u64>,
@@ -29,7 +29,7 @@ pub enum Verdict {
     Quiet,
     /// Something is under way.
     Busy,
-    /// The peer does not answer any more, for so many milliseconds.
+    /// The peer has not answered for this number of milliseconds.
     Dead(u32),
 }
 

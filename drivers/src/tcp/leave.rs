@@ -1,4 +1,4 @@
-//! Connections that are given up: what was said last shall still arrive.
+//! Connections that are given up: the last bytes written shall still arrive.
 //!
 //! Closing a socket with unread input resets the connection, which destroys what the peer has not read
 //! yet. So a socket is only closed when the other side has closed too, or after a while.
@@ -12,7 +12,7 @@ use rustix::net::{self, RecvFlags};
 const WAIT_MS: u64 = 1000;
 /// Connections that wait, at most.
 const MOST: usize = 64;
-/// Reads per turn; who sends more than that is cut off after the wait.
+/// Reads per turn; a peer that sends more than that is cut off after the wait.
 const READS: usize = 4;
 
 /// Connections on which everything is said.

@@ -1,4 +1,4 @@
-//! One peer over this rail: a socket, what is to be sent on it, and what is arriving on it.
+//! One peer over this rail: a socket, the queue to it, and the order that is arriving on it.
 
 use super::health::Health;
 use super::stream::Stream;

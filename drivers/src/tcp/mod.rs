@@ -1,13 +1,12 @@
 //! TCP over one interface: a driver of the room below the engine.
 //!
-//! One stream per peer, opened when either side first needs it. Packets and chunks follow each other in
-//! the stream as `wire` writes them; large data is written from and read into user memory. It knows
-//! headers, never frames; it trusts nobody who does not know the secret of the job.
+//! One stream per peer, opened when either side first needs it. Packets and chunks follow each other in the
+//! stream as `wire` writes them; large data is written from and read into user memory. It knows headers,
+//! never frames; it trusts no process that does not know the secret of the job.
 
 pub(crate) mod address;
 mod config;
 mod health;
-mod interfaces;
 mod leave;
 mod link;
 mod opening;
@@ -24,9 +23,10 @@ mod traffic;
 mod write;
 
 pub use config::TcpConfig;
-pub use interfaces::{Interface, interfaces};
 pub use rail::TcpRail;
 
+use crate::error::DriverError;
+use crate::network::{OverInterface, Place};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Longest packet in bytes: 64 KiB of data and its headers.
@@ -37,4 +37,13 @@ const PACKET: usize = 72 << 10;
 pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}
+
+impl OverInterface for TcpRail {
+    const NAME: &'static str = "tcp";
+
+    fn open_over(place: Place) -> Result<Self, DriverError> {
+        let Place { rank, rail, interface, secret } = place;
+        TcpRail::open(TcpConfig::new(rank, rail, interface, secret))
+    }
 }

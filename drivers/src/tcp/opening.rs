@@ -1,7 +1,8 @@
-//! What is TCP's own of opening a link: a listening socket, connections to addresses, words for the user.
+//! TCP's part of opening a link: a listening socket, connections to addresses, messages for the user.
 //!
-//! The bound is for connections. Where one stands, the peer's system has taken it, and tells when the peer
-//! dies; one that does not answer then is busy, or starved by many others on few cores, and is waited for.
+//! The bound is for connections. Once one stands, the peer's system has accepted it, and reports when the
+//! peer dies; a peer that does not answer then is busy, or starved by many others on few cores: go on waiting
+//! for it.
 
 use super::config::TcpConfig;
 use super::leave::Leaving;
@@ -17,7 +18,7 @@ use rustix::io::Errno;
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    /// The machine: what is wanted is told to it.
+    /// The machine: it receives the wanted links.
     pub machine: opening::Opening,
     connections: Connections<()>,
     listener: OwnedFd,
@@ -48,7 +49,7 @@ impl Opening {
         Opening { machine, connections, listener, exit, leaving }
     }
 
-    /// Whether there is nothing to do but for who knocks next.
+    /// Whether nothing is under way, so that only a new connection needs work.
     pub fn is_idle(&self) -> bool {
         self.machine.is_idle() && self.leaving.is_empty()
     }
@@ -63,7 +64,7 @@ impl Opening {
         self.leaving.step(scratch, 0);
     }
 
-    /// Lets in who waits, listens to everyone, goes on with every attempt.
+    /// Accepts waiting connections, reads all of them, goes on with every attempt.
     pub fn step(&mut self, rail: Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome<()>>) {
         let Opening { machine, connections, listener, exit, leaving } = self;
         leaving.step(scratch, rail.now_ms);
@@ -124,7 +125,7 @@ impl Network for Tcp<'_> {
         let known = self.rail.peers.known(peer).get(address);
         let at = known.map_or("its address".into(), |known| known.address.socket.to_string());
         let why = match e {
-            Errno::CONNREFUSED => format!("is gone: nobody listens at {at} (has it died?)"),
+            Errno::CONNREFUSED => format!("is gone: no process listens at {at} (has it died?)"),
             e => format!("cannot be reached at {at} from {}: {e}", self.rail.config.address()),
         };
         let has_ended = stood && matches!(e, Errno::CONNRESET | Errno::PIPE);

@@ -21,7 +21,7 @@ pub const fn ahead(len: u32) -> usize {
     if len < PADDED { ChunkHeader::LEN } else { BEGIN }
 }
 
-/// What stands between the header of a chunk and its data.
+/// The padding between the header of a chunk and its data.
 pub fn bytes(len: u32) -> &'static [u8] {
     if len < PADDED { &[] } else { &ZEROES }
 }

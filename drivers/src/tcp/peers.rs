@@ -12,7 +12,7 @@ use std::ops::{Index, IndexMut};
 pub struct Peers {
     list: Vec<Peer>,
     index: HashMap<PeerId, usize>,
-    /// The one that was looked for last: who sends once mostly sends again.
+    /// The last peer looked up: a caller that sends to a peer mostly sends to it again.
     last: Cell<Option<(PeerId, usize)>>,
 }
 

@@ -177,7 +177,7 @@ impl Driver for TcpRail {
             return Some(descriptor);
         }
         self.traffic.watch_all();
-        // What was read already makes nothing readable.
+        // Bytes that were read already make no descriptor readable.
         (!self.traffic.goes_on()).then_some(descriptor)
     }
 

@@ -31,7 +31,7 @@ pub enum Brought {
     All,
     /// As much as was asked for; there may be more.
     Full,
-    /// What had been read before.
+    /// Bytes that had been read before.
     Kept,
 }
 
@@ -86,13 +86,13 @@ pub fn read(
 pub enum Looked {
     /// Nothing has come.
     Nothing,
-    /// One packet of so many bytes, which is in the scratch memory.
+    /// One packet of this number of bytes, which is in the scratch memory.
     Packet(usize),
     /// Something else, which is kept.
     Other,
 }
 
-/// Reads once, for somebody who waits for one packet.
+/// Reads once, for a thread that waits for one packet.
 #[inline]
 pub fn read_packet(fd: BorrowedFd<'_>, stream: &mut Stream, scratch: &mut Scratch) -> Result<Looked, Errno> {
     if !matches!(stream, Stream::Between) {

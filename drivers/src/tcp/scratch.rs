@@ -35,7 +35,7 @@ impl Scratch {
         Kept { buffer: std::mem::replace(&mut self.buffer, next), range }
     }
 
-    /// What was kept is not needed any more.
+    /// The kept bytes are not needed any more.
     pub fn give_back(&mut self, kept: Kept) {
         if self.spare.len() < SPARE && !kept.buffer.is_empty() {
             self.spare.push(kept.buffer);

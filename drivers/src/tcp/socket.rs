@@ -1,8 +1,9 @@
 //! Sockets with the options that were measured to be best, all of them non-blocking.
 
 use super::config::TcpConfig;
-use super::{interfaces, sys};
+use super::sys;
 use crate::error::DriverError;
+use crate::interface;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -26,7 +27,7 @@ pub struct Exit {
 impl Exit {
     /// Asks the system for the addresses of its interfaces.
     pub fn new(config: &TcpConfig) -> Self {
-        let own = interfaces::own_addresses().unwrap_or_default();
+        let own = interface::own_addresses().unwrap_or_default();
         let ours = |(address, name): &&(IpAddr, String)| {
             *address == config.address() && *name == config.interface.name && !address.is_loopback()
         };
@@ -119,7 +120,7 @@ fn tune(fd: &OwnedFd, config: &TcpConfig) -> Result<(), (String, Errno)> {
     Ok(())
 }
 
-/// Says no more on this connection; what was said still arrives.
+/// Ends the output of this connection; bytes written before still arrive.
 pub fn hush(fd: BorrowedFd<'_>) {
     let _ = net::shutdown(fd, net::Shutdown::Write);
 }

@@ -19,11 +19,11 @@ pub enum Stream {
     Between,
     /// The first bytes of a packet or of what precedes a chunk's data, never all of them.
     Partial(Vec<u8>),
-    /// A chunk of which so many bytes have arrived, never all of them.
+    /// A chunk of which this number of bytes has arrived, never all of them.
     Chunk(ChunkHeader, u32),
     /// A pushed chunk whose landing is not known yet.
     Held(Held),
-    /// What was read together with the end of a chunk, for the next poll.
+    /// Bytes read together with the end of a chunk, for the next poll.
     Kept(Kept),
 }
 

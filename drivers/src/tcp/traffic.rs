@@ -24,7 +24,7 @@ use rustix::io::Errno;
 
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 32;
-/// While some link is hot, the others are looked at once in so many polls.
+/// While some link is hot, polls from one look at the others to the next.
 const LOOK_EVERY: u32 = 32;
 /// Polls from one read to the next on a link whose output waits: reading takes the socket's lock, for which
 /// the acknowledgements that make room then have to wait. Likewise from one read to the next where each poll
@@ -323,7 +323,7 @@ impl Traffic {
         }
     }
 
-    /// Takes a link away, because the engine gave it up; what was not sent is given back.
+    /// Takes a link away, because the engine gave it up; unsent orders are given back.
     pub fn leave(&mut self, peer: PeerId) -> Option<Box<Link>> {
         let mut link = self.remove(peer);
         let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
@@ -365,7 +365,7 @@ impl Traffic {
         let moved = link.out.written() != before;
         let peer = peer.id;
         if let Err(e) = written {
-            // A peer who has said that he leaves has not failed: what he has left is read first.
+            // A peer that has announced its leaving has not failed: read the bytes that it has left first.
             link.failed = Some(e);
             return self.lists.going_on.push(index);
         }

@@ -1,4 +1,4 @@
-//! Sending: what is queued for one peer goes to its socket in as few calls as possible.
+//! Sending: the queue for one peer goes to its socket in as few calls as possible.
 
 use super::padding;
 use arrayvec::ArrayVec;

@@ -1,9 +1,9 @@
-//! Packets and chunks of which parts have come.
+//! Packets and chunks of which parts have arrived.
 //!
-//! A train loses some of its datagrams and is then sent again as a whole, with the same number. What came the
-//! first time counts, so the second time only what was missing has to arrive. Parts of a chunk go into its
-//! landing at once. The first part says what it is all about: without it the others have no place and are
-//! left.
+//! A train loses some of its datagrams and is then sent again as a whole, with the same number. Parts that
+//! came the first time count, so the second time only the missing ones have to arrive. Parts of a chunk go
+//! into its landing at once. The first part has the header of the whole: without it the others have no place
+//! and are dropped.
 
 use super::datagram::Datagram;
 use super::strays::Stray;
@@ -141,8 +141,8 @@ impl Assemblies {
         Ok(())
     }
 
-    /// The first part of an order has come, perhaps again. It is as long as the others. What had come in
-    /// longer parts is left.
+    /// The first part of an order has come, perhaps again. Its length is that of the others. Parts that came
+    /// in another, longer cut are dropped.
     fn begin(&mut self, header: Header, data: &[u8], shortened: u8) -> Result<(), Stray> {
         let (number, total, part) = (header.number, header.len as usize, data.len());
         let slot = &self.slots[number as usize % SLOTS];
@@ -186,7 +186,7 @@ impl Assemblies {
                 self.buffers.push(buffer);
             }
             What::Chunk(chunk) => {
-                // A key is given out once: what it opens now it has opened for all parts.
+                // A key is given out once: if it opens the landing now, it has done so for all parts.
                 let kept = place.memory(&chunk)?.is_some();
                 report(landed(place.peer, &chunk, kept));
             }

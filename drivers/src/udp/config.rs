@@ -1,6 +1,6 @@
 //! What a UDP rail is opened with.
 
-use crate::tcp::Interface;
+use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct UdpConfig {
     pub rail: u8,
     /// Interface, its address and speed.
     pub interface: Interface,
-    /// Secret of the job; datagrams of who does not know it are dropped.
+    /// Secret of the job; datagrams of senders that do not know it are dropped.
     pub secret: [u8; 32],
     /// Bytes of socket buffer asked for, each way and for each peer; the system gives what it allows.
     pub buffer: usize,

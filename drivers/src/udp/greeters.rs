@@ -67,7 +67,7 @@ pub struct Greeter<W> {
     pub way: W,
     /// Whether this side has begun.
     pub is_attempt: bool,
-    /// What was said last.
+    /// The last message of this side.
     said: Vec<u8>,
     /// Bytes that the other side buffers.
     buffer: u32,
@@ -75,17 +75,17 @@ pub struct Greeter<W> {
 
 /// A greeting that has come.
 pub struct Heard<'a> {
-    /// What it says.
+    /// Its message.
     pub said: Said<'a>,
-    /// What it says of its sender.
+    /// The terms of its sender.
     pub terms: Terms,
-    /// How long it is, in bytes, but no longer than this side can answer.
+    /// Its length in bytes, but no longer than this side can answer.
     pub len: usize,
 }
 
 impl<'a> Heard<'a> {
-    /// What these bytes say, if whoever has sent them knows the secret; no longer datagram than `longest` is
-    /// believed to pass.
+    /// Decodes `bytes`, if their sender knows the secret; this side believes no datagram longer than
+    /// `longest` to pass.
     pub fn of(bytes: &'a [u8], secret: &[u8; 32], longest: usize) -> Option<Heard<'a>> {
         let (said, terms) = match greeting::decode(bytes, secret) {
             greeting::Heard::Message(message, terms) => (Said::Message(message), terms),
@@ -115,21 +115,21 @@ pub struct Step<'a, N: Network> {
     pub network: N,
     /// Milliseconds.
     pub now_ms: u64,
-    /// What comes of it.
+    /// The results.
     pub outcome: &'a mut Vec<Outcome<N::Way>>,
 }
 
 impl<N: Network> Step<'_, N> {
-    /// Somebody has said hello, or something in another version, with whom there is no conversation as far as
-    /// the driver can tell.
+    /// A hello has come, or a message of another version, outside of all conversations as far as the driver
+    /// can tell.
     pub fn knock(&mut self, way: N::Way, from: String, heard: Heard<'_>) {
         let id = self.opening.accepted(from, self.now_ms);
         self.add(id, way, false);
         self.hear(self.greeters.list.len() - 1, heard);
     }
 
-    /// A greeting has come in the conversation at this place in the list. What follows from it is done by
-    /// [`Step::act`].
+    /// A greeting has come in the conversation at this place in the list. [`Step::act`] carries out the
+    /// consequences.
     pub fn hear(&mut self, at: usize, Heard { said, terms, len }: Heard<'_>) {
         let told = terms.datagram as usize;
         // A proof is as short as it is, and tells the length that has passed before.
@@ -224,7 +224,7 @@ impl<N: Network> Step<'_, N> {
         match self.network.send(&greeter.way, &greeter.said) {
             // The kernel knows a shorter path already.
             Err(Errno::MSGSIZE) => self.opening.too_long(id, self.now_ms),
-            // What is lost is said again.
+            // A lost greeting is sent again.
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) | Ok(()) => {}
             Err(e) => self.broke(at, e),
         }

@@ -1,9 +1,9 @@
 //! The datagrams that open a link: control messages as every driver's, with what datagrams need besides.
 //!
-//! Behind the message follow the longest datagram that its sender takes for passable (4 B), how much the
-//! sender buffers (4 B), a MAC over all of it with the secret of the job (16 B), and, behind hello and
+//! Behind the message follow the longest datagram that its sender takes for passable (4 B), the bytes that
+//! the sender buffers (4 B), a MAC over all of it with the secret of the job (16 B), and, behind hello and
 //! welcome, zeroes up to that length: a hello that is answered by a welcome has proved the length in both
-//! directions. Whoever does not know the secret gets no answer and leaves no state.
+//! directions. A sender that does not know the secret gets no answer and leaves no state.
 
 use nmad_wire::{Control, Header, Kind};
 
@@ -12,7 +12,7 @@ const MAC: usize = 16;
 /// Longer messages are refusals, which fit too, or nonsense.
 const LONGEST: usize = 544;
 
-/// What follows a control message.
+/// The terms behind a control message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// Longest datagram that passes, in bytes of UDP data.
@@ -24,11 +24,11 @@ pub struct Terms {
 /// What a greeting turns out to be.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<'a> {
-    /// A message of somebody who knows the secret.
+    /// A message of a sender that knows the secret.
     Message(Control<'a>, Terms),
-    /// Of somebody who knows the secret, in this other version of the format.
+    /// Of a sender that knows the secret, in this other version of the format.
     OtherVersion(u8),
-    /// Of somebody who does not.
+    /// Of a sender that does not.
     Stranger,
 }
 

@@ -1,4 +1,4 @@
-//! One peer over this rail: a socket, what is to be sent on it, and what has arrived of it in parts.
+//! One peer over this rail: a socket, the queue to it, and partly arrived orders from it.
 
 use super::assembly::Assemblies;
 use super::datagram::{Datagram, LEN, Signal};
@@ -34,7 +34,7 @@ pub struct Link {
     pub cut: Cut,
     /// Makes and checks tags.
     pub seal: Seal,
-    /// What has arrived in parts.
+    /// Orders of which parts have arrived.
     pub assemblies: Assemblies,
     /// Orders were posted since the last flush.
     pub touched: bool,
@@ -91,9 +91,9 @@ impl Link {
         self.say(&bytes);
     }
 
-    /// The system has not taken something, or says what became of it. That the peer cannot be reached is a
-    /// reason to ask it, and no more; what is too long goes in shorter datagrams. (Where the kernel cuts, an
-    /// older one calls that an invalid argument.)
+    /// The system has refused a datagram, or reports what happened to an earlier one. An unreachable peer is
+    /// a reason to ask it, and no more; orders too long for the path go in shorter datagrams. (Where the
+    /// kernel cuts, an older one calls that an invalid argument.)
     #[cold]
     pub fn refused(&mut self, e: Errno) {
         match e {

@@ -1,5 +1,5 @@
-//! What is UDP's own of opening a link: a listening socket on which peers say hello, and a socket of its own
-//! for each conversation that has begun.
+//! UDP's part of opening a link: a listening socket on which peers say hello, and a socket of its own for
+//! each conversation that has begun.
 
 use super::config::UdpConfig;
 use super::greeters::{Greeters, Heard, Network, Outcome, Step};
@@ -26,7 +26,7 @@ const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    /// The machine: what is wanted is told to it.
+    /// The machine: it receives the wanted links.
     pub machine: opening::Opening,
     greeters: Greeters<Way>,
     listener: OwnedFd,
@@ -49,7 +49,7 @@ pub struct Rail<'a> {
     pub watch: &'a Watch,
     /// Its peers and their links.
     pub peers: &'a Peers,
-    /// What is dropped.
+    /// The counts of dropped datagrams.
     pub strays: &'a mut Strays,
     /// Milliseconds.
     pub now_ms: u64,
@@ -130,7 +130,7 @@ fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &
     }
 }
 
-/// A greeting of somebody who knows the secret.
+/// A greeting of a sender that knows the secret.
 fn heard<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Heard<'a>> {
     Heard::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
 }
@@ -203,7 +203,7 @@ impl Network for Udp<'_> {
     fn setback(&self, way: &Way, e: Errno) -> Setback {
         let to = way.to;
         let why = match e {
-            Errno::CONNREFUSED => format!("is gone: nobody listens at UDP {to} (has it died?)"),
+            Errno::CONNREFUSED => format!("is gone: no process listens at UDP {to} (has it died?)"),
             e => format!("cannot be reached at UDP {to} from {}: {e}", self.config.address()),
         };
         Setback { trouble: Trouble::Unreachable, why }

@@ -1,9 +1,8 @@
-//! The secret numbers under which tags are hidden, one for each datagram of a direction.
+//! The pads under which tags are hidden: one secret number for each datagram of a direction.
 //!
-//! They do not depend on what a datagram says, so they are there before it is (as the pad-derivation of UMAC:
-//! RFC 4418, section 3.3, where one block of AES serves two tags of 64 bits): some are made ahead with one
-//! call, of which the processor works on several blocks at a time, and a tag costs a look into a line of
-//! the cache.
+//! Pads do not depend on the content of a datagram, so they are made ahead (as the pad derivation of UMAC:
+//! RFC 4418, section 3.3, where one block of AES serves two tags of 64 bits): one call encrypts several
+//! blocks, which the processor works on at the same time, and a tag costs a look into a line of the cache.
 
 use aes::cipher::{BlockEncrypt, KeyInit};
 use aes::{Aes128, Block};
@@ -46,8 +45,8 @@ impl Pads {
         if self.has(sequence) { self.kept[sequence as usize % KEPT] } else { self.make(sequence) }
     }
 
-    /// This number did come, with the right tag: others near it are to be expected. Nobody else moves what is
-    /// kept, so that who forges numbers makes nobody's tags dearer.
+    /// A datagram of this number has come with the right tag: the next ones have numbers near it. Only such a
+    /// datagram moves the kept pads, so that forged numbers do not make other tags dearer.
     #[inline]
     pub fn came(&mut self, sequence: u64) {
         if sequence >= self.first + KEPT as u64 {

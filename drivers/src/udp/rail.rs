@@ -38,7 +38,7 @@ const GATHER: usize = 16;
 const SCRATCH: usize = 128 << 10;
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 8;
-/// While some link is hot, the others are looked at once in so many polls.
+/// While some link is hot, polls from one look at the others to the next.
 const LOOK_EVERY: u32 = 32;
 /// What the address of a UDP rail begins with, so that it is not taken for that of a TCP rail.
 const SCHEME: &str = "udp:";
@@ -465,7 +465,7 @@ fn now_ms() -> u64 {
 
 fn failed(e: Errno) -> String {
     match e {
-        Errno::CONNREFUSED => "is gone: nobody listens there any more (has it died?)".into(),
+        Errno::CONNREFUSED => "is gone: no process listens there any more (has it died?)".into(),
         Errno::MSGSIZE => format!(
             "is behind an interface or a path whose MTU was lowered while the link was open, to less than \
              {LEAST} B of data need (raise it, and start the job anew)"

@@ -28,7 +28,7 @@ pub fn read(
     let got = match net::recv(&link.socket, &mut *scratch, RecvFlags::empty()) {
         Ok((_, got)) => got,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
-        // About something that was sent before; what has come is behind it.
+        // The error is about an earlier datagram of ours; datagrams that have come are behind it.
         Err(e) => {
             link.refused(e);
             return Ok(true);
@@ -102,8 +102,8 @@ fn take(
     Ok(())
 }
 
-/// What does not belong to the link. A greeting that comes again, because its answer was lost or late, is no
-/// stranger's; its sender is told that the link is open.
+/// A datagram that does not belong to the link. A greeting that comes again, because its answer was lost or
+/// late, is no stranger's; its sender gets the answer that the link is open.
 #[cold]
 fn refuse(check: Check, bytes: &[u8], link: &mut Link, strays: &mut Strays) {
     if link.seal.is_greeting(bytes) {

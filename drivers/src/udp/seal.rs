@@ -1,15 +1,15 @@
-//! Tags: who does not see a link's traffic cannot forge a datagram of it.
+//! Tags: a sender that does not see a link's traffic cannot forge a datagram of it.
 //!
 //! A tag is a MAC after Wegman and Carter (JCSS 22, 1981), as UMAC (Black, Halevi, Krawczyk, Krovetz,
-//! Rogaway, CRYPTO 1999; RFC 4418): a universal hash of what is to be proved, hidden under a pseudo-random
-//! number that belongs to the datagram's place in the sequence ([`super::pads`]) and is used once. The hash
-//! is NH of UMAC. Here it covers headers (number, place and length), in [`crate::packet::digest`] data, too.
-//! Keys are those of the link and direction, and follow from the secret of the job and both nonces of the
-//! handshake.
+//! Rogaway, CRYPTO 1999; RFC 4418): a universal hash of the message, hidden under a pseudo-random number that
+//! belongs to the datagram's place in the sequence ([`super::pads`]) and is used once. The hash is NH of
+//! UMAC. Here it covers headers (number, place and length), in [`crate::packet::digest`] data, too. Keys are
+//! those of the link and direction, and follow from the secret of the job and both nonces of the handshake.
+//! `docs/udp.md` has the bound, its proof, test vectors, and why the hash is not POLYVAL or Poly1305.
 //!
-//! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. Who sits on
-//! the path and changes a header before the datagram arrives is lucky with 2^-32; data over UDP he can change
-//! anyway, as in the stream of a TCP rail. Repetitions are dropped by [`super::window`].
+//! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. An attacker on
+//! the path that changes a header before the datagram arrives succeeds with 2^-32; data over UDP it can
+//! change anyway, as in the stream of a TCP rail. [`super::window`] drops repetitions.
 
 use super::datagram::Datagram;
 use super::greeting;
@@ -70,7 +70,7 @@ impl Seal {
         }
     }
 
-    /// Whether a datagram without the link's tag is a greeting of somebody who knows the secret.
+    /// Whether a datagram without the link's tag is a greeting of a sender that knows the secret.
     pub fn is_greeting(&self, bytes: &[u8]) -> bool {
         greeting::is_one(bytes) && greeting::decode(bytes, &self.secret) != greeting::Heard::Stranger
     }
@@ -140,7 +140,7 @@ impl Seal {
 pub enum Check {
     /// The peer made it, and it is new.
     Right,
-    /// Nobody who knows the key made it.
+    /// No sender that knows the key made it.
     Forged,
     /// It came before, or is too old to tell.
     Repeated,
@@ -177,6 +177,19 @@ mod tests {
             assert_eq!(b.check(tag, &datagram), Check::Right);
             assert_eq!(b.check(tag, &datagram), Check::Repeated);
         }
+    }
+
+    /// The vectors of `docs/udp.md`, which an implementation apart from this one made.
+    #[test]
+    fn tags_are_those_of_the_documentation() {
+        let hello = Hello { from: 2, to: 3, rail: 0, nonce: [1; 32] };
+        let ends = Ends { hello, rail: 1, nonce: [2; 32] };
+        let secret = std::array::from_fn(|at| at as u8);
+        let mut seal = Seal::new(&ends, &secret, true);
+        let first = Datagram { sequence: 0, number: 5, len: 28, index: 0 };
+        let second =
+            Datagram { sequence: 1, number: 6, len: 1452, index: super::super::datagram::index(1, 3) };
+        assert_eq!([first, second].map(|d| seal.tag(&d)), [0xee11_9cfc_9c7a_9678, 0x6eb4_ced5_4320_f31c]);
     }
 
     #[test]

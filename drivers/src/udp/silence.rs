@@ -1,13 +1,13 @@
-//! How long a peer may say nothing: after a short silence it is asked, and if it leaves enough questions
+//! How long a peer may be silent: after a short silence it is asked, and if it leaves enough questions
 //! unanswered the link is over.
 //!
-//! Nobody tells of a host that lost power, of a cable that was pulled at the other side, or of a firewall
-//! that begins to swallow. A process that computes answers all the same, by the thread that ticks. Questions
-//! are counted, not time: whoever was stopped itself, or had no core, has not asked meanwhile, and finds
-//! nobody guilty.
+//! No message reports a host that lost power, a cable that was pulled at the other side, or a firewall that
+//! begins to drop datagrams. A process that computes answers all the same, by the thread that ticks.
+//! Questions are counted, not time: a process that was stopped itself, or had no core, has not asked
+//! meanwhile, and takes no peer for dead.
 //!
-//! What the system says of a peer may come from anybody: an ICMP message bears no tag. So it ends nothing by
-//! itself. The peer is asked at once, and what is said again of questions that nobody answers is believed.
+//! A report of the system about a peer may be forged: an ICMP message bears no tag. So it ends nothing by
+//! itself. The peer is asked at once, and a report that repeats for several unanswered questions is believed.
 
 use rustix::io::Errno;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub const ASK_MS: u64 = 250;
 /// Questions in a row that are refused and not answered, before that is believed.
 const REFUSALS: u64 = 3;
 
-/// What is known of the silence of one peer.
+/// The silence of one peer.
 #[derive(Debug)]
 pub struct Silence {
     /// Questions that may stay without an answer.
@@ -33,7 +33,7 @@ pub struct Silence {
     refused: u64,
 }
 
-/// What is to be done.
+/// The next step about a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
     /// Nothing: it has been heard lately, or asked.
@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// When it is over for a peer of which the system says at each look that nobody listens there.
+    /// When it is over for a peer of which the system says at each look that no process listens there.
     fn refused_at(answers: impl Fn(u64) -> bool) -> Option<u64> {
         let mut silence = Silence::new(Duration::from_secs(6), 0);
         (0..100_000).step_by(250).find(|&now_ms| {

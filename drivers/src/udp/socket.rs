@@ -45,7 +45,8 @@ fn bound(config: &UdpConfig, port: u16) -> Result<OwnedFd, Errno> {
     // Less than was asked for is no failure; how much it is is asked when a link opens.
     let _ = sockopt::set_socket_recv_buffer_size(&fd, config.buffer);
     let _ = sockopt::set_socket_send_buffer_size(&fd, config.buffer);
-    // What is too long for the path shall be lost and not be cut: each cut loses all when one part is lost.
+    // Datagrams too long for the path shall be lost and not be cut: a cut datagram is lost if one part is
+    // lost.
     match at {
         IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&fd, Ipv4PathMtuDiscovery::DO)?,
         IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&fd, Ipv6PathMtuDiscovery::DO)?,
@@ -54,8 +55,8 @@ fn bound(config: &UdpConfig, port: u16) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// What [`longest`] says at most of a socket whose way is gone, as it is when its interface goes down: the
-/// kernel leads that to a device with the least MTU that there is, 68 B. What is sent next finds out more.
+/// The most that [`longest`] returns for a socket whose route is gone, as when its interface goes down: the
+/// kernel then leads to a device with the least MTU that there is, 68 B. The next send finds out more.
 pub const NOWHERE: usize = 68 - 28;
 
 /// Longest data of a datagram that the kernel takes for passable on a connected socket.

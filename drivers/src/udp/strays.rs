@@ -1,11 +1,11 @@
-//! What is dropped: counted, and told in the log at most once a second.
+//! Dropped datagrams: counted, and reported in the log at most once a second.
 
 use log::Level;
 
 /// Why a datagram is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stray {
-    /// From somebody who does not know the secret of the job.
+    /// From a sender that does not know the secret of the job.
     Stranger,
     /// With a tag that is not the link's.
     Forged,

@@ -28,7 +28,7 @@ pub struct Outbox {
     queue: VecDeque<Order>,
     /// Bytes of the first order that have left.
     begun: usize,
-    /// What leaves with the next call, in one piece.
+    /// The bytes of the next call, in one piece.
     staging: Vec<u8>,
     /// Bytes of the first order that are staged: the kernel has refused them so far.
     staged: usize,
@@ -79,7 +79,7 @@ impl Outbox {
         self.staged = 0;
     }
 
-    /// What has not left.
+    /// The orders that have not left.
     pub fn take_unsent(&mut self) -> Vec<Order> {
         self.begin_again();
         self.queue.drain(..).collect()

@@ -70,7 +70,7 @@ impl Memory {
         buffer.kept = Some(bytes.to_vec());
     }
 
-    /// What is in a buffer whose request has ended.
+    /// The bytes of a buffer whose request has ended.
     pub fn content(&self, id: BufferId) -> &[u8] {
         // SAFETY: the table owns the buffer; its request has ended.
         let bytes = unsafe { &*self.buffers[id.0].bytes };

@@ -130,7 +130,7 @@ impl Net {
                 return;
             }
             assert!(quiet < 3_000, "something is due, but never happens: {}", self.views());
-            // What is due although nothing comes of it is waited for in longer and longer steps.
+            // Deadlines that change nothing are waited for in longer and longer steps.
             let step = 1_000 << (quiet / 4).min(14);
             self.now = match next {
                 Some(at) if quiet > 0 => at.max(self.now + step),
@@ -176,7 +176,7 @@ impl Net {
         };
     }
 
-    /// What was carried since the last time; the first call begins.
+    /// The orders carried since the last call; the first call begins the record.
     pub fn carried(&mut self) -> Vec<Carried> {
         self.wires().carried.replace(Vec::new()).unwrap_or_default()
     }

@@ -56,7 +56,7 @@ pub struct Wires {
     pub memory: Memory,
     /// Landings in memory of the engines' own: rail, host, landing.
     pub own: BTreeSet<(usize, u32, u64)>,
-    /// What left, if it is recorded.
+    /// The orders that left, if they are recorded.
     pub carried: Option<Vec<Carried>>,
     /// Rails (and their hosts) that hold what they are given.
     pub stalled: BTreeSet<(usize, u32)>,
@@ -308,7 +308,7 @@ impl MemoryRail {
         self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
     }
 
-    /// What is to leave at once goes as the next turn says.
+    /// An order that is to leave at once goes as the next turn says.
     fn depart(&mut self, orders: Vec<Order>) -> Sent {
         let how = {
             let mut wires = self.wires.lock().unwrap();

@@ -1,4 +1,4 @@
-//! What has to hold when requests end, and at the very end.
+//! Conditions that hold when requests end, and at the very end.
 
 use super::ledger::Receive;
 use super::world::World;

@@ -1,4 +1,4 @@
-//! What was sent and what was received: each message once at most, and whole.
+//! Messages sent and received: each is received once at most, and whole.
 
 use crate::net::memory::BufferId;
 use nmad_engine::{Context, Envelope, RequestId};

@@ -134,8 +134,9 @@ pub trait Abi: Sized + 'static {
     fn is_ignore(status: *const Self::Status) -> bool;
 }
 
-/// A rank or tag of one numbering in another, between whose constants both functions translate. What is no
-/// constant stays so: where its number is one there, it has a number that is none, and comes back from it.
+/// Translates a rank or tag from one numbering into the other; `to` and `back` translate the constants. A
+/// number that is no constant stays none: if it is a constant of the other numbering, it is mapped to a
+/// number that is none there, and comes back from that.
 #[inline]
 pub fn translated(number: i32, to: impl Fn(i32) -> Option<i32>, back: impl Fn(i32) -> Option<i32>) -> i32 {
     if number >= 0 {

@@ -6,7 +6,7 @@ use nmad_mpi::handle::{Errhandler, Info, Op};
 
 /// An answer.
 pub trait Answer {
-    /// What it is when all went well.
+    /// The result of a call that succeeds.
     type Value;
 
     /// The answer as a result.

@@ -38,7 +38,7 @@ handles! {
     session: Session, Session, SESSION;
 }
 
-/// A datatype that may mean nothing: what is no handle of one is [`Type::INVALID`], which the core refuses
+/// A datatype that may mean nothing: a handle of no datatype is [`Type::INVALID`], which the core refuses
 /// where the type is needed.
 #[inline]
 pub(crate) fn any_datatype<A: Abi>(handle: A::Handle) -> Type {
@@ -269,7 +269,8 @@ pub(crate) fn list<T: Copy, U: Copy>(
     // SAFETY: the program passes a list of this length, or none at all.
     let list = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(from, count) } };
     let Some((&first, others)) = list.split_first() else { return Ok(List::new()) };
-    // The first one everywhere: what has its length need not be looked after while it is filled.
+    // Fill the list with the first value: a list that has its length needs no check of its capacity per
+    // element.
     let mut taken = List::from_elem(take(first)?, count);
     for (place, &each) in taken[1..].iter_mut().zip(others) {
         *place = take(each)?;

@@ -1,7 +1,7 @@
 //! Collectives: each operation in its three forms.
 
-use crate::coll::check::Form;
-use crate::coll::check::Operation::{Exscan, Scan};
+use crate::algorithm::check::Form;
+use crate::algorithm::check::Operation::{Exscan, Scan};
 use crate::collective::{moves, neighbors, reductions, vectors};
 use crate::error::Result;
 use crate::handle::{Comm, Info, Op, Request, Type};

@@ -1,6 +1,6 @@
 //! Communicators.
 
-use crate::coll::check::{Operation, number};
+use crate::algorithm::check::{Operation, number};
 use crate::collective::announce;
 use crate::comm::by_type::by_type;
 use crate::comm::{self, COMMS, Communicator, create, inter, lookup, share};

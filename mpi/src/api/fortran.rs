@@ -8,7 +8,7 @@ use crate::memory;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What was told so far; each of both once.
+/// The data that a Fortran layer has set; each of the two is set once.
 struct Told {
     info: Option<Arc<Infos>>,
     booleans: bool,
@@ -22,10 +22,10 @@ fn told() -> MutexGuard<'static, Told> {
 
 #[cold]
 fn twice() -> Error {
-    Class::ABI.error("a Fortran layer has told this already: it can be told once")
+    Class::ABI.error("a Fortran layer has set this already: it can be set once")
 }
 
-/// `MPI_Abi_get_fortran_info`: what was told, or the null handle.
+/// `MPI_Abi_get_fortran_info`: the info that a Fortran layer has set, or the null handle.
 pub fn abi_get_fortran_info() -> Info {
     told().info.as_ref().map_or(Info::NULL, |infos| info::insert(infos.copy()))
 }
@@ -33,7 +33,7 @@ pub fn abi_get_fortran_info() -> Info {
 /// `MPI_Abi_set_fortran_info`
 ///
 /// # Errors
-/// There is no such info object, a size in it is none, or it was told already or too late.
+/// There is no such info object, a size in it is none, or the call comes twice or too late.
 pub fn abi_set_fortran_info(info: Info) -> Result<()> {
     let (infos, mut told) = (info::lookup(info)?, told());
     if told.info.is_some() {
@@ -56,13 +56,13 @@ pub fn abi_set_fortran_info(info: Info) -> Result<()> {
     Ok(())
 }
 
-/// How a LOGICAL of so many bytes lies in memory.
+/// The representation of a LOGICAL of `size` bytes in memory.
 fn logical(size: i32) -> Result<Scalar> {
     let none = || Class::ARG.error(format!("a LOGICAL of {size} bytes is not supported"));
     Scalar::signed(i64::from(size)).ok_or_else(none)
 }
 
-/// `MPI_Abi_get_fortran_booleans`: writes `.TRUE.` and `.FALSE.` if they were told; whether they were.
+/// `MPI_Abi_get_fortran_booleans`: writes `.TRUE.` and `.FALSE.` if they were set; returns whether they were.
 ///
 /// # Errors
 /// There is no LOGICAL of this size.
@@ -80,7 +80,7 @@ pub fn abi_get_fortran_booleans(size: i32, yes: *mut c_void, no: *mut c_void) ->
 /// `MPI_Abi_set_fortran_booleans`
 ///
 /// # Errors
-/// There is no LOGICAL of this size, both look the same, or it was told already or too late.
+/// There is no LOGICAL of this size, both look the same, or the call comes twice or too late.
 pub fn abi_set_fortran_booleans(size: i32, yes: *const c_void, no: *const c_void) -> Result<()> {
     let (scalar, mut told) = (logical(size)?, told());
     if told.booleans {

@@ -9,7 +9,7 @@ pub fn info_create() -> Info {
     info::insert(Infos::default())
 }
 
-/// `MPI_Info_create_env`: what is known about how this process was started.
+/// `MPI_Info_create_env`: how this process was started, as far as the library knows.
 ///
 /// # Errors
 /// None.

@@ -200,7 +200,7 @@ pub fn request_get_status_some(
     }
 }
 
-/// `MPI_Request_free`: what was asked for goes on.
+/// `MPI_Request_free`: the operation goes on.
 ///
 /// # Errors
 /// There is no such request.

@@ -1,7 +1,7 @@
 //! Making communicators with a virtual topology. Ranks are never reordered, which the standard leaves to
 //! the library.
 
-use crate::coll::check::{Operation, number};
+use crate::algorithm::check::{Operation, number};
 use crate::collective::announce;
 use crate::comm::arrange;
 use crate::error::Result;

@@ -67,13 +67,13 @@ pub fn type_get_envelope(form: Form, handle: Type) -> Result<Envelope> {
 /// The arguments that made a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arguments {
-    /// Arguments of type `int`, and what they are, for who must translate constants.
+    /// Arguments of type `int`, and their meanings, for callers that translate constants.
     pub integers: Vec<(i64, IntegerKind)>,
     /// Arguments of type `MPI_Aint`.
     pub addresses: Vec<i64>,
     /// Arguments of type `MPI_Count`.
     pub counts: Vec<i64>,
-    /// Types; who asks frees those that are not predefined.
+    /// Types; the caller frees those that are not predefined.
     pub types: Vec<Type>,
 }
 
@@ -142,7 +142,7 @@ pub fn get_elements(status: &Status, handle: Type) -> Result<i64> {
 /// `MPI_Status_set_elements`
 ///
 /// # Errors
-/// There is no such type, or so many of its elements are no number of bytes.
+/// There is no such type, or `count` of its elements are no number of bytes.
 pub fn status_set_elements(status: &mut Status, handle: Type, count: i64) -> Result<()> {
     let len = datatype(handle)?.bytes_of_elements(count);
     let wrong =

@@ -1,11 +1,11 @@
 //! Arguments of collectives, checked.
 
 use super::call::Call;
-use crate::coll::check::{Amount, Operation};
-use crate::coll::inter::Role;
-use crate::coll::operands::Operands;
-use crate::coll::operator::Operator;
-use crate::coll::place::{Blocks, Buffer, Place, Spot};
+use crate::algorithm::check::{Amount, Operation};
+use crate::algorithm::inter::Role;
+use crate::algorithm::operands::Operands;
+use crate::algorithm::operator::Operator;
+use crate::algorithm::place::{Blocks, Buffer, Place, Spot};
 use crate::constant::{IN_PLACE, PROC_NULL, ROOT};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
@@ -126,7 +126,7 @@ fn no_root(root: i32, size: usize) -> Error {
     ))
 }
 
-/// A reduction of so many elements.
+/// The operands of a reduction with `op`.
 pub(super) fn operands(data: Data, op: Op) -> Result<Operands> {
     let operator = Operator::new(&objects::operator(op)?, data.datatype)?;
     Ok(Operands { operator, count: data.count })

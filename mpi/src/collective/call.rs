@@ -3,11 +3,11 @@
 use super::desk::Key;
 use super::port::{Free, Held};
 use super::settings::settings;
-use crate::coll::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
-use crate::coll::choice::{Context, Problem};
-use crate::coll::run::{Caller, Run};
-use crate::coll::schedule::Builder;
-use crate::coll::team::Team;
+use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
+use crate::algorithm::choice::{Context, Problem};
+use crate::algorithm::run::{Caller, Run};
+use crate::algorithm::schedule::Builder;
+use crate::algorithm::team::Team;
 use crate::comm::{Communicator, Named};
 use crate::error::Result;
 use crate::handle::{Comm, Request};
@@ -95,7 +95,7 @@ impl Call {
         (send, recv): (*const c_void, *mut c_void),
         build: impl FnOnce(&Call, &Context<'_>, &mut Builder) -> Result<()>,
     ) -> Result<Ready> {
-        // What is checked names the form of this call, which a schedule that was kept may not have.
+        // The check compares the form of this call, which a kept schedule may not have.
         let key = key.filter(|_| !settings().check);
         let kept = key.as_ref().and_then(|key| self.on.comm.desk().take(key));
         let mut run = match kept {
@@ -141,7 +141,7 @@ impl Call {
 }
 
 /// In the checking mode, finds out whether all ranks begin the same operation, which is no collective of
-/// [`crate::coll`], with the same arguments.
+/// [`crate::algorithm`], with the same arguments.
 pub(crate) fn announce(
     operation: Operation,
     comm: Comm,

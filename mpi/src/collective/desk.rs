@@ -1,10 +1,11 @@
-//! What a communicator keeps for its collectives: who is where, and schedules that may be wanted again.
+//! The data of a communicator for its collectives: the nodes of its ranks, and schedules kept for later
+//! calls.
 
 use super::shared::Shared;
-use crate::coll::check::Operation;
-use crate::coll::neighbor::Neighbors;
-use crate::coll::run::Run;
-use crate::coll::team::Team;
+use crate::algorithm::check::Operation;
+use crate::algorithm::neighbor::Neighbors;
+use crate::algorithm::run::Run;
+use crate::algorithm::team::Team;
 use crate::comm::Communicator;
 use crate::constant::PROC_NULL;
 use crate::datatype::Datatype;

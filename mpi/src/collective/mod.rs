@@ -1,8 +1,8 @@
-//! Collectives of communicators: arguments become schedules ([`crate::coll`]), which run on the engine.
+//! Collectives of communicators: arguments become schedules ([`crate::algorithm`]), which run on the engine.
 //!
 //! One function for each operation checks its arguments and makes a [`call::Ready`], from which all three
-//! forms of the standard follow: blocking, nonblocking, persistent. This module joins what [`crate::coll`]
-//! must not know: communicators, requests, the session.
+//! forms of the standard follow: blocking, nonblocking, persistent. This module joins what
+//! [`crate::algorithm`] must not know: communicators, requests, the session.
 
 mod arguments;
 mod call;

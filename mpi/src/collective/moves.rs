@@ -3,17 +3,17 @@
 use super::arguments::{Data, is_in_place, refuse_in_place, role, root as root_of};
 use super::call::{Call, Ready};
 use super::desk::Key;
-use crate::coll::allgather::Allgather;
-use crate::coll::alltoall::Alltoall;
-use crate::coll::barrier::Barrier;
-use crate::coll::bcast::Bcast;
-use crate::coll::board::{Board, Pause};
-use crate::coll::check::{Alike, Amount, Form, Operation, Root};
-use crate::coll::choice::Family;
-use crate::coll::gather::Gather;
-use crate::coll::inter::{Groups, Role};
-use crate::coll::place::Buffer;
-use crate::coll::scatter::Scatter;
+use crate::algorithm::allgather::Allgather;
+use crate::algorithm::alltoall::Alltoall;
+use crate::algorithm::barrier::Barrier;
+use crate::algorithm::bcast::Bcast;
+use crate::algorithm::board::{Board, Pause};
+use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
+use crate::algorithm::choice::Family;
+use crate::algorithm::gather::Gather;
+use crate::algorithm::inter::{Groups, Role};
+use crate::algorithm::place::Buffer;
+use crate::algorithm::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
 use crate::memory::check_buffers;
@@ -112,12 +112,12 @@ fn both(sent: (bool, Sent), (into, count, datatype): Received) -> Result<(Option
     Ok((send, recv))
 }
 
-/// What ranks say alike about a block.
+/// The amounts to check of a block that all ranks have alike.
 fn block_of(data: Option<Data>) -> Alike {
     Alike::of(data.map(Data::amount).unwrap_or_default())
 }
 
-/// What they say where everybody sends and receives blocks.
+/// The amounts to check where every rank sends and receives blocks.
 fn crossing(call: &Call, send: Option<Data>, recv: Data) -> Alike {
     match (call.remote(), send) {
         (Some(_), Some(send)) => Alike { sent: send.amount(), received: recv.amount(), ..Alike::default() },

@@ -4,9 +4,9 @@ use super::arguments::{Data, blocks, mixed_blocks, refuse_in_place, refuse_inter
 use super::call::{Call, Ready};
 use super::moves::{Received, Sent};
 use super::vectors::{MixedTable, Table};
-use crate::coll::check::{Alike, Form, Operation};
-use crate::coll::neighbor::{self, Neighbors};
-use crate::coll::place::{Blocks, Buffer, Place};
+use crate::algorithm::check::{Alike, Form, Operation};
+use crate::algorithm::neighbor::{self, Neighbors};
+use crate::algorithm::place::{Blocks, Buffer, Place};
 use crate::error::Result;
 use crate::handle::Comm;
 use crate::memory::check_buffers;

@@ -1,6 +1,6 @@
 //! Messages of a collective as requests of the engine.
 
-use crate::coll::transport::Transport;
+use crate::algorithm::transport::Transport;
 use crate::comm::Communicator;
 use crate::world::World;
 use newmadeleine::engine::{Context, Error, PeerId, Source, Tag, TagMatch};

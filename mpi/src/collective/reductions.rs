@@ -6,17 +6,17 @@ use super::arguments::{
 use super::call::{Call, Ready};
 use super::desk::Key;
 use super::settings::settings;
-use crate::coll::allreduce::Allreduce;
-use crate::coll::board::{Board, Pause};
-use crate::coll::check::{Alike, Form, Operation, Root, number};
-use crate::coll::choice::Family;
-use crate::coll::inter::Role;
-use crate::coll::operands::Operands;
-use crate::coll::place::{Buffer, Spot};
-use crate::coll::pool::{Pool, Sums, Wanted};
-use crate::coll::reduce::Reduce;
-use crate::coll::reduce_scatter::ReduceScatter;
-use crate::coll::scan::Scan;
+use crate::algorithm::allreduce::Allreduce;
+use crate::algorithm::board::{Board, Pause};
+use crate::algorithm::check::{Alike, Form, Operation, Root, number};
+use crate::algorithm::choice::Family;
+use crate::algorithm::inter::Role;
+use crate::algorithm::operands::Operands;
+use crate::algorithm::place::{Buffer, Spot};
+use crate::algorithm::pool::{Pool, Sums, Wanted};
+use crate::algorithm::reduce::Reduce;
+use crate::algorithm::reduce_scatter::ReduceScatter;
+use crate::algorithm::scan::Scan;
 use crate::error::{Class, Result};
 use crate::handle::{Comm, Op, Type};
 use crate::memory::check_buffers;
@@ -68,14 +68,14 @@ impl Reduction {
         self.is_plain().then(|| self.data.len())
     }
 
-    /// Where the parts of so many ranks begin, if the vector has the same part for each.
+    /// The beginnings of the parts of `size` ranks, if the vector has the same part for each.
     fn shares(&self, size: usize) -> Vec<i64> {
         let begin = |rank: usize| self.operands.share(size, rank).start;
         (0..size).map(begin).chain([self.data.count]).collect()
     }
 
-    /// Checks the buffers: all of our operands are in the first, or in place, and so many elements of the
-    /// result go into the second.
+    /// Checks the buffers: the first holds all of our operands, or they lie in place, and the second has room
+    /// for `results` elements.
     fn check(&self, (send, recv): Buffers, in_place: bool, results: i64) -> Result<()> {
         let operands = self.data.first();
         match in_place {

@@ -1,14 +1,14 @@
 //! What all processes agree on at the beginning: what messages cost, and which algorithms the user names.
 
-use crate::coll::allreduce::Allreduce;
-use crate::coll::check::CHECK;
-use crate::coll::choice::{Choices, Context, Family, Problem};
-use crate::coll::cost::{Cost, Curve, FIGURES, SIZES};
-use crate::coll::operands::Operands;
-use crate::coll::operator::Operator;
-use crate::coll::place::{Buffer, Spot};
-use crate::coll::run::Run;
-use crate::coll::schedule::Builder;
+use crate::algorithm::allreduce::Allreduce;
+use crate::algorithm::check::CHECK;
+use crate::algorithm::choice::{Choices, Context, Family, Problem};
+use crate::algorithm::cost::{Cost, Curve, FIGURES, SIZES};
+use crate::algorithm::operands::Operands;
+use crate::algorithm::operator::Operator;
+use crate::algorithm::place::{Buffer, Spot};
+use crate::algorithm::run::Run;
+use crate::algorithm::schedule::Builder;
 use crate::comm::Communicator;
 use crate::datatype::{Basic, Datatype};
 use crate::error::Result;
@@ -29,7 +29,7 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 const AGREED: usize = FIGURES + Family::ALL.len() + 1;
 
-/// What was agreed on; what holds for a process alone before that.
+/// The settings that all ranks agreed on; before that, those of a process alone.
 pub(super) fn settings() -> &'static Settings {
     static ALONE: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get().unwrap_or_else(|| {

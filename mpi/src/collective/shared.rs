@@ -2,9 +2,9 @@
 
 use super::call::Call;
 use super::settings::{greatest, settings};
-use crate::coll::board::{self, Board, POST_MAX, Pause};
-use crate::coll::choice::Family;
-use crate::coll::pool::{self, Pool};
+use crate::algorithm::board::{self, Board, POST_MAX, Pause};
+use crate::algorithm::choice::Family;
+use crate::algorithm::pool::{self, Pool};
 use crate::comm::Communicator;
 use crate::error::{Class, Result};
 use crate::task;
@@ -48,12 +48,12 @@ impl<T> Default for Place<T> {
     }
 }
 
-/// What is done in shared memory.
+/// A method of collectives in shared memory.
 trait Means: Sized {
     /// For whom, in the line that explains it.
     fn purpose() -> String;
     const RANKS_MAX: usize;
-    /// Bytes for so many ranks.
+    /// Bytes for `size` ranks.
     fn len(size: usize) -> usize;
     fn new(memory: SharedMemory, size: usize, me: usize) -> Self;
 }
@@ -166,7 +166,7 @@ fn make(comm: &Communicator, len: usize, me: usize) -> Result<Option<SharedMemor
     let made = if me == 0 { SharedMemory::create(len).ok() } else { None };
     let mut offer = [0.0; 3];
     if let Some((memory, fd)) = &made {
-        // Who finds other memory under this name, in another namespace say, sees it.
+        // A rank that finds other memory under this name, in another namespace say, sees another mark.
         let mark =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| u64::from(now.subsec_nanos()) | 1);
         memory.word(mark_at(len)).store(mark, Ordering::Release);
@@ -239,7 +239,7 @@ impl Wait<'_> {
         Ok(())
     }
 
-    /// Who is gone never comes.
+    /// A process that has died never arrives: fail instead of waiting for it.
     fn look_for_the_lost(&self) -> Result<()> {
         for &process in self.comm.local().processes() {
             if let Some(why) = self.world.node().with(|engine| engine.failure(PeerId(process))) {

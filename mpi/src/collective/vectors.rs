@@ -3,13 +3,13 @@
 use super::arguments::{Data, blocks, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of};
 use super::call::{Call, Ready};
 use super::moves::{Received, Sent};
-use crate::coll::allgather::Allgather;
-use crate::coll::alltoall::Alltoall;
-use crate::coll::check::{Alike, Amount, Form, Operation, Root};
-use crate::coll::gather::Gather;
-use crate::coll::inter::Role;
-use crate::coll::place::{Blocks, Buffer, Place};
-use crate::coll::scatter::Scatter;
+use crate::algorithm::allgather::Allgather;
+use crate::algorithm::alltoall::Alltoall;
+use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
+use crate::algorithm::gather::Gather;
+use crate::algorithm::inter::Role;
+use crate::algorithm::place::{Blocks, Buffer, Place};
+use crate::algorithm::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
 use crate::memory::check_buffers;
@@ -20,7 +20,7 @@ pub(crate) type Table<'a> = (&'a [i64], &'a [i64], Type);
 /// Counts, displacements in bytes, types.
 pub(crate) type MixedTable<'a> = (&'a [i64], &'a [i64], &'a [Type]);
 
-/// Who takes part in a collective with a root, and whether we are it or one of the others.
+/// The ranks of a collective with a root, and whether we are the root or one of the others.
 struct Part {
     role: Option<Role>,
     rank: usize,

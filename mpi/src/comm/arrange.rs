@@ -57,7 +57,7 @@ pub(crate) type Side<'a> = (&'a [i32], Option<&'a [i32]>);
 pub(crate) fn adjacent(handle: Comm, sources: Side<'_>, destinations: Side<'_>) -> Result<Comm> {
     let comm = within(handle)?;
     let graph = DistGraph::adjacent(comm.local().len(), sources, destinations);
-    // Whose arguments are wrong says so: nobody waits for somebody who has left.
+    // A process with wrong arguments tells the others, so that none waits for one that has left.
     let wrong = block_on(party(&comm).greatest([i64::from(graph.is_err())]))?;
     let graph = graph?;
     if wrong != [0] {

@@ -1,10 +1,10 @@
-//! Splitting by what processes share: memory, a unit of hardware, a directory. All processes tell each other
-//! what they ask for and what they have, and choose from it alike.
+//! Splitting by a shared property: memory, a unit of hardware, a directory. Each process sends its request
+//! and its properties to all others, and all choose from them alike.
 
 use super::create::{party, split};
 use super::party::{decode, encode};
 use super::share;
-use crate::coll::check::number;
+use crate::algorithm::check::number;
 use crate::constant::SplitType;
 use crate::error::Result;
 use crate::handle::Comm;

@@ -146,7 +146,7 @@ pub(crate) fn create(handle: Comm, group: &Processes) -> Result<Comm> {
     heir(&old, number, group.members().clone(), remote.map(Arc::new)).map(insert)
 }
 
-/// The members that were told as numbers.
+/// The members that were sent as numbers.
 pub(super) fn processes(bytes: &[u8]) -> Members {
     Members::new(decode(bytes).into_iter().map(|process| process as u32).collect::<Vec<u32>>())
 }

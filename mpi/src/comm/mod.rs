@@ -1,4 +1,4 @@
-//! Communicators: who takes part, and the context that keeps their messages apart.
+//! Communicators: their processes, and the context that keeps their messages apart.
 
 mod agree;
 pub(crate) mod arrange;

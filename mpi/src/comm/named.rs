@@ -1,8 +1,8 @@
 //! Communicators with the handles that stand for them, also after these were freed.
 //!
-//! What goes on when a communicator is freed still belongs to it: its error handler is asked if that fails.
-//! Messages under way know no more than the handle, since they are many; so it stands for nothing else until
-//! all of them have ended, and everybody who holds the communicator has let go of it.
+//! An operation that goes on when its communicator is freed still belongs to it: its error handler is called
+//! if the operation fails. Messages under way hold only the handle, since they are many; so the handle stands
+//! for nothing else until all of them have ended, and every holder has let go of the communicator.
 
 use super::{COMMS, Communicator, share};
 use crate::error::Result;

@@ -63,7 +63,7 @@ pub struct Share {
     pub processes: i32,
 }
 
-/// What is chosen of one dimension: `full` blocks of `block` indices from `start` on, `step` apart, and
+/// The indices chosen of one dimension: `full` blocks of `block` indices from `start` on, `step` apart, and
 /// then one of `rest` indices.
 struct Choice {
     size: i64,

@@ -49,7 +49,7 @@ macro_rules! basics {
                 match self { $(Basic::$name => $mpi,)* }
             }
 
-            /// What it is.
+            /// The family of the type.
             pub const fn family(self) -> Family {
                 match self { $(Basic::$name => Family::$family,)* }
             }

@@ -36,7 +36,7 @@ pub enum Form {
     Large,
 }
 
-/// What one of the integers of [`Contents`] is, for who must translate constants.
+/// The meaning of one of the integers of [`Contents`], for callers that translate constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerKind {
     /// A number.

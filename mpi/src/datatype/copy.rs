@@ -142,7 +142,7 @@ impl<D: Direction> Visitor for Copier<D> {
     #[inline]
     fn run(&mut self, run: Run) -> Step {
         let len = run.len.min(self.left);
-        // SAFETY: the promise of `new`, and the stream has so much left.
+        // SAFETY: the promise of `new`, and the stream has `len` bytes left.
         unsafe { D::copy(self.base.wrapping_offset(run.offset as isize), self.stream, len as usize) };
         self.stream = self.stream.wrapping_add(len as usize);
         self.left -= len;

@@ -4,11 +4,12 @@
 
 use std::ffi::c_void;
 
+use half::{bf16, f16};
+
 use super::pack::within;
 use super::structure::{Elements, Walk};
 use super::{Basic, Datatype, Family, Fortran, Scalar};
 use crate::error::{Class, Result};
-use crate::op::half::{Bfloat, Half};
 
 /// The only representation that `MPI_Pack_external` knows.
 pub const EXTERNAL32: &str = "external32";
@@ -169,8 +170,8 @@ fn read_float(scalar: Scalar, ieee: &[u8], native: &mut [u8]) {
 fn to_double(scalar: Scalar, native: &[u8]) -> f64 {
     let low = integer(native, false);
     match scalar {
-        Scalar::F16 => f64::from(Half(low as u16).to_f32()),
-        Scalar::Bf16 => f64::from(Bfloat(low as u16).to_f32()),
+        Scalar::F16 => f16::from_bits(low as u16).to_f64(),
+        Scalar::Bf16 => bf16::from_bits(low as u16).to_f64(),
         Scalar::F32 => f64::from(f32::from_bits(low as u32)),
         Scalar::F128 => {
             let mut double = [0; 8];
@@ -184,7 +185,7 @@ fn to_double(scalar: Scalar, native: &[u8]) -> f64 {
 
 fn from_double(value: f64, ieee: &mut [u8]) {
     let bits = match ieee.len() {
-        2 => u64::from(Half::from_f32(value as f32).0),
+        2 => u64::from(f16::from_f32(value as f32).to_bits()),
         4 => u64::from((value as f32).to_bits()),
         _ => value.to_bits(),
     };

@@ -33,7 +33,7 @@ impl TypeClass {
     }
 }
 
-/// `MPI_Type_match_size`: the predefined type of this class and so many bytes.
+/// `MPI_Type_match_size`: the predefined type of this class and of `size` bytes.
 ///
 /// # Errors
 /// Class ARG if there is none.

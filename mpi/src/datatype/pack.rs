@@ -14,7 +14,7 @@ impl Datatype {
     /// used up. Returns the bytes that were copied.
     ///
     /// # Safety
-    /// `buffer` is what the standard asks of a send buffer of so many elements.
+    /// `buffer` meets the standard's conditions for a send buffer of `count` elements.
     pub unsafe fn gather(&self, buffer: *const c_void, count: i64, packed: &mut [u8]) -> usize {
         // SAFETY: the caller's promise; the memory in pieces is only read.
         unsafe { self.copy::<Gather>(buffer.cast_mut(), count, packed.as_mut_ptr(), packed.len()) }
@@ -24,7 +24,7 @@ impl Datatype {
     /// Returns the bytes that were copied.
     ///
     /// # Safety
-    /// `buffer` is what the standard asks of a receive buffer of so many elements.
+    /// `buffer` meets the standard's conditions for a receive buffer of `count` elements.
     pub unsafe fn scatter(&self, packed: &[u8], buffer: *mut c_void, count: i64) -> usize {
         // SAFETY: the caller's promise; the packed bytes are only read.
         unsafe { self.copy::<Scatter>(buffer, count, packed.as_ptr().cast_mut(), packed.len()) }

@@ -49,7 +49,7 @@ impl Signature {
         }
     }
 
-    /// This sequence so many times.
+    /// This sequence `count` times.
     pub fn times(self, count: i64) -> Signature {
         let (mut result, mut power, mut left) = (Signature::EMPTY, self, count.max(0));
         while left > 0 {

@@ -138,7 +138,7 @@ impl Datatype {
         self.0.bounds.data().begin
     }
 
-    /// Displacement of the first byte of data of so many elements, if they have any.
+    /// Displacement of the first byte of data of `count` elements, if they have any.
     #[inline]
     pub fn first(&self, count: i64) -> Option<i64> {
         (count > 0 && self.0.size > 0).then(|| self.true_lower_bound())
@@ -203,7 +203,7 @@ impl Datatype {
         self.0.elements
     }
 
-    /// What it was made with.
+    /// The call and the arguments that made it.
     pub fn contents(&self) -> &Contents {
         &self.0.contents
     }

@@ -8,7 +8,7 @@ use super::layout::{Layout, Run, Strided};
 /// Whether a walk goes on.
 pub(crate) type Step = ControlFlow<()>;
 
-/// Who looks at the pieces.
+/// The receiver of the pieces of a walk.
 pub(crate) trait Visitor {
     /// Contiguous bytes.
     fn run(&mut self, run: Run) -> Step;
@@ -94,7 +94,7 @@ impl Datatype {
     }
 
     /// The memory of `count` elements relative to the buffer's address, if it is equal runs at equal
-    /// distances. The caller has checked that [`Datatype::bytes`] of so many elements fit into 64 bits.
+    /// distances. The caller has checked that [`Datatype::bytes`] of `count` elements fit into 64 bits.
     pub fn strides(&self, count: i64) -> Option<Strided> {
         match *self.layout() {
             Layout::Run(first) => Some(Strided { first, count, stride: self.extent() }),

@@ -3,8 +3,9 @@
 
 use std::ffi::c_void;
 
+use half::{bf16, f16};
+
 use super::Predefined;
-use super::half::{Bfloat, Half};
 use super::number::{Bits, Complex, Located, Number};
 use super::wide::{self, Wide};
 use crate::datatype::{Basic, Family, Fortran, Scalar};
@@ -76,7 +77,7 @@ unsafe fn number(op: Predefined, basic: Basic, operands: Operands) {
                 scalar,
                 {
                     I8 i8, I16 i16, I32 i32, I64 i64, I128 i128, U8 u8, U16 u16, U32 u32, U64 u64,
-                    F16 Half, Bf16 Bfloat, F32 f32, F64 f64
+                    F16 f16, Bf16 bf16, F32 f32, F64 f64
                 },
                 number_of(op, operands)
             ),
@@ -119,7 +120,7 @@ unsafe fn complex(op: Predefined, basic: Basic, operands: Operands) {
         match basic.scalar() {
             Scalar::LongDouble => complex_in_c(op, &wide::EXTENDED, operands),
             Scalar::F128 => complex_in_c(op, &wide::QUAD, operands),
-            scalar => for_scalar!(scalar, { F16 Half, F32 f32, F64 f64 }, complex_of(op, operands)),
+            scalar => for_scalar!(scalar, { F16 f16, F32 f32, F64 f64 }, complex_of(op, operands)),
         }
     }
 }
@@ -195,7 +196,7 @@ unsafe fn locate(op: Predefined, basic: Basic, operands: Operands) {
             Scalar::F128 => locate_in_c(op, basic, &wide::QUAD, operands),
             scalar if same_index => for_scalar!(
                 scalar,
-                { I8 i8, I16 i16, I32 i32, I64 i64, I128 i128, F16 Half, F32 f32, F64 f64 },
+                { I8 i8, I16 i16, I32 i32, I64 i64, I128 i128, F16 f16, F32 f32, F64 f64 },
                 locate_same(op, operands)
             ),
             scalar => for_scalar!(

@@ -5,7 +5,6 @@
 //! table.
 #![allow(unsafe_code)]
 
-pub(crate) mod half;
 mod kernel;
 mod number;
 mod predefined;

@@ -1,6 +1,6 @@
 //! What the operators do to one number.
 
-use super::half::{Bfloat, Half};
+use half::{bf16, f16};
 
 /// A number of MAX, MIN, SUM and PROD.
 pub(super) trait Number: Copy {
@@ -69,6 +69,9 @@ macro_rules! floats {
 
 floats! { f32 f64 }
 
+/// Arithmetic in binary32, rounded to nearest even: sums and products of two halves are exact or correctly
+/// rounded in binary32, and rounding them once more gives the half that IEEE 754 asks for, since binary32 has
+/// more than twice the digits, plus two.
 macro_rules! halves {
     ($($half:ty)*) => {$(
         impl Number for $half {
@@ -81,7 +84,7 @@ macro_rules! halves {
     )*};
 }
 
-halves! { Half Bfloat }
+halves! { f16 bf16 }
 
 /// The real and the imaginary part.
 #[derive(Clone, Copy)]

@@ -148,15 +148,15 @@ fn long_doubles_keep_the_digits_that_doubles_lose() {
 
 #[test]
 fn halves() {
-    use super::half::{Bfloat, Half};
-    let half = |x: f32| Half::from_f32(x).0;
+    use half::{bf16, f16};
+    let half = |x: f32| f16::from_f32(x).to_bits();
     for basic in [Basic::Real2, Basic::Float16] {
         let (a, b) = ([half(1.5), half(-2.0)], [half(0.25), half(3.0)]);
         assert_eq!(through(Predefined::Sum, basic, a, b), [half(1.75), half(1.0)]);
         assert_eq!(through(Predefined::Max, basic, a, b), [half(1.5), half(3.0)]);
     }
-    let (a, b) = ([Bfloat::from_f32(1.5).0], [Bfloat::from_f32(4.0).0]);
-    assert_eq!(through(Predefined::Prod, Basic::Bfloat16, a, b), [Bfloat::from_f32(6.0).0]);
+    let (a, b) = ([bf16::from_f32(1.5).to_bits()], [bf16::from_f32(4.0).to_bits()]);
+    assert_eq!(through(Predefined::Prod, Basic::Bfloat16, a, b), [bf16::from_f32(6.0).to_bits()]);
     let (a, b) = ([[half(1.0), half(2.0)]], [[half(3.0), half(-1.0)]]);
     assert_eq!(through(Predefined::Prod, Basic::Complex4, a, b), [[half(5.0), half(5.0)]]);
 }
@@ -243,7 +243,7 @@ fn derived_types_need_an_operator_of_their_own() {
     assert_eq!(Op::Predefined(Predefined::Sum).check(&pair).unwrap_err().class(), Class::OP);
     let function = |input: *const c_void, inout: *mut c_void, count: i64, datatype: &Datatype| {
         for i in 0..(count * datatype.size() / 4) as usize {
-            // SAFETY: the test lends so many ints.
+            // SAFETY: the test lends `count` elements of ints.
             unsafe { *inout.cast::<i32>().add(i) -= *input.cast::<i32>().add(i) };
         }
     };

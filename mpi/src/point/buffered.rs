@@ -116,8 +116,8 @@ impl Attached {
     }
 }
 
-/// Waits until a message has left, if it is known at all; how is nobody's matter, since its sender was told
-/// long ago that it had ended.
+/// Waits until a message has left, if it is known at all. Its result is ignored, since the call that sent it
+/// returned success long ago.
 async fn left(name: RequestId) -> Result<()> {
     let look = |world: &World| match world.node().has_ended(name) {
         Ok(false) => Poll::Pending,
@@ -153,7 +153,7 @@ impl Buffer {
         Ok((offset, memory::contiguous(start, len), None))
     }
 
-    /// The first place where no message has any of so many bytes.
+    /// The first place with `len` bytes that no message uses.
     fn space(&self, len: usize) -> Option<usize> {
         let mut offset = 0;
         // Those without bytes take no room, and lie at the begin, whatever else does.

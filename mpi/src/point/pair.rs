@@ -2,7 +2,7 @@
 //! wait for it, or for ever, if the send were refused afterwards.
 
 use super::{recv, send};
-use crate::coll::alias;
+use crate::algorithm::alias;
 use crate::collective::is_checking;
 use crate::comm::Named;
 use crate::error::Result;

@@ -130,7 +130,7 @@ impl Flight {
 
     #[cold]
     fn take_badly(&self, world: &World) -> Option<Ended> {
-        // First, since the communicator is there as long as nobody was told.
+        // First, since the communicator exists only until the end of the request is returned.
         let comm = Named::of_message(self.comm);
         let outcome = world.node().take(self.request)?;
         let ended = match &self.from {

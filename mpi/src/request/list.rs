@@ -48,7 +48,7 @@ pub(crate) fn wait_all(world: &World, requests: &mut [Request], statuses: Status
     let mut next = 0;
     loop {
         next = wait_well(world, requests, next, |index, status| tally.note_well(index, status));
-        // What is no plain message, and what has failed, takes its time.
+        // Requests that are not plain messages, and those that failed, take the slow path.
         let Some(request) = requests.get_mut(next) else { return tally.answer() };
         let ended = wait(world, request)?;
         tally.note(next, next, ended);
@@ -136,7 +136,7 @@ fn all_settled(world: &World, requests: &[Request]) -> Result<bool> {
     Ok(true)
 }
 
-/// What is found in a list of requests.
+/// The state of a list of requests.
 pub(crate) enum Found {
     /// None of them can end: all are null or not started.
     Nothing,

@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub(crate) enum State {
     /// A message under way.
     Flight(Flight),
-    /// It has ended, and nobody was told yet.
+    /// It has ended, and no call has returned that yet.
     Ended(Ended),
     /// Something in several steps, on a communicator.
     Task(Arc<Task>, Named),
@@ -96,7 +96,7 @@ impl State {
         true
     }
 
-    /// How it ended; it is settled. What it stands for is over.
+    /// How it ended; it is settled. Its operation is over.
     pub(crate) fn finish(self) -> Ended {
         match self {
             State::Ended(ended) => ended,

@@ -73,8 +73,9 @@ impl Slots {
         self.put(|| state)
     }
 
-    /// Takes a message under way into the table. `make` writes it to its place: what is first put together
-    /// elsewhere, word by word, and then moved in longer pieces waits until the words have reached the cache.
+    /// Takes a message under way into the table. `make` writes it to its place: a value first built
+    /// elsewhere, word by word, and then moved in longer pieces would stall until the stores of the words
+    /// have reached the cache.
     #[inline(always)]
     pub(crate) fn insert_flight(&self, make: impl FnOnce() -> Flight) -> Request {
         self.put(|| State::Flight(make()))
@@ -141,9 +142,9 @@ impl Slots {
         Some(flight)
     }
 
-    /// Looks at a message under way, and takes it out of the table if it has ended well; what is something
-    /// else, or is looked at by another thread, is left to those who have time.
-    // Inlined wherever it is called: who waits for many looks at one after the other.
+    /// Looks at a message under way, and takes it out of the table if it has ended well. A request that is
+    /// something else, or that another thread looks at, is left to the slow path. Inlined into every caller:
+    /// a thread that waits for many requests looks at one after the other.
     #[inline(always)]
     pub(super) fn land(&self, request: Request, engine: &mut Engine) -> Look {
         let index = request.0.wrapping_sub(BASE);
@@ -159,8 +160,8 @@ impl Slots {
         };
         let seen = flight.look(engine);
         if let Look::Well(_) = seen {
-            // No message is the last user of its communicator, whose end would not be to be foreseen: what is
-            // freed is kept until nobody else has it.
+            // No message is the last user of its communicator, since the end of that could not be foreseen: a
+            // freed communicator is kept until no message holds it.
             drop(flight.take_all());
             // SAFETY: ours; there is nothing in it that would have to be dropped.
             unsafe { slot.state.get().write(None) };

@@ -171,7 +171,7 @@ pub(crate) fn cancel(world: &World, request: Request) -> Result<()> {
 /// What runs although its handle was given away.
 static ORPHANS: Mutex<Vec<State>> = Mutex::new(Vec::new());
 
-/// Gives a request away; what it asked for goes on.
+/// Gives a request away; its operation goes on.
 pub(crate) fn free(world: &World, request: &mut Request) -> Result<()> {
     let Some(state) = SLOTS.remove_if(*request, |state| !matches!(state, State::General(_))) else {
         let general = general(*request)?;

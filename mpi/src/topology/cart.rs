@@ -116,7 +116,7 @@ impl Cart {
         Ok((moved(-i64::from(displacement)), moved(i64::from(displacement))))
     }
 
-    /// Who is `by` steps from `rank`, whose coordinate in the dimension is `at`.
+    /// The rank `by` steps from `rank`, whose coordinate in the dimension is `at`.
     fn moved(&self, rank: i32, at: i32, dimension: usize, by: i64) -> i32 {
         let dim = i64::from(self.dims[dimension]);
         let mut to = i64::from(at) + by;

@@ -1,4 +1,4 @@
-//! Virtual topologies (MPI 5.0, chapter 8): who is whose neighbour. All of it is local arithmetic.
+//! Virtual topologies (MPI 5.0, chapter 8): the neighbours of each rank. All of it is local arithmetic.
 //!
 //! A topology belongs to a communicator, which is made elsewhere; ranks here are ranks of that
 //! communicator. This module knows no communicator and sends nothing.
@@ -36,8 +36,8 @@ impl Topology {
         }
     }
 
-    /// From whom and to whom neighbourhood collectives of `rank` send, in the order of their buffers (MPI
-    /// 5.0, section 8.6). PROC_NULL stands for who is missing at the border of a grid.
+    /// The ranks from which and to which neighbourhood collectives of `rank` send, in the order of their
+    /// buffers (MPI 5.0, section 8.6). PROC_NULL stands for a missing neighbour at the border of a grid.
     pub fn neighbours(&self, rank: i32) -> Neighbours {
         let both = |list: Vec<i32>| Neighbours { sources: list.clone(), destinations: list };
         match self {

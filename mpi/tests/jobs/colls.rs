@@ -241,7 +241,7 @@ pub fn between_groups() {
     forms!(none, all, |b| gather igather gather_init(out(&own), 1, INT, b, 1, INT, root) on inter);
 }
 
-/// In a ring of two ranks in each dimension, what goes down comes from above.
+/// In a ring of two ranks in each dimension, blocks sent down are received from above.
 pub fn neighbors() {
     let me = rank();
     let grid = api::cart_create(WORLD, &[2, 2], &[true, true], false).unwrap();
@@ -306,7 +306,7 @@ pub fn mismatches() {
     // Groups of their own are right.
     let own_group = api::group_incl(all, &[me]).unwrap();
     assert_eq!(api::comm_size(api::comm_create(WORLD, own_group).unwrap()), Ok(1));
-    // What is only found out later does not advise what is done already.
+    // An error found only after the exchange does not advise the check that runs already.
     let counts: Vec<i64> = (0..i64::from(size())).map(|rank| 1 + i64::from(me == 0 && rank == 1)).collect();
     let (from, places) = ([me; 8], [0, 2, 4]);
     let late = api::gatherv(out(&from), 1, INT, into(&mut [0; 8]), &counts, &places, INT, 0, WORLD);
@@ -344,7 +344,7 @@ pub fn overlapping() {
     api::allreduce(first.cast(), at(4, &mut data).cast(), 4, INT, SUM, WORLD).unwrap();
 }
 
-/// Two groups that do not call the same are told so.
+/// Two groups that call different collectives get an error that says so.
 pub fn mismatches_between_groups() {
     let (_, inter) = crate::inter::halves();
     let (is_odd, first) = (rank() % 2 == 1, api::comm_rank(inter) == Ok(0));
@@ -428,7 +428,7 @@ pub fn buffers() {
             api::allreduce(none, nothing, 0, INT, SUM, WORLD).unwrap();
             let first = if rank() == 0 { nothing } else { result };
             api::exscan(out_of, first, count, INT, SUM, WORLD).unwrap();
-            // Whoever is in step gets the sum.
+            // The ranks that call the same get the sum.
             api::allreduce(out_of, result, count, INT, SUM, WORLD).unwrap();
             assert_eq!(other[..count as usize], vec![size(); count as usize]);
         }

@@ -142,7 +142,7 @@ pub fn many() {
     assert_eq!([status.source], buffer);
 }
 
-/// A program that frees none of what it makes is told so before it has no memory, and goes on.
+/// A program that frees none of its communicators gets an error before memory runs out, and goes on.
 pub fn too_many() {
     let mut comms = Vec::new();
     let error = loop {

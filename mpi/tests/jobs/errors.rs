@@ -1,4 +1,4 @@
-//! What is wrong is said.
+//! Wrong calls get errors.
 
 use crate::point::{INT, WORLD, into, out, pattern, rank, recv};
 use nmad_mpi::api;
@@ -124,8 +124,9 @@ pub fn owned() {
     assert_eq!(api::wait(&mut other, None).unwrap_err().comm(), None);
 }
 
-/// The same when the communicator is freed before: its handler is asked, and its handle stands for no other
-/// until then. What is under way fails afterwards; of the last kind it has, and was seen.
+/// The same when the communicator is freed before: its handler is called, and its handle stands for no other
+/// until then. Requests under way fail afterwards; the last kind has failed before, and the program has seen
+/// that.
 pub fn owned_by_the_freed() {
     let callback: api::Callback = Box::new(|object, code| SEEN.lock().unwrap().push((object, code.class)));
     let (mine, mut buffer) = (api::create_errhandler(callback), [0]);
@@ -174,7 +175,7 @@ pub fn owned_by_the_freed() {
     }
 }
 
-/// Whoever waits for a process that is gone does not wait for ever.
+/// A rank that waits for a process that has died does not wait for ever.
 pub fn killed() {
     if rank() == 1 {
         std::process::abort();

@@ -38,7 +38,7 @@ pub fn create_and_merge() {
     assert_eq!(api::comm_size(inter), api::comm_size(mine));
     assert_eq!(api::comm_remote_size(inter).unwrap() + api::comm_size(mine).unwrap(), size());
     greet_others(inter);
-    // Who is high comes last; if both are, the group of process 0 comes first.
+    // The group that says high comes last; if both do, the group of process 0 comes first.
     for (evens_high, odds_high, evens_first) in
         [(false, true, true), (true, false, false), (true, true, true)]
     {

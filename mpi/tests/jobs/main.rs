@@ -24,9 +24,9 @@ use std::time::Duration;
 /// Which case a rank belongs to.
 const CASE: &str = "NMAD_TEST_CASE";
 
-/// What is tested.
+/// A test and its job.
 struct Case {
-    /// What is expected, in a few words.
+    /// The expectation, in a few words.
     name: &'static str,
     /// Ranks of the job.
     ranks: u32,
@@ -56,7 +56,7 @@ const ALL: &[Case] = &[
     case("a pair with a wrong half is refused and leaves nothing", 1, point::refused_pairs),
     case("buffered messages wait in the attached buffer", 2, point::buffered),
     case("the room of a buffered message is its own until it has left", 2, point::flushed),
-    case("who computes is reached nevertheless", 6, point::while_others_compute),
+    case("a computing rank is reached nevertheless", 6, point::while_others_compute),
     case("a message that was matched is nobody else's", 2, point::matched),
     case("types with gaps land where they belong", 2, data::gaps),
     case("large types with gaps are not packed", 2, data::large),
@@ -93,11 +93,11 @@ const ALL: &[Case] = &[
     case("operators of programs keep their order", 5, colls::user_operator),
     case("collectives between two groups", 5, colls::between_groups),
     case("neighbours exchange data", 4, colls::neighbors),
-    with("NMAD_MPI_CHECK", "1", case("mismatched collectives are told", 3, colls::mismatches)),
+    with("NMAD_MPI_CHECK", "1", case("mismatched collectives get an error", 3, colls::mismatches)),
     with(
         "NMAD_MPI_CHECK",
         "1",
-        case("two groups that do not call the same are told", 5, colls::mismatches_between_groups),
+        case("two groups that call different collectives get an error", 5, colls::mismatches_between_groups),
     ),
     with(
         "NMAD_MPI_CHECK",

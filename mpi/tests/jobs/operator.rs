@@ -7,7 +7,7 @@ use std::ffi::c_void;
 #[allow(unsafe_code)]
 pub fn last_not_zero(left: *const c_void, right: *mut c_void, count: i64, _: &Datatype) {
     for index in 0..count as usize {
-        // SAFETY: both have so many numbers, as the standard promises to operators.
+        // SAFETY: both hold `count` numbers, as the standard promises to operators.
         unsafe {
             let (left, right) = (left.cast::<i32>().add(index), right.cast::<i32>().add(index));
             if right.read_unaligned() == 0 {

@@ -31,7 +31,7 @@ pub fn pattern(len: usize, seed: i32) -> Vec<i32> {
     (0..len as i32).map(|i| i.wrapping_mul(7919).wrapping_add(seed)).collect()
 }
 
-/// Receives numbers: what came, and its status.
+/// Receives numbers; returns them and the status.
 pub fn recv(len: usize, source: i32, tag: i32, comm: Comm) -> (Vec<i32>, Status) {
     let (mut data, mut status) = (vec![-1; len], Status::EMPTY);
     api::recv(into(&mut data), len as i64, INT, source, tag, comm, Some(&mut status)).unwrap();
@@ -220,7 +220,7 @@ pub fn buffered() {
     api::comm_detach_buffer(WORLD).unwrap();
 }
 
-/// The room of a message is its own until it has left, whoever waits for that.
+/// A message keeps its room until it has left, whichever calls wait for that.
 pub fn flushed() {
     let (count, mut buffer) = (500_000, vec![0; 500_000]);
     if rank() == 1 {

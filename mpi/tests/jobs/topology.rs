@@ -1,4 +1,4 @@
-//! Virtual topologies: who is whose neighbour, in communicators that are made for them.
+//! Virtual topologies: the neighbours of each rank, in communicators made for them.
 
 use crate::comms::greet;
 use crate::point::{WORLD, rank, size};

@@ -1,8 +1,8 @@
 //! The I/O bus of a host: the transfers of all its rails share it (P2 section 3.2).
 //!
-//! Where machines have a bus, an interface sends one thing after the other, and what all of them send and
-//! receive at the same time is bounded by the buses of both hosts. Rates are max-min fair: nobody can get
-//! more without somebody who has less getting less.
+//! Where machines have a bus, an interface sends one order after the other, and the buses of both hosts bound
+//! the sum of all that their interfaces send and receive at the same time. Rates are max-min fair: a transfer
+//! can gain only if one with a lower rate loses.
 
 use super::{Happening, Network};
 

@@ -1,10 +1,11 @@
 //! The way of one order: posted, on the wire, at the port of its receiver, delivered. Here faults take,
 //! repeat and delay.
 
-use super::link::{Key, Standing};
+use super::link::Standing;
 use super::port::{ChunkHead, Inbound};
 use super::{Happening, Network};
 use crate::faults::Fate;
+use crate::key::Key;
 use crate::model::Model;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::{Order, Sent};
@@ -30,7 +31,7 @@ impl Flight {
     }
 }
 
-/// What is on a wire.
+/// A cargo on a wire.
 #[derive(Debug)]
 pub struct Transit {
     key: Key,
@@ -220,7 +221,7 @@ impl Network {
         ));
     }
 
-    /// An order leaves: its memory is read now and the sender is told.
+    /// An order leaves: the network reads its memory now and reports it to the sender.
     pub fn depart(&mut self, now: u64, id: u64) {
         let Some(flight) = self.flights.get(&id) else { return };
         let (key, end) = (flight.key, flight.end);
@@ -393,7 +394,7 @@ pub(super) fn order_len(order: &Order) -> u64 {
     }
 }
 
-/// Reads the memory of an order, and what its sender is told.
+/// Reads the memory of an order; returns the cargo and the report to its sender.
 fn load(order: Order, to: usize) -> (Cargo, Inbound) {
     match order {
         Order::Chunk { number, ack, landing, key, offset, from, .. } => {

@@ -1,29 +1,11 @@
 //! Links: how they open, die, are noticed to be dead, and are closed. Each side has its own view.
 
-use super::carry::Flight;
 use super::{Happening, Inbound, Network};
+use crate::key::Key;
 use nmad_engine::transfer::driver::Order;
 use std::collections::VecDeque;
 
-/// One side of a link: fabric, this host, the other host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// Which network.
-    pub fabric: usize,
-    /// This side.
-    pub me: usize,
-    /// The other side.
-    pub peer: usize,
-}
-
-impl Key {
-    /// The same link from the other side.
-    pub fn reverse(self) -> Key {
-        Key { me: self.peer, peer: self.me, ..self }
-    }
-}
-
-/// What the driver of one side was told about the link.
+/// The state of a link as the driver of one side sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standing {
     /// Nothing yet.
@@ -59,12 +41,12 @@ impl Network {
         self.sides.entry(key).or_default()
     }
 
-    /// What the engine of this side was told about the link.
+    /// The state of the link as last reported to the engine of this side.
     pub fn told(&mut self, key: Key) -> Standing {
         self.side(key).told
     }
 
-    /// The engine of this side is told now.
+    /// The engine of this side receives the report now.
     pub fn tell(&mut self, key: Key, standing: Standing) {
         self.side(key).told = standing;
     }
@@ -108,7 +90,7 @@ impl Network {
         self.arrive(now, key.fabric, key.me, Inbound::Up { peer: key.peer, remote });
     }
 
-    /// A fault ends a link: what is under way is lost, and each side notices after its own time.
+    /// A fault ends a link: cargo on its way is lost, and each side notices after its own time.
     pub fn kill_link(&mut self, key: Key, now: u64, notice_ns: [u64; 2]) {
         self.strike(key);
         self.trace.note(now, key.me, &[2, key.fabric as u64, key.peer as u64], || {
@@ -210,7 +192,7 @@ impl Network {
         let waiting = std::mem::take(&mut self.side(key).waiting);
         self.port(key.fabric, key.me).outstanding -= waiting.len();
         let flights = waiting.into_iter().filter_map(|id| self.flights.remove(&id));
-        flights.map(Flight::into_order).collect()
+        flights.map(|flight| flight.into_order()).collect()
     }
 }
 

@@ -10,7 +10,8 @@ mod expense;
 mod link;
 mod port;
 
-pub use link::{Key, Standing};
+pub use crate::key::Key;
+pub use link::Standing;
 pub use port::Inbound;
 
 use crate::agenda::Agenda;
@@ -35,7 +36,7 @@ pub fn lock(shared: &Shared) -> MutexGuard<'_, Network> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What is on the agenda.
+/// An event of the agenda.
 #[derive(Debug)]
 pub enum Happening {
     /// A host looks after its rails and its application.
@@ -63,7 +64,7 @@ pub enum Happening {
 /// One fabric: a network that connects a port of every host.
 #[derive(Debug)]
 pub struct Fabric {
-    /// What it costs.
+    /// Its costs.
     pub model: Arc<dyn Model>,
     /// How unreliable it is.
     pub faults: Faults,
@@ -228,7 +229,7 @@ impl Network {
             || self.shared(a, b).all(|fabric| self.struck.contains(&(fabric, a.min(b), a.max(b))))
     }
 
-    /// The engine of `me` was told of the loss of every link to `peer`.
+    /// The engine of `me` has received the loss of every link to `peer`.
     pub fn knows_severed(&self, me: usize, peer: usize) -> bool {
         let told = |fabric| self.sides.get(&Key { fabric, me, peer }).map(|side| side.told);
         self.shared(me, peer).all(|fabric| told(fabric) == Some(Standing::Gone))

@@ -1,4 +1,4 @@
-//! The port of one host on one fabric: what has arrived there, and the landings that are open on it.
+//! The port of one host on one fabric: arrived cargo, and the landings that are open on it.
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key as PushKey, LandingId, Packet, PeerId};

@@ -26,7 +26,7 @@ impl DeliveryOracle {
     /// A request has ended. Returns the entry in the ledger.
     ///
     /// # Errors
-    /// What is wrong about it.
+    /// The objection to it.
     pub fn ended(
         &mut self,
         host: usize,
@@ -56,7 +56,7 @@ impl DeliveryOracle {
                 }
                 format!("ended with 'peer {peer} is gone', which it is not")
             }
-            (_, Err(error)) => format!("ended with '{error}', which nobody asked for"),
+            (_, Err(error)) => format!("ended with '{error}', without a cause"),
         };
         Err(format!("{entry} {objection}"))
     }
@@ -111,7 +111,7 @@ impl DeliveryOracle {
                 return Err(format!("{entry} ended well although too short for {message}"));
             }
             Some(capacity) if message.len <= entry.len || capacity != entry.len => {
-                return Err(format!("{entry} was told of truncation to {capacity} B, got {message}"));
+                return Err(format!("{entry} reports a truncation to {capacity} B, got {message}"));
             }
             _ => {}
         }
@@ -136,13 +136,13 @@ impl DeliveryOracle {
         };
         let fresh = |&&index: &&usize| self.ledger.entries[index].partner.is_none();
         let found = flow.iter().filter(alike).find(fresh).or_else(|| flow.iter().find(alike));
-        found.copied().ok_or_else(|| format!("{recv} got a message that nobody sent: {envelope:?}"))
+        found.copied().ok_or_else(|| format!("{recv} got a message that no host sent: {envelope:?}"))
     }
 
     /// Judges what is left at the end of the run.
     ///
     /// # Errors
-    /// What is missing, or was changed after its request had ended.
+    /// A message is missing, or changed after its request had ended.
     pub fn finish(&mut self, fates: &dyn Fates) -> Result<(), Objection> {
         for entry in &self.ledger.entries {
             if fates.dead(entry.host) {

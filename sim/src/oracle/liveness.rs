@@ -28,7 +28,7 @@ impl LivenessOracle {
     /// Looks at a host after it has turned its pump.
     ///
     /// # Errors
-    /// What stands still.
+    /// The part that stands still.
     pub fn look(
         &mut self,
         now: u64,

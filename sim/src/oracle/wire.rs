@@ -1,8 +1,8 @@
-//! What is on the wires must be well formed, within the limits of its rail, and within the credit of its
+//! Traffic on the wires must be well formed, within the limits of its rail, and within the credit of its
 //! receiver.
 
 use super::Objection;
-use crate::network::Key;
+use crate::key::Key;
 use nmad_engine::transfer::driver::{Limits, Order};
 use nmad_wire::{Frame, Header, frames};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub struct WireOracle {
 }
 
 impl WireOracle {
-    /// Each host keeps at most so many bytes of each peer; more is a violation.
+    /// Sets the bytes that each host keeps of each peer at most; more is a violation.
     pub fn set_budgets(&mut self, budgets: Vec<u64>) {
         self.budgets = budgets;
     }

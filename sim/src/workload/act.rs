@@ -26,7 +26,7 @@ pub(super) struct Author {
     open: Vec<Vec<Op>>,
 }
 
-/// Who sends what to whom.
+/// A message of the act: sender, receiver, match and hints.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letter {
     pub(super) from: usize,

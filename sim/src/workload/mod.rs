@@ -76,7 +76,7 @@ pub enum Step {
     Post(Op),
     /// Waits until all of these have ended.
     Wait(Vec<Op>),
-    /// Computes for so many nanoseconds, without a call into the library.
+    /// Computes for this number of nanoseconds, without a call into the library.
     Compute(u64),
     /// Probes until there is a message that this receive, not yet posted, would take.
     Probe(Op),

@@ -3,7 +3,7 @@
 use crate::{Inside, RailState, Testbed, TestbedError, address, address6};
 use nmad_words::say;
 
-/// What is shown of each host: number, name, command prefix, rails.
+/// The output about each host: number, name, command prefix, rails.
 pub(super) struct Layout {
     hosts: Vec<HostLayout>,
 }

@@ -61,7 +61,7 @@ impl Socket {
                 let ours = (first..=self.sequence).contains(&answer.sequence);
                 missing -= usize::from(ours);
                 let verdict = verdict(answer.body);
-                // What is wrong with all of them is said once, of none in particular.
+                // The kernel answers with another sequence number if it refuses the batch as a whole.
                 if !ours && verdict.is_err() {
                     return verdict;
                 }

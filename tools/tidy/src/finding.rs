@@ -12,7 +12,7 @@ pub struct Finding {
     pub rule: &'static str,
     /// What within the file, if one exception should not cover all of it: the name of a function.
     pub item: Option<String>,
-    /// What is wrong, and what to do where that is not obvious.
+    /// The fault, and the remedy where it is not obvious.
     pub what: String,
 }
 

@@ -6,7 +6,7 @@ use super::*;
 const PACKAGE: &str = "[package]\nname = \"p\"\n";
 const FACE: &str = "//! A layer.\n";
 
-/// What is found in a workspace of these files, as `path:line rule`.
+/// The findings in a workspace of these files, as `path:line rule`.
 fn found(files: &[(&str, &str)]) -> Vec<String> {
     findings(files).iter().map(|f| format!("{}:{} {}", f.path, f.line, f.rule)).collect()
 }

@@ -25,13 +25,13 @@ impl Dice {
         (z ^ (z >> 31)) % below.max(1)
     }
 
-    /// Happens so many times in a hundred.
+    /// True in `percent` of a hundred cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
-/// What goes wrong at present, in percent, and the longest delay in milliseconds.
+/// The present rates of faults, in percent, and the longest delay in milliseconds.
 #[derive(Clone, Copy, Default)]
 pub struct Weather {
     pub loss: u64,
@@ -59,7 +59,7 @@ enum What {
     Refused,
     Ended,
     Control(Vec<u8>, usize),
-    /// What is handed over behind the proof, there and back.
+    /// The handover behind the proof, there and back.
     Memory,
     Bell,
     /// A link with these nonces lives.
@@ -273,12 +273,12 @@ impl World {
         let Some(opened) = self.sides[side].machine.finished(id) else { return };
         let Opened { peer, ends, is_attempt, .. } = opened;
         assert!(self.sides[side].opened.insert((ends.hello.nonce, ends.nonce)), "each opens once");
-        assert_eq!(self.sides[side].secret, [7; 32], "who does not know the secret opens nothing");
+        assert_eq!(self.sides[side].secret, [7; 32], "a side without the secret opens nothing");
         let old = self.sides[side].talks.iter().position(|talk| talk.link.is_some_and(|l| l.peer == peer));
         let proof = is_attempt && self.medium != Medium::Connections;
         let link = Link { ends, peer, proof, heard_ms: now_ms, signed_ms: now_ms };
         let other = self.sides[side].talks[at].other.side;
-        assert_eq!(self.sides[other].secret, [7; 32], "to nobody who does not know it");
+        assert_eq!(self.sides[other].secret, [7; 32], "and not to a side without it");
         self.sides[side].talks[at].link = Some(link);
         self.say(side, at, What::Alive(ends.nonce));
         if let Some(old) = old {
@@ -436,7 +436,7 @@ impl World {
         let message = Control::decode(bytes).expect("machines say what can be read");
         let is_hello = matches!(message, Control::Hello(_));
         if self.medium != Medium::Connections {
-            // A greeting bears a MAC of the job; what comes to a link is answered by the link.
+            // A greeting bears a MAC of the job; the link answers greetings that reach it.
             let link = found.and_then(|at| self.sides[side].talks[at].link);
             if self.sides[side].secret != self.sides[from.side].secret && from.number != 99_999_999 {
                 return;

@@ -49,7 +49,7 @@ pub(crate) fn status(status: *mut c_void) -> *mut c_void {
     if is(status, member(2)) { std::ptr::without_provenance_mut(abi::STATUS_IGNORE) } else { status }
 }
 
-/// A list of statuses. The two constants are told apart by nobody.
+/// A list of statuses. No caller needs to tell the two constants apart.
 pub(crate) fn statuses(list: *mut c_void) -> *mut c_void {
     if is(list, &raw const abi::lists) {
         return std::ptr::without_provenance_mut(abi::STATUS_IGNORE);

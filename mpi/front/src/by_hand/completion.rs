@@ -34,7 +34,7 @@ pub(crate) fn waitany<A: Abi>(
     answer
 }
 
-/// What has failed has ended.
+/// A request that has failed has ended.
 fn tested(flag: *mut i32, answer: Result<bool>) -> Result<()> {
     give::value(flag, (*answer.as_ref().unwrap_or(&true)).into());
     answer.map(drop)

@@ -34,7 +34,7 @@ pub(crate) fn session_init<A: Abi>(
     made.map(drop)
 }
 
-/// The length counts the end of the string; if it is zero, what is answered is how much would be needed.
+/// The length counts the end of the string; if it is zero, the call returns the length that is needed.
 pub(crate) fn session_get_nth_pset<A: Abi>(
     session: Session,
     info: Info,

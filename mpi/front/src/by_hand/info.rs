@@ -34,7 +34,7 @@ pub(crate) fn info_get_valuelen<A: Abi>(info: Info, key: &str, len: *mut i32, fl
     Ok(())
 }
 
-/// `MPI_Info_get_string`: room counts the end of the string; what is answered is how much would be needed.
+/// `MPI_Info_get_string`: `room` counts the end of the string; the call returns the length that is needed.
 pub(crate) fn info_get_string<A: Abi>(
     info: Info,
     key: &str,

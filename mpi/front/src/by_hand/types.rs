@@ -63,7 +63,7 @@ fn integer<A: Abi>((value, kind): (i64, IntegerKind)) -> i32 {
     }
 }
 
-/// The length of a list; what is negative is the core's to tell.
+/// The length of a list; zero for a negative number, which the core refuses.
 fn len(room: i64) -> usize {
     usize::try_from(room).unwrap_or(0)
 }

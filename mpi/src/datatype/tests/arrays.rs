@@ -84,7 +84,7 @@ proptest! {
     }
 }
 
-/// Who has an element, by the formulas of the standard: processes are in row-major order.
+/// The owner of an element, by the formulas of the standard: processes are in row-major order.
 fn owner(shares: &[Share], index: &[i64]) -> i32 {
     shares.iter().zip(index).fold(0, |rank, (share, &i)| {
         let processes = i64::from(share.processes);

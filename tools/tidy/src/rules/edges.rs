@@ -1,7 +1,8 @@
-//! Who may know whom inside the engine (DESIGN.md, section 1).
+//! Which folders of the engine may name which (ARCHITECTURE.md, section "Which layer may know which").
 //!
-//! The compiler keeps the order of the crates; within one crate nobody does, so this table does. A folder may
-//! name what its row lists, itself, and what is free to all. What has no row may name only what is free.
+//! The compiler keeps the order of the crates; this table keeps the order within one crate. A folder may name
+//! itself, the modules of its row, and the modules free to all. A folder without a row may name only free
+//! ones.
 use crate::source::tokens;
 use crate::{Finding, Tree};
 
@@ -24,9 +25,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("profile", &[]),
     // Layer 2, what an idle rail carries: it sees the window and the view of a rail, never a driver.
     ("schedule", &["collect", "profile"]),
-    // Layer 3, what rails are told and report: it sees orders, never the window.
-    // It names messages in landings, and keeps a packet that is ready beside the rail it waits for.
-    // What a rail takes, and until when it is busy, follows from its profile.
+    // Layer 3, the orders of rails and their reports: it sees orders, never the window. It names messages in
+    // landings, and keeps a packet that is ready beside the rail it waits for. Its profile says which packets
+    // a rail takes, and until when it is busy.
     ("transfer", &["collect::request", "schedule::builder", "profile"]),
 ];
 

@@ -13,7 +13,7 @@ pub mod package;
 pub mod unsafe_code;
 pub mod unused;
 
-/// A rule: what it finds in the tree.
+/// A rule: returns its findings in the tree.
 pub type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// All rules.

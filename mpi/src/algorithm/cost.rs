@@ -1,0 +1,163 @@
+//! What messages, copies and reductions cost: the model that algorithms are compared by.
+//!
+//! The curves come from what the rails were measured to do (P4). All ranks must choose alike, so they agree
+//! on one set of figures before the first choice ([`Cost::figures`], [`Cost::from_figures`]).
+
+use super::team::Team;
+
+/// Sizes at which curves have figures, in bytes.
+pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
+/// Figures of a cost.
+pub const FIGURES: usize = 2 * SIZES.len() + 1;
+
+/// Part of the latency of a short message for which a core is busy, at each end (LogP's o).
+const OVERHEAD: f64 = 0.4;
+/// Time until a core runs another process that waits for it, in nanoseconds.
+const SWITCH_NS: f64 = 2000.0;
+/// One pass over two operands in a cache.
+const REDUCE_NS_PER_BYTE: f64 = 0.08;
+/// A copy in memory.
+const COPY_NS_PER_BYTE: f64 = 0.06;
+
+/// Nanoseconds from the post of a message to its arrival, by its size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Curve([f64; SIZES.len()]);
+
+impl Curve {
+    /// A curve through figures at [`SIZES`].
+    pub const fn new(ns: [f64; SIZES.len()]) -> Curve {
+        Curve(ns)
+    }
+
+    /// A straight line.
+    pub fn line(latency_ns: f64, ns_per_byte: f64) -> Curve {
+        Curve(SIZES.map(|size| latency_ns + size as f64 * ns_per_byte))
+    }
+
+    /// Nanoseconds for a message of `len` bytes.
+    pub fn ns(&self, len: u64) -> f64 {
+        let above = SIZES.iter().position(|&size| len <= size).unwrap_or(SIZES.len() - 1);
+        if above == 0 {
+            return self.0[0];
+        }
+        let (x0, x1) = (SIZES[above - 1] as f64, SIZES[above] as f64);
+        let slope = (self.0[above] - self.0[above - 1]) / (x1 - x0);
+        self.0[above - 1] + (len as f64 - x0) * slope.max(0.0)
+    }
+
+    /// Nanoseconds that a message adds behind others of its size.
+    fn further_ns(&self, len: u64) -> f64 {
+        (self.ns(len) - self.0[0]).max(0.0) + OVERHEAD * self.0[0]
+    }
+}
+
+/// What the parts of a collective cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// Between two ranks of a node.
+    pub near: Curve,
+    /// Between two nodes.
+    pub far: Curve,
+    /// Cores that the ranks of a node share.
+    pub cores: usize,
+}
+
+impl Default for Cost {
+    /// Nominal figures: shared memory and a fast Ethernet.
+    fn default() -> Self {
+        Cost { near: Curve::line(400.0, 0.04), far: Curve::line(6000.0, 0.2), cores: 2 }
+    }
+}
+
+impl Cost {
+    /// The figures that ranks agree on: each takes the largest that any rank names. Zero: not known here.
+    pub fn figures(near: Option<Curve>, far: Option<Curve>, cores: usize) -> [f64; FIGURES] {
+        let mut figures = [0.0; FIGURES];
+        for (place, curve) in [near, far].into_iter().enumerate() {
+            let Some(Curve(ns)) = curve else { continue };
+            figures[place * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
+        }
+        // The fewest cores count.
+        figures[FIGURES - 1] = 1.0 / cores.max(1) as f64;
+        figures
+    }
+
+    /// The figures that all ranks agreed on; nominal ones where no rank had any.
+    pub fn from_figures(figures: &[f64; FIGURES]) -> Cost {
+        let nominal = Cost::default();
+        let curve = |place: usize, nominal: Curve| {
+            let mut ns = [0.0; SIZES.len()];
+            ns.copy_from_slice(&figures[place * SIZES.len()..][..SIZES.len()]);
+            if ns.iter().all(|&ns| ns > 0.0) { Curve(ns) } else { nominal }
+        };
+        let cores = (1.0 / figures[FIGURES - 1]).round().max(1.0) as usize;
+        Cost { near: curve(0, nominal.near), far: curve(1, nominal.far), cores }
+    }
+
+    fn curve(&self, team: &Team) -> &Curve {
+        if team.spans_nodes() { &self.far } else { &self.near }
+    }
+
+    /// How many ranks share a core.
+    fn sharing(&self, team: &Team) -> f64 {
+        (team.crowd() as f64 / self.cores as f64).max(1.0)
+    }
+
+    /// Until a rank runs that something has arrived for, where ranks share cores.
+    fn switch_ns(&self, team: &Team) -> f64 {
+        (self.sharing(team) - 1.0) * SWITCH_NS
+    }
+
+    /// One message that others wait for.
+    pub fn hop(&self, team: &Team, len: u64) -> f64 {
+        self.curve(team).ns(len) + self.switch_ns(team)
+    }
+
+    /// A message within a node that others wait for.
+    pub fn near_hop(&self, team: &Team, len: u64) -> f64 {
+        self.near.ns(len) + self.switch_ns(team)
+    }
+
+    /// A message from every rank at once: those of a node share its rails, or its cores.
+    pub fn exchange(&self, team: &Team, len: u64) -> f64 {
+        let curve = self.curve(team);
+        let rivals = if team.spans_nodes() { team.crowd() as f64 } else { self.sharing(team) };
+        curve.ns(len) + (rivals - 1.0) * curve.further_ns(len) + self.switch_ns(team)
+    }
+
+    /// `messages` messages that one rank sends, or receives, in a row.
+    pub fn row(&self, team: &Team, messages: usize, len: u64) -> f64 {
+        match messages {
+            0 => 0.0,
+            _ => self.hop(team, len) + (messages - 1) as f64 * self.curve(team).further_ns(len),
+        }
+    }
+
+    /// Every rank sends `messages` messages in a row, and receives as many.
+    pub fn exchange_row(&self, team: &Team, messages: usize, len: u64) -> f64 {
+        match messages {
+            0 => 0.0,
+            _ => {
+                let further = (messages - 1) as f64 * (self.exchange(team, len) - self.switch_ns(team));
+                // Latency is paid once, the occupancy of each message every time.
+                let hidden = (messages - 1) as f64 * (1.0 - OVERHEAD) * self.curve(team).0[0];
+                self.exchange(team, len) + further - hidden
+            }
+        }
+    }
+
+    /// A reduction of `len` bytes.
+    pub fn reduce(&self, team: &Team, len: u64) -> f64 {
+        len as f64 * REDUCE_NS_PER_BYTE * self.sharing(team)
+    }
+
+    /// A copy of `len` bytes.
+    pub fn copy(&self, team: &Team, len: u64) -> f64 {
+        len as f64 * COPY_NS_PER_BYTE * self.sharing(team)
+    }
+}
+
+/// The smallest k with 2^k >= n.
+pub fn log2_ceil(n: usize) -> u32 {
+    n.next_power_of_two().ilog2()
+}

@@ -1,21 +1,21 @@
-//! Chunks that this side receives: pulled from the peer's memory, or taken in parts from the area, unless the
+//! Chunks that this side receives: pulled from the peer's memory, or copied out of bounce buffers, unless the
 //! peer pushes them.
 
-use super::board::{self, CUT};
-use super::cell::{About, Chunk, Part};
-use super::claim::{self, Round, Side};
-use super::effort::{Effort, copying};
-use super::layout::CHUNKS;
-use super::pace::Way;
-use super::quiet::Quiet;
-use super::shared::{Obstacle, Shared, Topic};
-use super::sys::{self, Remote};
+use super::Silence;
 use crate::landings::Landings;
+use crate::shm::claim::{self, Round, Side};
+use crate::shm::cma::regions;
+use crate::shm::cma::sys::{self, Remote};
+use crate::shm::layout::{CHUNKS, CUT};
+use crate::shm::ring::cell::{About, Chunk, Part};
+use crate::shm::selector::{Method, question};
+use crate::shm::shared::{Obstacle, Shared};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// A chunk that this side receives.
 #[derive(Debug)]
@@ -24,12 +24,12 @@ struct In {
     about: About,
     place: usize,
     round: Round,
-    /// What it costs, if the sender wants to know.
-    effort: Option<Effort>,
+    /// Since when it has its turn, if the sender wants to know how long it takes.
+    begun: Option<Instant>,
     /// Where its bytes are, once it was asked.
     source: Option<Remote>,
-    /// Bytes that came through the area.
-    streamed: u64,
+    /// Bytes that came through bounce buffers.
+    bounced: u64,
     /// Nobody knows yet where it goes.
     is_held: bool,
     /// The peer does not know that either, and so does not push it.
@@ -37,57 +37,60 @@ struct In {
 }
 
 impl In {
-    /// Whether all of it is here: copied, and what went through the area taken from there. When its claim
-    /// serves another chunk, the sender knows that.
+    /// Whether all of it is here: copied, and taken out of bounce buffers. When its word describes another
+    /// chunk, the sender knows that.
     fn is_complete(&self, b: &Shared) -> bool {
-        let (other, place) = (b.end.other(), self.place);
-        let word = b.segment.word(other.claim(place));
+        let (other, word) = (b.end.other(), self.word(b));
         claim::is_complete(word, self.round)
             && (claim::is_over(word, self.round)
-                || board::streamed(&b.segment, other, place).load(Ordering::Acquire) & !CUT == self.streamed)
+                || b.segment.word(other.bounced(self.place)).load(Ordering::Acquire) & !CUT == self.bounced)
     }
 
-    /// Whether it comes through the area, as long as the sender does not give that up: then the line of its
-    /// claim is left to him, who would have to fetch it back for every part.
-    fn streams(&self) -> bool {
-        self.about.way != Way::Across
+    fn word<'a>(&self, b: &'a Shared) -> &'a AtomicU64 {
+        b.segment.word(b.end.other().claim(self.place))
+    }
+
+    /// Whether it comes through bounce buffers, as long as the sender does not give that up: then the line of
+    /// its word is left to the sender, which would have to fetch it back for every part.
+    fn is_bounced(&self) -> bool {
+        self.about.method != Method::Cma
     }
 }
 
 /// Chunks that this side receives, in order.
 #[derive(Debug, Default)]
-pub struct Pulling {
+pub struct Incoming {
     chunks: VecDeque<In>,
-    /// The peer leaves nothing in the area.
-    pub quiet: Quiet,
+    /// The peer fills no bounce buffers.
+    pub silence: Silence,
 }
 
-impl Pulling {
+impl Incoming {
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// The way of the chunk that is coming just now.
-    pub fn way(&self) -> Option<Way> {
-        self.chunks.front().map(|incoming| incoming.about.way)
+    /// The method of the chunk that is coming just now.
+    pub fn method(&self) -> Option<Method> {
+        self.chunks.front().map(|incoming| incoming.about.method)
     }
 
     /// A cell told of a chunk.
     ///
     /// # Errors
     /// It cannot be so.
-    pub fn add(&mut self, b: &Shared, about: About, chunk: Chunk) -> Result<(), String> {
+    pub fn add(&mut self, about: About, chunk: Chunk) -> Result<(), String> {
         let (place, round) = (about.name as usize & (CHUNKS - 1), Round::of(u64::from(about.name >> 3)));
         if chunk.len > claim::LONGEST {
             return Err("broke the protocol: impossible chunk".into());
         }
-        self.quiet.end();
-        let effort = about.asks.then(|| Effort::begin(b.is_crowded));
+        self.silence.end();
+        let begun = about.asks.then(Instant::now);
         let is_held = chunk.key == Key::PUSH;
-        let (source, streamed, is_left) = (None, 0, is_held);
-        self.chunks.push_back(In { chunk, about, place, round, effort, source, streamed, is_held, is_left });
+        let (source, bounced, is_left) = (None, 0, is_held);
+        self.chunks.push_back(In { chunk, about, place, round, begun, source, bounced, is_held, is_left });
         Ok(())
     }
 
@@ -97,21 +100,21 @@ impl Pulling {
         self.chunks.back().is_some_and(|incoming| incoming.is_held)
     }
 
-    /// The chunk that is held goes to this landing; nowhere, if that has no key any more. If it goes across
-    /// and the sender has time to help, he is told, so that he may push some of it after all.
+    /// The chunk that is held goes to this region; nowhere, if that has no key any more. If it is copied once
+    /// and the sender has time to help, the sender is told, so that it may push some of it after all.
     pub fn accept(&mut self, b: &Shared, landing: LandingId, key: Option<Key>, helps: bool) {
         let Some(incoming) = self.chunks.back_mut().filter(|incoming| incoming.is_held) else { return };
         let Chunk { landing: to, key: with, .. } = &mut incoming.chunk;
         (*to, *with, incoming.is_held) = (landing, key.unwrap_or(Key::PUSH), false);
-        if let Some(key) = key.filter(|_| helps && !incoming.streams() && b.peer_can()) {
+        if let Some(key) = key.filter(|_| helps && !incoming.is_bounced() && b.peer_can()) {
             let told = b.segment.word(b.end.other().goes_to(incoming.place));
             told.store(key.0, Ordering::Release);
             incoming.is_left = false;
         }
-        self.quiet.end();
+        self.silence.end();
     }
 
-    /// Takes bytes of a chunk from the area.
+    /// Takes bytes of a chunk out of a bounce buffer.
     ///
     /// # Errors
     /// The peer broke the rules.
@@ -126,20 +129,20 @@ impl Pulling {
         let len = bytes.len() as u64;
         let fits = |incoming: &&mut In| {
             part.at.checked_add(len).is_some_and(|end| end <= incoming.chunk.len)
-                && incoming.streamed + len <= incoming.chunk.len
+                && incoming.bounced + len <= incoming.chunk.len
         };
         let incoming = of.filter(fits).ok_or("broke the protocol: part of no chunk")?;
         let Chunk { landing, key, offset, .. } = incoming.chunk;
         let found = landings.find(from, landing, key, offset + part.at, len);
         if let Some(into) = found.map_err(|_| PAST_END)? {
-            copying(&mut incoming.effort, || into.write(0, bytes));
+            into.write(0, bytes);
         }
-        incoming.streamed += len;
-        self.quiet.end();
+        incoming.bounced += len;
+        self.silence.end();
         Ok(())
     }
 
-    /// Copies one piece, if one is left for that. Returns the bytes. `alone`: the peer has something else to
+    /// Pulls one piece, if one is left for that. Returns the bytes. `alone`: the peer has something else to
     /// do than to help.
     ///
     /// # Errors
@@ -152,22 +155,22 @@ impl Pulling {
         alone: bool,
     ) -> Result<u64, Obstacle> {
         for incoming in &mut self.chunks {
-            if incoming.is_held || (incoming.streams() && !self.quiet.is_long()) {
+            if incoming.is_held || (incoming.is_bounced() && !self.silence.is_long()) {
                 return Ok(0);
             }
-            let word = b.segment.word(b.end.other().claim(incoming.place));
+            let word = incoming.word(b);
             if claim::is_claimed(word, incoming.round) {
                 continue;
             }
             let Some(into) = find(from, &incoming.chunk, landings)? else {
-                claim::discard(word, incoming.round);
+                claim::revoke(word, incoming.round, Side::Pull);
                 continue;
             };
             let Some(pid) = b.pid else { continue };
             if incoming.source.is_none() {
                 let Chunk { address, pieces, len, .. } = incoming.chunk;
                 let listed = (&b.segment, b.end.other().pieces(incoming.place));
-                match board::fetch(listed, pid, (address, pieces), len) {
+                match regions::fetch(listed, pid, (address, pieces), len) {
                     Ok(source) => incoming.source = Some(source),
                     // The sender has claimed the rest meanwhile, and its list may be gone.
                     Err(_) if claim::is_claimed(word, incoming.round) => continue,
@@ -175,11 +178,11 @@ impl Pulling {
                 }
             }
             // Where each core has enough to do, two calls are more work than one.
-            let alone = alone || incoming.is_left || self.quiet.is_patient();
+            let alone = alone || incoming.is_left || self.silence.is_patient();
             let claimed = claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len, alone);
             let (Some(source), Some(range)) = (&incoming.source, claimed) else { continue };
             let part = into.slice(range.0, range.1 - range.0);
-            let copied = copying(&mut incoming.effort, || sys::copy(Side::Pull, pid, &part, source, range.0));
+            let copied = sys::copy(Side::Pull, pid, &part, source, range.0);
             claim::end(word, incoming.round, Side::Pull, range, copied.is_ok());
             return copied.map(|()| part.len()).map_err(failed);
         }
@@ -199,21 +202,21 @@ impl Pulling {
     ) -> Result<bool, String> {
         let mut any = false;
         while let Some(incoming) = self.chunks.front() {
-            let streamed = incoming.streamed == incoming.chunk.len;
-            let looks = !incoming.streams() || self.quiet.is_long();
-            let complete = streamed || (looks && incoming.is_complete(b));
+            let bounced = incoming.bounced == incoming.chunk.len;
+            let looks = !incoming.is_bounced() || self.silence.is_long();
+            let complete = bounced || (looks && incoming.is_complete(b));
             if incoming.is_held || !complete {
                 break;
             }
-            if let Some(effort) = &incoming.effort {
-                b.answer(Topic::Chunk, incoming.about.name, effort.took());
+            if let Some(begun) = &incoming.begun {
+                b.answer(question(incoming.about.name), begun.elapsed());
             }
             let kept = find(from, &incoming.chunk, landings)?.is_some();
             let Chunk { number, ack, landing, offset, len, .. } = incoming.chunk;
             self.chunks.pop_front();
-            // What comes behind another one has its turn when that is done.
-            if let Some(In { effort: Some(effort), .. }) = self.chunks.front_mut() {
-                effort.restart();
+            // The next one has its turn now.
+            if let Some(In { begun: Some(begun), .. }) = self.chunks.front_mut() {
+                *begun = Instant::now();
             }
             report(Event::Landed { from, number, ack, landing, offset, len, kept });
             any = true;
@@ -224,8 +227,8 @@ impl Pulling {
     /// Whether something is left that this side could do.
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|incoming| {
-            let word = b.segment.word(b.end.other().claim(incoming.place));
-            incoming.is_complete(b) || (b.pid.is_some() && !claim::is_claimed(word, incoming.round))
+            incoming.is_complete(b)
+                || (b.pid.is_some() && !claim::is_claimed(incoming.word(b), incoming.round))
         })
     }
 }
@@ -239,10 +242,4 @@ fn find(from: PeerId, chunk: &Chunk, landings: &Landings) -> Result<Option<Segme
 
 fn failed(e: std::io::Error) -> Obstacle {
     Obstacle::of("read from", e)
-}
-
-/// Waits until the peer does not push into the landing of this key any more; it is hidden already.
-pub fn wait_for_pushes(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
-    let aim = b.segment.word(b.end.other().aim());
-    claim::wait(&lives, || !board::is_aimed_at(aim, key));
 }

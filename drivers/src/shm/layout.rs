@@ -32,20 +32,15 @@ pub const CUT: u64 = 1 << 63;
 
 /// Says that this is a segment, and of which version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm9");
-/// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
-/// read them: as many as fit into four lines less a half.
-pub const LISTED: usize = 14;
-
 const LINE: usize = 64;
 const SIDES: usize = 512;
 const SIDE: usize = 512;
 const CLAIMS: usize = 4096;
-const CLAIM: usize = 6 * LINE;
+const CLAIM: usize = LINE;
 const TABLES: usize = 16384;
 const TABLE: usize = REGIONS * ENTRY;
-/// Four words about a region, and its pieces.
-const ENTRY: usize = 32 + LIST;
-const LIST: usize = LISTED * 16;
+/// Key, address, pieces and bytes of a region.
+const ENTRY: usize = LINE;
 const RINGS: usize = TABLES + 2 * TABLE;
 const RING: usize = CELLS as usize * LINE;
 /// Bounce buffers do not begin at the beginning of a page, where large buffers usually begin: copies between
@@ -149,12 +144,7 @@ impl End {
         self.claim(place) + 16
     }
 
-    /// Where the pieces of this side's chunk number `place` are, if they are few.
-    pub fn pieces(self, place: usize) -> usize {
-        self.claim(place) + 2 * LINE
-    }
-
-    /// A receive region of this side: key, address, pieces, bytes, and the pieces if they are few.
+    /// A receive region of this side: key, address, pieces, bytes.
     pub fn region(self, place: usize) -> usize {
         TABLES + self as usize * TABLE + place * ENTRY
     }

@@ -123,19 +123,13 @@ impl Link {
         !self.outgoing.is_empty() || !self.incoming.is_empty()
     }
 
-    /// Whether to wait longer for the peer's part in them.
-    pub fn be_patient(&mut self, is_patient: bool) {
-        self.outgoing.silence.be_patient(is_patient);
-        self.incoming.silence.be_patient(is_patient);
-    }
-
     /// The peer's process as a descriptor.
     pub fn process(&self) -> Option<&OwnedFd> {
         self.process.as_ref()
     }
 
     /// Lets the peer write into a receive region; false: there is no place for it in the table.
-    pub fn publish(&self, key: Key, described: (u64, u64, &regions::List), len: u64) -> bool {
+    pub fn publish(&self, key: Key, described: (u64, u64), len: u64) -> bool {
         regions::publish(&self.shared.segment, self.shared.end, key, described, len)
     }
 

@@ -55,8 +55,6 @@ pub struct ShmRail {
     polls: u32,
     /// The peers were told that this side sleeps.
     dozing: Cell<bool>,
-    /// Links with long messages under way: at the last poll, and so far at this one.
-    copying: [usize; 2],
 }
 
 impl ShmRail {
@@ -84,7 +82,6 @@ impl ShmRail {
             news: News::default(),
             polls: 0,
             dozing: Cell::new(false),
-            copying: [0; 2],
         })
     }
 
@@ -166,12 +163,7 @@ impl ShmRail {
     #[inline(never)]
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
         let peer = PeerId(rank as u32);
-        let is_oversubscribed = self.is_oversubscribed();
         let Some(link) = self.peers.link_mut(peer) else { return };
-        if is_oversubscribed && link.is_copying() {
-            link.be_patient(self.copying[0] > 1);
-            self.copying[1] += 1;
-        }
         let state = (&mut self.news.sent, &mut self.selector);
         match link.advance(peer, &self.landings, state, report) {
             Ok(true) => {}
@@ -302,7 +294,7 @@ impl Driver for ShmRail {
         let len = into.len();
         let key = self.landings.open(landing, from, into);
         if let Some(link) = self.peers.link(from).filter(|_| self.config.cross_memory)
-            && link.publish(key, (address, pieces, &list), len)
+            && link.publish(key, (address, pieces), len)
         {
             self.published.insert(landing, (from, key, list));
         }
@@ -370,9 +362,6 @@ impl Driver for ShmRail {
             {
                 self.serve(rank, report);
             }
-        }
-        if self.is_oversubscribed() {
-            self.copying = [self.copying[1], 0];
         }
         self.polls += 1;
         if self.polls > LOOK_EVERY {

@@ -30,10 +30,10 @@ const TRIALS: u32 = 2;
 /// long; half of it costs twice as much, twice of it notices a change of the machine half as fast. Before
 /// that, intervals double.
 const AGAIN: u32 = 256;
-/// Samples of which the best counts: a late peer or a core that is taken away makes any method slow.
-const GROUP: u32 = 3;
-/// Groups of which the median counts: now and then luck makes one fast.
-const GROUPS: usize = 3;
+/// Samples of which the second fastest counts: a late peer or a core that is taken away makes any method
+/// slow, and now and then luck makes one fast. Half of it lets both decide; with twice of it a change needs
+/// several trials.
+const SAMPLES: usize = 5;
 /// One packet in so many is measured while nothing is tried, since a reading of the clock takes as long as
 /// copying half a KiB. Not a power of two, since a program's pattern often is one.
 const SAMPLE: u32 = 7;
@@ -149,24 +149,16 @@ impl Row {
             // The others in turn.
             self.again += 1;
             self.tried = best + 1 + self.again % (among.len() - 1).max(1);
-        } else if place == ROW && self.is_promising(among[self.tried % among.len()], among[best]) {
-            self.count = count - ROW + 1;
-        } else if place >= ROW {
-            return (among[best], false);
         }
-        (among[self.tried % among.len()], true)
-    }
-
-    /// Whether the method that was tried has been faster than the fastest so far. Then it is tried once more
-    /// at once: its earlier groups are old, and its next turn is far.
-    fn is_promising(&self, tried: Method, best: Method) -> bool {
-        let Speed { groups, samples, .. } = self.speeds[tried as usize];
-        tried != best && samples == 0 && groups[GROUPS - 1] > self.speeds[best as usize].median
+        match place < ROW {
+            true => (among[self.tried % among.len()], true),
+            false => (among[best], false),
+        }
     }
 
     /// The place of the fastest method so far, of equal ones the first.
     fn best(&self, among: &[Method]) -> usize {
-        let speed = |place: usize| self.speeds[among[place] as usize].median;
+        let speed = |place: usize| self.speeds[among[place] as usize].speed;
         (1..among.len()).fold(0, |best, place| if speed(place) > speed(best) { place } else { best })
     }
 }
@@ -174,28 +166,18 @@ impl Row {
 /// How fast a method is, in bytes a nanosecond.
 #[derive(Debug, Default, Clone, Copy)]
 struct Speed {
-    samples: u32,
-    best: f64,
-    /// The best of the last groups, the oldest first, and how many there are.
-    groups: [f64; GROUPS],
-    count: usize,
-    /// Their median; zero: nothing is known.
-    median: f64,
+    samples: [f64; SAMPLES],
+    /// The second fastest of them; zero: nothing is known.
+    speed: f64,
 }
 
 impl Speed {
     fn note(&mut self, speed: f64) {
-        self.best = self.best.max(speed);
-        self.samples += 1;
-        if self.samples == GROUP {
-            self.groups.rotate_left(1);
-            self.groups[GROUPS - 1] = std::mem::take(&mut self.best);
-            self.count = GROUPS.min(self.count + 1);
-            self.samples = 0;
-            let mut sorted = self.groups;
-            sorted[GROUPS - self.count..].sort_by(f64::total_cmp);
-            self.median = sorted[GROUPS - self.count.div_ceil(2)];
-        }
+        self.samples.rotate_left(1);
+        self.samples[SAMPLES - 1] = speed;
+        let mut sorted = self.samples;
+        sorted.sort_by(f64::total_cmp);
+        self.speed = sorted[SAMPLES - 2];
     }
 }
 
@@ -228,21 +210,6 @@ pub fn question(name: u32) -> u32 {
     name | CHUNK
 }
 
-/// A packet that is being written.
-#[derive(Debug)]
-pub struct Writing {
-    choice: Option<Choice>,
-    begun: Option<Instant>,
-}
-
-impl Writing {
-    /// With non-temporal stores.
-    #[inline]
-    pub fn is_non_temporal(&self) -> bool {
-        self.choice.is_some_and(|choice| choice.method == Method::NonTemporal)
-    }
-}
-
 impl Probe {
     /// Of a link between such cores.
     pub fn new(is_near: bool) -> Probe {
@@ -254,7 +221,8 @@ impl Probe {
         selector.choose(self.is_near, of, among, self.asked.is_none())
     }
 
-    /// How to write a packet with so much data, unless that was chosen.
+    /// How to write a packet with so much data, unless that was chosen, and since when it is written if that
+    /// is to be measured.
     #[inline]
     pub fn begin(
         &mut self,
@@ -262,29 +230,26 @@ impl Probe {
         selector: &mut Selector,
         len: u64,
         chosen: Option<Choice>,
-    ) -> Writing {
+    ) -> Option<(Choice, Option<Instant>)> {
         // Processes that share a core share its cache.
         if len < LEAST || b.is_oversubscribed || Method::BOUNCED.len() < 2 {
-            return Writing { choice: None, begun: None };
+            return None;
         }
         self.learn(b, selector);
         let choose = || self.choose(selector, (Contention::Busy, len), Method::BOUNCED);
         let choice = chosen.unwrap_or_else(choose);
         self.packets = self.packets.wrapping_add(1);
         let is_sampled = choice.is_trial || self.packets.is_multiple_of(SAMPLE);
-        let begun = (self.asked.is_none() && is_sampled).then(Instant::now);
-        Writing { choice: Some(choice), begun }
+        Some((choice, (self.asked.is_none() && is_sampled).then(Instant::now)))
     }
 
     /// A packet is written: the question to its reader, zero for none.
     #[inline]
-    pub fn end(&mut self, writing: Writing) -> u32 {
-        let (Some(choice), Some(begun)) = (writing.choice, writing.begun) else { return 0 };
-        self.number = (self.number + 1) % CHUNK;
+    pub fn end(&mut self, written: Option<(Choice, Option<Instant>)>) -> u32 {
+        let Some((choice, Some(begun))) = written else { return 0 };
         // Zero is none.
-        self.number = self.number.max(1);
-        let sent_in = Some(begun.elapsed());
-        self.asked = Some(Asked { question: self.number, choice, sent_in });
+        self.number = ((self.number + 1) % CHUNK).max(1);
+        self.asked = Some(Asked { question: self.number, choice, sent_in: Some(begun.elapsed()) });
         self.number
     }
 
@@ -397,8 +362,8 @@ mod tests {
         let mut selector = Selector::default();
         taken(&mut selector, [20, 10, 1], TWO);
         let row = selector.row(true, BUSY.0, BUSY.1);
-        (0..GROUP).for_each(|_| row.speeds[0].note(0.01));
-        (0..GROUP).for_each(|_| row.speeds[1].note(1e9));
+        (0..3).for_each(|_| row.speeds[0].note(0.01));
+        row.speeds[1].note(1e9);
         let next = selector.choose(true, BUSY, TWO, true);
         assert!(!next.is_trial && next.method == Method::Bounce, "{next:?}");
     }
@@ -429,7 +394,7 @@ mod tests {
     ) -> usize {
         let mut one = || {
             let writing = probe.begin(b, selector, len, None);
-            let is_non_temporal = writing.is_non_temporal();
+            let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
             let question = probe.end(writing);
             if question != 0 {
                 peer.answer(question, Duration::from_micros(read_in[usize::from(is_non_temporal)]));

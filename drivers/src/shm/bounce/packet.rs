@@ -4,10 +4,10 @@
 use crate::shm::layout::{BOUNCE, PACKET};
 use crate::shm::link::Link;
 use crate::shm::ring::CONTENT;
-use crate::shm::ring::cell::{self, Place};
+use crate::shm::ring::cell::{self, Range};
 use crate::shm::ring::write::{Content, Impossible};
 use crate::shm::segment::Segment;
-use crate::shm::selector::Selector;
+use crate::shm::selector::{Method, Selector};
 use crate::shm::shared::Shared;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Event;
@@ -35,7 +35,7 @@ impl Link {
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
         let chosen = self.chosen.take().filter(|(of, _)| *of == data).map(|(_, choice)| choice);
         let writing = self.probe.begin(&self.shared, selector, data, chosen);
-        let is_non_temporal = writing.is_non_temporal();
+        let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
         let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
         let mut at = end.bounce(start);
         content.each(|part| {
@@ -43,7 +43,7 @@ impl Link {
             at += part.len();
         });
         let question = self.probe.end(writing);
-        self.push(cell::BOUNCED_PACKET, len as u32, &Place { start, question }.encode());
+        self.push(cell::BOUNCED_PACKET, len as u32, &Range { start, of: question, at: 0 }.encode());
         self.ready = if is_non_temporal { 0 } else { len.min(FETCH) };
         Ok(true)
     }
@@ -61,7 +61,7 @@ impl Link {
     ) -> Result<(), String> {
         let mut content = [0; CONTENT];
         self.consumer.content(&self.shared.theirs(), 0, &mut content);
-        let Place { start, question } = Place::decode(&content);
+        let Range { start, of: question, .. } = Range::decode(&content);
         let packet = range_of(&self.shared, start, len)?;
         let begun = (question != 0).then(Instant::now);
         // One line after the other would take a trip to the other core each.

@@ -3,7 +3,7 @@
 
 use crate::shm::claim::{self, Side};
 use crate::shm::link::Link;
-use crate::shm::ring::cell::{self, Part};
+use crate::shm::ring::cell::{self, Range};
 use crate::shm::ring::write::Impossible;
 use crate::shm::segment::Segment;
 use crate::shm::selector::Method;
@@ -46,7 +46,7 @@ impl Link {
             }
             out.add_bounced(b, part.len());
             self.outgoing.last[out.place] = cell;
-            let content = Part { start, chunk: out.name(), at: range.0 };
+            let content = Range { start, of: out.name(), at: range.0 };
             self.push(cell::PART, part.len() as u32, &content.encode());
             let (b, out) = (&self.shared, &self.outgoing.chunks[index]);
             claim::end(out.word(b), out.round, Side::Push, range, true);

@@ -7,7 +7,7 @@ use crate::shm::claim::{self, Round, Side};
 use crate::shm::cma::regions;
 use crate::shm::cma::sys::{self, Remote};
 use crate::shm::layout::{CHUNKS, CUT};
-use crate::shm::ring::cell::{About, Chunk, Part};
+use crate::shm::ring::cell::{About, Chunk, Range};
 use crate::shm::selector::{Method, question};
 use crate::shm::shared::{Obstacle, Shared};
 use nmad_engine::memory::Segments;
@@ -120,12 +120,12 @@ impl Incoming {
     /// The peer broke the rules.
     pub fn take(
         &mut self,
-        part: &Part,
+        part: &Range,
         bytes: &[u8],
         from: PeerId,
         landings: &Landings,
     ) -> Result<(), String> {
-        let of = self.chunks.iter_mut().find(|incoming| incoming.about.name == part.chunk);
+        let of = self.chunks.iter_mut().find(|incoming| incoming.about.name == part.of);
         let len = bytes.len() as u64;
         let fits = |incoming: &&mut In| {
             part.at.checked_add(len).is_some_and(|end| end <= incoming.chunk.len)
@@ -155,7 +155,7 @@ impl Incoming {
         alone: bool,
     ) -> Result<u64, Obstacle> {
         for incoming in &mut self.chunks {
-            if incoming.is_held || (incoming.is_bounced() && !self.silence.is_long()) {
+            if incoming.is_held || (incoming.is_bounced() && !self.silence.is_long(b)) {
                 return Ok(0);
             }
             let word = incoming.word(b);
@@ -169,8 +169,7 @@ impl Incoming {
             let Some(pid) = b.pid else { continue };
             if incoming.source.is_none() {
                 let Chunk { address, pieces, len, .. } = incoming.chunk;
-                let listed = (&b.segment, b.end.other().pieces(incoming.place));
-                match regions::fetch(listed, pid, (address, pieces), len) {
+                match regions::fetch(pid, (address, pieces), len) {
                     Ok(source) => incoming.source = Some(source),
                     // The sender has claimed the rest meanwhile, and its list may be gone.
                     Err(_) if claim::is_claimed(word, incoming.round) => continue,
@@ -178,7 +177,7 @@ impl Incoming {
                 }
             }
             // Where each core has enough to do, two calls are more work than one.
-            let alone = alone || incoming.is_left || self.silence.is_patient();
+            let alone = alone || incoming.is_left || b.is_oversubscribed;
             let claimed = claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len, alone);
             let (Some(source), Some(range)) = (&incoming.source, claimed) else { continue };
             let part = into.slice(range.0, range.1 - range.0);
@@ -203,7 +202,7 @@ impl Incoming {
         let mut any = false;
         while let Some(incoming) = self.chunks.front() {
             let bounced = incoming.bounced == incoming.chunk.len;
-            let looks = !incoming.is_bounced() || self.silence.is_long();
+            let looks = !incoming.is_bounced() || self.silence.is_long(b);
             let complete = bounced || (looks && incoming.is_complete(b));
             if incoming.is_held || !complete {
                 break;

@@ -8,6 +8,7 @@
 pub mod incoming;
 pub mod outgoing;
 
+use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
 /// How long a side waits for the other one, which fills or empties bounce buffers, before it copies alone: a
@@ -21,23 +22,11 @@ const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(500);
 #[derive(Debug, Default)]
 pub struct Silence {
     since: Option<Instant>,
-    is_patient: bool,
-    /// The other side has ended.
     is_final: bool,
 }
 
 impl Silence {
-    /// Whether to wait longer for the peer: cores are shared, and this side has other chunks to copy.
-    pub fn be_patient(&mut self, is_patient: bool) {
-        self.is_patient = is_patient;
-    }
-
-    /// Whether this side has other chunks to copy.
-    pub fn is_patient(&self) -> bool {
-        self.is_patient
-    }
-
-    /// The peer has ended: it will not do more than it has done.
+    /// The other side has ended: it will not do more than it has done.
     pub fn finish(&mut self) {
         self.is_final = true;
     }
@@ -49,16 +38,8 @@ impl Silence {
     }
 
     /// The other side did nothing, again; whether that lasts too long.
-    pub fn is_long(&mut self) -> bool {
-        self.lasts(if self.is_patient { PATIENCE_OVERSUBSCRIBED } else { PATIENCE })
-    }
-
-    /// Whether it lasts too long also for a peer that has no core just now.
-    pub fn is_very_long(&mut self) -> bool {
-        self.lasts(PATIENCE_OVERSUBSCRIBED)
-    }
-
-    fn lasts(&mut self, patience: Duration) -> bool {
+    pub fn is_long(&mut self, b: &Shared) -> bool {
+        let patience = if b.is_oversubscribed { PATIENCE_OVERSUBSCRIBED } else { PATIENCE };
         self.is_final || self.since.get_or_insert_with(Instant::now).elapsed() > patience
     }
 }

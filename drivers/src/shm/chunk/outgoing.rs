@@ -176,7 +176,6 @@ impl Outgoing {
         self.next += 1;
         self.last[place] = cell;
         let (address, pieces, list) = regions::describe(&from);
-        regions::put_list(&b.segment, b.end.pieces(place), &list);
         let chunk = Chunk { number, ack, landing, key, offset, len, address, pieces };
         let target = self.known.target(b, key, (offset, len));
         let can_cma = target.is_some() || b.peer_can();
@@ -239,7 +238,7 @@ impl Outgoing {
     /// does or has to, so the packet waits. It would not be read before they are complete.
     pub fn make_way(&mut self, b: &Shared) -> bool {
         for out in self.chunks.iter_mut().filter(|out| out.is_bounced && out.has_rest(b)) {
-            if !self.silence.is_long() || (out.target.is_none() && !b.peer_can()) {
+            if !self.silence.is_long(b) || (out.target.is_none() && !b.peer_can()) {
                 return false;
             }
             out.bounce(b, false);
@@ -267,14 +266,10 @@ impl Outgoing {
             }
             // The peer pulls while this side is about to do the same.
             let waits = out.is_bounced || (out.expects && !out.meets);
-            let comes = match out.is_left(b) {
-                true => !self.silence.is_very_long(),
-                false => waits && !self.silence.is_long(),
-            };
-            if comes {
+            if (waits || out.is_left(b)) && !self.silence.is_long(b) {
                 continue;
             }
-            let (len, alone) = (out.from.len(), self.silence.is_patient());
+            let (len, alone) = (out.from.len(), b.is_oversubscribed);
             let Some(range) = claim::claim(word, out.round, Side::Push, len, alone) else { continue };
             if out.is_bounced {
                 out.begun = None;

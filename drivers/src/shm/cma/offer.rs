@@ -64,11 +64,9 @@ impl Patience {
 /// The receiving side of an offer: what it needs of the link.
 struct Receiver<'a> {
     pid: Option<i32>,
-    /// The peer can copy a part.
     peer_can: bool,
-    /// Who copies what.
     word: &'a AtomicU64,
-    /// Where the data goes, told to the peer; zero: the peer is not to copy any of it.
+    /// Where the data goes, for the peer; zero: the peer is not to copy any of it.
     target: &'a AtomicU64,
     watched: [Option<&'a OwnedFd>; 2],
 }
@@ -188,16 +186,14 @@ impl Link {
             if claim::is_abandoned(word, round) {
                 return false;
             }
-            if helps && claim::is_accepted(word, round) {
-                match self.help(data, round) {
-                    Ok(true) => {}
-                    Ok(false) => helps = false,
-                    Err(why) => {
-                        helps = false;
+            if claim::is_accepted(word, round) {
+                if helps {
+                    helps = false;
+                    if let Err(why) = self.help(data, round) {
                         self.lose_access(&why);
                     }
                 }
-            } else if !claim::is_accepted(word, round) && begun.elapsed() > PATIENCE {
+            } else if begun.elapsed() > PATIENCE {
                 claim::withdraw(word, round, data.len());
             }
             // A peer that has ended reports that its link is lost.
@@ -210,32 +206,25 @@ impl Link {
         true
     }
 
-    /// Copies the sender's part of an offered message. False: there is none.
+    /// Copies the sender's part of an offered message, if there is one.
     ///
     /// # Errors
     /// The system does not permit it; the receiver copies all of it.
-    fn help(&self, data: &Segments, round: Round) -> io::Result<bool> {
-        let target = self.shared.segment.word(self.shared.end.offer_target()).load(Ordering::Relaxed);
-        let Some(pid) = self.shared.pid.filter(|_| target != 0) else { return Ok(false) };
-        let Some(target) = sys::Remote::new([(target, data.len())]) else { return Ok(false) };
-        let (word, len) = (self.offer_word(), data.len());
-        let Some(range) = claim::claim(word, round, Side::Push, len, false) else { return Ok(false) };
+    fn help(&self, data: &Segments, round: Round) -> io::Result<()> {
+        let (b, word, len) = (&self.shared, self.offer_word(), data.len());
+        let target = b.segment.word(b.end.offer_target()).load(Ordering::Relaxed);
+        let target = sys::Remote::new([(target, len)]).filter(|_| target != 0);
+        let Some((pid, target)) = b.pid.zip(target) else { return Ok(()) };
+        let Some(range) = claim::claim(word, round, Side::Push, len, false) else { return Ok(()) };
         let part = data.slice(range.0, range.1.min(len) - range.0);
         let copied = sys::copy(Side::Push, pid, &part, &target, range.0);
         claim::end(word, round, Side::Push, range, copied.is_ok());
-        match copied {
-            Err(why) if is_denial(&why) => Err(why),
-            // Another failure is the receiver's to see.
-            copied => Ok(copied.is_ok()),
-        }
+        // Another failure is the receiver's to see.
+        copied.or_else(|why| if is_denial(&why) { Err(why) } else { Ok(()) })
     }
 
     fn offer_word(&self) -> &AtomicU64 {
         self.shared.segment.word(self.shared.end.offer())
-    }
-
-    fn peers_offer_word(&self) -> &AtomicU64 {
-        self.shared.segment.word(self.shared.end.other().offer())
     }
 
     /// Lets whoever waits take a message that the peer offers, if that is the next one. A message that is not
@@ -248,7 +237,14 @@ impl Link {
         if head.kind != cell::OFFERED_PACKET {
             return false;
         }
-        let (receiver, mut fetched) = (self.receiver(), Ok(false));
+        let (b, other, mut fetched) = (&self.shared, self.shared.end.other(), Ok(false));
+        let receiver = Receiver {
+            pid: b.pid,
+            peer_can: b.peer_can(),
+            word: b.segment.word(other.offer()),
+            target: b.segment.word(other.offer_target()),
+            watched: self.watched(),
+        };
         let mut fetch = |into: &Segments| {
             fetched = receiver.fetch(&offered, data_len as u64, into);
             matches!(fetched, Ok(true))
@@ -258,7 +254,7 @@ impl Link {
         let (head, len, fetch, is_taken) = (bytes.as_flattened(), data_len as u64, &mut fetch, &mut taken);
         report(Event::Remote { from, message: Remote { head, len, fetch, taken: is_taken } });
         if !taken {
-            claim::withdraw(self.peers_offer_word(), Round::of(offered.number), data_len as u64);
+            claim::withdraw(receiver.word, Round::of(offered.number), data_len as u64);
             if let Some(why) = fetched.err().filter(is_denial) {
                 self.lose_access(&why);
                 self.wake();
@@ -273,23 +269,13 @@ impl Link {
         true
     }
 
-    fn receiver(&self) -> Receiver<'_> {
-        let (shared, end) = (&self.shared, self.shared.end.other());
-        Receiver {
-            pid: shared.pid,
-            peer_can: shared.peer_can(),
-            word: self.peers_offer_word(),
-            target: shared.segment.word(end.offer_target()),
-            watched: self.watched(),
-        }
-    }
-
     /// Passes over the cell of an offer that is over. False: it may still be taken.
     ///
     /// # Errors
     /// It was claimed and could not be copied.
     pub fn pass_over(&mut self) -> Result<bool, String> {
-        let (word, round) = (self.peers_offer_word(), Round::of(self.offered().number));
+        let word = self.shared.segment.word(self.shared.end.other().offer());
+        let round = Round::of(self.offered().number);
         if claim::is_accepted(word, round) {
             return Err("cannot be read from (has it died?)".into());
         }

@@ -12,7 +12,7 @@
 
 use super::sys::{self, Remote};
 use crate::shm::claim::{self, Round, Side};
-use crate::shm::layout::{CHUNKS, End, LISTED, REGIONS};
+use crate::shm::layout::{CHUNKS, End, REGIONS};
 use crate::shm::segment::Segment;
 use crate::shm::shared::Shared;
 use crate::shm::word::Word;
@@ -37,39 +37,21 @@ pub fn describe(memory: &Segments) -> (u64, u64, List) {
     }
 }
 
-/// Puts a short list where the peer sees it without a system call.
-pub fn put_list(segment: &Segment, at: usize, list: &List) {
-    if list.len() <= 2 * LISTED {
-        let words = list.iter().enumerate();
-        words.for_each(|(word, value)| segment.word(at + word * 8).store(*value, Ordering::Relaxed));
-    }
-}
-
-/// Reads what a peer described; a short list is at `listed` of the segment.
+/// Reads what a peer described.
 ///
 /// # Errors
 /// The description makes no sense, or the memory of the peer cannot be read.
-pub fn fetch(
-    (segment, listed): (&Segment, usize),
-    pid: i32,
-    (address, pieces): (u64, u64),
-    len: u64,
-) -> std::io::Result<Remote> {
-    let wrong = || std::io::Error::other("its description makes no sense");
+pub fn fetch(pid: i32, (address, pieces): (u64, u64), len: u64) -> std::io::Result<Remote> {
     let remote = match pieces {
         1 => Remote::new([(address, len)]),
         0 | PIECES_MAX.. => None,
         _ => {
             let mut list = vec![0; pieces as usize * 2];
-            if pieces <= LISTED as u64 {
-                let words = list.iter_mut().enumerate();
-                words.for_each(|(word, to)| *to = segment.word(listed + word * 8).load(Ordering::Relaxed));
-            } else {
-                sys::peek(pid, address, &mut list)?;
-            }
+            sys::peek(pid, address, &mut list)?;
             Remote::new(list.chunks_exact(2).map(|pair| (pair[0], pair[1])))
         }
     };
+    let wrong = || std::io::Error::other("its description makes no sense");
     remote.filter(|remote| remote.len() == len).ok_or_else(wrong)
 }
 
@@ -83,15 +65,14 @@ fn place_of(end: End, key: Key) -> usize {
 }
 
 /// Enters a region of `end` into its table; false: there is no place for it.
-pub fn publish(segment: &Segment, end: End, key: Key, described: (u64, u64, &List), len: u64) -> bool {
+pub fn publish(segment: &Segment, end: End, key: Key, (address, pieces): (u64, u64), len: u64) -> bool {
     let at = place_of(end, key);
     if segment.word(at).load(Ordering::Relaxed) != 0 {
         return false;
     }
-    for (word, value) in [described.0, described.1, len].into_iter().enumerate() {
+    for (word, value) in [address, pieces, len].into_iter().enumerate() {
         segment.word(at + 8 + word * 8).store(value, Ordering::Relaxed);
     }
-    put_list(segment, at + 32, described.2);
     segment.word(at).store(key.0, Ordering::Release);
     true
 }
@@ -103,7 +84,7 @@ pub fn find(segment: &Segment, end: End, pid: i32, key: Key) -> Option<Remote> {
     }
     let at = place_of(end, key);
     let [address, pieces, len] = [8, 16, 24].map(|word| segment.word(at + word).load(Ordering::Relaxed));
-    let remote = fetch((segment, at + 32), pid, (address, pieces), len).ok()?;
+    let remote = fetch(pid, (address, pieces), len).ok()?;
     // What was read may be of the next region in this place, or of freed memory.
     is_open(segment, end, key).then_some(remote)
 }

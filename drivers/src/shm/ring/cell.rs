@@ -10,13 +10,13 @@ pub const PACKET: u8 = 1;
 /// Cells that a packet may take; longer ones go through bounce buffers, which costs a further line. On Zen 4
 /// half of it costs 256 B a tenth; twice of it fills the ring with few packets.
 pub const ROW: usize = 6;
-/// A packet in a bounce buffer; the value is its length, the content [`Place`].
+/// A packet in a bounce buffer; the value is its length, the content [`Range`].
 pub const BOUNCED_PACKET: u8 = 2;
 /// A packet whose data is in its sender's memory; the value is its length, the content [`Offered`].
 pub const OFFERED_PACKET: u8 = 3;
 /// A chunk that the two sides copy; the value is [`About`] it, the content [`Chunk`].
 pub const CHUNK: u8 = 4;
-/// Bytes of a chunk in a bounce buffer; the value is their number, the content [`Part`].
+/// Bytes of a chunk in a bounce buffer; the value is their number, the content [`Range`].
 pub const PART: u8 = 5;
 
 /// Words of content.
@@ -111,54 +111,27 @@ impl Chunk {
     }
 }
 
-/// Bytes of a chunk that lie in a bounce buffer.
+/// Bytes that lie in a bounce buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct Range {
     /// Where in the bounce buffer they begin.
     pub start: u32,
-    /// The chunk's [`About::name`].
-    pub chunk: u32,
+    /// Of a chunk: its [`About::name`]. Of a packet: a question that its reader shall answer, or zero.
+    pub of: u32,
     /// Where in the chunk they belong.
     pub at: u64,
 }
 
-impl Part {
+impl Range {
     /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
-        let mut content = [0; CONTENT];
-        content[..4].copy_from_slice(&self.start.to_le_bytes());
-        content[4..8].copy_from_slice(&self.chunk.to_le_bytes());
-        content[8..16].copy_from_slice(&self.at.to_le_bytes());
-        content
+        of_words([u64::from(self.start) | u64::from(self.of) << 32, self.at, 0, 0, 0, 0, 0])
     }
 
     /// From content.
-    pub fn decode(content: &[u8; CONTENT]) -> Part {
-        let [a, b, c, d, e, f, g, h, ..] = *content;
-        let at = content[8..16].try_into().map_or(0, u64::from_le_bytes);
-        Part { start: u32::from_le_bytes([a, b, c, d]), chunk: u32::from_le_bytes([e, f, g, h]), at }
-    }
-}
-
-/// Where a packet lies in a bounce buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// It begins here.
-    pub start: u32,
-    /// Its reader shall answer this question; zero: there is none.
-    pub question: u32,
-}
-
-impl Place {
-    /// As content.
-    pub fn encode(&self) -> [u8; 8] {
-        (u64::from(self.start) | u64::from(self.question) << 32).to_le_bytes()
-    }
-
-    /// From content.
-    pub fn decode(content: &[u8; CONTENT]) -> Place {
-        let [a, b, c, d, e, f, g, h, ..] = *content;
-        Place { start: u32::from_le_bytes([a, b, c, d]), question: u32::from_le_bytes([e, f, g, h]) }
+    pub fn decode(content: &[u8; CONTENT]) -> Range {
+        let [first, at, ..] = words(content);
+        Range { start: first as u32, of: (first >> 32) as u32, at }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the ring brings.
 
-use super::cell::{self, About, Chunk, Part};
+use super::cell::{self, About, Chunk, Range};
 use super::{CONTENT, Head};
 use crate::landings::Landings;
 use crate::shm::bounce::packet::range_of;
@@ -215,7 +215,7 @@ impl Link {
                 }
             }
             cell::PART => {
-                let part = Part::decode(&content);
+                let part = Range::decode(&content);
                 let bytes = range_of(&self.shared, part.start, len)?;
                 self.incoming.take(&part, bytes, from, landings)?;
                 self.untold_bytes += len as u64;

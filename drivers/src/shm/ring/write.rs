@@ -84,13 +84,10 @@ impl Link {
         if !self.queue.is_empty() || !self.outgoing.is_empty() {
             return Ok(false);
         }
-        if let (Ok(words), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous()) {
-            if bytes.len() <= BESIDE {
-                return self.inject_short(words, bytes);
-            }
-            if bytes.len() <= BESIDE + (cell::ROW - 1) * CONTENT && self.inject_row(words, bytes) {
-                return Ok(true);
-            }
+        if let (Ok(words), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous())
+            && bytes.len() <= BESIDE
+        {
+            return self.inject_short(words, bytes);
         }
         self.inject_any(head, data, selector)
     }
@@ -107,31 +104,6 @@ impl Link {
         self.pushed();
         self.rouse();
         Ok(true)
-    }
-
-    /// One message in a row of cells, as many others are; false: too many are waiting for the peer.
-    #[inline(never)]
-    fn inject_row(&mut self, head: &AloneHead, data: &[u8]) -> bool {
-        let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
-        if self.producer.room(&cells) < CELLS / 2 {
-            return false;
-        }
-        let word = self.head(cell::PACKET, len as u32);
-        let (beside, behind) = data.split_at(BESIDE);
-        self.producer.push_row(&cells, word, len.div_ceil(CONTENT) as u64, |cell, place| match place {
-            0 => cells.put_words(cell, head, beside),
-            _ => {
-                let rest = &behind[(place - 1) * CONTENT..];
-                // Of a length that is known, so that it takes no call.
-                match rest.first_chunk::<CONTENT>() {
-                    Some(whole) => cells.put(cell, 0, whole),
-                    None => cells.put(cell, 0, rest),
-                }
-            }
-        });
-        self.pushed();
-        self.rouse();
-        true
     }
 
     #[inline(never)]
@@ -203,17 +175,16 @@ impl Link {
     /// A short packet as a row of cells, for which there is room.
     #[inline]
     fn put_row(&mut self, len: usize, content: &impl Content) {
-        let (mut row, mut at) = ([0; cell::ROW * CONTENT], 0);
-        content.each(|part| {
-            row[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        });
         let (cells, head) = (self.shared.ours(), self.head(cell::PACKET, len as u32));
-        let count = len.div_ceil(CONTENT).max(1) as u64;
-        self.producer.push_row(&cells, head, count, |cell, place| {
-            let rest = &row[place * CONTENT..len];
-            cells.put(cell, 0, &rest[..rest.len().min(CONTENT)]);
+        let (first, mut at) = (self.producer.next(), 0);
+        content.each(|mut part| {
+            while !part.is_empty() {
+                let (now, rest) = part.split_at(part.len().min(CONTENT - at % CONTENT));
+                cells.put((first + (at / CONTENT) as u64) % CELLS, at % CONTENT, now);
+                (part, at) = (rest, at + now.len());
+            }
         });
+        self.producer.push_row(&cells, head, len.div_ceil(CONTENT).max(1) as u64, |_, _| ());
         self.pushed();
         self.left = true;
     }

@@ -7,7 +7,7 @@ use crate::conformance::memory::Memory;
 use crate::shm::claim::{self, Round};
 use crate::shm::layout::{BOUNCE, CELLS, PACKET};
 use crate::shm::ring::CONTENT;
-use crate::shm::ring::cell::{self, Chunk, Part};
+use crate::shm::ring::cell::{self, Chunk, Range};
 use crate::shm::selector::Method;
 use crate::shm::{ShmConfig, ShmRail};
 use nmad_engine::memory::Segments;
@@ -164,7 +164,7 @@ const CHUNK: Chunk = Chunk {
 
 #[test]
 fn impossible_cells_end_the_link_and_touch_nothing() {
-    let outside = Part { start: BOUNCE - 1, chunk: 0, at: 0 };
+    let outside = Range { start: BOUNCE - 1, of: 0, at: 0 };
     let cells: [(u8, u32, &[u8]); 10] = [
         (0, 0, &[]),
         (9, 0, &[]),
@@ -175,7 +175,7 @@ fn impossible_cells_end_the_link_and_touch_nothing() {
         (cell::CHUNK, 0, &Chunk { offset: u64::MAX, ..CHUNK }.encode()),
         (cell::CHUNK, 0, &Chunk { len: u64::MAX >> 1, ..CHUNK }.encode()),
         (cell::PART, 100, &outside.encode()),
-        (cell::PART, 100, &Part { start: 0, ..outside }.encode()),
+        (cell::PART, 100, &Range { start: 0, ..outside }.encode()),
     ];
     for (kind, value, content) in cells {
         let why = after(kind, value, content);

@@ -25,6 +25,23 @@ use std::sync::atomic::Ordering;
 /// What is said of a peer that tells an impossible number of cells.
 pub const IMPOSSIBLE: &str = "broke the protocol: took cells that were not there";
 
+/// Reports what happened.
+pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
+
+/// What a pass over a link needs of the rail.
+pub struct Turn<'a> {
+    /// Who is at the other end.
+    pub peer: PeerId,
+    /// The regions that are open.
+    pub landings: &'a Landings,
+    /// Orders that have left.
+    pub sent: &'a mut Vec<Order>,
+    /// Which transport long data takes.
+    pub selector: &'a mut Selector,
+    /// Where events go.
+    pub report: Report<'a>,
+}
+
 /// What the handshake leaves behind.
 #[derive(Debug)]
 pub struct Opened {
@@ -245,22 +262,16 @@ impl Link {
     /// The peer broke the protocol, or its memory cannot be accessed any more.
     #[cold]
     #[inline(never)]
-    pub fn copy(
-        &mut self,
-        from: PeerId,
-        landings: &Landings,
-        sent: &mut Vec<Order>,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<bool, String> {
+    pub fn copy(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
         self.outgoing.turn_back(&self.shared);
-        let streamed = self.stream().map_err(|_| IMPOSSIBLE)?;
-        let pulled = self.incoming.step(&self.shared, from, landings, !self.outgoing.is_empty());
+        let streamed = self.stream()?;
+        let pulled = self.incoming.step(&self.shared, !self.outgoing.is_empty(), turn);
         let pulled = self.copied(pulled)?;
-        let landed = self.incoming.collect(&self.shared, from, landings, report)?;
+        let landed = self.incoming.collect(&self.shared, turn)?;
         // In an exchange the peer does the same.
         let pushed = if pulled == 0 { self.outgoing.step(&self.shared) } else { Ok(0) };
         let pushed = self.copied(pushed)?;
-        let left = self.outgoing.collect(&self.shared, sent, &mut self.probe);
+        let left = self.outgoing.collect(&self.shared, turn.sent, &mut self.probe);
         if landed {
             // So that the sender may use the place again.
             self.tell();
@@ -287,26 +298,20 @@ impl Link {
 
     /// One pass over the link; whether anything moved.
     #[inline]
-    pub fn advance(
-        &mut self,
-        peer: PeerId,
-        landings: &Landings,
-        (sent, selector): (&mut Vec<Order>, &mut Selector),
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<bool, String> {
-        let found = self.read(peer, landings, report)?;
+    pub fn advance(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
+        let found = self.read(turn)?;
         let mut moved = found != Found::Nothing;
         if !self.queue.is_empty() {
             let before = self.producer.next();
-            self.write(sent, selector).map_err(|_| IMPOSSIBLE)?;
+            self.write(turn.sent, turn.selector)?;
             moved |= self.producer.next() != before;
         }
         // News are answered first: the peer waits for that while this side copies.
         if found != Found::News && self.is_copying() {
-            let copied = self.copy(peer, landings, sent, report)?;
+            let copied = self.copy(turn)?;
             moved |= copied;
             if copied {
-                report(Event::Moved { peer });
+                (turn.report)(Event::Moved { peer: turn.peer });
             }
         }
         self.wake();

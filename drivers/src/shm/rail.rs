@@ -4,10 +4,9 @@ use super::cma::{offer, regions};
 use super::config::ShmConfig;
 use super::home::Home;
 use super::layout::{PACKET, PUSH};
-use super::link::{IMPOSSIBLE, Link, Opened, wake};
+use super::link::{Link, Opened, Turn, wake};
 use super::opening::{self, Handover, Opening};
 use super::peers::Peers;
-use super::ring::write::Impossible;
 use super::selector::Selector;
 use super::{claim, now_ms, wakeup};
 use crate::connections::Outcome;
@@ -109,8 +108,8 @@ impl ShmRail {
         let Some(link) = self.peers.link_mut(to) else {
             return self.lost(to, "has no open link", vec![order]);
         };
-        if link.post(order, &mut self.news.sent, &mut self.selector).is_err() {
-            return self.lose(to, IMPOSSIBLE);
+        if let Err(why) = link.post(order, &mut self.news.sent, &mut self.selector) {
+            return self.lose(to, why);
         }
         if self.touched.last() != Some(&to) {
             self.touched.push(to);
@@ -122,13 +121,13 @@ impl ShmRail {
     fn at_once<R: Into<Sent>>(
         &mut self,
         to: PeerId,
-        give: impl FnOnce(&mut Link, &mut Vec<Order>, &mut Selector) -> Result<R, Impossible>,
+        give: impl FnOnce(&mut Link, &mut Vec<Order>, &mut Selector) -> Result<R, &'static str>,
     ) -> Sent {
         let Some(link) = self.peers.link_mut(to) else { return Sent::Retry };
         match give(link, &mut self.news.sent, &mut self.selector) {
             Ok(sent) => sent.into(),
-            Err(Impossible) => {
-                self.lose(to, IMPOSSIBLE);
+            Err(why) => {
+                self.lose(to, why);
                 Sent::Retry
             }
         }
@@ -164,8 +163,8 @@ impl ShmRail {
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
         let peer = PeerId(rank as u32);
         let Some(link) = self.peers.link_mut(peer) else { return };
-        let state = (&mut self.news.sent, &mut self.selector);
-        match link.advance(peer, &self.landings, state, report) {
+        let (sent, selector) = (&mut self.news.sent, &mut self.selector);
+        match link.advance(&mut Turn { peer, landings: &self.landings, sent, selector, report }) {
             Ok(true) => {}
             // Where it goes is said between two polls.
             Ok(false) if link.incoming.is_held() => {}

@@ -2,10 +2,10 @@
 //! names.
 
 use crate::shm::layout::{BOUNCE, PACKET};
-use crate::shm::link::Link;
+use crate::shm::link::{Link, Report};
 use crate::shm::ring::CONTENT;
 use crate::shm::ring::cell::{self, Range};
-use crate::shm::ring::write::{Content, Impossible};
+use crate::shm::ring::write::Content;
 use crate::shm::segment::Segment;
 use crate::shm::selector::{Method, Selector};
 use crate::shm::shared::Shared;
@@ -29,7 +29,7 @@ impl Link {
         len: usize,
         content: &impl Content,
         selector: &mut Selector,
-    ) -> Result<bool, Impossible> {
+    ) -> Result<bool, &'static str> {
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let Shared { segment, end, .. } = &self.shared;
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
@@ -53,12 +53,7 @@ impl Link {
     /// # Errors
     /// The peer broke the protocol.
     #[inline(never)]
-    pub fn take_bounced(
-        &mut self,
-        len: usize,
-        from: PeerId,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), String> {
+    pub fn take_bounced(&mut self, len: usize, from: PeerId, report: Report<'_>) -> Result<(), String> {
         let mut content = [0; CONTENT];
         self.consumer.content(&self.shared.theirs(), 0, &mut content);
         let Range { start, of: question, .. } = Range::decode(&content);
@@ -95,7 +90,7 @@ impl Link {
 
     /// A range of the bounce buffer for the next cell.
     #[inline]
-    pub fn range(&mut self, len: u32) -> Result<Option<u32>, Impossible> {
+    pub fn range(&mut self, len: u32) -> Result<Option<u32>, &'static str> {
         debug_assert!(len as usize <= PACKET.max(BOUNCE as usize / 4));
         self.ranges.free(self.producer.taken());
         if let Some(start) = self.ranges.take(self.producer.next(), len) {

@@ -4,7 +4,6 @@
 use crate::shm::claim::{self, Side};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
-use crate::shm::ring::write::Impossible;
 use crate::shm::segment::Segment;
 use crate::shm::selector::Method;
 
@@ -17,7 +16,7 @@ const AT_ONCE: usize = 8;
 
 impl Link {
     /// Copies some parts into bounce buffers, while there is room. Returns the bytes.
-    pub fn stream(&mut self) -> Result<u64, Impossible> {
+    pub fn stream(&mut self) -> Result<u64, &'static str> {
         let mut moved = 0;
         for _ in 0..AT_ONCE {
             let b = &self.shared;

@@ -2,16 +2,16 @@
 //! peer pushes them.
 
 use super::Silence;
-use crate::landings::Landings;
 use crate::shm::claim::{self, Round, Side};
 use crate::shm::cma::regions;
 use crate::shm::cma::sys::{self, Remote};
 use crate::shm::layout::{CHUNKS, CUT};
+use crate::shm::link::Turn;
 use crate::shm::ring::cell::{About, Chunk, Range};
 use crate::shm::selector::{Method, question};
 use crate::shm::shared::{Obstacle, Shared};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, LandingId};
 use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -118,13 +118,7 @@ impl Incoming {
     ///
     /// # Errors
     /// The peer broke the rules.
-    pub fn take(
-        &mut self,
-        part: &Range,
-        bytes: &[u8],
-        from: PeerId,
-        landings: &Landings,
-    ) -> Result<(), String> {
+    pub fn take(&mut self, part: &Range, bytes: &[u8], turn: &Turn<'_>) -> Result<(), String> {
         let of = self.chunks.iter_mut().find(|incoming| incoming.about.name == part.of);
         let len = bytes.len() as u64;
         let fits = |incoming: &&mut In| {
@@ -133,7 +127,7 @@ impl Incoming {
         };
         let incoming = of.filter(fits).ok_or("broke the protocol: part of no chunk")?;
         let Chunk { landing, key, offset, .. } = incoming.chunk;
-        let found = landings.find(from, landing, key, offset + part.at, len);
+        let found = turn.landings.find(turn.peer, landing, key, offset + part.at, len);
         if let Some(into) = found.map_err(|_| PAST_END)? {
             into.write(0, bytes);
         }
@@ -147,13 +141,7 @@ impl Incoming {
     ///
     /// # Errors
     /// The peer broke the rules, or what the system said: then nothing was copied, and others may do it.
-    pub fn step(
-        &mut self,
-        b: &Shared,
-        from: PeerId,
-        landings: &Landings,
-        alone: bool,
-    ) -> Result<u64, Obstacle> {
+    pub fn step(&mut self, b: &Shared, alone: bool, turn: &Turn<'_>) -> Result<u64, Obstacle> {
         for incoming in &mut self.chunks {
             if incoming.is_held || (incoming.is_bounced() && !self.silence.is_long(b)) {
                 return Ok(0);
@@ -162,7 +150,7 @@ impl Incoming {
             if claim::is_claimed(word, incoming.round) {
                 continue;
             }
-            let Some(into) = find(from, &incoming.chunk, landings)? else {
+            let Some(into) = find(turn, &incoming.chunk)? else {
                 claim::revoke(word, incoming.round, Side::Pull);
                 continue;
             };
@@ -192,13 +180,7 @@ impl Incoming {
     ///
     /// # Errors
     /// The peer broke the rules.
-    pub fn collect(
-        &mut self,
-        b: &Shared,
-        from: PeerId,
-        landings: &Landings,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<bool, String> {
+    pub fn collect(&mut self, b: &Shared, turn: &mut Turn<'_>) -> Result<bool, String> {
         let mut any = false;
         while let Some(incoming) = self.chunks.front() {
             let bounced = incoming.bounced == incoming.chunk.len;
@@ -210,14 +192,15 @@ impl Incoming {
             if let Some(begun) = &incoming.begun {
                 b.answer(question(incoming.about.name), begun.elapsed());
             }
-            let kept = find(from, &incoming.chunk, landings)?.is_some();
+            let kept = find(turn, &incoming.chunk)?.is_some();
             let Chunk { number, ack, landing, offset, len, .. } = incoming.chunk;
             self.chunks.pop_front();
             // The next one has its turn now.
             if let Some(In { begun: Some(begun), .. }) = self.chunks.front_mut() {
                 *begun = Instant::now();
             }
-            report(Event::Landed { from, number, ack, landing, offset, len, kept });
+            let from = turn.peer;
+            (turn.report)(Event::Landed { from, number, ack, landing, offset, len, kept });
             any = true;
         }
         Ok(any)
@@ -234,8 +217,8 @@ impl Incoming {
 
 const PAST_END: &str = "broke the protocol: chunk past the end of its landing";
 
-fn find(from: PeerId, chunk: &Chunk, landings: &Landings) -> Result<Option<Segments>, String> {
-    let found = landings.find(from, chunk.landing, chunk.key, chunk.offset, chunk.len);
+fn find(turn: &Turn<'_>, chunk: &Chunk) -> Result<Option<Segments>, String> {
+    let found = turn.landings.find(turn.peer, chunk.landing, chunk.key, chunk.offset, chunk.len);
     found.map_err(|_| PAST_END.into())
 }
 

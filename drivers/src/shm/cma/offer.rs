@@ -14,10 +14,9 @@
 use super::sys;
 use crate::shm::claim::{self, LONGEST, Round, Side};
 use crate::shm::layout::PUSH;
-use crate::shm::link::{Link, is_there};
+use crate::shm::link::{Link, Report, is_there};
 use crate::shm::ring::CONTENT;
 use crate::shm::ring::cell::{self, Offered};
-use crate::shm::ring::write::Impossible;
 use crate::shm::selector::{Contention, LEAST, Method, Selector};
 use crate::shm::shared::is_denial;
 use nmad_engine::memory::Segments;
@@ -137,7 +136,7 @@ impl Link {
         head: &[u64],
         data: &Segments,
         selector: &mut Selector,
-    ) -> Result<bool, Impossible> {
+    ) -> Result<bool, &'static str> {
         let (Ok(head), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous()) else {
             return Ok(false);
         };
@@ -230,7 +229,7 @@ impl Link {
     /// Lets whoever waits take a message that the peer offers, if that is the next one. A message that is not
     /// taken now is declined: nobody waits for it.
     #[inline(never)]
-    pub fn take_offer(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
+    pub fn take_offer(&mut self, from: PeerId, report: Report<'_>) -> bool {
         let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return false };
         let (offered, len) = (self.offered(), head.value as usize);
         let Some(data_len) = len.checked_sub(size_of_val(&offered.head)) else { return false };

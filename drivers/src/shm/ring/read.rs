@@ -2,10 +2,9 @@
 
 use super::cell::{self, About, Chunk, Range};
 use super::{CONTENT, Head};
-use crate::landings::Landings;
 use crate::shm::bounce::packet::range_of;
 use crate::shm::layout::{CELLS, PACKET};
-use crate::shm::link::{IMPOSSIBLE, Link};
+use crate::shm::link::{IMPOSSIBLE, Link, Report, Turn};
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::Event;
 
@@ -39,12 +38,7 @@ impl Link {
     /// # Errors
     /// The peer broke the protocol.
     #[inline]
-    pub fn read(
-        &mut self,
-        from: PeerId,
-        landings: &Landings,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Found, String> {
+    pub fn read(&mut self, turn: &mut Turn<'_>) -> Result<Found, String> {
         let (mut count, mut found) = (0, Found::Nothing);
         let most = if self.rhythm.is_turn() { 1 } else { AT_ONCE };
         while count < most {
@@ -67,7 +61,7 @@ impl Link {
             }
             // Most are such, and nothing else has to be found out about them.
             if let Some(packet) = self.short(head) {
-                report(Event::Arrived { from, packet });
+                (turn.report)(Event::Arrived { from: turn.peer, packet });
                 self.taken(1);
                 found = Found::News;
                 count += 1;
@@ -82,7 +76,7 @@ impl Link {
                 continue;
             }
             found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
-            self.take_other(head, from, landings, report)?;
+            self.take_other(head, turn)?;
             count += 1;
             self.tell_of_much();
         }
@@ -94,7 +88,7 @@ impl Link {
     /// false, then. Only where one is expected to come alone: looks that are so frequent take the lines away
     /// from a peer that writes one packet after the other.
     #[inline]
-    pub fn look_for(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
+    pub fn look_for(&mut self, from: PeerId, report: Report<'_>) -> bool {
         if !(self.rhythm.is_turn() || self.is_offered) || !self.is_calm() {
             return false;
         }
@@ -153,12 +147,7 @@ impl Link {
 
     /// A longer packet; false: it is no packet.
     #[inline]
-    fn take_longer(
-        &mut self,
-        head: Head,
-        from: PeerId,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<bool, String> {
+    fn take_longer(&mut self, head: Head, from: PeerId, report: Report<'_>) -> Result<bool, String> {
         match (head.kind, head.value as usize) {
             (cell::PACKET, len) if len <= cell::ROW * CONTENT => self.take_row(len, from, report)?,
             (cell::BOUNCED_PACKET, len) if len <= PACKET => self.take_bounced(len, from, report)?,
@@ -169,12 +158,7 @@ impl Link {
 
     /// A packet of several cells, which are all there.
     #[inline(never)]
-    fn take_row(
-        &mut self,
-        len: usize,
-        from: PeerId,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), String> {
+    fn take_row(&mut self, len: usize, from: PeerId, report: Report<'_>) -> Result<(), String> {
         let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT) as u64);
         ring.fetch(self.consumer.cell(&ring, count));
         if !self.consumer.has_row(&ring, count) {
@@ -190,15 +174,9 @@ impl Link {
 
     /// Takes a cell that is not a packet in a cell.
     #[inline(never)]
-    fn take_other(
-        &mut self,
-        head: Head,
-        from: PeerId,
-        landings: &Landings,
-        report: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), String> {
+    fn take_other(&mut self, head: Head, turn: &mut Turn<'_>) -> Result<(), String> {
         let len = head.value as usize;
-        if self.take_longer(head, from, report)? {
+        if self.take_longer(head, turn.peer, turn.report)? {
             return Ok(());
         }
         self.row = 1;
@@ -211,13 +189,17 @@ impl Link {
                 self.incoming.add(about, chunk)?;
                 self.outgoing.meet(&self.shared, about.met, self.producer.taken());
                 if chunk.key == Key::PUSH {
-                    report(Event::Pushed { from, request: chunk.landing.0, len: chunk.len });
+                    (turn.report)(Event::Pushed {
+                        from: turn.peer,
+                        request: chunk.landing.0,
+                        len: chunk.len,
+                    });
                 }
             }
             cell::PART => {
                 let part = Range::decode(&content);
                 let bytes = range_of(&self.shared, part.start, len)?;
-                self.incoming.take(&part, bytes, from, landings)?;
+                self.incoming.take(&part, bytes, turn)?;
                 self.untold_bytes += len as u64;
             }
             kind => return Err(format!("broke the protocol: cell of kind {kind} with {len} out of place")),

@@ -3,7 +3,7 @@
 use super::cell;
 use super::{CONTENT, Cells, Head};
 use crate::shm::layout::CELLS;
-use crate::shm::link::Link;
+use crate::shm::link::{IMPOSSIBLE, Link};
 use crate::shm::selector::Selector;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet};
@@ -13,10 +13,6 @@ use std::sync::atomic::Ordering;
 
 /// Bytes of data that fit into a cell beside the head of a message that is alone.
 const BESIDE: usize = CONTENT - size_of::<AloneHead>();
-
-/// The peer told an impossible number.
-#[derive(Debug)]
-pub struct Impossible;
 
 /// What a packet consists of.
 pub trait Content {
@@ -60,7 +56,7 @@ impl Link {
         order: Order,
         sent: &mut Vec<Order>,
         selector: &mut Selector,
-    ) -> Result<(), Impossible> {
+    ) -> Result<(), &'static str> {
         if self.queue.is_empty()
             && self.outgoing.is_empty()
             && let Order::Packet { packet, .. } = &order
@@ -80,21 +76,24 @@ impl Link {
         head: &[u64],
         data: &Segments,
         selector: &mut Selector,
-    ) -> Result<bool, Impossible> {
+    ) -> Result<bool, &'static str> {
         if !self.queue.is_empty() || !self.outgoing.is_empty() {
             return Ok(false);
         }
-        if let (Ok(words), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous())
-            && bytes.len() <= BESIDE
-        {
-            return self.inject_short(words, bytes);
+        if let (Ok(words), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous()) {
+            if bytes.len() <= BESIDE {
+                return self.inject_short(words, bytes);
+            }
+            if bytes.len() <= BESIDE + (cell::ROW - 1) * CONTENT && self.inject_row(words, bytes) {
+                return Ok(true);
+            }
         }
         self.inject_any(head, data, selector)
     }
 
     /// One message in one cell, as most packets are.
     #[inline]
-    fn inject_short(&mut self, head: &AloneHead, data: &[u8]) -> Result<bool, Impossible> {
+    fn inject_short(&mut self, head: &AloneHead, data: &[u8]) -> Result<bool, &'static str> {
         if !self.has_room()? {
             return Ok(false);
         }
@@ -106,13 +105,38 @@ impl Link {
         Ok(true)
     }
 
+    /// One message in a row of cells, as many others are; false: too many are waiting for the peer.
+    #[inline(never)]
+    fn inject_row(&mut self, head: &AloneHead, data: &[u8]) -> bool {
+        let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
+        if self.producer.room(&cells) < CELLS / 2 {
+            return false;
+        }
+        let word = self.head(cell::PACKET, len as u32);
+        let (beside, behind) = data.split_at(BESIDE);
+        self.producer.push_row(&cells, word, len.div_ceil(CONTENT) as u64, |cell, place| match place {
+            0 => cells.put_words(cell, head, beside),
+            _ => {
+                let rest = &behind[(place - 1) * CONTENT..];
+                // Of a length that is known, so that it takes no call.
+                match rest.first_chunk::<CONTENT>() {
+                    Some(whole) => cells.put(cell, 0, whole),
+                    None => cells.put(cell, 0, rest),
+                }
+            }
+        });
+        self.pushed();
+        self.rouse();
+        true
+    }
+
     #[inline(never)]
     fn inject_any(
         &mut self,
         head: &[u64],
         data: &Segments,
         selector: &mut Selector,
-    ) -> Result<bool, Impossible> {
+    ) -> Result<bool, &'static str> {
         let len = size_of_val(head) + data.len() as usize;
         let is_put = self.put(len, &Parts { head, data }, selector)?;
         if is_put {
@@ -122,7 +146,7 @@ impl Link {
     }
 
     /// Gives the ring what it takes of the queue.
-    pub fn write(&mut self, sent: &mut Vec<Order>, selector: &mut Selector) -> Result<(), Impossible> {
+    pub fn write(&mut self, sent: &mut Vec<Order>, selector: &mut Selector) -> Result<(), &'static str> {
         while let Some(order) = self.queue.pop_front() {
             let left = match &order {
                 Order::Packet { packet, .. } => {
@@ -160,7 +184,7 @@ impl Link {
         len: usize,
         content: &impl Content,
         selector: &mut Selector,
-    ) -> Result<bool, Impossible> {
+    ) -> Result<bool, &'static str> {
         if !self.has_room()? {
             return Ok(false);
         }
@@ -172,19 +196,21 @@ impl Link {
         self.put_bounced(len, content, selector)
     }
 
-    /// A short packet as a row of cells, for which there is room.
+    /// A short packet as a row of cells, for which there is room. It is gathered first: on Zen 4 a row whose
+    /// cells are written piece by piece takes 1.6 times as long between far cores.
     #[inline]
     fn put_row(&mut self, len: usize, content: &impl Content) {
-        let (cells, head) = (self.shared.ours(), self.head(cell::PACKET, len as u32));
-        let (first, mut at) = (self.producer.next(), 0);
-        content.each(|mut part| {
-            while !part.is_empty() {
-                let (now, rest) = part.split_at(part.len().min(CONTENT - at % CONTENT));
-                cells.put((first + (at / CONTENT) as u64) % CELLS, at % CONTENT, now);
-                (part, at) = (rest, at + now.len());
-            }
+        let (mut row, mut at) = ([0; cell::ROW * CONTENT], 0);
+        content.each(|part| {
+            row[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
         });
-        self.producer.push_row(&cells, head, len.div_ceil(CONTENT).max(1) as u64, |_, _| ());
+        let (cells, head) = (self.shared.ours(), self.head(cell::PACKET, len as u32));
+        let count = len.div_ceil(CONTENT).max(1) as u64;
+        self.producer.push_row(&cells, head, count, |cell, place| {
+            let rest = &row[place * CONTENT..len];
+            cells.put(cell, 0, &rest[..rest.len().min(CONTENT)]);
+        });
         self.pushed();
         self.left = true;
     }
@@ -196,7 +222,7 @@ impl Link {
         (packet, chunk): (&[u8], Order),
         sent: &mut Vec<Order>,
         selector: &mut Selector,
-    ) -> Result<Sent, Impossible> {
+    ) -> Result<Sent, &'static str> {
         let Order::Chunk { to, number, .. } = chunk else { return Ok(Sent::Retry) };
         let free = self.queue.is_empty() && self.outgoing.is_empty() && self.may_begin()?;
         let has_room = self.producer.room(&self.shared.ours()) >= CELLS / 2;
@@ -216,7 +242,7 @@ impl Link {
     }
 
     /// Whether another chunk may begin.
-    fn may_begin(&mut self) -> Result<bool, Impossible> {
+    fn may_begin(&mut self) -> Result<bool, &'static str> {
         if !self.outgoing.has_room(self.producer.taken()) {
             self.ask()?;
         }
@@ -266,7 +292,7 @@ impl Link {
 
     /// Whether a cell may be written.
     #[inline]
-    pub fn has_room(&mut self) -> Result<bool, Impossible> {
+    pub fn has_room(&mut self) -> Result<bool, &'static str> {
         if self.producer.room(&self.shared.ours()) > 0 {
             return Ok(true);
         }
@@ -280,9 +306,9 @@ impl Link {
     /// It tells an impossible number.
     #[cold]
     #[inline(never)]
-    pub fn ask(&mut self) -> Result<(), Impossible> {
+    pub fn ask(&mut self) -> Result<(), &'static str> {
         if !self.producer.ask(&self.shared.ours()) {
-            return Err(Impossible);
+            return Err(IMPOSSIBLE);
         }
         self.ranges.free(self.producer.taken());
         Ok(())

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
-    /// The lengths, in units, that the sides claim one after the other of work of so many units.
+    /// The lengths that the sides claim one after the other; all in units.
     fn lengths(units: u64, sides: impl IntoIterator<Item = Side>) -> Vec<u64> {
         claims(units, false, sides).into_iter().map(|(from, to)| to - from).collect()
     }

@@ -12,7 +12,7 @@ pub struct ShmConfig {
     pub rank: PeerId,
     /// Number of this rail in this process.
     pub rail: u8,
-    /// Secret of the job; whoever does not know it is refused.
+    /// Secret of the job; a process that does not know it is refused.
     pub secret: [u8; 32],
     /// Copy large data straight from process to process where the system permits that; otherwise, and where
     /// it does not, through the shared memory.

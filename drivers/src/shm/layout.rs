@@ -25,7 +25,7 @@ pub const PACKET: usize = 36 << 10;
 pub const PUSH: u64 = BOUNCE as u64;
 /// Chunks that are under way in one direction at once; more than the engine posts.
 pub const CHUNKS: usize = 8;
-/// Receive regions of one side that the other can write into; what has no place is pulled.
+/// Receive regions of one side that the other can write into; regions without a place are pulled into.
 pub const REGIONS: usize = 64;
 /// Nothing more of a chunk goes through bounce buffers ([`End::bounced`]).
 pub const CUT: u64 = 1 << 63;
@@ -86,7 +86,7 @@ impl End {
         0
     }
 
-    /// Four words: the address of private memory of this side, what is there (two), and the cache of its
+    /// Four words: the address of a mark in the memory of this side, the mark (two), and the cache of its
     /// core.
     pub fn probe(self) -> usize {
         self.side(0)

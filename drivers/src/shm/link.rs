@@ -22,7 +22,7 @@ use rustix::net::{self, RecvFlags};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-/// What is said of a peer that tells an impossible number of cells.
+/// The reason for ending a link whose peer counts an impossible number of cells.
 pub const IMPOSSIBLE: &str = "broke the protocol: took cells that were not there";
 
 /// Reports what happened.
@@ -30,7 +30,7 @@ pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
 
 /// What a pass over a link needs of the rail.
 pub struct Turn<'a> {
-    /// Who is at the other end.
+    /// The process at the other end.
     pub peer: PeerId,
     /// The regions that are open.
     pub landings: &'a Landings,
@@ -45,7 +45,7 @@ pub struct Turn<'a> {
 /// What the handshake leaves behind.
 #[derive(Debug)]
 pub struct Opened {
-    /// Who is there.
+    /// The process at the other end.
     pub peer: PeerId,
     /// Number of the peer's rail.
     pub remote: u8,
@@ -75,7 +75,7 @@ pub struct Link {
     /// The ranges of our bounce buffer.
     pub(super) ranges: Ranges,
     pub(super) probe: Probe,
-    /// The method that was chosen for a message of so many bytes that was not offered: it leaves next.
+    /// Length and method of a message that was not offered and leaves next.
     pub(super) chosen: Option<(u64, Choice)>,
     /// Messages that this side has offered.
     pub(super) offers: u64,
@@ -88,7 +88,7 @@ pub struct Link {
     pub(super) row: u64,
     /// Their content, if there were several.
     pub(super) gathered: [[u8; CONTENT]; cell::ROW],
-    /// Bytes that were taken out of the peer's bounce buffer since it was told.
+    /// Bytes taken out of the peer's bounce buffer of which the peer does not know.
     pub(super) untold_bytes: u64,
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
@@ -97,7 +97,7 @@ pub struct Link {
     pub(super) rhythm: Rhythm,
     /// Something was written for the peer, which may sleep.
     pub(super) left: bool,
-    /// The peer has ended; what it wrote is still read.
+    /// The peer has ended; its last cells are still read.
     pub(super) ended: Option<String>,
 }
 
@@ -280,7 +280,7 @@ impl Link {
         Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || left)
     }
 
-    /// What was copied by the system. If that is not permitted any more, long messages go through bounce
+    /// Bytes copied by the system. If that is not permitted any more, long messages go through bounce
     /// buffers from now on.
     ///
     /// # Errors
@@ -337,7 +337,7 @@ impl Drop for Link {
     }
 }
 
-/// Wakes whoever sleeps on this descriptor.
+/// Wakes a process that sleeps on this descriptor.
 pub fn wake(wakeup: &OwnedFd) {
     let _ = rustix::io::write(wakeup, &1u64.to_ne_bytes());
 }

@@ -52,7 +52,7 @@ pub struct ShmRail {
     touched: Vec<PeerId>,
     news: News,
     polls: u32,
-    /// The peers were told that this side sleeps.
+    /// The peers know that this side sleeps.
     dozing: Cell<bool>,
 }
 
@@ -177,7 +177,7 @@ impl ShmRail {
         }
     }
 
-    /// Looks at the sockets: who wants a link, and whose link has ended.
+    /// Looks at the sockets: peers that want a link, and links that have ended.
     #[cold]
     #[inline(never)]
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
@@ -192,7 +192,7 @@ impl ShmRail {
             if let Some(link) = self.peers.link_mut(peer)
                 && let Some(why) = link.check()
             {
-                // What it has left is read first.
+                // Its last cells are read first.
                 link.end(why);
                 self.serve(peer.0 as usize, report);
             }

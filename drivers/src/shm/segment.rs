@@ -143,7 +143,7 @@ impl Segment {
     }
 
     /// Writes words that belong to this side now, from an offset on that is a multiple of eight, and bytes
-    /// behind them. One by one: what was just written in words and is read in longer pieces has to reach the
+    /// behind them. One by one: words that were just written and are read in longer pieces have to reach the
     /// cache first.
     #[inline]
     pub fn put_words<const N: usize>(&self, offset: usize, words: &[u64; N], bytes: &[u8]) {

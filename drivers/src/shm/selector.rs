@@ -26,7 +26,7 @@ const ROW: u32 = 3;
 /// Rows of each method at first; the very first messages meet memory that was never touched. Half of it lets
 /// that decide, until the next trial.
 const TRIALS: u32 = 2;
-/// Then one row in so many messages tries another method, which costs about a percent if that takes twice as
+/// Then one row in this number of messages tries another method, which costs a percent if that takes twice as
 /// long; half of it costs twice as much, twice of it notices a change of the machine half as fast. Before
 /// that, intervals double.
 const AGAIN: u32 = 256;
@@ -34,8 +34,8 @@ const AGAIN: u32 = 256;
 /// slow, and now and then luck makes one fast. Half of it lets both decide; with twice of it a change needs
 /// several trials.
 const SAMPLES: usize = 5;
-/// One packet in so many is measured while nothing is tried, since a reading of the clock takes as long as
-/// copying half a KiB. Not a power of two, since a program's pattern often is one.
+/// One packet of this number is measured while nothing is tried, since a reading of the clock takes as long
+/// as copying half a KiB. Not a power of two, since a program's pattern often is one.
 const SAMPLE: u32 = 7;
 
 /// A way of copying.
@@ -88,7 +88,7 @@ pub struct Choice {
     len: u64,
 }
 
-/// What is known of the methods, by distance, contention and class of length.
+/// The speeds of the methods, by distance, contention and class of length.
 #[derive(Debug, Default)]
 pub struct Selector {
     rows: [[[Row; CLASSES]; 2]; 2],
@@ -111,7 +111,7 @@ impl Selector {
         Choice { method, is_trial: is_trial && can_measure, is_near, contention, len }
     }
 
-    /// A message took so long with the method that was chosen; none: the peer did not take it.
+    /// The time that a message took with the method that was chosen; none: the peer did not take it.
     pub fn note(&mut self, of: Choice, took: Option<Duration>) {
         let speed = took.map_or(0.0, |took| of.len as f64 / (took.as_nanos() as f64).max(1.0));
         self.row(of.is_near, of.contention, of.len).speeds[of.method as usize].note(speed);
@@ -123,7 +123,7 @@ impl Selector {
     }
 }
 
-/// What is known of the methods for one kind of message.
+/// The speeds of the methods for one kind of message.
 #[derive(Debug, Default)]
 struct Row {
     /// Choices so far.
@@ -221,8 +221,8 @@ impl Probe {
         selector.choose(self.is_near, of, among, self.asked.is_none())
     }
 
-    /// How to write a packet with so much data, unless that was chosen, and since when it is written if that
-    /// is to be measured.
+    /// How to write a packet with `len` bytes of data, unless that was chosen, and since when it is written
+    /// if that is to be measured.
     #[inline]
     pub fn begin(
         &mut self,

@@ -18,8 +18,8 @@ use std::time::Instant;
 /// writer; the processor sees the pattern of longer ones by itself. Between near cores of Zen 4, half of it
 /// costs 1 KiB some percent, twice of it changes nothing.
 const FETCH: usize = 512;
-/// Bytes that may be taken out of bounce buffers before their sender is told. Half of it tells it twice as
-/// often, at a line each; with twice of it a sender of packets of 32 KiB waits for room.
+/// Bytes that may be taken out of bounce buffers before word goes to their sender. Half of it does so twice
+/// as often, at a line each; with twice of it a sender of packets of 32 KiB waits for room.
 const TELL_BYTES: u64 = BOUNCE as u64 / 4;
 
 impl Link {
@@ -70,7 +70,7 @@ impl Link {
         Ok(())
     }
 
-    /// Whether so many bytes were taken that their sender is to be told now.
+    /// Whether the sender needs word now of the bytes that were taken.
     #[inline]
     pub fn is_much_taken(&self) -> bool {
         self.untold_bytes >= TELL_BYTES

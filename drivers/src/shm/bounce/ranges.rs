@@ -28,7 +28,7 @@ impl Ranges {
         let len = len.div_ceil(LINE) * LINE;
         let start = match (self.used.front(), self.used.back()) {
             (Some(&(_, oldest, _)), Some(&(_, newest, end))) if newest >= oldest => {
-                // In use is one stretch; what is behind it, else what is before it.
+                // One stretch is in use: take from behind it, else from before it.
                 if len <= self.len - end { end } else { (len <= oldest).then_some(0)? }
             }
             (Some(&(_, oldest, _)), Some(&(.., end))) => (len <= oldest - end).then_some(end)?,

@@ -101,7 +101,7 @@ impl Incoming {
     }
 
     /// The chunk that is held goes to this region; nowhere, if that has no key any more. If it is copied once
-    /// and the sender has time to help, the sender is told, so that it may push some of it after all.
+    /// and the sender has time to help, the sender learns where, so that it may push some of it after all.
     pub fn accept(&mut self, b: &Shared, landing: LandingId, key: Option<Key>, helps: bool) {
         let Some(incoming) = self.chunks.back_mut().filter(|incoming| incoming.is_held) else { return };
         let Chunk { landing: to, key: with, .. } = &mut incoming.chunk;

@@ -70,7 +70,7 @@ impl Out {
         self.tell(b);
     }
 
-    /// So many more bytes of it went through bounce buffers.
+    /// `len` more bytes of it went through bounce buffers.
     pub fn add_bounced(&mut self, b: &Shared, len: u64) {
         self.bounced += len;
         self.tell(b);
@@ -155,14 +155,14 @@ impl Outgoing {
         self.chunks.is_empty()
     }
 
-    /// Whether another one may begin, if the peer has taken so many cells.
+    /// Whether another one may begin, given the number of cells that the peer has taken.
     pub fn has_room(&self, taken: u64) -> bool {
         let place = self.next % CHUNKS;
         self.chunks.iter().all(|out| out.place != place) && (self.next < CHUNKS || taken > self.last[place])
     }
 
-    /// Takes a chunk, whose cell gets this number; what it shall say. `theirs` is the method of what the peer
-    /// sends just now; `chosen` the one that was chosen for this message already.
+    /// Takes a chunk, whose cell gets this number; the content of the cell. `theirs` is the method of what
+    /// the peer sends just now; `chosen` the one that was chosen for this message already.
     pub fn add(
         &mut self,
         b: &Shared,
@@ -224,8 +224,8 @@ impl Outgoing {
     }
 
     /// A chunk is coming: chunks that are still to be copied meet it. Its sender says whether its last one
-    /// has met one, and had taken so many cells when it sent it: if not the one about our last chunk, that
-    /// has met this one as well, though all of it may have left since.
+    /// has met one, and the number of cells that it had taken when it sent it: if not the one about our last
+    /// chunk, that has met this one as well, though all of it may have left since.
     pub fn meet(&mut self, b: &Shared, met: bool, taken: u64) {
         let last = self.next.checked_sub(1).map(|last| self.last[last % CHUNKS]);
         self.exchange.told(met || last.is_some_and(|cell| cell >= taken));

@@ -48,7 +48,7 @@ struct Patience {
 }
 
 impl Patience {
-    /// Waits a little; true: the peer, of whose end these descriptors tell, is not there any more.
+    /// Waits a little; true: the peer has ended. These descriptors become readable then.
     fn is_over(&mut self, watched: [Option<&OwnedFd>; 2]) -> bool {
         spin_loop();
         self.looks = self.looks.wrapping_add(1);
@@ -60,7 +60,7 @@ impl Patience {
     }
 }
 
-/// The receiving side of an offer: what it needs of the link.
+/// The receiving side of an offer: the parts of the link that it needs.
 struct Receiver<'a> {
     pid: Option<i32>,
     peer_can: bool,
@@ -100,7 +100,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// What is left when this side has done its part, if the peer does not copy it; none: all is copied.
+    /// The rest, when this side has done its part, if the peer does not copy it; none: all is copied.
     fn rest(&self, round: Round) -> io::Result<Option<(u64, u64)>> {
         let mut patience = Patience::default();
         loop {
@@ -226,8 +226,8 @@ impl Link {
         self.shared.segment.word(self.shared.end.offer())
     }
 
-    /// Lets whoever waits take a message that the peer offers, if that is the next one. A message that is not
-    /// taken now is declined: nobody waits for it.
+    /// Lets the waiting call take a message that the peer offers, if that is the next one. A message that is
+    /// not taken now is declined: nobody waits for it.
     #[inline(never)]
     pub fn take_offer(&mut self, from: PeerId, report: Report<'_>) -> bool {
         let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return false };

@@ -85,7 +85,7 @@ pub fn find(segment: &Segment, end: End, pid: i32, key: Key) -> Option<Remote> {
     let at = place_of(end, key);
     let [address, pieces, len] = [8, 16, 24].map(|word| segment.word(at + word).load(Ordering::Relaxed));
     let remote = fetch(pid, (address, pieces), len).ok()?;
-    // What was read may be of the next region in this place, or of freed memory.
+    // The words may be about the next region in this place, and the list may lie in freed memory.
     is_open(segment, end, key).then_some(remote)
 }
 

@@ -138,7 +138,7 @@ impl Range {
 /// A packet whose data is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
-    /// What goes before the data.
+    /// The words before the data.
     pub head: AloneHead,
     /// Where that is in the sender's memory.
     pub address: u64,

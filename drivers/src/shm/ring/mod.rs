@@ -59,11 +59,11 @@ pub struct Head {
     pub taken: u32,
 }
 
-/// A cell is fetched for writing so many cells before it is written: its line is in the consumer's cache. A
-/// producer of several cells in a row would wait for each line otherwise, since a locked instruction, of
-/// which there is one between any two, waits for all earlier stores. Between far cores of Zen 3 a line takes
-/// as long as half a dozen packets, so half of it is too late there; twice of it takes lines away that the
-/// consumer has still to read.
+/// A cell is fetched for writing this number of cells before it is written: its line is in the consumer's
+/// cache. A producer of several cells in a row would wait for each line otherwise, since a locked
+/// instruction, of which there is one between any two, waits for all earlier stores. Between far cores of Zen
+/// 3 a line takes as long as half a dozen packets, so half of it is too late there; twice of it takes lines
+/// away that the consumer has still to read.
 const AHEAD: u64 = 8;
 
 const TAKEN_BITS: u32 = 24;
@@ -172,7 +172,7 @@ impl Producer {
 #[derive(Debug, Default)]
 pub struct Consumer {
     next: u64,
-    /// What the producer was told in the word for it.
+    /// The number of cells in the word for the producer.
     told: u64,
 }
 
@@ -195,7 +195,7 @@ impl Consumer {
         (1..count).all(|place| self.peek_at(cells, place).is_some_and(|head| head.kind == MORE))
     }
 
-    /// The cell that was peeked at, or one so many places behind it.
+    /// The cell that was peeked at, or the one `place` places behind it.
     #[inline]
     pub fn cell<C: Cells>(&self, cells: &C, place: u64) -> u64 {
         (self.next + place) & (cells.count() - 1)

@@ -11,11 +11,11 @@ use nmad_engine::transfer::driver::Event;
 /// Cells read at once, so that one busy link does not starve the others; half and twice of it change nothing
 /// between two processes.
 const AT_ONCE: u32 = 128;
-/// Cells that may be taken before the producer is told, if no packet goes back. Half of it tells it twice as
-/// often, at a line each; with twice of it a producer of short messages waits for room.
+/// Cells that may be taken before word goes to the producer, if no packet goes back. Half of it does so twice
+/// as often, at a line each; with twice of it a producer of short messages waits for room.
 const TELL: u64 = CELLS / 4;
 
-/// What was read.
+/// The kind of cells that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Found {
     /// There was nothing.
@@ -138,7 +138,7 @@ impl Link {
         is_short.then(|| ring.bytes(self.consumer.cell(&ring, 0), len))
     }
 
-    /// So many cells are the producer's again.
+    /// Gives `cells` cells back to the producer.
     #[inline]
     pub fn taken(&mut self, cells: u64) {
         self.consumer.take(cells);

@@ -9,8 +9,8 @@
 /// Pauses of the processor before the next look, some 10 to 40 ns each. Half of it brings half of the gain
 /// between far cores, twice of it costs near ones a further 5 %.
 const PAUSES: u32 = 8;
-/// The peer sends one packet after the other when it has sent so many without an answer. Half of it delays
-/// answers in programs that send two messages in turn; twice of it changes nothing in windows of 64.
+/// The peer sends one packet after the other when it has sent this number without an answer. Half of it
+/// delays answers in programs that send two messages in turn; twice of it changes nothing in windows of 64.
 const ROW: u32 = 4;
 
 /// What the last packets tell.
@@ -41,7 +41,7 @@ impl Rhythm {
         self.turns && self.row == 0
     }
 
-    /// So many packets were read.
+    /// `count` packets were read.
     #[inline]
     pub fn read(&mut self, count: u32) {
         self.row = self.row.saturating_add(count);

@@ -171,7 +171,7 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the queue could go on: what waits found no room when it last looked.
+    /// Whether the queue could go on: it found no room at its last look.
     pub fn may_write(&self) -> bool {
         self.shared.ours().taken().load(Ordering::Acquire) > self.producer.taken()
     }
@@ -216,7 +216,7 @@ impl Link {
     }
 
     /// Sends a packet and right behind it a chunk, if nothing waits before them and the ring has room for all
-    /// of it. What has left is not reported as sent.
+    /// of it. Orders that have left are not reported as sent.
     pub fn push_now(
         &mut self,
         (packet, chunk): (&[u8], Order),
@@ -270,7 +270,7 @@ impl Link {
         self.left = true;
     }
 
-    /// A cell's word: what it is, and what this side has taken.
+    /// A cell's word: its kind, and the number of cells that this side has taken.
     #[inline]
     pub fn head(&self, kind: u8, value: u32) -> Head {
         Head { kind, value, taken: self.consumer.taken() }

@@ -209,7 +209,7 @@ fn impossible_acknowledgements_end_the_link() {
     let mut rails = connected();
     let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
     link.shared.segment.word(link.shared.end.taken()).store(1 << 20, Ordering::Release);
-    // So many that the other side has to ask what was taken.
+    // Enough to make the other side look at that word.
     for number in 0..300 {
         let packet = nmad_engine::packet::Packet { bytes: vec![0; 20], in_place: Vec::new() };
         rails[0].send(Departure::Order(Order::Packet { to: PeerId(1), number, packet }));
@@ -311,7 +311,7 @@ fn alone(looks: usize, ends: bool) {
         if ends {
             rails[1] = rail(1, [5; 32]);
         }
-        // What had gone into the area before is for the receiver to take. A look at its sockets shows at once
+        // The receiver takes the parts that are in bounce buffers. A look at its sockets shows at once
         // that the other has ended.
         while done {
             rails[0].wakeup(Interest::Links);
@@ -379,7 +379,7 @@ pub fn turn(
 
 #[test]
 fn chunks_that_meet_are_expected_to_until_they_do_not() {
-    // What is pushed and short is in the area, all of it, before its sender sees the other one.
+    // A short pushed chunk is in bounce buffers, all of it, before its sender sees the other one.
     for kind in [(1 << 20, false), (1 << 18, true), (40_000, true)] {
         let mut rails = connected();
         let expects = |rails: &mut [ShmRail; 2]| {
@@ -475,7 +475,7 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
         rails[0].open(landing, PeerId(1), target.segments());
         rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), landing }));
         while !(sent && landed) {
-            // What goes across the sender brings alone.
+            // The sender alone brings a single copy.
             if sent || !goes_across {
                 rails[0].poll(Scope::All, &mut |event| landed |= matches!(event, Event::Landed { .. }));
             }

@@ -1,9 +1,9 @@
-//! How peers reach a rail: the name of its door, and where that name means something.
+//! How peers reach a rail: the name of its listening socket, and where that name is known.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The door of a rail: an abstract socket, whose name is gone with the process that has it.
+/// The listening socket of a rail: an abstract one, whose name is gone with its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The running system and the network namespace in which the name is known.
@@ -13,14 +13,14 @@ pub struct Address {
 }
 
 impl Address {
-    /// A door of this process with a name that nobody can guess or take in advance.
+    /// A socket of this process with a name that nobody can guess or take in advance.
     pub fn fresh(nonce: &[u8; 32]) -> Address {
         let hex: String = nonce[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         Address { place: here(), name: format!("nmad-{hex}") }
     }
 }
 
-/// Processes that answer the same here find each other's names.
+/// Processes with the same answer find each other's names.
 fn here() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let boot: String = boot.chars().filter(char::is_ascii_alphanumeric).take(12).collect();

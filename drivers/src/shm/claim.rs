@@ -1,41 +1,61 @@
-//! A chunk that two cores copy at once: who copies what, piece by piece.
+//! Shared work: bytes that either side of a link may copy, claimed piece by piece and revocable by both.
 //!
-//! The sender's core pushes (it writes into the receiver's memory) from one end, the receiver's core pulls
-//! (it reads the sender's memory) from the other one, each as much as it claims. Each of two processes always
-//! begins at the same end, so that what goes to and fro stays in its core's cache. One word has both ends
-//! and, for each side, whether it copies just now, so that a claim, the end of the last copy, and giving up
-//! are each one atomic step. Who has nothing else to do takes the next piece: the split between the two is
-//! decided at the latest moment, and a side that computes costs the other nothing but its help.
+//! One word describes the work. It has two ends, in pages, between which nobody has claimed anything yet, and
+//! for each side a bit that says whether it is copying just now. The sender *pushes* from one end (it writes
+//! into the receiver's memory), the receiver *pulls* from the other one (it reads the sender's memory). Each
+//! process always begins at the same end, so memory that goes back and forth stays in the cache of one core.
+//! A claim, the end of a copy and a revocation are one atomic step each:
 //!
-//! A sender that gives up ([`abandon`]), or a receiver that has no use for the bytes ([`discard`]), takes all
-//! that is left. Once the other side does not copy any more either ([`is_copying`]), nobody touches the
-//! memory of the chunk.
+//! | step | who | effect |
+//! |---|---|---|
+//! | [`begin`] | sender | the word describes new work |
+//! | [`claim`], [`claim_at_most`] | either | takes a piece from its own end, sets its bit |
+//! | [`end`] | either | clears its bit; a piece that it could not copy is unclaimed again |
+//! | [`withdraw`] | either | takes back an offer of which nobody has claimed anything |
+//! | [`revoke`] | either | takes all that is unclaimed, for good |
+//!
+//! A side that revokes and then waits until the other one does not copy any more ([`wait`]) knows that nobody
+//! touches the memory after that. Chunks (`chunk/`), single copies that a waiting sender offers
+//! (`cma/offer.rs`) and the end of a receive region (`cma/regions.rs`) all follow this protocol, and
+//! `tests/loom.rs` has its model.
 
-use super::word::Word;
+use crate::shm::word::Word;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-/// Bytes of one unit, in which ends are counted: a page.
+/// Bytes of a unit, in which the ends are counted: a page, since the system looks memory up by pages.
 pub const UNIT: u64 = 4096;
-/// Most units of one claim.
+/// Most units of one claim, 512 KiB: the other side may come late and still find something to do. On Zen 4
+/// half of it costs 1 MiB some percent (one more system call each), twice of it changes nothing where both
+/// sides are there.
 const MOST: u64 = 128;
-/// Least units of the first claim of a side and of its later ones, and least that is left: shorter ones cost
-/// more calls of the system than they gain.
-const LEAST_FIRST: u64 = 8;
+/// Least units of the first claim of a side, 16 KiB: a system call costs as much as copying some KiB. On Zen
+/// 4 half of it changes nothing, with twice of it 32 KiB are copied by one core alone.
+const LEAST_FIRST: u64 = 4;
+/// Least units of later claims, 64 KiB; half and twice of it change nothing on Zen 4, where later claims are
+/// rare.
 const LEAST_MORE: u64 = 16;
-/// Bytes that are copied with one call where nobody helps: all of a chunk, as long as they usually are. Two
-/// calls for 1 MiB take up to a tenth longer.
+/// Bytes of one claim of a side that copies alone: a chunk as the engine usually cuts it. Half of it makes 1
+/// MiB up to a tenth slower on Zen 5, twice of it changes nothing.
 const ALONE: u64 = 1 << 20;
+/// Longest wait for the end of the other side's copy: a thousand times what the longest one takes. It is
+/// spent only on a peer that was stopped within a system call.
+const BOUND: Duration = Duration::from_secs(2);
 
 const END_BITS: u32 = 24;
 const END_MASK: u64 = (1 << END_BITS) - 1;
 const PUSHING: u64 = 1 << 48;
 const PULLING: u64 = 1 << 49;
+/// The sender has revoked it, or the receiver could not copy it: it never counts as complete.
 const ABANDONED: u64 = 1 << 50;
+/// The receiver has revoked it: it is complete as soon as nobody copies.
+const DISCARDED: u64 = 1 << 51;
 /// The sender begins at the back.
-const TURNED: u64 = 1 << 51;
-const ROUND_SHIFT: u32 = 52;
-const ROUNDS: u64 = 0xfff;
-/// Longest chunk in bytes.
+const TURNED: u64 = 1 << 52;
+const ROUND_SHIFT: u32 = 53;
+/// More than a ring has cells, so the round in an old cell is never taken for that of new work.
+const ROUNDS: u64 = 0x7ff;
+/// Longest work in bytes.
 pub const LONGEST: u64 = END_MASK * UNIT;
 
 /// Which of the two copies.
@@ -55,13 +75,13 @@ impl Side {
         }
     }
 
-    /// Whether it begins at the front of the chunk that a word tells of.
+    /// Whether it begins at the front.
     fn is_in_front(self, word: u64) -> bool {
         (self == Side::Push) == (word & TURNED == 0)
     }
 }
 
-/// The chunk that a word is used for; a word serves many, one after the other.
+/// The work that a word describes; a word serves many, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round(u64);
 
@@ -71,29 +91,40 @@ impl Round {
         Round(number & ROUNDS)
     }
 
+    /// The one that a word describes now.
+    pub fn now(word: &impl Word) -> Round {
+        Round(word.load(Ordering::Acquire) >> ROUND_SHIFT)
+    }
+
     /// As a number.
     pub fn number(self) -> u64 {
         self.0
     }
+
+    fn is_in(self, word: u64) -> bool {
+        word >> ROUND_SHIFT == self.0
+    }
 }
 
-/// The units that a chunk of `len` bytes has.
-pub fn units(len: u64) -> u64 {
+fn units(len: u64) -> u64 {
     len.div_ceil(UNIT)
 }
 
-/// Begins a chunk; only its sender does, when the one before is complete. He begins at its front, or at its
-/// back if it is `turned`.
+/// Begins work of `len` bytes; only its sender does, when the work before is complete. The sender takes from
+/// the front, or from the back if it is `turned`.
 pub fn begin(word: &impl Word, round: Round, len: u64, turned: bool) {
-    let turned = if turned { TURNED } else { 0 };
-    word.store(round.0 << ROUND_SHIFT | turned | units(len) << END_BITS, Ordering::Release);
+    word.store(fresh(round, len, turned), Ordering::Release);
 }
 
-/// What `side` shall copy next of a chunk of `len` bytes, in bytes: from and to (the last unit may be cut by
-/// the chunk's end). None: nothing is left.
+fn fresh(round: Round, len: u64, turned: bool) -> u64 {
+    round.0 << ROUND_SHIFT | if turned { TURNED } else { 0 } | units(len) << END_BITS
+}
+
+/// What `side` shall copy next of work of `len` bytes, in bytes: from and to (the last unit may be cut by the
+/// end of the work). None: nothing is left.
 ///
-/// Two that are there at once take half each, with one call. Who is there again while nobody else has come
-/// takes half of the rest. `alone`: nobody else is to help.
+/// Two sides that are there at once take half each, with one system call. A side that is there again while
+/// the other has not come takes half of the rest. `alone`: the other side is not to help.
 pub fn claim(word: &impl Word, round: Round, side: Side, len: u64, alone: bool) -> Option<(u64, u64)> {
     if alone {
         return claim_at_most(word, round, side, ALONE);
@@ -118,25 +149,6 @@ pub fn claim_at_most(word: &impl Word, round: Round, side: Side, most: u64) -> O
     take(word, round, side, |rest| (most / UNIT).clamp(1, rest.back - rest.front))
 }
 
-/// The receiver takes all that is left and copies none of it.
-pub fn discard(word: &impl Word, round: Round) {
-    if take(word, round, Side::Pull, |rest| rest.back - rest.front).is_some() {
-        finish(word, Side::Pull);
-    }
-}
-
-/// The sender ends the chunk: nothing more of it is copied, and it never counts as complete.
-pub fn abandon(word: &impl Word, round: Round) {
-    loop {
-        let old = word.load(Ordering::Acquire);
-        let back = old >> END_BITS & END_MASK;
-        let new = old & !END_MASK | back | ABANDONED;
-        if old >> ROUND_SHIFT != round.0 || word.replace(old, new) {
-            return;
-        }
-    }
-}
-
 /// What nobody has claimed yet, in units, and at which end the side begins that claims some of it.
 struct Rest {
     front: u64,
@@ -148,7 +160,7 @@ fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(Rest) -> u64)
     loop {
         let old = word.load(Ordering::Acquire);
         let (front, back) = (old & END_MASK, old >> END_BITS & END_MASK);
-        if old >> ROUND_SHIFT != round.0 || front >= back {
+        if !round.is_in(old) || front >= back {
             return None;
         }
         let from_front = side.is_in_front(old);
@@ -163,71 +175,100 @@ fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(Rest) -> u64)
     }
 }
 
-/// `side` has copied what it claimed.
-pub fn finish(word: &impl Word, side: Side) {
-    word.fetch_and(!side.bit(), Ordering::AcqRel);
-}
-
-/// `side` has copied what it claimed last, from and to, or could not.
-pub fn end(word: &impl Word, round: Round, side: Side, claimed: (u64, u64), is_copied: bool) {
-    match is_copied {
-        true => finish(word, side),
-        false => give_back(word, round, side, claimed),
+/// `side` has copied what it claimed last, from and to, or could not: then anybody may claim it again, unless
+/// the work was revoked meanwhile.
+pub fn end(word: &impl Word, round: Round, side: Side, (from, to): (u64, u64), is_copied: bool) {
+    if is_copied {
+        word.fetch_and(!side.bit(), Ordering::AcqRel);
+        return;
     }
-}
-
-/// `side` could not copy what it claimed last, from and to: that is anybody's again, and not complete.
-pub fn give_back(word: &impl Word, round: Round, side: Side, (from, to): (u64, u64)) {
     let units = (to - from) / UNIT;
-    loop {
-        let old = word.load(Ordering::Acquire);
+    change(word, round, |old| {
         let rest = old & !side.bit();
-        let new = match side.is_in_front(old) {
-            _ if old & ABANDONED != 0 => rest,
+        match side.is_in_front(old) {
+            _ if old & (ABANDONED | DISCARDED) != 0 => rest,
             true => rest - units,
             false => rest + (units << END_BITS),
-        };
-        if old >> ROUND_SHIFT != round.0 || word.replace(old, new) {
+        }
+    });
+}
+
+/// `side` takes all that is unclaimed, for good. What the sender revokes never counts as complete.
+pub fn revoke(word: &impl Word, round: Round, side: Side) {
+    let bit = if side == Side::Push { ABANDONED } else { DISCARDED };
+    change(word, round, |old| closed(old) | bit);
+}
+
+/// The receiver cannot copy it and gives back what it had claimed, and all else: it never counts as complete.
+pub fn decline(word: &impl Word, round: Round) {
+    change(word, round, |old| closed(old) & !PULLING | ABANDONED);
+}
+
+/// Takes back work of `len` bytes of which nobody has claimed anything yet; false: somebody has, or it is
+/// over.
+pub fn withdraw(word: &impl Word, round: Round, len: u64) -> bool {
+    [false, true].into_iter().any(|turned| {
+        let old = fresh(round, len, turned);
+        word.replace(old, closed(old) | ABANDONED)
+    })
+}
+
+/// With nothing left to claim.
+fn closed(word: u64) -> u64 {
+    word & !END_MASK | word >> END_BITS & END_MASK
+}
+
+fn change(word: &impl Word, round: Round, new: impl Fn(u64) -> u64) {
+    loop {
+        let old = word.load(Ordering::Acquire);
+        if !round.is_in(old) || word.replace(old, new(old)) {
             return;
         }
     }
 }
 
+/// Whether the receiver has claimed some of it: only then does the sender know where it goes.
+pub fn is_accepted(word: &impl Word, round: Round) -> bool {
+    let now = word.load(Ordering::Acquire);
+    round.is_in(now) && now & PULLING != 0
+}
+
 /// Whether `side` copies just now.
 pub fn is_copying(word: &impl Word, round: Round, side: Side) -> bool {
     let now = word.load(Ordering::Acquire);
-    now >> ROUND_SHIFT == round.0 && now & side.bit() != 0
+    round.is_in(now) && now & side.bit() != 0
 }
 
-/// Whether all of it was claimed.
+/// Whether nothing of it is unclaimed.
 pub fn is_claimed(word: &impl Word, round: Round) -> bool {
     let now = word.load(Ordering::Acquire);
-    now >> ROUND_SHIFT != round.0 || now & END_MASK >= now >> END_BITS & END_MASK
+    !round.is_in(now) || is_all_claimed(now)
 }
 
-/// Whether all of it was claimed and nobody copies any more, or the word serves another chunk already.
+fn is_all_claimed(word: u64) -> bool {
+    word & END_MASK >= word >> END_BITS & END_MASK
+}
+
+/// Whether all of it was claimed and nobody copies any more, or the word describes other work already.
 pub fn is_complete(word: &impl Word, round: Round) -> bool {
-    is_over(word, round) || is_all_copied(word, round)
-}
-
-/// Whether the word serves another chunk already.
-pub fn is_over(word: &impl Word, round: Round) -> bool {
-    word.load(Ordering::Acquire) >> ROUND_SHIFT != round.0
-}
-
-fn is_all_copied(word: &impl Word, round: Round) -> bool {
     let now = word.load(Ordering::Acquire);
-    let all = now & END_MASK >= now >> END_BITS & END_MASK;
-    now >> ROUND_SHIFT == round.0 && all && now & (PUSHING | PULLING | ABANDONED) == 0
+    !round.is_in(now) || (is_all_claimed(now) && now & (PUSHING | PULLING | ABANDONED) == 0)
 }
 
-/// Longest wait for the end of a copy: a thousand times what the longest one takes, and what a peer that was
-/// stopped in the middle of one costs.
-const BOUND: std::time::Duration = std::time::Duration::from_secs(2);
+/// Whether it was withdrawn, revoked by its sender or declined.
+pub fn is_abandoned(word: &impl Word, round: Round) -> bool {
+    let now = word.load(Ordering::Acquire);
+    round.is_in(now) && now & ABANDONED != 0
+}
+
+/// Whether the word describes other work already.
+pub fn is_over(word: &impl Word, round: Round) -> bool {
+    Round::now(word) != round
+}
 
 /// Waits until the other side has ended the copy that it is in, or does not live any more.
 pub fn wait(lives: &impl Fn() -> bool, ended: impl Fn() -> bool) {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while !ended() {
         std::thread::yield_now();
         if !ended() && (!lives() || begun.elapsed() > BOUND) {
@@ -241,7 +282,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
-    /// The lengths, in units, that the sides claim one after the other of a chunk of so many units.
+    /// The lengths that the sides claim one after the other; all in units.
     fn lengths(units: u64, sides: impl IntoIterator<Item = Side>) -> Vec<u64> {
         claims(units, false, sides).into_iter().map(|(from, to)| to - from).collect()
     }
@@ -255,44 +296,69 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_copied_is_for_the_other_side() {
+    fn a_piece_that_could_not_be_copied_is_for_the_other_side() {
         let (word, len) = (AtomicU64::new(0), 100 * UNIT);
         for (number, turned) in [(1, false), (2, true)] {
             let round = Round::of(number);
             let claim = |side| claim(&word, round, side, len, false);
             for (cannot, can) in [(Side::Push, Side::Pull), (Side::Pull, Side::Push)] {
                 begin(&word, round, len, turned);
-                let (failed, copied) = (claim(cannot).expect("half"), claim(can));
-                finish(&word, can);
+                let (failed, copied) = (claim(cannot).expect("half"), claim(can).expect("half"));
+                end(&word, round, can, copied, true);
                 assert!(is_claimed(&word, round) && !is_complete(&word, round), "not while it is tried");
-                give_back(&word, round, cannot, failed);
+                end(&word, round, cannot, failed, false);
                 assert!(!is_claimed(&word, round) && !is_complete(&word, round));
                 let again: Vec<_> = std::iter::from_fn(|| claim(can)).collect();
-                finish(&word, can);
-                assert!(is_complete(&word, round) && copied.is_some());
+                end(&word, round, can, (0, 0), true);
+                assert!(is_complete(&word, round));
                 let (from, to) = again.iter().fold((len, 0), |all, one| (all.0.min(one.0), all.1.max(one.1)));
                 assert_eq!((from, to), failed, "and nothing of what was copied: {again:?}");
             }
-            begin(&word, round, len, turned);
-            let failed = claim(Side::Pull).expect("half");
-            abandon(&word, round);
-            give_back(&word, round, Side::Pull, failed);
-            assert!(
-                !is_copying(&word, round, Side::Pull) && is_claimed(&word, round),
-                "given up is given up"
-            );
+            for (revoker, complete) in [(Side::Push, false), (Side::Pull, true)] {
+                begin(&word, round, len, turned);
+                let failed = claim(Side::Pull).expect("half");
+                revoke(&word, round, revoker);
+                end(&word, round, Side::Pull, failed, false);
+                assert!(!is_copying(&word, round, Side::Pull) && is_claimed(&word, round), "for good");
+                assert_eq!(is_complete(&word, round), complete);
+            }
         }
     }
 
     #[test]
-    fn two_take_half_each_and_one_alone_leaves_something_for_who_comes_late() {
+    fn an_offer_is_claimed_or_withdrawn_and_a_declined_one_is_not_complete() {
+        let word = AtomicU64::new(0);
+        let len = 10 * UNIT + 1;
+        for (number, turned) in [(1, false), (1 << 50, true), (2, false)] {
+            let (round, old) = (Round::of(number), Round::of(number.wrapping_sub(1)));
+            assert!(is_over(&word, round) || number == 1 << 50, "it has not begun");
+            begin(&word, round, len, turned);
+            assert!(!withdraw(&word, old, len) && claim_at_most(&word, old, Side::Pull, len).is_none());
+            assert!(!is_accepted(&word, round) && !is_abandoned(&word, round));
+            let whole = claim_at_most(&word, round, Side::Pull, LONGEST).expect("all of it");
+            assert_eq!(whole, (0, 11 * UNIT));
+            assert!(is_accepted(&word, round) && !withdraw(&word, round, len) && !is_complete(&word, round));
+            end(&word, round, Side::Pull, whole, true);
+            assert!(is_complete(&word, round) && !withdraw(&word, round, len));
+            begin(&word, round, len, turned);
+            claim(&word, round, Side::Pull, len, false).expect("half");
+            decline(&word, round);
+            assert!(is_abandoned(&word, round) && claim(&word, round, Side::Push, len, false).is_none());
+            begin(&word, round, len, turned);
+            assert!(withdraw(&word, round, len) && !withdraw(&word, round, len));
+            assert!(is_abandoned(&word, round) && claim(&word, round, Side::Pull, len, false).is_none());
+        }
+    }
+
+    #[test]
+    fn two_take_half_each_and_one_alone_leaves_something_for_a_late_one() {
         use Side::{Pull, Push};
         assert_eq!(lengths(256, [Push, Pull, Push]), [128, 128]);
         assert_eq!(lengths(256, [Pull, Push, Pull]), [128, 128]);
-        assert_eq!(lengths(256, [Push, Push, Pull, Push]), [128, 64, 64], "who is late takes the rest");
+        assert_eq!(lengths(256, [Push, Push, Pull, Push]), [128, 64, 64], "the late one takes the rest");
         assert_eq!(lengths(256, [Push; 9]), [128, 64, 32, 16, 16]);
         assert_eq!(lengths(24, [Push, Pull, Push]), [12, 12]);
-        assert_eq!(lengths(15, [Push, Pull]), [15], "too little for two");
+        assert_eq!(lengths(7, [Push, Pull]), [7], "too little for two");
         assert_eq!(claims(100, false, [Push, Pull]), [(0, 50), (50, 100)]);
         assert_eq!(claims(100, true, [Push, Pull]), [(50, 100), (0, 50)]);
         assert_eq!(lengths(1024, [Push, Pull, Push, Pull, Push, Pull]), [128; 6], "nor is a call too long");

@@ -12,7 +12,7 @@ pub struct ShmConfig {
     pub rank: PeerId,
     /// Number of this rail in this process.
     pub rail: u8,
-    /// Secret of the job; whoever does not know it is refused.
+    /// Secret of the job; a process that does not know it is refused.
     pub secret: [u8; 32],
     /// Copy large data straight from process to process where the system permits that; otherwise, and where
     /// it does not, through the shared memory.
@@ -20,8 +20,8 @@ pub struct ShmConfig {
     /// Time for a link to open, from the order to the end of the handshake, after which the user is told that
     /// a peer is slow, and a stranger that has not proved who it is is sent away.
     pub bound: Duration,
-    /// There are more processes than cores: a peer who does nothing just now may be one that has none, and
-    /// what this one saves is what others get. Set, if at all, before the rail's limits are asked for.
+    /// There are more processes than cores: a peer that does nothing just now may have none, and work that
+    /// this process saves is time for others. Set, if at all, before the rail's limits are asked for.
     pub oversubscribed: Arc<AtomicBool>,
 }
 

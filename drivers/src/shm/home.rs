@@ -1,14 +1,14 @@
-//! What a rail has before it has any link: its door, its bell, and a secret place in its memory by which
-//! peers find out whether they can read it.
+//! What a rail has before it has any link: its listening socket, its wakeup descriptor, and a mark in its
+//! memory by which peers find out whether they can access it.
 
-use super::address::Address;
-use super::layout::{End, LEN, MAGIC};
-use super::link::Opened;
-use super::segment::Segment;
-use super::shared::Shared;
-use super::sys;
 use crate::error::DriverError;
 use crate::handshake::nonce;
+use crate::shm::address::Address;
+use crate::shm::cma::sys;
+use crate::shm::layout::{End, LEN, MAGIC};
+use crate::shm::link::Opened;
+use crate::shm::segment::Segment;
+use crate::shm::shared::Shared;
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use rustix::event::{EventfdFlags, eventfd};
@@ -26,10 +26,10 @@ const BACKLOG: i32 = 1024;
 pub struct Home {
     /// How peers reach it.
     pub address: Address,
-    /// Where they knock.
-    pub door: OwnedFd,
+    /// The listening socket.
+    pub socket: OwnedFd,
     /// How they wake us.
-    pub bell: OwnedFd,
+    pub wakeup: OwnedFd,
     /// Whether large data may be copied from process to process.
     cross_memory: bool,
     /// Peers that can read this from our memory can read all of it; they write it there again, too.
@@ -37,42 +37,42 @@ pub struct Home {
 }
 
 impl Home {
-    /// Opens the door.
+    /// Opens the listening socket.
     pub fn open(name: &str, cross_memory: bool, watch: &Watch) -> Result<Home, DriverError> {
         let failed = |what: &str, e: Errno| {
             DriverError::new(name, format!("{what} (NMAD_RAILS=lo does without shared memory)"), e)
         };
         let address = Address::fresh(&nonce());
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let door = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .map_err(|e| failed("cannot make a socket", e))?;
         let at = SocketAddrUnix::new_abstract_name(address.name.as_bytes())
             .map_err(|e| failed("cannot name a socket", e))?;
-        net::bind(&door, &at).map_err(|e| failed("cannot name a socket", e))?;
-        net::listen(&door, BACKLOG).map_err(|e| failed("cannot listen", e))?;
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
+        net::bind(&socket, &at).map_err(|e| failed("cannot name a socket", e))?;
+        net::listen(&socket, BACKLOG).map_err(|e| failed("cannot listen", e))?;
+        let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(|e| failed("cannot make an eventfd", e))?;
-        watch.add(&door, Token::Opening, false).map_err(|e| failed("cannot watch a socket", e))?;
-        watch.add(&bell, Token::Bell, false).map_err(|e| failed("cannot watch an eventfd", e))?;
+        watch.add(&socket, Token::Opening, false).map_err(|e| failed("cannot watch a socket", e))?;
+        watch.add(&wakeup, Token::Bell, false).map_err(|e| failed("cannot watch an eventfd", e))?;
         if cross_memory {
             sys::permit_access();
         }
         let mark = nonce();
         let words = [0, 8].map(|at| mark[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
-        Ok(Home { address, door, bell, cross_memory, mark: Box::new(words.map(AtomicU64::new)) })
+        Ok(Home { address, socket, wakeup, cross_memory, mark: Box::new(words.map(AtomicU64::new)) })
     }
 
-    /// A connection to the door of a peer.
-    pub fn knock(&self, at: &Address) -> Result<OwnedFd, Errno> {
+    /// A connection to the listening socket of a peer.
+    pub fn dial(&self, at: &Address) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         net::connect(&fd, &SocketAddrUnix::new_abstract_name(at.name.as_bytes())?)?;
         Ok(fd)
     }
 
-    /// Who knocks.
+    /// The next connection.
     pub fn accept(&self) -> Option<OwnedFd> {
-        net::accept_with(&self.door, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).ok()
+        net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).ok()
     }
 
     /// The memory for a link that this side opens, and its descriptor.
@@ -96,7 +96,7 @@ impl Home {
     /// Says where our mark is and what is there.
     fn sign(&self, segment: &Segment, end: End) {
         let [first, second] = self.mark.each_ref().map(|word| word.load(Ordering::Relaxed));
-        let words = [(&raw const *self.mark) as u64, first, second];
+        let words = [(&raw const *self.mark) as u64, first, second, sys::cache_of_core()];
         for (at, word) in words.into_iter().enumerate() {
             segment.word(end.probe() + at * 8).store(word, Ordering::Relaxed);
         }
@@ -109,14 +109,14 @@ impl Home {
         remote: u8,
         (segment, end): (Segment, End),
         socket: OwnedFd,
-        bell: OwnedFd,
+        wakeup: OwnedFd,
     ) -> Opened {
         let pid = sys::peer_of(socket.as_fd()).filter(|pid| *pid > 0);
         let process = pid.and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let pid = pid.filter(|pid| self.cross_memory && can_access(*pid, &segment, end.other()));
         let shared = Shared::new(segment, end, pid);
         shared.tell_access();
-        Opened { peer, remote, shared, socket, bell, process }
+        Opened { peer, remote, shared, socket, wakeup, process }
     }
 }
 

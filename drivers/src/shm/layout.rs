@@ -5,44 +5,52 @@
 
 use super::ring::{CONTENT, Cells};
 use super::segment::Segment;
-use super::shared::Topic;
 use std::sync::atomic::AtomicU64;
 
-/// Cells of each ring.
+/// Cells of each ring, 16 KiB. On Zen 4 half of it slows windows of 64 short messages, twice of it changes
+/// nothing.
 pub const CELLS: u64 = 256;
-/// Bytes of each area for what does not fit into a cell.
-pub const AREA: u32 = 256 << 10;
-/// Chunks that are under way in one direction at once.
+/// Bytes of each bounce buffer. On Zen 4 half of it stops a sender of 256 KiB until its receiver looks, twice
+/// of it needs more of the cache than a core has to itself.
+pub const BOUNCE: u32 = 256 << 10;
+/// Longest packet in bytes: 32 KiB of data and its headers. Half of it sends 32 KiB as a chunk, which costs a
+/// second cell and a tenth of the time; with twice of it four packets fill the bounce buffer.
+pub const PACKET: usize = 36 << 10;
+/// Longest message that is pushed: what the bounce buffer holds. For longer ones a receiver that has told
+/// where they go is worth more.
+///
+/// When oversubscribed nothing is pushed that could be copied once: a message often comes while its receiver
+/// does not run, and so before it is asked for, and is copied once more, to memory made for it (4 ranks on 2
+/// cores of a Xeon, all to all: 128 KiB in 130 us instead of 225, 64 KiB in 72 instead of 110).
+pub const PUSH: u64 = BOUNCE as u64;
+/// Chunks that are under way in one direction at once; more than the engine posts.
 pub const CHUNKS: usize = 8;
-/// Landings of one side that the other can write into.
-pub const LANDINGS: usize = 64;
+/// Receive regions of one side that the other can write into; regions without a place are pulled into.
+pub const REGIONS: usize = 64;
+/// Nothing more of a chunk goes through bounce buffers ([`End::bounced`]).
+pub const CUT: u64 = 1 << 63;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm8");
-/// Pieces of memory whose addresses and lengths lie in the segment, so that the peer needs no system call to
-/// read them.
-pub const LISTED: usize = 14;
-
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm9");
 const LINE: usize = 64;
 const SIDES: usize = 512;
 const SIDE: usize = 512;
 const CLAIMS: usize = 4096;
-const CLAIM: usize = 6 * LINE;
-const BOARDS: usize = 16384;
-const BOARD: usize = LANDINGS * ENTRY;
-/// Four words about a landing, and its pieces.
-const ENTRY: usize = 32 + LIST;
-const LIST: usize = LISTED * 16;
-const RINGS: usize = BOARDS + 2 * BOARD;
+const CLAIM: usize = LINE;
+const TABLES: usize = 16384;
+const TABLE: usize = REGIONS * ENTRY;
+/// Key, address, pieces and bytes of a region.
+const ENTRY: usize = LINE;
+const RINGS: usize = TABLES + 2 * TABLE;
 const RING: usize = CELLS as usize * LINE;
-/// Not at the beginning of a page, where large buffers usually begin: copies from one place to another with
-/// nearly the same offset in its page are slower, by a third between cores that are near to each other and by
-/// more than half between cores that are not (measured at 160 to 256 KiB on Zen 5).
+/// Bounce buffers do not begin at the beginning of a page, where large buffers usually begin: copies between
+/// places with nearly the same offset in their pages are slower, by a third between near cores and by more
+/// than half between far ones (160 to 256 KiB, Zen 5).
 const OFFSET: usize = 2048 + LINE;
-const AREAS: usize = RINGS + 2 * RING + OFFSET;
+const BOUNCES: usize = RINGS + 2 * RING + OFFSET;
 
 /// Bytes of a segment.
-pub const LEN: usize = AREAS + 2 * AREA as usize;
+pub const LEN: usize = BOUNCES + 2 * BOUNCE as usize;
 
 /// One side of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +72,7 @@ impl End {
     }
 
     /// Whether this side copies the front of what both copy, and the other one the back: always the same, so
-    /// that what goes to and fro stays in the cache of its core.
+    /// that memory that goes back and forth stays in the cache of its core.
     pub fn has_front(self) -> bool {
         self == End::Opened
     }
@@ -78,7 +86,8 @@ impl End {
         0
     }
 
-    /// Three words: the address of private memory of this side, and what is there.
+    /// Four words: the address of a mark in the memory of this side, the mark (two), and the cache of its
+    /// core.
     pub fn probe(self) -> usize {
         self.side(0)
     }
@@ -93,8 +102,8 @@ impl End {
         self.side(2)
     }
 
-    /// Whether this side, when it goes to sleep, makes a barrier for the other one too; on the line of the
-    /// word that tells that it sleeps, which is looked at at the same time.
+    /// Whether this side, when it goes to sleep, makes a fence for the other one too; on the line of the word
+    /// that tells that it sleeps, which is read at the same time.
     pub fn fences(self) -> usize {
         self.asleep() + 8
     }
@@ -105,50 +114,44 @@ impl End {
     }
 
     /// What this side has answered last.
-    pub fn answer(self, topic: Topic) -> usize {
-        self.taken() + 8 + topic as usize * 8
+    pub fn answer(self) -> usize {
+        self.taken() + 8
     }
 
-    /// The key of the landing into which this side pushes, zero for none.
-    pub fn aim(self) -> usize {
+    /// Which side copies what of the message that this side offers.
+    pub fn offer(self) -> usize {
         self.side(4)
     }
 
-    /// What this side lends.
-    pub fn loan(self) -> usize {
-        self.side(5)
+    /// Where that message goes, told by the peer: an address, or zero.
+    pub fn offer_target(self) -> usize {
+        self.offer() + 8
     }
 
-    /// The part of it that this side may copy, by its peer: the address there, and from where to where in the
-    /// whole.
-    pub fn part(self) -> [usize; 3] {
-        [1, 2, 3].map(|word| self.loan() + 8 * word)
-    }
-
-    /// Who copies what of this side's chunk number `place`.
+    /// Which side copies what of this side's chunk number `place`.
     pub fn claim(self, place: usize) -> usize {
-        CLAIMS + (self as usize * CHUNKS + place) * CLAIM
+        CLAIMS + (self as usize * CHUNKS + place % CHUNKS) * CLAIM
     }
 
-    /// The key of the landing into which this side's chunk number `place` goes, told by the peer: only he
-    /// knew where. On the line of the claim, which he takes next.
+    /// The key of the region into which this side may push its chunk number `place`; zero: not known. The
+    /// peer tells it where only the peer knows. On the line of the claim, which comes next.
     pub fn goes_to(self, place: usize) -> usize {
         self.claim(place) + 8
     }
 
-    /// Where the pieces of this side's chunk number `place` are, if they are few.
-    pub fn pieces(self, place: usize) -> usize {
-        self.claim(place) + 2 * LINE
+    /// Bytes of this side's chunk number `place` that went through bounce buffers, and [`CUT`].
+    pub fn bounced(self, place: usize) -> usize {
+        self.claim(place) + 16
     }
 
-    /// A landing of this side: key, address, pieces, bytes, and the pieces if they are few.
-    pub fn landing(self, place: usize) -> usize {
-        BOARDS + self as usize * BOARD + place * ENTRY
+    /// A receive region of this side: key, address, pieces, bytes.
+    pub fn region(self, place: usize) -> usize {
+        TABLES + self as usize * TABLE + place * ENTRY
     }
 
-    /// A range of this side's area.
-    pub fn area(self, start: u32) -> usize {
-        AREAS + self as usize * AREA as usize + start as usize
+    /// A range of this side's bounce buffer.
+    pub fn bounce(self, start: u32) -> usize {
+        BOUNCES + self as usize * BOUNCE as usize + start as usize
     }
 
     /// The ring that this side writes.
@@ -239,12 +242,12 @@ mod tests {
     fn nothing_overlaps() {
         let mut ranges = vec![(End::magic(), LINE)];
         for end in [End::Opened, End::Answered] {
-            let lines = [end.probe(), end.can(), end.asleep(), end.taken(), end.aim(), end.loan()];
+            let lines = [end.probe(), end.can(), end.asleep(), end.taken(), end.offer()];
             ranges.extend(lines.map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
-            ranges.extend((0..LANDINGS).map(|place| (end.landing(place), ENTRY)));
+            ranges.extend((0..REGIONS).map(|place| (end.region(place), ENTRY)));
             ranges.extend((0..CELLS).map(|cell| (end.ring().cell(cell), LINE)));
-            ranges.push((end.area(0), AREA as usize));
+            ranges.push((end.bounce(0), BOUNCE as usize));
         }
         ranges.sort_unstable();
         assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));

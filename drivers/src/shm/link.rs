@@ -1,19 +1,20 @@
 //! One peer over this rail: the shared memory, and what is under way in it in both directions.
 
-use super::area::Area;
-use super::barrier;
-use super::bell::{self, Fence};
-use super::board::{self, List};
-use super::cell;
-use super::far::Far;
-use super::lag::Lag;
-use super::layout::AREA;
-use super::pulling::{Pulling, wait_for_pushes};
-use super::pushing::Pushing;
+use super::bounce::ranges::Ranges;
+use super::chunk::incoming::Incoming;
+use super::chunk::outgoing::Outgoing;
+use super::cma::regions;
+use super::layout::BOUNCE;
+use super::ring::cell;
+use super::ring::read::Found;
+use super::ring::rhythm::Rhythm;
 use super::ring::{CONTENT, Consumer, Producer};
-use super::shared::Shared;
+use super::selector::{Choice, Probe, Selector};
+use super::shared::{Obstacle, Shared};
+use super::wakeup::{self, Fence};
+use crate::landings::Landings;
 use nmad_engine::packet::{Key, PeerId};
-use nmad_engine::transfer::driver::Order;
+use nmad_engine::transfer::driver::{Event, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -21,10 +22,30 @@ use rustix::net::{self, RecvFlags};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
+/// The reason for ending a link whose peer counts an impossible number of cells.
+pub const IMPOSSIBLE: &str = "broke the protocol: took cells that were not there";
+
+/// Reports what happened.
+pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
+
+/// What a pass over a link needs of the rail.
+pub struct Turn<'a> {
+    /// The process at the other end.
+    pub peer: PeerId,
+    /// The regions that are open.
+    pub landings: &'a Landings,
+    /// Orders that have left.
+    pub sent: &'a mut Vec<Order>,
+    /// Which transport long data takes.
+    pub selector: &'a mut Selector,
+    /// Where events go.
+    pub report: Report<'a>,
+}
+
 /// What the handshake leaves behind.
 #[derive(Debug)]
 pub struct Opened {
-    /// Who is there.
+    /// The process at the other end.
     pub peer: PeerId,
     /// Number of the peer's rail.
     pub remote: u8,
@@ -33,7 +54,7 @@ pub struct Opened {
     /// The connection over which it came; its end is the end of the link.
     pub socket: OwnedFd,
     /// Wakes the peer.
-    pub bell: OwnedFd,
+    pub wakeup: OwnedFd,
     /// The peer's process as a descriptor, where the system has one.
     pub process: Option<OwnedFd>,
 }
@@ -46,64 +67,68 @@ pub struct Link {
     pub(super) shared: Shared,
     /// The connection over which the link was opened.
     pub socket: OwnedFd,
-    bell: OwnedFd,
+    wakeup: OwnedFd,
     process: Option<OwnedFd>,
     /// Orders that the ring has not taken yet.
     pub(super) queue: VecDeque<Order>,
     pub(super) producer: Producer,
-    pub(super) area: Area,
-    /// How packets are written there.
-    pub(super) far: Far,
-    /// The last packet that this side has lent.
-    pub(super) loan: u64,
+    /// The ranges of our bounce buffer.
+    pub(super) ranges: Ranges,
+    pub(super) probe: Probe,
+    /// Length and method of a message that was not offered and leaves next.
+    pub(super) chosen: Option<(u64, Choice)>,
+    /// Messages that this side has offered.
+    pub(super) offers: u64,
     /// The peer offers one, which was not looked at yet.
     pub(super) is_offered: bool,
-    /// Bytes of the last one, as far as they are worth fetching for the next one.
+    /// Bytes of the last packet in the bounce buffer, as far as they are worth fetching for the next one.
     pub(super) ready: usize,
     pub(super) consumer: Consumer,
     /// Cells of the last packet that came.
     pub(super) row: u64,
     /// Their content, if there were several.
     pub(super) gathered: [[u8; CONTENT]; cell::ROW],
-    /// Bytes of the peer's area that were read since it was told.
+    /// Bytes taken out of the peer's bounce buffer of which the peer does not know.
     pub(super) untold_bytes: u64,
-    pub(super) pushing: Pushing,
-    pub(super) pulling: Pulling,
-    /// Barriers of others reach this process.
-    hears: bool,
-    pub(super) lag: Lag,
-    /// Something was left for the peer, who may sleep.
+    pub(super) outgoing: Outgoing,
+    pub(super) incoming: Incoming,
+    /// Fences of others reach this process.
+    has_fences: bool,
+    pub(super) rhythm: Rhythm,
+    /// Something was written for the peer, which may sleep.
     pub(super) left: bool,
-    /// The peer has ended; what it left is still read.
+    /// The peer has ended; its last cells are still read.
     pub(super) ended: Option<String>,
 }
 
 impl Link {
     /// A link that has just been opened.
     pub fn new(opened: Opened) -> Link {
-        let Opened { remote, shared, socket, bell, process, .. } = opened;
-        shared.segment.word(shared.end.fences()).store(u64::from(barrier::is_shared()), Ordering::Release);
+        let Opened { remote, shared, socket, wakeup, process, .. } = opened;
+        let has_fences = wakeup::shares_fences();
+        shared.segment.word(shared.end.fences()).store(u64::from(has_fences), Ordering::Release);
         Link {
             remote,
+            probe: Probe::new(shared.is_near()),
             shared,
             socket,
-            bell,
+            wakeup,
             process,
             queue: VecDeque::new(),
             producer: Producer::default(),
-            area: Area::new(AREA),
-            far: Far::default(),
-            loan: 0,
+            ranges: Ranges::new(BOUNCE),
+            chosen: None,
+            offers: 0,
             is_offered: false,
             ready: 0,
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],
             untold_bytes: 0,
-            pushing: Pushing::default(),
-            pulling: Pulling::default(),
-            hears: barrier::is_shared(),
-            lag: Lag::default(),
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+            has_fences,
+            rhythm: Rhythm::default(),
             left: false,
             ended: None,
         }
@@ -112,13 +137,7 @@ impl Link {
     /// Whether long messages are under way.
     #[inline]
     pub fn is_copying(&self) -> bool {
-        !self.pushing.is_empty() || !self.pulling.is_empty()
-    }
-
-    /// Whether to wait longer for the peer's part in them.
-    pub fn be_patient(&mut self, is_patient: bool) {
-        self.pushing.quiet.be_patient(is_patient);
-        self.pulling.quiet.be_patient(is_patient);
+        !self.outgoing.is_empty() || !self.incoming.is_empty()
     }
 
     /// The peer's process as a descriptor.
@@ -126,18 +145,17 @@ impl Link {
         self.process.as_ref()
     }
 
-    /// Shows a landing to the peer, so that it may push; false: there is no place for it.
-    pub fn show(&self, key: Key, described: (u64, u64, &List), len: u64) -> bool {
-        board::show(&self.shared.segment, self.shared.end, key, described, len)
+    /// Lets the peer write into a receive region; false: there is no place for it in the table.
+    pub fn publish(&self, key: Key, described: (u64, u64), len: u64) -> bool {
+        regions::publish(&self.shared.segment, self.shared.end, key, described, len)
     }
 
-    /// Hides a landing; the peer does not write there after this.
-    pub fn hide(&self, key: Key) {
-        board::hide(&self.shared.segment, self.shared.end, key);
-        wait_for_pushes(&self.shared, Some(key), || self.is_there());
+    /// Closes a region; the peer does not write there after this.
+    pub fn close(&self, key: Key) {
+        regions::close(&self.shared, Some(key), || self.is_there());
     }
 
-    /// Wakes the peer if something was left for it and it sleeps.
+    /// Wakes the peer if something was written for it and it sleeps.
     #[inline]
     pub fn wake(&mut self) {
         if self.left {
@@ -145,17 +163,17 @@ impl Link {
         }
     }
 
-    /// Wakes the peer, for whom something was left, if it sleeps.
+    /// Wakes the peer, for which something was written, if it sleeps.
     #[inline]
     pub(super) fn rouse(&mut self) {
         self.left = false;
         let (segment, other) = (&self.shared.segment, self.shared.end.other());
         let fence = match segment.word(other.fences()).load(Ordering::Relaxed) {
-            1 if self.hears => Fence::Sleeper,
+            1 if self.has_fences => Fence::Sleeper,
             _ => Fence::Own,
         };
-        if bell::is_asleep(segment.word(other.asleep()), fence) {
-            ring_bell(&self.bell);
+        if wakeup::is_asleep(segment.word(other.asleep()), fence) {
+            wake(&self.wakeup);
         }
     }
 
@@ -164,38 +182,28 @@ impl Link {
         self.shared.segment.word(self.shared.end.other().asleep()).load(Ordering::Relaxed) != 0
     }
 
-    /// Says that this side is about to sleep. [`barrier::make`] comes next, then [`Link::is_busy`].
+    /// Says that this side is about to sleep. [`wakeup::fence_all`] comes next, then [`Link::is_busy`].
     pub fn doze(&self) {
-        bell::raise(self.shared.segment.word(self.shared.end.asleep()));
+        wakeup::raise(self.shared.segment.word(self.shared.end.asleep()));
     }
 
     /// Whether there is something to do after all.
     pub fn is_busy(&self) -> bool {
         let b = &self.shared;
         self.has_cells()
-            || self.pushing.has_work(b)
-            || self.pulling.has_work(b)
-            || ((!self.queue.is_empty() || self.pushing.has_rest(b)) && self.may_write())
+            || self.outgoing.has_work(b)
+            || self.incoming.has_work(b)
+            || ((!self.queue.is_empty() || self.outgoing.has_rest(b)) && self.may_write())
     }
 
-    /// Whether there is nothing to do, looked at in a hurry. While the peer sends one packet after the other
-    /// this side may stay behind it: [`Lag`].
+    /// Whether there is nothing to do, at the cost of a few loads.
     #[inline]
     pub fn is_silent(&mut self) -> bool {
         self.look_ahead();
         self.is_calm() && !self.has_cells()
     }
 
-    /// Before a look at the ring.
-    #[inline]
-    pub(super) fn look_ahead(&mut self) {
-        self.lag.keep();
-        if self.row > 1 && self.lag.is_turn() {
-            self.ready_row();
-        }
-    }
-
-    /// Whether nothing is under way but what may come.
+    /// Whether nothing is under way but packets that may come.
     #[inline]
     pub(super) fn is_calm(&self) -> bool {
         self.queue.is_empty() && !self.is_copying() && !self.left
@@ -203,7 +211,7 @@ impl Link {
 
     /// This side is awake again.
     pub fn rise(&self) {
-        bell::lower(self.shared.segment.word(self.shared.end.asleep()));
+        wakeup::lower(self.shared.segment.word(self.shared.end.asleep()));
     }
 
     /// Whether the peer still has its end of the connection, asked of the system.
@@ -227,33 +235,95 @@ impl Link {
         }
     }
 
-    /// The system does not let this side access the peer's memory any more. The peer, who may wait for that,
-    /// learns it.
+    /// The system does not let this side access the peer's memory any more. The peer, which may wait for
+    /// that, learns it.
     #[cold]
     pub(super) fn lose_access(&mut self, why: &std::io::Error) {
         let pid = self.shared.pid.take().unwrap_or_default();
         log::warn!(
-            "rail shm: the memory of process {pid} cannot be accessed any more ({why}): what is long takes \
-             another way"
+            "rail shm: the memory of process {pid} cannot be accessed any more ({why}): long messages go \
+             through bounce buffers"
         );
         self.shared.tell_access();
-        self.pushing.forget_targets();
+        self.outgoing.forget_targets();
         self.left = true;
     }
 
     /// The peer has ended. It may have copied the end of a chunk itself, of which no cell tells.
     pub fn end(&mut self, why: String) {
         self.ended = Some(why);
-        self.pulling.quiet.finish();
+        self.incoming.silence.finish();
+    }
+
+    /// Copies pieces of chunks in both directions, one each; reports those that are complete. Returns whether
+    /// anything moved.
+    ///
+    /// # Errors
+    /// The peer broke the protocol, or its memory cannot be accessed any more.
+    #[cold]
+    #[inline(never)]
+    pub fn copy(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
+        self.outgoing.turn_back(&self.shared);
+        let streamed = self.stream()?;
+        let pulled = self.incoming.step(&self.shared, !self.outgoing.is_empty(), turn);
+        let pulled = self.copied(pulled)?;
+        let landed = self.incoming.collect(&self.shared, turn)?;
+        // In an exchange the peer does the same.
+        let pushed = if pulled == 0 { self.outgoing.step(&self.shared) } else { Ok(0) };
+        let pushed = self.copied(pushed)?;
+        let left = self.outgoing.collect(&self.shared, turn.sent, &mut self.probe);
+        if landed {
+            // So that the sender may use the place again.
+            self.tell();
+        }
+        self.left |= pulled > 0 || pushed > 0 || landed;
+        Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || left)
+    }
+
+    /// Bytes copied by the system. If that is not permitted any more, long messages go through bounce
+    /// buffers from now on.
+    ///
+    /// # Errors
+    /// The link is of no use any more.
+    fn copied(&mut self, outcome: Result<u64, Obstacle>) -> Result<u64, String> {
+        match outcome {
+            Ok(len) => Ok(len),
+            Err(Obstacle::Denied(why)) => {
+                self.lose_access(&why);
+                Ok(0)
+            }
+            Err(Obstacle::Fatal(why)) => Err(why),
+        }
+    }
+
+    /// One pass over the link; whether anything moved.
+    #[inline]
+    pub fn advance(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
+        let found = self.read(turn)?;
+        let mut moved = found != Found::Nothing;
+        if !self.queue.is_empty() {
+            let before = self.producer.next();
+            self.write(turn.sent, turn.selector)?;
+            moved |= self.producer.next() != before;
+        }
+        // News are answered first: the peer waits for that while this side copies.
+        if found != Found::News && self.is_copying() {
+            let copied = self.copy(turn)?;
+            moved |= copied;
+            if copied {
+                (turn.report)(Event::Moved { peer: turn.peer });
+            }
+        }
+        self.wake();
+        Ok(moved)
     }
 
     /// Ends the link: nobody touches the memory of its orders or landings after this. The orders that
     /// were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {
-        board::hide_all(&self.shared.segment, self.shared.end);
-        wait_for_pushes(&self.shared, None, || self.is_there());
-        let mut pushing = std::mem::take(&mut self.pushing);
-        let mut unsent = pushing.give_up(&self.shared, || self.is_there());
+        regions::close(&self.shared, None, || self.is_there());
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        let mut unsent = outgoing.give_up(&self.shared, || self.is_there());
         unsent.extend(self.queue.drain(..));
         unsent
     }
@@ -267,9 +337,9 @@ impl Drop for Link {
     }
 }
 
-/// Wakes whoever waits for this descriptor.
-pub fn ring_bell(bell: &OwnedFd) {
-    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+/// Wakes a process that sleeps on this descriptor.
+pub fn wake(wakeup: &OwnedFd) {
+    let _ = rustix::io::write(wakeup, &1u64.to_ne_bytes());
 }
 
 /// Whether the peer has not ended.

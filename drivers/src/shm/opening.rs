@@ -1,18 +1,19 @@
-//! What is shared memory's own of opening a link: the door, and the descriptors that are handed over behind
-//! the proof. The side that opens a link gives the memory and its bell, the other one gives its bell.
+//! Shared memory's own part of opening a link: the listening socket, and the descriptors that are handed over
+//! behind the proof. The side that opens a link gives the memory and its wakeup descriptor, the other one its
+//! wakeup descriptor.
 //!
-//! The system tells when a peer has died: nobody is at its door, or the connection ends. So one that merely
-//! does not answer is there and busy, or starved by many others on few cores, and is waited for.
+//! The system tells when a peer has died: nobody listens at its socket, or the connection ends. So a peer
+//! that does not answer is there and busy, or starved by many others on few cores, and is waited for.
 
-use super::config::ShmConfig;
-use super::home::Home;
-use super::layout::End;
-use super::offer::{self, Given};
-use super::peers::Peers;
-use super::rail::ShmRail;
-use super::segment::Segment;
 use crate::connections::{Connections, Network, Outcome, Setback, Step};
 use crate::opening::{self, Around, Linked, Local, Medium, Trouble};
+use crate::shm::config::ShmConfig;
+use crate::shm::descriptors::{self, Given};
+use crate::shm::home::Home;
+use crate::shm::layout::End;
+use crate::shm::peers::Peers;
+use crate::shm::rail::ShmRail;
+use crate::shm::segment::Segment;
 use crate::watch::Watch;
 use nmad_engine::packet::PeerId;
 use rustix::fd::{AsFd, OwnedFd};
@@ -22,18 +23,18 @@ use std::io;
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    /// The machine: what is wanted is told to it.
+    /// The state machine.
     pub machine: opening::Opening,
     connections: Connections<Handover>,
 }
 
-/// The memory and the other side's bell, as far as they are there.
+/// The memory and the other side's wakeup descriptor, as far as they are there.
 #[derive(Debug)]
 pub struct Handover {
     /// The memory, and this side's end of it.
     pub memory: Option<(Segment, End)>,
     /// Wakes the peer.
-    pub bell: Option<OwnedFd>,
+    pub wakeup: Option<OwnedFd>,
 }
 
 /// The parts of the rail that opening looks at.
@@ -41,7 +42,7 @@ pub struct Handover {
 pub struct Rail<'a> {
     /// Its configuration.
     pub config: &'a ShmConfig,
-    /// Its door and bell.
+    /// Its listening socket and wakeup descriptor.
     pub home: &'a Home,
     /// Its sockets.
     pub watch: &'a Watch,
@@ -52,7 +53,7 @@ pub struct Rail<'a> {
 }
 
 impl Opening {
-    /// Nothing is to be opened yet.
+    /// No link is to be opened yet.
     pub fn new(config: &ShmConfig) -> Opening {
         let ShmConfig { rank, rail, secret, bound, .. } = *config;
         let local = Local { name: ShmRail::NAME.into(), rank, rail, secret, bound };
@@ -60,17 +61,17 @@ impl Opening {
         Opening { machine, connections: Connections::default() }
     }
 
-    /// Lets in who waits, listens to everyone, goes on with every attempt.
+    /// Accepts connections, reads from all, and goes on with every attempt.
     pub fn step(&mut self, rail: Rail<'_>, outcome: &mut Vec<Outcome<Handover>>) {
         let Opening { machine, connections } = self;
-        let (watch, now_ms, network) = (rail.watch, rail.now_ms, Door(rail));
+        let (watch, now_ms, network) = (rail.watch, rail.now_ms, Listener(rail));
         Step { connections, opening: machine, network, watch, now_ms, outcome }.run();
     }
 }
 
-struct Door<'a>(Rail<'a>);
+struct Listener<'a>(Rail<'a>);
 
-/// What the system said, and what helps where a limit of this process is in the way.
+/// The error of the system, and the remedy where a limit of this process is in the way.
 fn told(e: impl Into<io::Error>) -> String {
     let e = e.into();
     let remedy = match Errno::from_io_error(&e) {
@@ -81,7 +82,7 @@ fn told(e: impl Into<io::Error>) -> String {
     format!("{e}{remedy}")
 }
 
-impl Around for Door<'_> {
+impl Around for Listener<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         // A node has one rail of this kind in each process.
         self.0.peers.remote(peer).into_iter().collect()
@@ -100,16 +101,16 @@ impl Around for Door<'_> {
     }
 }
 
-impl Network for Door<'_> {
+impl Network for Listener<'_> {
     type Handover = Handover;
 
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback> {
         let Some(at) = self.0.peers.address(peer) else { return Err(Setback::hopeless(self.homeless())) };
-        self.0.home.knock(at).map_err(|e| self.setback(peer, address, false, e))
+        self.0.home.dial(at).map_err(|e| self.setback(peer, address, false, e))
     }
 
     fn accept(&mut self) -> Option<(OwnedFd, String)> {
-        Some((self.0.home.accept()?, "the door".into()))
+        Some((self.0.home.accept()?, "the socket".into()))
     }
 
     fn setback(&self, _: PeerId, _: usize, stood: bool, e: Errno) -> Setback {
@@ -117,7 +118,7 @@ impl Network for Door<'_> {
             _ if stood => {
                 (Trouble::Ended, "closed the connection while the link was opened (has it died?)".into())
             }
-            Errno::AGAIN => (Trouble::Busy, "has too many at its door".into()),
+            Errno::AGAIN => (Trouble::Busy, "has too many connections waiting".into()),
             Errno::CONNREFUSED => {
                 (Trouble::Unreachable, "is gone: nobody listens at its socket (has it died?)".into())
             }
@@ -128,14 +129,14 @@ impl Network for Door<'_> {
 
     fn hand_over(&mut self, socket: &OwnedFd, is_attempt: bool) -> Result<Handover, Setback> {
         if !is_attempt {
-            return Ok(Handover { memory: None, bell: None });
+            return Ok(Handover { memory: None, wakeup: None });
         }
         let home = self.0.home;
         let (segment, memory) = home.segment().map_err(|e| {
             Setback::hopeless(format!("gets no link: cannot make shared memory: {}", told(e)))
         })?;
-        match offer::give(socket, &[memory.as_fd(), home.bell.as_fd()]) {
-            Ok(()) => Ok(Handover { memory: Some((segment, End::Opened)), bell: None }),
+        match descriptors::give(socket, &[memory.as_fd(), home.wakeup.as_fd()]) {
+            Ok(()) => Ok(Handover { memory: Some((segment, End::Opened)), wakeup: None }),
             Err(e @ (Errno::PIPE | Errno::CONNRESET)) => Err(self.setback(PeerId(0), 0, true, e)),
             Err(e) => Err(Setback::hopeless(format!("cannot be handed the shared memory: {e}"))),
         }
@@ -143,23 +144,24 @@ impl Network for Door<'_> {
 
     fn goes_on(&mut self, socket: &OwnedFd, handover: &mut Handover) -> Result<bool, Setback> {
         let count = if handover.memory.is_some() { 1 } else { 2 };
-        let mut fds = match offer::take(socket, count) {
+        let mut fds = match descriptors::take(socket, count) {
             Given::Nothing => return Ok(false),
             Given::All(fds) => fds,
             Given::Ended => return Err(self.setback(PeerId(0), 0, true, Errno::CONNRESET)),
             Given::Wrong(why) => return Err(Setback::hopeless(format!("broke the handshake: {why}"))),
         };
-        handover.bell = fds.pop();
+        handover.wakeup = fds.pop();
         if let Some(memory) = fds.pop() {
             let segment = self.0.home.adopt(memory.as_fd()).map_err(Setback::hopeless)?;
             handover.memory = Some((segment, End::Answered));
-            offer::give(socket, &[self.0.home.bell.as_fd()]).map_err(|e| Setback::hopeless(e.to_string()))?;
+            descriptors::give(socket, &[self.0.home.wakeup.as_fd()])
+                .map_err(|e| Setback::hopeless(e.to_string()))?;
         }
         Ok(true)
     }
 
     fn leave(&mut self, socket: OwnedFd) {
-        // What was written to such a socket stays readable after it is closed.
+        // Bytes written to such a socket stay readable after it is closed.
         drop(socket);
     }
 }

@@ -1,7 +1,7 @@
 //! The peers of a rail: where they are, and the link to each that has one.
 
-use super::address::Address;
-use super::link::Link;
+use crate::shm::address::Address;
+use crate::shm::link::Link;
 use nmad_engine::packet::PeerId;
 
 /// Every peer that this rail has heard of, by rank.

@@ -3,11 +3,11 @@
 //! It has no name anywhere (memfd), so it is gone with the last process that has it, however that ends, no
 //! other user can reach it, and none of an older job can be found by mistake. Its size is sealed, so that no
 //! access ever faults because the other side has made it shorter. Pages come into being when they are first
-//! written. With [`super::sys`] the only `unsafe` of this driver.
+//! written. With [`crate::shm::cma::sys`] the only `unsafe` of this driver.
 //!
 //! The other process writes here too. Words are atomic; what else is written belongs to one side at a time,
-//! as [`super::ring`] tells. Offsets are checked against the mapping at each access, so a peer that breaks
-//! the rules can spoil its own data, and nothing outside.
+//! as [`crate::shm::ring`] tells. Offsets are checked against the mapping at each access, so a peer that
+//! breaks the rules can spoil its own data, and nothing outside.
 
 use nmad_engine::memory::copy;
 use rustix::fd::{AsFd, OwnedFd};
@@ -19,8 +19,9 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Fewer bytes are hardly a whole line, and what goes past the caches in part of a line is slow.
-const UNCACHED_MIN: usize = 256;
+/// Fewer bytes are written through the caches: a part of a line past the caches is slow. Half and twice of it
+/// change nothing: shorter parts are headers.
+const NON_TEMPORAL_MIN: usize = 256;
 
 /// Shared memory, mapped.
 #[derive(Debug)]
@@ -86,34 +87,34 @@ impl Segment {
     #[inline]
     pub fn expect(&self, offset: usize) {
         let line = self.base.as_ptr().wrapping_add(offset);
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
+        #[cfg(target_arch = "x86_64")]
         unsafe {
-            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
-        }
+            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly))
+        };
         #[cfg(target_arch = "aarch64")]
         // SAFETY: as above.
         unsafe {
-            std::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, readonly));
-        }
+            std::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, readonly))
+        };
         let _ = line;
     }
 
     /// Fetches lines that this side will read, all at once, where processors know how to.
     #[inline]
     pub fn fetch(&self, offset: usize, len: usize) {
-        for line in (0..len).step_by(64) {
-            let line = self.base.as_ptr().wrapping_add(offset + line);
-            #[cfg(target_arch = "x86_64")]
+        for line in (offset..offset + len).step_by(64) {
+            let line = self.base.as_ptr().wrapping_add(line);
             // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
+            #[cfg(target_arch = "x86_64")]
             unsafe {
-                std::arch::asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
-            }
+                std::arch::asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags, readonly))
+            };
             #[cfg(target_arch = "aarch64")]
             // SAFETY: as above.
             unsafe {
-                std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, readonly));
-            }
+                std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, readonly))
+            };
             let _ = line;
         }
     }
@@ -127,22 +128,22 @@ impl Segment {
     }
 
     /// Whether this processor has stores that go past its caches.
-    pub const HAS_UNCACHED: bool = cfg!(target_arch = "x86_64");
+    pub const HAS_NON_TEMPORAL: bool = cfg!(target_arch = "x86_64");
 
     /// The same past the caches (non-temporal stores): lines that another core has are not brought here
     /// first, and the reader gets them from memory.
     #[inline]
-    pub fn put_uncached(&self, offset: usize, bytes: &[u8]) {
-        if bytes.len() < UNCACHED_MIN {
+    pub fn put_non_temporal(&self, offset: usize, bytes: &[u8]) {
+        if bytes.len() < NON_TEMPORAL_MIN {
             return self.put(offset, bytes);
         }
         let place = self.at(offset, bytes.len());
         // SAFETY: inside the mapping.
-        unsafe { copy_uncached(bytes, place) };
+        unsafe { copy_non_temporal(bytes, place) };
     }
 
     /// Writes words that belong to this side now, from an offset on that is a multiple of eight, and bytes
-    /// behind them. One by one: what was just written in words and is read in longer pieces has to reach the
+    /// behind them. One by one: words that were just written and are read in longer pieces have to reach the
     /// cache first.
     #[inline]
     pub fn put_words<const N: usize>(&self, offset: usize, words: &[u64; N], bytes: &[u8]) {
@@ -178,7 +179,7 @@ impl Segment {
 /// # Safety
 /// There is room for them.
 #[cfg(target_arch = "x86_64")]
-unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
+unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     const LINE: usize = 64;
     let (before, rest) = bytes.split_at(place.align_offset(LINE).min(bytes.len()));
@@ -205,7 +206,7 @@ unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
 /// # Safety
 /// There is room for them.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn copy_uncached(bytes: &[u8], place: *mut u8) {
+unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { copy(bytes.as_ptr(), place, bytes.len()) };
 }

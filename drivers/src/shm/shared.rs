@@ -1,7 +1,7 @@
 //! What two processes share for one link: the memory, and the way to each other's.
 
-use super::layout::{End, Ring, RingOf};
-use super::segment::Segment;
+use crate::shm::layout::{End, Ring, RingOf};
+use crate::shm::segment::Segment;
 use rustix::io::Errno;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -17,16 +17,16 @@ pub struct Shared {
     /// The peer's process; none: its memory cannot be accessed.
     pub pid: Option<i32>,
     /// There are fewer cores than processes.
-    pub is_crowded: bool,
+    pub is_oversubscribed: bool,
     ours: Ring,
     theirs: Ring,
 }
 
-/// What keeps a side from copying.
+/// Why a side cannot copy.
 #[derive(Debug)]
 pub enum Obstacle {
     /// The system does not let this process access the peer's memory, though it may have done so before: the
-    /// peer, or both through the area, can copy.
+    /// peer, or both through bounce buffers, can copy.
     Denied(io::Error),
     /// The link is of no use any more.
     Fatal(String),
@@ -56,20 +56,11 @@ impl From<String> for Obstacle {
     }
 }
 
-/// What the peer is asked about: how long it took him to read it.
-#[derive(Debug, Clone, Copy)]
-pub enum Topic {
-    /// A packet in the area.
-    Packet,
-    /// A chunk, however it is copied.
-    Chunk,
-}
-
 impl Shared {
     /// Memory that both have mapped.
     pub fn new(segment: Segment, end: End, pid: Option<i32>) -> Shared {
         let (ours, theirs) = (end.ring(), end.other().ring());
-        Shared { segment, end, pid, is_crowded: false, ours, theirs }
+        Shared { segment, end, pid, is_oversubscribed: false, ours, theirs }
     }
 
     /// Says whether this side can access the peer's memory.
@@ -81,6 +72,13 @@ impl Shared {
     /// Whether the peer can access our memory, as far as it has told.
     pub fn peer_can(&self) -> bool {
         self.segment.word(self.end.other().can()).load(Ordering::Acquire) == 1
+    }
+
+    /// Whether the two processes ran on cores that share a cache when the link was opened, as far as the
+    /// system tells.
+    pub fn is_near(&self) -> bool {
+        let cache = |end: End| self.segment.word(end.probe() + 24).load(Ordering::Relaxed);
+        cache(self.end) == cache(self.end.other())
     }
 
     /// The ring that this side writes.
@@ -95,16 +93,16 @@ impl Shared {
         RingOf(&self.segment, self.theirs)
     }
 
-    /// Answers a question of the peer.
-    pub fn answer(&self, topic: Topic, question: u32, took: Duration) {
+    /// Answers a question of the peer ([`crate::shm::selector`]).
+    pub fn answer(&self, question: u32, took: Duration) {
         let ns = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
-        let word = self.segment.word(self.end.answer(topic));
+        let word = self.segment.word(self.end.answer());
         word.store(u64::from(question) << 32 | u64::from(ns), Ordering::Release);
     }
 
     /// What the peer has answered to a question; none: nothing yet.
-    pub fn answered(&self, topic: Topic, question: u32) -> Option<Duration> {
-        let word = self.segment.word(self.end.other().answer(topic)).load(Ordering::Acquire);
+    pub fn answered(&self, question: u32) -> Option<Duration> {
+        let word = self.segment.word(self.end.other().answer()).load(Ordering::Acquire);
         let ns = word & u64::from(u32::MAX);
         (word >> 32 == u64::from(question)).then(|| Duration::from_nanos(ns))
     }

@@ -1,7 +1,7 @@
-//! Where the producer puts what does not fit into a cell: ranges of a piece of memory, in order.
+//! Ranges of a bounce buffer, given out in order.
 //!
-//! Only the producer knows which ranges are in use: a cell names its range, and the range is free again
-//! when that cell was taken. When nothing is in use it begins at the start again, so that a ping-pong uses
+//! Only the sender knows which ranges are in use: a cell names its range, and the range is free again when
+//! that cell was taken. When nothing is in use the next range begins at the start again, so a ping-pong uses
 //! the same few lines, which are in the cache.
 
 use std::collections::VecDeque;
@@ -11,16 +11,16 @@ const LINE: u32 = 64;
 
 /// The ranges in use.
 #[derive(Debug)]
-pub struct Area {
+pub struct Ranges {
     len: u32,
     /// The cell that names it, where it begins, where the next one may begin.
     used: VecDeque<(u64, u32, u32)>,
 }
 
-impl Area {
+impl Ranges {
     /// All of it is free.
-    pub fn new(len: u32) -> Area {
-        Area { len, used: VecDeque::new() }
+    pub fn new(len: u32) -> Ranges {
+        Ranges { len, used: VecDeque::new() }
     }
 
     /// A range of `len` bytes for the cell numbered `cell`; none: there is no room now.
@@ -28,7 +28,7 @@ impl Area {
         let len = len.div_ceil(LINE) * LINE;
         let start = match (self.used.front(), self.used.back()) {
             (Some(&(_, oldest, _)), Some(&(_, newest, end))) if newest >= oldest => {
-                // In use is one stretch; what is behind it, else what is before it.
+                // One stretch is in use: take from behind it, else from before it.
                 if len <= self.len - end { end } else { (len <= oldest).then_some(0)? }
             }
             (Some(&(_, oldest, _)), Some(&(.., end))) => (len <= oldest - end).then_some(end)?,
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn ranges_never_overlap_and_come_back() {
-        let mut area = Area::new(1024);
+        let mut ranges = Ranges::new(1024);
         let mut live: VecDeque<(u64, u32, u32)> = VecDeque::new();
         let mut given = 0;
         for step in 0..10_000u64 {
             let len = 1 + (step * 7919 % 300) as u32;
-            if let Some(start) = area.take(step, len) {
+            if let Some(start) = ranges.take(step, len) {
                 assert!(start + len <= 1024 && start % 64 == 0);
                 assert!(live.iter().all(|&(_, from, to)| start + len <= from || to <= start), "step {step}");
                 live.push_back((step, start, start + len));
@@ -77,11 +77,11 @@ mod tests {
             }
             if step % 3 == 0 {
                 let taken = live.pop_front().map_or(step, |(cell, ..)| cell + 1);
-                area.free(taken);
+                ranges.free(taken);
             }
         }
         assert!(given > 3000, "room comes back: {given}");
-        area.free(u64::MAX);
-        assert_eq!(area.take(10_000, 1024), Some(0), "what is empty begins at the start");
+        ranges.free(u64::MAX);
+        assert_eq!(ranges.take(10_000, 1024), Some(0), "an empty one begins at the start");
     }
 }

@@ -1,12 +1,15 @@
-//! A peer that breaks the rules in the shared memory, and one that comes in other ways than it should.
+//! A peer that breaks the rules in the shared memory, and links that open in other ways than they should.
 
-use super::cell::{self, Chunk, Part};
-use super::claim::{self, Round};
-use super::layout::{AREA, CELLS};
-use super::pace::Way;
-use super::ring::CONTENT;
-use super::{ShmConfig, ShmRail};
+mod loom;
+mod oversubscribed;
+
 use crate::conformance::memory::Memory;
+use crate::shm::claim::{self, Round};
+use crate::shm::layout::{BOUNCE, CELLS, PACKET};
+use crate::shm::ring::CONTENT;
+use crate::shm::ring::cell::{self, Chunk, Range};
+use crate::shm::selector::Method;
+use crate::shm::{ShmConfig, ShmRail};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, LandingId, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Order, Scope, Sent};
@@ -20,7 +23,7 @@ fn rail(rank: u32, secret: [u8; 32]) -> ShmRail {
 }
 
 /// Polls both until the first says something of this kind.
-pub(super) fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'_>) -> Option<T>) -> T {
+pub fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'_>) -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         let mut found = None;
@@ -33,7 +36,7 @@ pub(super) fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'
     }
 }
 
-pub(super) fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
+pub fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
     let mut rails = [rail(0, secrets[0]), rail(1, secrets[1])];
     let addresses = [rails[0].address(), rails[1].address()];
     for (rank, rail) in rails.iter_mut().enumerate() {
@@ -43,11 +46,11 @@ pub(super) fn introduced(secrets: [[u8; 32]; 2]) -> [ShmRail; 2] {
     rails
 }
 
-pub(super) fn connected() -> [ShmRail; 2] {
+pub fn connected() -> [ShmRail; 2] {
     opened(introduced([[5; 32]; 2]))
 }
 
-pub(super) fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
+pub fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
     until(&mut rails, |event| matches!(event, Event::Up { .. }).then_some(()));
     while rails[1].peers.link(PeerId(0)).is_none() {
         rails[1].poll(Scope::All, &mut |_| ());
@@ -56,7 +59,7 @@ pub(super) fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
 }
 
 /// Whether a message was taken at once, without a system call.
-pub(super) fn inject(rail: &mut ShmRail, to: PeerId, head: &[u64], data: &Segments) -> bool {
+pub fn inject(rail: &mut ShmRail, to: PeerId, head: &[u64], data: &Segments) -> bool {
     rail.send(Departure::Message { to, number: 0, head, data, how: How::Inject }) == Sent::Done
 }
 
@@ -126,7 +129,7 @@ fn a_packet_is_looked_for_where_one_is_expected_alone() {
     }
 }
 
-pub(super) fn lost(event: &Event<'_>) -> Option<String> {
+pub fn lost(event: &Event<'_>) -> Option<String> {
     match event {
         Event::Lost { why, .. } => Some(why.clone()),
         Event::Arrived { .. } | Event::Landed { .. } => panic!("taken: {event:?}"),
@@ -161,18 +164,18 @@ const CHUNK: Chunk = Chunk {
 
 #[test]
 fn impossible_cells_end_the_link_and_touch_nothing() {
-    let outside = Part { start: AREA - 1, chunk: 0, at: 0 };
+    let outside = Range { start: BOUNCE - 1, of: 0, at: 0 };
     let cells: [(u8, u32, &[u8]); 10] = [
         (0, 0, &[]),
         (9, 0, &[]),
         (cell::PACKET, 57, &[0; 56]),
         (cell::PACKET, (cell::ROW * CONTENT) as u32 + 1, &[0; 56]),
-        (cell::FAR_PACKET, 100, &AREA.to_le_bytes()),
-        (cell::FAR_PACKET, super::PACKET as u32 + 1, &0u32.to_le_bytes()),
+        (cell::BOUNCED_PACKET, 100, &BOUNCE.to_le_bytes()),
+        (cell::BOUNCED_PACKET, PACKET as u32 + 1, &0u32.to_le_bytes()),
         (cell::CHUNK, 0, &Chunk { offset: u64::MAX, ..CHUNK }.encode()),
         (cell::CHUNK, 0, &Chunk { len: u64::MAX >> 1, ..CHUNK }.encode()),
         (cell::PART, 100, &outside.encode()),
-        (cell::PART, 100, &Part { start: 0, ..outside }.encode()),
+        (cell::PART, 100, &Range { start: 0, ..outside }.encode()),
     ];
     for (kind, value, content) in cells {
         let why = after(kind, value, content);
@@ -206,7 +209,7 @@ fn impossible_acknowledgements_end_the_link() {
     let mut rails = connected();
     let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
     link.shared.segment.word(link.shared.end.taken()).store(1 << 20, Ordering::Release);
-    // So many that the other side has to ask what was taken.
+    // Enough to make the other side look at that word.
     for number in 0..300 {
         let packet = nmad_engine::packet::Packet { bytes: vec![0; 20], in_place: Vec::new() };
         rails[0].send(Departure::Order(Order::Packet { to: PeerId(1), number, packet }));
@@ -308,7 +311,7 @@ fn alone(looks: usize, ends: bool) {
         if ends {
             rails[1] = rail(1, [5; 32]);
         }
-        // What had gone into the area before is for the receiver to take. A look at its sockets shows at once
+        // The receiver takes the parts that are in bounce buffers. A look at its sockets shows at once
         // that the other has ended.
         while done {
             rails[0].wakeup(Interest::Links);
@@ -326,12 +329,12 @@ fn alone(looks: usize, ends: bool) {
 
 /// A chunk of `len` bytes from each of these ranks, at the same time, to the other one; the ways that they
 /// take. `pushed`: before the other one has a place for it.
-pub(super) fn turn(
+pub fn turn(
     rails: &mut [ShmRail; 2],
     number: u32,
     senders: &[usize],
     (len, pushed): (usize, bool),
-) -> Vec<Way> {
+) -> Vec<Method> {
     let memories = [0, 1].map(|rank| (Memory::pattern(len, u64::from(number) + rank), Memory::zeroed(len)));
     let (landing, peer) = (LandingId(u64::from(number)), |rank: usize| PeerId(1 - rank as u32));
     let mut ways = Vec::new();
@@ -348,7 +351,7 @@ pub(super) fn turn(
             offset: 0,
             from,
         }));
-        ways.extend(rails[rank].peers.link(to).and_then(|link| Some(link.pushing.chunks.back()?.way)));
+        ways.extend(rails[rank].peers.link(to).and_then(|link| Some(link.outgoing.chunks.back()?.method)));
     }
     let (begun, mut left) = (Instant::now(), 2 * senders.len());
     while left > 0 {
@@ -376,19 +379,19 @@ pub(super) fn turn(
 
 #[test]
 fn chunks_that_meet_are_expected_to_until_they_do_not() {
-    // What is pushed and short is in the area, all of it, before its sender sees the other one.
+    // A short pushed chunk is in bounce buffers, all of it, before its sender sees the other one.
     for kind in [(1 << 20, false), (1 << 18, true), (40_000, true)] {
         let mut rails = connected();
         let expects = |rails: &mut [ShmRail; 2]| {
             [0, 1].map(|rank| {
                 let link = rails[rank].peers.link_mut(PeerId(1 - rank as u32)).expect("a link");
-                link.pushing.exchanges.is_likely()
+                link.outgoing.exchange.is_likely()
             })
         };
         (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1], kind)));
         assert_eq!(expects(&mut rails), [true; 2], "both see it");
         if rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
-            assert_eq!(turn(&mut rails, 17, &[0, 1], kind), [Way::Across; 2], "each is pulled");
+            assert_eq!(turn(&mut rails, 17, &[0, 1], kind), [Method::Cma; 2], "each is pulled");
         }
         (9..13).for_each(|number| drop(turn(&mut rails, number, &[0], kind)));
         (13..17).for_each(|number| drop(turn(&mut rails, number, &[1], kind)));
@@ -463,7 +466,7 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
             from,
         }));
         let link = rails[1].peers.link(to).expect("a link");
-        let goes_across = link.pushing.chunks.back().is_some_and(|out| out.way == Way::Across);
+        let goes_across = link.outgoing.chunks.back().is_some_and(|out| out.method == Method::Cma);
         let [mut comes, mut sent, mut landed] = [false; 3];
         while !comes {
             rails[0].poll(Scope::All, &mut |event| comes |= matches!(event, Event::Pushed { .. }));
@@ -472,7 +475,7 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
         rails[0].open(landing, PeerId(1), target.segments());
         rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), landing }));
         while !(sent && landed) {
-            // What goes across the sender brings alone.
+            // The sender alone brings a single copy.
             if sent || !goes_across {
                 rails[0].poll(Scope::All, &mut |event| landed |= matches!(event, Event::Landed { .. }));
             }

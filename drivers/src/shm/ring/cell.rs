@@ -1,21 +1,22 @@
 //! What the cells of a ring are, and what they contain.
 
-use super::pace::Way;
-use super::ring::CONTENT;
+use super::CONTENT;
+use crate::shm::selector::Method;
 use nmad_engine::packet::{Key, LandingId};
 use nmad_wire::AloneHead;
 
 /// A packet; the value is its length, the content its bytes, which go on in the next cells if there are more.
 pub const PACKET: u8 = 1;
-/// Cells that a packet may take; longer ones are in the area.
+/// Cells that a packet may take; longer ones go through bounce buffers, which costs a further line. On Zen 4
+/// half of it costs 256 B a tenth; twice of it fills the ring with few packets.
 pub const ROW: usize = 6;
-/// A packet in the area; the value is its length, the content [`Place`].
-pub const FAR_PACKET: u8 = 2;
-/// A packet whose data is where its sender has it; the value is its length, the content [`Lent`].
-pub const LENT_PACKET: u8 = 3;
+/// A packet in a bounce buffer; the value is its length, the content [`Range`].
+pub const BOUNCED_PACKET: u8 = 2;
+/// A packet whose data is in its sender's memory; the value is its length, the content [`Offered`].
+pub const OFFERED_PACKET: u8 = 3;
 /// A chunk that the two sides copy; the value is [`About`] it, the content [`Chunk`].
 pub const CHUNK: u8 = 4;
-/// Bytes of a chunk in the area; the value is their number, the content [`Part`].
+/// Bytes of a chunk in a bounce buffer; the value is their number, the content [`Range`].
 pub const PART: u8 = 5;
 
 /// Words of content.
@@ -45,7 +46,7 @@ pub struct About {
     /// Place and round of its claim: 16 bits.
     pub name: u32,
     /// As long as both sides do their part.
-    pub way: Way,
+    pub method: Method,
     /// Its receiver shall answer how long it took.
     pub asks: bool,
     /// The last one of its sender met one from the other side.
@@ -55,13 +56,13 @@ pub struct About {
 impl About {
     /// As a cell's value.
     pub fn encode(&self) -> u32 {
-        self.name | (self.way as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.met) << 19
+        self.name | (self.method as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.met) << 19
     }
 
-    /// From a cell's value. None: there is no such way.
+    /// From a cell's value. None: there is no such method.
     pub fn decode(value: u32) -> Option<About> {
-        let way = *Way::ALL.get((value >> 16 & 3) as usize)?;
-        Some(About { name: value & 0xffff, way, asks: value >> 18 & 1 != 0, met: value >> 19 & 1 != 0 })
+        let method = Method::of(value >> 16 & 3)?;
+        Some(About { name: value & 0xffff, method, asks: value >> 18 & 1 != 0, met: value >> 19 & 1 != 0 })
     }
 }
 
@@ -110,79 +111,52 @@ impl Chunk {
     }
 }
 
-/// Bytes of a chunk that lie in the area.
+/// Bytes that lie in a bounce buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
-    /// Where in the area they begin.
+pub struct Range {
+    /// Where in the bounce buffer they begin.
     pub start: u32,
-    /// The chunk's [`About::name`].
-    pub chunk: u32,
+    /// Of a chunk: its [`About::name`]. Of a packet: a question that its reader shall answer, or zero.
+    pub of: u32,
     /// Where in the chunk they belong.
     pub at: u64,
 }
 
-impl Part {
+impl Range {
     /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
-        let mut content = [0; CONTENT];
-        content[..4].copy_from_slice(&self.start.to_le_bytes());
-        content[4..8].copy_from_slice(&self.chunk.to_le_bytes());
-        content[8..16].copy_from_slice(&self.at.to_le_bytes());
-        content
+        of_words([u64::from(self.start) | u64::from(self.of) << 32, self.at, 0, 0, 0, 0, 0])
     }
 
     /// From content.
-    pub fn decode(content: &[u8; CONTENT]) -> Part {
-        let [a, b, c, d, e, f, g, h, ..] = *content;
-        let at = content[8..16].try_into().map_or(0, u64::from_le_bytes);
-        Part { start: u32::from_le_bytes([a, b, c, d]), chunk: u32::from_le_bytes([e, f, g, h]), at }
+    pub fn decode(content: &[u8; CONTENT]) -> Range {
+        let [first, at, ..] = words(content);
+        Range { start: first as u32, of: (first >> 32) as u32, at }
     }
 }
 
-/// Where a packet lies in the area.
+/// A packet whose data is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// It begins here.
-    pub start: u32,
-    /// Its reader shall answer this question; zero: there is none.
-    pub question: u32,
-}
-
-impl Place {
-    /// As content.
-    pub fn encode(&self) -> [u8; 8] {
-        (u64::from(self.start) | u64::from(self.question) << 32).to_le_bytes()
-    }
-
-    /// From content.
-    pub fn decode(content: &[u8; CONTENT]) -> Place {
-        let [a, b, c, d, e, f, g, h, ..] = *content;
-        Place { start: u32::from_le_bytes([a, b, c, d]), question: u32::from_le_bytes([e, f, g, h]) }
-    }
-}
-
-/// A packet whose data is lent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lent {
-    /// What goes before the data.
+pub struct Offered {
+    /// The words before the data.
     pub head: AloneHead,
     /// Where that is in the sender's memory.
     pub address: u64,
-    /// Which loan.
-    pub loan: u64,
+    /// Which offer.
+    pub number: u64,
 }
 
-impl Lent {
+impl Offered {
     /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
         let [a, b, c, d, e] = self.head;
-        of_words([a, b, c, d, e, self.address, self.loan])
+        of_words([a, b, c, d, e, self.address, self.number])
     }
 
     /// From content.
-    pub fn decode(content: &[u8; CONTENT]) -> Lent {
-        let [head @ .., address, loan] = words(content);
-        Lent { head, address, loan }
+    pub fn decode(content: &[u8; CONTENT]) -> Offered {
+        let [head @ .., address, number] = words(content);
+        Offered { head, address, number }
     }
 }
 
@@ -192,17 +166,18 @@ mod tests {
 
     #[test]
     fn what_is_told_about_a_chunk_survives_the_trip() {
-        for way in Way::ALL {
-            let about = About { name: 0xfedc, way, asks: way == Way::Across, met: way == Way::Area };
+        for &method in Method::ALL {
+            let (asks, met) = (method == Method::Cma, method == Method::Bounce);
+            let about = About { name: 0xfedc, method, asks, met };
             assert_eq!(About::decode(about.encode()), Some(about));
         }
         assert_eq!(About::decode(3 << 16), None);
     }
 
     #[test]
-    fn a_loan_survives_the_trip() {
-        let lent = Lent { head: [1, 2, 3, 4, u64::MAX], address: 6, loan: 7 };
-        assert_eq!(Lent::decode(&lent.encode()), lent);
+    fn an_offer_survives_the_trip() {
+        let offered = Offered { head: [1, 2, 3, 4, u64::MAX], address: 6, number: 7 };
+        assert_eq!(Offered::decode(&offered.encode()), offered);
     }
 
     #[test]

@@ -1,36 +1,37 @@
 //! Tests of what is done otherwise where there are more processes than cores.
 
-use super::ShmRail;
-use super::tests::{introduced, opened, turn};
+use super::{introduced, opened, turn};
 use crate::conformance::memory::Memory;
+use crate::shm::ShmRail;
 use nmad_engine::packet::{LandingId, PeerId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// There are more processes than cores where this rail is.
-fn crowd(rail: &ShmRail) {
+fn oversubscribe(rail: &ShmRail) {
     rail.config.oversubscribed.store(true, Ordering::Relaxed);
 }
 
 #[test]
-fn in_a_crowd_nothing_is_pushed_and_the_links_know() {
+fn when_oversubscribed_nothing_is_pushed_and_the_links_know() {
     let pushes = |rail: &ShmRail| rail.limits().push;
     let rails = introduced([[5; 32]; 2]);
     assert_eq!(pushes(&rails[0]), 256 << 10);
-    crowd(&rails[0]);
+    oversubscribe(&rails[0]);
     assert_eq!((pushes(&rails[0]), pushes(&rails[1])), (0, 256 << 10));
     let copied = |rail: &ShmRail| rail.limits().single_copy != (0, 0);
-    assert!(!copied(&rails[0]) && copied(&rails[1]), "and nothing is lent");
+    assert!(!copied(&rails[0]) && copied(&rails[1]), "and nothing is offered");
     let rails = opened(rails);
-    let knows = |rank: usize| rails[rank].peers.link(PeerId(1 - rank as u32)).map(|l| l.shared.is_crowded);
+    let knows =
+        |rank: usize| rails[rank].peers.link(PeerId(1 - rank as u32)).map(|l| l.shared.is_oversubscribed);
     assert_eq!((knows(0), knows(1)), (Some(true), Some(false)));
 }
 
 #[test]
-fn in_a_crowd_what_meets_is_left_to_its_receiver_for_a_while() {
+fn when_oversubscribed_chunks_that_meet_are_left_to_their_receivers_for_a_while() {
     let rails = introduced([[5; 32]; 2]);
-    rails.iter().for_each(crowd);
+    rails.iter().for_each(oversubscribe);
     let mut rails = opened(rails);
     if !rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
         return;

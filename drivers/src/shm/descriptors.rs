@@ -1,4 +1,4 @@
-//! Descriptors that travel with the handshake, and what the system says about who is at the other end.
+//! Descriptors that are handed over when a link opens.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -25,7 +25,7 @@ pub fn give(socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     }
 }
 
-/// What came.
+/// The descriptors that came, if they did.
 #[derive(Debug)]
 pub enum Given {
     /// Nothing yet.

@@ -1,7 +1,7 @@
-//! System calls that have no safe wrapper: memory of another process. With [`super::segment`] the only
+//! System calls that have no safe wrapper: memory of another process. With [`crate::shm::segment`] the only
 //! `unsafe` of this driver.
 
-use super::claim::Side;
+use crate::shm::claim::Side;
 use nmad_engine::memory::Segments;
 use rustix::fd::{AsRawFd, BorrowedFd};
 use std::io;
@@ -117,6 +117,20 @@ fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> 
 pub fn permit_access() {
     // SAFETY: changes who may access this process; no memory is involved.
     let _ = unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+/// A number of the largest cache that this core shares with others: equal for cores that share one; zero: not
+/// known.
+pub fn cache_of_core() -> u64 {
+    let core = rustix::thread::sched_getcpu();
+    let shared = |index| {
+        let path = format!("/sys/devices/system/cpu/cpu{core}/cache/index{index}/shared_cpu_list");
+        std::fs::read_to_string(path).ok()
+    };
+    let list = (0..8).rev().find_map(shared).unwrap_or_default();
+    // The first core of the list.
+    let first: String = list.chars().take_while(char::is_ascii_digit).collect();
+    first.parse().map_or(0, |first: u64| first + 1)
 }
 
 /// The process at the other end of a socket, by its number in our namespace.

@@ -1,15 +1,25 @@
-//! A ring of cells, each of one cache line, from one producer to one consumer.
+//! `ring`: cells of one cache line each in shared memory, from one producer to one consumer.
+//!
+//! - [`cell`]: what cells contain.
+//! - [`write`], [`read`]: orders into the ring, and what the ring brings.
+//! - [`rhythm`]: when the reader looks at the next cell.
 //!
 //! The first word of a cell tells that it is there (its tag says in which round of the ring it was written)
 //! and what it is; the rest is its content. So a small packet moves one line from core to core and nothing
-//! else: there is no index that both sides write. Every cell has its word at the same place and only there,
-//! so content can never be taken for a word, and nothing has to be cleared.
+//! else: there is no index that both sides write. A packet of up to 336 B is a row of cells. Every cell has
+//! its word at the same place and only there, so content is never taken for a word, and nothing has to be
+//! cleared.
 //!
-//! What the consumer has taken travels back in the words of the other direction's cells, and, where there
-//! are none, in a word of its own ([`Consumer::tell`]). Only positions and words are here; memory is behind
-//! [`Cells`], so that loom can check the same code (`loom.rs`).
+//! How many cells the consumer has taken travels back in the words of the other direction's cells, and, where
+//! there are none, in a word of its own ([`Consumer::tell`]). Only positions and words are here; memory is
+//! behind [`Cells`], so that loom can check the same code (`tests/loom.rs`).
 
-use super::word::Word;
+pub mod cell;
+pub mod read;
+pub mod rhythm;
+pub mod write;
+
+use crate::shm::word::Word;
 use std::sync::atomic::Ordering;
 
 /// Bytes of content in one cell.
@@ -49,10 +59,11 @@ pub struct Head {
     pub taken: u32,
 }
 
-/// So many cells before it is written, a cell is fetched for writing: its line is in the consumer's cache.
-/// Who leaves several one after the other would wait for each line otherwise, since a locked instruction,
-/// of which there is one between any two of them, waits for all earlier stores. Between cores that are not
-/// near to each other a line takes as long as half a dozen packets.
+/// A cell is fetched for writing this number of cells before it is written: its line is in the consumer's
+/// cache. A producer of several cells in a row would wait for each line otherwise, since a locked
+/// instruction, of which there is one between any two, waits for all earlier stores. Between far cores of Zen
+/// 3 a line takes as long as half a dozen packets, so half of it is too late there; twice of it takes lines
+/// away that the consumer has still to read.
 const AHEAD: u64 = 8;
 
 const TAKEN_BITS: u32 = 24;
@@ -161,7 +172,7 @@ impl Producer {
 #[derive(Debug, Default)]
 pub struct Consumer {
     next: u64,
-    /// What the producer was told in the word for it.
+    /// The number of cells in the word for the producer.
     told: u64,
 }
 
@@ -184,7 +195,7 @@ impl Consumer {
         (1..count).all(|place| self.peek_at(cells, place).is_some_and(|head| head.kind == MORE))
     }
 
-    /// The cell that was peeked at, or one so many places behind it.
+    /// The cell that was peeked at, or the one `place` places behind it.
     #[inline]
     pub fn cell<C: Cells>(&self, cells: &C, place: u64) -> u64 {
         (self.next + place) & (cells.count() - 1)

@@ -1,0 +1,113 @@
+//! Packets that are too long for a row of cells: in a range of the sender's bounce buffer, which a cell
+//! names.
+
+use crate::shm::layout::{BOUNCE, PACKET};
+use crate::shm::link::{Link, Report};
+use crate::shm::ring::CONTENT;
+use crate::shm::ring::cell::{self, Range};
+use crate::shm::ring::write::Content;
+use crate::shm::segment::Segment;
+use crate::shm::selector::{Method, Selector};
+use crate::shm::shared::Shared;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::Event;
+use nmad_wire::AloneHead;
+use std::time::Instant;
+
+/// Bytes at the begin of a packet that are fetched at once, by the reader and, before the next packet, by the
+/// writer; the processor sees the pattern of longer ones by itself. Between near cores of Zen 4, half of it
+/// costs 1 KiB some percent, twice of it changes nothing.
+const FETCH: usize = 512;
+/// Bytes that may be taken out of bounce buffers before word goes to their sender. Half of it does so twice
+/// as often, at a line each; with twice of it a sender of packets of 32 KiB waits for room.
+const TELL_BYTES: u64 = BOUNCE as u64 / 4;
+
+impl Link {
+    /// Writes `len` bytes as a packet; false: there is no room.
+    pub fn put_bounced(
+        &mut self,
+        len: usize,
+        content: &impl Content,
+        selector: &mut Selector,
+    ) -> Result<bool, &'static str> {
+        let Some(start) = self.range(len as u32)? else { return Ok(false) };
+        let Shared { segment, end, .. } = &self.shared;
+        let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
+        let chosen = self.chosen.take().filter(|(of, _)| *of == data).map(|(_, choice)| choice);
+        let writing = self.probe.begin(&self.shared, selector, data, chosen);
+        let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
+        let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
+        let mut at = end.bounce(start);
+        content.each(|part| {
+            put(segment, at, part);
+            at += part.len();
+        });
+        let question = self.probe.end(writing);
+        self.push(cell::BOUNCED_PACKET, len as u32, &Range { start, of: question, at: 0 }.encode());
+        self.ready = if is_non_temporal { 0 } else { len.min(FETCH) };
+        Ok(true)
+    }
+
+    /// Reports a packet in the peer's bounce buffer.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline(never)]
+    pub fn take_bounced(&mut self, len: usize, from: PeerId, report: Report<'_>) -> Result<(), String> {
+        let mut content = [0; CONTENT];
+        self.consumer.content(&self.shared.theirs(), 0, &mut content);
+        let Range { start, of: question, .. } = Range::decode(&content);
+        let packet = range_of(&self.shared, start, len)?;
+        let begun = (question != 0).then(Instant::now);
+        // One line after the other would take a trip to the other core each.
+        self.shared.segment.fetch(self.shared.end.other().bounce(start), len.min(FETCH));
+        report(Event::Arrived { from, packet });
+        if let Some(begun) = begun {
+            self.shared.answer(question, begun.elapsed());
+        }
+        self.untold_bytes += len as u64;
+        self.taken(1);
+        Ok(())
+    }
+
+    /// Whether the sender needs word now of the bytes that were taken.
+    #[inline]
+    pub fn is_much_taken(&self) -> bool {
+        self.untold_bytes >= TELL_BYTES
+    }
+
+    /// Fetches the lines that the next packet would be written to, if it is like the last one. The peer has
+    /// just read them, and a store behind a line that is not there is not seen before that line has come
+    /// back. It comes while this side looks at what has arrived.
+    #[inline(never)]
+    pub fn ready_range(&mut self) {
+        self.ranges.free(self.producer.taken());
+        let start = self.ranges.next();
+        for line in (0..self.ready as u32).step_by(64).filter(|line| start + line < BOUNCE) {
+            self.shared.segment.expect(self.shared.end.bounce(start + line));
+        }
+    }
+
+    /// A range of the bounce buffer for the next cell.
+    #[inline]
+    pub fn range(&mut self, len: u32) -> Result<Option<u32>, &'static str> {
+        debug_assert!(len as usize <= PACKET.max(BOUNCE as usize / 4));
+        self.ranges.free(self.producer.taken());
+        if let Some(start) = self.ranges.take(self.producer.next(), len) {
+            return Ok(Some(start));
+        }
+        self.ask()?;
+        Ok(self.ranges.take(self.producer.next(), len))
+    }
+}
+
+/// A range of the peer's bounce buffer, as a cell names it.
+///
+/// # Errors
+/// It is not inside.
+pub fn range_of(shared: &Shared, start: u32, len: usize) -> Result<&[u8], String> {
+    if start > BOUNCE || len > (BOUNCE - start) as usize {
+        return Err("broke the protocol: range outside of its bounce buffer".into());
+    }
+    Ok(shared.segment.bytes(shared.end.other().bounce(start), len))
+}

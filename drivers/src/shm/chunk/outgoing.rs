@@ -1,0 +1,341 @@
+//! Chunks that this side sends: pushed into the peer's memory, or copied into bounce buffers
+//! ([`crate::shm::bounce::parts`]), unless the peer pulls them.
+
+use super::{Exchange, Silence};
+use crate::shm::claim::{self, Round, Side};
+use crate::shm::cma::regions;
+use crate::shm::cma::sys::{self, Remote};
+use crate::shm::layout::{CHUNKS, CUT, PACKET};
+use crate::shm::ring::cell::{About, Chunk};
+use crate::shm::selector::{Choice, Contention, Method, Probe, Selector};
+use crate::shm::shared::{Obstacle, Shared};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::Key;
+use nmad_engine::transfer::driver::Order;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// A chunk that this side sends.
+#[derive(Debug)]
+pub struct Out {
+    order: Order,
+    /// The place of its word.
+    pub place: usize,
+    /// What the word describes when it is about this chunk.
+    pub round: Round,
+    key: Key,
+    offset: u64,
+    /// The bytes.
+    pub from: Segments,
+    /// The pieces of `from`, where the peer reads them.
+    _list: regions::List,
+    target: Option<Arc<Remote>>,
+    /// Parts of it may still go through bounce buffers.
+    pub is_bounced: bool,
+    /// Bytes that went there.
+    bounced: u64,
+    /// How it is copied, unless the peer does not do its part.
+    pub method: Method,
+    /// Since when it has its turn, if its time tells how good the method is.
+    begun: Option<Instant>,
+    /// The peer sends something long at the same time.
+    meets: bool,
+    /// That was expected.
+    expects: bool,
+}
+
+impl Out {
+    /// Place and round as cells tell them.
+    pub fn name(&self) -> u32 {
+        self.place as u32 | (self.round.number() as u32) << 3
+    }
+
+    /// Lets both sides copy it. A receiver that closes its region finds the key from now on, and this side
+    /// finds the region only if it was not closed before.
+    fn begin(&mut self, b: &Shared) {
+        let key = if self.key == Key::PUSH { 0 } else { self.key.0 };
+        b.segment.word(b.end.goes_to(self.place)).store(key, Ordering::Relaxed);
+        claim::begin(self.word(b), self.round, self.from.len(), !self.is_bounced && !b.end.has_front());
+        if self.target.is_some() && !regions::is_open(&b.segment, b.end.other(), self.key) {
+            self.target = None;
+        }
+    }
+
+    /// Whether all that is left of it goes through bounce buffers, or nothing. Its time tells nothing any
+    /// more.
+    fn bounce(&mut self, b: &Shared, is_bounced: bool) {
+        (self.is_bounced, self.begun) = (is_bounced, None);
+        self.tell(b);
+    }
+
+    /// `len` more bytes of it went through bounce buffers.
+    pub fn add_bounced(&mut self, b: &Shared, len: u64) {
+        self.bounced += len;
+        self.tell(b);
+    }
+
+    fn tell(&self, b: &Shared) {
+        let cut = if self.is_bounced { 0 } else { CUT };
+        b.segment.word(b.end.bounced(self.place)).store(self.bounced | cut, Ordering::Release);
+    }
+
+    /// Whether it was to be copied once, and neither side can do so any more.
+    fn is_stuck(&self, b: &Shared) -> bool {
+        !self.is_bounced && self.target.is_none() && !b.peer_can()
+    }
+
+    /// Learns where it goes, if the peer has told that meanwhile.
+    fn look(&mut self, b: &Shared, known: &mut Known) {
+        if self.target.is_none() && self.key == Key::PUSH && !self.is_bounced {
+            let told = b.segment.word(b.end.goes_to(self.place)).load(Ordering::Acquire);
+            if told != 0 {
+                self.key = Key(told);
+                self.target = known.target(b, self.key, (self.offset, self.from.len()));
+            }
+        }
+    }
+
+    /// Whether the receiver is to copy all of it. In an exchange among more processes than cores each core
+    /// has enough to do, and memory that only its receiver's core writes stays in the cache of that one.
+    fn is_left(&self, b: &Shared) -> bool {
+        b.is_oversubscribed && (self.meets || self.expects) && b.peer_can() && !self.is_bounced
+    }
+
+    /// The word that tells which side copies what.
+    pub fn word<'a>(&self, b: &'a Shared) -> &'a AtomicU64 {
+        b.segment.word(b.end.claim(self.place))
+    }
+
+    /// Whether some of it is unclaimed.
+    pub fn has_rest(&self, b: &Shared) -> bool {
+        !claim::is_claimed(self.word(b), self.round)
+    }
+}
+
+/// The region into which a chunk went that was not the last one for it: the next one finds it known. It may
+/// consist of a million pieces.
+#[derive(Debug, Default)]
+struct Known {
+    last: Option<(Key, Arc<Remote>)>,
+}
+
+impl Known {
+    /// Where `len` bytes from `offset` on of the region with this key can be pushed to; none: nowhere.
+    fn target(&mut self, b: &Shared, key: Key, (offset, len): (u64, u64)) -> Option<Arc<Remote>> {
+        let pid = b.pid.filter(|_| key != Key::PUSH)?;
+        let known = self.last.take().filter(|(of, _)| *of == key).map(|(_, region)| region);
+        let region = known.or_else(|| regions::find(&b.segment, b.end.other(), pid, key).map(Arc::new))?;
+        let end = offset.checked_add(len).filter(|end| *end <= region.len())?;
+        self.last = (end < region.len()).then(|| (key, region.clone()));
+        Some(region)
+    }
+}
+
+/// Chunks that this side sends and the peer has not got yet, in order.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    /// The chunks.
+    pub chunks: VecDeque<Out>,
+    next: usize,
+    /// The last cell about each place; it serves another chunk when the peer has taken that.
+    pub last: [u64; CHUNKS],
+    /// The peer empties no bounce buffers.
+    pub silence: Silence,
+    known: Known,
+    /// Whether the peer sends chunks at the same time.
+    pub exchange: Exchange,
+}
+
+impl Outgoing {
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Whether another one may begin, given the number of cells that the peer has taken.
+    pub fn has_room(&self, taken: u64) -> bool {
+        let place = self.next % CHUNKS;
+        self.chunks.iter().all(|out| out.place != place) && (self.next < CHUNKS || taken > self.last[place])
+    }
+
+    /// Takes a chunk, whose cell gets this number; the content of the cell. `theirs` is the method of what
+    /// the peer sends just now; `chosen` the one that was chosen for this message already.
+    pub fn add(
+        &mut self,
+        b: &Shared,
+        (order, cell): (Order, u64),
+        theirs: Option<Method>,
+        (probe, selector, chosen): (&mut Probe, &mut Selector, Option<Choice>),
+    ) -> Option<(About, Chunk)> {
+        let Order::Chunk { number, ack, landing, key, offset, ref from, .. } = order else { return None };
+        let (from, place, round) = (from.clone(), self.next % CHUNKS, Round::of((self.next / CHUNKS) as u64));
+        let len = from.len();
+        self.next += 1;
+        self.last[place] = cell;
+        let (address, pieces, list) = regions::describe(&from);
+        let chunk = Chunk { number, ack, landing, key, offset, len, address, pieces };
+        let target = self.known.target(b, key, (offset, len));
+        let can_cma = target.is_some() || b.peer_can();
+        let expects = can_cma && (theirs.is_some() || self.exchange.is_likely());
+        let mut out = Out {
+            order,
+            place,
+            round,
+            key,
+            offset,
+            from,
+            _list: list,
+            target,
+            is_bounced: false,
+            bounced: 0,
+            method: Method::Cma,
+            begun: None,
+            meets: theirs.is_some(),
+            expects,
+        };
+        let mut asks = false;
+        if len <= PACKET as u64 || (!can_cma && b.is_oversubscribed) {
+            // All of it stays in the caches.
+            out.method = Method::Bounce;
+        } else if expects || b.is_oversubscribed {
+            // The receiver has the least work with a single copy.
+            out.method = Method::Cma;
+        } else {
+            probe.learn(b, selector);
+            let among = if can_cma { Method::ALL } else { Method::BOUNCED };
+            let choose = || probe.choose(selector, (Contention::Busy, len), among);
+            let choice = chosen.unwrap_or_else(choose);
+            (out.method, asks) = (choice.method, probe.ask(choice, out.name()));
+            out.begun = asks.then(Instant::now);
+        }
+        if expects {
+            // The receiver has its time to come.
+            self.silence.end();
+        }
+        out.is_bounced = out.method != Method::Cma;
+        out.tell(b);
+        out.begin(b);
+        let about = About { name: out.name(), method: out.method, asks, met: self.exchange.last() };
+        self.chunks.push_back(out);
+        Some((about, chunk))
+    }
+
+    /// A chunk is coming: chunks that are still to be copied meet it. Its sender says whether its last one
+    /// has met one, and the number of cells that it had taken when it sent it: if not the one about our last
+    /// chunk, that has met this one as well, though all of it may have left since.
+    pub fn meet(&mut self, b: &Shared, met: bool, taken: u64) {
+        let last = self.next.checked_sub(1).map(|last| self.last[last % CHUNKS]);
+        self.exchange.told(met || last.is_some_and(|cell| cell >= taken));
+        for out in self.chunks.iter_mut().filter(|out| out.has_rest(b)) {
+            out.meets = true;
+        }
+    }
+
+    /// Makes way for a packet behind the chunks: nothing more of them goes through bounce buffers. False: it
+    /// does or has to, so the packet waits. It would not be read before they are complete.
+    pub fn make_way(&mut self, b: &Shared) -> bool {
+        for out in self.chunks.iter_mut().filter(|out| out.is_bounced && out.has_rest(b)) {
+            if !self.silence.is_long(b) || (out.target.is_none() && !b.peer_can()) {
+                return false;
+            }
+            out.bounce(b, false);
+        }
+        true
+    }
+
+    /// Whether a part of any is still to go through bounce buffers.
+    pub fn has_part(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|out| out.is_bounced && out.has_rest(b))
+    }
+
+    /// Pushes one piece, if one is left for that. Returns the bytes.
+    ///
+    /// # Errors
+    /// What the system said: then nothing was copied, and others may do it.
+    pub fn step(&mut self, b: &Shared) -> Result<u64, Obstacle> {
+        let Some(pid) = b.pid else { return Ok(0) };
+        for out in &mut self.chunks {
+            out.look(b, &mut self.known);
+            let Some(target) = &out.target else { continue };
+            let word = out.word(b);
+            if claim::is_claimed(word, out.round) {
+                continue;
+            }
+            // The peer pulls while this side is about to do the same.
+            let waits = out.is_bounced || (out.expects && !out.meets);
+            if (waits || out.is_left(b)) && !self.silence.is_long(b) {
+                continue;
+            }
+            let (len, alone) = (out.from.len(), b.is_oversubscribed);
+            let Some(range) = claim::claim(word, out.round, Side::Push, len, alone) else { continue };
+            if out.is_bounced {
+                out.begun = None;
+            }
+            let part = out.from.slice(range.0, range.1 - range.0);
+            let copied = sys::copy(Side::Push, pid, &part, target, out.offset + range.0);
+            claim::end(word, out.round, Side::Push, range, copied.is_ok());
+            return copied.map(|()| part.len()).map_err(|e| Obstacle::of("written to", e));
+        }
+        Ok(0)
+    }
+
+    /// This side cannot access the peer's memory any more.
+    pub fn forget_targets(&mut self) {
+        self.known = Known::default();
+        self.chunks.iter_mut().for_each(|out| out.target = None);
+    }
+
+    /// Sends through bounce buffers what was to be copied once and cannot be any more.
+    pub fn turn_back(&mut self, b: &Shared) {
+        let stuck = self.chunks.iter_mut().filter(|out| out.is_stuck(b) && out.has_rest(b));
+        stuck.for_each(|out| out.bounce(b, true));
+    }
+
+    /// Takes away those whose memory nobody needs any more.
+    pub fn collect(&mut self, b: &Shared, sent: &mut Vec<Order>, probe: &mut Probe) -> bool {
+        let before = sent.len();
+        while let Some(out) = self.chunks.front() {
+            if !claim::is_complete(out.word(b), out.round) {
+                break;
+            }
+            let Some(out) = self.chunks.pop_front() else { break };
+            if b.is_oversubscribed {
+                self.silence.end();
+            }
+            self.exchange.note(out.meets);
+            probe.sent(out.name(), out.begun.map(|begun| begun.elapsed()));
+            // The next one has its turn now.
+            if let Some(Out { begun: Some(begun), .. }) = self.chunks.front_mut() {
+                *begun = Instant::now();
+            }
+            sent.push(out.order);
+        }
+        sent.len() != before
+    }
+
+    /// Whether something is left that this side could do.
+    pub fn has_work(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|out| {
+            let can = out.target.is_some() || out.is_stuck(b);
+            claim::is_complete(out.word(b), out.round) || (can && out.has_rest(b))
+        })
+    }
+
+    /// Whether some bytes are unclaimed.
+    pub fn has_rest(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|out| out.has_rest(b))
+    }
+
+    /// Gives up: the peer does not read the memory of any chunk after this, if it lives. The orders.
+    pub fn give_up(&mut self, b: &Shared, lives: impl Fn() -> bool) -> Vec<Order> {
+        for out in &self.chunks {
+            let word = out.word(b);
+            claim::revoke(word, out.round, Side::Push);
+            claim::wait(&lives, || !claim::is_copying(word, out.round, Side::Pull));
+        }
+        self.chunks.drain(..).map(|out| out.order).collect()
+    }
+}

@@ -1,0 +1,16 @@
+//! `cma`: single copy from process to process by process_vm_readv and process_vm_writev (cross-memory
+//! attach).
+//!
+//! - [`sys`]: the system calls, and where the peer's memory is.
+//! - [`regions`]: receive regions that a sender may write into.
+//! - [`offer`]: a message whose sender and receiver both wait: it stays where it is until it was copied.
+//!
+//! One copy instead of two, at the price of what the system asks for each page. Both cores share a long
+//! message: the sender pushes a half while the receiver pulls the other one ([`crate::shm::claim`]). Where
+//! the system does not let a process access the other's memory, which is tried when a link opens,
+//! [`crate::shm::bounce`] serves.
+
+pub mod offer;
+pub mod regions;
+#[allow(unsafe_code)]
+pub mod sys;

@@ -1,0 +1,135 @@
+//! Receive regions that the peer may write into: where the sender of a chunk finds the memory that it goes
+//! to.
+//!
+//! The segment has a table for each side. An entry says by which key a region is open and where it lies in
+//! the receiver's memory: its address, or, if it consists of pieces, a list of them, which lies beside it if
+//! it is short. A region for which the table has no place is not pushed into; its receiver pulls.
+//!
+//! A sender begins a chunk, which names its key, and then looks for the key in the table. A receiver that
+//! closes a region takes the key away and then revokes its part of the chunks that name the key ([`close`]).
+//! Each has a full fence in between, so either the sender finds no key, or the receiver finds the chunk and
+//! waits for the end of the copy that has begun.
+
+use super::sys::{self, Remote};
+use crate::shm::claim::{self, Round, Side};
+use crate::shm::layout::{CHUNKS, End, REGIONS};
+use crate::shm::segment::Segment;
+use crate::shm::shared::Shared;
+use crate::shm::word::Word;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::Key;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Pieces of memory that a peer may name; more are a mistake.
+pub const PIECES_MAX: u64 = 1 << 24;
+
+/// Addresses and lengths, to be read by the peer.
+pub type List = Box<[u64]>;
+
+/// The pieces of memory as a peer reads them: address of the bytes or of the list, and how many there are.
+/// The list has to stay where it is for as long as the peer may read it.
+pub fn describe(memory: &Segments) -> (u64, u64, List) {
+    let list: List = memory.iter().flat_map(|piece| [piece.start as u64, piece.len as u64]).collect();
+    match *list {
+        [] => (0, 0, list),
+        [address, _] => (address, 1, list),
+        _ => (list.as_ptr() as u64, list.len() as u64 / 2, list),
+    }
+}
+
+/// Reads what a peer described.
+///
+/// # Errors
+/// The description makes no sense, or the memory of the peer cannot be read.
+pub fn fetch(pid: i32, (address, pieces): (u64, u64), len: u64) -> std::io::Result<Remote> {
+    let remote = match pieces {
+        1 => Remote::new([(address, len)]),
+        0 | PIECES_MAX.. => None,
+        _ => {
+            let mut list = vec![0; pieces as usize * 2];
+            sys::peek(pid, address, &mut list)?;
+            Remote::new(list.chunks_exact(2).map(|pair| (pair[0], pair[1])))
+        }
+    };
+    let wrong = || std::io::Error::other("its description makes no sense");
+    remote.filter(|remote| remote.len() == len).ok_or_else(wrong)
+}
+
+/// The word of the table of `end` that has this key, if any has.
+fn key_word(segment: &Segment, end: End, key: Key) -> &AtomicU64 {
+    segment.word(place_of(end, key))
+}
+
+fn place_of(end: End, key: Key) -> usize {
+    end.region((key.0 % REGIONS as u64) as usize)
+}
+
+/// Enters a region of `end` into its table; false: there is no place for it.
+pub fn publish(segment: &Segment, end: End, key: Key, (address, pieces): (u64, u64), len: u64) -> bool {
+    let at = place_of(end, key);
+    if segment.word(at).load(Ordering::Relaxed) != 0 {
+        return false;
+    }
+    for (word, value) in [address, pieces, len].into_iter().enumerate() {
+        segment.word(at + 8 + word * 8).store(value, Ordering::Relaxed);
+    }
+    segment.word(at).store(key.0, Ordering::Release);
+    true
+}
+
+/// Where the region of `end` is, and how long; none: it is not open, or could not be read meanwhile.
+pub fn find(segment: &Segment, end: End, pid: i32, key: Key) -> Option<Remote> {
+    if !is_open(segment, end, key) {
+        return None;
+    }
+    let at = place_of(end, key);
+    let [address, pieces, len] = [8, 16, 24].map(|word| segment.word(at + word).load(Ordering::Relaxed));
+    let remote = fetch(pid, (address, pieces), len).ok()?;
+    // The words may be about the next region in this place, and the list may lie in freed memory.
+    is_open(segment, end, key).then_some(remote)
+}
+
+/// Whether `end`, the peer, has a region open. To be asked after [`claim::begin`].
+pub fn is_open(segment: &Segment, end: End, key: Key) -> bool {
+    stands(key_word(segment, end, key), key.0)
+}
+
+/// Whether the key stands in its word of the table.
+pub fn stands<W: Word>(word: &W, key: u64) -> bool {
+    W::full_fence();
+    word.load(Ordering::Acquire) == key
+}
+
+/// Takes a key out of its word of the table.
+pub fn take_down<W: Word>(word: &W, key: u64) {
+    if word.load(Ordering::Relaxed) == key {
+        word.store(0, Ordering::Relaxed);
+    }
+    W::full_fence();
+}
+
+/// Revokes the receiver's part of the work in `word`, if it names this key, in `named`, or any; the round
+/// that was revoked.
+pub fn revoke_named<W: Word>(word: &W, named: &W, key: Option<u64>) -> Option<Round> {
+    let round = Round::now(word);
+    let is_named = key.is_none_or(|key| named.load(Ordering::Acquire) == key);
+    is_named.then(|| claim::revoke(word, round, Side::Pull)).map(|()| round)
+}
+
+/// Closes a region of this side, or all of them: the peer does not write there after this, if it lives.
+pub fn close(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
+    match key {
+        Some(key) => take_down(key_word(&b.segment, b.end, key), key.0),
+        None => {
+            (0..REGIONS).for_each(|place| b.segment.word(b.end.region(place)).store(0, Ordering::Relaxed));
+            AtomicU64::full_fence();
+        }
+    }
+    for place in 0..CHUNKS {
+        let word = b.segment.word(b.end.other().claim(place));
+        let named = b.segment.word(b.end.other().goes_to(place));
+        if let Some(round) = revoke_named(word, named, key.map(|key| key.0)) {
+            claim::wait(&lives, || !claim::is_copying(word, round, Side::Push));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What the ring brings.
+
+use super::cell::{self, About, Chunk, Range};
+use super::{CONTENT, Head};
+use crate::shm::bounce::packet::range_of;
+use crate::shm::layout::{CELLS, PACKET};
+use crate::shm::link::{IMPOSSIBLE, Link, Report, Turn};
+use nmad_engine::packet::{Key, PeerId};
+use nmad_engine::transfer::driver::Event;
+
+/// Cells read at once, so that one busy link does not starve the others; half and twice of it change nothing
+/// between two processes.
+const AT_ONCE: u32 = 128;
+/// Cells that may be taken before word goes to the producer, if no packet goes back. Half of it does so twice
+/// as often, at a line each; with twice of it a producer of short messages waits for room.
+const TELL: u64 = CELLS / 4;
+
+/// The kind of cells that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Found {
+    /// There was nothing.
+    Nothing,
+    /// More of a chunk that is known.
+    Parts,
+    /// A packet or a chunk, which may want an answer before anything long is copied.
+    News,
+}
+
+impl Link {
+    /// Whether something is to be read.
+    #[inline]
+    pub fn has_cells(&self) -> bool {
+        self.consumer.peek(&self.shared.theirs()).is_some()
+    }
+
+    /// Reads what is there and reports it.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    #[inline]
+    pub fn read(&mut self, turn: &mut Turn<'_>) -> Result<Found, String> {
+        let (mut count, mut found) = (0, Found::Nothing);
+        let most = if self.rhythm.is_turn() { 1 } else { AT_ONCE };
+        while count < most {
+            let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
+            // Packets stay behind the chunks that were posted before them, and everything behind one of which
+            // nobody knows yet where it goes.
+            if !self.incoming.is_empty() && (self.incoming.is_held() || head.kind < cell::CHUNK) {
+                break;
+            }
+            if !self.producer.learn(head.taken) {
+                return Err(IMPOSSIBLE.into());
+            }
+            if self.ready > 0 && count == 0 {
+                self.ready_range();
+            }
+            if count > 0 {
+                // In a row the next one is there; its line is on the way while this one is looked at.
+                let ring = self.shared.theirs();
+                ring.fetch(self.consumer.cell(&ring, 1));
+            }
+            // Most are such, and nothing else has to be found out about them.
+            if let Some(packet) = self.short(head) {
+                (turn.report)(Event::Arrived { from: turn.peer, packet });
+                self.taken(1);
+                found = Found::News;
+                count += 1;
+                self.tell_of_much();
+                continue;
+            }
+            if head.kind == cell::OFFERED_PACKET {
+                // Only a receiver that waits for it takes it; its sender will not wait long.
+                if !self.pass_over()? {
+                    break;
+                }
+                continue;
+            }
+            found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
+            self.take_other(head, turn)?;
+            count += 1;
+            self.tell_of_much();
+        }
+        self.rhythm.read(count);
+        Ok(found)
+    }
+
+    /// Looks for one packet in the ring, and leaves everything else to [`Link::read`] and [`Link::copy`]:
+    /// false, then. Only where one is expected to come alone: looks that are so frequent take the lines away
+    /// from a peer that writes one packet after the other.
+    #[inline]
+    pub fn look_for(&mut self, from: PeerId, report: Report<'_>) -> bool {
+        if !(self.rhythm.is_turn() || self.is_offered) || !self.is_calm() {
+            return false;
+        }
+        self.look_ahead();
+        let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return true };
+        if !self.producer.learn(head.taken) {
+            return false;
+        }
+        if self.ready > 0 {
+            self.ready_range();
+        }
+        if let Some(packet) = self.short(head) {
+            report(Event::Arrived { from, packet });
+            self.taken(1);
+        } else if head.kind == cell::OFFERED_PACKET {
+            return self.take_offer(from, report);
+        } else if self.take_longer(head, from, report) != Ok(true) {
+            return false;
+        }
+        self.tell_of_much();
+        self.wake();
+        self.rhythm.read(1);
+        true
+    }
+
+    /// Tells the producer now, if much was taken of which it does not know.
+    #[inline]
+    pub fn tell_of_much(&mut self) {
+        if self.consumer.untold() >= TELL || self.is_much_taken() {
+            self.tell();
+            self.left = true;
+        }
+    }
+
+    /// Tells the producer what was taken.
+    #[inline]
+    pub fn tell(&mut self) {
+        self.consumer.tell(&self.shared.theirs());
+        self.untold_bytes = 0;
+    }
+
+    /// A packet that lies in one cell, as most do.
+    #[inline(always)]
+    fn short(&self, head: Head) -> Option<&[u8]> {
+        let (len, ring) = (head.value as usize, self.shared.theirs());
+        let is_short = head.kind == cell::PACKET && len <= CONTENT;
+        is_short.then(|| ring.bytes(self.consumer.cell(&ring, 0), len))
+    }
+
+    /// Gives `cells` cells back to the producer.
+    #[inline]
+    pub fn taken(&mut self, cells: u64) {
+        self.consumer.take(cells);
+        self.row = cells;
+    }
+
+    /// A longer packet; false: it is no packet.
+    #[inline]
+    fn take_longer(&mut self, head: Head, from: PeerId, report: Report<'_>) -> Result<bool, String> {
+        match (head.kind, head.value as usize) {
+            (cell::PACKET, len) if len <= cell::ROW * CONTENT => self.take_row(len, from, report)?,
+            (cell::BOUNCED_PACKET, len) if len <= PACKET => self.take_bounced(len, from, report)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// A packet of several cells, which are all there.
+    #[inline(never)]
+    fn take_row(&mut self, len: usize, from: PeerId, report: Report<'_>) -> Result<(), String> {
+        let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT) as u64);
+        ring.fetch(self.consumer.cell(&ring, count));
+        if !self.consumer.has_row(&ring, count) {
+            return Err("broke the protocol: a packet without its end".into());
+        }
+        for (place, content) in (0..count).zip(&mut self.gathered) {
+            self.consumer.content(&ring, place, content);
+        }
+        report(Event::Arrived { from, packet: &self.gathered.as_flattened()[..len] });
+        self.taken(count);
+        Ok(())
+    }
+
+    /// Takes a cell that is not a packet in a cell.
+    #[inline(never)]
+    fn take_other(&mut self, head: Head, turn: &mut Turn<'_>) -> Result<(), String> {
+        let len = head.value as usize;
+        if self.take_longer(head, turn.peer, turn.report)? {
+            return Ok(());
+        }
+        self.row = 1;
+        let mut content = [0; CONTENT];
+        self.consumer.content(&self.shared.theirs(), 0, &mut content);
+        match head.kind {
+            cell::CHUNK => {
+                let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
+                let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
+                self.incoming.add(about, chunk)?;
+                self.outgoing.meet(&self.shared, about.met, self.producer.taken());
+                if chunk.key == Key::PUSH {
+                    (turn.report)(Event::Pushed {
+                        from: turn.peer,
+                        request: chunk.landing.0,
+                        len: chunk.len,
+                    });
+                }
+            }
+            cell::PART => {
+                let part = Range::decode(&content);
+                let bytes = range_of(&self.shared, part.start, len)?;
+                self.incoming.take(&part, bytes, turn)?;
+                self.untold_bytes += len as u64;
+            }
+            kind => return Err(format!("broke the protocol: cell of kind {kind} with {len} out of place")),
+        }
+        self.consumer.take(1);
+        Ok(())
+    }
+
+    /// Before a look at the ring. Fetches the cells of a row that the peer is expected to answer with, as the
+    /// last one was: the first of them is looked at anyway, so all of them come at once.
+    #[inline]
+    pub fn look_ahead(&mut self) {
+        self.rhythm.keep();
+        if self.row > 1 && self.rhythm.is_turn() {
+            let ring = self.shared.theirs();
+            (1..self.row).for_each(|place| ring.fetch(self.consumer.cell(&ring, place)));
+        }
+    }
+}

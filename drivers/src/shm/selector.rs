@@ -1,0 +1,451 @@
+//! The selector: by which method long data goes, chosen by measured cost.
+//!
+//! There are three methods. Two copies through bounce buffers, of which the second comes from the cache; the
+//! same with non-temporal stores, which spare the fetch of lines that the other core had last; and a single
+//! copy by the system, page by page ([`crate::shm::cma`]). Which one is fastest depends on the distance of
+//! the two cores, on the pages and on the system, by a factor of two either way, so the selector measures it
+//! on the messages that pass.
+//!
+//! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not),
+//! contention and class of length, for all peers together: the first messages to one peer serve all others at
+//! that distance. What needs no measurement is a rule, and stands where it applies: short data takes bounce
+//! buffers; when oversubscribed or in an exchange the receiver copies, since every core has enough to do.
+
+use crate::shm::segment::Segment;
+use crate::shm::shared::Shared;
+use std::time::{Duration, Instant};
+
+/// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3, Zen 4).
+pub const LEAST: u64 = 4 << 10;
+/// Classes of length, each twice as long as the one before, up to 1 MiB and more.
+const CLASSES: usize = 9;
+/// Messages in a row that take one method when methods are compared: the first finds its memory in no cache.
+/// With half of it a method that shares a buffer with the one before looks slow; twice of it only makes
+/// trials longer.
+const ROW: u32 = 3;
+/// Rows of each method at first; the very first messages meet memory that was never touched. Half of it lets
+/// that decide, until the next trial.
+const TRIALS: u32 = 2;
+/// Then one row in this number of messages tries another method, which costs a percent if that takes twice as
+/// long; half of it costs twice as much, twice of it notices a change of the machine half as fast. Before
+/// that, intervals double.
+const AGAIN: u32 = 256;
+/// Samples of which the second fastest counts: a late peer or a core that is taken away makes any method
+/// slow, and now and then luck makes one fast. Half of it lets both decide; with twice of it a change needs
+/// several trials.
+const SAMPLES: usize = 5;
+/// One packet of this number is measured while nothing is tried, since a reading of the clock takes as long
+/// as copying half a KiB. Not a power of two, since a program's pattern often is one.
+const SAMPLE: u32 = 7;
+
+/// A way of copying.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Through bounce buffers.
+    Bounce,
+    /// Straight from memory to memory.
+    Cma,
+    /// Through bounce buffers that are written past the caches.
+    NonTemporal,
+}
+
+impl Method {
+    /// All that this processor has. Of equal ones the first is taken, and tried first.
+    pub const ALL: &[Method] = match Segment::HAS_NON_TEMPORAL {
+        true => &[Method::Bounce, Method::Cma, Method::NonTemporal],
+        false => &[Method::Bounce, Method::Cma],
+    };
+    /// Those that need no access to the peer's memory.
+    pub const BOUNCED: &[Method] = match Segment::HAS_NON_TEMPORAL {
+        true => &[Method::Bounce, Method::NonTemporal],
+        false => &[Method::Bounce],
+    };
+
+    /// From its number.
+    pub fn of(number: u32) -> Option<Method> {
+        [Method::Bounce, Method::Cma, Method::NonTemporal].get(number as usize).copied()
+    }
+}
+
+/// What else the two cores do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contention {
+    /// The sender waits for this message alone, so both may copy it.
+    Idle,
+    /// Other messages are under way, or it is not known.
+    Busy,
+}
+
+/// A decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// The method to take.
+    pub method: Method,
+    /// It is taken to learn about it, so it shall be measured.
+    pub is_trial: bool,
+    is_near: bool,
+    contention: Contention,
+    len: u64,
+}
+
+/// The speeds of the methods, by distance, contention and class of length.
+#[derive(Debug, Default)]
+pub struct Selector {
+    rows: [[[Row; CLASSES]; 2]; 2],
+}
+
+impl Selector {
+    fn choose(
+        &mut self,
+        is_near: bool,
+        (contention, len): (Contention, u64),
+        among: &[Method],
+        can_measure: bool,
+    ) -> Choice {
+        let row = self.row(is_near, contention, len);
+        let (method, is_trial) = match row.last.filter(|last| !can_measure && among.contains(last)) {
+            Some(last) => (last, false),
+            None => row.next(among),
+        };
+        row.last = Some(method);
+        Choice { method, is_trial: is_trial && can_measure, is_near, contention, len }
+    }
+
+    /// The time that a message took with the method that was chosen; none: the peer did not take it.
+    pub fn note(&mut self, of: Choice, took: Option<Duration>) {
+        let speed = took.map_or(0.0, |took| of.len as f64 / (took.as_nanos() as f64).max(1.0));
+        self.row(of.is_near, of.contention, of.len).speeds[of.method as usize].note(speed);
+    }
+
+    fn row(&mut self, is_near: bool, contention: Contention, len: u64) -> &mut Row {
+        let class = (len.saturating_sub(1) / LEAST).max(1).ilog2() as usize;
+        &mut self.rows[usize::from(is_near)][contention as usize][class.min(CLASSES - 1)]
+    }
+}
+
+/// The speeds of the methods for one kind of message.
+#[derive(Debug, Default)]
+struct Row {
+    /// Choices so far.
+    count: u32,
+    last: Option<Method>,
+    /// Rows that tried another method than the best one, and which the last of them did.
+    again: usize,
+    tried: usize,
+    speeds: [Speed; 3],
+}
+
+impl Row {
+    fn next(&mut self, among: &[Method]) -> (Method, bool) {
+        let count = self.count;
+        self.count = count.wrapping_add(1);
+        let row = (count / ROW) as usize;
+        if row < TRIALS as usize * among.len() {
+            return (among[row % among.len()], true);
+        }
+        let best = self.best(among);
+        let place = count % AGAIN.min(1 << count.ilog2());
+        if place == 0 {
+            // The others in turn.
+            self.again += 1;
+            self.tried = best + 1 + self.again % (among.len() - 1).max(1);
+        }
+        match place < ROW {
+            true => (among[self.tried % among.len()], true),
+            false => (among[best], false),
+        }
+    }
+
+    /// The place of the fastest method so far, of equal ones the first.
+    fn best(&self, among: &[Method]) -> usize {
+        let speed = |place: usize| self.speeds[among[place] as usize].speed;
+        (1..among.len()).fold(0, |best, place| if speed(place) > speed(best) { place } else { best })
+    }
+}
+
+/// How fast a method is, in bytes a nanosecond.
+#[derive(Debug, Default, Clone, Copy)]
+struct Speed {
+    samples: [f64; SAMPLES],
+    /// The second fastest of them; zero: nothing is known.
+    speed: f64,
+}
+
+impl Speed {
+    fn note(&mut self, speed: f64) {
+        self.samples.rotate_left(1);
+        self.samples[SAMPLES - 1] = speed;
+        let mut sorted = self.samples;
+        sorted.sort_by(f64::total_cmp);
+        self.speed = sorted[SAMPLES - 2];
+    }
+}
+
+/// The measurements of one link: one message at a time, whose receiver is asked how long it took, since
+/// nobody else knows when the bounce buffers are empty again.
+#[derive(Debug, Default)]
+pub struct Probe {
+    /// The two cores share a cache.
+    is_near: bool,
+    asked: Option<Asked>,
+    /// The number of the last question about a packet; those about chunks have the chunk's name.
+    number: u32,
+    packets: u32,
+}
+
+/// A message whose receiver was asked.
+#[derive(Debug)]
+struct Asked {
+    question: u32,
+    choice: Choice,
+    /// How long it took the sender.
+    sent_in: Option<Duration>,
+}
+
+/// Marks questions about chunks.
+const CHUNK: u32 = 1 << 31;
+
+/// The question about the chunk of this name.
+pub fn question(name: u32) -> u32 {
+    name | CHUNK
+}
+
+impl Probe {
+    /// Of a link between such cores.
+    pub fn new(is_near: bool) -> Probe {
+        Probe { is_near, ..Probe::default() }
+    }
+
+    /// How a message goes. While the answer about another one is out, it goes as the last one did.
+    pub fn choose(&self, selector: &mut Selector, of: (Contention, u64), among: &[Method]) -> Choice {
+        selector.choose(self.is_near, of, among, self.asked.is_none())
+    }
+
+    /// How to write a packet with `len` bytes of data, unless that was chosen, and since when it is written
+    /// if that is to be measured.
+    #[inline]
+    pub fn begin(
+        &mut self,
+        b: &Shared,
+        selector: &mut Selector,
+        len: u64,
+        chosen: Option<Choice>,
+    ) -> Option<(Choice, Option<Instant>)> {
+        // Processes that share a core share its cache.
+        if len < LEAST || b.is_oversubscribed || Method::BOUNCED.len() < 2 {
+            return None;
+        }
+        self.learn(b, selector);
+        let choose = || self.choose(selector, (Contention::Busy, len), Method::BOUNCED);
+        let choice = chosen.unwrap_or_else(choose);
+        self.packets = self.packets.wrapping_add(1);
+        let is_sampled = choice.is_trial || self.packets.is_multiple_of(SAMPLE);
+        Some((choice, (self.asked.is_none() && is_sampled).then(Instant::now)))
+    }
+
+    /// A packet is written: the question to its reader, zero for none.
+    #[inline]
+    pub fn end(&mut self, written: Option<(Choice, Option<Instant>)>) -> u32 {
+        let Some((choice, Some(begun))) = written else { return 0 };
+        // Zero is none.
+        self.number = ((self.number + 1) % CHUNK).max(1);
+        self.asked = Some(Asked { question: self.number, choice, sent_in: Some(begun.elapsed()) });
+        self.number
+    }
+
+    /// A chunk of this name goes as chosen. Whether its receiver shall answer how long it took.
+    pub fn ask(&mut self, choice: Choice, name: u32) -> bool {
+        let asks = self.asked.is_none();
+        if asks {
+            self.asked = Some(Asked { question: question(name), choice, sent_in: None });
+        }
+        asks
+    }
+
+    /// The sender's part of the chunk took so long; none: that says nothing of the method.
+    pub fn sent(&mut self, name: u32, took: Option<Duration>) {
+        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.question == question(name)) {
+            asked.sent_in = took;
+            if took.is_none() {
+                self.asked = None;
+            }
+        }
+    }
+
+    /// Learns what the receiver has answered, if it has. A packet is read after it was written, a chunk while
+    /// it is.
+    pub fn learn(&mut self, b: &Shared, selector: &mut Selector) {
+        if let Some(Asked { question, choice, sent_in: Some(sent_in) }) = self.asked
+            && let Some(received_in) = b.answered(question)
+        {
+            self.asked = None;
+            let is_chunk = question & CHUNK != 0;
+            let took = if is_chunk { sent_in.max(received_in) } else { sent_in + received_in };
+            selector.note(choice, Some(took));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shm::shared::tests::pair;
+
+    const BUSY: (Contention, u64) = (Contention::Busy, 100_000);
+
+    /// How many of a thousand messages take each method, when methods are so fast.
+    fn taken(selector: &mut Selector, speeds: [u64; 3], among: &[Method]) -> [usize; 3] {
+        let mut taken = [0; 3];
+        for _ in 0..1000 {
+            let choice = selector.choose(true, BUSY, among, true);
+            selector.note(choice, Some(Duration::from_micros(1000 / speeds[choice.method as usize])));
+            taken[choice.method as usize] += 1;
+        }
+        taken
+    }
+
+    const TWO: &[Method] = &[Method::Bounce, Method::Cma];
+
+    #[test]
+    fn the_faster_method_is_found_and_found_again_when_it_changes() {
+        let mut selector = Selector::default();
+        let [_, cma, _] = taken(&mut selector, [20, 10, 1], TWO);
+        assert!((6..40).contains(&cma), "tried and left: {cma}");
+        assert!(taken(&mut selector, [10, 20, 1], TWO)[1] > 400);
+        assert!(taken(&mut Selector::default(), [10, 20, 1], TWO)[1] > 960);
+    }
+
+    #[test]
+    fn a_method_that_has_become_the_faster_one_needs_one_trial() {
+        let mut selector = Selector::default();
+        taken(&mut selector, [20, 10, 1], TWO);
+        let [_, cma, _] = taken(&mut selector, [20, 40, 1], TWO);
+        assert!(cma > 1000 - AGAIN as usize, "{cma}");
+    }
+
+    #[test]
+    fn the_fastest_of_three_is_found_the_others_are_tried_again_and_one_alone_is_taken() {
+        let all = [Method::Cma, Method::Bounce, Method::NonTemporal];
+        let taken_of_three = taken(&mut Selector::default(), [10, 20, 30], &all);
+        assert!(taken_of_three[2] > 950 && taken_of_three.iter().all(|count| *count >= 6));
+        assert_eq!(taken(&mut Selector::default(), [10, 20, 30], &all[1..2]), [1000, 0, 0]);
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_measured_uses_up_no_trial() {
+        let mut selector = Selector::default();
+        let mut four = |_| {
+            let choice = selector.choose(true, BUSY, TWO, true);
+            let next = |_| selector.choose(true, BUSY, TWO, false);
+            assert!((0..3).map(next).all(|next| next.method == choice.method && !next.is_trial));
+            let speed = [10, 20][choice.method as usize];
+            selector.note(choice, Some(Duration::from_micros(1000 / speed)));
+            choice.method
+        };
+        let cma = (0..100).map(&mut four).filter(|method| *method == Method::Cma).count();
+        assert!(cma > 70, "{cma}");
+    }
+
+    #[test]
+    fn a_slow_beginning_is_soon_forgotten() {
+        let mut selector = Selector::default();
+        for _ in 0..2 * TRIALS * ROW {
+            let choice = selector.choose(true, BUSY, TWO, true);
+            selector.note(choice, Some(Duration::from_micros([100, 125][choice.method as usize])));
+        }
+        let [_, cma, _] = taken(&mut selector, [10, 20, 1], TWO);
+        assert!(cma > 950, "found by the next trial: {cma}");
+    }
+
+    #[test]
+    fn a_method_that_was_slow_or_fast_for_once_is_judged_as_before() {
+        let mut selector = Selector::default();
+        taken(&mut selector, [20, 10, 1], TWO);
+        let row = selector.row(true, BUSY.0, BUSY.1);
+        (0..3).for_each(|_| row.speeds[0].note(0.01));
+        row.speeds[1].note(1e9);
+        let next = selector.choose(true, BUSY, TWO, true);
+        assert!(!next.is_trial && next.method == Method::Bounce, "{next:?}");
+    }
+
+    #[test]
+    fn offers_that_nobody_takes_are_left_and_rows_are_apart() {
+        let mut selector = Selector::default();
+        let mut offered = |len, took: [Option<u64>; 3]| {
+            let one = |_: &i32| {
+                let choice = selector.choose(false, (Contention::Idle, len), Method::ALL, true);
+                selector.note(choice, took[choice.method as usize].map(Duration::from_micros));
+                choice.method == Method::Cma
+            };
+            (0..1000).filter(one).count()
+        };
+        assert!(offered(100_000, [Some(10), Some(5), Some(10)]) > 900);
+        assert!(offered(100_000, [Some(10), None, Some(10)]) < 500);
+        assert!(offered(100_000, [Some(10), Some(20), Some(10)]) < 100);
+        assert!(offered(16 << 10, [Some(10), Some(5), Some(10)]) > 900, "another class");
+    }
+
+    /// How many of a thousand packets are written past the caches, when reading takes so long.
+    fn non_temporal(
+        (probe, selector): (&mut Probe, &mut Selector),
+        [b, peer]: &[Shared; 2],
+        len: u64,
+        read_in: [u64; 2],
+    ) -> usize {
+        let mut one = || {
+            let writing = probe.begin(b, selector, len, None);
+            let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
+            let question = probe.end(writing);
+            if question != 0 {
+                peer.answer(question, Duration::from_micros(read_in[usize::from(is_non_temporal)]));
+            }
+            is_non_temporal
+        };
+        (0..1000).filter(|_| one()).count()
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn packets_are_written_so_that_they_are_read_sooner_by_class_of_length() {
+        let (mut ends, mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
+        let mut count =
+            |ends: &_, len, read_in| non_temporal((&mut probe, &mut selector), ends, len, read_in);
+        assert!(count(&ends, 8 << 10, [1000, 10]) > 900);
+        assert!(count(&ends, 16 << 10, [10, 1000]) < 100);
+        assert!(count(&ends, LEAST - 1, [1000, 10]) == 0, "short ones are not tried");
+        ends[0].is_oversubscribed = true;
+        assert!(count(&ends, 8 << 10, [1000, 10]) == 0, "nor is anything when oversubscribed");
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_reader_that_does_not_answer_is_not_asked_again() {
+        let ([b, _], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
+        let questions = (0..100).filter(|_| {
+            let writing = probe.begin(&b, &mut selector, LEAST, None);
+            probe.end(writing) != 0
+        });
+        assert_eq!(questions.count(), 1);
+    }
+
+    #[test]
+    fn of_chunks_in_a_row_the_first_one_tells() {
+        let ([b, peer], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
+        let mut message = |name| {
+            probe.learn(&b, &mut selector);
+            let chosen = probe.choose(&mut selector, BUSY, Method::ALL);
+            assert!(probe.ask(chosen, name));
+            for _ in 0..3 {
+                let next = probe.choose(&mut selector, BUSY, Method::ALL);
+                assert!(next.method == chosen.method && !probe.ask(next, name + 1), "one at a time");
+            }
+            let took = Duration::from_micros(if chosen.method == Method::Cma { 50 } else { 100 });
+            probe.sent(name, Some(took));
+            peer.answer(question(name), took);
+            chosen.method
+        };
+        let taken: Vec<Method> = (0..60).map(|number| message(4 * number)).collect();
+        let cma = taken.iter().filter(|method| **method == Method::Cma).count();
+        assert!(cma > 35, "{taken:?}");
+    }
+}

@@ -22,6 +22,7 @@
 //!
 //! It knows headers, never frames; it trusts nobody who does not know the secret of the job.
 
+pub mod across;
 mod address;
 mod area;
 mod barrier;

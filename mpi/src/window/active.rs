@@ -89,7 +89,7 @@ impl Window {
         }
         let ranks = std::mem::take(&mut *self.epoch.started());
         let mut ended = Ok(());
-        // What is wrong at a target is told now or never.
+        // This is the last chance to learn of errors at a target.
         for &rank in &ranks {
             ended = ended.and(self.flush(world, rank..rank + 1, true));
         }

@@ -378,7 +378,7 @@ impl Window {
         }
         let peer = match self.target(rank)? {
             Some(peer) => Some(peer),
-            None => self.peers.iter().find(|peer| peer.size > 0 && matches!(peer.way, Way::Direct(_))),
+            None => self.peers.iter().find(|peer| peer.size > 0),
         };
         Ok(match peer {
             Some(Peer { way: Way::Direct(base), size, unit, .. }) => (*size as i64, *unit, base.pointer()),

@@ -6,7 +6,7 @@ use crate::error::{Class, Result};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-/// What is attached: lengths by address. Pieces do not overlap.
+/// Attached pieces: lengths by address. Pieces do not overlap.
 #[derive(Debug, Default)]
 pub(super) struct Attached(BTreeMap<u64, u64>);
 

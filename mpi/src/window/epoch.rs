@@ -65,7 +65,7 @@ pub(super) struct Epoch {
     unchecked: AtomicU8,
     /// Whom `MPI_Win_start` has named.
     started: Mutex<Vec<i32>>,
-    /// Who may access us since `MPI_Win_post`; none: nobody.
+    /// Ranks that may access us since `MPI_Win_post`; none: it was not called.
     exposed: Mutex<Option<Vec<i32>>>,
 }
 

@@ -9,7 +9,7 @@ pub(super) const HEAD: usize = 24;
 /// The kind of a frame whose place has several runs has this bit.
 const RUNS: u8 = 0x80;
 
-/// What is asked.
+/// The request of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {

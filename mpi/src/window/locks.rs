@@ -53,7 +53,7 @@ pub(super) struct Ticket {
 /// How often a thread looks whether accumulates are done before it gives its core away: an element takes some
 /// nanoseconds.
 const LOOKS: u32 = 200;
-/// So many times, before it asks whether the process that is at it is still there.
+/// Times that it does so before it asks whether the process that holds the word still exists.
 const PATIENCE: u32 = 1000;
 /// Nobody is at it; otherwise the number of the process.
 const FREE: u64 = 0;
@@ -118,7 +118,7 @@ impl Locks<'_> {
 #[cold]
 fn is_inherited(busy: &AtomicU64, holder: u64, looks: u32) -> bool {
     std::thread::yield_now();
-    let is_long = looks % (LOOKS * PATIENCE) == 0 && holder != FREE;
+    let is_long = looks.is_multiple_of(LOOKS * PATIENCE) && holder != FREE;
     if !is_long || Path::new(&format!("/proc/{holder}")).exists() {
         return false;
     }

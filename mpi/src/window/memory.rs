@@ -96,10 +96,3 @@ impl Base {
         unsafe { copy(bytes.as_ptr(), self.at(offset), bytes.len()) };
     }
 }
-
-/// A buffer of the program's, as an address that goes to other threads.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Buffer(pub(super) *mut c_void);
-
-// SAFETY: a plain address, lent until the operation is complete.
-unsafe impl Send for Buffer {}

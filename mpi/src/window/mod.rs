@@ -112,7 +112,7 @@ pub(crate) struct Window {
     words: Words,
     epoch: Epoch,
     outgoing: Mutex<Outgoing>,
-    /// Held by whoever waits for what is under way.
+    /// Held by the thread that waits for messages under way.
     flushing: Mutex<()>,
     serving: Mutex<Serving>,
     attached: Mutex<Attached>,
@@ -149,11 +149,6 @@ impl Window {
 
     pub(crate) fn set_errhandler(&self, handler: Arc<Handler>) {
         *lock(&self.errhandler) = handler;
-    }
-
-    /// Its communicator.
-    pub(crate) fn on(&self) -> &Named {
-        &self.on
     }
 
     fn rank(&self) -> i32 {

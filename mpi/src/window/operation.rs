@@ -225,7 +225,7 @@ impl Access<'_> {
         };
         let locks = self.asking.window.locks(self.peer).expect("memory that is seen has its locks here");
         locks.atomically(|| {
-            // Not copied before: what was there is read and changed in one step.
+            // Inside the lock: elements are read and changed in one step.
             if let Some(into) = into {
                 into.copy_from(&place.segments(base));
             }
@@ -314,6 +314,10 @@ fn accumulate_as(
 ) -> Result<()> {
     let op = operator(op)?;
     let Some((access, datatype)) = window.access(target, operation)? else { return Ok(()) };
+    if access.place.len() == 0 {
+        // Whatever is to be done with no element.
+        return Ok(());
+    }
     let basic = element(window, datatype)?;
     let combination = Combination::new(&op, basic).map_err(|why| window.about(target.0, &why))?;
     let data = match combination.reads() {

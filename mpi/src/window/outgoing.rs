@@ -44,7 +44,7 @@ pub(super) fn answer_tag(id: u32) -> Tag {
     Tag(ANSWER | u64::from(id))
 }
 
-/// What is under way to and from other ranks.
+/// Messages and answers under way, of all ranks.
 pub(super) struct Outgoing {
     lanes: Box<[Lane]>,
     arena: Vec<Vec<u8>>,
@@ -53,7 +53,7 @@ pub(super) struct Outgoing {
     flying: usize,
 }
 
-/// What is under way to and from one rank.
+/// Messages and answers under way, of one rank.
 #[derive(Default)]
 struct Lane {
     flying: Vec<Flying>,
@@ -65,7 +65,7 @@ struct Lane {
 pub(super) enum Flying {
     /// A message that the engine reads.
     Send(RequestId),
-    /// What is asked for, and how long it is.
+    /// Data that were asked for, and their length.
     Answer(RequestId, u64),
     /// The answer to a flush.
     Acknowledgement(RequestId, Box<[u8; ACKNOWLEDGEMENT]>),
@@ -152,7 +152,7 @@ impl Asking<'_> {
         data.append_to(room);
         let message = memory::contiguous(room[start..].as_ptr().cast(), len);
         let to = (self.peer(), self.comm().context(), FRAMES);
-        // The arena has to stay as long as it is under way, whoever waits for it.
+        // The arena has to stay as long as the message is under way.
         if let Some(id) = self.world.node().begin_send(to, &message, STANDARD) {
             outgoing.flying += 1;
             outgoing.lanes[self.rank as usize].flying.push(Flying::Send(id));
@@ -229,8 +229,11 @@ impl Window {
                 }
             }
         }
-        let ended = asked.iter().map(|&rank| self.land(world, rank));
-        ended.fold(Ok(()), |first, next| first.and(next))
+        let mut ended = Ok(());
+        for rank in asked {
+            ended = ended.and(self.land(world, rank));
+        }
+        ended
     }
 
     pub(super) fn asking<'a>(&'a self, world: &'a World, rank: i32) -> Asking<'a> {
@@ -281,7 +284,7 @@ impl Window {
         Err(self.error(Class(i32::from_le_bytes(*class)), format_args!("rank {rank} as the target: {text}")))
     }
 
-    /// How a message ended, of which so many bytes were expected.
+    /// How a message ended; `len`: its expected length.
     pub(super) fn outcome(&self, world: &World, rank: i32, outcome: Outcome, len: Option<u64>) -> Result<()> {
         match world.session().outcome(outcome) {
             Ok(message) if len.is_none_or(|len| len == message.len as u64) => Ok(()),

@@ -163,7 +163,7 @@ impl Window {
                 0..self.peers.len() as i32
             }
         };
-        // What was stored directly is seen before what follows.
+        // Direct stores become visible before any later access.
         fence(Ordering::SeqCst);
         if ranks.clone().all(|rank| !self.peer(rank).is_asked.load(Ordering::Relaxed)) {
             return Ok(());

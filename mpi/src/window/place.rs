@@ -46,9 +46,9 @@ impl Place {
     }
 
     pub(super) fn runs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let (one, many): (Option<(u64, u64)>, &[(u64, u64)]) = match self {
-            Place::One(offset, len) => (Some((*offset, *len)), &[]),
-            Place::Many(runs) => (None, runs),
+        let (one, many) = match self {
+            Place::One(offset, len) => (Some((*offset, *len)), &[][..]),
+            Place::Many(runs) => (None, &runs[..]),
         };
         one.into_iter().chain(many.iter().copied()).filter(|run| run.1 > 0)
     }
@@ -102,7 +102,7 @@ impl Place {
         }
     }
 
-    /// Offset or zero, length or number of runs: what goes into the head of a frame.
+    /// The fields of a frame's head: whether there is a list, offset or zero, length or number of runs.
     #[inline]
     pub(super) fn head(&self) -> (bool, u64, u64) {
         match self {

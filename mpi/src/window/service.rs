@@ -1,5 +1,5 @@
-//! The target's side: does what frames ask, whoever looks at the rails: a thread that waits for something else, or the
-//! ticking one while the program computes. It runs with the node's lock held, so it submits to the engine and never
+//! The target's side: does what frames ask, in any thread that looks at the rails: one that waits for something else, or
+//! the ticking one while the program computes. It runs with the node's lock held, so it submits to the engine and never
 //! waits.
 
 use super::combine::Combination;
@@ -213,7 +213,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Combines data with the window's: what was there, if that is asked for.
+    /// Combines data with the window's; returns the old elements if the frame asks for them.
     fn combined(&self, frame: &Frame, data: &[u8]) -> Result<Vec<u8>> {
         let (base, place) = (self.window.base, &frame.place);
         let wrong = || Class::INTERN.error("an accumulate has come that no rank of this job sends");

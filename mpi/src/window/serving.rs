@@ -36,7 +36,7 @@ pub(super) struct Asked {
 pub(super) struct Queue {
     /// Frames that wait for one before, or are still on their way.
     pub(super) incoming: VecDeque<Incoming>,
-    /// Large data on their way, to the window or from it; what has room for data that are refused.
+    /// Large data on their way, to the window or from it, and memory for refused data.
     pub(super) moving: Vec<(RequestId, Vec<u8>)>,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Settings {
     pub(super) copies: bool,
 }
 
-/// What is allowed.
+/// The settings of this process.
 ///
 /// # Errors
 /// The environment says something that means nothing.

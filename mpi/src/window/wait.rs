@@ -9,7 +9,7 @@ use newmadeleine::engine::PeerId;
 use newmadeleine::progress::{Outcome, Patience};
 use std::time::{Duration, Instant};
 
-/// So often somebody who waits looks whether a rank of the window is gone.
+/// A waiting thread checks at this interval whether a rank of the window is gone.
 const CHECK: Duration = Duration::from_millis(10);
 
 impl Window {

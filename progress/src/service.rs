@@ -1,7 +1,7 @@
 //! A service: work of the layer above that follows from what arrives, and asks nothing of the application.
 //!
-//! It is given the engine after each look at the rails, by whichever thread looks: one that waits in a call, or
-//! the ticking one while the application computes. Nodes without a service pay one load for each look.
+//! It is given the engine after each look at the rails, by whichever thread looks: one that waits in a call,
+//! or the ticking one while the application computes. Nodes without a service pay one load for each look.
 
 use crate::node::{Core, Node, Shared};
 use nmad_engine::Engine;

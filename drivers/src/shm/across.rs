@@ -1,5 +1,5 @@
-//! Memory of another process of this node and user, read and written in one call of the system, for layers above
-//! that know where it lies.
+//! Memory of another process of this node and user, read and written in one call of the system, for layers
+//! above that know where it lies.
 
 use super::claim::Side;
 use super::sys::{Remote, copy};

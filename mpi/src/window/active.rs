@@ -1,5 +1,5 @@
-//! Post, start, complete, wait: epochs between the ranks of two groups. Both sides tell each other with frames, also
-//! on one node, so that they wait in one way.
+//! Post, start, complete, wait: epochs between the ranks of two groups. Both sides tell each other with
+//! frames, also on one node, so that they wait in one way.
 
 use super::epoch::{Single, Whole};
 use super::fence::mode;

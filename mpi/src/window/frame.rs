@@ -1,6 +1,7 @@
 //! Frames: what the origin of an operation asks of the target's service, in a message of its own.
 //!
-//! A frame is a head, the runs of its place if it has several, and data. The messages of one origin are in order.
+//! A frame is a head, the runs of its place if it has several, and data. The messages of one origin are in
+//! order.
 
 use super::place::Place;
 

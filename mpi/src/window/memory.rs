@@ -1,5 +1,5 @@
-//! Memory of windows: what this process exposes, and what the ranks of a node have in common. All of the `unsafe`
-//! code of windows is here.
+//! Memory of windows: what this process exposes, and what the ranks of a node have in common. All of the
+//! `unsafe` code of windows is here.
 
 use crate::memory;
 use newmadeleine::engine::memory::copy;
@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU64;
 /// Memory that all ranks of a node see.
 pub(super) struct Common(SharedMemory);
 
-// SAFETY: its words are atomic; its other bytes are windows, about which the program has promised not to access
-// them in conflict.
+// SAFETY: its words are atomic; its other bytes are windows, about which the program has promised not to
+// access them in conflict.
 unsafe impl Sync for Common {}
 
 impl Common {

@@ -1,13 +1,15 @@
-//! Windows: memory that other ranks access without a call of the process whose memory it is (MPI 5.0, chapter 12).
+//! Windows: memory that other ranks access without a call of the process whose memory it is (MPI 5.0, chapter
+//! 12).
 //!
-//! Who accesses what, and how, is settled when a window is made ([`create`]). Memory that the ranks of a node have in
-//! common is accessed directly; memory of the program on the same node, where the system permits it, by one copy from
-//! process to process; everything else with [`frame`]s, which travel as messages in a context of the window's own. So
-//! the engine gathers, splits and repeats them like all messages, and knows nothing of windows.
+//! Who accesses what, and how, is settled when a window is made ([`create`]). Memory that the ranks of a node
+//! have in common is accessed directly; memory of the program on the same node, where the system permits it,
+//! by one copy from process to process; everything else with [`frame`]s, which travel as messages in a
+//! context of the window's own. So the engine gathers, splits and repeats them like all messages, and knows
+//! nothing of windows.
 //!
-//! The origin's side is [`operation`] (what is asked), [`outgoing`] (what is under way) and the epochs in which that is
-//! allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is [`service`], which the node runs after
-//! each look at the rails, in whichever thread looks.
+//! The origin's side is [`operation`] (what is asked), [`outgoing`] (what is under way) and the epochs in
+//! which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is [`service`],
+//! which the node runs after each look at the rails, in whichever thread looks.
 
 mod active;
 mod combine;

@@ -1,4 +1,5 @@
-//! What origins do: put, get, accumulate and their like, each by the way in which the memory of its target is accessed.
+//! What origins do: put, get, accumulate and their like, each by the way in which the memory of its target is
+//! accessed.
 
 use super::combine::Combination;
 use super::frame::{Frame, Kind};
@@ -23,8 +24,8 @@ use std::sync::Arc;
 
 /// Data of up to this many bytes travel in the frame.
 const INLINE: u64 = 4096;
-/// Bytes of an accumulate in one frame, and under one lock. The frames of one origin are in order, so elements are
-/// combined in order, too.
+/// Bytes of an accumulate in one frame, and under one lock. The frames of one origin are in order, so
+/// elements are combined in order, too.
 const STEP: u64 = 16 << 10;
 
 /// A buffer at the origin: address, count, type.
@@ -77,8 +78,8 @@ impl Window {
         self.error(
             Class::RMA_RANGE,
             format_args!(
-                "rank {rank} as the target: {len} B from byte {offset} on, but it has {} B (displacements are \
-                 in units of {} B)",
+                "rank {rank} as the target: {len} B from byte {offset} on, but it has {} B \
+                 (displacements are in units of {} B)",
                 peer.size, peer.unit
             ),
         )

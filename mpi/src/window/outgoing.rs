@@ -1,8 +1,8 @@
 //! What an origin has asked of other ranks and what of it is still under way.
 //!
-//! Frames lie in an arena until the engine has taken them; it is used again when nothing of the window is under way.
-//! An operation is complete at the origin when its messages have ended, and at the target when a flush, which follows
-//! it in order, is answered.
+//! Frames lie in an arena until the engine has taken them; it is used again when nothing of the window is
+//! under way. An operation is complete at the origin when its messages have ended, and at the target when a
+//! flush, which follows it in order, is answered.
 
 use super::frame::{Frame, Kind};
 use super::wait::end_of;

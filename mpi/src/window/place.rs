@@ -1,5 +1,5 @@
-//! Where in a window an operation goes: runs of bytes, from the window's begin on. The datatype is known at the
-//! origin only, so the runs travel.
+//! Where in a window an operation goes: runs of bytes, from the window's begin on. The datatype is known at
+//! the origin only, so the runs travel.
 
 use super::memory::Base;
 use crate::datatype::Datatype;

@@ -1,4 +1,5 @@
-//! What the service of a window keeps: frames that have not been served, data on its way, locks that are waited for.
+//! What the service of a window keeps: frames that have not been served, data on its way, locks that are
+//! waited for.
 
 use super::frame::{Frame, Kind};
 use super::locks::Ticket;

@@ -140,8 +140,8 @@ pub(crate) fn win_get_attr<A: Abi>(
     Ok(())
 }
 
-/// Predefined attributes of windows are pointers to numbers, of which some are constants; that of the memory is its
-/// address.
+/// Predefined attributes of windows are pointers to numbers, of which some are constants; that of the memory
+/// is its address.
 fn of_window<A: Abi>(keyval: Keyval, attribute: usize) -> usize {
     const FLAVORS: i32 = 4;
     static NUMBERS: [AtomicI32; FLAVORS as usize + 1] = [const { AtomicI32::new(0) }; FLAVORS as usize + 1];

@@ -6,8 +6,8 @@
 
 use super::memory::Common;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// Bytes for a rank: words that different ranks wait for are in different lines.
 pub(super) const LEN: usize = 256;
@@ -57,6 +57,8 @@ const LOOKS: u32 = 200;
 const PATIENCE: u32 = 1000;
 /// Nobody is at it; otherwise the number of the process.
 const FREE: u64 = 0;
+/// This process, asked for once: asking is a system call.
+static ME: LazyLock<u64> = LazyLock::new(|| std::process::id().into());
 
 impl Locks<'_> {
     #[inline]
@@ -98,7 +100,7 @@ impl Locks<'_> {
     /// Does something while no other accumulate is done at this rank.
     #[inline]
     pub(super) fn atomically<R>(&self, work: impl FnOnce() -> R) -> R {
-        let (busy, me) = (self.word(BUSY), u64::from(std::process::id()));
+        let (busy, me) = (self.word(BUSY), *ME);
         let mut looks = 0;
         while let Err(holder) = busy.compare_exchange_weak(FREE, me, Ordering::Acquire, Ordering::Relaxed) {
             looks += 1;
@@ -122,8 +124,7 @@ fn is_inherited(busy: &AtomicU64, holder: u64, looks: u32) -> bool {
     if !is_long || Path::new(&format!("/proc/{holder}")).exists() {
         return false;
     }
-    let me = u64::from(std::process::id());
-    busy.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    busy.compare_exchange(holder, *ME, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
 
 #[cfg(test)]

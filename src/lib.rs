@@ -64,6 +64,7 @@ mod receipts;
 pub mod sampling;
 mod scope;
 mod session;
+mod summary;
 #[cfg(feature = "async")]
 mod watch;
 

@@ -2,7 +2,7 @@
 //! `unsafe` code of windows is here.
 
 use crate::memory;
-use newmadeleine::engine::memory::copy;
+use newmadeleine::engine::memory::copy_overlapping;
 use newmadeleine::{Segments, SharedMemory};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -93,6 +93,14 @@ impl Base {
     #[inline]
     pub(super) fn write(self, offset: u64, bytes: &[u8]) {
         // SAFETY: inside the window, which stays as long as it is not freed.
-        unsafe { copy(bytes.as_ptr(), self.at(offset), bytes.len()) };
+        unsafe { copy_overlapping(bytes.as_ptr(), self.at(offset), bytes.len()) };
+    }
+
+    /// Reads bytes of the window, which was checked to have as many as there is room for.
+    #[inline]
+    pub(super) fn read(self, offset: u64, into: &Segments) {
+        // SAFETY: inside the window, which stays as long as it is not freed.
+        let bytes = unsafe { std::slice::from_raw_parts(self.at(offset), into.len() as usize) };
+        into.write(0, bytes);
     }
 }

@@ -136,7 +136,10 @@ impl Access<'_> {
     fn put(&self, data: &Segments) -> Result<()> {
         self.check_len(data)?;
         if let Some(base) = self.seen()? {
-            self.place.segments(base).copy_from(data);
+            match (&self.place, data.contiguous()) {
+                (Place::One(offset, _), Some(bytes)) => base.write(*offset, bytes),
+                _ => _ = self.place.segments(base).copy_from(data),
+            }
             return Ok(());
         }
         if let Way::Copy(process) = self.peer.way
@@ -161,7 +164,7 @@ impl Access<'_> {
     fn get(&self, into: &Segments) -> Result<()> {
         self.check_len(into)?;
         if let Some(base) = self.seen()? {
-            into.copy_from(&self.place.segments(base));
+            read(base, &self.place, into);
             return Ok(());
         }
         if let Way::Copy(process) = self.peer.way
@@ -188,6 +191,11 @@ impl Access<'_> {
         let element = combination.basic.size().max(1) as u64;
         let step = STEP / element * element;
         let (seen, mut from) = (self.seen()?, 0);
+        if let Some(base) = seen
+            && self.place.len() <= step
+        {
+            return self.combine_here(combination, base, &self.place, (data, into));
+        }
         while from < self.place.len() {
             let len = step.min(self.place.len() - from);
             let place = match self.place.len() <= step {
@@ -228,7 +236,7 @@ impl Access<'_> {
         locks.atomically(|| {
             // Inside the lock: elements are read and changed in one step.
             if let Some(into) = into {
-                into.copy_from(&place.segments(base));
+                read(base, place, into);
             }
             combination.apply(data, base, place)
         })
@@ -268,7 +276,7 @@ impl Access<'_> {
             let (new, compare) = (bytes(new), bytes(compare));
             let locks = self.asking.window.locks(self.peer).expect("memory that is seen has its locks here");
             return locks.atomically(|| {
-                into.copy_from(&self.place.segments(base));
+                read(base, &self.place, into);
                 if bytes(into) == compare { combination.apply(&new, base, &self.place) } else { Ok(()) }
             });
         }
@@ -282,6 +290,15 @@ impl Access<'_> {
         let frame = Frame { op: Predefined::Replace as u8, basic: basic as u8, ..self.frame(Kind::Swap, id) };
         self.asking.ask(&mut outgoing, &frame, &data, false);
         Ok(())
+    }
+}
+
+/// Reads a place of a window into memory that is as long.
+#[inline]
+fn read(base: Base, place: &Place, into: &Segments) {
+    match place {
+        Place::One(offset, _) => base.read(*offset, into),
+        Place::Many(_) => _ = into.copy_from(&place.segments(base)),
     }
 }
 

@@ -1,4 +1,4 @@
-"""Runs a program of Python (mpi4py's tests) on an MPI that has no files and windows yet.
+"""Runs a program of Python (mpi4py's tests) on an MPI that has no files yet.
 
 What answers MPI_ERR_UNSUPPORTED_OPERATION there raises NotImplementedError, by which mpi4py's tests know what to skip.
     python mpi/later.py PROGRAM ARGUMENTS...
@@ -11,7 +11,6 @@ from mpi4py import MPI
 
 MAKERS = {
     MPI.File: ["Open"],
-    MPI.Win: ["Create", "Allocate", "Allocate_shared", "Create_dynamic"],
 }
 
 

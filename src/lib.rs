@@ -64,6 +64,7 @@ mod receipts;
 pub mod sampling;
 mod scope;
 mod session;
+mod summary;
 #[cfg(feature = "async")]
 mod watch;
 
@@ -74,7 +75,7 @@ pub use error::SessionError;
 pub use futures::AsyncSession;
 pub use info::{Message, RailInfo};
 #[doc(hidden)]
-pub use nmad_drivers::shm::Segment as SharedMemory;
+pub use nmad_drivers::shm::{Segment as SharedMemory, across};
 // For bindings, benchmarks and tools of this repository, which see the layers below; not for applications.
 pub use nmad_drivers::network::Network;
 #[doc(hidden)]

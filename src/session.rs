@@ -11,6 +11,7 @@ use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
 use crate::sampling::{ProfileInfo, RailToSample, Stock};
 use crate::scope::Scope;
+use crate::summary;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Notice, PeerId, RailId, Receipt};
@@ -354,6 +355,9 @@ impl Session {
         let Some(job) = job else { return Ok(()) };
         self.node.submit(|engine| engine.leave());
         self.node.wait_for(DRAIN_BOUND, |engine| engine.is_drained());
+        if summary::is_wanted() {
+            summary::tell(self);
+        }
         self.write_trace()?;
         job.finish().map_err(SessionError::from)
     }

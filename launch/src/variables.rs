@@ -9,7 +9,7 @@ pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 pub const PREFIX: &str = "NMAD_";
 
 /// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
-pub const ALL: [&str; 41] = [
+pub const ALL: [&str; 43] = [
     "NMAD_CC",
     "NMAD_CHUNK",
     "NMAD_CONFIG",
@@ -41,12 +41,14 @@ pub const ALL: [&str; 41] = [
     "NMAD_MPI_REDUCE_SCATTER",
     "NMAD_MPI_SCAN",
     "NMAD_MPI_SCATTER",
+    "NMAD_MPI_WINDOW",
     "NMAD_PMIX",
     "NMAD_PROFILE",
     "NMAD_RAILS",
     "NMAD_SAMPLE",
     "NMAD_SECRET",
     "NMAD_SINGLETON",
+    "NMAD_STATS",
     "NMAD_STRATEGY",
     "NMAD_TESTBED",
     "NMAD_THROTTLE",

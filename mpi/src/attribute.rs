@@ -113,9 +113,10 @@ fn no_key(owner: Owner, keyval: Keyval) -> Error {
         (Keyval::NULL, _) => "the attribute key is MPI_KEYVAL_INVALID".to_string(),
         (_, Some(name)) if owner == Owner::Comm => format!("the attribute {name} cannot be changed"),
         (_, Some(name)) => format!("{name} is an attribute of communicators, not of {}", owner.name()),
-        (Keyval(index), _) if index < KEYVALS => {
-            format!("the attribute key is one of windows, not of {}", owner.name())
-        }
+        (Keyval(index), _) if index < KEYVALS => match owner {
+            Owner::Win => "this attribute of the window cannot be changed".to_string(),
+            _ => format!("the attribute key is one of windows, not of {}", owner.name()),
+        },
         (Keyval(index), _) => {
             format!("there is no key {index} of {}: it never was, is freed, or is for others", owner.name())
         }

@@ -2,10 +2,11 @@
 
 use crate::comm::Named;
 use crate::error::{Class, Error, Result};
-use crate::handle::{Comm, DYNAMIC, Errhandler, Group, Session};
+use crate::handle::{Comm, DYNAMIC, Errhandler, Group, Session, Win};
 use crate::objects;
 use crate::session;
 use crate::table::Table;
+use crate::window;
 use crate::world::world;
 use newmadeleine::initial_errhandler::{NAMES, VARIABLE};
 use newmadeleine::tell_user;
@@ -192,6 +193,8 @@ pub enum Object {
     Session(Session),
     /// A group, which has the handler of the session that it was made from.
     Group(Group),
+    /// A window.
+    Win(Win),
     /// The object that the call makes, with this handler.
     New(Errhandler),
 }
@@ -202,6 +205,7 @@ fn handler_of(object: Object) -> Option<(Arc<Handler>, u32)> {
         Object::None => None,
         Object::Comm(comm) => Named::of(comm).ok().map(|named| (named.comm.errhandler(), comm.0)),
         Object::Session(handle) => session::lookup(handle).ok().map(|found| (found.errhandler(), handle.0)),
+        Object::Win(handle) => window::lookup(handle).ok().map(|found| (found.errhandler(), handle.0)),
         Object::Group(group) => {
             let session = objects::group(group).ok()?.session()?.clone();
             Some((session.errhandler(), session.handle().0))

@@ -47,6 +47,8 @@ handles! {
     Message;
     /// A session.
     Session;
+    /// A window.
+    Win;
     /// A key of attributes. Predefined ones are the standard's numbers without 500.
     Keyval;
 }
@@ -99,6 +101,17 @@ impl Keyval {
     pub const LAST_USED_CODE: Keyval = Keyval(6);
     /// How many processes there can be.
     pub const UNIVERSE_SIZE: Keyval = Keyval(7);
+
+    /// Where the memory of a window is.
+    pub const WIN_BASE: Keyval = Keyval(101);
+    /// The unit of its displacements.
+    pub const WIN_DISP_UNIT: Keyval = Keyval(102);
+    /// Its size.
+    pub const WIN_SIZE: Keyval = Keyval(103);
+    /// How it was made.
+    pub const WIN_CREATE_FLAVOR: Keyval = Keyval(104);
+    /// What loads and stores see of what others write.
+    pub const WIN_MODEL: Keyval = Keyval(105);
 
     /// The name of a predefined one of communicators.
     pub(crate) fn name(self) -> Option<&'static str> {

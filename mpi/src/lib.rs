@@ -40,9 +40,11 @@ mod status;
 mod table;
 mod task;
 pub mod topology;
+mod window;
 #[allow(unsafe_code)]
 mod world;
 
 pub use error::{Class, Error, Result};
-pub use handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Session, Type};
+pub use handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Session, Type, Win};
 pub use status::Status;
+pub use window::Flavor;

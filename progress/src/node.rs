@@ -7,6 +7,7 @@ use crate::crowd::Crowd;
 use crate::idle::{self, Idle, Stage};
 use crate::lock::{Guard, Lock, Release};
 use crate::receipts::OnReceipt;
+use crate::service::Service;
 use crate::tick::Ticker;
 use crate::watch::Watch;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId, pump};
@@ -26,6 +27,8 @@ pub(crate) type Looked<R> = Result<R, Option<RequestId>>;
 
 /// Nobody sleeps longer than this without looking at the rails: some have timers of their own.
 const SLEEP_MAX: Duration = Duration::from_ms(50);
+/// And no longer than this while a service waits for what no rail reports.
+const SLEEP_SERVING: Duration = Duration::from_ms(1);
 /// Turns of the pump for each reading of the clock, while nothing is posted.
 const CLOCK_EVERY: u32 = 8;
 /// And no longer than this when a rail cannot say when it has something.
@@ -61,7 +64,7 @@ pub(crate) struct Core {
     tell: Tell,
     /// The time, as of one of the last turns.
     pub(crate) now: Instant,
-    turns: u32,
+    pub(crate) turns: u32,
     /// Looks for an expected message since the last turn.
     pub(crate) looks: u32,
     /// All rails wake who sleeps: they were asked to, and nobody has looked at them since.
@@ -71,6 +74,10 @@ pub(crate) struct Core {
     /// For an application with a loop of its own; none until it asks.
     pub(crate) watch: Option<Watch>,
     pub(crate) on_receipt: Option<OnReceipt>,
+    /// Goes on after each look at the rails.
+    pub(crate) service: Option<Box<dyn Service>>,
+    /// It has to be asked again soon, whatever arrives.
+    pub(crate) service_waits: bool,
 }
 
 impl Node {
@@ -116,6 +123,10 @@ impl Node {
         if core.engine.pending() > 0 {
             self.ticker.wake();
         }
+    }
+
+    pub(crate) fn wake_ticker(&self) {
+        self.ticker.wake();
     }
 
     /// Looks at the engine, without moving it.
@@ -318,6 +329,9 @@ impl Shared {
         } else {
             idle::look_anew();
         }
+        if core.service.is_some() {
+            return self.serve(core) || happened;
+        }
         happened
     }
 
@@ -406,6 +420,8 @@ impl Core {
             crowd: Crowd::default(),
             watch: None,
             on_receipt: None,
+            service: None,
+            service_waits: false,
         }
     }
 
@@ -439,7 +455,13 @@ impl Core {
         let told: Vec<Option<i32>> =
             self.rails.iter_mut().map(|rail| rail.as_mut()?.wakeup(Interest::Traffic)).collect();
         self.is_armed = !told.contains(&None);
-        let mut bound = if self.is_armed { SLEEP_MAX } else { SLEEP_BLIND };
+        let mut bound = if !self.is_armed {
+            SLEEP_BLIND
+        } else if self.service_waits {
+            SLEEP_SERVING
+        } else {
+            SLEEP_MAX
+        };
         if let Some(deadline) = self.engine.next_deadline() {
             bound = bound.min(deadline.since(self.now).max(Duration::from_us(1)));
         }

@@ -91,6 +91,9 @@ impl Shared {
                     } else if core.engine.has_news() {
                         self.collect(core);
                     }
+                    if core.service.is_some() {
+                        self.serve(core);
+                    }
                     return true;
                 }
             }

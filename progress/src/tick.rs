@@ -27,6 +27,8 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// The same when a thread of the application has slept for a while: should it go on and compute, or another
 /// one look at the rails and compute, something may be this late.
 const LONG_PERIOD: Duration = Duration::from_millis(10);
+/// The same while the application computes and a service watches the rails, whose descriptors end the sleep.
+const WATCH: Span = Span::from_ms(1);
 /// Periods without anything pending after which the thread rests.
 const PATIENCE: u32 = 200;
 /// It rests until it is woken; a sleep has to have a length.
@@ -110,16 +112,30 @@ impl Core {
 
 fn tick(shared: &Shared, state: &State) {
     let mut quiet = 0;
+    // What wakes us before the period is over.
+    let mut watched: Vec<i32> = Vec::new();
+    let mut turns = 0;
     while !state.stop.load(Ordering::Acquire) {
-        thread::sleep(if quiet < PATIENCE { PERIOD } else { LONG_PERIOD });
+        match watched.is_empty() {
+            true => thread::sleep(if quiet < PATIENCE { PERIOD } else { LONG_PERIOD }),
+            false => block_on(&watched, &state.bell, WATCH),
+        }
+        watched.clear();
         // Whoever holds the lock turns the pump better than we could.
         let Some(mut core) = shared.try_lock() else {
             quiet = 0;
             continue;
         };
         shared.waits(&mut core);
+        let is_left_alone = core.turns == turns;
         let happened = shared.turn_aside(&mut core);
-        let needed = core.engine.pending() > 0 || core.engine.next_deadline().is_some();
+        turns = core.turns;
+        // The application computes, and others may want to be served: they need not wait for a tick.
+        if core.service.is_some() && is_left_alone && shared.sleepers.load(Ordering::Relaxed) == 0 {
+            watched = core.prepare_sleep().0;
+        }
+        let needed =
+            core.engine.pending() > 0 || core.engine.next_deadline().is_some() || core.service.is_some();
         let is_alone = shared.sleepers.load(Ordering::Relaxed) == 0;
         quiet = if happened || (needed && is_alone) { 0 } else { PATIENCE.min(quiet + 1) };
         if quiet == PATIENCE && !needed {

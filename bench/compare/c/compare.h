@@ -33,6 +33,7 @@ int stream_pattern(const struct cell *cell, struct pattern *found);
 int type_pattern(const struct cell *cell, struct pattern *found);
 int collective_pattern(const struct cell *cell, struct pattern *found);
 int overlap_pattern(const struct cell *cell, struct pattern *found);
+int one_sided_pattern(const struct cell *cell, struct pattern *found);
 int thread_pattern(const struct cell *cell, struct pattern *found);
 
 /* Memory to send from and to receive into: `longest` bytes each, written once. */

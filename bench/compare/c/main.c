@@ -90,7 +90,8 @@ static int find(const struct cell *cell, struct pattern *found) {
   memset(found, 0, sizeof *found);
   found->things = 1;
   return point_pattern(cell, found) || stream_pattern(cell, found) || type_pattern(cell, found) ||
-         collective_pattern(cell, found) || overlap_pattern(cell, found) || thread_pattern(cell, found);
+         collective_pattern(cell, found) || overlap_pattern(cell, found) || one_sided_pattern(cell, found) ||
+         thread_pattern(cell, found);
 }
 
 static int ascending(const void *a, const void *b) {

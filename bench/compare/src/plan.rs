@@ -85,17 +85,20 @@ pub(crate) enum Family {
     /// Datatypes, receives posted late, computing beside communication.
     Shapes,
     Collectives,
+    /// Windows.
+    OneSided,
     /// The job asks for MPI_THREAD_MULTIPLE.
     Threads,
 }
 
 impl Family {
-    pub(crate) const ALL: [Family; 6] = [
+    pub(crate) const ALL: [Family; 7] = [
         Family::First,
         Family::PingPong,
         Family::Streams,
         Family::Shapes,
         Family::Collectives,
+        Family::OneSided,
         Family::Threads,
     ];
 
@@ -106,6 +109,7 @@ impl Family {
             Family::Streams => "streams",
             Family::Shapes => "shapes",
             Family::Collectives => "collectives",
+            Family::OneSided => "onesided",
             Family::Threads => "threads",
         }
     }
@@ -116,6 +120,7 @@ impl Family {
         match self {
             Family::Streams => own(&["oneway", "twoway", "pairs", "rate"]),
             Family::Shapes => own(&["types", "unexpected", "overlap"]),
+            Family::OneSided => own(&["put", "get", "fetch_and_op", "accumulate"]),
             Family::Collectives => {
                 COLLECTIVES.iter().flat_map(|name| [name.to_string(), format!("i{name}")]).collect()
             }
@@ -228,6 +233,7 @@ fn cells(place: &'static Place, family: Family, extent: Extent) -> Vec<Cell> {
         Family::Streams => streams(&mut cells, full),
         Family::Shapes if is_pair => shapes(&mut cells, full),
         Family::Collectives => collectives(&mut cells, full),
+        Family::OneSided if is_pair => one_sided(&mut cells, full),
         Family::Threads if is_pair && !place.has_rails() => {
             let sizes: &[u64] = if full { &[0, 8, KIB, 16 * KIB, 256 * KIB] } else { &[8, 16 * KIB] };
             for variant in ["own2", "own4", "tag2", "tag4"] {
@@ -286,6 +292,23 @@ fn streams(cells: &mut Cells, full: bool) {
             cells.add("rate", &format!("c{count}"), sizes.iter().copied());
         }
     }
+}
+
+fn one_sided(cells: &mut Cells, full: bool) {
+    let place = cells.place;
+    let long: &[u64] = if full { &[64 * KIB, MIB, 4 * MIB] } else { &[MIB] };
+    if place.has_rails() {
+        cells.add("put", "a1", long.iter().copied());
+        return cells.add("get", "a1", long.iter().copied());
+    }
+    for pattern in ["put", "get"] {
+        cells.add(pattern, "a1", [8].iter().chain(long).copied());
+        cells.add(pattern, "a64", [8]);
+        cells.add(pattern, "c1", [8].iter().chain(long).copied());
+    }
+    cells.add("put", "a1000", [8]);
+    cells.add("fetch_and_op", "a1", [8]);
+    cells.add("accumulate", "a1", [8].iter().chain(long).copied());
 }
 
 fn shapes(cells: &mut Cells, full: bool) {

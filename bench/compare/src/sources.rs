@@ -8,10 +8,11 @@ use std::time::Duration;
 use crate::CompareError;
 use crate::job::output;
 
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 9] = [
     ("compare.h", include_str!("../c/compare.h")),
     ("main.c", include_str!("../c/main.c")),
     ("point.c", include_str!("../c/point.c")),
+    ("onesided.c", include_str!("../c/onesided.c")),
     ("stream.c", include_str!("../c/stream.c")),
     ("types.c", include_str!("../c/types.c")),
     ("collect.c", include_str!("../c/collect.c")),

@@ -90,7 +90,7 @@ mod tests {
     fn all_functions_of_the_standard_are_counted_and_later_chapters_listed() {
         let mpi = gather();
         assert_eq!(mpi.functions, 664);
-        assert!(mpi.unsupported["RMA"].contains(&"MPI_Put_c".to_string()));
-        assert!(!mpi.unsupported.values().flatten().any(|name| name == "MPI_Send"));
+        assert!(mpi.unsupported["MPI-IO"].contains(&"MPI_File_open".to_string()));
+        assert!(!mpi.unsupported.values().flatten().any(|name| matches!(&**name, "MPI_Send" | "MPI_Put_c")));
     }
 }

@@ -125,6 +125,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("json.schema.json", include_str!("../../share/docs/json.schema.json")),
     ("machines.md", include_str!("../../share/docs/machines.md")),
     ("mpi.md", include_str!("../../share/docs/mpi.md")),
+    ("one-sided.md", include_str!("../../share/docs/one-sided.md")),
     ("python.md", include_str!("../../share/docs/python.md")),
     ("run.md", include_str!("../../share/docs/run.md")),
     ("settings.md", include_str!("../../share/docs/settings.md")),

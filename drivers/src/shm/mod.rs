@@ -23,6 +23,7 @@
 //!
 //! The driver knows headers, never frames; it trusts no peer that does not know the secret of the job.
 
+pub mod across;
 mod address;
 mod bounce;
 mod chunk;

@@ -67,6 +67,11 @@ impl Segment {
         Ok(Segment { base, len })
     }
 
+    /// Where its first byte is in this process.
+    pub fn start(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
     #[inline]
     fn at(&self, offset: usize, len: usize) -> *mut u8 {
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.len), "inside the segment");

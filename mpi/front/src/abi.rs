@@ -27,6 +27,8 @@ pub enum Kind {
     Message,
     /// Sessions.
     Session,
+    /// Windows.
+    Win,
 }
 
 /// Groups of numbers that are translated.
@@ -52,6 +54,14 @@ pub enum Numbers {
     Darg,
     /// Attribute keys.
     Keyval,
+    /// Types of locks.
+    Lock,
+    /// How windows were made.
+    Flavor,
+    /// Memory models of windows.
+    Model,
+    /// What a program says about an epoch: one bit.
+    Assertion,
 }
 
 /// What a list of weights is.
@@ -181,12 +191,14 @@ macro_rules! numbers {
 
         fn number_in(group: $crate::Numbers, number: i32) -> Option<i32> {
             $crate::numbers!(@pick group, number, $numbers, thread_in, comparison_in, topology_in, split_in,
-                combiner_in, order_in, distribution_in, typeclass_in, darg_in, keyval_in)
+                combiner_in, order_in, distribution_in, typeclass_in, darg_in, keyval_in, lock_in,
+                flavor_in, model_in, assertion_in)
         }
 
         fn number_out(group: $crate::Numbers, number: i32) -> Option<i32> {
             $crate::numbers!(@pick group, number, $numbers, thread_out, comparison_out, topology_out,
-                split_out, combiner_out, order_out, distribution_out, typeclass_out, darg_out, keyval_out)
+                split_out, combiner_out, order_out, distribution_out, typeclass_out, darg_out, keyval_out,
+                lock_out, flavor_out, model_out, assertion_out)
         }
 
         fn class_in(number: i32) -> Option<i32> {
@@ -199,7 +211,7 @@ macro_rules! numbers {
     };
     (@pick $group:ident, $number:ident, $numbers:ident, $thread:ident, $comparison:ident, $topology:ident,
         $split:ident, $combiner:ident, $order:ident, $distribution:ident, $class:ident, $darg:ident,
-        $keyval:ident) => {
+        $keyval:ident, $lock:ident, $flavor:ident, $model:ident, $assertion:ident) => {
         match $group {
             $crate::Numbers::Thread => $numbers::$thread($number),
             $crate::Numbers::Comparison => $numbers::$comparison($number),
@@ -211,6 +223,10 @@ macro_rules! numbers {
             $crate::Numbers::TypeClass => $numbers::$class($number),
             $crate::Numbers::Darg => $numbers::$darg($number),
             $crate::Numbers::Keyval => $numbers::$keyval($number),
+            $crate::Numbers::Lock => $numbers::$lock($number),
+            $crate::Numbers::Flavor => $numbers::$flavor($number),
+            $crate::Numbers::Model => $numbers::$model($number),
+            $crate::Numbers::Assertion => $numbers::$assertion($number),
         }
     };
 }

@@ -35,6 +35,7 @@ pub(crate) enum Owner<H> {
     /// Its communicator's is.
     Message(H),
     Session(H),
+    Win(H),
     /// That of the session that it was made from.
     Group(H),
     /// The handler itself: what the call makes would have it.
@@ -48,6 +49,7 @@ impl<H> Owner<H> {
             Owner::Session(session) => {
                 return take::session::<A>("session", session).map_or(Object::None, Object::Session);
             }
+            Owner::Win(win) => return take::win::<A>("win", win).map_or(Object::None, Object::Win),
             Owner::Group(group) => {
                 return take::group::<A>("group", group).map_or(Object::None, Object::Group);
             }

@@ -7,7 +7,9 @@ use nmad_mpi::Status;
 use nmad_mpi::api::Code;
 use nmad_mpi::constant::{Comparison, ThreadLevel, TopologyKind, UNDEFINED};
 use nmad_mpi::error::{Class, Error};
-use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type};
+use nmad_mpi::handle::{
+    Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
+};
 use std::ffi::{c_char, c_void};
 
 macro_rules! handles {
@@ -29,6 +31,7 @@ handles! {
     errhandler: Errhandler, Errhandler;
     message: Message, Message;
     session: Session, Session;
+    win: Win, Win;
 }
 
 /// Writes a value, unless the program does not want it.
@@ -81,6 +84,7 @@ macro_rules! plain {
 plain! {
     int: i32;
     wide: i64;
+    aint: i64;
     address: *mut c_void;
 }
 

@@ -6,7 +6,9 @@ use nmad_mpi::Status;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::constant::{IN_PLACE, ROOT, SplitType, ThreadLevel, UNDEFINED};
 use nmad_mpi::error::{Class, Error, Result};
-use nmad_mpi::handle::{Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type};
+use nmad_mpi::handle::{
+    Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
+};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
@@ -36,6 +38,7 @@ handles! {
     errhandler: Errhandler, Errhandler, ERRHANDLER;
     message: Message, Message, REQUEST;
     session: Session, Session, SESSION;
+    win: Win, Win, WIN;
 }
 
 /// A datatype that may mean nothing: a handle of no datatype is [`Type::INVALID`], which the core refuses
@@ -163,6 +166,25 @@ constants! {
     order: Order;
     distribution: Distribution;
     typeclass: TypeClass;
+}
+
+/// The type of a lock.
+pub(crate) fn lock<A: Abi>(name: &str, value: i32) -> Result<i32> {
+    let unknown = || Class::LOCKTYPE.error(format!("argument {name}: {value} is no type of locks"));
+    A::number_in(Numbers::Lock, value).ok_or_else(unknown)
+}
+
+/// What a program says about an epoch: bits.
+///
+/// # Errors
+/// A bit is none of the constants for it.
+pub(crate) fn assertion<A: Abi>(name: &str, bits: i32) -> Result<i32> {
+    let bit = |shift: u32| bits & (1_i32 << shift);
+    (0..i32::BITS).map(bit).filter(|&bit| bit != 0).try_fold(0, |all, bit| {
+        let unknown =
+            || Class::ASSERT.error(format!("argument {name}: {bit} is no assertion about an epoch"));
+        Ok(all | A::number_in(Numbers::Assertion, bit).ok_or_else(unknown)?)
+    })
 }
 
 /// The argument of a distribution.

@@ -29,6 +29,8 @@ mod topology_create;
 mod type_attribute;
 mod type_create;
 mod type_query;
+mod win;
+mod win_access;
 
 pub(crate) use attribute::define;
 pub use attribute::*;
@@ -52,3 +54,5 @@ pub use topology_create::*;
 pub use type_attribute::*;
 pub use type_create::*;
 pub use type_query::*;
+pub use win::*;
+pub use win_access::*;

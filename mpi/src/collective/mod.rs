@@ -18,3 +18,4 @@ pub(crate) mod vectors;
 pub(crate) use call::announce;
 pub(crate) use desk::Desk;
 pub(crate) use settings::{agree, is_checking};
+pub(crate) use shared::make as share_memory;

@@ -162,7 +162,7 @@ impl Call {
 }
 
 /// Makes memory that all ranks of a node see; none if one of them cannot. Collective.
-fn make(comm: &Communicator, len: usize, me: usize) -> Result<Option<SharedMemory>> {
+pub(crate) fn make(comm: &Communicator, len: usize, me: usize) -> Result<Option<SharedMemory>> {
     let made = if me == 0 { SharedMemory::create(len).ok() } else { None };
     let mut offer = [0.0; 3];
     if let Some((memory, fd)) = &made {

@@ -5,7 +5,7 @@ use crate::constant::{Constant, Group, group};
 use std::fmt::Write;
 
 /// Groups whose numbers arguments have.
-const TRANSLATED: [&str; 12] = [
+const TRANSLATED: [&str; 16] = [
     "thread",
     "rank",
     "tag",
@@ -18,6 +18,10 @@ const TRANSLATED: [&str; 12] = [
     "darg",
     "typeclass",
     "class",
+    "lock",
+    "flavor",
+    "model",
+    "assertion",
 ];
 
 /// Groups of predefined handles.

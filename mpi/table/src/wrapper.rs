@@ -82,7 +82,7 @@ fn owner(function: &Function) -> String {
         let is_owner = move |each: &&Argument| goes_in(each) && each.kind == kind;
         function.arguments.iter().find(is_owner).map(|argument| (kind, argument))
     };
-    let kinds = ["comm", "session", "request", "message", "errhandler", "group"];
+    let kinds = ["comm", "session", "win", "request", "message", "errhandler", "group"];
     match kinds.into_iter().find_map(of_kind) {
         // A handler that is given back hears of nothing any more.
         Some(("errhandler", Argument { direction: Direction::InOut, .. })) | None => "Owner::None".into(),

@@ -50,6 +50,7 @@ const fn bits(kind: Kind) -> u32 {
         Kind::Errhandler => 0x5,
         Kind::Op => 0x6,
         Kind::Info => 0x7,
+        Kind::Win => 0x8,
         Kind::Request | Kind::Message => 0xb,
         Kind::Session => 0xe,
     }
@@ -74,6 +75,7 @@ fn standard(kind: Kind, handle: i32) -> Option<i32> {
         Kind::Errhandler => numbers::errhandler_in(handle),
         Kind::Message => numbers::message_in(handle),
         Kind::Session => numbers::session_in(handle),
+        Kind::Win => numbers::win_in(handle),
     }
 }
 
@@ -84,6 +86,7 @@ const fn null(kind: Kind) -> i32 {
         Kind::Group => 0x108,
         Kind::Message => 0x128,
         Kind::Session => 0x120,
+        Kind::Win => 0x110,
         Kind::Info => 0x130,
         Kind::Errhandler => 0x140,
         Kind::Request => 0x180,
@@ -104,6 +107,7 @@ fn mpich(kind: Kind, number: i32) -> Option<i32> {
         Kind::Errhandler => numbers::errhandler_out(number),
         Kind::Message => numbers::message_out(number),
         Kind::Session => numbers::session_out(number),
+        Kind::Win => numbers::win_out(number),
     }
 }
 

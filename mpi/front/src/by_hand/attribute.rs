@@ -1,10 +1,10 @@
 //! Attributes: functions that copy and delete them, and values that may not be there.
 
 use super::{Word, function};
-use crate::{Abi, errors, give};
+use crate::{Abi, Numbers, errors, give};
 use nmad_mpi::api::{self, Copy, Delete, Owner};
 use nmad_mpi::error::{Class, Error, Result};
-use nmad_mpi::handle::{Comm, Keyval, Type};
+use nmad_mpi::handle::{Comm, Keyval, Type, Win};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -16,7 +16,8 @@ type DeleteFunction<H> = unsafe extern "C" fn(H, i32, *mut c_void, *mut c_void) 
 fn handle<A: Abi>(owner: Owner, object: u32) -> A::Handle {
     match owner {
         Owner::Type => give::datatype::<A>(Type(object)),
-        Owner::Comm | Owner::Win => give::comm::<A>(Comm(object)),
+        Owner::Comm => give::comm::<A>(Comm(object)),
+        Owner::Win => give::win::<A>(Win(object)),
     }
 }
 
@@ -126,4 +127,39 @@ pub(crate) fn type_get_attr<A: Abi>(
 ) -> Result<()> {
     found(api::type_get_attr(datatype, keyval)?, value, flag);
     Ok(())
+}
+
+pub(crate) fn win_get_attr<A: Abi>(
+    win: Win,
+    keyval: Keyval,
+    value: *mut *mut c_void,
+    flag: *mut i32,
+) -> Result<()> {
+    let attribute = api::win_get_attr(win, keyval)?;
+    found(attribute.map(|attribute| of_window::<A>(keyval, attribute)), value, flag);
+    Ok(())
+}
+
+/// Predefined attributes of windows are pointers to numbers, of which some are constants; that of the memory
+/// is its address.
+fn of_window<A: Abi>(keyval: Keyval, attribute: usize) -> usize {
+    const FLAVORS: i32 = 4;
+    static NUMBERS: [AtomicI32; FLAVORS as usize + 1] = [const { AtomicI32::new(0) }; FLAVORS as usize + 1];
+    let number = || {
+        let number = std::ptr::with_exposed_provenance::<AtomicI32>(attribute);
+        // SAFETY: the core keeps the number as long as there is the window.
+        unsafe { &*number }.load(Ordering::Relaxed)
+    };
+    // Windows differ in their flavors, so each has a place.
+    let (place, value) = match keyval {
+        Keyval::WIN_CREATE_FLAVOR => {
+            let flavor = number();
+            (1 + flavor.rem_euclid(FLAVORS), give::number::<A>(Numbers::Flavor, flavor))
+        }
+        Keyval::WIN_MODEL => (0, give::number::<A>(Numbers::Model, number())),
+        _ => return attribute,
+    };
+    let place = &NUMBERS[place as usize];
+    place.store(value, Ordering::Relaxed);
+    std::ptr::from_ref(place).expose_provenance()
 }

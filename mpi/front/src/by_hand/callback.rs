@@ -5,7 +5,7 @@ use crate::{Abi, errors, give};
 use nmad_mpi::api::Callbacks;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::error::{Class, Result};
-use nmad_mpi::handle::{Comm, Session};
+use nmad_mpi::handle::{Comm, Session, Win};
 use std::ffi::c_void;
 
 fn null(what: &str) -> nmad_mpi::error::Error {
@@ -35,6 +35,7 @@ macro_rules! handlers {
 handlers! {
     comm_create_errhandler, "comm_errhandler_fn", Comm, comm;
     session_create_errhandler, "session_errhandler_fn", Session, session;
+    win_create_errhandler, "win_errhandler_fn", Win, win;
 }
 
 type Query<S> = unsafe extern "C" fn(*mut c_void, *mut S) -> i32;

@@ -57,6 +57,7 @@ const fn predefined(kind: Kind) -> (usize, usize) {
         Kind::Group => (0x108, 0x7),
         Kind::Message => (0x128, 0x7),
         Kind::Session => (0x120, 0x7),
+        Kind::Win => (0x110, 0x7),
         Kind::Info => (0x130, 0x7),
         Kind::Errhandler => (0x140, 0x3),
         Kind::Request => (0x180, 0x0),

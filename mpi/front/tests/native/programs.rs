@@ -87,6 +87,34 @@ fn sessions_come_and_go_with_and_without_the_world() {
     }
 }
 
+/// How windows are made.
+const FLAVORS: [&str; 4] = ["allocate", "create", "shared", "dynamic"];
+/// Nothing is accessed but with frames, as between nodes.
+const FRAMES: &[(&str, &str)] = &[("NMAD_MPI_WINDOW", "frames")];
+
+#[test]
+fn windows_of_every_flavor_are_accessed_in_every_kind_of_epoch() {
+    for (turn, flavor) in FLAVORS.into_iter().enumerate() {
+        for (ranks, ways) in [(1, &[][..]), (2, FRAMES), (3, &[]), (3, FRAMES)] {
+            start(ABIS[turn % 2], &["tests/native/windows.c"], &[flavor], ranks, 0, ways);
+        }
+    }
+}
+
+#[test]
+fn what_a_program_gets_wrong_with_windows_is_told() {
+    for ways in [&[][..], FRAMES] {
+        ABIS.into_iter().for_each(|abi| start(abi, &["tests/native/window-errors.c"], &[], 2, 0, ways));
+    }
+}
+
+#[test]
+fn a_target_that_computes_is_accessed_nevertheless() {
+    for ways in [&[][..], FRAMES] {
+        start(ABIS[0], &["tests/native/window-passive.c"], &[], 2, 0, ways);
+    }
+}
+
 #[test]
 fn errors_are_told_to_the_handler_of_their_object() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/handlers.c", &[], 2, 0));

@@ -1,0 +1,155 @@
+//! What accumulates do to the memory of a window: elements of one predefined type, one after the other.
+
+use super::memory::Base;
+use super::place::Place;
+use crate::datatype::{Basic, Datatype};
+use crate::error::{Class, Result};
+use crate::memory::{Representation, reduce, unpack};
+use crate::op::{Op, Predefined};
+use std::ffi::c_void;
+
+/// An operator on elements of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Combination {
+    pub(super) op: Predefined,
+    pub(super) basic: Basic,
+}
+
+/// Bytes of the longest element in memory: a pair of a long double and an integer.
+const ELEMENT: usize = 48;
+
+impl Combination {
+    /// # Errors
+    /// Accumulates do not allow the operator, or the operator not the type.
+    pub(super) fn new(op: &Op, basic: Basic) -> Result<Combination> {
+        match op {
+            Op::Predefined(op) if op.allows(basic) => Ok(Combination { op: *op, basic }),
+            Op::Predefined(op) => {
+                let text = format!("{} does not work on {}", op.name(), basic.name());
+                Err(Class::OP.error(text))
+            }
+            Op::User(_) => Err(Class::OP.error(
+                "accumulates use the predefined operators only: the target knows no function of the origin's",
+            )),
+        }
+    }
+
+    /// Of the numbers in a frame.
+    pub(super) fn decode(op: u8, basic: u8) -> Option<Combination> {
+        let (op, basic) = (Predefined::from_code(op.into())?, Basic::from_code(basic.into())?);
+        op.allows(basic).then_some(Combination { op, basic })
+    }
+
+    /// Whether data are needed.
+    pub(super) fn reads(self) -> bool {
+        self.op != Predefined::NoOp
+    }
+
+    /// Combines packed elements with those of a place in memory, which was checked to have it.
+    pub(super) fn apply(self, data: &[u8], base: Base, place: &Place) -> Result<()> {
+        if !self.reads() {
+            return Ok(());
+        }
+        if let (Place::One(offset, _), true) = (place, self.basic.size() == self.basic.extent()) {
+            // Most are like that: one number.
+            if self.op == Predefined::Replace {
+                base.write(*offset, data);
+                return Ok(());
+            }
+            let count = data.len() as i64 / self.basic.size();
+            return self.reduce(data.as_ptr().cast(), base.operand(*offset), count);
+        }
+        if self.op == Predefined::Replace {
+            let mut done = 0;
+            for (offset, len) in place.runs() {
+                base.write(offset, &data[done..done + len as usize]);
+                done += len as usize;
+            }
+            return Ok(());
+        }
+        let (size, extent) = (self.basic.size(), self.basic.extent());
+        if size != extent {
+            return self.apply_with_gaps(data, base, place);
+        }
+        let mut done = 0;
+        for (offset, len) in place.runs() {
+            self.reduce(data[done..].as_ptr().cast(), base.operand(offset), len as i64 / size)?;
+            done += len as usize;
+        }
+        Ok(())
+    }
+
+    /// Elements that are longer in memory than packed: one by one.
+    fn apply_with_gaps(self, data: &[u8], base: Base, place: &Place) -> Result<()> {
+        let datatype = Datatype::predefined(self.basic);
+        let size = self.basic.size() as usize;
+        let mut room = [0_u64; ELEMENT / size_of::<u64>()];
+        // Bytes of the element in hand that the runs have shown.
+        let mut shown = 0;
+        let mut elements = data.chunks_exact(size);
+        for (offset, len) in place.runs() {
+            let mut at = (size - shown) % size;
+            while at < len as usize {
+                let Some(element) = elements.next() else { return Ok(()) };
+                let into = room.as_mut_ptr().cast::<c_void>();
+                let packed = (element.as_ptr().cast(), size);
+                unpack(Representation::Native, packed, &mut 0, into, (1, datatype))?;
+                self.reduce(into, base.operand(offset + at as u64), 1)?;
+                at += size;
+            }
+            shown = (shown + len as usize) % size;
+        }
+        Ok(())
+    }
+
+    /// Of elements in a row, as they are in memory.
+    #[inline]
+    pub(super) fn reduce(self, input: *const c_void, inout: *mut c_void, count: i64) -> Result<()> {
+        let op = Op::Predefined(self.op);
+        reduce(&op, input, inout, (count, Datatype::predefined(self.basic)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_with_gaps_are_combined_one_by_one() {
+        // A short, a gap of two bytes, an int.
+        let mut window = [5_i16, 0, 7, 0, 2, 0, 9, 0];
+        let base = Base::new(window.as_mut_ptr().cast());
+        let datatype = Datatype::predefined(Basic::ShortInt);
+        let place = Place::of(0, 2, datatype).unwrap();
+        let mut data = Vec::new();
+        for (value, index) in [(6_i16, 1_i32), (1, 2)] {
+            data.extend(value.to_ne_bytes());
+            data.extend(index.to_ne_bytes());
+        }
+        let most = Combination { op: Predefined::Maxloc, basic: Basic::ShortInt };
+        most.apply(&data, base, &place).unwrap();
+        assert_eq!(window, [6, 0, 1, 0, 2, 0, 9, 0]);
+    }
+
+    #[test]
+    fn numbers_in_pieces_are_added() {
+        let mut window = [1_i32, 2, 3, 4];
+        let base = Base::new(window.as_mut_ptr().cast());
+        let data: Vec<u8> = [10_i32, 20, 30].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let sum = Combination { op: Predefined::Sum, basic: Basic::Int };
+        sum.apply(&data, base, &Place::Many(vec![(0, 4), (8, 8)])).unwrap();
+        assert_eq!(window, [11, 2, 23, 34]);
+        let replace = Combination { op: Predefined::Replace, basic: Basic::Int };
+        replace.apply(&data, base, &Place::One(4, 12)).unwrap();
+        assert_eq!(window, [11, 10, 20, 30]);
+    }
+
+    #[test]
+    fn operators_of_programs_are_refused() {
+        let own = Op::new(Box::new(|_, _, _, _| {}), true);
+        assert_eq!(Combination::new(&own, Basic::Int).unwrap_err().class(), Class::OP);
+        let bits = Op::Predefined(Predefined::Band);
+        assert_eq!(Combination::new(&bits, Basic::Double).unwrap_err().class(), Class::OP);
+        assert_eq!(Combination::decode(Predefined::Band as u8, Basic::Double as u8), None);
+    }
+}

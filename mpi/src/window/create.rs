@@ -1,0 +1,388 @@
+//! How windows are made: all ranks tell each other what they have, and choose ways by what they find.
+
+use super::dynamic::Attached;
+use super::epoch::Epoch;
+use super::locks::{self, Words};
+use super::memory::{Base, Common};
+use super::outgoing::Outgoing;
+use super::serving::Serving;
+use super::settings::settings;
+use super::{Flavor, Peer, Predefined, WINDOWS, Way, Window, lock, service};
+use crate::api;
+use crate::collective::share_memory;
+use crate::comm::{self, Named};
+use crate::constant::SplitType;
+use crate::errhandler;
+use crate::error::{Class, Error, Result};
+use crate::group::Group;
+use crate::handle::{Comm, Type, Win};
+use crate::info::Infos;
+use crate::memory;
+use crate::world::world;
+use newmadeleine::across;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// `MPI_WIN_UNIFIED`
+const UNIFIED: i32 = 321;
+/// Windows begin on pages.
+const PAGE: usize = 4096;
+/// The hint by which the memory of each rank begins on a page of its own.
+const APART: &str = "alloc_shared_noncontig";
+/// Hints that a window has if the program gives no others.
+const HINTS: [(&str, &str); 6] = [
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("mpi_accumulate_granularity", "0"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+];
+
+/// What a program asks for.
+pub(crate) struct Wish {
+    pub(crate) flavor: Flavor,
+    /// Memory of the program.
+    pub(crate) base: *mut c_void,
+    pub(crate) size: i64,
+    pub(crate) unit: i64,
+    pub(crate) info: Option<Arc<Infos>>,
+}
+
+/// What a rank tells all others.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    size: i64,
+    unit: i64,
+    base: i64,
+    process: i64,
+    /// Where its mark is, and what is there.
+    mark: [i64; 2],
+    /// The first rank of its node.
+    leader: i64,
+    /// Its place on the node.
+    place: i64,
+    /// The ranks of its node have memory in common.
+    has_common: i64,
+    /// It has no memory left.
+    failed: i64,
+}
+
+const ROW: usize = size_of::<Row>() / size_of::<i64>();
+
+/// The ranks of our node.
+struct Node {
+    comm: Comm,
+    place: usize,
+    /// Where the memory of each begins in what they have in common.
+    starts: Vec<usize>,
+    common: Option<Arc<Common>>,
+    leader: i64,
+}
+
+/// Makes a window.
+///
+/// # Errors
+/// An argument is wrong, ranks that have to share memory cannot, or there is no memory left.
+pub(crate) fn make(handle: Comm, wish: &Wish) -> Result<Win> {
+    world()?;
+    let old = comm::share(handle)?;
+    if old.remote().is_some() {
+        return Err(Class::COMM.error("windows are made of intracommunicators: this is an intercommunicator"));
+    }
+    check(wish)?;
+    let settings = settings()?;
+    let mut own = comm::create::create(handle, &Group::of(old.local().clone()))?;
+    let on = Named::of(own)?;
+    let made = Node::find(&on, wish, settings.shares).and_then(|mut node| {
+        let made = assemble(&on, &node, wish);
+        api::comm_free(&mut node.comm)?;
+        made
+    });
+    drop(on);
+    match made {
+        Ok(win) => Ok(win),
+        Err(error) => {
+            api::comm_free(&mut own)?;
+            Err(error)
+        }
+    }
+}
+
+fn check(wish: &Wish) -> Result<()> {
+    let Wish { size, unit, base, flavor, .. } = *wish;
+    if size < 0 {
+        return Err(Class::SIZE.error(format!("the size is {size}: it must not be negative")));
+    }
+    if unit <= 0 {
+        return Err(Class::DISP.error(format!("the unit of displacements is {unit}: it must be positive")));
+    }
+    if flavor == Flavor::Create && size > 0 && memory::is_nowhere(base) {
+        return Err(Class::BASE.error(format!("a window of {size} B at NULL: it must have memory")));
+    }
+    Ok(())
+}
+
+fn gather<const N: usize>(mine: [i64; N], comm: Comm) -> Result<Vec<[i64; N]>> {
+    let count = comm::lookup(comm)?.local().len() as usize;
+    let mut all = vec![[0; N]; count];
+    let len = (N * size_of::<i64>()) as i64;
+    let into = all.as_mut_ptr().cast::<c_void>();
+    api::allgather(mine.as_ptr().cast(), len, Type::BYTE, into, len, Type::BYTE, comm)?;
+    Ok(all)
+}
+
+impl Node {
+    fn find(on: &Named, wish: &Wish, shares: bool) -> Result<Node> {
+        let comm = comm::by_type::by_type(on.handle, Some(SplitType::Shared), on.comm.rank(), None)?;
+        let ranks = comm::share(comm)?;
+        let place = ranks.rank().max(0) as usize;
+        let is_apart =
+            wish.info.as_ref().and_then(|info| info.get(APART)).is_some_and(|value| value == "true");
+        let rows = gather([wish.size, i64::from(is_apart), i64::from(shares)], comm)?;
+        let is_apart = wish.flavor == Flavor::Allocate || rows.iter().all(|row| row[1] != 0);
+        let has_memory = matches!(wish.flavor, Flavor::Allocate | Flavor::Shared);
+        let mut end = (rows.len() * locks::LEN).next_multiple_of(PAGE);
+        let mut starts = Vec::new();
+        for [size, ..] in &rows {
+            starts.push(end);
+            end += if has_memory { *size as usize } else { 0 };
+            if is_apart {
+                end = end.next_multiple_of(PAGE);
+            }
+        }
+        // The last word is for whoever makes it.
+        let len = end.next_multiple_of(PAGE) + PAGE;
+        let is_shared = rows.iter().all(|row| row[2] != 0) || wish.flavor == Flavor::Shared;
+        let common = if is_shared { share_memory(&ranks, len, place)?.map(Common::new) } else { None };
+        let leader = on.comm.local().rank_of(ranks.local().world(0).unwrap_or(0)).unwrap_or(0);
+        Ok(Node { comm, place, starts, common, leader: leader.into() })
+    }
+
+    /// Where the memory of a rank begins here.
+    fn base(&self, place: usize) -> Option<Base> {
+        let common = self.common.as_ref()?;
+        Some(Base::new(common.start().cast()).behind(self.starts[place]))
+    }
+}
+
+/// A number in this process that others find only if they read this very process.
+fn mark() -> &'static AtomicU64 {
+    static MARK: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+    let value = (now ^ u64::from(std::process::id()) << 40) | 1;
+    // The first one stays.
+    let _ = MARK.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed);
+    &MARK
+}
+
+/// Whether this process may read the memory of another one.
+fn can_read(row: &Row) -> bool {
+    let mut found = 0_u64;
+    let into = memory::contiguous((&raw mut found).cast(), size_of::<u64>());
+    let at = (row.mark[0] as u64, size_of::<u64>() as u64);
+    across::read(row.process as i32, &into, [at]).is_ok() && found == row.mark[1] as u64
+}
+
+fn assemble(on: &Named, node: &Node, wish: &Wish) -> Result<Win> {
+    let (base, allocated) = own_memory(node, wish);
+    let failed = base.is_none();
+    let base = base.unwrap_or(Base::BOTTOM);
+    let mark = mark();
+    let row = Row {
+        size: wish.size,
+        unit: wish.unit,
+        base: base.address() as i64,
+        process: std::process::id().into(),
+        mark: [std::ptr::from_ref(mark).expose_provenance() as i64, mark.load(Ordering::Relaxed) as i64],
+        leader: node.leader,
+        place: node.place as i64,
+        has_common: node.common.is_some().into(),
+        failed: failed.into(),
+    };
+    let rows: Vec<Row> = gather(row.numbers(), on.handle)?.iter().map(Row::of).collect();
+    let refused = refusal(wish, &rows);
+    if let Some(error) = refused {
+        allocated.iter().for_each(|base| _ = memory::release(base.pointer()));
+        return Err(error);
+    }
+    let window = Arc::new(window(on, node, wish, &rows, (base, allocated)));
+    let handle = Win(WINDOWS.insert(window.clone()));
+    window.handle.store(handle.0, Ordering::Relaxed);
+    service::begin(world()?, &window);
+    Ok(handle)
+}
+
+/// The memory of this rank (none: there is none left), and what of it was allocated for it alone.
+fn own_memory(node: &Node, wish: &Wish) -> (Option<Base>, Option<Base>) {
+    match wish.flavor {
+        Flavor::Create => (Some(Base::new(wish.base)), None),
+        Flavor::Dynamic => (Some(Base::BOTTOM), None),
+        Flavor::Shared | Flavor::Allocate => match node.base(node.place) {
+            Some(base) => (Some(base), None),
+            None => {
+                let base = memory::allocate(wish.size as usize).map(Base::new);
+                (base, base)
+            }
+        },
+    }
+}
+
+/// Why there cannot be such a window; the same in all ranks.
+fn refusal(wish: &Wish, rows: &[Row]) -> Option<Error> {
+    let is_common = rows.iter().all(|row| row.leader == rows[0].leader && row.has_common != 0);
+    if wish.flavor == Flavor::Shared && !is_common {
+        let text = "the ranks of the communicator cannot share memory: make one of those that can with \
+                    MPI_Comm_split_type";
+        return Some(Class::RMA_SHARED.error(text));
+    }
+    let rank = rows.iter().position(|row| row.failed != 0)?;
+    let text = format!("rank {rank} has no {} B of memory left for the window", rows[rank].size);
+    Some(Class::NO_MEM.error(text))
+}
+
+fn window(
+    on: &Named,
+    node: &Node,
+    wish: &Wish,
+    rows: &[Row],
+    (base, allocated): (Base, Option<Base>),
+) -> Window {
+    let me = on.comm.rank() as usize;
+    let peers: Box<[Peer]> =
+        (0..rows.len()).map(|rank| peer(on, node, wish.flavor, rows, rank, me)).collect();
+    let words = node.common.as_ref().map_or_else(Words::own, |common| Words::Common(common.clone()));
+    let ranks = peers.len();
+    let info = Infos::default();
+    HINTS.iter().for_each(|(key, value)| info.set(key, value));
+    if wish.flavor == Flavor::Shared {
+        info.set(APART, "false");
+    }
+    wish.info.iter().for_each(|given| info.merge(given));
+    Window {
+        flavor: wish.flavor,
+        on: on.clone(),
+        peers,
+        base,
+        size: wish.size as u64,
+        words,
+        epoch: Epoch::new(ranks),
+        outgoing: Mutex::new(Outgoing::new(ranks)),
+        flushing: Mutex::new(()),
+        serving: Mutex::new(Serving::new(ranks)),
+        attached: Mutex::new(Attached::default()),
+        allocated,
+        attributes: crate::attribute::Attributes::default(),
+        predefined: Predefined {
+            size: AtomicI64::new(wish.size),
+            unit: AtomicI32::new(wish.unit as i32),
+            flavor: AtomicI32::new(wish.flavor as i32),
+            model: AtomicI32::new(UNIFIED),
+        },
+        errhandler: Mutex::new(errhandler::fatal()),
+        name: Mutex::default(),
+        info,
+        handle: AtomicU32::new(0),
+    }
+}
+
+/// How a rank is reached.
+fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: usize) -> Peer {
+    let row = &rows[rank];
+    let is_near = row.leader == node.leader && node.common.is_some();
+    let way = match flavor {
+        _ if rank == me => Way::Direct(Base::new(rows[me].base().pointer())),
+        Flavor::Allocate | Flavor::Shared if is_near => {
+            node.base(row.place as usize).map_or(Way::Frames, Way::Direct)
+        }
+        Flavor::Create if is_near && settings().is_ok_and(|settings| settings.copies) && can_read(row) => {
+            Way::Copy(row.process as i32)
+        }
+        _ => Way::Frames,
+    };
+    let locks = match is_near {
+        true => Some(row.place as usize),
+        false => (rank == me).then_some(0),
+    };
+    Peer {
+        process: on.comm.local().world(rank as i32).unwrap_or(u32::MAX),
+        size: row.size as u64,
+        unit: row.unit,
+        base: row.base as u64,
+        way,
+        locks,
+        is_asked: AtomicBool::new(false),
+    }
+}
+
+impl Row {
+    fn numbers(&self) -> [i64; ROW] {
+        let Row { size, unit, base, process, mark, leader, place, has_common, failed } = *self;
+        [size, unit, base, process, mark[0], mark[1], leader, place, has_common, failed]
+    }
+
+    fn of(numbers: &[i64; ROW]) -> Row {
+        let [size, unit, base, process, at, value, leader, place, has_common, failed] = *numbers;
+        Row { size, unit, base, process, mark: [at, value], leader, place, has_common, failed }
+    }
+
+    fn base(&self) -> Base {
+        Base::new(std::ptr::with_exposed_provenance_mut(self.base as usize))
+    }
+}
+
+/// Frees a window: all ranks have completed everything.
+///
+/// # Errors
+/// An epoch is open, or a delete function fails: then it stays.
+pub(crate) fn free(win: &mut Win) -> Result<()> {
+    let world = world()?;
+    let window = super::share(*win)?;
+    window.check_no_epoch("MPI_Win_free")?;
+    if window.epoch.exposed().is_some() {
+        let text = format_args!("MPI_Win_free: an epoch of MPI_Win_post is open: call MPI_Win_wait first");
+        return Err(window.out_of_sync(text));
+    }
+    window.attributes.delete_all(win.0)?;
+    let flushed = window.flush(world, 0..window.peers.len() as i32, true);
+    api::barrier(window.on.handle)?;
+    // Others have their answers; the engine may still want to send them again.
+    window.until(world, "MPI_Win_free", || Ok((!lock(&window.serving).is_busy()).then_some(())))?;
+    service::end(world, &window);
+    let mut own = window.on.handle;
+    WINDOWS.remove(win.0);
+    *win = Win::NULL;
+    window.allocated.iter().for_each(|base| _ = memory::release(base.pointer()));
+    drop(window);
+    api::comm_free(&mut own)?;
+    flushed
+}
+
+impl Window {
+    /// The group of its ranks.
+    pub(crate) fn group(&self) -> Group {
+        Group::of(self.on.comm.local().clone())
+    }
+
+    /// Size, unit and address of the memory of a rank that this process can load from and store to; of no
+    /// rank: of the first one that has some.
+    ///
+    /// # Errors
+    /// The window is a dynamic one, or there is no such rank.
+    pub(crate) fn shared_query(&self, rank: i32) -> Result<(i64, i64, *mut c_void)> {
+        if self.flavor == Flavor::Dynamic {
+            let text = format_args!("MPI_Win_shared_query: a dynamic window has no memory to ask for");
+            return Err(self.error(Class::RMA_FLAVOR, text));
+        }
+        let peer = match self.target(rank)? {
+            Some(peer) => Some(peer),
+            None => self.peers.iter().find(|peer| peer.size > 0),
+        };
+        Ok(match peer {
+            Some(Peer { way: Way::Direct(base), size, unit, .. }) => (*size as i64, *unit, base.pointer()),
+            _ => (0, 1, std::ptr::null_mut()),
+        })
+    }
+}

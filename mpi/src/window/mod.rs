@@ -1,0 +1,242 @@
+//! Windows: memory that other ranks access without a call of the process whose memory it is (MPI 5.0, chapter
+//! 12).
+//!
+//! Who accesses what, and how, is settled when a window is made ([`create`]). Memory that the ranks of a node
+//! have in common is accessed directly; memory of the program on the same node, where the system permits it,
+//! by one copy from process to process; everything else with [`frame`]s, which travel as messages in a
+//! context of the window's own. So the engine gathers, splits and repeats them like all messages, and knows
+//! nothing of windows.
+//!
+//! The origin's side is [`operation`] (what is asked), [`outgoing`] (what is under way) and the epochs in
+//! which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is [`service`],
+//! which the node runs after each look at the rails, in whichever thread looks.
+
+mod active;
+mod combine;
+pub(crate) mod create;
+mod dynamic;
+mod epoch;
+mod fence;
+mod frame;
+mod locks;
+#[allow(unsafe_code)]
+mod memory;
+pub(crate) mod operation;
+mod outgoing;
+mod passive;
+mod place;
+mod service;
+mod serving;
+mod settings;
+mod wait;
+
+use crate::attribute::Attributes;
+use crate::comm::Named;
+use crate::constant::PROC_NULL;
+use crate::errhandler::Handler;
+use crate::error::{Class, Error, Result};
+use crate::handle::{DYNAMIC, Win};
+use crate::info::Infos;
+use crate::shown;
+use crate::table::Table;
+use dynamic::Attached;
+use epoch::Epoch;
+use locks::{Locks, Words};
+use memory::Base;
+use outgoing::Outgoing;
+use serving::Serving;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// All windows.
+pub(crate) static WINDOWS: Table<Window> = Table::new(DYNAMIC);
+
+/// How a window was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Flavor {
+    /// Of the program's memory.
+    Create = 311,
+    /// Of memory that MPI allocated.
+    Allocate = 312,
+    /// Memory is attached later.
+    Dynamic = 313,
+    /// Of memory that all ranks load from and store to.
+    Shared = 314,
+}
+
+/// How the memory of a rank is accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It begins here.
+    Direct(Base),
+    /// Puts and gets by copies from process to process; this is the process.
+    Copy(i32),
+    /// With frames.
+    Frames,
+}
+
+/// A rank of the window, as origins see it.
+struct Peer {
+    /// In the job.
+    process: u32,
+    /// Bytes of its memory.
+    size: u64,
+    /// Bytes of its unit of displacements.
+    unit: i64,
+    /// Where its memory begins in its own process.
+    base: u64,
+    way: Way,
+    /// Its place among the locks that are here; none: they are on another node.
+    locks: Option<usize>,
+    /// Something was asked of it with frames since the last flush.
+    is_asked: AtomicBool,
+}
+
+/// Numbers that attributes point to.
+struct Predefined {
+    size: AtomicI64,
+    unit: AtomicI32,
+    flavor: AtomicI32,
+    model: AtomicI32,
+}
+
+/// A window.
+pub(crate) struct Window {
+    flavor: Flavor,
+    /// A communicator of its own, of which the program knows nothing.
+    on: Named,
+    peers: Box<[Peer]>,
+    /// Our memory.
+    base: Base,
+    size: u64,
+    words: Words,
+    epoch: Epoch,
+    outgoing: Mutex<Outgoing>,
+    /// Held by the thread that waits for messages under way.
+    flushing: Mutex<()>,
+    serving: Mutex<Serving>,
+    attached: Mutex<Attached>,
+    /// Memory of ours that MPI allocated for this window.
+    allocated: Option<Base>,
+    attributes: Attributes,
+    predefined: Predefined,
+    errhandler: Mutex<Arc<Handler>>,
+    name: Mutex<String>,
+    info: Infos,
+    handle: AtomicU32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Window {
+    pub(crate) fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    pub(crate) fn info(&self) -> &Infos {
+        &self.info
+    }
+
+    pub(crate) fn name(&self) -> MutexGuard<'_, String> {
+        lock(&self.name)
+    }
+
+    pub(crate) fn errhandler(&self) -> Arc<Handler> {
+        lock(&self.errhandler).clone()
+    }
+
+    pub(crate) fn set_errhandler(&self, handler: Arc<Handler>) {
+        *lock(&self.errhandler) = handler;
+    }
+
+    fn rank(&self) -> i32 {
+        self.on.comm.rank()
+    }
+
+    fn peer(&self, rank: i32) -> &Peer {
+        &self.peers[rank as usize]
+    }
+
+    /// The rank of an access; none: it goes to no process.
+    #[inline]
+    fn target(&self, rank: i32) -> Result<Option<&Peer>> {
+        match self.peers.get(rank as usize) {
+            Some(peer) => Ok(Some(peer)),
+            None if rank == PROC_NULL => Ok(None),
+            None => Err(self.no_rank(rank)),
+        }
+    }
+
+    #[cold]
+    fn no_rank(&self, rank: i32) -> Error {
+        let last = self.peers.len() - 1;
+        self.error(Class::RANK, format_args!("rank {} is not in it (ranks 0 to {last})", shown::rank(rank)))
+    }
+
+    /// The locks of a rank of our node.
+    #[inline]
+    fn locks(&self, peer: &Peer) -> Option<Locks<'_>> {
+        peer.locks.map(|place| self.words.locks(place))
+    }
+
+    /// Our own locks.
+    fn own_locks(&self) -> Locks<'_> {
+        self.words.locks(self.peer(self.rank()).locks.unwrap_or(0))
+    }
+
+    /// An error that names the window.
+    #[cold]
+    fn error(&self, class: Class, text: std::fmt::Arguments<'_>) -> Error {
+        let name = self.name();
+        let number = self.handle.load(std::sync::atomic::Ordering::Relaxed);
+        match name.is_empty() {
+            true => class.error(format!("window {number}: {text}")),
+            false => class.error(format!("window {number} '{name}': {text}")),
+        }
+    }
+
+    /// `MPI_WIN_BASE`
+    pub(crate) fn base(&self) -> *mut c_void {
+        self.base.pointer()
+    }
+
+    /// Where the number of a predefined attribute is: size, unit of displacements, flavor, model.
+    pub(crate) fn numbers(&self) -> [usize; 4] {
+        let Predefined { size, unit, flavor, model } = &self.predefined;
+        [
+            std::ptr::from_ref(size).expose_provenance(),
+            std::ptr::from_ref(unit).expose_provenance(),
+            std::ptr::from_ref(flavor).expose_provenance(),
+            std::ptr::from_ref(model).expose_provenance(),
+        ]
+    }
+}
+
+/// The window of a handle.
+#[inline]
+pub(crate) fn lookup(win: Win) -> Result<&'static Window> {
+    match WINDOWS.get(win.0) {
+        Some(found) => Ok(found),
+        None => Err(no_window(win)),
+    }
+}
+
+/// The window of a handle, to keep.
+pub(crate) fn share(win: Win) -> Result<Arc<Window>> {
+    WINDOWS.share(win.0).ok_or_else(|| no_window(win))
+}
+
+#[cold]
+fn no_window(win: Win) -> Error {
+    if let Err(early) = crate::world::world() {
+        return early;
+    }
+    Class::WIN.error(match win {
+        Win::NULL => "the window is MPI_WIN_NULL".to_string(),
+        Win(index) => format!("there is no window {index}: it never was, or is freed"),
+    })
+}

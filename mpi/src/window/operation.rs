@@ -1,0 +1,443 @@
+//! What origins do: put, get, accumulate and their like, each by the way in which the memory of its target is
+//! accessed.
+
+use super::combine::Combination;
+use super::frame::{Frame, Kind};
+use super::memory::Base;
+use super::outgoing::{Asking, Operation, Requested};
+use super::place::Place;
+use super::{Flavor, Peer, Way, Window, lock, share};
+use crate::constant::PROC_NULL;
+use crate::datatype::{Basic, Datatype};
+use crate::error::{Class, Error, Result};
+use crate::handle::{Op, Request, Type, Win};
+use crate::message;
+use crate::objects::{committed, operator};
+use crate::op::Predefined;
+use crate::request::State;
+use crate::status::Status;
+use crate::task;
+use crate::world::{World, world};
+use newmadeleine::{Segments, across};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Data of up to this many bytes travel in the frame.
+const INLINE: u64 = 4096;
+/// Bytes of an accumulate in one frame, and under one lock. The frames of one origin are in order, so
+/// elements are combined in order, too.
+const STEP: u64 = 16 << 10;
+
+/// A buffer at the origin: address, count, type.
+pub(crate) type Buffer = (*const c_void, i64, Type);
+/// Memory at the target: rank, displacement, count, type.
+pub(crate) type Target = (i32, i64, i64, Type);
+
+/// An access whose arguments are right.
+struct Access<'a> {
+    peer: &'a Peer,
+    place: Place,
+    asking: Asking<'a>,
+}
+
+impl Window {
+    /// Checks what all accesses have in common. None: to no process.
+    #[inline]
+    fn access<'a>(
+        &'a self,
+        (rank, disp, count, datatype): Target,
+        operation: Option<&'a Arc<Operation>>,
+    ) -> Result<Option<(Access<'a>, &'static Datatype)>> {
+        let Some(peer) = self.target(rank)? else { return Ok(None) };
+        self.check_access(rank)?;
+        let datatype = committed(datatype)?;
+        let start = disp.checked_mul(peer.unit).ok_or_else(|| self.far_out(rank, disp))?;
+        let place = Place::of(start, count, datatype).map_err(|why| self.about(rank, &why))?;
+        if self.flavor != Flavor::Dynamic
+            && let Some(run) = place.beyond(peer.size)
+        {
+            return Err(self.beyond(rank, peer, run));
+        }
+        let asking = Asking { window: self, world: world()?, rank, operation };
+        Ok(Some((Access { peer, place, asking }, datatype)))
+    }
+
+    #[cold]
+    fn far_out(&self, rank: i32, disp: i64) -> Error {
+        let text = format_args!("rank {rank} as the target: no window has the displacement {disp}");
+        self.error(Class::DISP, text)
+    }
+
+    #[cold]
+    fn about(&self, rank: i32, why: &Error) -> Error {
+        self.error(why.class(), format_args!("rank {rank} as the target: {}", why.text()))
+    }
+
+    #[cold]
+    fn beyond(&self, rank: i32, peer: &Peer, (offset, len): (u64, u64)) -> Error {
+        self.error(
+            Class::RMA_RANGE,
+            format_args!(
+                "rank {rank} as the target: {len} B from byte {offset} on, but it has {} B \
+                 (displacements are in units of {} B)",
+                peer.size, peer.unit
+            ),
+        )
+    }
+
+    #[cold]
+    fn unlike(&self, rank: i32, origin: u64, target: u64) -> Error {
+        let text = format_args!("rank {rank} as the target: {target} B there, but {origin} B at the origin");
+        self.error(Class::TYPE, text)
+    }
+}
+
+impl Access<'_> {
+    /// Where the memory is, if this process sees it.
+    #[inline]
+    fn direct(&self) -> Option<Base> {
+        match self.peer.way {
+            Way::Direct(base) => Some(base),
+            Way::Copy(_) | Way::Frames => None,
+        }
+    }
+
+    /// The same, checked: of a dynamic window only what is attached can be accessed.
+    fn seen(&self) -> Result<Option<Base>> {
+        let window = self.asking.window;
+        if window.flavor == Flavor::Dynamic
+            && self.direct().is_some()
+            && let Some((start, len)) = lock(&window.attached).missing(&self.place)
+        {
+            let text = format_args!("the {len} B at address {start:#x} are not attached to the window");
+            return Err(window.error(Class::RMA_RANGE, text));
+        }
+        Ok(self.direct())
+    }
+
+    fn check_len(&self, data: &Segments) -> Result<()> {
+        let (origin, target) = (data.len(), self.place.len());
+        if origin == target {
+            Ok(())
+        } else {
+            Err(self.asking.window.unlike(self.asking.rank, origin, target))
+        }
+    }
+
+    fn frame(&self, kind: Kind, id: u32) -> Frame {
+        Frame { place: self.place.clone(), ..Frame::plain(kind, id) }
+    }
+
+    /// The memory in the target's process, for a copy from process to process.
+    fn remote(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.place.runs().map(|(offset, len)| (self.peer.base.wrapping_add(offset), len))
+    }
+
+    fn put(&self, data: &Segments) -> Result<()> {
+        self.check_len(data)?;
+        if let Some(base) = self.seen()? {
+            match (&self.place, data.contiguous()) {
+                (Place::One(offset, _), Some(bytes)) => base.write(*offset, bytes),
+                _ => _ = self.place.segments(base).copy_from(data),
+            }
+            return Ok(());
+        }
+        if let Way::Copy(process) = self.peer.way
+            && across::write(process, data, self.remote()).is_ok()
+        {
+            return Ok(());
+        }
+        let Asking { window, world, rank, .. } = self.asking;
+        window.tidy(world, rank)?;
+        let mut outgoing = lock(&window.outgoing);
+        if data.len() <= INLINE {
+            self.asking.ask(&mut outgoing, &self.frame(Kind::Put, 0), data, true);
+        } else {
+            let id = outgoing.name();
+            self.asking.ask(&mut outgoing, &self.frame(Kind::PutFar, id), &Segments::empty(), true);
+            self.asking.send(&mut outgoing, id, data);
+        }
+        self.asking.keep(&mut outgoing);
+        Ok(())
+    }
+
+    fn get(&self, into: &Segments) -> Result<()> {
+        self.check_len(into)?;
+        if let Some(base) = self.seen()? {
+            read(base, &self.place, into);
+            return Ok(());
+        }
+        if let Way::Copy(process) = self.peer.way
+            && across::read(process, into, self.remote()).is_ok()
+        {
+            return Ok(());
+        }
+        let Asking { window, world, rank, .. } = self.asking;
+        window.tidy(world, rank)?;
+        let mut outgoing = lock(&window.outgoing);
+        let id = outgoing.name();
+        self.asking.expect(&mut outgoing, id, into.clone());
+        self.asking.ask(&mut outgoing, &self.frame(Kind::Get, id), &Segments::empty(), false);
+        self.asking.keep(&mut outgoing);
+        Ok(())
+    }
+
+    /// Accumulates; `into` gets what was there before.
+    fn combine(&self, combination: Combination, data: &Segments, into: Option<&Segments>) -> Result<()> {
+        if combination.reads() {
+            self.check_len(data)?;
+        }
+        into.map_or(Ok(()), |into| self.check_len(into))?;
+        let element = combination.basic.size().max(1) as u64;
+        let step = STEP / element * element;
+        let (seen, mut from) = (self.seen()?, 0);
+        if let Some(base) = seen
+            && self.place.len() <= step
+        {
+            return self.combine_here(combination, base, &self.place, (data, into));
+        }
+        while from < self.place.len() {
+            let len = step.min(self.place.len() - from);
+            let place = match self.place.len() <= step {
+                true => self.place.clone(),
+                false => self.place.part(from, len),
+            };
+            let (data, into) = (data.slice(from, len), into.map(|into| into.slice(from, len)));
+            match seen {
+                Some(base) => self.combine_here(combination, base, &place, (&data, into.as_ref()))?,
+                None => self.combine_there(combination, place, &data, into)?,
+            }
+            from += len;
+        }
+        if seen.is_none() && self.asking.operation.is_some() {
+            self.asking.keep(&mut lock(&self.asking.window.outgoing));
+        }
+        Ok(())
+    }
+
+    fn combine_here(
+        &self,
+        combination: Combination,
+        base: Base,
+        place: &Place,
+        (data, into): (&Segments, Option<&Segments>),
+    ) -> Result<()> {
+        let copy;
+        let data = match data.contiguous() {
+            Some(bytes) => bytes,
+            None => {
+                let mut bytes = Vec::new();
+                data.append_to(&mut bytes);
+                copy = bytes;
+                &copy
+            }
+        };
+        let locks = self.asking.window.locks(self.peer).expect("memory that is seen has its locks here");
+        locks.atomically(|| {
+            // Inside the lock: elements are read and changed in one step.
+            if let Some(into) = into {
+                read(base, place, into);
+            }
+            combination.apply(data, base, place)
+        })
+    }
+
+    fn combine_there(
+        &self,
+        combination: Combination,
+        place: Place,
+        data: &Segments,
+        into: Option<Segments>,
+    ) -> Result<()> {
+        let Asking { window, world, rank, .. } = self.asking;
+        window.tidy(world, rank)?;
+        let mut outgoing = lock(&window.outgoing);
+        let id = outgoing.name();
+        let kind = if into.is_some() { Kind::Fetch } else { Kind::Accumulate };
+        let (op, basic) = (combination.op as u8, combination.basic as u8);
+        let nothing = Segments::empty();
+        let data = if combination.reads() { data } else { &nothing };
+        let is_answered = into.is_some();
+        if let Some(into) = into {
+            self.asking.expect(&mut outgoing, id, into);
+        }
+        self.asking.ask(&mut outgoing, &Frame { kind, op, basic, id, place }, data, !is_answered);
+        Ok(())
+    }
+
+    fn swap(&self, basic: Basic, (new, compare): (&Segments, &Segments), into: &Segments) -> Result<()> {
+        let combination = Combination { op: Predefined::Replace, basic };
+        let bytes = |segments: &Segments| {
+            let mut bytes = Vec::new();
+            segments.append_to(&mut bytes);
+            bytes
+        };
+        if let Some(base) = self.seen()? {
+            let (new, compare) = (bytes(new), bytes(compare));
+            let locks = self.asking.window.locks(self.peer).expect("memory that is seen has its locks here");
+            return locks.atomically(|| {
+                read(base, &self.place, into);
+                if bytes(into) == compare { combination.apply(&new, base, &self.place) } else { Ok(()) }
+            });
+        }
+        let Asking { window, world, rank, .. } = self.asking;
+        window.tidy(world, rank)?;
+        let both = [bytes(compare), bytes(new)].concat();
+        let data = crate::memory::contiguous(both.as_ptr().cast(), both.len());
+        let mut outgoing = lock(&window.outgoing);
+        let id = outgoing.name();
+        self.asking.expect(&mut outgoing, id, into.clone());
+        let frame = Frame { op: Predefined::Replace as u8, basic: basic as u8, ..self.frame(Kind::Swap, id) };
+        self.asking.ask(&mut outgoing, &frame, &data, false);
+        Ok(())
+    }
+}
+
+/// Reads a place of a window into memory that is as long.
+#[inline]
+fn read(base: Base, place: &Place, into: &Segments) {
+    match place {
+        Place::One(offset, _) => base.read(*offset, into),
+        Place::Many(_) => _ = into.copy_from(&place.segments(base)),
+    }
+}
+
+/// `MPI_Put`, of an operation that may have a request.
+fn put_as(window: &Window, origin: Buffer, target: Target, operation: Option<&Arc<Operation>>) -> Result<()> {
+    let Some((access, _)) = window.access(target, operation)? else { return Ok(()) };
+    let (buffer, count, datatype) = origin;
+    access.put(&message::segments(buffer, count, datatype)?)
+}
+
+fn get_as(window: &Window, origin: Buffer, target: Target, operation: Option<&Arc<Operation>>) -> Result<()> {
+    let Some((access, _)) = window.access(target, operation)? else { return Ok(()) };
+    let (buffer, count, datatype) = origin;
+    access.get(&message::segments(buffer, count, datatype)?)
+}
+
+/// The only predefined type that data of an accumulate are made of.
+fn element(window: &Window, target: &Datatype) -> Result<Basic> {
+    target.only_basic().or_else(|| target.f90_basic()).ok_or_else(|| {
+        let text = format_args!("the elements of an accumulate have to be of one predefined type");
+        window.error(Class::TYPE, text)
+    })
+}
+
+fn accumulate_as(
+    window: &Window,
+    (origin, result): (Buffer, Option<Buffer>),
+    target: Target,
+    op: Op,
+    operation: Option<&Arc<Operation>>,
+) -> Result<()> {
+    let op = operator(op)?;
+    let Some((access, datatype)) = window.access(target, operation)? else { return Ok(()) };
+    if access.place.len() == 0 {
+        // Whatever is to be done with no element.
+        return Ok(());
+    }
+    let basic = element(window, datatype)?;
+    let combination = Combination::new(&op, basic).map_err(|why| window.about(target.0, &why))?;
+    let data = match combination.reads() {
+        true => {
+            let own = committed(origin.2)?;
+            if origin.1 > 0 && element(window, own)? != basic {
+                let text = format_args!(
+                    "rank {} as the target: the elements are {} there, and others at the origin",
+                    target.0,
+                    basic.name()
+                );
+                return Err(window.error(Class::TYPE, text));
+            }
+            message::segments(origin.0, origin.1, origin.2)?
+        }
+        false => Segments::empty(),
+    };
+    let into = match result {
+        Some((buffer, count, datatype)) => Some(message::segments(buffer, count, datatype)?),
+        None => None,
+    };
+    access.combine(combination, &data, into.as_ref())
+}
+
+/// `MPI_Put`
+pub(crate) fn put(origin: Buffer, target: Target, win: Win) -> Result<()> {
+    put_as(super::lookup(win)?, origin, target, None)
+}
+
+/// `MPI_Get`
+pub(crate) fn get(origin: Buffer, target: Target, win: Win) -> Result<()> {
+    get_as(super::lookup(win)?, origin, target, None)
+}
+
+/// `MPI_Accumulate`
+pub(crate) fn accumulate(origin: Buffer, target: Target, op: Op, win: Win) -> Result<()> {
+    accumulate_as(super::lookup(win)?, (origin, None), target, op, None)
+}
+
+/// `MPI_Get_accumulate`
+pub(crate) fn get_accumulate(origin: Buffer, result: Buffer, target: Target, op: Op, win: Win) -> Result<()> {
+    accumulate_as(super::lookup(win)?, (origin, Some(result)), target, op, None)
+}
+
+/// `MPI_Compare_and_swap`
+pub(crate) fn compare_and_swap(
+    (origin, compare, result): (*const c_void, *const c_void, *mut c_void),
+    datatype: Type,
+    (rank, disp): (i32, i64),
+    win: Win,
+) -> Result<()> {
+    let window = super::lookup(win)?;
+    let Some((access, own)) = window.access((rank, disp, 1, datatype), None)? else { return Ok(()) };
+    let allowed =
+        own.basic().filter(|basic| Predefined::Band.allows(*basic) || Predefined::Land.allows(*basic));
+    let Some(basic) = allowed else {
+        let text = format_args!("MPI_Compare_and_swap is for integers, logicals and bytes only");
+        return Err(window.error(Class::TYPE, text));
+    };
+    let segments = |buffer| message::segments(buffer, 1, datatype);
+    access.swap(basic, (&segments(origin)?, &segments(compare)?), &segments(result.cast_const())?)
+}
+
+/// A request for an operation.
+fn requested(
+    (rank, win): (i32, Win),
+    begin: impl FnOnce(&Window, Option<&Arc<Operation>>) -> Result<()>,
+) -> Result<Request> {
+    let (world, window): (&World, _) = (world()?, share(win)?);
+    if rank == PROC_NULL {
+        begin(&window, None)?;
+        return Ok(State::ended(Status::EMPTY).into_request());
+    }
+    let operation = Operation::new(rank);
+    begin(&window, Some(&operation))?;
+    if operation.is_over() {
+        return Ok(State::ended(Status::EMPTY).into_request());
+    }
+    let on = window.on.clone();
+    let work = Requested { window, operation };
+    Ok(State::Task(task::start(world, Box::new(work)), on).into_request())
+}
+
+/// `MPI_Rput`
+pub(crate) fn rput(origin: Buffer, target: Target, win: Win) -> Result<Request> {
+    requested((target.0, win), |window, operation| put_as(window, origin, target, operation))
+}
+
+/// `MPI_Rget`
+pub(crate) fn rget(origin: Buffer, target: Target, win: Win) -> Result<Request> {
+    requested((target.0, win), |window, operation| get_as(window, origin, target, operation))
+}
+
+/// `MPI_Raccumulate`, and with a result `MPI_Rget_accumulate`
+pub(crate) fn raccumulate(
+    origin: Buffer,
+    result: Option<Buffer>,
+    target: Target,
+    op: Op,
+    win: Win,
+) -> Result<Request> {
+    requested((target.0, win), |window, operation| {
+        accumulate_as(window, (origin, result), target, op, operation)
+    })
+}

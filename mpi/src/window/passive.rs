@@ -1,0 +1,180 @@
+//! Locks: epochs that only their origin knows of.
+
+use super::epoch::{Single, Whole};
+use super::fence::mode;
+use super::frame::{Frame, Kind};
+use super::{Window, lock};
+use crate::error::{Class, Result};
+use crate::world::{World, world};
+use newmadeleine::Segments;
+use std::sync::atomic::{Ordering, fence};
+
+/// `MPI_LOCK_EXCLUSIVE`
+pub(crate) const EXCLUSIVE: i32 = 301;
+/// `MPI_LOCK_SHARED`
+pub(crate) const SHARED: i32 = 302;
+
+/// What a thread that waits for a lock says if a rank is gone.
+const WAITING: &str = "waiting for a lock, which a rank that is gone may hold";
+
+impl Window {
+    /// `MPI_Win_lock`
+    pub(crate) fn lock(&self, kind: i32, rank: i32, assertion: i32) -> Result<()> {
+        let world = world()?;
+        let alone = match kind {
+            EXCLUSIVE => true,
+            SHARED => false,
+            _ => {
+                let text = format_args!("MPI_Win_lock: {kind} is no type of locks");
+                return Err(self.error(Class::LOCKTYPE, text));
+            }
+        };
+        if self.target(rank)?.is_none() {
+            return Ok(());
+        }
+        self.check_assertion("MPI_Win_lock", assertion, mode::NOCHECK)?;
+        if self.epoch.of(rank).is_locked() {
+            let text = format_args!("MPI_Win_lock: rank {rank} is locked already");
+            return Err(self.out_of_sync(text));
+        }
+        match self.epoch.whole() {
+            Whole::None => {}
+            Whole::Fence => self.epoch.set_whole(Whole::None),
+            _ => self.check_no_epoch("MPI_Win_lock")?,
+        }
+        if assertion & mode::NOCHECK != 0 {
+            self.epoch.set(rank, Single::Unchecked);
+            return Ok(());
+        }
+        self.take_locks(world, rank..rank + 1, alone)?;
+        self.epoch.set(rank, if alone { Single::Alone } else { Single::Shared });
+        Ok(())
+    }
+
+    /// `MPI_Win_lock_all`
+    pub(crate) fn lock_all(&self, assertion: i32) -> Result<()> {
+        let world = world()?;
+        self.check_assertion("MPI_Win_lock_all", assertion, mode::NOCHECK)?;
+        self.check_no_epoch("MPI_Win_lock_all")?;
+        let unchecked = assertion & mode::NOCHECK != 0;
+        if !unchecked {
+            self.take_locks(world, 0..self.peers.len() as i32, false)?;
+        }
+        self.epoch.set_unchecked(unchecked);
+        self.epoch.set_whole(Whole::LockAll);
+        Ok(())
+    }
+
+    /// Takes the locks of some ranks: asks all of them, then waits in their order, in which everybody waits.
+    fn take_locks(&self, world: &World, ranks: std::ops::Range<i32>, alone: bool) -> Result<()> {
+        let mut asked = Vec::new();
+        for rank in ranks.clone().filter(|&rank| self.peer(rank).locks.is_none()) {
+            let asking = self.asking(world, rank);
+            let mut outgoing = lock(&self.outgoing);
+            let id = outgoing.name();
+            let request = asking.receive(id, Segments::empty());
+            let frame = Frame { op: alone.into(), ..Frame::plain(Kind::Lock, id) };
+            asking.ask(&mut outgoing, &frame, &Segments::empty(), false);
+            asked.push((rank, request));
+        }
+        for rank in ranks {
+            let Some(locks) = self.locks(self.peer(rank)) else { continue };
+            let ticket = locks.ask(alone);
+            if !locks.has_turn(ticket) {
+                self.until(world, WAITING, || Ok(locks.has_turn(ticket).then_some(())))?;
+            }
+        }
+        for (rank, request) in asked {
+            let outcome = self.until(world, WAITING, || Ok(world.node().take(request)))?;
+            self.outcome(world, rank, outcome, None)?;
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock`
+    pub(crate) fn unlock(&self, rank: i32) -> Result<()> {
+        let world = world()?;
+        if self.target(rank)?.is_none() {
+            return Ok(());
+        }
+        let single = self.epoch.of(rank);
+        if !single.is_locked() {
+            let text = format_args!("MPI_Win_unlock: rank {rank} is not locked");
+            return Err(self.out_of_sync(text));
+        }
+        let ended = self.end_of_lock(world, rank..rank + 1, single);
+        self.epoch.set(rank, Single::None);
+        ended
+    }
+
+    /// `MPI_Win_unlock_all`
+    pub(crate) fn unlock_all(&self) -> Result<()> {
+        let world = world()?;
+        if self.epoch.whole() != Whole::LockAll {
+            let text = format_args!("MPI_Win_unlock_all: MPI_Win_lock_all was not called");
+            return Err(self.out_of_sync(text));
+        }
+        let single = if self.epoch.is_unchecked() { Single::Unchecked } else { Single::Shared };
+        let ended = self.end_of_lock(world, 0..self.peers.len() as i32, single);
+        self.epoch.set_whole(Whole::None);
+        ended
+    }
+
+    /// Completes everything to some ranks, then gives back their locks: where frames carry both, with one
+    /// answer for both.
+    fn end_of_lock(&self, world: &World, ranks: std::ops::Range<i32>, single: Single) -> Result<()> {
+        if single == Single::Unchecked {
+            return self.flush(world, ranks, true);
+        }
+        let alone = single == Single::Alone;
+        let far = |rank: &i32| self.peer(*rank).locks.is_none();
+        for rank in ranks.clone().filter(far) {
+            let mut outgoing = lock(&self.outgoing);
+            self.asking(world, rank).ask_for_all(&mut outgoing, Kind::Unlock, alone.into());
+        }
+        let ended = self.flush(world, ranks.clone(), true);
+        fence(Ordering::SeqCst);
+        for rank in ranks {
+            if let Some(locks) = self.locks(self.peer(rank)) {
+                locks.release(alone);
+            }
+        }
+        ended
+    }
+
+    /// `MPI_Win_flush` and its like.
+    pub(crate) fn flush_some(&self, call: &str, rank: Option<i32>, at_target: bool) -> Result<()> {
+        let whole = self.epoch.whole();
+        let ranks = match rank {
+            Some(rank) => {
+                if self.target(rank)?.is_none() {
+                    return Ok(());
+                }
+                if whole != Whole::LockAll && !self.epoch.of(rank).is_locked() {
+                    let text = format_args!("{call}: rank {rank} is not locked");
+                    return Err(self.out_of_sync(text));
+                }
+                rank..rank + 1
+            }
+            None => {
+                if whole != Whole::LockAll && self.epoch.locked() == 0 {
+                    return Err(self.out_of_sync(format_args!("{call}: no rank is locked")));
+                }
+                0..self.peers.len() as i32
+            }
+        };
+        // Direct stores become visible before any later access.
+        fence(Ordering::SeqCst);
+        if ranks.clone().all(|rank| !self.peer(rank).is_asked.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+        self.flush(world()?, ranks, at_target)
+    }
+
+    /// `MPI_Win_sync`
+    pub(crate) fn sync(&self) -> Result<()> {
+        world()?;
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+}

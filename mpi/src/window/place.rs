@@ -1,0 +1,180 @@
+//! Where in a window an operation goes: runs of bytes, from the window's begin on. The datatype is known at
+//! the origin only, so the runs travel.
+
+use super::memory::Base;
+use crate::datatype::Datatype;
+use crate::error::{Class, Result};
+use newmadeleine::{Segment, Segments};
+
+/// Bytes of a run on its way: offset and length.
+const RUN: usize = 16;
+
+/// Some bytes of a window, in the order of the type map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Offset and length.
+    One(u64, u64),
+    Many(Vec<(u64, u64)>),
+}
+
+impl Place {
+    /// Of `count` elements from byte `start` on.
+    ///
+    /// # Errors
+    /// They begin before the window does, or do not fit into 64 bits.
+    #[inline]
+    pub(super) fn of(start: i64, count: i64, datatype: &Datatype) -> Result<Place> {
+        if let Some(run) = datatype.run(count) {
+            return Ok(Place::One(begin(start, run.offset)?, run.len as u64));
+        }
+        datatype.bytes(count)?;
+        let (mut runs, mut wrong) = (Vec::new(), None);
+        datatype.for_each_run(count, |run| match begin(start, run.offset) {
+            Ok(offset) => runs.push((offset, run.len as u64)),
+            Err(error) => wrong = wrong.take().or(Some(error)),
+        });
+        wrong.map_or(Ok(Place::Many(runs)), Err)
+    }
+
+    /// Bytes in all.
+    #[inline]
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Place::One(_, len) => *len,
+            Place::Many(runs) => runs.iter().map(|run| run.1).sum(),
+        }
+    }
+
+    pub(super) fn runs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let (one, many) = match self {
+            Place::One(offset, len) => (Some((*offset, *len)), &[][..]),
+            Place::Many(runs) => (None, &runs[..]),
+        };
+        one.into_iter().chain(many.iter().copied()).filter(|run| run.1 > 0)
+    }
+
+    /// The first run that is not among the first `size` bytes.
+    #[inline]
+    pub(super) fn beyond(&self, size: u64) -> Option<(u64, u64)> {
+        let is_beyond = |&(offset, len): &(u64, u64)| offset.checked_add(len).is_none_or(|end| end > size);
+        match self {
+            Place::One(offset, len) => Some((*offset, *len)).filter(|run| run.1 > 0 && is_beyond(run)),
+            Place::Many(_) => self.runs().find(is_beyond),
+        }
+    }
+
+    /// The memory, in a window that begins there.
+    #[inline]
+    pub(super) fn segments(&self, base: Base) -> Segments {
+        match self {
+            Place::One(offset, len) => base.segments(*offset, *len),
+            Place::Many(runs) => {
+                let piece = |&(offset, len): &(u64, u64)| Segment {
+                    start: base.operand(offset).cast(),
+                    len: len as usize,
+                };
+                crate::memory::pieces(&runs.iter().map(piece).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// The bytes from `from` on, as many as asked for.
+    pub(super) fn part(&self, from: u64, len: u64) -> Place {
+        if let Place::One(offset, _) = self {
+            return Place::One(offset + from, len);
+        }
+        let (mut before, mut part) = (0, Vec::new());
+        for (offset, run) in self.runs() {
+            let (begin, end) = (from.max(before), (from + len).min(before + run));
+            if begin < end {
+                part.push((offset + begin - before, end - begin));
+            }
+            before += run;
+        }
+        Place::Many(part)
+    }
+
+    /// Bytes that the runs take on their way; a single one needs none.
+    pub(super) fn encoded_len(&self) -> usize {
+        match self {
+            Place::One(..) => 0,
+            Place::Many(runs) => runs.len() * RUN,
+        }
+    }
+
+    /// The fields of a frame's head: whether there is a list, offset or zero, length or number of runs.
+    #[inline]
+    pub(super) fn head(&self) -> (bool, u64, u64) {
+        match self {
+            Place::One(offset, len) => (false, *offset, *len),
+            Place::Many(runs) => (true, 0, runs.len() as u64),
+        }
+    }
+
+    /// Appends the runs.
+    pub(super) fn encode(&self, into: &mut Vec<u8>) {
+        if let Place::Many(runs) = self {
+            for (offset, len) in runs {
+                into.extend(offset.to_le_bytes());
+                into.extend(len.to_le_bytes());
+            }
+        }
+    }
+
+    /// Of what follows a head, and the rest; none: it is too short.
+    pub(super) fn decode(head: (bool, u64, u64), bytes: &[u8]) -> Option<(Place, &[u8])> {
+        let (is_list, offset, number) = head;
+        if !is_list {
+            return Some((Place::One(offset, number), bytes));
+        }
+        let len = usize::try_from(number).ok()?.checked_mul(RUN)?;
+        let (list, rest) = bytes.split_at_checked(len)?;
+        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let runs = list.as_chunks::<8>().0.as_chunks::<2>().0.iter();
+        Some((Place::Many(runs.map(|[offset, len]| (word(offset), word(len))).collect()), rest))
+    }
+}
+
+fn begin(start: i64, offset: i64) -> Result<u64> {
+    let at = start.checked_add(offset).and_then(|at| u64::try_from(at).ok());
+    at.ok_or_else(|| {
+        let at = i128::from(start) + i128::from(offset);
+        Class::RMA_RANGE.error(format!("the data would begin at byte {at}, which no window has"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_lists_survive_the_way() {
+        let many = Place::Many(vec![(8, 4), (16, 8), (40, 4)]);
+        assert_eq!((many.len(), many.part(2, 4)), (16, Place::Many(vec![(10, 2), (16, 2)])));
+        assert_eq!(Place::One(100, 50).part(10, 20), Place::One(110, 20));
+        for place in [many, Place::One(3, 4)] {
+            let mut bytes = Vec::new();
+            place.encode(&mut bytes);
+            assert_eq!(bytes.len(), place.encoded_len());
+            bytes.extend(b"rest");
+            assert_eq!(Place::decode(place.head(), &bytes), Some((place, &b"rest"[..])));
+        }
+        assert_eq!(Place::decode((true, 0, u64::MAX), &[]), None);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_window_is_found() {
+        assert_eq!(Place::One(4, 4).beyond(8), None);
+        assert_eq!(Place::One(5, 4).beyond(8), Some((5, 4)));
+        assert_eq!(Place::One(u64::MAX, 4).beyond(8), Some((u64::MAX, 4)));
+        assert_eq!(Place::One(80, 0).beyond(8), None);
+        assert_eq!(Place::Many(vec![(0, 8), (8, 1)]).beyond(8), Some((8, 1)));
+    }
+
+    #[test]
+    fn data_before_the_window_is_refused() {
+        let int = Datatype::predefined(crate::datatype::Basic::Int);
+        assert_eq!(Place::of(-4, 1, int).unwrap_err().class(), Class::RMA_RANGE);
+        assert_eq!(Place::of(4, 2, int), Ok(Place::One(4, 8)));
+    }
+}

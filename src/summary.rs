@@ -1,0 +1,111 @@
+//! The summary at the end of a job (`NMAD_STATS=1`): what each rail of this process has carried and how well
+//! its transfers were predicted.
+
+use crate::info::RailInfo;
+use crate::session::Session;
+use nmad_engine::{Accuracy, RailCounters};
+use std::fmt::Write;
+
+/// Whether the user wants it.
+pub(crate) fn is_wanted() -> bool {
+    std::env::var_os("NMAD_STATS").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Tells the user, one line for each rail that was used.
+pub(crate) fn tell(session: &Session) {
+    for (index, rail) in session.rails().iter().enumerate() {
+        let accuracies = (0..session.size()).filter_map(|rank| session.accuracy(index as u8, rank));
+        if let Some(line) = line(rail, worst(accuracies)) {
+            nmad_words::tell_user(format_args!("nmad: rank {}: {line}", session.rank()));
+        }
+    }
+}
+
+/// The peer whose transfers were predicted worst.
+fn worst(accuracies: impl Iterator<Item = Accuracy>) -> Option<Accuracy> {
+    accuracies.filter(|accuracy| accuracy.count > 0).max_by(|a, b| a.median.total_cmp(&b.median))
+}
+
+/// None for a rail that carried nothing.
+fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
+    let RailCounters { packets, packet_bytes, entries, chunks, chunk_bytes, resent, replayed, .. } =
+        rail.counters;
+    let RailCounters { packets_in, chunks_in, .. } = rail.counters;
+    if packets + chunks + packets_in + chunks_in == 0 {
+        return None;
+    }
+    let each = entries as f64 / packets.max(1) as f64;
+    let mut text = format!(
+        "{}: sent {packets} packets ({} in all, {each:.1} messages and control frames each) and {chunks} \
+         chunks of large messages ({}); received {packets_in} packets and {chunks_in} chunks",
+        rail.name,
+        size(packet_bytes),
+        size(chunk_bytes)
+    );
+    for (count, what) in [(resent, "sent again"), (replayed, "taken over"), (rail.dropped, "dropped")] {
+        if count > 0 {
+            write!(text, "; {count} {what}").expect("strings grow");
+        }
+    }
+    if let Some(Accuracy { median, p95, .. }) = accuracy {
+        let (median, p95) = (median * 100.0, p95 * 100.0);
+        write!(
+            text,
+            "; times differ from predicted ones by {median:.0} % (median), {p95:.0} % (95th percentile)"
+        )
+        .expect("strings grow");
+    }
+    Some(text)
+}
+
+/// Bytes with the largest unit that leaves a number above one.
+fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = if bytes < 1024 { 0 } else { (bytes.ilog2() / 10).min(4) };
+    match power {
+        0 => format!("{bytes} B"),
+        _ => format!("{:.1} {}", bytes as f64 / (1_u64 << (10 * power)) as f64, units[power as usize]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nmad_engine::Limits;
+
+    fn rail(counters: RailCounters) -> RailInfo {
+        let (name, address) = ("tcp/eth1".into(), String::new());
+        RailInfo { name, address, limits: Limits::default(), peers: 1, counters, dropped: 0 }
+    }
+
+    #[test]
+    fn a_rail_that_was_used_has_a_line() {
+        assert_eq!(line(&rail(RailCounters::default()), None), None);
+        let counters = RailCounters {
+            packets: 10,
+            packet_bytes: 2048,
+            entries: 25,
+            chunks: 1,
+            chunk_bytes: 3 << 20,
+            resent: 4,
+            ..RailCounters::default()
+        };
+        let accuracy = Accuracy { count: 3, median: 0.05, p95: 0.2, load: 1.0 };
+        let line = line(&rail(counters), Some(accuracy)).expect("it was used");
+        for part in [
+            "tcp/eth1: sent 10 packets (2.0 KiB",
+            "2.5 messages",
+            "(3.0 MiB)",
+            "4 sent again",
+            "5 % (median)",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(!line.contains("taken over"));
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!([0, 1023, 1024, 5 << 30].map(size), ["0 B", "1023 B", "1.0 KiB", "5.0 GiB"]);
+    }
+}

@@ -217,6 +217,8 @@ mod tests {
             }
         }
         assert!(file("share/man/man1/mpicc.1").contains("abi=mpich"));
+        assert!(file("share/man/man1/mpifort.1").contains("Fortran program"));
+        assert_eq!(file("share/man/man1/mpif90.1"), ".so man1/mpifort.1\n");
         assert!(file("share/man/man1/mpiexec.1").contains("timeout"));
         assert!(
             !manual::files(&Cli::command()).iter().any(|(path, _)| path.contains("enter")),

@@ -43,6 +43,7 @@ fn pages(mut nmad: Command) -> Vec<(String, String)> {
     // Other names of the same page.
     let same = |name: &str, of: &str| (format!("share/man/man1/{name}.1"), format!(".so man1/{of}.1\n"));
     pages.extend([same("mpirun", "mpiexec"), same("mpic++", "mpicxx")]);
+    pages.extend([same("mpif90", "mpifort"), same("mpif77", "mpifort")]);
     pages
 }
 

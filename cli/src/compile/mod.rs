@@ -25,9 +25,10 @@ pub(crate) enum Language {
 }
 
 /// The names of the wrappers with what each does, for the manual.
-pub(crate) const NAMES: [(&str, &str); 2] = [
+pub(crate) const NAMES: [(&str, &str); 3] = [
     ("mpicc", "Compile and link a C program with MAD-MPI"),
     ("mpicxx", "Compile and link a C++ program with MAD-MPI"),
+    ("mpifort", "Compile and link a Fortran program with MAD-MPI"),
 ];
 
 /// The help text behind the name of the wrapper.

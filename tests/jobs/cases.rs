@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, node, profiles, refused, runtime};
+use crate::{Case, datagrams, node, profiles, refused, runtime, strategies};
 use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
@@ -68,6 +68,8 @@ pub const ALL: &[Case] = &[
         env: &[("NMAD_STRATEGY", "nosuch")],
         ..here("an unknown strategy is named with the known ones", 1, unknown)
     },
+    apart("the strategy of the documents carries its messages", UNEQUAL, strategies::documented),
+    apart("strategies that fail are named and replaced", UNEQUAL, strategies::faulty),
     Case { rails: UNEQUAL, env: &[("NMAD_FEED", "prepare")], ..here("prepared packets leave", 2, no_wait) },
     Case {
         rails: UNEQUAL,

@@ -34,7 +34,7 @@ use crate::collect::message::Unpacked;
 use crate::collect::request::Request;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::schedule::feed::Feed;
-use crate::schedule::strategy::{Registry, UnknownStrategy};
+use crate::schedule::strategy::{Registry, Strategy, UnknownStrategy};
 use crate::slab::Slab;
 use crate::transfer::congestion::Scheme;
 use crate::transfer::driver::Limits;
@@ -187,6 +187,8 @@ pub struct Engine {
     peers: Vec<Option<Box<Peer>>>,
     /// Peers that have something for a rail, in the order of their turns.
     ready: VecDeque<PeerId>,
+    /// The strategy of the session, if it chooses between peers.
+    chooser: Option<Box<dyn Strategy>>,
     buffers: Vec<Packet>,
     /// Reused by packet builders.
     staged: Vec<RequestId>,
@@ -201,8 +203,9 @@ impl Engine {
     /// # Errors
     /// The configured strategy is not in the registry.
     pub fn new(config: Config) -> Result<Engine, UnknownStrategy> {
-        config.registry.make(&config.strategy)?;
+        let chooser = Some(config.registry.make(&config.strategy)?).filter(|strategy| strategy.chooses());
         Ok(Engine {
+            chooser,
             config,
             requests: Slab::default(),
             matching: Matching::default(),
@@ -285,15 +288,22 @@ impl Engine {
     /// # Errors
     /// No strategy has that name.
     pub fn set_strategy(&mut self, peer: Option<PeerId>, name: &str) -> Result<(), UnknownStrategy> {
-        self.config.registry.make(name)?;
+        let made = self.config.registry.make(name)?;
         if peer.is_none() {
             self.config.strategy = String::from(name);
+            self.chooser = Some(made).filter(|strategy| strategy.chooses());
         }
         for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
             other.strategy = self.config.registry.make(name)?;
+            other.strategy.meet(other.id);
             other.topology_changed(&self.rails);
         }
         Ok(())
+    }
+
+    /// The strategies to choose from.
+    pub fn registry(&self) -> &Registry {
+        &self.config.registry
     }
 
     /// Chooses when rails are fed.

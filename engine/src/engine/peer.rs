@@ -5,9 +5,9 @@ use super::lane::{Heard, Lane};
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
-use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::packet::{LandingId, PeerId, RailId, RequestId, StrategyId};
 use crate::schedule::body::Body;
-use crate::schedule::strategy::{RailView, Strategy};
+use crate::schedule::strategy::{RailView, Registry, Strategy};
 use crate::transfer::credit::Credit;
 use crate::transfer::link::{Arrivals, IN_FLIGHT_MAX, Link, State};
 use crate::transfer::rail::{Rail, busy_until};
@@ -77,6 +77,8 @@ pub(super) struct Peer {
     pub(super) window: Window,
     // schedule
     pub(super) strategy: Box<dyn Strategy>,
+    /// Strategies that messages have chosen for themselves.
+    pub(super) chosen: Vec<(StrategyId, Box<dyn Strategy>)>,
     pub(super) bodies: VecDeque<Body>,
     // transfer
     pub(super) links: Vec<Link>,
@@ -125,13 +127,15 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(id: PeerId, strategy: Box<dyn Strategy>, credit: u64, fixed: Fixed) -> Self {
+    pub(super) fn new(id: PeerId, mut strategy: Box<dyn Strategy>, credit: u64, fixed: Fixed) -> Self {
+        strategy.meet(id);
         Peer {
             id,
             standing: Standing::Here,
             flows: Flows::default(),
-            window: Window::default(),
+            window: Window::new(id),
             strategy,
+            chosen: Vec::new(),
             bodies: VecDeque::new(),
             links: Vec::new(),
             credit: Credit::new(credit),
@@ -279,6 +283,23 @@ impl Peer {
         until.min().flatten()
     }
 
+    /// A message has chosen a strategy of its own.
+    #[cold]
+    pub(super) fn know(&mut self, chosen: StrategyId, registry: &Registry) {
+        if self.chosen.iter().all(|(id, _)| *id != chosen)
+            && let Some(mut made) = registry.make_at(chosen)
+        {
+            made.meet(self.id);
+            self.chosen.push((chosen, made));
+        }
+    }
+
+    /// The strategy that decides about a message.
+    #[inline]
+    pub(super) fn strategy_of(&mut self, chosen: Option<StrategyId>) -> &mut dyn Strategy {
+        strategy_of(&mut self.strategy, &mut self.chosen, chosen)
+    }
+
     /// Whether shares of bodies may be revised, so that a rail gets no more than it needs to be busy.
     pub(super) fn revises(&self) -> bool {
         self.links.len() > 1 && self.strategy.revises()
@@ -300,6 +321,17 @@ impl Peer {
     pub(super) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
     }
+}
+
+/// The strategy that decides about a message: its own, or that of the peer.
+#[inline]
+pub(super) fn strategy_of<'a>(
+    usual: &'a mut Box<dyn Strategy>,
+    chosen: &'a mut [(StrategyId, Box<dyn Strategy>)],
+    own: Option<StrategyId>,
+) -> &'a mut dyn Strategy {
+    let found = own.and_then(|own| chosen.iter_mut().find(|(id, _)| *id == own));
+    &mut **found.map_or(usual, |(_, strategy)| strategy)
 }
 
 /// Longest chunk of a body whose shares may be revised.

@@ -41,21 +41,26 @@ impl Engine {
     /// Announces those large messages that have waited long enough for a promise.
     #[cold]
     pub(super) fn release_held(&mut self, now: Instant, id: PeerId) {
+        self.ask_for_held(id, |patience| match *patience {
+            // The time at first sight may be old; the next turn's is not.
+            Patience::New => {
+                *patience = Patience::Seen;
+                true
+            }
+            Patience::Seen => {
+                *patience = Patience::Since(now);
+                true
+            }
+            Patience::Since(since) => now.since(since) < PATIENCE,
+        });
+    }
+
+    /// Announces those large messages that wait for a promise no longer.
+    pub(super) fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };
         let mut late = Vec::new();
         peer.held.retain_mut(|(request, patience)| {
-            let waits = match *patience {
-                // The time at first sight may be old; the next turn's is not.
-                Patience::New => {
-                    *patience = Patience::Seen;
-                    true
-                }
-                Patience::Seen => {
-                    *patience = Patience::Since(now);
-                    true
-                }
-                Patience::Since(since) => now.since(since) < PATIENCE,
-            };
+            let waits = waits(patience);
             if !waits {
                 late.push(*request);
             }
@@ -93,7 +98,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         let rail = peer.wished(hints.rail);
         let follows = (pushed > 0).then_some(request);
-        peer.window.submit(rail, Entry::rts(frame, follows, hints.priority));
+        peer.window.submit(rail, Entry::rts(frame, follows, &hints));
         if !hints.unordered && promise.is_none() && pushed == 0 {
             peer.requested.push((envelope.context.0, envelope.seq, request.0));
         }
@@ -106,7 +111,7 @@ impl Engine {
     /// The receiver's landing is known: the body may go.
     fn grant(&mut self, request: RequestId, grant: Grant) {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
-        let Hints { priority, rail, .. } = outgoing.hints;
+        let Hints { priority, rail, strategy, .. } = outgoing.hints;
         let to = outgoing.envelope.peer;
         let pushed = outgoing.pushed;
         outgoing.grant = Some(grant);
@@ -119,7 +124,7 @@ impl Engine {
         }
         let rail = peer.wished(rail);
         let at = peer.bodies.partition_point(|body| body.priority >= priority);
-        peer.bodies.insert(at, Body::new(request, priority, pushed, grant.len - pushed, rail));
+        peer.bodies.insert(at, Body::new(request, (priority, strategy), (pushed, grant.len - pushed), rail));
         self.make_ready(to);
     }
 
@@ -152,10 +157,10 @@ impl Engine {
             }
             Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
                 outgoing.has_fin = true;
-                let shared = outgoing.shared.take();
+                let (shared, strategy) = (outgoing.shared.take(), outgoing.hints.strategy);
                 if let Some(peer) = self.peer_mut(from) {
                     if let Some((at, len, rails)) = shared {
-                        peer.strategy.carried(len, rails, now.since(at));
+                        peer.strategy_of(strategy).carried(len, rails, now.since(at));
                     }
                     peer.bodies.retain(|body| body.request != request || body.push);
                     peer.requested.retain(|&(_, _, other)| other != request.0);

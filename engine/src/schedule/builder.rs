@@ -1,11 +1,14 @@
 //! The packet builder: entries in, header and frames out.
 
-use crate::collect::window::{Entry, Head};
+use crate::collect::window::{Entry, Head, Scope, Window};
 use crate::packet::Packet;
 use crate::packet::RequestId;
 use crate::profile::sample::Method;
 use alloc::vec::Vec;
 use nmad_wire::{Header, Kind};
+
+/// So many questions in vain about one packet are no strategy's.
+const VAIN_MAX: u32 = 10_000;
 
 /// What one packet may hold; from the rail's limits and the thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct PacketBuilder {
     len: usize,
     gathered: usize,
     entries: u32,
+    /// Questions that found no entry.
+    vain: u32,
     /// Requests whose data is copied: complete as soon as the packet is built.
     pub(crate) staged: Vec<RequestId>,
     /// Requests whose memory the packet refers to: complete when the rail has sent it.
@@ -48,6 +53,7 @@ impl PacketBuilder {
             len: Header::LEN,
             gathered: 0,
             entries: 0,
+            vain: 0,
             staged,
             in_place: Vec::new(),
         }
@@ -70,12 +76,12 @@ impl PacketBuilder {
     pub fn fits(&self, entry: &Entry) -> bool {
         let len = entry.len();
         self.is_empty()
-            || (self.len + len <= self.bounds.len && self.len.min(len) <= self.aggregate_max(entry.probe))
+            || (self.len + len <= self.bounds.len && self.len.min(len) <= self.aggregate_max(entry))
     }
 
     #[inline]
-    fn aggregate_max(&self, probe: Option<Method>) -> usize {
-        match probe {
+    fn aggregate_max(&self, entry: &Entry) -> usize {
+        match entry.hints.probe {
             Some(Method::Pair) => 0,
             Some(Method::Aggregate) => usize::MAX,
             _ => self.bounds.aggregate_max,
@@ -91,18 +97,53 @@ impl PacketBuilder {
         }
     }
 
-    /// Puts an entry in. Whether it fits is the strategy's business for all but the first entry, which
+    /// Takes the first entry of the window that fits into what is left of the packet and for which `wants` says
+    /// yes, and puts it in; false: there is none. A strategy takes entries in no other way, so it cannot lose
+    /// one.
+    ///
+    /// # Panics
+    /// After some ten thousand questions in vain about one packet: the strategy asks without end.
+    #[inline]
+    pub fn take(&mut self, window: &mut Window, scope: Scope, wants: impl Fn(&Self, &Entry) -> bool) -> bool {
+        let room = if self.is_empty() { usize::MAX } else { self.bounds.len.saturating_sub(self.len) };
+        let packet = &*self;
+        let taken = window.take_first(scope, |entry| entry.len() <= room && wants(packet, entry));
+        match taken {
+            Some(entry) => self.push(entry),
+            None => return self.in_vain(),
+        }
+        true
+    }
+
+    /// Bytes that still fit in.
+    pub fn room(&self) -> usize {
+        self.bounds.len.saturating_sub(self.len)
+    }
+
+    #[inline]
+    fn in_vain(&mut self) -> bool {
+        self.vain += 1;
+        if self.vain > VAIN_MAX {
+            // Another strategy may take over.
+            self.vain = 0;
+            panic!("the strategy asks the window without end");
+        }
+        false
+    }
+
+    /// Puts an entry in. Whether it fits is the caller's business for all but the first entry, which
     /// always fits an empty packet.
+    #[doc(hidden)]
     #[inline]
     pub fn push(&mut self, entry: Entry) {
         self.len += entry.len();
         self.entries += 1;
         match &entry.head {
             Head::Eager(eager) => eager.encode(&mut self.packet.bytes),
-            Head::Frame(frame) => self.packet.bytes.extend_from_slice(frame),
+            Head::Request(frame) | Head::Frame(frame) => self.packet.bytes.extend_from_slice(frame),
         }
         let request = entry.request;
-        if entry.data.len() as usize >= self.in_place_min(entry.probe) && self.gathers(&entry) {
+        if entry.data.len() as usize >= self.in_place_min(entry.hints.probe) && self.gathers(&entry) {
             self.packet.in_place.push((self.packet.bytes.len(), entry.data));
             self.in_place.extend(request);
         } else {

@@ -173,7 +173,7 @@ impl Strategy for Watched {
     }
 
     fn lone(&self, now: Instant, len: u64, rails: &[RailView]) -> Option<RailId> {
-        // What is named here and not there costs the message nothing: it goes through the window.
+        // A rail that is not there costs the message nothing: it goes through the window.
         let lone = |own: &dyn Strategy| catch_unwind(AssertUnwindSafe(|| own.lone(now, len, rails)));
         match &self.own {
             Some(own) => lone(&**own).ok().flatten(),

@@ -491,7 +491,7 @@ typedef struct nmad_strategy {
     const char *name; /**< By which it is chosen. Copied. */
     void *state;      /**< Given to each function; may be NULL. Must live as long as the sessions. */
     /**
-     * What goes into the next packet of a rail, of `count` things that wait for a rank, by priority and then by
+     * Fills the next packet of a rail from a list of `count` things that wait for a rank, by priority and then by
      * submission. Writes their places in that list into `chosen`, in the order in which they shall go, and returns
      * how many those are; 0: nothing for this rail now. What does not fit into `room` bytes stays, but for the first
      * one, which always goes. Whatever one rail leaves, another must take.
@@ -507,7 +507,7 @@ typedef struct nmad_strategy {
     /** The receiver has all of a message that was shared out among so many rails. May be NULL. */
     void (*carried)(void *state, uint32_t rank, uint64_t len, size_t ways, uint64_t took_ns);
     /**
-     * Whose turn it is on a rail: a place in the list; `count`: whoever has waited longest. Asked of the strategy of
+     * Whose turn it is on a rail: a place in the list; `count`: the rank that has waited longest. Asked of the strategy of
      * the session, where something waits for several ranks. May be NULL.
      */
     size_t (*choose)(void *state, uint32_t rail, const nmad_turn_t *ranks, size_t count);
@@ -521,7 +521,7 @@ typedef struct nmad_strategy {
 NMAD_API int nmad_register_strategy(const nmad_strategy_t *strategy);
 
 /**
- * How long a rail will take for so many bytes once it is idle. For functions of a strategy, with the ways that they
+ * The predicted time that a rail takes for `len` bytes once it is idle. For functions of a strategy, with the ways that they
  * were given.
  * @param large    0: for a message in a packet; else for a part of a large message.
  * @param[out] ns  Nanoseconds.

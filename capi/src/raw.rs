@@ -100,7 +100,7 @@ impl<T: Copy> In<T> {
         unsafe { self.0.as_ref().copied() }
     }
 
-    /// What it begins with: a number that says how much of it there is.
+    /// Its first field, a number that says how long it is.
     pub fn prefix<P: Copy>(&self) -> Option<P> {
         const { assert!(size_of::<P>() <= size_of::<T>() && align_of::<P>() <= align_of::<T>()) }
         // SAFETY: NULL or valid for reading its beginning, see above.

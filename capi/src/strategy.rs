@@ -74,7 +74,7 @@ pub struct CStrategy {
     choose: Option<Choose>,
 }
 
-/// What was registered, for the sessions that are opened from now on.
+/// The registered tables, for the sessions that are opened from now on.
 static REGISTERED: Mutex<Vec<Table>> = Mutex::new(Vec::new());
 
 /// A table that is complete.

@@ -23,7 +23,7 @@ impl Log for Keeps {
     fn flush(&self) {}
 }
 
-/// What is wrong with a strategy.
+/// Ways for a strategy to be wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     PanicsInFill,
@@ -84,7 +84,7 @@ pub fn documented() {
     example::main().unwrap();
 }
 
-/// Whatever a strategy does wrong: all messages arrive, and the user is told once, of that rank.
+/// Whatever a strategy does wrong: all messages arrive, and one line names it and the rank.
 pub fn faulty() {
     log::set_logger(&Keeps).expect("nobody else has one");
     log::set_max_level(LevelFilter::Error);

@@ -129,7 +129,7 @@ impl Entry {
         }
     }
 
-    /// Whether more than its place decides who takes it, and when.
+    /// Whether a rail may have to pass it over.
     #[inline]
     fn is_special(&self) -> bool {
         self.hints.strategy.is_some() || self.hints.depends
@@ -292,7 +292,7 @@ impl Window {
         entry.hints.strategy == self.asks && !(entry.hints.depends && self.ahead_of(entry).is_some())
     }
 
-    /// Takes the first entry for which `fits` says yes; looks at no more than a bounded number. What is taken
+    /// Takes the first entry for which `fits` says yes; looks at no more than a bounded number. The entry
     /// must be put into a packet ([`crate::PacketBuilder::take`] does both), or it is lost.
     #[doc(hidden)]
     #[inline]

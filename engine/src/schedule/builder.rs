@@ -7,7 +7,7 @@ use crate::profile::sample::Method;
 use alloc::vec::Vec;
 use nmad_wire::{Header, Kind};
 
-/// So many questions in vain about one packet are no strategy's.
+/// Fruitless questions about one packet after which a strategy is taken to loop.
 const VAIN_MAX: u32 = 10_000;
 
 /// What one packet may hold; from the rail's limits and the thresholds.

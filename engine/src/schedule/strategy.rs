@@ -163,7 +163,7 @@ impl fmt::Debug for ShareList {
 pub struct Waiting<'a> {
     /// Which one.
     pub peer: PeerId,
-    /// What waits for it.
+    /// Its window.
     pub window: &'a Window,
     /// Bytes of large messages that the receiver has granted and that are not on a rail yet.
     pub granted: u64,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `nmad_strategy` | name of a strategy, as `NMAD_STRATEGY` |
 //! | `nmad_rail` | number or name of the only rail to be used: `1`, `tcp/eth0`, `eth0` |
-//! | `nmad_priority` | -128 to 127; what waits with a higher one leaves first |
+//! | `nmad_priority` | -128 to 127; waiting messages with a higher one leave first |
 //! | `nmad_prefer` | `latency`, `bandwidth` or `either` |
 //!
 //! An empty value takes a wish back. They are local: other ranks may have other wishes, or none.

@@ -1,8 +1,8 @@
 //! A strategy of one's own: small messages never wait behind large ones.
 //!
 //! `express` keeps the rail with the lowest latency for small messages, as far as it can: they go first
-//! there, several in a packet, while large bodies are shared out among the other rails. No crate of the library
-//! is changed for it: it is registered with the options of the session and chosen by its name.
+//! there, several in a packet, while large bodies are shared out among the other rails. No crate of the
+//! library is changed for it: it is registered with the options of the session and chosen by its name.
 //!
 //! ```text
 //! cargo build --example strategy && nmad run -n 2 target/debug/examples/strategy

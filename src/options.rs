@@ -236,10 +236,10 @@ impl Options {
         Ok(())
     }
 
-    /// Adds a strategy of the program's own, to be chosen by its name as those of the library are; a later one of
-    /// the same name wins. It is made anew for each rank that messages go to. One that panics, that leaves
-    /// messages for ever, or whose shares are not those of the message, is named on standard error, and `auto`
-    /// decides for that rank from then on.
+    /// Adds a strategy of the program's own, to be chosen by its name as those of the library are; a later
+    /// one of the same name wins. It is made anew for each rank that messages go to. One that panics, that
+    /// leaves messages for ever, or whose shares are not those of the message, is named on standard error,
+    /// and `auto` decides for that rank from then on.
     pub fn register(&mut self, make: impl Fn() -> Box<dyn Strategy> + Send + Sync + 'static) {
         self.strategies.add(move || Box::new(Watched::new(make())));
     }

@@ -1,9 +1,10 @@
 //! Strategies of the user's own: registered with the options of a session, watched while they decide.
 //!
-//! Such a strategy is code that this library did not write. It is asked under the lock of the engine, and what it
-//! gets wrong would stop every message. So each of its answers is checked, and its panics are caught: a strategy
-//! that fails is named once, and `auto` decides for that peer from then on. It cannot lose a message, since the
-//! packet builder takes entries for it. Strategies that come with the engine are not watched.
+//! Such a strategy is code that this library did not write. It is asked under the lock of the engine, and
+//! what it gets wrong would stop every message. So each of its answers is checked, and its panics are
+//! caught: a strategy that fails is named once, and `auto` decides for that peer from then on. It cannot
+//! lose a message, since the packet builder takes entries for it. Strategies that come with the engine are
+//! not watched.
 
 use nmad_engine::{
     Duration, Instant, PacketBuilder, PeerId, RailId, RailView, Registry, Shares, Strategy, Waiting, Window,
@@ -13,7 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 
-/// A strategy that leaves what waits for so long, while all rails are idle and it is asked, leaves it for ever.
+/// A strategy that leaves what waits for so long, while all rails are idle and it is asked, leaves it for
+/// ever.
 const IDLE_MAX: Duration = Duration::from_ms(100);
 /// Questions further apart than this do not belong together: the process was stopped, or had nothing to do.
 const APART: Duration = Duration::from_ms(20);
@@ -28,9 +30,9 @@ struct Questions {
     of: OnceLock<String>,
 }
 
-/// Ends the process when a strategy has not answered for seconds: it loops without asking us anything, in a thread
-/// that holds the lock of the engine, so nothing can go on and nothing can be taken back. Else the job would hang
-/// without a word.
+/// Ends the process when a strategy has not answered for seconds: it loops without asking us anything, in a
+/// thread that holds the lock of the engine, so nothing can go on and nothing can be taken back. Else the
+/// job would hang without a word.
 fn watch(questions: &Arc<Questions>) {
     static WATCHED: Mutex<Vec<Weak<Questions>>> = Mutex::new(Vec::new());
     static THREAD: Once = Once::new();
@@ -66,8 +68,8 @@ fn watch(questions: &Arc<Questions>) {
 fn end(questions: &Questions) -> ! {
     let of = questions.of.get().map_or("without a name", String::as_str);
     tell_user(format_args!(
-        "nmad: strategy {of} has not answered for {LOOKS_MAX} s: it loops. This process ends, since nothing can be \
-         sent while it does; NMAD_STRATEGY=auto does without it"
+        "nmad: strategy {of} has not answered for {LOOKS_MAX} s: it loops. This process ends, since nothing \
+         can be sent while it does; NMAD_STRATEGY=auto does without it"
     ));
     std::process::abort()
 }
@@ -79,7 +81,8 @@ pub(crate) struct Watched {
     /// None: it has failed.
     own: Option<Box<dyn Strategy>>,
     auto: Box<dyn Strategy>,
-    /// Since when nothing was taken although something waits and all rails are idle, and when that was last so.
+    /// Since when nothing was taken although something waits and all rails are idle, and when that was last
+    /// so.
     idle: Option<(Instant, Instant)>,
     questions: Arc<Questions>,
 }

@@ -189,8 +189,8 @@ impl In<IoVec> {
     }
 }
 
-/// A pointer to something of ours that was looked up in the list of what lives, or that a function of the program
-/// was given for the time of its call.
+/// A pointer to something of ours that was looked up in the list of what lives, or that a function of the
+/// program was given for the time of its call.
 ///
 /// The header forbids calls on a session that another thread closes; so what lives stays until the call ends.
 pub fn alive<'a, T>(pointer: *mut T) -> &'a T {

@@ -79,6 +79,15 @@ impl Packet {
         self.bytes.is_empty()
     }
 
+    /// Copies what lies elsewhere into the packet, so that its memory is free.
+    #[cold]
+    pub(crate) fn gather(&mut self) {
+        let mut bytes = Vec::with_capacity(self.len());
+        self.parts(|part| bytes.extend_from_slice(part));
+        self.bytes = bytes;
+        self.in_place.clear();
+    }
+
     /// Calls `part` with each contiguous part in the order of the wire.
     pub fn parts<'a>(&'a self, mut part: impl FnMut(&'a [u8])) {
         let mut from = 0;

@@ -1,5 +1,5 @@
-//! What the application knows about a message: dependency, preference, a strategy of its own; and strategies that
-//! see it.
+//! What the application knows about a message: dependency, preference, a strategy of its own; and strategies
+//! that see it.
 
 #[path = "common/net.rs"]
 mod net;

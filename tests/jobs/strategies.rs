@@ -143,3 +143,9 @@ fn exchange(session: &Session, hints: Hints) {
         session.send(0, 10, &[]).unwrap();
     }
 }
+
+/// A name that no strategy has.
+pub fn unknown() {
+    let error = Session::open_with(&Options::load().unwrap()).err().expect("no such strategy").to_string();
+    assert!(error.contains("nosuch") && error.contains("iso_split"), "{error}");
+}

@@ -47,8 +47,8 @@ pub enum Prefer {
     Either,
     /// That it arrives soon: it does not wait for a rail's clock, and so not for company in its packet.
     Latency,
-    /// That much is carried in all: `auto` puts it on the rail with the most bandwidth, and leaves the one with
-    /// the least latency to others.
+    /// That much is carried in all: `auto` puts it on the rail with the most bandwidth, and leaves the one
+    /// with the least latency to others.
     Bandwidth,
 }
 
@@ -78,8 +78,8 @@ pub struct Hints {
     /// May overtake and be overtaken by other messages of its flow.
     pub unordered: bool,
     /// Depends on the message that was submitted before it to the same peer (P1 section 2: the arguments of a
-    /// service on its number): no rail gets it, whatever its priority, before that one, or the request to send
-    /// it, is on a rail.
+    /// service on its number): no rail gets it, whatever its priority, before that one, or the request to
+    /// send it, is on a rail.
     pub depends: bool,
     /// What matters about it.
     pub prefer: Prefer,
@@ -197,13 +197,13 @@ pub(crate) struct EagerSend {
     /// Synchronous: ends only when the receiver has matched it.
     pub(crate) wants_fin: bool,
     pub(crate) has_fin: bool,
-    /// Neither the window nor a rail refers to its memory any more.
-    pub(crate) left: bool,
+    /// Entries of the window, or of packets, that refer to its memory: one, or one for each part.
+    pub(crate) waiting: u32,
 }
 
 impl EagerSend {
     pub(crate) fn new(envelope: Envelope, wants_fin: bool) -> Self {
-        EagerSend { envelope, wants_fin, has_fin: false, left: false }
+        EagerSend { envelope, wants_fin, has_fin: false, waiting: 1 }
     }
 }
 

@@ -56,6 +56,13 @@ impl Entry {
         Entry { head: Head::Eager(head), data, request: Some(request), hints: *hints, number: 0, ahead: 0 }
     }
 
+    /// A part of a message that is longer than a packet; its request to send is an entry before it.
+    pub(crate) fn part(head: nmad_wire::Part, data: Segments, request: RequestId, hints: &Hints) -> Self {
+        let mut frame = Vec::with_capacity(nmad_wire::Part::LEN);
+        head.encode(&mut frame);
+        Entry { head: Head::Frame(frame), data, request: Some(request), hints: *hints, number: 0, ahead: 0 }
+    }
+
     /// An entry of control frames; they go before data of usual priority.
     pub(crate) fn control(frame: Vec<u8>) -> Self {
         let hints = Hints { priority: 1, ..Hints::default() };
@@ -109,7 +116,8 @@ impl Entry {
         self.data.len()
     }
 
-    /// The names of the message; none: it is a control frame.
+    /// The names of the message; none: it is a control frame, or a part of a message whose names stand
+    /// before.
     pub fn names(&self) -> Option<Names> {
         match &self.head {
             Head::Eager(eager) => Some(Names {

@@ -147,10 +147,11 @@ impl Engine {
         if peer.window.is_empty() {
             return None;
         }
-        let gather = if peer.keeps || !may_gather { 0 } else { state.limits.gather };
+        let gather = if may_gather { state.limits.gather } else { 0 };
         let link = peer.link(rail)?;
-        let (in_place_min, aggregate_max) = (link.in_place_min, link.aggregate_max);
-        let bounds = Bounds { len: peer.packet_max, in_place_min, aggregate_max, gather };
+        let (in_place_min, block_min, aggregate_max) =
+            (link.in_place_min, link.block_min, link.aggregate_max);
+        let bounds = Bounds { len: peer.packet_max, in_place_min, block_min, aggregate_max, gather };
         let buffer = self.buffers.pop().unwrap_or_default();
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
         match peer.window.asked() {
@@ -240,7 +241,7 @@ impl Engine {
     fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
         let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
-        let bounds = Bounds { len: usize::MAX, in_place_min: 0, aggregate_max: 0, gather: 0 };
+        let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
         let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
         if link.rx.beyond() != 0 {
             Frame::Ack(Ack { beyond: link.rx.beyond() }).encode(&mut packet.bytes);
@@ -363,6 +364,9 @@ fn fill_by_turns(
 }
 
 /// The frames of a packet, without its header.
-pub(super) fn frames_of(packet: Packet) -> Vec<u8> {
+pub(super) fn frames_of(mut packet: Packet) -> Vec<u8> {
+    if !packet.in_place.is_empty() {
+        packet.gather();
+    }
     packet.bytes.get(nmad_wire::Header::LEN..).map(<[u8]>::to_vec).unwrap_or_default()
 }

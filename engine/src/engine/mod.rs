@@ -5,7 +5,8 @@
 //! once),
 //! `claim` (found now, received later), `dispatch` (window to rail), `chunks` (bodies to rails), `arrive`
 //! (rail to application), `plain` (the same for a packet with one message), `kept` (timers of lossy rails),
-//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links
+//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `parts` (eager
+//! messages longer than a packet), `failure` (links
 //! and peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for
 //! it), `receipt` (how messages went), `outcome` (how requests ended).
 
@@ -19,6 +20,7 @@ mod forecast;
 mod kept;
 mod lane;
 mod outcome;
+mod parts;
 mod peer;
 mod plain;
 mod plan;
@@ -112,6 +114,9 @@ impl Config {
     pub const EAGER_MAX: usize = 32 << 10;
     /// From how many bytes on data stays in place when neither a setting nor a profile says it.
     pub const IN_PLACE_MIN: usize = 16 << 10;
+    /// From how many bytes on a block of non-contiguous data stays in place when no profile says it: a piece
+    /// of an iovec costs the kernel about as much as copying this many bytes.
+    pub const BLOCK_MIN: usize = 1 << 10;
     /// Least credit that makes sense, in bytes: a peer assumes so much before it is told anything.
     pub const CREDIT_MIN: u64 = crate::transfer::credit::INITIAL;
     /// Shortest chunk that makes sense, in bytes: each costs a rail an order and its answer.

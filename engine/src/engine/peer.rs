@@ -2,6 +2,7 @@
 
 use super::forecast::Fixed;
 use super::lane::{Heard, Lane};
+use super::parts::Parts;
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
@@ -96,6 +97,11 @@ pub(super) struct Peer {
     pub(super) unsaid: Vec<String>,
     /// What the peer has announced to push and has not begun to.
     pub(super) pushes: Vec<Push>,
+    /// Packets that a dead link has not given back: rail, number, and the requests whose memory they refer
+    /// to.
+    pub(super) late: Vec<(RailId, u32, Vec<RequestId>)>,
+    /// Messages of which parts have come, or will.
+    pub(super) parts: Vec<Parts>,
     /// Large sends that wait a little for a promise, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
     /// The only rail that is left, if its link is open.
@@ -145,6 +151,8 @@ impl Peer {
             orphans: Vec::new(),
             unsaid: Vec::new(),
             pushes: Vec::new(),
+            parts: Vec::new(),
+            late: Vec::new(),
             lane: None,
             several: None,
             heard: Heard::default(),
@@ -205,8 +213,9 @@ impl Peer {
             };
             self.fastest = up().min_by_key(latency).map_or(first.rail, |link| link.rail);
         }
-        let keeps = self.keeps;
-        self.links.iter_mut().for_each(|link| link.forecast.staged = keeps);
+        for link in &mut self.links {
+            link.forecast.staged = self.keeps && rails[link.rail.index()].limits.gather == 0;
+        }
         self.derive_thresholds(rails);
     }
 

@@ -177,7 +177,7 @@ impl Engine {
     pub(super) fn entry_left(&mut self, request: RequestId) {
         match self.requests.get_mut(request.0) {
             Some(Request::Eager(eager)) => {
-                eager.left = true;
+                eager.waiting = eager.waiting.saturating_sub(1);
                 self.consider_eager(request);
             }
             Some(Request::Large(_)) => self.push_body(request),
@@ -189,7 +189,7 @@ impl Engine {
     #[inline]
     fn consider_eager(&mut self, request: RequestId) {
         if let Some(&Request::Eager(eager)) = self.requests.get(request.0)
-            && eager.left
+            && eager.waiting == 0
             && (eager.has_fin || !eager.wants_fin)
         {
             self.complete(request, Ok(eager.envelope));
@@ -226,7 +226,8 @@ impl Engine {
             self.first_piece_matched(message, &envelope);
         }
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
-        peer.flows.of(envelope.context.0).large = true;
+        let parts = matches!(body, Comes::Parts(_));
+        peer.flows.of(envelope.context.0).large = !parts;
         let pushed = match body {
             Comes::Stored(stored) => return self.claim_stored(request, envelope, theirs, fin, stored),
             // The link takes it all, so it needs memory for it all.
@@ -234,7 +235,11 @@ impl Engine {
                 let stored = self.store_push(envelope.peer, theirs, len);
                 return self.claim_stored(request, envelope, theirs, fin, stored);
             }
-            Comes::Pushed(len) => len,
+            Comes::Parts(len) if len > into.len() => {
+                let stored = self.store_parts(envelope.peer, theirs, len, true);
+                return self.claim_stored(request, envelope, theirs, fin, stored);
+            }
+            Comes::Pushed(len) | Comes::Parts(len) => len,
             Comes::Asked | Comes::Promised(_) => 0,
         };
         if into.is_empty() || envelope.len == 0 {
@@ -245,7 +250,10 @@ impl Engine {
             }
             return self.end_recv(request, envelope);
         }
-        let id = promised.unwrap_or_else(|| self.new_landing(request, envelope.peer));
+        let id = promised.unwrap_or_else(|| match parts {
+            true => self.new_landing_on(request, envelope.peer, Vec::new()),
+            false => self.new_landing(request, envelope.peer),
+        });
         let Some(landing) = self.landings.get_mut(id.0) else { return };
         let whole = pushed > 0 && pushed == envelope.len.min(into.len());
         let knows_keys = whole || body == Comes::Promised(id);
@@ -255,6 +263,9 @@ impl Engine {
         if landing.is_ready() && !knows_keys {
             self.tell_keys(id);
         }
+        if parts {
+            return self.await_parts(envelope.peer, theirs, id, pushed);
+        }
         if pushed > 0 {
             return self.await_push(envelope.peer, theirs, id, pushed);
         }
@@ -262,9 +273,14 @@ impl Engine {
     }
 
     pub(super) fn new_landing(&mut self, request: RequestId, from: PeerId) -> LandingId {
+        let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
+        self.new_landing_on(request, from, rails)
+    }
+
+    /// The same for these rails; none: what comes in packets.
+    fn new_landing_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> LandingId {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return LandingId(0) };
         let into = recv.into.clone();
-        let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
         let landing = Landing::new(request, from, into.clone(), rails.iter().copied());
         let id = LandingId(self.landings.insert(landing));
         for rail in rails {

@@ -75,6 +75,9 @@ impl Engine {
             return self.send_large(envelope, data, hints, promise);
         }
         peer.credit.spend_known(len);
+        if len as usize > peer.longest_eager() && promise.is_none() {
+            return self.send_in_parts(envelope, data, hints);
+        }
         let request =
             RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, hints.synchronous))));
         let head = Eager {

@@ -17,10 +17,13 @@ pub struct Bounds {
     pub len: usize,
     /// Data of at least this many bytes stays in place instead of being copied (the iovec threshold of P4).
     pub in_place_min: usize,
+    /// Non-contiguous data of blocks that have fewer bytes than this, on average, is packed instead (the
+    /// block threshold of P1 section 5.3).
+    pub block_min: usize,
     /// Of two things that share a packet, the smaller has at most this many bytes (the aggregation threshold
     /// of P4).
     pub aggregate_max: usize,
-    /// Pieces of user memory that may stay in place; zero when the packet has to be kept for replay.
+    /// Pieces of user memory that may stay in place; zero for a packet that is prepared.
     pub gather: usize,
 }
 
@@ -97,9 +100,9 @@ impl PacketBuilder {
         }
     }
 
-    /// Takes the first entry of the window that fits into what is left of the packet and for which `wants` says
-    /// yes, and puts it in; false: there is none. A strategy takes entries in no other way, so it cannot lose
-    /// one.
+    /// Takes the first entry of the window that fits into what is left of the packet and for which `wants`
+    /// says yes, and puts it in; false: there is none. A strategy takes entries in no other way, so it
+    /// cannot lose one.
     ///
     /// # Panics
     /// After some ten thousand questions in vain about one packet: the strategy asks without end.
@@ -156,7 +159,11 @@ impl PacketBuilder {
         if self.bounds.gather == 0 {
             return false;
         }
-        let count = self.gathered + entry.data.count();
+        let blocks = entry.data.count();
+        if blocks > 1 && entry.data.len() < blocks as u64 * self.bounds.block_min as u64 {
+            return false;
+        }
+        let count = self.gathered + blocks;
         let fits = count <= self.bounds.gather;
         if fits {
             self.gathered = count;

@@ -185,8 +185,9 @@ pub trait Strategy: Send {
         false
     }
 
-    /// Which of several peers with something for a rail has its turn; none: the one whose turn it is. Asked of
-    /// the strategy of the session (`Config::strategy`), of which there is one more for all peers together.
+    /// Which of several peers with something for a rail has its turn; none: the one whose turn it is. Asked
+    /// of the strategy of the session (`Config::strategy`), of which there is one more for all peers
+    /// together.
     fn choose(&mut self, now: Instant, rail: RailId, peers: &[Waiting]) -> Option<PeerId> {
         let _ = (now, rail, peers);
         None
@@ -340,7 +341,8 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
-    const BOUNDS: Bounds = Bounds { len: 1 << 20, in_place_min: 0, aggregate_max: usize::MAX, gather: 0 };
+    const BOUNDS: Bounds =
+        Bounds { len: 1 << 20, in_place_min: 0, block_min: 0, aggregate_max: usize::MAX, gather: 0 };
 
     /// The rail that takes a message when each is asked in turn, as who waits has them asked.
     fn taken_by(strategy: &mut dyn Strategy, now: Instant, rails: &[RailView]) -> Option<RailId> {

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const OURS: &str = "nmad_";
 const KEYS: [&str; 4] = ["nmad_strategy", "nmad_rail", "nmad_priority", "nmad_prefer"];
 
-/// Wishes, in one word that is read with every message; zero: none. From the lowest byte on: the strategy's place
-/// and the rail's number, counted from one, the priority, the preference.
+/// Wishes, in one word that is read with every message; zero: none. From the lowest byte on: the strategy's
+/// place and the rail's number, counted from one, the priority, the preference.
 #[derive(Debug, Default)]
 pub(crate) struct Wishes(AtomicU32);
 

@@ -64,6 +64,7 @@ mod receipts;
 pub mod sampling;
 mod scope;
 mod session;
+mod strategies;
 mod summary;
 #[cfg(feature = "async")]
 mod watch;
@@ -97,7 +98,16 @@ pub use session::Session;
 #[cfg(feature = "async")]
 pub use watch::{Armed, Watch};
 
-pub use nmad_engine::{Accuracy, Effort, Feed, Hints, Receipt};
+/// What a strategy of the program's own is made of; see [`Options::register`].
+pub mod strategy {
+    pub use nmad_engine::schedule::strategy::{fastest, primary};
+    pub use nmad_engine::{
+        Duration, Entry, Forecast, Instant, Names, PacketBuilder, PeerId, RailId, RailView, Scope, ShareList,
+        Shares, Strategy, Waiting, Window,
+    };
+}
+
+pub use nmad_engine::{Accuracy, Effort, Feed, Hints, Prefer, RailId, Receipt, StrategyId};
 #[doc(hidden)]
 pub use nmad_engine::{RequestId, Segment, Segments};
 

@@ -27,9 +27,10 @@ mod values;
 
 use crate::error::SessionError;
 use crate::lines;
+use crate::strategies::Watched;
 use log::LevelFilter;
 use nmad_drivers::network::Network;
-use nmad_engine::{Config, CongestionControl, Effort, Feed};
+use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
 use std::path::PathBuf;
 use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, setting, switch};
 
@@ -49,6 +50,8 @@ pub struct RailChoice {
 pub struct Options {
     /// Name of the strategy; none: [`Options::DEFAULT_STRATEGY`].
     pub strategy: Option<String>,
+    /// The strategies to choose from; [`Options::register`] adds one.
+    pub strategies: Registry,
     /// Interfaces to use; none: all that lead to a peer.
     pub rails: Option<Vec<RailChoice>>,
     /// Drivers by which each interface is used; empty: the first of [`Network::ALL`], TCP.
@@ -233,6 +236,14 @@ impl Options {
         Ok(())
     }
 
+    /// Adds a strategy of the program's own, to be chosen by its name as those of the library are; a later
+    /// one of the same name wins. It is made anew for each rank that messages go to. One that panics, that
+    /// leaves messages for ever, or whose shares are not those of the message, is named on standard error,
+    /// and `auto` decides for that rank from then on.
+    pub fn register(&mut self, make: impl Fn() -> Box<dyn Strategy> + Send + Sync + 'static) {
+        self.strategies.add(move || Box::new(Watched::new(make())));
+    }
+
     /// How interfaces are used for which nothing else is said.
     pub fn drivers(&self) -> &[Network] {
         if self.drivers.is_empty() { &Network::ALL[..1] } else { &self.drivers }
@@ -248,6 +259,7 @@ impl Options {
         let defaults = Config::default();
         Config {
             strategy: self.strategy.clone().unwrap_or_else(|| Self::DEFAULT_STRATEGY.into()),
+            registry: self.strategies.clone(),
             feed: self.feed.unwrap_or_default(),
             eager_max: self.eager_max,
             in_place_min: self.in_place_min,

@@ -14,7 +14,9 @@ use crate::scope::Scope;
 use crate::summary;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Notice, PeerId, RailId, Receipt};
+use nmad_engine::{
+    Accuracy, Context, Driver, Engine, Error, Feed, Notice, PeerId, RailId, Receipt, StrategyId,
+};
 use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
@@ -244,6 +246,25 @@ impl Session {
         self.node
             .with(|engine| engine.set_strategy(peer, name))
             .map_err(|e| setting("strategy", e.to_string()))
+    }
+
+    /// The strategy of this name, to be named in [`crate::Hints::strategy`] of messages.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn strategy(&self, name: &str) -> Result<StrategyId, SessionError> {
+        let place = self.node.with(|engine| engine.registry().place(name));
+        place.map_err(|e| setting("strategy", e.to_string()))
+    }
+
+    /// The names of the strategies that there are, those of the program's own last.
+    pub fn strategies(&self) -> Vec<String> {
+        self.node.with(|engine| engine.registry().names().map(String::from).collect())
+    }
+
+    /// Chooses when rails are fed (P1 section 3.2).
+    pub fn set_feed(&self, feed: Feed) {
+        self.node.with(|engine| engine.set_feed(feed));
     }
 
     /// The rails, in order, with what they have carried.

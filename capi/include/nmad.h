@@ -103,14 +103,22 @@ typedef uint64_t nmad_unpacking_t;
 #define NMAD_UNORDERED 2u
 /** Flag of hints: nmad_hints_t::rail is meant. */
 #define NMAD_RAIL 4u
+/** Flag of hints: the message depends on the one that was submitted before it to the same rank, as the arguments of a
+ * service depend on its number: whatever its priority, no rail gets it earlier. */
+#define NMAD_DEPENDS 8u
+/** Flag of hints: what matters is that the message arrives soon. It does not wait for company in its packet. */
+#define NMAD_LATENCY 16u
+/** Flag of hints: what matters is how much is carried in all. The rail with the least latency is left to others. */
+#define NMAD_BANDWIDTH 32u
 
 /** What the program knows about a message. All zero (or NULL for the pointer): nothing special. */
 typedef struct nmad_hints {
-    uint32_t flags;   /**< ::NMAD_SYNCHRONOUS, ::NMAD_UNORDERED, ::NMAD_RAIL, or'ed. */
+    uint32_t flags;   /**< ::NMAD_SYNCHRONOUS, ::NMAD_UNORDERED, ::NMAD_RAIL, ::NMAD_DEPENDS, and ::NMAD_LATENCY or
+                           ::NMAD_BANDWIDTH, or'ed. */
     int32_t priority; /**< -128 to 127; what waits with a higher one leaves first. Usual: 0. */
     uint32_t rail;    /**< With ::NMAD_RAIL: the only rail to carry it, see nmad_rail_info(). A rail that is dead
                            or does not lead to the receiver is ignored. */
-    uint32_t reserved; /**< Zero. */
+    uint32_t strategy; /**< What decides about this message, see nmad_strategy_number(); 0: the strategy of its rank. */
 } nmad_hints_t;
 
 /** What is known about a message that has ended or was found. */
@@ -426,6 +434,99 @@ NMAD_API int nmad_set_strategy(nmad_session_t *session, uint32_t rank, const cha
 
 /** The name of a strategy, from index 0 on; NULL behind the last one. It never changes. */
 NMAD_API const char *nmad_strategy_name(size_t index);
+
+/** The number of a strategy in this session, for nmad_hints_t::strategy. ::NMAD_ERR_SETTING: there is none. */
+NMAD_API int nmad_strategy_number(nmad_session_t *session, const char *name, uint32_t *strategy);
+
+/** Chooses when rails are fed: "accumulate", "prepare" or "backlog:BYTES", see tune.md. */
+NMAD_API int nmad_set_feed(nmad_session_t *session, const char *feed);
+
+/** Something that waits for a rank. */
+typedef struct nmad_waiting {
+    uint64_t tag;     /**< Tag. */
+    uint64_t len;     /**< Bytes of the message; of a large one all of them, though it is shared out later. */
+    uint64_t size;    /**< Bytes that it takes in a packet. */
+    uint32_t context; /**< Context. */
+    uint32_t seq;     /**< Its place among the messages of its context to this rank; 0 for unordered ones. */
+    int32_t priority; /**< Higher goes first. */
+    uint32_t flags;   /**< ::NMAD_DEPENDS, ::NMAD_LATENCY, ::NMAD_BANDWIDTH; ::NMAD_CONTROL. */
+} nmad_waiting_t;
+
+/** Flag of what waits: a control message of the library; it has a size and a priority only. */
+#define NMAD_CONTROL 64u
+
+/** A rail to a rank, at the moment of a decision. */
+typedef struct nmad_way {
+    uint32_t rail;        /**< Its number, see nmad_rail_info(). */
+    uint32_t wire;        /**< The first of the rails over the same network card. */
+    uint64_t idle_in_ns;  /**< When it will have carried what it was given; 0: it is idle. */
+    uint64_t bandwidth;   /**< Nominal, in bytes per second, 0: unknown. */
+    uint64_t latency_ns;  /**< Nominal, 0: unknown. */
+    uint32_t flags;       /**< ::NMAD_WAY_PRIMARY, ::NMAD_WAY_FASTEST. */
+    uint32_t reserved;    /**< Zero. */
+    const void *forecast; /**< What was measured: for nmad_predict(). */
+} nmad_way_t;
+
+/** Flag of ways: the first rail to the rank. */
+#define NMAD_WAY_PRIMARY 1u
+/** Flag of ways: the one with the lowest latency. One rail is always that. */
+#define NMAD_WAY_FASTEST 2u
+
+/** A rank for which something waits. */
+typedef struct nmad_turn {
+    uint32_t rank;    /**< Which one. */
+    int32_t priority; /**< Priority of what waits first. */
+    uint64_t backlog; /**< Bytes that wait. */
+    uint64_t granted; /**< Bytes of large messages that its receives wait for. */
+} nmad_turn_t;
+
+/**
+ * A strategy of the program's own: what decides when a rail is idle. Its functions are called while the library
+ * holds its lock: they must be short, must not wait, and call nothing of this library but nmad_predict().
+ * One that answers nonsense is named on standard error, and "auto" decides for that rank from then on; one that
+ * does not come back ends the process after some seconds.
+ */
+typedef struct nmad_strategy {
+    size_t size;      /**< sizeof(nmad_strategy_t). */
+    const char *name; /**< By which it is chosen. Copied. */
+    void *state;      /**< Given to each function; may be NULL. Must live as long as the sessions. */
+    /**
+     * Fills the next packet of a rail from a list of `count` things that wait for a rank, by priority and then by
+     * submission. Writes their places in that list into `chosen`, in the order in which they shall go, and returns
+     * how many those are; 0: nothing for this rail now. What does not fit into `room` bytes stays, but for the first
+     * one, which always goes. Whatever one rail leaves, another must take.
+     */
+    size_t (*fill)(void *state, uint32_t rank, const nmad_way_t *rail, const nmad_waiting_t *waiting,
+                   size_t count, uint64_t room, size_t *chosen);
+    /**
+     * How many of the `len` bytes of a large message each of `count` rails carries; they must add up to `len`.
+     * Returns ::NMAD_OK; or ::NMAD_PENDING: whichever rail is idle first shall carry all of it.
+     */
+    int (*split)(void *state, uint32_t rank, uint64_t len, const nmad_way_t *ways, size_t count,
+                 uint64_t *shares);
+    /** The receiver has all of a message that was shared out among so many rails. May be NULL. */
+    void (*carried)(void *state, uint32_t rank, uint64_t len, size_t ways, uint64_t took_ns);
+    /**
+     * Whose turn it is on a rail: a place in the list; `count`: the rank that has waited longest. Asked of the strategy of
+     * the session, where something waits for several ranks. May be NULL.
+     */
+    size_t (*choose)(void *state, uint32_t rail, const nmad_turn_t *ranks, size_t count);
+} nmad_strategy_t;
+
+/**
+ * Adds a strategy for sessions that are opened from now on, which choose it by its name like any other: as the setting
+ * "strategy", with nmad_set_strategy(), or for single messages. A later one of the same name wins.
+ * @return ::NMAD_OK, ::NMAD_ERR_ARGUMENT.
+ */
+NMAD_API int nmad_register_strategy(const nmad_strategy_t *strategy);
+
+/**
+ * The predicted time that a rail takes for `len` bytes once it is idle. For functions of a strategy, with the ways that they
+ * were given.
+ * @param large    0: for a message in a packet; else for a part of a large message.
+ * @param[out] ns  Nanoseconds.
+ */
+NMAD_API int nmad_predict(const nmad_way_t *way, uint64_t len, int large, uint64_t *ns);
 
 /** Rails of this process, the one to itself included; it does not change. They are numbered from 0. */
 NMAD_API int nmad_rail_count(nmad_session_t *session, uint32_t *count);

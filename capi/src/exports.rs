@@ -7,6 +7,7 @@ use crate::message::{self, Address, CHints, CMessage, Wanted};
 use crate::rails::CRailInfo;
 use crate::raw::{Buffer, Data, In, InOut, IoVec, Memory, Out, Text};
 use crate::session::{self, Setting};
+use crate::strategy::{self, CStrategy, CWay};
 use crate::wait::{self, FOREVER, NOT_AT_ALL};
 use crate::{loops, pieces, rails};
 use std::ffi::{c_char, c_int};
@@ -364,6 +365,26 @@ extern "C" fn nmad_set_strategy(session: SessionPointer, rank: u32, name: Text) 
 #[unsafe(no_mangle)]
 extern "C" fn nmad_strategy_name(index: usize) -> *const c_char {
     rails::strategy_name(index)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nmad_strategy_number(session: SessionPointer, name: Text, strategy: Out<u32>) -> c_int {
+    call("nmad_strategy_number", || strategy::number(session, name, strategy))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nmad_register_strategy(strategy: In<CStrategy>) -> c_int {
+    call("nmad_register_strategy", || strategy::register(strategy))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nmad_predict(way: In<CWay>, len: u64, large: c_int, ns: Out<u64>) -> c_int {
+    call("nmad_predict", || strategy::predict(way, len, large, ns))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nmad_set_feed(session: SessionPointer, feed: Text) -> c_int {
+    call("nmad_set_feed", || strategy::set_feed(session, feed))
 }
 
 #[unsafe(no_mangle)]

@@ -11,6 +11,8 @@ pub struct Handle {
     pub session: Session,
     /// Rails that it has; their number does not change.
     pub rails: u32,
+    /// Strategies that it knows; their number does not change.
+    pub strategies: u32,
     pub packings: Table<Packing>,
     pub unpackings: Table<Unpacking>,
 }

@@ -20,5 +20,6 @@ mod rails;
 #[allow(unsafe_code)]
 mod raw;
 mod session;
+mod strategy;
 mod table;
 mod wait;

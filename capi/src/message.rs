@@ -4,13 +4,16 @@ use crate::code::{ARGUMENT, Answer, Failure, OK, PENDING};
 use crate::handle::Handle;
 use crate::live::SessionPointer;
 use crate::raw::{In, Out};
-use newmadeleine::engine::{Context, Envelope, Error, RailId, RequestId};
+use newmadeleine::engine::{Context, Envelope, Error, RequestId};
 use newmadeleine::progress::Outcome;
-use newmadeleine::{Channel, Hints, Segments, SessionError, Source, TagMatch};
+use newmadeleine::{Channel, Hints, Prefer, RailId, Segments, SessionError, Source, StrategyId, TagMatch};
 
 const SYNCHRONOUS: u32 = 1;
 const UNORDERED: u32 = 2;
 const RAIL: u32 = 4;
+const DEPENDS: u32 = 8;
+const LATENCY: u32 = 16;
+const BANDWIDTH: u32 = 32;
 const ANY_TAG: u32 = 1;
 /// `NMAD_ANY_RANK`
 pub const ANY_RANK: u32 = u32::MAX;
@@ -22,28 +25,45 @@ pub struct CHints {
     flags: u32,
     priority: i32,
     rail: u32,
-    reserved: u32,
+    strategy: u32,
 }
 
 impl In<CHints> {
-    pub fn hints(self, rails: u32) -> Result<Hints, Failure> {
-        let Some(CHints { flags, priority, rail, reserved }) = self.get() else {
+    pub fn hints(self, handle: &Handle) -> Result<Hints, Failure> {
+        let Some(CHints { flags, priority, rail, strategy }) = self.get() else {
             return Ok(Hints::default());
         };
         let wrong = |text: String| Err(Failure::new(ARGUMENT, text));
-        if flags & !(SYNCHRONOUS | UNORDERED | RAIL) != 0 || reserved != 0 {
-            return wrong(format!("unknown flags in the hints: {flags:#x}, reserved {reserved:#x}"));
+        let has = |flag: u32| flags & flag != 0;
+        if has(!(SYNCHRONOUS | UNORDERED | RAIL | DEPENDS | LATENCY | BANDWIDTH)) {
+            return wrong(format!("unknown flags in the hints: {flags:#x}"));
         }
         let Ok(priority) = i8::try_from(priority) else {
             return wrong(format!("priority {priority} is not within -128 and 127"));
         };
-        let has_rail = flags & RAIL != 0;
-        if has_rail && rail >= rails {
-            return wrong(format!("there is no rail {rail}: there are {rails}, from 0 on"));
+        if has(RAIL) && rail >= handle.rails {
+            return wrong(format!("there is no rail {rail}: there are {}, from 0 on", handle.rails));
         }
-        let (synchronous, unordered) = (flags & SYNCHRONOUS != 0, flags & UNORDERED != 0);
-        let rail = has_rail.then_some(RailId(rail as u8));
-        Ok(Hints { priority, rail, synchronous, unordered, ..Hints::default() })
+        if strategy > handle.strategies {
+            let known = handle.strategies;
+            return wrong(format!("no strategy {strategy}: nmad_strategy_number() tells 1 to {known}"));
+        }
+        let prefer = match (has(LATENCY), has(BANDWIDTH)) {
+            (true, true) => return wrong("hints prefer latency and bandwidth: one of them at most".into()),
+            (true, false) => Prefer::Latency,
+            (false, true) => Prefer::Bandwidth,
+            (false, false) => Prefer::Either,
+        };
+        Ok(Hints {
+            priority,
+            rail: has(RAIL).then_some(RailId(rail as u8)),
+            synchronous: has(SYNCHRONOUS),
+            unordered: has(UNORDERED),
+            depends: has(DEPENDS),
+            prefer,
+            strategy: (strategy as usize).checked_sub(1).and_then(StrategyId::at),
+            ..Hints::default()
+        })
     }
 }
 
@@ -124,7 +144,7 @@ pub fn send(
     hints: In<CHints>,
 ) -> Answer {
     let handle = session.get()?;
-    let hints = hints.hints(handle.rails)?;
+    let hints = hints.hints(handle)?;
     handle.channel(to.context)?.send_segments(to.to, to.tag, data?, hints)?;
     Ok(OK)
 }
@@ -137,7 +157,7 @@ pub fn isend(
     request: Out<u64>,
 ) -> Answer {
     let (handle, request) = (session.get()?, request.required("request")?);
-    let hints = hints.hints(handle.rails)?;
+    let hints = hints.hints(handle)?;
     let RequestId(name) = handle.channel(to.context)?.submit_send(to.to, to.tag, data?, hints)?;
     request.set(name);
     Ok(OK)

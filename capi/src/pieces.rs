@@ -36,7 +36,7 @@ pub fn pack(
     request: Out<u64>,
 ) -> Answer {
     let handle = session.get()?;
-    let (data, hints) = (data?, hints.hints(handle.rails)?);
+    let (data, hints) = (data?, hints.hints(handle)?);
     let submit = |message: &mut _| handle.node().submit(|engine| engine.pack(message, data, hints));
     handle.packings.add(packing, request, submit)
 }

@@ -100,6 +100,13 @@ impl<T: Copy> In<T> {
         unsafe { self.0.as_ref().copied() }
     }
 
+    /// Its first field, a number that says how long it is.
+    pub fn prefix<P: Copy>(&self) -> Option<P> {
+        const { assert!(size_of::<P>() <= size_of::<T>() && align_of::<P>() <= align_of::<T>()) }
+        // SAFETY: NULL or valid for reading its beginning, see above.
+        unsafe { self.0.cast::<P>().as_ref().copied() }
+    }
+
     pub fn list(self, name: &str, count: usize) -> Result<Vec<T>, Failure> {
         check_list(self.0, name, count)?;
         // SAFETY: not NULL if it is looked at, and valid for reading, see above.
@@ -182,11 +189,12 @@ impl In<IoVec> {
     }
 }
 
-/// A pointer to something of ours that was looked up in the list of what lives.
+/// A pointer to something of ours that was looked up in the list of what lives, or that a function of the
+/// program was given for the time of its call.
 ///
 /// The header forbids calls on a session that another thread closes; so what lives stays until the call ends.
 pub fn alive<'a, T>(pointer: *mut T) -> &'a T {
-    // SAFETY: it was made by `lend` and was not taken back.
+    // SAFETY: it was made by `lend` and was not taken back, or the call that gave it out goes on.
     unsafe { &*pointer }
 }
 

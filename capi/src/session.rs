@@ -4,6 +4,7 @@ use crate::code::{Answer, OK};
 use crate::handle::Handle;
 use crate::live::{self, SessionPointer};
 use crate::raw::{In, Out, Text};
+use crate::strategy;
 use crate::table::Table;
 use newmadeleine::{Options, Session};
 use std::ffi::c_int;
@@ -19,13 +20,16 @@ pub struct Setting {
 pub fn open(options: In<Setting>, count: usize, session: Out<SessionPointer>) -> Answer {
     let session = session.required("session")?;
     let mut settings = Options::load()?;
+    strategy::add_registered(&mut settings);
     for option in options.list("options", count)? {
         settings
             .set(&option.key.required("key of an option")?, &option.value.required("value of an option")?)?;
     }
     let opened = Session::open_with(&settings)?;
     let rails = opened.rails().len() as u32;
-    let handle = Handle { session: opened, rails, packings: Table::default(), unpackings: Table::default() };
+    let strategies = opened.strategies().len() as u32;
+    let (packings, unpackings) = (Table::default(), Table::default());
+    let handle = Handle { session: opened, rails, strategies, packings, unpackings };
     live::keep(handle, session)?;
     Ok(OK)
 }

@@ -27,15 +27,15 @@ pub mod transfer;
 
 pub use clock::{Duration, Instant};
 pub use collect::message::{Packing, Unpacking};
-pub use collect::request::{Completion, Context, Envelope, Error, Hints, Source, Tag, TagMatch};
-pub use collect::window::{Entry, Scope, Window};
+pub use collect::request::{Completion, Context, Envelope, Error, Hints, Prefer, Source, Tag, TagMatch};
+pub use collect::window::{Entry, Names, Scope, Window};
 pub use engine::{
     Caller, Candidate, Claim, Config, Engine, Leaving, LinkView, Met, NotWell, Notice, PeerView, Plan,
     Protocol, Receipt, Refused, Submitted, To,
 };
 pub use memory::{Segment, Segments};
 pub use nmad_wire::MAX_RAILS;
-pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
+pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId, StrategyId};
 pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
 pub use profile::doubt::Doubt;
@@ -46,7 +46,9 @@ pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::Thresholds;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
-pub use schedule::strategy::{Maker, RailView, Registry, ShareList, Shares, Strategy, UnknownStrategy};
+pub use schedule::strategy::{
+    Maker, RailView, Registry, ShareList, Shares, Strategy, UnknownStrategy, Waiting,
+};
 pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
     Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,

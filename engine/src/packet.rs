@@ -2,6 +2,7 @@
 
 use crate::memory::Segments;
 use alloc::vec::Vec;
+use core::num::NonZeroU8;
 
 /// The other process, over all rails: its rank in the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +17,22 @@ impl RailId {
     /// The place as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+/// A strategy, by its place in the list of those that are known ([`crate::Engine::strategy`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StrategyId(NonZeroU8);
+
+impl StrategyId {
+    /// The strategy at this place of the list; none: no list is that long.
+    pub fn at(place: usize) -> Option<StrategyId> {
+        u8::try_from(place + 1).ok().and_then(NonZeroU8::new).map(StrategyId)
+    }
+
+    /// Its place.
+    pub fn place(self) -> usize {
+        usize::from(self.0.get()) - 1
     }
 }
 
@@ -60,6 +77,15 @@ impl Packet {
     /// Whether nothing is in it, not even a header.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Copies what lies elsewhere into the packet, so that its memory is free.
+    #[cold]
+    pub(crate) fn gather(&mut self) {
+        let mut bytes = Vec::with_capacity(self.len());
+        self.parts(|part| bytes.extend_from_slice(part));
+        self.bytes = bytes;
+        self.in_place.clear();
     }
 
     /// Calls `part` with each contiguous part in the order of the wire.

@@ -5,7 +5,7 @@ mod net;
 
 use net::rail::Faults;
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Hints, Limits, RailId, Source, TagMatch};
+use nmad_engine::{Config, Hints, Limits, Prefer, RailId, Source, StrategyId, TagMatch};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -21,12 +21,11 @@ fn unruly(strategy: &str, lossy: bool, seed: u64) -> Net {
 
 fn hints() -> impl Strategy<Value = Hints> {
     let rail = prop::option::of((0..3u8).prop_map(RailId));
-    (rail, -2..3i8, any::<bool>()).prop_map(|(rail, priority, synchronous)| Hints {
-        priority,
-        rail,
-        synchronous,
-        probe: None,
-        unordered: false,
+    let strategy = prop::option::weighted(0.3, (0..10usize).prop_map(|place| StrategyId::at(place).unwrap()));
+    let flags = (any::<bool>(), prop::bool::weighted(0.3), prop::sample::select(&Prefer::ALL[..]));
+    (rail, -2..3i8, strategy, flags).prop_map(|(rail, priority, strategy, flags)| {
+        let (synchronous, depends, prefer) = flags;
+        Hints { priority, rail, synchronous, depends, prefer, strategy, ..Hints::default() }
     })
 }
 

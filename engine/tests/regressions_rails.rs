@@ -170,9 +170,7 @@ fn shares_of_rails_that_are_not_there_are_carried_by_others() {
             "careless"
         }
         fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-            if let Some(entry) = window.take_first(rail.scope(true), |_| true) {
-                packet.push(entry);
-            }
+            packet.take(window, rail.scope(true), |_, _| true);
         }
         fn split(&mut self, _: Instant, len: u64, _: &[RailView]) -> Shares {
             Shares::of([(RailId(9), len / 2), (RailId(0), len * 3)])

@@ -2,8 +2,8 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Promise, Replay, Rts,
-    Withdraw, Withdrawn,
+    Ack, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Promise, Replay,
+    Rts, Withdraw, Withdrawn,
 };
 
 /// A stream of packets, mostly well-formed.
@@ -115,7 +115,7 @@ fn keys(rng: &mut Rng) -> Keys {
 
 /// Appends a frame with random fields.
 fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
-    let frame = match rng.below(14) {
+    let frame = match rng.below(15) {
         0 | 1 => {
             let data = vec![0x33; rng.of(&[0, 1, 8, 22, 23, 200])];
             let flags = rng.of(&[0, 0, 1, 2, 3]);
@@ -124,7 +124,7 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             return Frame::Eager(eager, &data).encode(out);
         }
         2 | 3 => {
-            let (flags, len) = (rng.below(16) as u8, rng.of(&[0, 1, 50_000, 60_000, u64::MAX]));
+            let (flags, len) = (rng.below(32) as u8, rng.of(&[0, 1, 50_000, 60_000, u64::MAX]));
             let pushed = rng.of(&[0, 1, len / 2, len, u64::MAX]);
             let (context, tag, seq) = (context(rng), tag(rng), seq(rng));
             let (request, landing) = (field(rng), field(rng));
@@ -149,6 +149,12 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             (0..rng.below(3)).for_each(|_| frame(rng, &mut frames, depth + 1));
             let (rail, number) = (rng.below(16) as u8, seq(rng));
             return Frame::Replay(Replay { rail, number, frames: &frames }).encode(out);
+        }
+        14 => {
+            let data = vec![0x44; rng.of(&[0, 1, 200])];
+            let (offset, total) = (rng.of(&[0, 1, 200, u64::MAX]), rng.of(&[0, 200, 201, 50_000, u64::MAX]));
+            let part = Part { request: field(rng), offset, total, len: data.len() as u32 };
+            return Frame::Part(part, &data).encode(out);
         }
         11 => Frame::LinkDown(LinkDown { rail: rng.below(3) as u8 }),
         12 => Frame::Withdraw(Withdraw { landing: field(rng) }),

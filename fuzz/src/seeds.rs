@@ -2,8 +2,8 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, Promise,
-    Proof, Refusal, RefusalCode, Replay, Rts, Welcome, Withdraw, Withdrawn, flags,
+    Ack, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, Part,
+    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Welcome, Withdraw, Withdrawn, flags,
 };
 
 /// The first name that a table gives.
@@ -51,6 +51,8 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("eager-unordered", one(Frame::Eager(eager(0, flags::UNORDERED), &[7; 8]))),
         ("rts", one(Frame::Rts(rts(2, flags::FIN, 50_000)))),
         ("rts-promised", one(Frame::Rts(rts(2, flags::PROMISED, 50_000)))),
+        ("rts-parts", one(Frame::Rts(rts(2, flags::PARTS, 300)))),
+        ("part", one(Frame::Part(Part { request: NAME, offset: 200, total: 300, len: 100 }, &[7; 100]))),
         ("cts", one(Frame::Cts(cts))),
         ("promise", one(Frame::Promise(promise))),
         ("fin", one(Frame::Fin(Fin { request: NAME | 1 }))),

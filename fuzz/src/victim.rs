@@ -7,7 +7,9 @@
 use crate::heap;
 use crate::net::memory::BufferId;
 use crate::net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Event, Hints, Instant, Key, LandingId, PeerId, RailId, RequestId, Source, TagMatch};
+use nmad_engine::{
+    Config, Event, Hints, Instant, Key, LandingId, PeerId, RailId, RequestId, Source, TagMatch,
+};
 use nmad_wire::{ChunkHeader, Header, Kind};
 
 const LARGE: usize = 50_000;

@@ -1,7 +1,7 @@
 //! Canaries: strategies, and one network, that are broken on purpose. An oracle that does not catch them is
 //! blind.
 
-use nmad_engine::{Entry, Instant, Maker, PacketBuilder, RailView, Shares, Strategy, Window};
+use nmad_engine::{Entry, Instant, PacketBuilder, RailView, Shares, Strategy, Window};
 
 /// A way of being broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Canary {
     }
 
     /// What the engine's registry takes; none if it is not a strategy that is broken.
-    pub fn maker(self) -> Option<Maker> {
+    pub fn maker(self) -> Option<fn() -> Box<dyn Strategy>> {
         match self {
             Canary::Loses => Some(|| Box::new(Broken { canary: Canary::Loses, entries: 0 })),
             Canary::Starves => Some(|| Box::new(Broken { canary: Canary::Starves, entries: 0 })),

@@ -37,7 +37,7 @@ impl Options {
     }
 
     fn wrong_strategy(&self) -> Option<SessionError> {
-        let unknown = nmad_engine::Registry::default().make(self.strategy.as_ref()?).err()?;
+        let unknown = self.strategies.make(self.strategy.as_ref()?).err()?;
         Some(setting(&Options::name_of("strategy"), unknown.to_string()))
     }
 }

@@ -1,7 +1,7 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, node, profiles, refused, runtime};
-use newmadeleine::{Hints, Options, Session, SessionError, Source, TagMatch};
+use crate::{Case, datagrams, node, profiles, refused, runtime, strategies};
+use newmadeleine::{Hints, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,8 +66,10 @@ pub const ALL: &[Case] = &[
     Case { rails: ONE, ..here("a wrong secret is refused on both sides", 2, wrong_secret) },
     Case {
         env: &[("NMAD_STRATEGY", "nosuch")],
-        ..here("an unknown strategy is named with the known ones", 1, unknown)
+        ..here("an unknown strategy is named with the known ones", 1, strategies::unknown)
     },
+    apart("the strategy of the documents carries its messages", UNEQUAL, strategies::documented),
+    apart("strategies that fail are named and replaced", UNEQUAL, strategies::faulty),
     Case { rails: UNEQUAL, env: &[("NMAD_FEED", "prepare")], ..here("prepared packets leave", 2, no_wait) },
     Case {
         rails: UNEQUAL,
@@ -491,9 +493,4 @@ fn wrong_secret() {
     assert!(rank == other && why.contains("secret"), "{why}");
     // The other side shall hear it too.
     session.node().wait_for(Duration::from_secs(2), |_| false);
-}
-
-fn unknown() {
-    let error = Session::open_with(&Options::load().unwrap()).err().expect("no such strategy").to_string();
-    assert!(error.contains("nosuch") && error.contains("iso_split"), "{error}");
 }

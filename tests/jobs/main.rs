@@ -10,6 +10,7 @@ mod node;
 mod profiles;
 mod refused;
 mod runtime;
+mod strategies;
 
 use nmad_launch::{ExitReport, Host, Job, Placement};
 use nmad_testbed::{Rate, Spec, Testbed};

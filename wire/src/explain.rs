@@ -69,10 +69,13 @@ impl fmt::Display for Frame<'_> {
                     write!(f, " to promised landing {:#x}", r.landing)
                 } else if r.flags & flags::PUSHED != 0 {
                     write!(f, " of which {} B are pushed", r.pushed)
+                } else if r.flags & flags::PARTS != 0 {
+                    write!(f, " in parts")
                 } else {
                     Ok(())
                 }
             }
+            Frame::Part(p, _) => write!(f, "part of {} B at {} of {} B", p.len, p.offset, p.total),
             Frame::Cts(c) => write!(f, "cts landing {:#x} takes {} B", c.landing, c.len),
             Frame::Promise(p) => {
                 write!(

@@ -4,7 +4,9 @@
 //! of a landing and a replayed packet have a length of their own, and it is checked against the packet.
 
 use crate::cursor::{Cursor, Malformed, put};
-use crate::{Header, Kind, MAX_RAILS};
+use crate::part::part;
+use crate::rts::rts;
+use crate::{MAX_RAILS, Part, Rts};
 use alloc::vec::Vec;
 
 /// Bits of the second byte of [`Eager`] and [`Rts`] frames.
@@ -18,6 +20,9 @@ pub mod flags {
     /// A rendezvous request whose first bytes follow on the same link without having been asked for; their
     /// number follows.
     pub const PUSHED: u8 = 8;
+    /// A message that is sent without asking although it is longer than a packet: all of its bytes come in
+    /// [`super::Part`] frames.
+    pub const PARTS: u8 = 16;
 
     /// The byte with these bits.
     #[inline]
@@ -41,27 +46,6 @@ pub struct Eager {
     pub len: u32,
     /// The sender's request, for [`flags::FIN`]; not on the wire otherwise.
     pub request: u64,
-}
-
-/// A request to send a large message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rts {
-    /// See [`flags`].
-    pub flags: u8,
-    /// Communication context.
-    pub context: u32,
-    /// Tag to match.
-    pub tag: u64,
-    /// Place in the order of its flow.
-    pub seq: u32,
-    /// Length of the whole message in bytes.
-    pub len: u64,
-    /// The sender's request, which [`Cts`] and [`Fin`] name.
-    pub request: u64,
-    /// The promised landing with [`flags::PROMISED`]; not on the wire otherwise.
-    pub landing: u64,
-    /// How many bytes of the message are pushed, with [`flags::PUSHED`]; not on the wire otherwise.
-    pub pushed: u64,
 }
 
 /// Keys of one landing, at most one for each of the receiver's rails.
@@ -209,6 +193,8 @@ pub enum Frame<'a> {
     Eager(Eager, &'a [u8]),
     /// See [`Rts`].
     Rts(Rts),
+    /// See [`Part`], and its data.
+    Part(Part, &'a [u8]),
     /// See [`Cts`].
     Cts(Cts),
     /// See [`Promise`].
@@ -232,7 +218,7 @@ pub enum Frame<'a> {
 }
 
 pub(crate) const EAGER: u8 = 1;
-const RTS: u8 = 2;
+pub(crate) const RTS: u8 = 2;
 const CTS: u8 = 3;
 const PROMISE: u8 = 4;
 const FIN: u8 = 5;
@@ -243,6 +229,7 @@ const LINK_DOWN: u8 = 9;
 const WITHDRAW: u8 = 10;
 const WITHDRAWN: u8 = 11;
 const BYE: u8 = 12;
+pub(crate) const PART: u8 = 13;
 
 impl Eager {
     /// Longest encoding of the header in bytes, data not included.
@@ -303,6 +290,10 @@ impl Frame<'_> {
                 out.extend_from_slice(data);
             }
             Frame::Rts(rts) => rts.encode(out),
+            Frame::Part(part, data) => {
+                part.encode(out);
+                out.extend_from_slice(data);
+            }
             Frame::Cts(cts) => {
                 fields(out, CTS, 0, &[cts.request, cts.landing, cts.len]);
                 cts.keys.encode(out);
@@ -329,45 +320,6 @@ impl Frame<'_> {
             Frame::Withdraw(w) => fields(out, WITHDRAW, 0, &[w.landing]),
             Frame::Withdrawn(w) => fields(out, WITHDRAWN, u8::from(w.used), &[w.landing]),
             Frame::Bye => out.extend_from_slice(&[BYE, 0]),
-        }
-    }
-}
-
-impl Rts {
-    /// Bytes on the wire of one with [`flags::PUSHED`].
-    const PUSHED_LEN: usize = 42;
-    /// Bytes of a packet that holds nothing else.
-    pub const ALONE_LEN: usize = Header::LEN + Self::PUSHED_LEN;
-
-    /// The whole packet of one with [`flags::PUSHED`] that has nothing beside it.
-    #[inline]
-    pub fn alone(&self, number: u32, ack: u32) -> [u8; Self::ALONE_LEN] {
-        debug_assert!(self.flags & (flags::PUSHED | flags::PROMISED) == flags::PUSHED);
-        let header = Header { kind: Kind::Packet, len: Self::ALONE_LEN as u32, number, ack };
-        let mut packet = [0; Self::ALONE_LEN];
-        let at = &mut 0;
-        put(&mut packet, at, &header.encode());
-        put(&mut packet, at, &[RTS, self.flags]);
-        put(&mut packet, at, &self.context.to_le_bytes());
-        put(&mut packet, at, &self.seq.to_le_bytes());
-        for field in [self.tag, self.len, self.request, self.pushed] {
-            put(&mut packet, at, &field.to_le_bytes());
-        }
-        packet
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[RTS, self.flags]);
-        out.extend_from_slice(&self.context.to_le_bytes());
-        out.extend_from_slice(&self.seq.to_le_bytes());
-        for field in [self.tag, self.len, self.request] {
-            out.extend_from_slice(&field.to_le_bytes());
-        }
-        if self.flags & flags::PROMISED != 0 {
-            out.extend_from_slice(&self.landing.to_le_bytes());
-        }
-        if self.flags & flags::PUSHED != 0 {
-            out.extend_from_slice(&self.pushed.to_le_bytes());
         }
     }
 }
@@ -466,30 +418,13 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
             Frame::Withdrawn(Withdrawn { landing: c.u64("Withdrawn cut short")?, used: bits == 1 })
         }
         BYE => Frame::Bye,
+        PART => part(c)?,
         _ => return Err(Malformed("unknown frame")),
     })
 }
 
 fn rail(number: u8) -> Result<u8, Malformed> {
     if usize::from(number) < MAX_RAILS { Ok(number) } else { Err(Malformed("rail number out of range")) }
-}
-
-fn rts(c: &mut Cursor<'_>, bits: u8) -> Result<Rts, Malformed> {
-    const SHORT: &str = "Rts cut short";
-    if bits & !(flags::FIN | flags::UNORDERED | flags::PROMISED | flags::PUSHED) != 0 {
-        return Err(Malformed("unknown flags of an Rts"));
-    }
-    if bits & flags::PROMISED != 0 && bits & flags::PUSHED != 0 {
-        return Err(Malformed("an Rts that is both promised and pushed"));
-    }
-    let (context, seq) = (c.u32(SHORT)?, c.u32(SHORT)?);
-    let (tag, len, request) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
-    let landing = if bits & flags::PROMISED != 0 { c.u64(SHORT)? } else { 0 };
-    let pushed = if bits & flags::PUSHED != 0 { c.u64(SHORT)? } else { 0 };
-    if pushed > len {
-        return Err(Malformed("an Rts that pushes more than its message"));
-    }
-    Ok(Rts { flags: bits, context, tag, seq, len, request, landing, pushed })
 }
 
 fn promise(c: &mut Cursor<'_>) -> Result<Promise, Malformed> {

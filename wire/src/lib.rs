@@ -18,6 +18,8 @@ mod cursor;
 mod explain;
 mod frame;
 mod header;
+mod part;
+mod rts;
 
 pub use alone::AloneHead;
 pub use chunk::ChunkHeader;
@@ -25,10 +27,12 @@ pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
 pub use explain::{Explain, explain};
 pub use frame::{
-    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, LinkDown, Promise, Replay, Rts, Withdraw, Withdrawn,
-    flags, frames,
+    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, LinkDown, Promise, Replay, Withdraw, Withdrawn, flags,
+    frames,
 };
 pub use header::{Header, Kind};
+pub use part::Part;
+pub use rts::Rts;
 
 /// Version of the format. Two sides with different versions refuse each other when a link opens.
 pub const VERSION: u8 = 1;

@@ -39,6 +39,8 @@ static void arguments(void) {
     char byte = 0;
     nmad_request_t request = 0;
     nmad_hints_t hints = {0, 128, 0, 0};
+    nmad_strategy_t strategy = {1, NULL, NULL, NULL, NULL, NULL, NULL};
+    uint64_t ns;
     struct iovec place = {NULL, 8}, huge[2] = {{&byte, SIZE_MAX}, {&byte, SIZE_MAX}};
     int fd;
 
@@ -65,6 +67,20 @@ static void arguments(void) {
     hints.flags = NMAD_RAIL;
     hints.rail = 200;
     FAILS(nmad_send(session, 0, 0, 0, &byte, 1, &hints), NMAD_ERR_ARGUMENT, "no rail 200");
+    hints.flags = NMAD_LATENCY | NMAD_BANDWIDTH;
+    FAILS(nmad_send(session, 0, 0, 0, &byte, 1, &hints), NMAD_ERR_ARGUMENT, "latency and bandwidth");
+    hints.flags = 0;
+    hints.strategy = 77;
+    FAILS(nmad_send(session, 0, 0, 0, &byte, 1, &hints), NMAD_ERR_ARGUMENT, "no strategy 77");
+    FAILS(nmad_register_strategy(NULL), NMAD_ERR_ARGUMENT, "NULL");
+    FAILS(nmad_register_strategy(&strategy), NMAD_ERR_ARGUMENT, "no version");
+    strategy.size = sizeof strategy;
+    FAILS(nmad_register_strategy(&strategy), NMAD_ERR_ARGUMENT, "name of the strategy is NULL");
+    strategy.name = "two words";
+    FAILS(nmad_register_strategy(&strategy), NMAD_ERR_ARGUMENT, "no spaces");
+    strategy.name = "bare";
+    FAILS(nmad_register_strategy(&strategy), NMAD_ERR_ARGUMENT, "fill and split");
+    FAILS(nmad_predict(NULL, 1, 0, &ns), NMAD_ERR_ARGUMENT, "way is NULL");
     FAILS(nmad_recv(session, 0, 0, 0, 6, &byte, 1, NULL), NMAD_ERR_ARGUMENT, "flags");
     FAILS(nmad_set_strategy(session, NMAD_ANY_RANK, "magic"), NMAD_ERR_SETTING, "magic");
     FAILS(nmad_set_strategy(session, 9, "fifo"), NMAD_ERR_RANK, "no rank 9");

@@ -44,6 +44,11 @@ fn what_a_caller_gets_wrong_is_a_code_and_a_text() {
 }
 
 #[test]
+fn strategies_that_answer_nonsense_are_asked_no_more() {
+    run("tests/native", "strategy", 2);
+}
+
+#[test]
 fn threads_share_a_session() {
     run("tests/native", "threads", 2);
 }
@@ -56,7 +61,7 @@ fn a_peer_that_dies_is_a_code() {
 
 #[test]
 fn the_examples_run() {
-    for (name, ranks) in [("hello", 4), ("pieces", 2), ("service", 3), ("loop", 3)] {
+    for (name, ranks) in [("hello", 4), ("pieces", 2), ("service", 3), ("loop", 3), ("strategy", 2)] {
         run("examples", name, ranks);
     }
 }
@@ -66,5 +71,5 @@ fn every_example_is_run() {
     let count = std::fs::read_dir(source("examples")).expect("examples").filter(|entry| {
         entry.as_ref().is_ok_and(|entry| Path::new(&entry.file_name()).extension().is_some_and(|e| e == "c"))
     });
-    assert_eq!(count.count(), 4);
+    assert_eq!(count.count(), 5);
 }

@@ -33,6 +33,8 @@ pub(crate) enum Comes {
     Promised(LandingId),
     /// So many bytes of it are on their way.
     Pushed(u64),
+    /// All of it comes in parts, each in a packet.
+    Parts(u64),
     /// So many bytes of it are on their way or here, in a landing of our own.
     Stored(LandingId),
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::Instant;
 use crate::memory::Segments;
-use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::packet::{LandingId, PeerId, RailId, RequestId, StrategyId};
 use crate::profile::sample::Method;
 use alloc::boxed::Box;
 use core::fmt;
@@ -39,6 +39,33 @@ pub enum TagMatch {
     Any,
 }
 
+/// What matters about a message (P1 section 2). Where nothing is said, both count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Prefer {
+    /// Nothing was said.
+    #[default]
+    Either,
+    /// That it arrives soon: it does not wait for a rail's clock, and so not for company in its packet.
+    Latency,
+    /// That much is carried in all: `auto` puts it on the rail with the most bandwidth, and leaves the one
+    /// with the least latency to others.
+    Bandwidth,
+}
+
+impl Prefer {
+    /// All of them.
+    pub const ALL: [Prefer; 3] = [Prefer::Either, Prefer::Latency, Prefer::Bandwidth];
+
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Prefer::Either => "either",
+            Prefer::Latency => "latency",
+            Prefer::Bandwidth => "bandwidth",
+        }
+    }
+}
+
 /// What the application knows about a message and the scheduler may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
@@ -50,6 +77,14 @@ pub struct Hints {
     pub synchronous: bool,
     /// May overtake and be overtaken by other messages of its flow.
     pub unordered: bool,
+    /// Depends on the message that was submitted before it to the same peer (P1 section 2: the arguments of a
+    /// service on its number): no rail gets it, whatever its priority, before that one, or the request to
+    /// send it, is on a rail.
+    pub depends: bool,
+    /// What matters about it.
+    pub prefer: Prefer,
+    /// The strategy that decides about it; none: that of its peer.
+    pub strategy: Option<StrategyId>,
     /// Carried in this way whatever the thresholds say, for measurements: see [`crate::Sampler`]. A message
     /// that fits into no packet is announced first nevertheless.
     pub probe: Option<Method>,
@@ -59,7 +94,12 @@ impl Hints {
     /// Whether the message wants nothing but to arrive; a priority does not matter to what is alone.
     #[inline]
     pub(crate) fn are_plain(&self) -> bool {
-        !self.synchronous && !self.unordered && self.rail.is_none() && self.probe.is_none()
+        !self.synchronous
+            && !self.unordered
+            && self.rail.is_none()
+            && self.probe.is_none()
+            && self.strategy.is_none()
+            && self.prefer != Prefer::Bandwidth
     }
 }
 
@@ -157,13 +197,13 @@ pub(crate) struct EagerSend {
     /// Synchronous: ends only when the receiver has matched it.
     pub(crate) wants_fin: bool,
     pub(crate) has_fin: bool,
-    /// Neither the window nor a rail refers to its memory any more.
-    pub(crate) left: bool,
+    /// Entries of the window, or of packets, that refer to its memory: one, or one for each part.
+    pub(crate) waiting: u32,
 }
 
 impl EagerSend {
     pub(crate) fn new(envelope: Envelope, wants_fin: bool) -> Self {
-        EagerSend { envelope, wants_fin, has_fin: false, left: false }
+        EagerSend { envelope, wants_fin, has_fin: false, waiting: 1 }
     }
 }
 

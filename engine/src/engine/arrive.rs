@@ -235,6 +235,7 @@ impl Engine {
             match frame.map_err(|e| e.0)? {
                 Frame::Eager(eager, data) => self.on_eager(from, eager, data)?,
                 Frame::Rts(rts) => self.on_rts(from, rts)?,
+                Frame::Part(part, data) => self.on_part(from, part, data)?,
                 Frame::Cts(cts) => self.on_cts(from, cts)?,
                 Frame::Promise(promise) => self.on_promise(from, promise)?,
                 Frame::Fin(fin) => self.on_fin(now, from, fin)?,
@@ -312,6 +313,7 @@ impl Engine {
         let (context, tag) = (Context(rts.context), Tag(rts.tag));
         let envelope = Envelope { peer: from, context, tag, len: rts.len, seq: rts.seq };
         let mut body = match rts {
+            Rts { flags, .. } if flags & flags::PARTS != 0 => self.name_parts(from, &rts)?,
             Rts { pushed: 1.., .. } => Comes::Pushed(rts.pushed),
             Rts { flags, .. } if flags & flags::PROMISED != 0 => Comes::Promised(LandingId(rts.landing)),
             _ => Comes::Asked,
@@ -327,9 +329,7 @@ impl Engine {
                 Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
                 Place::Past => return Err("sequence number of an earlier message"),
                 Place::Early => {
-                    if rts.pushed > 0 {
-                        body = Comes::Stored(self.store_push(from, rts.request, rts.pushed));
-                    }
+                    body = self.stored(from, body, rts.request);
                     return self.park_request(envelope, Arrived::Rts { fin, body }, rts.request);
                 }
             }
@@ -373,11 +373,20 @@ impl Engine {
     /// What becomes of a message's body when no receive takes it yet.
     fn without_receive(&mut self, from: PeerId, body: Arrived, theirs: u64) -> Arrived {
         match body {
-            Arrived::Rts { fin, body: Comes::Pushed(len) } => {
-                Arrived::Rts { fin, body: Comes::Stored(self.store_push(from, theirs, len)) }
+            Arrived::Rts { fin, body: body @ (Comes::Pushed(_) | Comes::Parts(_)) } => {
+                Arrived::Rts { fin, body: self.stored(from, body, theirs) }
             }
             // Promised to a receive that is gone: the sender is told of another landing.
             Arrived::Rts { fin, body: Comes::Promised(_) } => Arrived::Rts { fin, body: Comes::Asked },
+            other => other,
+        }
+    }
+
+    /// What comes unasked gets memory of our own.
+    fn stored(&mut self, from: PeerId, body: Comes, theirs: u64) -> Comes {
+        match body {
+            Comes::Pushed(len) => Comes::Stored(self.store_push(from, theirs, len)),
+            Comes::Parts(len) => Comes::Stored(self.store_parts(from, theirs, len, true)),
             other => other,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::depart::{Load, book};
-use super::peer::{Peer, brisk, has_enough, view};
+use super::peer::{Peer, brisk, has_enough, strategy_of, view};
 use super::receipt::Receipts;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Outgoing, Request};
@@ -161,7 +161,7 @@ fn decide(
     requests: &mut Slab<Request>,
     mut receipts: Option<&mut Receipts>,
 ) {
-    let Peer { bodies, links, strategy, primary, fastest, eager_max, .. } = peer;
+    let Peer { bodies, links, strategy, chosen, primary, fastest, eager_max, .. } = peer;
     if bodies.iter().all(Body::is_decided) {
         return;
     }
@@ -177,7 +177,7 @@ fn decide(
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
             Some(rail) => Shares::of([(rail, body.remaining())]),
-            None => wire::split(&mut **strategy, now, body.remaining(), views),
+            None => wire::split(strategy_of(strategy, chosen, body.strategy), now, body.remaining(), views),
         };
         if let Some(receipts) = &mut receipts {
             receipts.now = now;
@@ -216,7 +216,7 @@ fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAIL
 /// something was. Called when a rail finds that nothing is left for it.
 #[cold]
 fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) -> bool {
-    let Peer { bodies, links, strategy, primary, fastest, .. } = peer;
+    let Peer { bodies, links, strategy, chosen, primary, fastest, .. } = peer;
     let mut revised = false;
     let all = meant(bodies.iter());
     for body in bodies.iter_mut().filter(|body| body.wish().is_none() && !body.settled) {
@@ -236,7 +236,11 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
             len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),
         };
         let planned_ns = views.iter().map(|view| finish_ns(view, body.meant_for(view.rail))).max();
-        let shares = wire::split(&mut **strategy, now, body.remaining(), views);
+        let strategy = strategy_of(strategy, chosen, body.strategy);
+        if !strategy.revises() {
+            continue;
+        }
+        let shares = wire::split(strategy, now, body.remaining(), views);
         let Shares::Fixed(shares) = shares else { continue };
         let share = |view: &RailView| shares.iter().filter(|s| s.0 == view.rail).map(|s| s.1).sum();
         let possible_ns = views.iter().map(|view| finish_ns(view, share(view))).max();

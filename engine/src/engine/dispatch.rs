@@ -2,16 +2,18 @@
 
 use super::Engine;
 use super::depart::{book, packet_load};
-use super::peer::{Peer, view, view_of_any};
+use super::peer::{Peer, strategy_of, view, view_of_any};
 use super::plan::Protocol;
 use crate::clock::Instant;
 use crate::collect::request::Request;
-use crate::packet::{Packet, PeerId, RailId, RequestId};
+use crate::packet::{Packet, PeerId, RailId, RequestId, StrategyId};
+use crate::schedule::body::Body;
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
-use crate::schedule::strategy::RailView;
+use crate::schedule::strategy::{RailView, Waiting};
 use crate::transfer::driver::Order;
-use crate::transfer::rail::Prepared;
+use crate::transfer::link::Link;
+use crate::transfer::rail::{Prepared, Rail};
 use crate::transfer::retention::{Cargo, ChunkCargo};
 use alloc::vec::Vec;
 use nmad_wire::{Ack, Credit, Frame, Kind};
@@ -36,6 +38,9 @@ impl Engine {
         {
             return Some(order);
         }
+        if self.chooser.is_some() && self.ready.len() > 1 {
+            self.choose_peer(now, rail);
+        }
         for _ in 0..self.ready.len() {
             let id = *self.ready.front()?;
             let order = self.order_for(now, rail, id, idle);
@@ -45,6 +50,29 @@ impl Engine {
             }
         }
         None
+    }
+
+    /// The strategy of the session says which peer has its turn.
+    #[cold]
+    fn choose_peer(&mut self, now: Instant, rail: RailId) {
+        let Engine { chooser, ready, peers, .. } = self;
+        let Some(chooser) = chooser else { return };
+        let waiting = |id: &PeerId| {
+            let peer = peers.get(id.0 as usize)?.as_deref()?;
+            let granted = peer.bodies.iter().map(Body::remaining).sum();
+            let has_link = peer.link(rail).is_some_and(Link::is_up);
+            has_link.then_some(Waiting { peer: *id, window: &peer.window, granted })
+        };
+        let waiting: Vec<Waiting> = ready.iter().filter_map(waiting).collect();
+        if waiting.len() < 2 {
+            return;
+        }
+        let chosen = chooser.choose(now, rail, &waiting);
+        if let Some(place) = ready.iter().position(|id| Some(*id) == chosen) {
+            // The others keep their order.
+            let id = ready.remove(place);
+            id.into_iter().for_each(|id| ready.push_front(id));
+        }
     }
 
     /// A link to open or to give up on this rail.
@@ -94,7 +122,7 @@ impl Engine {
             return None;
         }
         let acknowledge = link.ack_is_due(now);
-        if idle || self.config.feed.feeds_busy(peer.window.backlog()) {
+        if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.is_hasty() {
             let order = self.packet_for(now, rail, id).or_else(|| self.chunk_for(now, rail, id));
             if order.is_some() {
                 return order;
@@ -119,24 +147,16 @@ impl Engine {
         if peer.window.is_empty() {
             return None;
         }
-        let gather = if peer.keeps || !may_gather { 0 } else { state.limits.gather };
+        let gather = if may_gather { state.limits.gather } else { 0 };
         let link = peer.link(rail)?;
-        let (in_place_min, aggregate_max) = (link.in_place_min, link.aggregate_max);
-        let bounds = Bounds { len: peer.packet_max, in_place_min, aggregate_max, gather };
+        let (in_place_min, block_min, aggregate_max) =
+            (link.in_place_min, link.block_min, link.aggregate_max);
+        let bounds = Bounds { len: peer.packet_max, in_place_min, block_min, aggregate_max, gather };
         let buffer = self.buffers.pop().unwrap_or_default();
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
-        let Peer { strategy, window, links, primary, fastest, .. } = peer;
-        let link = links.iter().find(|link| link.rail == rail)?;
-        let mine = view(now, link, &self.rails, *primary, *fastest);
-        if links.len() == 1 {
-            strategy.fill(now, &mine, window, &mut builder);
-        } else {
-            let mut rivals = [mine; nmad_wire::MAX_RAILS];
-            let others = links.iter().filter(|link| link.rail != rail && link.is_up());
-            let others = others.map(|link| view_of_any(now, link, &self.rails, *primary, *fastest));
-            let count = rivals.iter_mut().zip(others).map(|(place, rival)| *place = rival).count();
-            let mine = RailView { rivals: &rivals[..count], ..mine };
-            strategy.fill(now, &mine, window, &mut builder);
+        match peer.window.asked() {
+            None => fill(now, rail, peer, &self.rails, None, &mut builder),
+            Some(asked) => fill_by_turns(now, rail, peer, &self.rails, &asked, &mut builder),
         }
         let built = builder.finish();
         if built.entries == 0 {
@@ -221,7 +241,7 @@ impl Engine {
     fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
         let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
-        let bounds = Bounds { len: usize::MAX, in_place_min: 0, aggregate_max: 0, gather: 0 };
+        let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
         let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
         if link.rx.beyond() != 0 {
             Frame::Ack(Ack { beyond: link.rx.beyond() }).encode(&mut packet.bytes);
@@ -298,7 +318,55 @@ impl Engine {
     }
 }
 
+/// Lets the strategy that a message has chosen, or that of the peer, fill a packet.
+#[inline]
+fn fill(
+    now: Instant,
+    rail: RailId,
+    peer: &mut Peer,
+    rails: &[Rail],
+    chosen: Option<StrategyId>,
+    builder: &mut PacketBuilder,
+) {
+    let Peer { strategy, chosen: own, window, links, primary, fastest, .. } = peer;
+    let strategy = strategy_of(strategy, own, chosen);
+    let Some(link) = links.iter().find(|link| link.rail == rail) else { return };
+    let mine = view(now, link, rails, *primary, *fastest);
+    if links.len() == 1 {
+        return strategy.fill(now, &mine, window, builder);
+    }
+    let mut rivals = [mine; nmad_wire::MAX_RAILS];
+    let others = links.iter().filter(|link| link.rail != rail && link.is_up());
+    let others = others.map(|link| view_of_any(now, link, rails, *primary, *fastest));
+    let count = rivals.iter_mut().zip(others).map(|(place, rival)| *place = rival).count();
+    strategy.fill(now, &RailView { rivals: &rivals[..count], ..mine }, window, builder);
+}
+
+/// The strategies that messages have chosen are asked one after the other, each about its own, until one has
+/// something for the rail.
+#[cold]
+fn fill_by_turns(
+    now: Instant,
+    rail: RailId,
+    peer: &mut Peer,
+    rails: &[Rail],
+    asked: &[Option<StrategyId>],
+    builder: &mut PacketBuilder,
+) {
+    for &strategy in asked {
+        peer.window.ask(strategy);
+        fill(now, rail, peer, rails, strategy, builder);
+        if !builder.is_empty() {
+            break;
+        }
+    }
+    peer.window.ask(None);
+}
+
 /// The frames of a packet, without its header.
-pub(super) fn frames_of(packet: Packet) -> Vec<u8> {
+pub(super) fn frames_of(mut packet: Packet) -> Vec<u8> {
+    if !packet.in_place.is_empty() {
+        packet.gather();
+    }
     packet.bytes.get(nmad_wire::Header::LEN..).map(<[u8]>::to_vec).unwrap_or_default()
 }

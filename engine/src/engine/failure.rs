@@ -161,6 +161,7 @@ impl Engine {
                 && !is_notice(&packet)
             {
                 self.replay(rail, id, number, packet);
+                self.end_late(rail, id, number);
             }
         }
         self.make_ready(id);
@@ -179,6 +180,14 @@ impl Engine {
         }
     }
 
+    /// A packet that came back late has been copied: messages whose data it referred to have left.
+    fn end_late(&mut self, rail: RailId, id: PeerId, number: u32) {
+        let Some(peer) = self.peer_mut(id) else { return };
+        let place = peer.late.iter().position(|late| (late.0, late.1) == (rail, number));
+        let requests = place.map(|place| peer.late.swap_remove(place).2).unwrap_or_default();
+        requests.into_iter().for_each(|request| self.entry_left(request));
+    }
+
     /// What a dead link held, and what was meant for it, goes over the other links.
     fn move_over(&mut self, rail: RailId, id: PeerId, lost: Vec<InFlight>) {
         if let Some(prepared) = self.rails[rail.index()].prepared.take_if(|prepared| prepared.to == id) {
@@ -189,11 +198,18 @@ impl Engine {
         let survivor =
             self.peer(id).and_then(|p| p.links.iter().find(|l| l.state != State::Dead)).map(|l| l.rail);
         for entry in lost {
+            let late = matches!(entry.cargo, Cargo::Packet(None)) && entry.at_rail && !entry.acked;
+            let late = late && !entry.in_place.is_empty();
             match entry.cargo {
                 Cargo::Packet(Some(packet)) if !entry.acked => self.replay(rail, id, entry.number, packet),
                 // The peer has it, or the rail will give it back with what it was given too late.
                 Cargo::Packet(_) => {}
                 Cargo::Chunk(chunk) => self.put_back(id, chunk, entry.at_rail, entry.acked),
+            }
+            match self.peer_mut(id) {
+                // The rail may still refer to their memory.
+                Some(peer) if late => peer.late.push((rail, entry.number, entry.in_place)),
+                _ => entry.in_place.into_iter().for_each(|request| self.entry_left(request)),
             }
             if let Some(survivor) = survivor {
                 self.rails[survivor.index()].counters.replayed += 1;

@@ -94,14 +94,16 @@ impl Peer {
             let in_place = measured.map_or(Config::IN_PLACE_MIN, |t| bytes(t.in_place_min));
             let aggregate = measured.map_or(usize::MAX, |t| bytes(t.aggregate_max));
             link.in_place_min = in_place_min.unwrap_or(in_place);
+            link.block_min = measured.map_or(Config::BLOCK_MIN, |t| bytes(t.block_min));
             link.aggregate_max = aggregate_max.unwrap_or(aggregate);
         }
         // Where packets pass, whatever fits into one does: no other way has less ado.
         let passes = self.may_inject.then_some(usize::MAX);
-        let derived = || passes.or_else(|| self.measured_eager_max(rails));
-        let eager_max = eager_max.or_else(derived).unwrap_or(Config::EAGER_MAX);
-        // What fits into no packet is large, and its receiver has to know that too: it may promise a landing.
-        self.eager_max = eager_max.min(self.longest_eager());
+        // Messages that fit into no packet were not measured: the user says so if they shall go without
+        // asking.
+        let longest = self.longest_eager();
+        let mut derived = || passes.or_else(|| self.measured_eager_max(rails)).unwrap_or(Config::EAGER_MAX);
+        self.eager_max = eager_max.unwrap_or_else(|| derived().min(longest));
         self.mark_lane(rails);
     }
 
@@ -145,7 +147,7 @@ impl Peer {
             };
             handshake_ns + body_ns.unwrap_or(0) < eager_ns + memcpy.map_or(0, |curve| curve.ns(len))
         };
-        let (mut below, mut above) = (0, UNEXPECTED_MAX + 1);
+        let (mut below, mut above) = (0, UNEXPECTED_MAX);
         while above - below > 1 {
             let middle = (below + above) / 2;
             if announcing_pays(middle) { above = middle } else { below = middle }

@@ -5,7 +5,8 @@
 //! once),
 //! `claim` (found now, received later), `dispatch` (window to rail), `chunks` (bodies to rails), `arrive`
 //! (rail to application), `plain` (the same for a packet with one message), `kept` (timers of lossy rails),
-//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `failure` (links
+//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `parts` (eager
+//! messages longer than a packet), `failure` (links
 //! and peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for
 //! it), `receipt` (how messages went), `outcome` (how requests ended).
 
@@ -19,6 +20,7 @@ mod forecast;
 mod kept;
 mod lane;
 mod outcome;
+mod parts;
 mod peer;
 mod plain;
 mod plan;
@@ -34,7 +36,7 @@ use crate::collect::message::Unpacked;
 use crate::collect::request::Request;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::schedule::feed::Feed;
-use crate::schedule::strategy::{Registry, UnknownStrategy};
+use crate::schedule::strategy::{Registry, Strategy, UnknownStrategy};
 use crate::slab::Slab;
 use crate::transfer::congestion::Scheme;
 use crate::transfer::driver::Limits;
@@ -112,6 +114,9 @@ impl Config {
     pub const EAGER_MAX: usize = 32 << 10;
     /// From how many bytes on data stays in place when neither a setting nor a profile says it.
     pub const IN_PLACE_MIN: usize = 16 << 10;
+    /// From how many bytes on a block of non-contiguous data stays in place when no profile says it: a piece
+    /// of an iovec costs the kernel about as much as copying this many bytes.
+    pub const BLOCK_MIN: usize = 1 << 10;
     /// Least credit that makes sense, in bytes: a peer assumes so much before it is told anything.
     pub const CREDIT_MIN: u64 = crate::transfer::credit::INITIAL;
     /// Shortest chunk that makes sense, in bytes: each costs a rail an order and its answer.
@@ -187,6 +192,8 @@ pub struct Engine {
     peers: Vec<Option<Box<Peer>>>,
     /// Peers that have something for a rail, in the order of their turns.
     ready: VecDeque<PeerId>,
+    /// The strategy of the session, if it chooses between peers.
+    chooser: Option<Box<dyn Strategy>>,
     buffers: Vec<Packet>,
     /// Reused by packet builders.
     staged: Vec<RequestId>,
@@ -201,8 +208,9 @@ impl Engine {
     /// # Errors
     /// The configured strategy is not in the registry.
     pub fn new(config: Config) -> Result<Engine, UnknownStrategy> {
-        config.registry.make(&config.strategy)?;
+        let chooser = Some(config.registry.make(&config.strategy)?).filter(|strategy| strategy.chooses());
         Ok(Engine {
+            chooser,
             config,
             requests: Slab::default(),
             matching: Matching::default(),
@@ -285,15 +293,22 @@ impl Engine {
     /// # Errors
     /// No strategy has that name.
     pub fn set_strategy(&mut self, peer: Option<PeerId>, name: &str) -> Result<(), UnknownStrategy> {
-        self.config.registry.make(name)?;
+        let made = self.config.registry.make(name)?;
         if peer.is_none() {
             self.config.strategy = String::from(name);
+            self.chooser = Some(made).filter(|strategy| strategy.chooses());
         }
         for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
             other.strategy = self.config.registry.make(name)?;
+            other.strategy.meet(other.id);
             other.topology_changed(&self.rails);
         }
         Ok(())
+    }
+
+    /// The strategies to choose from.
+    pub fn registry(&self) -> &Registry {
+        &self.config.registry
     }
 
     /// Chooses when rails are fed.

@@ -2,12 +2,13 @@
 
 use super::forecast::Fixed;
 use super::lane::{Heard, Lane};
+use super::parts::Parts;
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
-use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::packet::{LandingId, PeerId, RailId, RequestId, StrategyId};
 use crate::schedule::body::Body;
-use crate::schedule::strategy::{RailView, Strategy};
+use crate::schedule::strategy::{RailView, Registry, Strategy};
 use crate::transfer::credit::Credit;
 use crate::transfer::link::{Arrivals, IN_FLIGHT_MAX, Link, State};
 use crate::transfer::rail::{Rail, busy_until};
@@ -77,6 +78,8 @@ pub(super) struct Peer {
     pub(super) window: Window,
     // schedule
     pub(super) strategy: Box<dyn Strategy>,
+    /// Strategies that messages have chosen for themselves.
+    pub(super) chosen: Vec<(StrategyId, Box<dyn Strategy>)>,
     pub(super) bodies: VecDeque<Body>,
     // transfer
     pub(super) links: Vec<Link>,
@@ -94,6 +97,11 @@ pub(super) struct Peer {
     pub(super) unsaid: Vec<String>,
     /// What the peer has announced to push and has not begun to.
     pub(super) pushes: Vec<Push>,
+    /// Packets that a dead link has not given back: rail, number, and the requests whose memory they refer
+    /// to.
+    pub(super) late: Vec<(RailId, u32, Vec<RequestId>)>,
+    /// Messages of which parts have come, or will.
+    pub(super) parts: Vec<Parts>,
     /// Large sends that wait a little for a promise, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
     /// The only rail that is left, if its link is open.
@@ -125,13 +133,15 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(id: PeerId, strategy: Box<dyn Strategy>, credit: u64, fixed: Fixed) -> Self {
+    pub(super) fn new(id: PeerId, mut strategy: Box<dyn Strategy>, credit: u64, fixed: Fixed) -> Self {
+        strategy.meet(id);
         Peer {
             id,
             standing: Standing::Here,
             flows: Flows::default(),
-            window: Window::default(),
+            window: Window::new(id),
             strategy,
+            chosen: Vec::new(),
             bodies: VecDeque::new(),
             links: Vec::new(),
             credit: Credit::new(credit),
@@ -141,6 +151,8 @@ impl Peer {
             orphans: Vec::new(),
             unsaid: Vec::new(),
             pushes: Vec::new(),
+            parts: Vec::new(),
+            late: Vec::new(),
             lane: None,
             several: None,
             heard: Heard::default(),
@@ -201,8 +213,9 @@ impl Peer {
             };
             self.fastest = up().min_by_key(latency).map_or(first.rail, |link| link.rail);
         }
-        let keeps = self.keeps;
-        self.links.iter_mut().for_each(|link| link.forecast.staged = keeps);
+        for link in &mut self.links {
+            link.forecast.staged = self.keeps && rails[link.rail.index()].limits.gather == 0;
+        }
         self.derive_thresholds(rails);
     }
 
@@ -279,6 +292,23 @@ impl Peer {
         until.min().flatten()
     }
 
+    /// A message has chosen a strategy of its own.
+    #[cold]
+    pub(super) fn know(&mut self, chosen: StrategyId, registry: &Registry) {
+        if self.chosen.iter().all(|(id, _)| *id != chosen)
+            && let Some(mut made) = registry.make_at(chosen)
+        {
+            made.meet(self.id);
+            self.chosen.push((chosen, made));
+        }
+    }
+
+    /// The strategy that decides about a message.
+    #[inline]
+    pub(super) fn strategy_of(&mut self, chosen: Option<StrategyId>) -> &mut dyn Strategy {
+        strategy_of(&mut self.strategy, &mut self.chosen, chosen)
+    }
+
     /// Whether shares of bodies may be revised, so that a rail gets no more than it needs to be busy.
     pub(super) fn revises(&self) -> bool {
         self.links.len() > 1 && self.strategy.revises()
@@ -300,6 +330,17 @@ impl Peer {
     pub(super) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
     }
+}
+
+/// The strategy that decides about a message: its own, or that of the peer.
+#[inline]
+pub(super) fn strategy_of<'a>(
+    usual: &'a mut Box<dyn Strategy>,
+    chosen: &'a mut [(StrategyId, Box<dyn Strategy>)],
+    own: Option<StrategyId>,
+) -> &'a mut dyn Strategy {
+    let found = own.and_then(|own| chosen.iter_mut().find(|(id, _)| *id == own));
+    &mut **found.map_or(usual, |(_, strategy)| strategy)
 }
 
 /// Longest chunk of a body whose shares may be revised.

@@ -22,7 +22,7 @@ const SPARE: u64 = 3;
 pub enum Protocol {
     /// The driver copies it before the call returns, without a system call.
     Inject,
-    /// In a packet, copied.
+    /// In a packet, copied; or in parts, each in a packet, where it is longer than one.
     Eager,
     /// In a packet, from where it lies.
     EagerZcopy,
@@ -227,15 +227,24 @@ impl Peer {
         self.credit.has(len) && !self.credit.owes_limit()
     }
 
-    /// Whether a message that waits in the window goes in a packet.
+    /// Whether a message that waits in the window goes without asking, in a packet or in parts. Where a rail
+    /// takes what is longer than a packet in one call ([`Protocol::Push`]), that does not ask either, and
+    /// copies less.
     #[inline(always)]
     pub(super) fn goes_eager(&self, len: u64, hints: Hints) -> bool {
         let small = match hints.probe {
+            None if len as usize > self.longest_eager() => self.goes_in_parts(len),
             None => len as usize <= self.eager_max,
             Some(Method::Rendezvous | Method::Pushed) => false,
             Some(_) => len as usize <= self.longest_eager(),
         };
         small && self.credit.has(len)
+    }
+
+    /// Whether a message that is longer than a packet goes without asking, in parts.
+    #[cold]
+    fn goes_in_parts(&self, len: u64) -> bool {
+        len as usize <= self.eager_max && self.may_push.is_none()
     }
 
     /// The protocol of a message that waits in the window.
@@ -250,7 +259,7 @@ impl Peer {
         if self.goes_eager(len, hints) {
             let gathers =
                 |link: &Link| rails[link.rail.index()].limits.gather > 0 && len as usize >= link.in_place_min;
-            let in_place = !self.keeps && self.used().any(|(_, link)| gathers(link));
+            let in_place = self.used().any(|(_, link)| gathers(link));
             return if in_place { Protocol::EagerZcopy } else { Protocol::Eager };
         }
         if !hints.unordered && self.has_promise(context.0, tag.0) {

@@ -41,21 +41,26 @@ impl Engine {
     /// Announces those large messages that have waited long enough for a promise.
     #[cold]
     pub(super) fn release_held(&mut self, now: Instant, id: PeerId) {
+        self.ask_for_held(id, |patience| match *patience {
+            // The time at first sight may be old; the next turn's is not.
+            Patience::New => {
+                *patience = Patience::Seen;
+                true
+            }
+            Patience::Seen => {
+                *patience = Patience::Since(now);
+                true
+            }
+            Patience::Since(since) => now.since(since) < PATIENCE,
+        });
+    }
+
+    /// Announces those large messages that wait for a promise no longer.
+    pub(super) fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };
         let mut late = Vec::new();
         peer.held.retain_mut(|(request, patience)| {
-            let waits = match *patience {
-                // The time at first sight may be old; the next turn's is not.
-                Patience::New => {
-                    *patience = Patience::Seen;
-                    true
-                }
-                Patience::Seen => {
-                    *patience = Patience::Since(now);
-                    true
-                }
-                Patience::Since(since) => now.since(since) < PATIENCE,
-            };
+            let waits = waits(patience);
             if !waits {
                 late.push(*request);
             }
@@ -93,7 +98,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         let rail = peer.wished(hints.rail);
         let follows = (pushed > 0).then_some(request);
-        peer.window.submit(rail, Entry::rts(frame, follows, hints.priority));
+        peer.window.submit(rail, Entry::rts(frame, follows, &hints));
         if !hints.unordered && promise.is_none() && pushed == 0 {
             peer.requested.push((envelope.context.0, envelope.seq, request.0));
         }
@@ -106,7 +111,7 @@ impl Engine {
     /// The receiver's landing is known: the body may go.
     fn grant(&mut self, request: RequestId, grant: Grant) {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
-        let Hints { priority, rail, .. } = outgoing.hints;
+        let Hints { priority, rail, strategy, .. } = outgoing.hints;
         let to = outgoing.envelope.peer;
         let pushed = outgoing.pushed;
         outgoing.grant = Some(grant);
@@ -119,7 +124,7 @@ impl Engine {
         }
         let rail = peer.wished(rail);
         let at = peer.bodies.partition_point(|body| body.priority >= priority);
-        peer.bodies.insert(at, Body::new(request, priority, pushed, grant.len - pushed, rail));
+        peer.bodies.insert(at, Body::new(request, (priority, strategy), (pushed, grant.len - pushed), rail));
         self.make_ready(to);
     }
 
@@ -152,10 +157,10 @@ impl Engine {
             }
             Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
                 outgoing.has_fin = true;
-                let shared = outgoing.shared.take();
+                let (shared, strategy) = (outgoing.shared.take(), outgoing.hints.strategy);
                 if let Some(peer) = self.peer_mut(from) {
                     if let Some((at, len, rails)) = shared {
-                        peer.strategy.carried(len, rails, now.since(at));
+                        peer.strategy_of(strategy).carried(len, rails, now.since(at));
                     }
                     peer.bodies.retain(|body| body.request != request || body.push);
                     peer.requested.retain(|&(_, _, other)| other != request.0);
@@ -172,7 +177,7 @@ impl Engine {
     pub(super) fn entry_left(&mut self, request: RequestId) {
         match self.requests.get_mut(request.0) {
             Some(Request::Eager(eager)) => {
-                eager.left = true;
+                eager.waiting = eager.waiting.saturating_sub(1);
                 self.consider_eager(request);
             }
             Some(Request::Large(_)) => self.push_body(request),
@@ -184,7 +189,7 @@ impl Engine {
     #[inline]
     fn consider_eager(&mut self, request: RequestId) {
         if let Some(&Request::Eager(eager)) = self.requests.get(request.0)
-            && eager.left
+            && eager.waiting == 0
             && (eager.has_fin || !eager.wants_fin)
         {
             self.complete(request, Ok(eager.envelope));
@@ -221,7 +226,8 @@ impl Engine {
             self.first_piece_matched(message, &envelope);
         }
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
-        peer.flows.of(envelope.context.0).large = true;
+        let parts = matches!(body, Comes::Parts(_));
+        peer.flows.of(envelope.context.0).large = !parts;
         let pushed = match body {
             Comes::Stored(stored) => return self.claim_stored(request, envelope, theirs, fin, stored),
             // The link takes it all, so it needs memory for it all.
@@ -229,7 +235,11 @@ impl Engine {
                 let stored = self.store_push(envelope.peer, theirs, len);
                 return self.claim_stored(request, envelope, theirs, fin, stored);
             }
-            Comes::Pushed(len) => len,
+            Comes::Parts(len) if len > into.len() => {
+                let stored = self.store_parts(envelope.peer, theirs, len, true);
+                return self.claim_stored(request, envelope, theirs, fin, stored);
+            }
+            Comes::Pushed(len) | Comes::Parts(len) => len,
             Comes::Asked | Comes::Promised(_) => 0,
         };
         if into.is_empty() || envelope.len == 0 {
@@ -240,7 +250,10 @@ impl Engine {
             }
             return self.end_recv(request, envelope);
         }
-        let id = promised.unwrap_or_else(|| self.new_landing(request, envelope.peer));
+        let id = promised.unwrap_or_else(|| match parts {
+            true => self.new_landing_on(request, envelope.peer, Vec::new()),
+            false => self.new_landing(request, envelope.peer),
+        });
         let Some(landing) = self.landings.get_mut(id.0) else { return };
         let whole = pushed > 0 && pushed == envelope.len.min(into.len());
         let knows_keys = whole || body == Comes::Promised(id);
@@ -250,6 +263,9 @@ impl Engine {
         if landing.is_ready() && !knows_keys {
             self.tell_keys(id);
         }
+        if parts {
+            return self.await_parts(envelope.peer, theirs, id, pushed);
+        }
         if pushed > 0 {
             return self.await_push(envelope.peer, theirs, id, pushed);
         }
@@ -257,9 +273,14 @@ impl Engine {
     }
 
     pub(super) fn new_landing(&mut self, request: RequestId, from: PeerId) -> LandingId {
+        let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
+        self.new_landing_on(request, from, rails)
+    }
+
+    /// The same for these rails; none: what comes in packets.
+    fn new_landing_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> LandingId {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return LandingId(0) };
         let into = recv.into.clone();
-        let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
         let landing = Landing::new(request, from, into.clone(), rails.iter().copied());
         let id = LandingId(self.landings.insert(landing));
         for rail in rails {

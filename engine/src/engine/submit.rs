@@ -43,11 +43,17 @@ impl Engine {
     ) -> RequestId {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
-        let Engine { peers, .. } = self;
+        let Engine { peers, config, .. } = self;
         let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
             return self.refuse(envelope);
         };
+        if let Some(chosen) = hints.strategy {
+            peer.know(chosen, &config.registry);
+        }
+        if hints.depends && !peer.held.is_empty() {
+            return self.send_behind_held((to, context, tag), data, hints, refused);
+        }
         let flow = peer.flows.of(context.0);
         // A permission that is not used where promises are, which rely on the order.
         let hints = Hints { unordered: hints.unordered && !flow.promised, ..hints };
@@ -69,6 +75,9 @@ impl Engine {
             return self.send_large(envelope, data, hints, promise);
         }
         peer.credit.spend_known(len);
+        if len as usize > peer.longest_eager() && promise.is_none() {
+            return self.send_in_parts(envelope, data, hints);
+        }
         let request =
             RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, hints.synchronous))));
         let head = Eager {
@@ -84,6 +93,19 @@ impl Engine {
         peer.window.submit(rail, Entry::eager(head, data, request, &hints));
         self.make_ready(to);
         request
+    }
+
+    /// What a message depends on asks for its turn now instead of waiting for a promise.
+    #[cold]
+    fn send_behind_held(
+        &mut self,
+        to: To,
+        data: Segments,
+        hints: Hints,
+        refused: Option<Refused>,
+    ) -> RequestId {
+        self.ask_for_held(to.0, |_| false);
+        self.send_as(to, data, hints, refused)
     }
 
     fn send_large(

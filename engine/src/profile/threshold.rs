@@ -9,7 +9,8 @@ use super::curve::Curve;
 use super::sample::Sample;
 use alloc::vec::Vec;
 
-/// Longest message that may come unexpected, in bytes, unless configured (P4 section III-B).
+/// From this length on messages are announced whatever was measured, unless configured otherwise, so that
+/// those that come unexpected are bounded (P4 section III-B).
 pub const UNEXPECTED_MAX: u64 = 64 << 10;
 /// What any other way than copying costs at least, in nanoseconds: a packet of its own is decided upon (P4
 /// allows that 100 ns), a piece in place is an entry of a list that everybody walks.
@@ -24,7 +25,7 @@ pub struct Thresholds {
     /// threshold); [`u64::MAX`]: copying is never worse.
     pub in_place_min: u64,
     /// Messages of at least this many bytes are announced before they are sent (P4's rendezvous threshold).
-    /// At most [`UNEXPECTED_MAX`] + 1.
+    /// At most [`UNEXPECTED_MAX`].
     pub rendezvous_min: u64,
     /// The same for messages whose data follows the announcement at once, where one reliable rail is alone;
     /// [`u64::MAX`]: the rail does not do that, or nobody measured it.
@@ -128,7 +129,7 @@ pub(super) fn best_eager(copy: &[Sample], in_place: &[Sample], in_place_min: u64
 /// when it was measured.
 pub(super) fn rendezvous_min(eager: &[(u64, u64)], rendezvous: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
     let unexpected = unexpected(eager, memcpy);
-    crossing(&unexpected, rendezvous).map_or(UNEXPECTED_MAX + 1, |len| within(rendezvous, len))
+    crossing(&unexpected, rendezvous).map_or(UNEXPECTED_MAX, |len| within(rendezvous, len))
 }
 
 /// The same against a message that is pushed, whose data waits in the rail while nobody asks for it.
@@ -141,7 +142,7 @@ pub(super) fn push_min(eager: &[(u64, u64)], pushed: &[(u64, u64)], memcpy: Opti
 /// while he measured the eager ones would announce every byte.
 fn within(measured: &[(u64, u64)], len: u64) -> u64 {
     let shortest = measured.first().map_or(1, |shortest| shortest.0);
-    len.clamp(shortest.clamp(1, UNEXPECTED_MAX + 1), UNEXPECTED_MAX + 1)
+    len.clamp(shortest.clamp(1, UNEXPECTED_MAX), UNEXPECTED_MAX)
 }
 
 /// Eager messages that come before their receive: they are copied once more. On their way they were copied
@@ -204,7 +205,7 @@ mod tests {
         let (eager, rendezvous) = (line(1_000, 1.0), line(9_000, 1.0));
         let at = rendezvous_min(&eager, &rendezvous, Some(&memcpy));
         assert!((7_990..8_010).contains(&at), "{at}: a copy of 8000 B costs what the handshake does");
-        assert_eq!(rendezvous_min(&eager, &rendezvous, None), UNEXPECTED_MAX + 1);
+        assert_eq!(rendezvous_min(&eager, &rendezvous, None), UNEXPECTED_MAX);
     }
 
     #[test]

@@ -30,7 +30,5 @@ impl Strategy for Aggregate {
 /// Fills the packet with all that fits.
 #[inline]
 pub(super) fn coalesce(scope: Scope, window: &mut Window, packet: &mut PacketBuilder) {
-    while let Some(entry) = window.take_first(scope, |entry| packet.fits(entry)) {
-        packet.push(entry);
-    }
+    while packet.take(window, scope, PacketBuilder::fits) {}
 }

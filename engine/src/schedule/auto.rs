@@ -12,6 +12,7 @@ use super::split::equal_finish;
 use super::strategy::{RailView, Shares, Strategy};
 use super::together::Together;
 use crate::clock::{Duration, Instant};
+use crate::collect::request::Prefer;
 use crate::collect::window::Window;
 use crate::packet::RailId;
 
@@ -32,8 +33,11 @@ impl Strategy for Auto {
 
     #[inline]
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        let first = if rail.rivals.is_empty() { None } else { window.first_len() };
-        let common = first.is_none_or(|len| delivers_first(now, len, rail));
+        let first = if rail.rivals.is_empty() { None } else { window.first() };
+        let common = first.is_none_or(|entry| match entry.prefer() {
+            Prefer::Bandwidth => carries_most(rail),
+            Prefer::Either | Prefer::Latency => delivers_first(now, entry.data_len(), rail),
+        });
         coalesce(rail.scope(common), window, packet);
     }
 
@@ -60,6 +64,16 @@ impl Strategy for Auto {
 fn delivers_first(now: Instant, len: u64, rail: &RailView) -> bool {
     let mine = (arrives_ns(now, len, rail), rail.rail);
     rail.rivals.iter().all(|other| mine <= (arrives_ns(now, len, other), other.rail))
+}
+
+/// Whether no other rail carries more in the long run; of equal ones it is the first.
+fn carries_most(rail: &RailView) -> bool {
+    let mine = rail.forecast.bandwidth();
+    let is_behind = |other: &RailView| {
+        let theirs = other.forecast.bandwidth();
+        theirs < mine || (theirs == mine && rail.rail < other.rail)
+    };
+    rail.rivals.iter().all(is_behind)
 }
 
 /// How long it takes until a rail has delivered a message of `len` bytes, with what it has to carry before.

@@ -2,8 +2,7 @@
 
 use super::strategy::Shares;
 use crate::clock::{Duration, Instant};
-use crate::packet::RailId;
-use crate::packet::RequestId;
+use crate::packet::{RailId, RequestId, StrategyId};
 use alloc::vec::Vec;
 
 /// Who carries a part.
@@ -31,6 +30,8 @@ struct Part {
 pub(crate) struct Body {
     pub(crate) request: RequestId,
     pub(crate) priority: i8,
+    /// The strategy that the message has chosen; none: that of its peer.
+    pub(crate) strategy: Option<StrategyId>,
     /// The application's wish; the strategy is not asked then.
     rail: Option<RailId>,
     /// It goes ahead of any answer, whole, on the link that carried its request to send.
@@ -44,12 +45,18 @@ pub(crate) struct Body {
 
 impl Body {
     /// A body of `len` bytes from `begin` on that is yet to be shared out.
-    pub(crate) fn new(request: RequestId, priority: i8, begin: u64, len: u64, rail: Option<RailId>) -> Body {
+    pub(crate) fn new(
+        request: RequestId,
+        (priority, strategy): (i8, Option<StrategyId>),
+        (begin, len): (u64, u64),
+        rail: Option<RailId>,
+    ) -> Body {
         let mut parts = Vec::new();
         if len > 0 {
             parts.push(Part { carrier: Carrier::Nobody, start: begin, end: begin + len });
         }
-        Body { request, priority, rail, push: false, parts, considered: Instant::default(), settled: false }
+        let (push, considered, settled) = (false, Instant::default(), false);
+        Body { request, priority, strategy, rail, push, parts, considered, settled }
     }
 
     /// The first `len` bytes, which go ahead.
@@ -62,7 +69,7 @@ impl Body {
 
     /// A body of which only lost chunks are left, to be put back one by one.
     pub(crate) fn rest(request: RequestId, priority: i8) -> Body {
-        Body::new(request, priority, 0, 0, None)
+        Body::new(request, (priority, None), (0, 0), None)
     }
 
     /// Whether it is shared out.

@@ -1,11 +1,14 @@
 //! The packet builder: entries in, header and frames out.
 
-use crate::collect::window::{Entry, Head};
+use crate::collect::window::{Entry, Head, Scope, Window};
 use crate::packet::Packet;
 use crate::packet::RequestId;
 use crate::profile::sample::Method;
 use alloc::vec::Vec;
 use nmad_wire::{Header, Kind};
+
+/// Fruitless questions about one packet after which a strategy is taken to loop.
+const VAIN_MAX: u32 = 10_000;
 
 /// What one packet may hold; from the rail's limits and the thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,10 +17,13 @@ pub struct Bounds {
     pub len: usize,
     /// Data of at least this many bytes stays in place instead of being copied (the iovec threshold of P4).
     pub in_place_min: usize,
+    /// Non-contiguous data of blocks that have fewer bytes than this, on average, is packed instead (the
+    /// block threshold of P1 section 5.3).
+    pub block_min: usize,
     /// Of two things that share a packet, the smaller has at most this many bytes (the aggregation threshold
     /// of P4).
     pub aggregate_max: usize,
-    /// Pieces of user memory that may stay in place; zero when the packet has to be kept for replay.
+    /// Pieces of user memory that may stay in place; zero for a packet that is prepared.
     pub gather: usize,
 }
 
@@ -29,6 +35,8 @@ pub struct PacketBuilder {
     len: usize,
     gathered: usize,
     entries: u32,
+    /// Questions that found no entry.
+    vain: u32,
     /// Requests whose data is copied: complete as soon as the packet is built.
     pub(crate) staged: Vec<RequestId>,
     /// Requests whose memory the packet refers to: complete when the rail has sent it.
@@ -48,6 +56,7 @@ impl PacketBuilder {
             len: Header::LEN,
             gathered: 0,
             entries: 0,
+            vain: 0,
             staged,
             in_place: Vec::new(),
         }
@@ -70,12 +79,12 @@ impl PacketBuilder {
     pub fn fits(&self, entry: &Entry) -> bool {
         let len = entry.len();
         self.is_empty()
-            || (self.len + len <= self.bounds.len && self.len.min(len) <= self.aggregate_max(entry.probe))
+            || (self.len + len <= self.bounds.len && self.len.min(len) <= self.aggregate_max(entry))
     }
 
     #[inline]
-    fn aggregate_max(&self, probe: Option<Method>) -> usize {
-        match probe {
+    fn aggregate_max(&self, entry: &Entry) -> usize {
+        match entry.hints.probe {
             Some(Method::Pair) => 0,
             Some(Method::Aggregate) => usize::MAX,
             _ => self.bounds.aggregate_max,
@@ -91,18 +100,53 @@ impl PacketBuilder {
         }
     }
 
-    /// Puts an entry in. Whether it fits is the strategy's business for all but the first entry, which
+    /// Takes the first entry of the window that fits into what is left of the packet and for which `wants`
+    /// says yes, and puts it in; false: there is none. A strategy takes entries in no other way, so it
+    /// cannot lose one.
+    ///
+    /// # Panics
+    /// After some ten thousand questions in vain about one packet: the strategy asks without end.
+    #[inline]
+    pub fn take(&mut self, window: &mut Window, scope: Scope, wants: impl Fn(&Self, &Entry) -> bool) -> bool {
+        let room = if self.is_empty() { usize::MAX } else { self.bounds.len.saturating_sub(self.len) };
+        let packet = &*self;
+        let taken = window.take_first(scope, |entry| entry.len() <= room && wants(packet, entry));
+        match taken {
+            Some(entry) => self.push(entry),
+            None => return self.in_vain(),
+        }
+        true
+    }
+
+    /// Bytes that still fit in.
+    pub fn room(&self) -> usize {
+        self.bounds.len.saturating_sub(self.len)
+    }
+
+    #[inline]
+    fn in_vain(&mut self) -> bool {
+        self.vain += 1;
+        if self.vain > VAIN_MAX {
+            // Another strategy may take over.
+            self.vain = 0;
+            panic!("the strategy asks the window without end");
+        }
+        false
+    }
+
+    /// Puts an entry in. Whether it fits is the caller's business for all but the first entry, which
     /// always fits an empty packet.
+    #[doc(hidden)]
     #[inline]
     pub fn push(&mut self, entry: Entry) {
         self.len += entry.len();
         self.entries += 1;
         match &entry.head {
             Head::Eager(eager) => eager.encode(&mut self.packet.bytes),
-            Head::Frame(frame) => self.packet.bytes.extend_from_slice(frame),
+            Head::Request(frame) | Head::Frame(frame) => self.packet.bytes.extend_from_slice(frame),
         }
         let request = entry.request;
-        if entry.data.len() as usize >= self.in_place_min(entry.probe) && self.gathers(&entry) {
+        if entry.data.len() as usize >= self.in_place_min(entry.hints.probe) && self.gathers(&entry) {
             self.packet.in_place.push((self.packet.bytes.len(), entry.data));
             self.in_place.extend(request);
         } else {
@@ -115,7 +159,11 @@ impl PacketBuilder {
         if self.bounds.gather == 0 {
             return false;
         }
-        let count = self.gathered + entry.data.count();
+        let blocks = entry.data.count();
+        if blocks > 1 && entry.data.len() < blocks as u64 * self.bounds.block_min as u64 {
+            return false;
+        }
+        let count = self.gathered + blocks;
         let fits = count <= self.bounds.gather;
         if fits {
             self.gathered = count;

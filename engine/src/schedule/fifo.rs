@@ -18,9 +18,7 @@ impl Strategy for Fifo {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        if let Some(entry) = window.take_first(rail.scope(rail.primary), |_| true) {
-            packet.push(entry);
-        }
+        packet.take(window, rail.scope(rail.primary), |_, _| true);
     }
 
     fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {

@@ -20,9 +20,7 @@ impl Strategy for Greedy {
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         // Who waits has a rail asked also while it is busy: what another one can carry earlier is left to it.
         let is_first = rail.idle_at <= now || rail.rivals.iter().all(|rival| rail.idle_at <= rival.idle_at);
-        if let Some(entry) = window.take_first(rail.scope(is_first), |_| true) {
-            packet.push(entry);
-        }
+        packet.take(window, rail.scope(is_first), |_, _| true);
     }
 
     fn split(&mut self, _: Instant, _: u64, _: &[RailView]) -> Shares {

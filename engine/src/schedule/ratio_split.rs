@@ -1,6 +1,6 @@
-//! `ratio_split`: large bodies in proportion to the rails' bandwidths, configured or nominal. What other
-//! libraries do; it ignores that the ratio depends on the size and that a rail may be busy. Small messages
-//! are coalesced on the rail with the lowest latency.
+//! `ratio_split`: large bodies in proportion to the rails' bandwidths as sampling has found them (P2 section
+//! 3.4); configured or nominal ones where nothing was sampled. It ignores that the ratio depends on the size
+//! and that a rail may be busy. Small messages are coalesced on the rail with the lowest latency.
 
 use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
@@ -25,13 +25,10 @@ impl Strategy for RatioSplit {
     }
 
     fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {
-        // A rail of unknown bandwidth counts as much as the slowest known one.
-        let known = rails.iter().map(|rail| rail.bandwidth).filter(|&b| b > 0).min().unwrap_or(1);
-        Shares::Fixed(proportional(
-            len,
-            rails,
-            |rail| if rail.bandwidth > 0 { rail.bandwidth } else { known },
-        ))
+        // Bytes per nanosecond; a rail of unknown bandwidth has that of the slowest known one. The sum of a
+        // few such weights stays far below 64 bits.
+        let weight = |rail: &RailView| (rail.forecast.bandwidth() * 1e9) as u64;
+        Shares::Fixed(proportional(len, rails, |rail| weight(rail).max(1)))
     }
 }
 

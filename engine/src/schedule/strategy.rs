@@ -5,10 +5,11 @@ use super::{aggregate, aggregate_fastest, auto, dichotomy, fifo, greedy};
 use super::{iso_split, ratio_split, split, weighted};
 use crate::clock::{Duration, Instant};
 use crate::collect::window::{Scope, Window};
-use crate::packet::RailId;
+use crate::packet::{PeerId, RailId, StrategyId};
 use crate::profile::forecast::Forecast;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
@@ -157,13 +158,44 @@ impl fmt::Debug for ShareList {
     }
 }
 
+/// A peer that has something for a rail.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting<'a> {
+    /// Which one.
+    pub peer: PeerId,
+    /// Its window.
+    pub window: &'a Window,
+    /// Bytes of large messages that the receiver has granted and that are not on a rail yet.
+    pub granted: u64,
+}
+
 /// A way to decide what each rail carries. `docs/strategy.md` shows how to write one.
 pub trait Strategy: Send {
     /// The name by which it is chosen.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
+
+    /// For which peer it decides: told once, before it is asked anything. Not told to the one that chooses
+    /// between peers.
+    fn meet(&mut self, peer: PeerId) {
+        let _ = peer;
+    }
+
+    /// Whether [`Strategy::choose`] shall be asked.
+    fn chooses(&self) -> bool {
+        false
+    }
+
+    /// Which of several peers with something for a rail has its turn; none: the one whose turn it is. Asked
+    /// of the strategy of the session (`Config::strategy`), of which there is one more for all peers
+    /// together.
+    fn choose(&mut self, now: Instant, rail: RailId, peers: &[Waiting]) -> Option<PeerId> {
+        let _ = (now, rail, peers);
+        None
+    }
 
     /// Takes entries from the window of one peer and puts them into the packet that `rail` carries next;
     /// leaves the packet empty if this rail shall carry none of them now.
+    /// Entries are taken with [`PacketBuilder::take`].
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder);
 
     /// Over which of `rails`, the open rails to the peer (at least one), a small message of `len` bytes
@@ -190,16 +222,31 @@ pub trait Strategy: Send {
     }
 }
 
+impl fmt::Debug for dyn Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "strategy {}", self.name())
+    }
+}
+
 /// Makes a fresh strategy; each peer has its own.
-pub type Maker = fn() -> Box<dyn Strategy>;
+pub type Maker = Arc<dyn Fn() -> Box<dyn Strategy> + Send + Sync>;
 
 /// The strategies known by name.
 #[derive(Clone)]
 pub struct Registry(Vec<(String, Maker)>);
 
+impl PartialEq for Registry {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |((name, make), (other, made)): (&(String, Maker), &(String, Maker))| {
+            name == other && Arc::ptr_eq(make, made)
+        };
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(same)
+    }
+}
+
 impl Default for Registry {
     fn default() -> Self {
-        let makers: [Maker; 10] = [
+        let makers: [fn() -> Box<dyn Strategy>; 10] = [
             || Box::new(fifo::Fifo),
             || Box::new(aggregate::Aggregate),
             || Box::new(greedy::Greedy),
@@ -211,16 +258,19 @@ impl Default for Registry {
             || Box::new(split::Split),
             || Box::new(auto::Auto::default()),
         ];
-        Registry(makers.into_iter().map(|make| (make().name().to_string(), make)).collect())
+        let named = |make: fn() -> Box<dyn Strategy>| (make().name().to_string(), Arc::new(make) as Maker);
+        Registry(makers.into_iter().map(named).collect())
     }
 }
 
 impl Registry {
-    /// Adds a strategy under its own name; a later one of the same name wins.
-    pub fn add(&mut self, make: Maker) {
+    /// Adds a strategy under its own name, which must not change; a later one of the same name wins.
+    pub fn add(&mut self, make: impl Fn() -> Box<dyn Strategy> + Send + Sync + 'static) {
         let name = make().name().to_string();
-        self.0.retain(|(other, _)| *other != name);
-        self.0.push((name, make));
+        match self.0.iter_mut().find(|(other, _)| *other == name) {
+            Some(known) => known.1 = Arc::new(make),
+            None => self.0.push((name, Arc::new(make))),
+        }
     }
 
     /// Makes the strategy of that name.
@@ -229,10 +279,25 @@ impl Registry {
     /// No strategy has that name; the error lists those there are.
     pub fn make(&self, name: &str) -> Result<Box<dyn Strategy>, UnknownStrategy> {
         let found = self.0.iter().find(|(other, _)| other == name);
-        found.map(|(_, make)| make()).ok_or_else(|| UnknownStrategy {
-            name: name.to_string(),
-            known: self.names().collect::<Vec<_>>().join(", "),
-        })
+        found.map(|(_, make)| make()).ok_or_else(|| self.unknown(name))
+    }
+
+    /// The place of the strategy of that name, by which messages name it.
+    ///
+    /// # Errors
+    /// No strategy has that name, or it is behind 254 others.
+    pub fn place(&self, name: &str) -> Result<StrategyId, UnknownStrategy> {
+        let place = self.0.iter().position(|(other, _)| other == name);
+        place.and_then(StrategyId::at).ok_or_else(|| self.unknown(name))
+    }
+
+    /// Makes the strategy at that place.
+    pub(crate) fn make_at(&self, place: StrategyId) -> Option<Box<dyn Strategy>> {
+        self.0.get(place.place()).map(|(_, make)| make())
+    }
+
+    fn unknown(&self, name: &str) -> UnknownStrategy {
+        UnknownStrategy { name: name.to_string(), known: self.names().collect::<Vec<_>>().join(", ") }
     }
 
     /// Names in the order in which they were added.
@@ -266,7 +331,9 @@ impl core::error::Error for UnknownStrategy {}
 
 #[cfg(test)]
 mod tests {
-    use super::{Forecast, Instant, PacketBuilder, RailId, RailView, Registry, Strategy, Vec, Window};
+    use super::{
+        Forecast, Instant, PacketBuilder, PeerId, RailId, RailView, Registry, Strategy, Vec, Window,
+    };
     use crate::collect::window::Entry;
     use crate::packet::Packet;
     use crate::schedule::builder::Bounds;
@@ -274,11 +341,12 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
-    const BOUNDS: Bounds = Bounds { len: 1 << 20, in_place_min: 0, aggregate_max: usize::MAX, gather: 0 };
+    const BOUNDS: Bounds =
+        Bounds { len: 1 << 20, in_place_min: 0, block_min: 0, aggregate_max: usize::MAX, gather: 0 };
 
     /// The rail that takes a message when each is asked in turn, as who waits has them asked.
     fn taken_by(strategy: &mut dyn Strategy, now: Instant, rails: &[RailView]) -> Option<RailId> {
-        let mut window = Window::default();
+        let mut window = Window::new(PeerId(1));
         window.submit(None, Entry::control(vec![0; 40]));
         let rivals =
             |rail: &RailView| rails.iter().filter(|other| other.rail != rail.rail).copied().collect();

@@ -106,6 +106,11 @@ impl Landing {
         self.ranges.cover(self.into.len())
     }
 
+    /// Whether the first `len` bytes are there.
+    pub(crate) fn covers(&self, len: u64) -> bool {
+        self.ranges.cover(len)
+    }
+
     /// Whether the message is announced and all of it is there.
     pub(crate) fn is_complete(&self) -> bool {
         self.expected().is_some_and(|len| self.ranges.cover(len))

@@ -52,6 +52,8 @@ pub(crate) struct Link {
     pub(crate) forecast: Forecast,
     /// Data of at least this many bytes is cheaper left in place than copied.
     pub(crate) in_place_min: usize,
+    /// Blocks of non-contiguous data stay in place if they have at least this many bytes, on average.
+    pub(crate) block_min: usize,
     /// Of two things that share a packet, the smaller has at most this many bytes.
     pub(crate) aggregate_max: usize,
     /// How long it has waited for acknowledgements that did not come.
@@ -83,6 +85,7 @@ impl Link {
             congestion: scheme.window(),
             forecast,
             in_place_min: usize::MAX,
+            block_min: 0,
             aggregate_max: usize::MAX,
             vain: Vain::default(),
             served_at: Instant::default(),

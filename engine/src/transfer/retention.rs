@@ -158,7 +158,11 @@ impl Retention {
         let done = entry.acked || !keep;
         let mut released = Released { in_place: core::mem::take(&mut entry.in_place), ..Released::default() };
         match &mut entry.cargo {
-            Cargo::Packet(place) if !done => *place = packet,
+            Cargo::Packet(place) if !done => {
+                *place = packet;
+                // The rail has it, so that this copy delays nothing; the sender's memory is free after it.
+                place.iter_mut().filter(|packet| !packet.in_place.is_empty()).for_each(Packet::gather);
+            }
             Cargo::Packet(_) => released.packet = packet,
             Cargo::Chunk(chunk) => released.chunk = Some((chunk.request, chunk.landing, chunk.from.len())),
         }

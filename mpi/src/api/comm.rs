@@ -148,13 +148,17 @@ pub fn comm_create_from_group(
 ) -> Result<Comm> {
     let (info, handler) = (info::optional(info)?, errhandler::lookup(errhandler)?);
     let new = create::create_from_group(&self::group(group)?, stringtag)?;
-    Ok(new.map_or(Comm::NULL, |new| finish(new, info, handler)))
+    new.map_or(Ok(Comm::NULL), |new| finish(new, info, handler))
 }
 
-fn finish(new: Communicator, info: Option<Arc<info::Infos>>, handler: Arc<errhandler::Handler>) -> Comm {
+fn finish(
+    new: Communicator,
+    info: Option<Arc<info::Infos>>,
+    handler: Arc<errhandler::Handler>,
+) -> Result<Comm> {
     new.set_errhandler(handler);
-    info.iter().for_each(|info| new.info().merge(info));
-    Comm(COMMS.insert(Arc::new(new)))
+    info.map_or(Ok(()), |info| new.inform(&info))?;
+    Ok(Comm(COMMS.insert(Arc::new(new))))
 }
 
 /// `MPI_Comm_split`: the null communicator for color [`UNDEFINED`].
@@ -240,8 +244,7 @@ pub fn comm_get_name(comm: Comm) -> Result<String> {
 /// There is no such communicator or info object.
 pub fn comm_set_info(comm: Comm, info: Info) -> Result<()> {
     let comm = lookup(comm)?;
-    info::optional(info)?.iter().for_each(|info| comm.info().merge(info));
-    Ok(())
+    info::optional(info)?.map_or(Ok(()), |info| comm.inform(&info))
 }
 
 /// `MPI_Comm_get_info`
@@ -283,7 +286,7 @@ pub fn intercomm_create_from_groups(
     let (info, handler) = (info::optional(info)?, errhandler::lookup(errhandler)?);
     let (local, remote) = (group(local_group)?, group(remote_group)?);
     let new = inter::create_from_groups((&local, local_leader), (&remote, remote_leader), stringtag)?;
-    Ok(finish(new, info, handler))
+    finish(new, info, handler)
 }
 
 /// `MPI_Intercomm_merge`

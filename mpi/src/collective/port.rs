@@ -32,7 +32,7 @@ impl Transport for Held<'_, '_, '_> {
     #[inline]
     fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
         let (peer, context) = address(self.comm, to);
-        let (tag, hints) = (Tag(tag), Hints::default());
+        let (tag, hints) = (Tag(tag), self.comm.hints(Hints::default()));
         if self.is_urgent {
             return self.step.send((peer, context, tag), &data, hints);
         }
@@ -61,8 +61,8 @@ pub(super) struct Free<'a> {
 impl Transport for Free<'_> {
     fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
         let (peer, context) = address(self.comm, to);
-        let submit =
-            |step: &mut Step<'_, '_>| step.engine().send(peer, context, Tag(tag), data, Hints::default());
+        let hints = self.comm.hints(Hints::default());
+        let submit = |step: &mut Step<'_, '_>| step.engine().send(peer, context, Tag(tag), data, hints);
         Some(self.world.node().step(submit))
     }
 

@@ -62,6 +62,9 @@ pub(crate) fn by_type(
         None => color(split_type, asked.as_deref(), (&own, &rows), world),
     });
     let new = split(handle, color.map(|color| color as i32), key, |_| None)?;
+    if let (Some(infos), false) = (infos, new.is_null()) {
+        share(new)?.inform(infos)?;
+    }
     if let (Some(infos), Some(kind), false) = (infos, chosen, new.is_null()) {
         // The standard has the kind told in the caller's own object (MPI 5.0, section 7.4.2).
         infos.set(RESOURCE, kind.name());

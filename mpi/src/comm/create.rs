@@ -54,7 +54,7 @@ fn duplicate(
     info: Option<Arc<Infos>>,
 ) -> Result<(Comm, Arc<Communicator>)> {
     let mut new = heir(old, context::AWAITED, old.local().clone(), old.remote().cloned())?;
-    info.iter().for_each(|info| new.info().merge(info));
+    info.map_or(Ok(()), |info| new.inform(&info))?;
     new.set_topology(old.topology().cloned());
     let new = Arc::new(new);
     let copy = Comm(COMMS.insert(new.clone()));

@@ -9,6 +9,7 @@ pub(crate) mod inter;
 mod members;
 mod named;
 mod party;
+mod wishes;
 
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free};
@@ -27,9 +28,11 @@ use crate::session::SessionObject;
 use crate::shown;
 use crate::table::Table;
 use crate::topology::Topology;
+use newmadeleine::Hints;
 use newmadeleine::engine::{Context, Envelope, PeerId, Source, Tag, TagMatch};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use wishes::Wishes;
 
 /// All communicators.
 pub(crate) static COMMS: Table<Communicator> = Table::new(DYNAMIC);
@@ -62,6 +65,7 @@ pub(crate) struct Communicator {
     errhandler: Mutex<Arc<Handler>>,
     name: Mutex<String>,
     info: Infos,
+    wishes: Wishes,
     /// The session that its group was made from, if it was.
     session: Option<Arc<SessionObject>>,
 }
@@ -90,6 +94,7 @@ impl Communicator {
             errhandler: Mutex::new(errhandler::fatal()),
             name: Mutex::default(),
             info: Infos::default(),
+            wishes: Wishes::default(),
             session: None,
         }
     }
@@ -126,6 +131,22 @@ impl Communicator {
 
     pub(crate) fn info(&self) -> &Infos {
         &self.info
+    }
+
+    /// Takes over info keys, and what they wish for messages.
+    ///
+    /// # Errors
+    /// A key or a value of this library's is unknown.
+    pub(crate) fn inform(&self, infos: &Infos) -> Result<()> {
+        self.wishes.take(infos)?;
+        self.info.merge(infos);
+        Ok(())
+    }
+
+    /// The hints of a message, with what the program wishes for all messages of the communicator.
+    #[inline(always)]
+    pub(crate) fn hints(&self, hints: Hints) -> Hints {
+        self.wishes.of(hints)
     }
 
     pub(crate) fn desk(&self) -> &Desk {

@@ -204,7 +204,8 @@ pub(crate) fn put(comm: &Communicator, (to, context, tag): Target, data: &Segmen
     let len = data.len() as usize;
     let (offset, copy, own) = buffer.room(world, len)?;
     copy.copy_from(data);
-    let id = world.node().submit(|engine| engine.send(to, context, tag, copy, STANDARD));
+    let hints = comm.hints(STANDARD);
+    let id = world.node().submit(|engine| engine.send(to, context, tag, copy, hints));
     buffer.keep(Message { offset, len, own, id });
     Ok(())
 }

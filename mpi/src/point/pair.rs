@@ -19,10 +19,10 @@ use std::ffi::c_void;
 /// Sends and receives; both go on at once. How the receive ended.
 pub(crate) fn sendrecv(out: send::Arguments, into: recv::Arguments) -> Result<Ended> {
     let world = world()?;
-    let outgoing = send::ready(out)?;
+    let outgoing = send::ready(out, send::STANDARD)?;
     check_buffers(outgoing.as_ref(), into)?;
     let mut request = recv::irecv(into)?;
-    let outgoing = outgoing.map_or(Ok(()), |ready| send::complete(world, ready, (send::STANDARD, out.5)));
+    let outgoing = outgoing.map_or(Ok(()), |ready| send::complete(world, ready, out.5));
     let ended = crate::request::wait::wait(world, &mut request)?;
     outgoing.map(|()| ended)
 }
@@ -58,11 +58,11 @@ pub(crate) fn isendrecv_replace(
 
 fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<State> {
     let (world, comm) = (world()?, Named::of(into.5)?);
-    let outgoing = send::ready(out)?;
+    let outgoing = send::ready(out, send::STANDARD)?;
     check_buffers(outgoing.as_ref(), into)?;
     let receive = recv::submit(into, &comm.comm)?;
     let sender = Sender::Any(comm.comm.clone());
-    let send = outgoing.and_then(|ready| send::begin(world, &ready, send::STANDARD));
+    let send = outgoing.and_then(|ready| send::begin(world, &ready));
     let work = Async::new(async move {
         let outgoing = match send {
             Some(id) => sent(self::world()?, Ending(id).await?),
@@ -83,7 +83,7 @@ fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<St
 fn check_buffers(outgoing: Option<&send::Ready>, into: recv::Arguments) -> Result<()> {
     let (buffer, count, datatype, source, ..) = into;
     match outgoing {
-        Some((_, data)) if is_checking() => {
+        Some((_, data, _)) if is_checking() => {
             alias::refuse(std::slice::from_ref(data), &[message::with(source, buffer, count, datatype)?])
         }
         _ => Ok(()),

@@ -6,39 +6,50 @@ use crate::handle::{Comm, Request, Type};
 use crate::message;
 use crate::request::{Flight, SLOTS, State, sent};
 use crate::world::{World, world};
-use newmadeleine::{Hints, RequestId, Segments};
+use newmadeleine::{Hints, Prefer, RequestId, Segments};
 use std::ffi::c_void;
 
 /// What a send is given: buffer, count, type, destination, tag, communicator.
 pub(crate) type Arguments = (*const c_void, i64, Type, i32, i32, Comm);
 
 /// Complete as soon as its memory may be reused.
-pub(crate) const STANDARD: Hints =
-    Hints { priority: 0, rail: None, synchronous: false, unordered: false, probe: None };
+pub(crate) const STANDARD: Hints = Hints {
+    priority: 0,
+    rail: None,
+    synchronous: false,
+    unordered: false,
+    depends: false,
+    prefer: Prefer::Either,
+    strategy: None,
+    probe: None,
+};
 /// Complete not before it is matched.
 pub(crate) const SYNCHRONOUS: Hints = Hints { synchronous: true, ..STANDARD };
 
-/// A message whose arguments are right: where it goes, and what it is.
-pub(crate) type Ready = (comm::Target, Segments);
+/// A message whose arguments are right: where it goes, what it is, and how.
+pub(crate) type Ready = (comm::Target, Segments, Hints);
 
 /// Checks all arguments of a send, and begins nothing; none: it goes to no process.
 #[inline(always)]
-pub(crate) fn ready((buffer, count, datatype, dest, tag, comm): Arguments) -> Result<Option<Ready>> {
+pub(crate) fn ready(
+    (buffer, count, datatype, dest, tag, comm): Arguments,
+    hints: Hints,
+) -> Result<Option<Ready>> {
     let comm = comm::lookup(comm)?;
     let data = message::with(dest, buffer, count, datatype)?;
-    Ok(comm.target(dest, tag)?.map(|target| (target, data)))
+    Ok(comm.target(dest, tag)?.map(|target| (target, data, comm.hints(hints))))
 }
 
 /// Sends, and waits.
 #[inline]
 pub(crate) fn send(arguments: Arguments, hints: Hints) -> Result<()> {
-    let Some(ready) = ready(arguments)? else { return Ok(()) };
-    complete(world()?, ready, (hints, arguments.5))
+    let Some(ready) = ready(arguments, hints)? else { return Ok(()) };
+    complete(world()?, ready, arguments.5)
 }
 
 /// Sends what is ready, and waits.
 #[inline(always)]
-pub(crate) fn complete(world: &World, (target, data): Ready, (hints, comm): (Hints, Comm)) -> Result<()> {
+pub(crate) fn complete(world: &World, (target, data, hints): Ready, comm: Comm) -> Result<()> {
     if crate::task::any() {
         return send_beside(target, data, (hints, comm));
     }
@@ -56,14 +67,14 @@ fn send_beside((to, context, tag): comm::Target, data: Segments, (hints, comm): 
 /// Submits a send; none: it has ended already, or goes to no process.
 #[inline]
 fn submit(arguments: Arguments, hints: Hints) -> Result<Option<RequestId>> {
-    let Some(ready) = ready(arguments)? else { return Ok(None) };
-    Ok(begin(world()?, &ready, hints))
+    let Some(ready) = ready(arguments, hints)? else { return Ok(None) };
+    Ok(begin(world()?, &ready))
 }
 
 /// Submits what is ready; none: it has ended already.
 #[inline(always)]
-pub(crate) fn begin(world: &World, (target, data): &Ready, hints: Hints) -> Option<RequestId> {
-    world.node().begin_send(*target, data, hints)
+pub(crate) fn begin(world: &World, (target, data, hints): &Ready) -> Option<RequestId> {
+    world.node().begin_send(*target, data, *hints)
 }
 
 /// Submits a send: its request.

@@ -243,7 +243,7 @@ pub fn joe() -> String {
     let medium = (0..sizes.len()).map(longer).fold(0.0, f64::max);
     table.note(&format!(
         "Up to 2 KB both together take at most {} % longer than InfiniBand alone: looking at the other \
-         card, and a copy, since what might have to be repeated on another rail must not stay in place. \
+         card. \
          Around the rendezvous threshold it is up to {} %: with several rails a large send ends only \
          when its receiver says so, so in a ping-pong the answer's receive is posted, and its landing \
          promised, later; and both cards make the landing reachable, one after the other. That is also \

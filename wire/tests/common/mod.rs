@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use nmad_wire::{
-    Ack, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, MAX_RAILS, Promise,
-    Proof, Refusal, RefusalCode, Replay, Rts, Welcome, Withdraw, Withdrawn, flags,
+    Ack, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, MAX_RAILS, Part,
+    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Welcome, Withdraw, Withdrawn, flags,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,6 +19,7 @@ impl Owned {
     pub fn frame(&self) -> Frame<'_> {
         match self.frame {
             Frame::Eager(eager, _) => Frame::Eager(eager, &self.data),
+            Frame::Part(part, _) => Frame::Part(part, &self.data),
             Frame::Replay(replay) => Frame::Replay(Replay { frames: &self.data, ..replay }),
             frame => frame,
         }
@@ -62,11 +63,20 @@ fn eager() -> impl Strategy<Value = Owned> {
 }
 
 fn rts() -> impl Strategy<Value = Owned> {
-    let fields = (0..12u8, narrow(), wide(), narrow(), wide(), wide(), wide());
+    let fields = (prop_oneof![0..12u8, 16..20u8], narrow(), wide(), narrow(), wide(), wide(), wide());
     fields.prop_map(|(flags, context, tag, seq, len, request, detail)| {
         let landing = if flags & flags::PROMISED != 0 { detail } else { 0 };
         let pushed = if flags & flags::PUSHED != 0 { detail.min(len) } else { 0 };
         without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, landing, pushed }))
+    })
+}
+
+fn part() -> impl Strategy<Value = Owned> {
+    let fields = (wide(), 0..1u64 << 62, 0..1u64 << 62, vec(any::<u8>(), 0..200));
+    fields.prop_map(|(request, offset, more, data)| {
+        let len = data.len() as u32;
+        let part = Part { request, offset, total: offset + u64::from(len) + more, len };
+        Owned { frame: Frame::Part(part, &[]), data }
     })
 }
 
@@ -104,7 +114,7 @@ fn short() -> impl Strategy<Value = Owned> {
 
 /// Any frame.
 pub fn frame() -> impl Strategy<Value = Owned> {
-    prop_oneof![eager(), rts(), replay(), grants(), short()]
+    prop_oneof![eager(), rts(), part(), replay(), grants(), short()]
 }
 
 /// One of each kind, for tests that walk through all bytes.
@@ -120,12 +130,17 @@ pub fn one_of_each() -> Vec<Owned> {
     let mut list = vec![
         Owned { frame: Frame::Eager(eager, &[]), data: data.clone() },
         Owned { frame: Frame::Eager(synchronous, &[]), data: data.clone() },
+        Owned {
+            frame: Frame::Part(Part { request: 1, offset: 2, total: 9, len: 5 }, &[]),
+            data: data.clone(),
+        },
         Owned { frame: Frame::Replay(Replay { rail: 1, number: 2, frames: &[] }), data },
     ];
     let others = [
         Frame::Rts(rts),
         Frame::Rts(promised),
         Frame::Rts(pushed),
+        Frame::Rts(Rts { flags: flags::PARTS, ..rts }),
         Frame::Cts(Cts { request: 1, landing: 2, len: 3, keys }),
         Frame::Promise(Promise { context: 1, tag: 2, seq: 3, landing: 4, len: 5, keys }),
         Frame::Fin(Fin { request: 1 }),

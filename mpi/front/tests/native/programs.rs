@@ -67,6 +67,11 @@ fn what_a_program_gets_wrong_has_the_class_that_the_standard_says() {
 }
 
 #[test]
+fn wishes_for_the_messages_of_a_communicator_are_kept_or_refused() {
+    ABIS.into_iter().for_each(|abi| run(abi, "tests/native/wishes.c", &[], 2, 0));
+}
+
+#[test]
 fn arguments_that_mean_nothing_may_be_anything() {
     for abi in ABIS {
         [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/ignored.c", &[], ranks, 0));

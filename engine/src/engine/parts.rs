@@ -1,0 +1,144 @@
+//! Eager messages that are longer than a packet: parts, each in a packet of its own, over whatever rails
+//! take them.
+//!
+//! A request to send with the names goes first and says that all bytes come in parts; nobody is asked. Rails
+//! overtake each other, so a part may come before the names, and goes to memory of our own then, as
+//! everything does for which no receive is posted. Both sides charge the message like any eager one. Its end
+//! is that of a pushed message ([`super::push`]).
+
+use super::Engine;
+use crate::collect::matching::Comes;
+use crate::collect::request::{EagerSend, Envelope, Hints, Request};
+use crate::collect::window::Entry;
+use crate::memory::Segments;
+use crate::packet::{LandingId, PeerId, RequestId};
+use crate::transfer::landing::Landing;
+use nmad_wire::{Eager, Frame, Part, Rts, flags};
+
+/// Bytes of the request to send, which shares a packet with the first part.
+const NAMES_LEN: u64 = 34;
+
+impl Engine {
+    /// Submits a message in parts; it has credit.
+    #[cold]
+    pub(super) fn send_in_parts(&mut self, envelope: Envelope, data: Segments, hints: Hints) -> RequestId {
+        let Envelope { peer: to, context, tag, len, seq } = envelope;
+        let mut send = EagerSend::new(envelope, hints.synchronous);
+        let Some(peer) = self.peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else {
+            return RequestId::NONE;
+        };
+        // As long as the longest eager message, whose head is no shorter than a part's.
+        let longest = peer.longest_eager() as u64;
+        let first = (longest - NAMES_LEN).min(len);
+        send.waiting = 1 + (len - first).div_ceil(longest) as u32;
+        let request = RequestId(self.requests.insert(Request::Eager(send)));
+        let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
+        let (context, tag, name) = (context.0, tag.0, request.0);
+        let names = Rts { flags, context, tag, seq, len, request: name, landing: 0, pushed: 0 };
+        let rail = peer.wished(hints.rail);
+        peer.window.submit(rail, Entry::rts(Frame::Rts(names).to_vec(), None, &hints));
+        let mut offset = 0;
+        while offset < len {
+            let size = if offset == 0 { first } else { longest.min(len - offset) };
+            let part = Part { request: name, offset, total: len, len: size as u32 };
+            peer.window.submit(rail, Entry::part(part, data.slice(offset, size), request, &hints));
+            offset += size;
+        }
+        self.make_ready(to);
+        request
+    }
+
+    /// The names of a message whose bytes come in parts have come.
+    pub(super) fn name_parts(&mut self, from: PeerId, rts: &Rts) -> Result<Comes, Wrong> {
+        let Some(landing) = self.parts_of(from, rts.request, rts.len)? else {
+            return Ok(Comes::Parts(rts.len));
+        };
+        let Some(peer) = self.peer_mut(from) else { return Ok(Comes::Stored(landing)) };
+        if let Some(parts) = peer.parts.iter_mut().find(|parts| parts.request == rts.request) {
+            if parts.named {
+                return Err("a request in parts is told twice");
+            }
+            parts.named = true;
+        }
+        self.forget_parts(from, rts.request);
+        Ok(Comes::Stored(landing))
+    }
+
+    /// Where parts of this message go, if some have come; otherwise it is charged now.
+    fn parts_of(&mut self, from: PeerId, request: u64, len: u64) -> Result<Option<LandingId>, Wrong> {
+        let Some(peer) = self.peer_mut(from) else { return Ok(None) };
+        if let Some(known) = peer.parts.iter().find(|parts| parts.request == request) {
+            return if known.len == len { Ok(Some(known.landing)) } else { Err("parts of another length") };
+        }
+        if peer.credit.received(len) { Ok(None) } else { Err("more eager data than it was granted") }
+    }
+
+    /// Bytes of this message will come in parts, for this landing.
+    pub(super) fn await_parts(&mut self, from: PeerId, request: u64, landing: LandingId, len: u64) {
+        if let Some(peer) = self.peer_mut(from) {
+            peer.parts.push(Parts { request, landing, len, named: true });
+            peer.credit.consume(len);
+        }
+    }
+
+    /// Memory of our own for parts that no receive has asked for yet.
+    pub(super) fn store_parts(&mut self, from: PeerId, request: u64, len: u64, named: bool) -> LandingId {
+        let landing = Landing::stored(from, len, core::iter::empty());
+        let landing = LandingId(self.landings.insert(landing));
+        if let Some(peer) = self.peer_mut(from) {
+            peer.parts.push(Parts { request, landing, len, named });
+        }
+        landing
+    }
+
+    /// A part has arrived.
+    pub(super) fn on_part(&mut self, from: PeerId, part: Part, data: &[u8]) -> Result<(), Wrong> {
+        let Part { request, offset, total, .. } = part;
+        if data.is_empty() {
+            return Err("an empty part");
+        }
+        let id = match self.parts_of(from, request, total)? {
+            Some(id) => id,
+            None => self.store_parts(from, request, total, false),
+        };
+        let Some(landing) = self.landings.get_mut(id.0) else { return Ok(()) };
+        landing.into.write(offset, data);
+        landing.landed(offset, data.len() as u64);
+        let stored = landing.buffer.is_some();
+        self.forget_parts(from, request);
+        if stored {
+            self.consider_stored(id)
+        } else {
+            self.consider_landed(id)
+        }
+        Ok(())
+    }
+
+    /// A message that has its names and all of its parts needs nothing more.
+    fn forget_parts(&mut self, from: PeerId, request: u64) {
+        let Engine { peers, landings, .. } = self;
+        let peer = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let Some(peer) = peer else { return };
+        let is_over = |parts: &Parts| {
+            let whole = landings.get(parts.landing.0).is_none_or(|landing| landing.covers(parts.len));
+            parts.request == request && parts.named && whole
+        };
+        peer.parts.retain(|parts| !is_over(parts));
+    }
+}
+
+/// A message of which parts come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts {
+    /// The sender's request.
+    request: u64,
+    landing: LandingId,
+    len: u64,
+    /// Its request to send has come.
+    named: bool,
+}
+
+/// Why a peer is closed.
+type Wrong = &'static str;
+
+const _: () = assert!(Part::LEN <= Eager::MAX_LEN);

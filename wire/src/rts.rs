@@ -1,0 +1,85 @@
+//! The request to send a large message.
+
+use crate::cursor::{Cursor, Malformed, put};
+use crate::frame::RTS;
+use crate::{Header, Kind, flags};
+use alloc::vec::Vec;
+
+/// A request to send a large message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rts {
+    /// See [`flags`].
+    pub flags: u8,
+    /// Communication context.
+    pub context: u32,
+    /// Tag to match.
+    pub tag: u64,
+    /// Place in the order of its flow.
+    pub seq: u32,
+    /// Length of the whole message in bytes.
+    pub len: u64,
+    /// The sender's request, which [`Cts`] and [`Fin`] name.
+    pub request: u64,
+    /// The promised landing with [`flags::PROMISED`]; not on the wire otherwise.
+    pub landing: u64,
+    /// How many bytes of the message are pushed, with [`flags::PUSHED`]; not on the wire otherwise.
+    pub pushed: u64,
+}
+
+impl Rts {
+    /// Bytes on the wire of one with [`flags::PUSHED`].
+    const PUSHED_LEN: usize = 42;
+    /// Bytes of a packet that holds nothing else.
+    pub const ALONE_LEN: usize = Header::LEN + Self::PUSHED_LEN;
+
+    /// The whole packet of one with [`flags::PUSHED`] that has nothing beside it.
+    #[inline]
+    pub fn alone(&self, number: u32, ack: u32) -> [u8; Self::ALONE_LEN] {
+        debug_assert!(self.flags & (flags::PUSHED | flags::PROMISED) == flags::PUSHED);
+        let header = Header { kind: Kind::Packet, len: Self::ALONE_LEN as u32, number, ack };
+        let mut packet = [0; Self::ALONE_LEN];
+        let at = &mut 0;
+        put(&mut packet, at, &header.encode());
+        put(&mut packet, at, &[RTS, self.flags]);
+        put(&mut packet, at, &self.context.to_le_bytes());
+        put(&mut packet, at, &self.seq.to_le_bytes());
+        for field in [self.tag, self.len, self.request, self.pushed] {
+            put(&mut packet, at, &field.to_le_bytes());
+        }
+        packet
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[RTS, self.flags]);
+        out.extend_from_slice(&self.context.to_le_bytes());
+        out.extend_from_slice(&self.seq.to_le_bytes());
+        for field in [self.tag, self.len, self.request] {
+            out.extend_from_slice(&field.to_le_bytes());
+        }
+        if self.flags & flags::PROMISED != 0 {
+            out.extend_from_slice(&self.landing.to_le_bytes());
+        }
+        if self.flags & flags::PUSHED != 0 {
+            out.extend_from_slice(&self.pushed.to_le_bytes());
+        }
+    }
+}
+
+/// The frame behind its first two bytes.
+pub(crate) fn rts(c: &mut Cursor<'_>, bits: u8) -> Result<Rts, Malformed> {
+    const SHORT: &str = "Rts cut short";
+    if bits & !(flags::FIN | flags::UNORDERED | flags::PROMISED | flags::PUSHED | flags::PARTS) != 0 {
+        return Err(Malformed("unknown flags of an Rts"));
+    }
+    if (bits & (flags::PROMISED | flags::PUSHED | flags::PARTS)).count_ones() > 1 {
+        return Err(Malformed("an Rts whose bytes come in several ways"));
+    }
+    let (context, seq) = (c.u32(SHORT)?, c.u32(SHORT)?);
+    let (tag, len, request) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
+    let landing = if bits & flags::PROMISED != 0 { c.u64(SHORT)? } else { 0 };
+    let pushed = if bits & flags::PUSHED != 0 { c.u64(SHORT)? } else { 0 };
+    if pushed > len {
+        return Err(Malformed("an Rts that pushes more than its message"));
+    }
+    Ok(Rts { flags: bits, context, tag, seq, len, request, landing, pushed })
+}

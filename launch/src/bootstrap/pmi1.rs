@@ -32,7 +32,7 @@ impl Pmi1 {
         limit: Option<Duration>,
         given: Option<&str>,
     ) -> Result<Pmi1, LaunchError> {
-        let mut client = Client::connect(fd, limit)?;
+        let mut client = Client::connect(fd, limit, given.is_some())?;
         let nodes = match client.get_raw(mapping::KEY)? {
             Some(map) if !map.is_empty() => mapping::parse(&map, size)?,
             _ => (0..size).collect(),

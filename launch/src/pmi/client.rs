@@ -36,14 +36,15 @@ impl Client {
     /// Greets the launcher and asks for its limits and the name of the key-value space.
     ///
     /// `limit` bounds every wait. `None`: answers are bounded by 60 s, and a fence lasts until the last
-    /// rank comes or the launcher goes.
+    /// rank comes or the launcher goes. `is_ours`: the launcher is ours, and wants to know our version.
     ///
     /// # Errors
     /// The launcher is gone, silent, or does not speak PMI-1.
-    pub fn connect(fd: OwnedFd, limit: Option<Duration>) -> Result<Client, LaunchError> {
+    pub fn connect(fd: OwnedFd, limit: Option<Duration>, is_ours: bool) -> Result<Client, LaunchError> {
         let mut client =
             Client { fd, buffer: LineBuffer::default(), limit, kvs: String::new(), key_max: 0, value_max: 0 };
-        let hello = "cmd=init pmi_version=1 pmi_subversion=1";
+        let library = if is_ours { concat!(" library=", env!("CARGO_PKG_VERSION")) } else { "" };
+        let hello = &format!("cmd=init pmi_version=1 pmi_subversion=1{library}");
         let answer = client.ask(hello, "response_to_init", "said hello")?;
         answer.accepted()?;
         if answer.number::<u32>("pmi_version")? != 1 {

@@ -36,7 +36,7 @@ fn launcher(answers: Vec<String>) -> (OwnedFd, JoinHandle<Vec<String>>) {
 fn connected(answers: &[&str]) -> (Client, JoinHandle<Vec<String>>) {
     let answers = GREETING.iter().chain(answers).map(|line| format!("{line}\n")).collect();
     let (fd, thread) = launcher(answers);
-    (Client::connect(fd, Some(Duration::from_secs(20))).unwrap(), thread)
+    (Client::connect(fd, Some(Duration::from_secs(20)), false).unwrap(), thread)
 }
 
 fn text<T: std::fmt::Debug>(result: Result<T, LaunchError>) -> String {
@@ -87,13 +87,15 @@ fn a_launcher_that_died_is_an_error() {
     // By now a write may fail as well; it must not raise SIGPIPE.
     assert!(text(client.put("k", "v")).contains("closed its connection"));
     let (fd, _thread) = launcher(vec![]);
-    assert!(text(Client::connect(fd, None)).contains("closed its connection while this rank said hello"));
+    assert!(
+        text(Client::connect(fd, None, false)).contains("closed its connection while this rank said hello")
+    );
 }
 
 #[test]
 fn a_silent_launcher_is_an_error_after_the_limit() {
     let (fd, _silent) = UnixStream::pair().unwrap();
-    let error = text(Client::connect(fd.into(), Some(Duration::from_millis(20))));
+    let error = text(Client::connect(fd.into(), Some(Duration::from_millis(20)), false));
     assert!(error.contains("did not answer within") && error.contains("NMAD_LAUNCH_TIMEOUT"), "{error}");
 }
 
@@ -109,11 +111,11 @@ fn malformed_answers_are_errors() {
         ("cmd=response_to_init pmi_version=one\n", "not a number"),
     ] {
         let (fd, _thread) = launcher(vec![answer.into()]);
-        let error = text(Client::connect(fd, None));
+        let error = text(Client::connect(fd, None, false));
         assert!(error.contains(words), "{answer}: {error}");
     }
     let (fd, _thread) = launcher(vec!["x".repeat(crate::pmi::LINE_MAX + 1)]);
-    assert!(text(Client::connect(fd, None)).contains("longer than"));
+    assert!(text(Client::connect(fd, None, false)).contains("longer than"));
 }
 
 #[test]
@@ -128,6 +130,6 @@ fn an_answer_may_come_in_pieces() {
             }
         }
     });
-    Client::connect(theirs.into(), None).unwrap();
+    Client::connect(theirs.into(), None, false).unwrap();
     thread.join().unwrap();
 }

@@ -85,6 +85,9 @@ struct Member {
     block: Option<String>,
 }
 
+/// The version of this launcher.
+const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The state of one job.
 #[derive(Debug)]
 pub struct Server {
@@ -96,6 +99,8 @@ pub struct Server {
     size: u32,
     /// What was put since the last fence, where other hosts wait for it.
     fresh: Option<Vec<(String, String)>>,
+    /// Whether it was told that a rank uses another library.
+    told: bool,
 }
 
 impl Server {
@@ -123,7 +128,7 @@ impl Server {
         let members: Vec<Member> = ranks.map(member).collect();
         let space = HashMap::from([(crate::mapping::KEY.to_owned(), mapping.to_owned())]);
         let size = members.len() as u32;
-        Server { name: name.to_owned(), members, space, space_len: 0, size, fresh: None }
+        Server { name: name.to_owned(), members, space, space_len: 0, size, fresh: None, told: false }
     }
 
     /// How far a rank is.
@@ -215,7 +220,15 @@ impl Server {
             self.members[rank as usize].phase = Phase::Joined;
         }
         let text = format!("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc={rc}");
-        Ok(vec![Event::Reply(rank, text)])
+        let mut events = vec![Event::Reply(rank, text)];
+        // One is enough: the others of a host have found the same library.
+        if !self.told
+            && let Some(why) = other_library(self.members[rank as usize].rank, line.get("library"))
+        {
+            self.told = true;
+            events.push(Event::Note(why));
+        }
+        Ok(events)
     }
 
     fn put(&mut self, line: &Line<'_>) -> Result<Result<(), &'static str>, String> {
@@ -293,6 +306,18 @@ fn abort(rank: u32, line: &Line<'_>) -> Event {
     let code = line.number("exitcode").unwrap_or(1);
     let why = line.get("message").and_then(value::unescape).unwrap_or_default();
     Event::Abort { rank, code, why }
+}
+
+/// What is to be said of a rank's library, if it is not that of this launcher: `version` is what a rank of ours tells.
+fn other_library(rank: u32, version: Option<&str>) -> Option<String> {
+    let what = match version {
+        Some(OWN_VERSION) => return None,
+        Some(version) => format!("version {version} of NewMadeleine, and this launcher is {OWN_VERSION}"),
+        None => "another MPI than NewMadeleine".into(),
+    };
+    Some(format!(
+        "rank {rank} uses {what}: does LD_LIBRARY_PATH or LD_PRELOAD hide the library? ldd shows it"
+    ))
 }
 
 #[cfg(test)]

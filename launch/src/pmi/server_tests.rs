@@ -18,7 +18,7 @@ fn reply(server: &mut Server, rank: u32, line: &str) -> String {
 fn answers_what_mpich_asks() {
     let mut s = server(2);
     assert_eq!(
-        reply(&mut s, 0, "cmd=init pmi_version=1 pmi_subversion=1"),
+        reply(&mut s, 0, &format!("cmd=init pmi_version=1 pmi_subversion=1 library={OWN_VERSION}")),
         "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"
     );
     assert_eq!(
@@ -101,7 +101,10 @@ fn nonsense_is_answered_and_changes_nothing() {
         assert!(note.contains("rank 0 sent"), "{note}");
     }
     assert_eq!(s.phase(0), Phase::Silent);
-    assert!(reply(&mut s, 0, "cmd=init pmi_version=2 pmi_subversion=0").ends_with("rc=-1"));
+    assert!(
+        reply(&mut s, 0, &format!("cmd=init pmi_version=2 pmi_subversion=0 library={OWN_VERSION}"))
+            .ends_with("rc=-1")
+    );
     assert_eq!(s.phase(0), Phase::Silent);
 }
 
@@ -142,4 +145,21 @@ fn a_part_of_a_job_asks_the_other_hosts_at_each_fence() {
     s.gone(1);
     assert_eq!(s.absent(), Some(Absent { rank: 6, gone: true }));
     assert!(matches!(&s.handle(0, "hello")[1], Event::Note(text) if text.starts_with("rank 4 sent")));
+}
+
+#[test]
+fn another_library_is_told_once() {
+    for (library, words) in
+        [("", "rank 1 uses another MPI than"), (" library=9.9.9", "rank 1 uses version 9.9.9")]
+    {
+        let mut s = server(3);
+        let hello = format!("cmd=init pmi_version=1 pmi_subversion=1{library}");
+        let first = s.handle(1, &hello);
+        assert!(
+            matches!(&first[..], [Event::Reply(1, _), Event::Note(text)]
+                if text.contains(words) && text.contains("LD_LIBRARY_PATH")),
+            "{first:?}"
+        );
+        assert!(matches!(&s.handle(2, &hello)[..], [Event::Reply(2, _)]), "once for each host");
+    }
 }

@@ -234,7 +234,8 @@ impl Node {
                 Stage::Spin => {}
                 Stage::Yield => core = self.shared.give_away(core),
                 Stage::Block => {
-                    // Another thread may have ended it while this one looked at the rails, and has woken nobody.
+                    // Another thread may have ended it while this one looked at the rails, and has woken
+                    // nobody.
                     if core.is_shared()
                         && let Ok(answer) = ready(&mut core)
                     {

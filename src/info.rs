@@ -78,4 +78,9 @@ impl crate::Session {
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
+
+    /// What the rails were measured to do: an entry for each rail and each distance at which it has peers.
+    pub fn profiles(&self) -> &[crate::ProfileInfo] {
+        &self.profiles
+    }
 }

@@ -40,7 +40,7 @@ pub struct Session {
     /// Taken when the session closes.
     job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
-    profiles: Vec<ProfileInfo>,
+    pub(crate) profiles: Vec<ProfileInfo>,
     /// Where the trace goes.
     trace: Option<PathBuf>,
 }
@@ -288,11 +288,6 @@ impl Session {
         told.into_iter().enumerate().map(info).collect()
     }
 
-    /// What the rails were measured to do: an entry for each rail and each distance at which it has peers.
-    pub fn profiles(&self) -> &[ProfileInfo] {
-        &self.profiles
-    }
-
     /// Begins or ends to keep a receipt of each message that is sent: candidates, rails and bytes, predicted
     /// and actual time. Ends what `NMAD_EXPLAIN` asked for.
     pub fn record_receipts(&self, on: bool) {
@@ -377,9 +372,7 @@ impl Session {
         let Some(job) = job else { return Ok(()) };
         self.node.submit(|engine| engine.leave());
         self.node.wait_for(DRAIN_BOUND, |engine| engine.is_drained());
-        if summary::is_wanted() {
-            summary::tell(self);
-        }
+        summary::tell(self);
         self.write_trace()?;
         job.finish().map_err(SessionError::from)
     }

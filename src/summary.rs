@@ -7,12 +7,15 @@ use nmad_engine::{Accuracy, RailCounters};
 use std::fmt::Write;
 
 /// Whether the user wants it.
-pub(crate) fn is_wanted() -> bool {
+fn is_wanted() -> bool {
     std::env::var_os("NMAD_STATS").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Tells the user, one line for each rail that was used.
+/// If the user wants it: one line for each rail that was used.
 pub(crate) fn tell(session: &Session) {
+    if !is_wanted() {
+        return;
+    }
     for (index, rail) in session.rails().iter().enumerate() {
         let accuracies = (0..session.size()).filter_map(|rank| session.accuracy(index as u8, rank));
         if let Some(line) = line(rail, worst(accuracies)) {

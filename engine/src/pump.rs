@@ -14,11 +14,11 @@ use alloc::boxed::Box;
 
 /// How the pump reaches the engine and its rails.
 ///
-/// A decision of the engine is short (some 100 ns); what a rail does may be long (a system call of 2 us, a copy
-/// of 100 us). An implementation for several threads lets others have the engine while a rail works; then the
-/// rail belongs to the thread that works with it until that thread has the engine again. Nobody waits for a
-/// rail that another thread uses: its orders stay in the engine, where the thread that uses it looks for them
-/// when it is done.
+/// A decision of the engine is short (some 100 ns); what a rail does may be long (a system call of 2 us, a
+/// copy of 100 us). An implementation for several threads lets others have the engine while a rail works;
+/// then the rail belongs to the thread that works with it until that thread has the engine again. Nobody
+/// waits for a rail that another thread uses: its orders stay in the engine, where the thread that uses it
+/// looks for them when it is done.
 pub trait Access {
     /// The engine, for a decision.
     fn engine(&mut self) -> &mut Engine;
@@ -28,8 +28,8 @@ pub trait Access {
     fn ask<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R>;
     /// Has a rail do something that may take long. None: another thread uses the rail.
     fn work<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R>;
-    /// Looks at a rail ([`Driver::poll`]), gives what it reports to the engine as of the time `now`, and tells
-    /// what was found.
+    /// Looks at a rail ([`Driver::poll`]), gives what it reports to the engine as of the time `now`, and
+    /// tells what was found.
     fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked;
     /// Whether other threads may have submitted something while a rail worked.
     fn is_shared(&self) -> bool;

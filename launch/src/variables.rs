@@ -56,10 +56,11 @@ pub const ALL: [&str; 43] = [
 ];
 
 /// Those of our tests, examples and scripts.
-pub const OF_TESTS: [&str; 10] = [
+pub const OF_TESTS: [&str; 11] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
     "NMAD_INSIDE_SLURM",
+    "NMAD_MACHINES",
     "NMAD_SIZES",
     "NMAD_TEST_AGAIN",
     "NMAD_TEST_BULK",

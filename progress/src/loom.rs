@@ -1,5 +1,5 @@
-//! Threads that post at once, under loom, which tries every order in which they may get the lock: the engine, the
-//! pump and the places of the rails are those that ship, the lock and the rails are made for this.
+//! Threads that post at once, under loom, which tries every order in which they may get the lock: the engine,
+//! the pump and the places of the rails are those that ship, the lock and the rails are made for this.
 
 use crate::apart::Held;
 use crate::lock::Release;

@@ -234,7 +234,8 @@ impl Node {
                 Stage::Spin => {}
                 Stage::Yield => core = self.shared.give_away(core),
                 Stage::Block => {
-                    // Another thread may have ended it while this one looked at the rails, and has woken nobody.
+                    // Another thread may have ended it while this one looked at the rails, and has woken
+                    // nobody.
                     if core.is_shared()
                         && let Ok(answer) = ready(&mut core)
                     {
@@ -313,7 +314,7 @@ impl Shared {
         // Reading the clock costs as much as a tenth of a look at a rail; a thread that spins does it now and
         // then.
         core.turns = core.turns.wrapping_add(1);
-        if core.turns % CLOCK_EVERY == 0 {
+        if core.turns.is_multiple_of(CLOCK_EVERY) {
             core.now = self.clock.now();
         }
         let found_at = core.now;

@@ -1,7 +1,8 @@
-//! `nmad explain`: what would be done with a message, and why; without a size, which protocol serves which sizes.
+//! `nmad explain`: what would be done with a message, and why; without a size, which protocol serves which
+//! sizes.
 //!
-//! The decision is made by the very strategy that a job uses, from the same profiles; protocols are those that
-//! the engine of an open session plans.
+//! The decision is made by the very strategy that a job uses, from the same profiles; protocols are those
+//! that the engine of an open session plans.
 
 mod decision;
 mod protocols;

@@ -2,7 +2,7 @@
 //! above that know where it lies.
 
 use super::claim::Side;
-use super::sys::{Remote, copy};
+use super::cma::sys::{Remote, copy};
 use nmad_engine::memory::Segments;
 use std::io;
 

@@ -61,9 +61,7 @@ pub const LONGEST: u64 = END_MASK * UNIT;
 /// Which of the two copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The sender.
     Push,
-    /// The receiver.
     Pull,
 }
 
@@ -96,7 +94,6 @@ impl Round {
         Round(word.load(Ordering::Acquire) >> ROUND_SHIFT)
     }
 
-    /// As a number.
     pub fn number(self) -> u64 {
         self.0
     }

@@ -62,7 +62,6 @@ pub enum End {
 }
 
 impl End {
-    /// The other one.
     #[inline]
     pub fn other(self) -> End {
         match self {
@@ -189,7 +188,7 @@ impl<'a> RingOf<'a> {
     /// Fetches a cell that is read soon.
     #[inline]
     pub fn fetch(&self, cell: u64) {
-        self.0.fetch(self.1.cell(cell), 1);
+        self.0.fetch(self.1.cell(cell));
     }
 
     /// The first bytes of a cell's content, to be read in place.

@@ -61,7 +61,6 @@ impl Method {
         false => &[Method::Bounce],
     };
 
-    /// From its number.
     pub fn of(number: u32) -> Option<Method> {
         [Method::Bounce, Method::Cma, Method::NonTemporal].get(number as usize).copied()
     }
@@ -79,7 +78,6 @@ pub enum Contention {
 /// A decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// The method to take.
     pub method: Method,
     /// It is taken to learn about it, so it shall be measured.
     pub is_trial: bool,
@@ -185,7 +183,6 @@ impl Speed {
 /// nobody else knows when the bounce buffers are empty again.
 #[derive(Debug, Default)]
 pub struct Probe {
-    /// The two cores share a cache.
     is_near: bool,
     asked: Option<Asked>,
     /// The number of the last question about a packet; those about chunks have the chunk's name.
@@ -211,7 +208,6 @@ pub fn question(name: u32) -> u32 {
 }
 
 impl Probe {
-    /// Of a link between such cores.
     pub fn new(is_near: bool) -> Probe {
         Probe { is_near, ..Probe::default() }
     }

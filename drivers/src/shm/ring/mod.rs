@@ -27,11 +27,9 @@ pub const CONTENT: usize = 56;
 
 /// Where the cells of one ring lie.
 pub trait Cells {
-    /// The words.
     type Word: Word;
     /// How many there are: a power of two, at most 2^16.
     fn count(&self) -> u64;
-    /// The word of a cell.
     fn word(&self, cell: u64) -> &Self::Word;
     /// Writes a part of the content; only the producer calls it, for a cell that the consumer does not read.
     fn put(&self, cell: u64, at: usize, part: &[u8]);

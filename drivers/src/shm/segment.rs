@@ -19,8 +19,8 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Fewer bytes are written through the caches: a part of a line past the caches is slow. Half and twice of it
-/// change nothing: shorter parts are headers.
+/// Fewer bytes are written through the caches: a part of a line past the caches is slow. Half and twice
+/// matter to no message: shorter parts are headers.
 const NON_TEMPORAL_MIN: usize = 256;
 
 /// Shared memory, mapped.

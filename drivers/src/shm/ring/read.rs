@@ -8,11 +8,11 @@ use crate::shm::link::{IMPOSSIBLE, Link, Report, Turn};
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::Event;
 
-/// Cells read at once, so that one busy link does not starve the others; half and twice of it change nothing
-/// between two processes.
+/// Cells read at once, so that one busy link does not starve the others. Zen 4: half and twice are within the
+/// spread.
 const AT_ONCE: u32 = 128;
-/// Cells that may be taken before word goes to the producer, if no packet goes back. Half of it does so twice
-/// as often, at a line each; with twice of it a producer of short messages waits for room.
+/// Cells that may be taken before word goes to the producer, if no packet goes back. Zen 4: half and twice
+/// are within the spread.
 const TELL: u64 = CELLS / 4;
 
 /// The kind of cells that were read.

@@ -24,11 +24,8 @@ const BACKLOG: i32 = 1024;
 /// The part of a rail that is there before its links.
 #[derive(Debug)]
 pub struct Home {
-    /// How peers reach it.
     pub address: Address,
-    /// The listening socket.
     pub socket: OwnedFd,
-    /// How they wake us.
     pub wakeup: OwnedFd,
     /// Whether large data may be copied from process to process.
     cross_memory: bool,
@@ -37,7 +34,6 @@ pub struct Home {
 }
 
 impl Home {
-    /// Opens the listening socket.
     pub fn open(name: &str, cross_memory: bool, watch: &Watch) -> Result<Home, DriverError> {
         let failed = |what: &str, e: Errno| {
             DriverError::new(name, format!("{what} (NMAD_RAILS=lo does without shared memory)"), e)
@@ -70,7 +66,6 @@ impl Home {
         Ok(fd)
     }
 
-    /// The next connection.
     pub fn accept(&self) -> Option<OwnedFd> {
         net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).ok()
     }

@@ -7,14 +7,13 @@ use super::ring::{CONTENT, Cells};
 use super::segment::Segment;
 use std::sync::atomic::AtomicU64;
 
-/// Cells of each ring, 16 KiB. On Zen 4 half of it slows windows of 64 short messages, twice of it changes
-/// nothing.
+/// Cells of each ring, 16 KiB: four windows of 64 short messages (half and twice were not measured).
 pub const CELLS: u64 = 256;
-/// Bytes of each bounce buffer. On Zen 4 half of it stops a sender of 256 KiB until its receiver looks, twice
-/// of it needs more of the cache than a core has to itself.
+/// Bytes of each bounce buffer: both of a link stay in the cache of a core (half and twice were not measured;
+/// it is the longest message that is pushed).
 pub const BOUNCE: u32 = 256 << 10;
-/// Longest packet in bytes: 32 KiB of data and its headers. Half of it sends 32 KiB as a chunk, which costs a
-/// second cell and a tenth of the time; with twice of it four packets fill the bounce buffer.
+/// Longest packet in bytes: 32 KiB of data and its headers (half and twice were not measured; four fit into a
+/// bounce buffer).
 pub const PACKET: usize = 36 << 10;
 /// Longest message that is pushed: what the bounce buffer holds. For longer ones a receiver that has told
 /// where they go is worth more.
@@ -62,7 +61,6 @@ pub enum End {
 }
 
 impl End {
-    /// The other one.
     #[inline]
     pub fn other(self) -> End {
         match self {
@@ -189,7 +187,7 @@ impl<'a> RingOf<'a> {
     /// Fetches a cell that is read soon.
     #[inline]
     pub fn fetch(&self, cell: u64) {
-        self.0.fetch(self.1.cell(cell), 1);
+        self.0.fetch(self.1.cell(cell));
     }
 
     /// The first bytes of a cell's content, to be read in place.

@@ -30,30 +30,21 @@ pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
 
 /// What a pass over a link needs of the rail.
 pub struct Turn<'a> {
-    /// The process at the other end.
     pub peer: PeerId,
-    /// The regions that are open.
     pub landings: &'a Landings,
-    /// Orders that have left.
     pub sent: &'a mut Vec<Order>,
-    /// Which transport long data takes.
     pub selector: &'a mut Selector,
-    /// Where events go.
     pub report: Report<'a>,
 }
 
 /// What the handshake leaves behind.
 #[derive(Debug)]
 pub struct Opened {
-    /// The process at the other end.
     pub peer: PeerId,
-    /// Number of the peer's rail.
     pub remote: u8,
-    /// The memory between the two.
     pub shared: Shared,
     /// The connection over which it came; its end is the end of the link.
     pub socket: OwnedFd,
-    /// Wakes the peer.
     pub wakeup: OwnedFd,
     /// The peer's process as a descriptor, where the system has one.
     pub process: Option<OwnedFd>,
@@ -62,7 +53,6 @@ pub struct Opened {
 /// An open link.
 #[derive(Debug)]
 pub struct Link {
-    /// Number of the peer's rail.
     pub remote: u8,
     pub(super) shared: Shared,
     /// The connection over which the link was opened.
@@ -81,8 +71,6 @@ pub struct Link {
     pub(super) offers: u64,
     /// The peer offers one, which was not looked at yet.
     pub(super) is_offered: bool,
-    /// Bytes of the last packet in the bounce buffer, as far as they are worth fetching for the next one.
-    pub(super) ready: usize,
     pub(super) consumer: Consumer,
     /// Cells of the last packet that came.
     pub(super) row: u64,
@@ -120,7 +108,6 @@ impl Link {
             chosen: None,
             offers: 0,
             is_offered: false,
-            ready: 0,
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],

@@ -23,7 +23,6 @@ use std::io;
 /// Everything about links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    /// The state machine.
     pub machine: opening::Opening,
     connections: Connections<Handover>,
 }
@@ -40,20 +39,15 @@ pub struct Handover {
 /// The parts of the rail that opening looks at.
 #[derive(Clone, Copy)]
 pub struct Rail<'a> {
-    /// Its configuration.
     pub config: &'a ShmConfig,
-    /// Its listening socket and wakeup descriptor.
     pub home: &'a Home,
-    /// Its sockets.
     pub watch: &'a Watch,
-    /// Its peers and their links.
     pub peers: &'a Peers,
     /// Milliseconds.
     pub now_ms: u64,
 }
 
 impl Opening {
-    /// No link is to be opened yet.
     pub fn new(config: &ShmConfig) -> Opening {
         let ShmConfig { rank, rail, secret, bound, .. } = *config;
         let local = Local { name: ShmRail::NAME.into(), rank, rail, secret, bound };

@@ -20,13 +20,11 @@ struct Peer {
 }
 
 impl Peers {
-    /// The link to a peer, if there is one.
     #[inline]
     pub fn link(&self, peer: PeerId) -> Option<&Link> {
         self.list.get(peer.0 as usize)?.link.as_deref()
     }
 
-    /// The link to a peer, to change it.
     #[inline]
     pub fn link_mut(&mut self, peer: PeerId) -> Option<&mut Link> {
         self.list.get_mut(peer.0 as usize)?.link.as_deref_mut()
@@ -38,26 +36,22 @@ impl Peers {
         &self.open
     }
 
-    /// The links.
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         self.open.iter().filter_map(|rank| self.list[*rank].link.as_deref())
     }
 
-    /// Gives a peer its link.
     pub fn insert(&mut self, peer: PeerId, link: Box<Link>) {
         let rank = peer.0 as usize;
         self.of(peer).link = Some(link);
         self.open.push(rank);
     }
 
-    /// Takes the link of a peer away.
     pub fn remove(&mut self, peer: PeerId) -> Option<Box<Link>> {
         let link = self.list.get_mut(peer.0 as usize)?.link.take()?;
         self.open.retain(|rank| *rank != peer.0 as usize);
         Some(link)
     }
 
-    /// Where a peer is.
     pub fn address(&self, peer: PeerId) -> Option<&Address> {
         self.list.get(peer.0 as usize)?.known.as_ref().map(|(_, address)| address)
     }
@@ -67,7 +61,6 @@ impl Peers {
         self.list.get(peer.0 as usize)?.known.as_ref().map(|(rail, _)| *rail)
     }
 
-    /// Learns where a peer is.
     pub fn learn(&mut self, peer: PeerId, rail: u8, address: Address) {
         self.of(peer).known = Some((rail, address));
     }

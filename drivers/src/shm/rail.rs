@@ -28,11 +28,11 @@ const ROOM: usize = 1024;
 const DEPTH: usize = 8;
 /// Pieces that a packet may leave in place. A packet is copied anyway; more of them only make longer lists.
 const GATHER: usize = 16;
-/// Polls from one look at the sockets to the next: it costs a system call (0.3 us on Zen 4, spread over so
-/// many polls of some 10 ns), and they only tell of links that open and end. Half of it costs a poll 1 ns
-/// more, twice of it opens links later.
+/// Polls from one look at the sockets to the next: it costs a system call, and they only tell of links that
+/// open and end. Zen 4: half and twice are within the spread.
 const LOOK_EVERY: u32 = 256;
-/// The same while a link is being opened. Half and twice of it change nothing that was measured.
+/// The same while a link is being opened (half and twice were not measured; only the opening of links depends
+/// on it).
 const LOOK_OFTEN: u32 = 8;
 
 /// A rail in the memory that processes of one node share.

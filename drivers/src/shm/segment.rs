@@ -19,8 +19,8 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Fewer bytes are written through the caches: a part of a line past the caches is slow. Half and twice of it
-/// change nothing: shorter parts are headers.
+/// Fewer bytes are written through the caches: a part of a line past the caches is slow. Half and twice
+/// matter to no message: shorter parts are headers.
 const NON_TEMPORAL_MIN: usize = 256;
 
 /// Shared memory, mapped.
@@ -105,23 +105,21 @@ impl Segment {
         let _ = line;
     }
 
-    /// Fetches lines that this side will read, all at once, where processors know how to.
+    /// Fetches a line that this side will read, where processors know how to.
     #[inline]
-    pub fn fetch(&self, offset: usize, len: usize) {
-        for line in (offset..offset + len).step_by(64) {
-            let line = self.base.as_ptr().wrapping_add(line);
-            // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
-            #[cfg(target_arch = "x86_64")]
-            unsafe {
-                std::arch::asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags, readonly))
-            };
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: as above.
-            unsafe {
-                std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, readonly))
-            };
-            let _ = line;
+    pub fn fetch(&self, offset: usize) {
+        let line = self.base.as_ptr().wrapping_add(offset);
+        // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
         }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, readonly));
+        }
+        let _ = line;
     }
 
     /// Writes bytes that belong to this side now.

@@ -15,27 +15,27 @@ use crate::shm::segment::Segment;
 use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
-/// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3, Zen 4).
+/// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3). Half adds
+/// a reading of the clock to messages of 2 KiB; with twice 4 KiB never skip the caches.
 pub const LEAST: u64 = 4 << 10;
 /// Classes of length, each twice as long as the one before, up to 1 MiB and more.
 const CLASSES: usize = 9;
 /// Messages in a row that take one method when methods are compared: the first finds its memory in no cache.
-/// With half of it a method that shares a buffer with the one before looks slow; twice of it only makes
-/// trials longer.
+/// With half that one decides; twice only makes trials longer.
 const ROW: u32 = 3;
-/// Rows of each method at first; the very first messages meet memory that was never touched. Half of it lets
-/// that decide, until the next trial.
+/// Rows of each method at first; the very first messages meet memory that was never touched. With half that
+/// decides until the next trial; twice only makes the beginning longer.
 const TRIALS: u32 = 2;
 /// Then one row in this number of messages tries another method, which costs a percent if that takes twice as
-/// long; half of it costs twice as much, twice of it notices a change of the machine half as fast. Before
-/// that, intervals double.
+/// long: half costs twice as much, twice notices a change half as fast. Before that, intervals double.
 const AGAIN: u32 = 256;
 /// Samples of which the second fastest counts: a late peer or a core that is taken away makes any method
-/// slow, and now and then luck makes one fast. Half of it lets both decide; with twice of it a change needs
-/// several trials.
+/// slow, and now and then luck makes one fast. With half both decide; with twice a change needs several
+/// trials.
 const SAMPLES: usize = 5;
-/// One packet of this number is measured while nothing is tried, since a reading of the clock takes as long
-/// as copying half a KiB. Not a power of two, since a program's pattern often is one.
+/// One packet in this number is measured while nothing is tried, since a reading of the clock takes as long
+/// as copying half a KiB; not a power of two, since a program's pattern often is one. Zen 4: none at all is
+/// within the spread.
 const SAMPLE: u32 = 7;
 
 /// A way of copying.
@@ -61,7 +61,6 @@ impl Method {
         false => &[Method::Bounce],
     };
 
-    /// From its number.
     pub fn of(number: u32) -> Option<Method> {
         [Method::Bounce, Method::Cma, Method::NonTemporal].get(number as usize).copied()
     }
@@ -79,7 +78,6 @@ pub enum Contention {
 /// A decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    /// The method to take.
     pub method: Method,
     /// It is taken to learn about it, so it shall be measured.
     pub is_trial: bool,
@@ -185,7 +183,6 @@ impl Speed {
 /// nobody else knows when the bounce buffers are empty again.
 #[derive(Debug, Default)]
 pub struct Probe {
-    /// The two cores share a cache.
     is_near: bool,
     asked: Option<Asked>,
     /// The number of the last question about a packet; those about chunks have the chunk's name.
@@ -211,7 +208,6 @@ pub fn question(name: u32) -> u32 {
 }
 
 impl Probe {
-    /// Of a link between such cores.
     pub fn new(is_near: bool) -> Probe {
         Probe { is_near, ..Probe::default() }
     }

@@ -10,9 +10,7 @@ use std::time::Duration;
 /// The memory between two processes, seen from one.
 #[derive(Debug)]
 pub struct Shared {
-    /// The shared memory.
     pub segment: Segment,
-    /// Our side of it.
     pub end: End,
     /// The peer's process; none: its memory cannot be accessed.
     pub pid: Option<i32>,
@@ -57,7 +55,6 @@ impl From<String> for Obstacle {
 }
 
 impl Shared {
-    /// Memory that both have mapped.
     pub fn new(segment: Segment, end: End, pid: Option<i32>) -> Shared {
         let (ours, theirs) = (end.ring(), end.other().ring());
         Shared { segment, end, pid, is_oversubscribed: false, ours, theirs }

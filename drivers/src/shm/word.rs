@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// A word of 64 bits that both sides read and write.
 pub trait Word {
-    /// Reads it.
     fn load(&self, order: Ordering) -> u64;
-    /// Writes it.
     fn store(&self, value: u64, order: Ordering);
     /// Writes it and answers what was there.
     fn swap(&self, value: u64, order: Ordering) -> u64;

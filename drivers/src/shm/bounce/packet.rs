@@ -14,12 +14,8 @@ use nmad_engine::transfer::driver::Event;
 use nmad_wire::AloneHead;
 use std::time::Instant;
 
-/// Bytes at the begin of a packet that are fetched at once, by the reader and, before the next packet, by the
-/// writer; the processor sees the pattern of longer ones by itself. Between near cores of Zen 4, half of it
-/// costs 1 KiB some percent, twice of it changes nothing.
-const FETCH: usize = 512;
-/// Bytes that may be taken out of bounce buffers before word goes to their sender. Half of it does so twice
-/// as often, at a line each; with twice of it a sender of packets of 32 KiB waits for room.
+/// Bytes that may be taken out of bounce buffers before word goes to their sender: a quarter, so that it
+/// never waits for room (half sends word twice as often; twice was not measured).
 const TELL_BYTES: u64 = BOUNCE as u64 / 4;
 
 impl Link {
@@ -35,8 +31,10 @@ impl Link {
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
         let chosen = self.chosen.take().filter(|(of, _)| *of == data).map(|(_, choice)| choice);
         let writing = self.probe.begin(&self.shared, selector, data, chosen);
-        let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
-        let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
+        let put = match writing {
+            Some((choice, _)) if choice.method == Method::NonTemporal => Segment::put_non_temporal,
+            _ => Segment::put,
+        };
         let mut at = end.bounce(start);
         content.each(|part| {
             put(segment, at, part);
@@ -44,7 +42,6 @@ impl Link {
         });
         let question = self.probe.end(writing);
         self.push(cell::BOUNCED_PACKET, len as u32, &Range { start, of: question, at: 0 }.encode());
-        self.ready = if is_non_temporal { 0 } else { len.min(FETCH) };
         Ok(true)
     }
 
@@ -59,8 +56,6 @@ impl Link {
         let Range { start, of: question, .. } = Range::decode(&content);
         let packet = range_of(&self.shared, start, len)?;
         let begun = (question != 0).then(Instant::now);
-        // One line after the other would take a trip to the other core each.
-        self.shared.segment.fetch(self.shared.end.other().bounce(start), len.min(FETCH));
         report(Event::Arrived { from, packet });
         if let Some(begun) = begun {
             self.shared.answer(question, begun.elapsed());
@@ -74,18 +69,6 @@ impl Link {
     #[inline]
     pub fn is_much_taken(&self) -> bool {
         self.untold_bytes >= TELL_BYTES
-    }
-
-    /// Fetches the lines that the next packet would be written to, if it is like the last one. The peer has
-    /// just read them, and a store behind a line that is not there is not seen before that line has come
-    /// back. It comes while this side looks at what has arrived.
-    #[inline(never)]
-    pub fn ready_range(&mut self) {
-        self.ranges.free(self.producer.taken());
-        let start = self.ranges.next();
-        for line in (0..self.ready as u32).step_by(64).filter(|line| start + line < BOUNCE) {
-            self.shared.segment.expect(self.shared.end.bounce(start + line));
-        }
     }
 
     /// A range of the bounce buffer for the next cell.

@@ -7,11 +7,10 @@ use crate::shm::ring::cell::{self, Range};
 use crate::shm::segment::Segment;
 use crate::shm::selector::Method;
 
-/// Bytes of one part: small enough that several are under way, so that both sides copy at once. On Zen 4 half
-/// of it costs long chunks some percent (more cells), with twice of it 64 KiB are two parts and the receiver
-/// starts late.
+/// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half
+/// and twice are within the spread.
 const PART: u64 = 16 << 10;
-/// Parts copied before a look after other things; half and twice of it change nothing that was measured.
+/// Parts copied before a look after other things. Zen 4: half and twice are within the spread.
 const AT_ONCE: usize = 8;
 
 impl Link {

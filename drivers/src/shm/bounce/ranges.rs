@@ -18,7 +18,6 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// All of it is free.
     pub fn new(len: u32) -> Ranges {
         Ranges { len, used: VecDeque::new() }
     }
@@ -36,12 +35,6 @@ impl Ranges {
         };
         self.used.push_back((cell, start, start + len));
         Some(start)
-    }
-
-    /// Where the next range begins, if there is room for one behind the last.
-    #[inline]
-    pub fn next(&self) -> u32 {
-        self.used.back().map_or(0, |&(.., end)| end)
     }
 
     /// Gives back the range that was taken last.

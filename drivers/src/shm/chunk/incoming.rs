@@ -66,7 +66,6 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()

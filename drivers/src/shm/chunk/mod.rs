@@ -13,10 +13,10 @@ use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
 /// How long a side waits for the other one, which fills or empties bounce buffers, before it copies alone: a
-/// peer in an exchange looks after 256 KiB each way. On Zen 4 half of it interrupts such a peer, twice of it
-/// is lost on a peer that computes, for each chunk.
+/// peer in an exchange looks after 256 KiB each way. Zen 4: half and twice are within the spread.
 const PATIENCE: Duration = Duration::from_micros(30);
-/// The same when oversubscribed: some turns of processes that share a core.
+/// The same when oversubscribed: some turns of processes that share a core (Zen 5; half and twice were not
+/// measured).
 const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(500);
 
 /// Since when the other side has not done anything.
@@ -58,9 +58,10 @@ pub struct Exchange {
     told: bool,
 }
 
-/// From this score on the next chunk is expected to meet another one; half of it takes each pair of messages
-/// that cross once for an exchange, twice of it notices an exchange later than it lasts in short programs.
+/// From this score on the next chunk is expected to meet another one, after two that did. Half would take two
+/// messages that cross once for an exchange; twice is beyond the largest score.
 const LIKELY: u8 = 2;
+/// Largest score: two chunks that meet nothing end the expectation (with twice five).
 const MOST: u8 = 3;
 
 impl Exchange {

@@ -27,7 +27,6 @@ pub struct Out {
     pub round: Round,
     key: Key,
     offset: u64,
-    /// The bytes.
     pub from: Segments,
     /// The pieces of `from`, where the peer reads them.
     _list: regions::List,
@@ -136,7 +135,6 @@ impl Known {
 /// Chunks that this side sends and the peer has not got yet, in order.
 #[derive(Debug, Default)]
 pub struct Outgoing {
-    /// The chunks.
     pub chunks: VecDeque<Out>,
     next: usize,
     /// The last cell about each place; it serves another chunk when the peer has taken that.
@@ -149,7 +147,6 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()

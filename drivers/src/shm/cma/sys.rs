@@ -29,7 +29,6 @@ impl Remote {
         Some(remote)
     }
 
-    /// Bytes in all.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -75,13 +74,11 @@ pub fn copy(side: Side, pid: i32, ours: &Segments, theirs: &Remote, offset: u64)
 
 const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-/// Reads some words of another process.
 pub fn peek(pid: i32, address: u64, into: &mut [u64]) -> io::Result<()> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: size_of_val(into) };
     words(Side::Pull, pid, local, address)
 }
 
-/// Writes some words of another process.
 pub fn poke(pid: i32, address: u64, from: &[u64]) -> io::Result<()> {
     let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: size_of_val(from) };
     words(Side::Push, pid, local, address)

@@ -7,8 +7,8 @@ use nmad_wire::AloneHead;
 
 /// A packet; the value is its length, the content its bytes, which go on in the next cells if there are more.
 pub const PACKET: u8 = 1;
-/// Cells that a packet may take; longer ones go through bounce buffers, which costs a further line. On Zen 4
-/// half of it costs 256 B a tenth; twice of it fills the ring with few packets.
+/// Cells that a packet may take; longer ones go through bounce buffers, which costs a further line (Zen 5;
+/// half and twice were not measured: with half 256 B would be such).
 pub const ROW: usize = 6;
 /// A packet in a bounce buffer; the value is its length, the content [`Range`].
 pub const BOUNCED_PACKET: u8 = 2;
@@ -19,7 +19,6 @@ pub const CHUNK: u8 = 4;
 /// Bytes of a chunk in a bounce buffer; the value is their number, the content [`Range`].
 pub const PART: u8 = 5;
 
-/// Words of content.
 const WORDS: usize = CONTENT / 8;
 
 /// Content that consists of words.
@@ -31,7 +30,6 @@ fn of_words(words: [u64; WORDS]) -> [u8; CONTENT] {
     content
 }
 
-/// The words of such content.
 fn words(content: &[u8; CONTENT]) -> [u64; WORDS] {
     let mut words = [0; WORDS];
     for (word, place) in words.iter_mut().zip(content.chunks_exact(8)) {
@@ -54,7 +52,6 @@ pub struct About {
 }
 
 impl About {
-    /// As a cell's value.
     pub fn encode(&self) -> u32 {
         self.name | (self.method as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.met) << 19
     }
@@ -69,26 +66,18 @@ impl About {
 /// Part of a large message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// Its number on the link.
     pub number: u32,
-    /// Acknowledgement that it carries.
     pub ack: u32,
-    /// The receiver's landing.
     pub landing: LandingId,
-    /// And the key for it.
     pub key: Key,
-    /// Where in it.
     pub offset: u64,
-    /// Bytes.
     pub len: u64,
     /// Where they are in the sender's memory: the bytes, or if there are several pieces a list of them.
     pub address: u64,
-    /// Pieces.
     pub pieces: u64,
 }
 
 impl Chunk {
-    /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
         let numbers = u64::from(self.number) | u64::from(self.ack) << 32;
         of_words([numbers, self.landing.0, self.key.0, self.offset, self.len, self.address, self.pieces])
@@ -123,12 +112,10 @@ pub struct Range {
 }
 
 impl Range {
-    /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
         of_words([u64::from(self.start) | u64::from(self.of) << 32, self.at, 0, 0, 0, 0, 0])
     }
 
-    /// From content.
     pub fn decode(content: &[u8; CONTENT]) -> Range {
         let [first, at, ..] = words(content);
         Range { start: first as u32, of: (first >> 32) as u32, at }
@@ -138,22 +125,17 @@ impl Range {
 /// A packet whose data is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
-    /// The words before the data.
     pub head: AloneHead,
-    /// Where that is in the sender's memory.
     pub address: u64,
-    /// Which offer.
     pub number: u64,
 }
 
 impl Offered {
-    /// As content.
     pub fn encode(&self) -> [u8; CONTENT] {
         let [a, b, c, d, e] = self.head;
         of_words([a, b, c, d, e, self.address, self.number])
     }
 
-    /// From content.
     pub fn decode(content: &[u8; CONTENT]) -> Offered {
         let [head @ .., address, number] = words(content);
         Offered { head, address, number }

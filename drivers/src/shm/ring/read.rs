@@ -8,11 +8,11 @@ use crate::shm::link::{IMPOSSIBLE, Link, Report, Turn};
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::Event;
 
-/// Cells read at once, so that one busy link does not starve the others; half and twice of it change nothing
-/// between two processes.
+/// Cells read at once, so that one busy link does not starve the others. Zen 4: half and twice are within the
+/// spread.
 const AT_ONCE: u32 = 128;
-/// Cells that may be taken before word goes to the producer, if no packet goes back. Half of it does so twice
-/// as often, at a line each; with twice of it a producer of short messages waits for room.
+/// Cells that may be taken before word goes to the producer, if no packet goes back. Zen 4: half and twice
+/// are within the spread.
 const TELL: u64 = CELLS / 4;
 
 /// The kind of cells that were read.
@@ -27,7 +27,6 @@ pub enum Found {
 }
 
 impl Link {
-    /// Whether something is to be read.
     #[inline]
     pub fn has_cells(&self) -> bool {
         self.consumer.peek(&self.shared.theirs()).is_some()
@@ -50,14 +49,6 @@ impl Link {
             }
             if !self.producer.learn(head.taken) {
                 return Err(IMPOSSIBLE.into());
-            }
-            if self.ready > 0 && count == 0 {
-                self.ready_range();
-            }
-            if count > 0 {
-                // In a row the next one is there; its line is on the way while this one is looked at.
-                let ring = self.shared.theirs();
-                ring.fetch(self.consumer.cell(&ring, 1));
             }
             // Most are such, and nothing else has to be found out about them.
             if let Some(packet) = self.short(head) {
@@ -96,9 +87,6 @@ impl Link {
         let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return true };
         if !self.producer.learn(head.taken) {
             return false;
-        }
-        if self.ready > 0 {
-            self.ready_range();
         }
         if let Some(packet) = self.short(head) {
             report(Event::Arrived { from, packet });
@@ -160,7 +148,6 @@ impl Link {
     #[inline(never)]
     fn take_row(&mut self, len: usize, from: PeerId, report: Report<'_>) -> Result<(), String> {
         let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT) as u64);
-        ring.fetch(self.consumer.cell(&ring, count));
         if !self.consumer.has_row(&ring, count) {
             return Err("broke the protocol: a packet without its end".into());
         }

@@ -6,11 +6,11 @@
 //! windows of 64 messages of 8 B that is worth 8.1 -> 11 million a second between cores that share no cache
 //! (Zen 3), and costs 20.7 -> 19.7 between near ones (Zen 5).
 
-/// Pauses of the processor before the next look, some 10 to 40 ns each. Half of it brings half of the gain
-/// between far cores, twice of it costs near ones a further 5 %.
+/// Pauses of the processor before the next look, some 10 to 40 ns each. Zen 4: none, half and twice are
+/// within the spread, also between far cores.
 const PAUSES: u32 = 8;
-/// The peer sends one packet after the other when it has sent this number without an answer. Half of it
-/// delays answers in programs that send two messages in turn; twice of it changes nothing in windows of 64.
+/// The peer sends one packet after the other when it has sent this number without an answer. Zen 4: half and
+/// twice are within the spread.
 const ROW: u32 = 4;
 
 /// What the last packets tell.

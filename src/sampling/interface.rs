@@ -4,18 +4,12 @@
 //! not share a profile. Two netlink requests (rtnetlink(7)) that anybody may make, and that tell of the
 //! network namespace of this process, as files of another one's /sys would not.
 
-use rustix::fd::OwnedFd;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+use nmad_netlink::{Message, Socket, find_attribute, u16_at, u32_at, u64_at};
 
-const HEADER_LEN: usize = 16;
 /// `struct ifinfomsg` and `struct tcmsg`: attributes begin behind them.
 const LINK_LEN: usize = 16;
 const QUEUE_LEN: usize = 20;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_DUMP: u16 = 0x300;
-const RTM_NEWLINK: u16 = 16;
+const NLM_F_DUMP: i32 = 0x300;
 const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
 const ARPHRD_LOOPBACK: u16 = 772;
@@ -52,72 +46,31 @@ pub(super) struct Link {
 
 /// The interface of this name; none if there is none or the kernel does not tell.
 pub(super) fn link(name: &str) -> Option<Link> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    // Protocol 0 of this family is rtnetlink.
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None).ok()?;
-    let asked = request(RTM_GETLINK, 0, &[&[0; LINK_LEN][..], &text(IFLA_IFNAME, name)].concat());
-    let mut link = ask(&socket, &asked, |kind, body| (kind == RTM_NEWLINK).then(|| parse(body))?)?;
+    let mut socket = Socket::open().ok()?;
+    let asked = Message::new(RTM_GETLINK, 0).put(&[0; LINK_LEN]).text(IFLA_IFNAME, name);
+    let mut link = parse(socket.ask(asked).ok()?.first()?)?;
     let mut queue = [0; QUEUE_LEN];
     queue[4..8].copy_from_slice(&link.index.to_ne_bytes());
     // The kernel lists the queues of all interfaces.
-    let asked = request(RTM_GETQDISC, NLM_F_DUMP, &queue);
-    let limit = ask(&socket, &asked, |_, body| {
-        is_root_of(body, link.index).then(|| describe(body.get(QUEUE_LEN..).unwrap_or_default()))
-    });
-    link.limit = limit.unwrap_or_default();
+    let queues = socket.ask(Message::new(RTM_GETQDISC, NLM_F_DUMP).put(&queue)).unwrap_or_default();
+    let root = queues.iter().find(|body| is_root_of(body, link.index));
+    link.limit = root.map(|body| describe(body.get(QUEUE_LEN..).unwrap_or_default())).unwrap_or_default();
     Some(link)
-}
-
-/// Sends a request and takes the first answer that `wanted` wants.
-fn ask<R>(socket: &OwnedFd, request: &[u8], wanted: impl Fn(u16, &[u8]) -> Option<R>) -> Option<R> {
-    send(socket, request, SendFlags::empty()).ok()?;
-    // The kernel fills at most 32 KiB at a time (netlink(7)), and the answer is ready when `send` returns:
-    // nothing here waits. The rest of one answer does not look like the next answer.
-    let mut buffer = vec![0; 32 << 10];
-    loop {
-        let (len, _) = recv(socket, &mut buffer[..], RecvFlags::empty()).ok()?;
-        for (kind, body) in messages(buffer.get(..len)?) {
-            if kind == NLMSG_ERROR || kind == NLMSG_DONE {
-                return None;
-            }
-            if let Some(answer) = wanted(kind, body) {
-                return Some(answer);
-            }
-        }
-    }
-}
-
-fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; HEADER_LEN];
-    let len = (HEADER_LEN + body.len()) as u32;
-    bytes[..4].copy_from_slice(&len.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&(NLM_F_REQUEST | flags).to_ne_bytes());
-    bytes.extend_from_slice(body);
-    bytes
 }
 
 fn parse(body: &[u8]) -> Option<Link> {
     let attributes = body.get(LINK_LEN..)?;
-    let named = attribute(attributes, IFLA_LINKINFO).and_then(|info| attribute(info, IFLA_INFO_KIND));
+    let named =
+        find_attribute(attributes, IFLA_LINKINFO).and_then(|info| find_attribute(info, IFLA_INFO_KIND));
     let kind = match named {
         Some(kind) => word(kind),
-        None if u16::from_ne_bytes(number(body, 2)?) == ARPHRD_LOOPBACK => "loopback".into(),
+        None if u16_at(body, 2)? == ARPHRD_LOOPBACK => "loopback".into(),
         None => String::new(),
     };
-    let value = |kind| attribute(attributes, kind).and_then(|value| number(value, 0)).map(u32::from_ne_bytes);
+    let value = |kind| find_attribute(attributes, kind).and_then(|value| u32_at(value, 0));
     let mtu = value(IFLA_MTU).unwrap_or_default();
     let frames = value(IFLA_GSO_MAX_SEGS).filter(|&frames| frames < FRAMES);
-    Some(Link { index: u32::from_ne_bytes(number(body, 4)?), mtu, frames, kind, limit: String::new() })
-}
-
-fn text(kind: u16, value: &str) -> Vec<u8> {
-    let mut bytes = ((value.len() + 5) as u16).to_ne_bytes().to_vec();
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value.as_bytes());
-    bytes.push(0);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
+    Some(Link { index: u32_at(body, 4)?, mtu, frames, kind, limit: String::new() })
 }
 
 /// A C string.
@@ -125,25 +78,14 @@ fn word(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned()
 }
 
-/// Kind and body of each message.
-fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let len = number::<4>(bytes, 0).map(u32::from_ne_bytes)? as usize;
-        let whole = bytes.get(..len).filter(|whole| whole.len() >= HEADER_LEN)?;
-        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
-        Some((u16::from_ne_bytes(number(whole, 4)?), &whole[HEADER_LEN..]))
-    })
-}
-
 fn is_root_of(body: &[u8], index: u32) -> bool {
-    let at = |at| number(body, at).map(u32::from_ne_bytes);
-    at(4) == Some(index) && at(12) == Some(TC_H_ROOT)
+    u32_at(body, 4) == Some(index) && u32_at(body, 12) == Some(TC_H_ROOT)
 }
 
 /// A queue in words.
 fn describe(attributes: &[u8]) -> String {
-    let kind = word(attribute(attributes, TCA_KIND).unwrap_or_default());
-    let options = attribute(attributes, TCA_OPTIONS).unwrap_or_default();
+    let kind = word(find_attribute(attributes, TCA_KIND).unwrap_or_default());
+    let options = find_attribute(attributes, TCA_OPTIONS).unwrap_or_default();
     match kind.as_str() {
         kind if FREE.contains(&kind) => String::new(),
         "tbf" => match tbf_rate(options) {
@@ -156,26 +98,9 @@ fn describe(attributes: &[u8]) -> String {
 }
 
 fn tbf_rate(options: &[u8]) -> Option<u64> {
-    let wide = attribute(options, TCA_TBF_RATE64).and_then(|value| number(value, 0)).map(u64::from_ne_bytes);
-    let narrow = || number(attribute(options, TCA_TBF_PARMS)?, TBF_RATE_AT).map(u32::from_ne_bytes);
+    let wide = find_attribute(options, TCA_TBF_RATE64).and_then(|value| u64_at(value, 0));
+    let narrow = || u32_at(find_attribute(options, TCA_TBF_PARMS)?, TBF_RATE_AT);
     wide.or_else(|| narrow().map(u64::from))
-}
-
-fn attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
-    let mut rest = attributes;
-    loop {
-        let len = u16::from_ne_bytes(number(rest, 0)?) as usize;
-        let value = rest.get(4..len)?;
-        // The two upper bits say "nested" and "big-endian" and are not part of the number.
-        if u16::from_ne_bytes(number(rest, 2)?) & 0x3fff == kind {
-            return Some(value);
-        }
-        rest = rest.get(len.next_multiple_of(4)..)?;
-    }
-}
-
-fn number<const LEN: usize>(bytes: &[u8], at: usize) -> Option<[u8; LEN]> {
-    bytes.get(at..at + LEN)?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -183,11 +108,7 @@ mod tests {
     use super::*;
 
     fn tlv(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = ((value.len() + 4) as u16).to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
+        Message::new(0, 0).attribute(kind, value).finish(0).split_off(16)
     }
 
     #[test]
@@ -226,13 +147,5 @@ mod tests {
         for name in ["no/such", "", "a name that is much longer than any interface's may be"] {
             assert_eq!(link(name), None, "{name}");
         }
-    }
-
-    #[test]
-    fn cut_off_answers_end_the_reading() {
-        let bytes = request(RTM_GETQDISC, NLM_F_DUMP, &[0; QUEUE_LEN]);
-        assert!((0..bytes.len()).all(|len| messages(&bytes[..len]).count() == 0));
-        assert_eq!(attribute(&[8, 0, 1, 0, 1], 1), None);
-        assert_eq!(attribute(&[0, 0, 1, 0], 1), None);
     }
 }

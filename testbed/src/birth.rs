@@ -70,8 +70,7 @@ impl Step {
         }
     }
 
-    /// The step as an order, what it means if it is forbidden, and which cause to look for if it fails
-    /// otherwise.
+    /// The step as an order, the meaning of a refusal, and the cause to look for after any other failure.
     fn meaning(self) -> (&'static str, Option<&'static str>, &'static str) {
         match self {
             Step::UserNamespace => (

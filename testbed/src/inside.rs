@@ -2,9 +2,10 @@
 
 use crate::address::{address, host_name};
 use crate::enter::network_of;
-use crate::netlink::{RailState, Socket, observe};
+use crate::netlink::{self, RailState, observe};
 use crate::wiring::MTU_MAX;
 use crate::{ENVIRONMENT, Rate, TestbedError, wiring};
+use nmad_netlink::Socket;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::net::Ipv4Addr;
 use std::str::FromStr;
@@ -90,7 +91,7 @@ impl Inside {
                 What::Rate(rate) => wiring::limit(&mut socket, change.rail, rate)?,
                 What::Mtu(mtu) => wiring::size(&mut socket, change.rail, mtu)?,
                 What::Loss(one_in) => {
-                    let mut filter = host.socket(Socket::open_filter)?;
+                    let mut filter = host.socket(netlink::open_filter)?;
                     wiring::lose(&mut socket, &mut filter, change.rail, one_in)?;
                 }
             }

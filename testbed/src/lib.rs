@@ -16,8 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate stands alone below the session: it knows hosts, rails and the kernel's netlink, and must
-//! never know what a message, a rank or a driver is. From the outside in:
+//! This crate stands alone below the session: it knows hosts, rails and the kernel's netlink
+//! (`nmad-netlink`), and must never know what a message, a rank or a driver is. From the outside in:
 //!
 //! | file | subject |
 //! |---|---|

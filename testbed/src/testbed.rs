@@ -4,8 +4,8 @@ use crate::address::{host_name, rail_name};
 use crate::birth::User;
 use crate::holder::Holder;
 use crate::mounts::hosts_file;
-use crate::netlink::Socket;
 use crate::{ENVIRONMENT, Host, Inside, Method, Rate, Spec, TestbedError, wiring};
+use nmad_netlink::Socket;
 use std::process::{Child, Command};
 
 /// Hosts and rails, which live as long as this value (and never longer than this process).

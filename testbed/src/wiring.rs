@@ -2,8 +2,9 @@
 //! pair to each host. Knows hosts as network namespaces only.
 
 use crate::address::{address, address6, rail_name};
-use crate::netlink::{self, End, Socket};
+use crate::netlink::{self, End};
 use crate::{Rate, TestbedError};
+use nmad_netlink::Socket;
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 use std::net::IpAddr;

@@ -17,8 +17,8 @@ pub struct ShmConfig {
     /// Copy large data straight from process to process where the system permits that; otherwise, and where
     /// it does not, through the shared memory.
     pub cross_memory: bool,
-    /// Time for a link to open, from the order to the end of the handshake, after which the user is told that
-    /// a peer is slow, and a stranger that has not proved who it is is sent away.
+    /// Time for a link to open, from the order to the end of the handshake. After it the user gets a message
+    /// that the peer is slow, and a stranger that has not proved its identity is disconnected.
     pub bound: Duration,
     /// There are more processes than cores: a peer that does nothing just now may have none, and work that
     /// this process saves is time for others. Set, if at all, before the rail's limits are asked for.

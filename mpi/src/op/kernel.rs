@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
 use super::Predefined;
@@ -73,11 +74,12 @@ unsafe fn number(op: Predefined, basic: Basic, operands: Operands) {
         match basic.scalar() {
             Scalar::LongDouble => number_in_c(op, &wide::EXTENDED, operands),
             Scalar::F128 => number_in_c(op, &wide::QUAD, operands),
+            Scalar::F16 => halves(op, operands),
             scalar => for_scalar!(
                 scalar,
                 {
                     I8 i8, I16 i16, I32 i32, I64 i64, I128 i128, U8 u8, U16 u16, U32 u32, U64 u64,
-                    F16 f16, Bf16 bf16, F32 f32, F64 f64
+                    Bf16 bf16, F32 f32, F64 f64
                 },
                 number_of(op, operands)
             ),
@@ -95,6 +97,46 @@ unsafe fn number_of<T: Number>(op: Predefined, operands: Operands) {
             Predefined::Prod => operands.each(T::prod),
             Predefined::Max => operands.each(|a: T, b| if a.exceeds(b) { a } else { b }),
             _ => operands.each(|a: T, b| if b.exceeds(a) { a } else { b }),
+        }
+    }
+}
+
+/// # Safety
+/// As [`reduce`], for elements of binary16.
+unsafe fn halves(op: Predefined, operands: Operands) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match op {
+            Predefined::Sum => blocks(operands, |a, b| a + b),
+            Predefined::Prod => blocks(operands, |a, b| a * b),
+            Predefined::Max => blocks(operands, |a, b| if a > b { a } else { b }),
+            _ => blocks(operands, |a, b| if b > a { a } else { b }),
+        }
+    }
+}
+
+/// Combines in binary32, in blocks: processors convert several halves at a time, which takes half as long as
+/// one after the other (0.8 against 1.7 ns for an element of a sum, on an EPYC of AMD).
+///
+/// # Safety
+/// As [`halves`].
+#[inline(always)]
+unsafe fn blocks(operands: Operands, combine: impl Fn(f32, f32) -> f32) {
+    const BLOCK: usize = 64;
+    let (mut halves, mut left, mut right) = ([f16::ZERO; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+    let (input, inout) = (operands.input.cast::<[u8; 2]>(), operands.inout.cast::<[u8; 2]>());
+    for begin in (0..operands.count).step_by(BLOCK) {
+        let count = BLOCK.min(operands.count - begin);
+        let (halves, left, right) = (&mut halves[..count], &mut left[..count], &mut right[..count]);
+        // SAFETY: the caller's promise: both have `count` halves from `begin` on; bytes have no alignment.
+        unsafe {
+            std::ptr::copy_nonoverlapping(input.add(begin), halves.as_mut_ptr().cast(), count);
+            halves.convert_to_f32_slice(left);
+            std::ptr::copy_nonoverlapping(inout.add(begin), halves.as_mut_ptr().cast(), count);
+            halves.convert_to_f32_slice(right);
+            left.iter().zip(&mut *right).for_each(|(a, b)| *b = combine(*a, *b));
+            halves.convert_from_f32_slice(right);
+            std::ptr::copy_nonoverlapping(halves.as_ptr().cast(), inout.add(begin), count);
         }
     }
 }

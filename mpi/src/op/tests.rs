@@ -161,6 +161,35 @@ fn halves() {
     assert_eq!(through(Predefined::Prod, Basic::Complex4, a, b), [[half(5.0), half(5.0)]]);
 }
 
+/// More halves than are converted at a time, at an odd address.
+#[test]
+fn many_halves() {
+    use half::f16;
+    let of = |n: usize| f16::from_f32(n as f32 / 4.0);
+    for count in [1, 63, 64, 65, 200] {
+        let bytes = |shift: usize| -> Vec<u8> {
+            let halves = (0..count).flat_map(|n| of(n * shift % 97).to_bits().to_ne_bytes());
+            std::iter::once(0).chain(halves).collect()
+        };
+        let (input, mut inout) = (bytes(5), bytes(7));
+        // SAFETY: both hold `count` halves behind their first byte.
+        unsafe {
+            Op::Predefined(Predefined::Max)
+                .reduce(
+                    input[1..].as_ptr().cast(),
+                    inout[1..].as_mut_ptr().cast(),
+                    count as i64,
+                    Datatype::predefined(Basic::Float16),
+                )
+                .unwrap();
+        }
+        for n in 0..count {
+            let found = f16::from_bits(u16::from_ne_bytes([inout[1 + 2 * n], inout[2 + 2 * n]]));
+            assert_eq!(found, of((n * 5 % 97).max(n * 7 % 97)), "{n} of {count}");
+        }
+    }
+}
+
 #[test]
 fn truth() {
     let (a, b) = ([0_u8, 0, 1, 2], [0_u8, 1, 0, 1]);

@@ -23,7 +23,7 @@ pub mod table;
 pub struct Figure {
     /// By which it is called, also the name of its file: `p3-8`.
     pub name: &'static str,
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
     /// Makes its text.
     pub make: fn() -> String,

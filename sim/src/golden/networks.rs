@@ -12,12 +12,12 @@ use super::card::Card;
 const MIB: u64 = 1 << 20;
 const PACKET: usize = 34 << 10;
 
-/// A card, what it stands for, and where its numbers come from.
+/// A card, its network, and the source of its numbers.
 #[derive(Debug)]
 pub struct Network {
     /// The model.
     pub card: &'static Card,
-    /// What it stands for.
+    /// The network and the card.
     pub title: &'static str,
     /// Where its numbers come from.
     pub source: &'static str,

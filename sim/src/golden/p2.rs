@@ -12,7 +12,7 @@ fn sizes(bits: std::ops::RangeInclusive<u32>) -> Vec<usize> {
     bits.map(|bits| 1 << bits).collect()
 }
 
-/// Times of messages of these sizes, each in so many segments.
+/// Times of messages of these sizes, each in `count` segments.
 fn times(stage: &Stage, sizes: &[usize], count: usize) -> Vec<u64> {
     sizes.iter().map(|&len| stage.run(&Exchange::segments(len, count)).half_ns).collect()
 }

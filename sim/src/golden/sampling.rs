@@ -32,8 +32,8 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A profile of messages up to a length. As of a rail that is sampled anew: what was found the first time
-    /// says which data of two messages stays in place (P4 section III-B).
+    /// A profile of messages up to a length. As a rail that is sampled anew: the first sampling says which
+    /// data of two messages stays in place (P4 section III-B).
     pub fn profile(&self, len_max: usize) -> Arc<Profile> {
         let first = self.sample(EAGER_MAX, None);
         let in_place_min = first.crossings().expect("it was measured").in_place_min;

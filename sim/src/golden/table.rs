@@ -1,4 +1,5 @@
-//! The text of a figure: what was simulated, ours beside the paper's, and whether the paper's claims hold.
+//! The text of a figure: the simulated setup, our numbers beside the paper's, and whether the paper's claims
+//! hold.
 
 use std::fmt::Write;
 
@@ -82,7 +83,7 @@ impl Table {
 /// A number that the paper prints, and ours.
 #[derive(Debug)]
 pub struct Number<'a> {
-    /// What it is.
+    /// The name of the figure.
     pub what: &'a str,
     /// Ours.
     pub ours: f64,

@@ -1,7 +1,6 @@
 //! Devices and their addresses.
 
-use super::message::{Message, u32_at};
-use super::socket::Socket;
+use nmad_netlink::{Message, Socket, u32_at};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};

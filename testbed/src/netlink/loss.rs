@@ -3,8 +3,7 @@
 //! Queues that lose by themselves (netem) are missing in many kernels, and policers lose bursts. The rule
 //! sits at the device's ingress, so that every protocol loses alike, also those without IP.
 
-use super::message::Message;
-use super::socket::Socket;
+use nmad_netlink::{Message, Socket};
 use rustix::net::netlink;
 use std::io;
 
@@ -45,7 +44,7 @@ const FAMILY: u8 = 5;
 /// Drops one in `one_in` frames that `device` receives; none if that is zero.
 pub(crate) fn lose(socket: &mut Socket, device: &str, one_in: u32) -> io::Result<()> {
     let table = |kind| message(kind, libc::NLM_F_CREATE).text(TABLE_NAME, &format!("{TABLE}-{device}"));
-    match socket.order_all(vec![table(DELETE_TABLE)]) {
+    match order_all(socket, vec![table(DELETE_TABLE)]) {
         Err(error) if error.raw_os_error() != Some(libc::ENOENT) => return Err(error),
         _ if one_in == 0 => return Ok(()),
         _ => {}
@@ -74,20 +73,18 @@ pub(crate) fn lose(socket: &mut Socket, device: &str, one_in: u32) -> io::Result
                 verdict.number(1, VERDICT_REGISTER).nest(2, drop)
             })
         });
-    socket.order_all(vec![table(NEW_TABLE), chain, rule])
+    order_all(socket, vec![table(NEW_TABLE), chain, rule])
 }
 
-impl Socket {
-    /// A socket for [`lose`], of the calling thread's network namespace.
-    pub(crate) fn open_filter() -> io::Result<Socket> {
-        Socket::of(Some(netlink::NETFILTER))
-    }
+/// A socket for [`lose`], of the calling thread's network namespace.
+pub(crate) fn open_filter() -> io::Result<Socket> {
+    Socket::of(Some(netlink::NETFILTER))
+}
 
-    /// Does what all of these order, or nothing.
-    fn order_all(&mut self, messages: Vec<Message>) -> io::Result<()> {
-        let edge = |kind: i32| Message::unanswered(kind as u16).put(&header(0, SUBSYSTEM >> 8));
-        self.send_all(edge(libc::NFNL_MSG_BATCH_BEGIN), messages, edge(libc::NFNL_MSG_BATCH_END))
-    }
+/// Does what all of these order, or nothing.
+fn order_all(socket: &mut Socket, messages: Vec<Message>) -> io::Result<()> {
+    let edge = |kind: i32| Message::unanswered(kind as u16).put(&header(0, SUBSYSTEM >> 8));
+    socket.send_all(edge(libc::NFNL_MSG_BATCH_BEGIN), messages, edge(libc::NFNL_MSG_BATCH_END))
 }
 
 fn message(kind: u16, flags: i32) -> Message {

@@ -1,10 +1,9 @@
 //! What rails there are and how they are, asked of the kernel.
 
 use super::interface;
-use super::message::{Message, find_attribute, u32_at};
 use super::shape;
-use super::socket::Socket;
 use crate::{Rate, rail_name};
+use nmad_netlink::{Message, Socket, find_attribute, u32_at};
 use std::io;
 
 /// `struct ifinfomsg` ends here and attributes begin.

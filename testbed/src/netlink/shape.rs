@@ -1,9 +1,8 @@
 //! Rate limits: a token bucket filter (tc-tbf(8)) on what a device sends.
 
 use super::interface::set_gso_max_len;
-use super::message::{Message, find_attribute, u32_at, u64_at};
-use super::socket::Socket;
 use crate::Rate;
+use nmad_netlink::{Message, Socket, find_attribute, u32_at, u64_at};
 use std::io;
 
 const TCA_TBF_PARMS: u16 = 1;

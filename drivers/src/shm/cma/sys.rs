@@ -112,7 +112,7 @@ fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> 
 /// Lets processes of the same user access this one's memory where the system asks for that (yama). Elsewhere
 /// the system says that it does not know what is meant.
 pub fn permit_access() {
-    // SAFETY: changes who may access this process; no memory is involved.
+    // SAFETY: changes which processes may access this one; no memory is involved.
     let _ = unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }
 

@@ -98,7 +98,7 @@ fn what_is_injected_arrives_whole_whatever_its_length() {
     }
 }
 
-/// Looks for a packet of the other rank and at nothing else: what comes of that, and the packet.
+/// Looks for a packet of the other rank and at nothing else; returns the result of the poll, and the packet.
 fn look(rail: &mut ShmRail, from: PeerId) -> (bool, Option<Vec<u8>>) {
     let mut came = None;
     let told = rail.poll(Scope::Peer(from), &mut |event| match event {

@@ -8,39 +8,47 @@ use rustix::net::{
 use std::io;
 
 /// A netlink socket. It acts on the namespace it was made in, whoever uses it.
-pub(crate) struct Socket {
+#[derive(Debug)]
+pub struct Socket {
     file: OwnedFd,
     sequence: u32,
 }
 
 /// One message that answers a request: everything behind the netlink header.
-pub(crate) type Body = Vec<u8>;
+pub type Body = Vec<u8>;
 
 impl Socket {
-    /// A socket of the calling thread's network namespace.
-    pub(crate) fn open() -> io::Result<Socket> {
+    /// A socket of the calling thread's network namespace, for rtnetlink(7).
+    ///
+    /// # Errors
+    /// The system has no more sockets for this process, or forbids them.
+    pub fn open() -> io::Result<Socket> {
         // Protocol 0 of this family is rtnetlink.
         Socket::of(None)
     }
 
     /// The same for another protocol of the family.
-    pub(super) fn of(protocol: Option<Protocol>) -> io::Result<Socket> {
+    ///
+    /// # Errors
+    /// As [`Socket::open`].
+    pub fn of(protocol: Option<Protocol>) -> io::Result<Socket> {
         let flags = SocketFlags::CLOEXEC;
         Ok(Socket::from(socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?))
     }
 
     /// Does what `message` orders.
-    pub(crate) fn order(&mut self, message: Message) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The kernel refuses it, with the number of its error.
+    pub fn order(&mut self, message: Message) -> io::Result<()> {
         self.ask(message).map(drop)
     }
 
     /// Sends `messages` at once between `begin` and `end`, and waits until each is acknowledged.
-    pub(super) fn send_all(
-        &mut self,
-        begin: Message,
-        messages: Vec<Message>,
-        end: Message,
-    ) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// That of the first message that the kernel refuses, or of the batch.
+    pub fn send_all(&mut self, begin: Message, messages: Vec<Message>, end: Message) -> io::Result<()> {
         let (mut bytes, mut missing) = (begin.finish(0), messages.len());
         let first = self.sequence + 1;
         for message in messages {
@@ -71,8 +79,11 @@ impl Socket {
         refused
     }
 
-    /// Sends `message` and gathers what answers it.
-    pub(crate) fn ask(&mut self, message: Message) -> io::Result<Vec<Body>> {
+    /// Sends `message` and gathers the answers.
+    ///
+    /// # Errors
+    /// The kernel refuses it, with the number of its error.
+    pub fn ask(&mut self, message: Message) -> io::Result<Vec<Body>> {
         self.sequence += 1;
         send(&self.file, &message.finish(self.sequence), SendFlags::empty())?;
         let mut bodies = Vec::new();

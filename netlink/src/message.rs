@@ -5,13 +5,14 @@ const ALIGN: usize = 4;
 const HEADER_LEN: usize = 16;
 
 /// A request in the making.
-pub(crate) struct Message {
+#[derive(Debug)]
+pub struct Message {
     bytes: Vec<u8>,
 }
 
 impl Message {
     /// A request of `kind` (`RTM_*`) with `flags` (`NLM_F_*`; `REQUEST` and `ACK` go without saying).
-    pub(crate) fn new(kind: u16, flags: i32) -> Message {
+    pub fn new(kind: u16, flags: i32) -> Message {
         let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
         let mut bytes = vec![0; HEADER_LEN];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -20,21 +21,21 @@ impl Message {
     }
 
     /// A request of `kind` that the kernel does not acknowledge.
-    pub(crate) fn unanswered(kind: u16) -> Message {
+    pub fn unanswered(kind: u16) -> Message {
         let mut message = Message::new(kind, 0);
         message.bytes[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
         message
     }
 
     /// Appends a fixed part.
-    pub(crate) fn put(mut self, bytes: &[u8]) -> Message {
+    pub fn put(mut self, bytes: &[u8]) -> Message {
         self.bytes.extend_from_slice(bytes);
         self.pad();
         self
     }
 
     /// Appends an attribute. Its own length is exact, only what follows is aligned.
-    pub(crate) fn attribute(self, kind: u16, value: &[u8]) -> Message {
+    pub fn attribute(self, kind: u16, value: &[u8]) -> Message {
         let mut message = self.nest(kind, |mut message| {
             message.bytes.extend_from_slice(value);
             message
@@ -44,19 +45,19 @@ impl Message {
     }
 
     /// Appends an attribute whose value is a number, most significant byte first as netfilter has them.
-    pub(crate) fn number(self, kind: u16, value: u32) -> Message {
+    pub fn number(self, kind: u16, value: u32) -> Message {
         self.attribute(kind, &value.to_be_bytes())
     }
 
     /// Appends an attribute whose value is a C string.
-    pub(crate) fn text(self, kind: u16, value: &str) -> Message {
+    pub fn text(self, kind: u16, value: &str) -> Message {
         let mut bytes = value.as_bytes().to_vec();
         bytes.push(0);
         self.attribute(kind, &bytes)
     }
 
     /// Appends an attribute whose value is what `inner` appends.
-    pub(crate) fn nest(mut self, kind: u16, inner: impl FnOnce(Message) -> Message) -> Message {
+    pub fn nest(mut self, kind: u16, inner: impl FnOnce(Message) -> Message) -> Message {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
         let mut message = inner(self);
@@ -67,7 +68,7 @@ impl Message {
     }
 
     /// The bytes to send, numbered `sequence`.
-    pub(crate) fn finish(mut self, sequence: u32) -> Vec<u8> {
+    pub fn finish(mut self, sequence: u32) -> Vec<u8> {
         let len = self.bytes.len() as u32;
         self.bytes[..4].copy_from_slice(&len.to_ne_bytes());
         self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
@@ -100,8 +101,8 @@ pub(crate) fn answers(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     })
 }
 
-/// The value of the attribute `kind` among `attributes`.
-pub(crate) fn find_attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
+/// The value of the attribute `kind` among `attributes`; none if it is not there, or they are cut off.
+pub fn find_attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
     let mut rest = attributes;
     loop {
         let len = u16_at(rest, 0)? as usize;
@@ -114,18 +115,18 @@ pub(crate) fn find_attribute(attributes: &[u8], kind: u16) -> Option<&[u8]> {
     }
 }
 
-/// The 16-bit number at `at`.
-pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+/// The 16-bit number at `at`, in the byte order of the machine; none if there are fewer bytes.
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// The 32-bit number at `at`.
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+/// The 32-bit number at `at`, likewise.
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The 64-bit number at `at`.
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+/// The 64-bit number at `at`, likewise.
+pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 

@@ -129,6 +129,8 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("python.md", include_str!("../../share/docs/python.md")),
     ("run.md", include_str!("../../share/docs/run.md")),
     ("settings.md", include_str!("../../share/docs/settings.md")),
+    ("simulator.md", include_str!("../../share/docs/simulator.md")),
+    ("strategy.md", include_str!("../../share/docs/strategy.md")),
     ("testbed.md", include_str!("../../share/docs/testbed.md")),
     ("trace.md", include_str!("../../share/docs/trace.md")),
     ("tune.md", include_str!("../../share/docs/tune.md")),

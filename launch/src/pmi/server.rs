@@ -308,7 +308,8 @@ fn abort(rank: u32, line: &Line<'_>) -> Event {
     Event::Abort { rank, code, why }
 }
 
-/// What is to be said of a rank's library, if it is not that of this launcher: `version` is what a rank of ours tells.
+/// What is to be said of a rank's library, if it is not that of this launcher: `version` is what a rank of
+/// ours tells.
 fn other_library(rank: u32, version: Option<&str>) -> Option<String> {
     let what = match version {
         Some(OWN_VERSION) => return None,

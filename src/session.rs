@@ -60,7 +60,7 @@ impl Session {
     /// # Errors
     /// The job cannot be joined, a setting is wrong, or a rail cannot be opened.
     pub fn open() -> Result<Session, SessionError> {
-        Session::open_with(&Options::load().inspect_err(|_| nmad_launch::let_the_first_speak())?)
+        Session::open_with(&Options::load()?)
     }
 
     /// Joins the job with these settings.
@@ -71,7 +71,6 @@ impl Session {
         lines::show(options.log.unwrap_or(lines::DEFAULT));
         // Report a wrong setting before another rank waits for this one.
         if let Some(problem) = options.problems().into_iter().next() {
-            nmad_launch::let_the_first_speak();
             return Err(problem);
         }
         let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());

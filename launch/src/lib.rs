@@ -37,7 +37,7 @@ pub mod remote;
 mod secret;
 pub mod variables;
 
-pub use bootstrap::{Bootstrap, bootstrap, let_the_first_speak};
+pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;
 pub use local::{ExitReport, Host, Inherit, Job, Placement, Program, RankEnd, RankStatus, Stdin, run};
 pub use machine::host_name;

@@ -71,15 +71,6 @@ pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
     }
 }
 
-/// Our rank, as far as the environment alone tells it.
-pub fn rank(get: Lookup<'_>) -> Option<u32> {
-    match choose(get).ok()? {
-        Way::Pmi1 { rank, .. } | Way::Pmix { rank, .. } => Some(rank),
-        Way::PmiPort { id, .. } => Some(id),
-        Way::Singleton => None,
-    }
-}
-
 fn pmi1(get: Lookup<'_>) -> Result<Way, LaunchError> {
     let need = |name: &'static str| {
         number(get, name)?.ok_or(LaunchError::Environment {
@@ -121,17 +112,6 @@ mod tests {
     fn chosen(variables: &[(&str, &str)]) -> Result<Way, String> {
         let get = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());
         choose(&get).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_rank_is_known_before_joining() {
-        let rank = |variables: &[(&str, &str)]| {
-            rank(&|name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
-        };
-        assert_eq!(rank(&[("PMI_FD", "7"), ("PMI_RANK", "3"), ("PMI_SIZE", "4")]), Some(3));
-        assert_eq!(rank(&[("PMIX_RANK", "2"), ("PMIX_NAMESPACE", "a")]), Some(2));
-        assert_eq!(rank(&[("PMI_PORT", "host:1"), ("PMI_ID", "1")]), Some(1));
-        assert_eq!((rank(&[]), rank(&[("PMI_FD", "7")])), (None, None));
     }
 
     #[test]

@@ -73,19 +73,6 @@ pub trait Bootstrap: Send {
     fn finish(self: Box<Self>) -> Result<(), LaunchError>;
 }
 
-/// How long the other ranks leave an error to the first one: launchers end a job within some 100 ms.
-const FIRST_SPEAKS: Duration = Duration::from_secs(1);
-
-/// For an error before joining that all ranks have alike, a wrong setting. Under a launcher of others this
-/// waits a second in all ranks but the first, whose end makes the launcher end the job, so that the user
-/// reads it once. Our launcher has checked settings before.
-pub fn let_the_first_speak() {
-    let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if get(crate::secret::VARIABLE).is_none() && choose::rank(&get).is_some_and(|rank| rank != 0) {
-        std::thread::sleep(FIRST_SPEAKS);
-    }
-}
-
 /// Joins the job that this process was started in.
 ///
 /// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher); `PMI_PORT`: the same over TCP (`-pmi-port`

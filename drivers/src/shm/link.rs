@@ -71,6 +71,8 @@ pub struct Link {
     pub(super) offers: u64,
     /// The peer offers one, which was not looked at yet.
     pub(super) is_offered: bool,
+    /// Bytes of the last packet in the bounce buffer, as far as they are worth fetching for the next one.
+    pub(super) ready: usize,
     pub(super) consumer: Consumer,
     /// Cells of the last packet that came.
     pub(super) row: u64,
@@ -108,6 +110,7 @@ impl Link {
             chosen: None,
             offers: 0,
             is_offered: false,
+            ready: 0,
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],

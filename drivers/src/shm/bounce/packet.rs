@@ -14,6 +14,10 @@ use nmad_engine::transfer::driver::Event;
 use nmad_wire::AloneHead;
 use std::time::Instant;
 
+/// Bytes at the begin of the next packet's range that are fetched before it is written; the processor sees
+/// the pattern of longer ones by itself. Zen 4: with none at all 1 KiB takes 1.09 times as long between near
+/// cores, 1.06 between far ones, 4 KiB 1.06 (half and twice were not measured).
+const READY: usize = 512;
 /// Bytes that may be taken out of bounce buffers before word goes to their sender: a quarter, so that it
 /// never waits for room (half sends word twice as often; twice was not measured).
 const TELL_BYTES: u64 = BOUNCE as u64 / 4;
@@ -31,10 +35,8 @@ impl Link {
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
         let chosen = self.chosen.take().filter(|(of, _)| *of == data).map(|(_, choice)| choice);
         let writing = self.probe.begin(&self.shared, selector, data, chosen);
-        let put = match writing {
-            Some((choice, _)) if choice.method == Method::NonTemporal => Segment::put_non_temporal,
-            _ => Segment::put,
-        };
+        let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
+        let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
         let mut at = end.bounce(start);
         content.each(|part| {
             put(segment, at, part);
@@ -42,6 +44,7 @@ impl Link {
         });
         let question = self.probe.end(writing);
         self.push(cell::BOUNCED_PACKET, len as u32, &Range { start, of: question, at: 0 }.encode());
+        self.ready = if is_non_temporal { 0 } else { len.min(READY) };
         Ok(true)
     }
 
@@ -69,6 +72,18 @@ impl Link {
     #[inline]
     pub fn is_much_taken(&self) -> bool {
         self.untold_bytes >= TELL_BYTES
+    }
+
+    /// Fetches the lines that the next packet would be written to, if it is like the last one. The peer has
+    /// just read them, and a store behind a line that is not there is not seen before that line has come
+    /// back. It comes while this side looks at what has arrived.
+    #[inline(never)]
+    pub fn ready_range(&mut self) {
+        self.ranges.free(self.producer.taken());
+        let start = self.ranges.next();
+        for line in (0..self.ready as u32).step_by(64).filter(|line| start + line < BOUNCE) {
+            self.shared.segment.expect(self.shared.end.bounce(start + line));
+        }
     }
 
     /// A range of the bounce buffer for the next cell.

@@ -37,6 +37,12 @@ impl Ranges {
         Some(start)
     }
 
+    /// Where the next range begins, if there is room for one behind the last.
+    #[inline]
+    pub fn next(&self) -> u32 {
+        self.used.back().map_or(0, |&(.., end)| end)
+    }
+
     /// Gives back the range that was taken last.
     pub fn give_back(&mut self) {
         self.used.pop_back();

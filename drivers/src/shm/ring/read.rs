@@ -50,6 +50,9 @@ impl Link {
             if !self.producer.learn(head.taken) {
                 return Err(IMPOSSIBLE.into());
             }
+            if self.ready > 0 && count == 0 {
+                self.ready_range();
+            }
             // Most are such, and nothing else has to be found out about them.
             if let Some(packet) = self.short(head) {
                 (turn.report)(Event::Arrived { from: turn.peer, packet });
@@ -87,6 +90,9 @@ impl Link {
         let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return true };
         if !self.producer.learn(head.taken) {
             return false;
+        }
+        if self.ready > 0 {
+            self.ready_range();
         }
         if let Some(packet) = self.short(head) {
             report(Event::Arrived { from, packet });

@@ -287,6 +287,7 @@ impl Link {
     pub fn told(&mut self) {
         self.consumer.told();
         self.untold_bytes = 0;
+        self.ready = 0;
     }
 
     /// Whether a cell may be written.

@@ -115,8 +115,8 @@ static void ends_of_all(void) {
         EXPECT(nmad_wait_all(session, requests, 3, messages, codes) == NMAD_ERR_TRUNCATED);
         EXPECT(codes[0] == NMAD_OK && codes[1] == NMAD_ERR_TRUNCATED && codes[2] == NMAD_ERR_CANCELLED);
         EXPECT(messages[0].len == 2 && messages[1].len == 8 && messages[1].received == 4);
-        FAILS(nmad_wait(session, &copy[1], NULL), NMAD_ERR_REQUEST, "told already");
-        FAILS(nmad_cancel(session, copy[2], NULL), NMAD_ERR_REQUEST, "never was");
+        FAILS(nmad_wait(session, &copy[1], NULL), NMAD_ERR_REQUEST, "returned already");
+        FAILS(nmad_cancel(session, copy[2], NULL), NMAD_ERR_REQUEST, "never existed");
     }
 }
 

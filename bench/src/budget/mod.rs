@@ -59,10 +59,10 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 2100,
-            Case::Eager => 3500,
+            Case::Direct => 2150,
+            Case::Eager => 3620,
             Case::Window => 1750,
-            Case::Unexpected => 5100,
+            Case::Unexpected => 5220,
         }
     }
 

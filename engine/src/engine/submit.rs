@@ -71,11 +71,13 @@ impl Engine {
         } else {
             peer.take_promise(context.0, tag.0)
         };
-        if !goes_eager {
+        let in_parts = len as usize > peer.longest_eager();
+        // What fits into no packet goes straight to its place, if the receiver has said where that is.
+        if !goes_eager || (in_parts && promise.is_some()) {
             return self.send_large(envelope, data, hints, promise);
         }
         peer.credit.spend_known(len);
-        if len as usize > peer.longest_eager() && promise.is_none() {
+        if in_parts {
             return self.send_in_parts(envelope, data, hints);
         }
         let request =

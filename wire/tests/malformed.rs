@@ -114,7 +114,7 @@ fn lengths_inside_of_frames_are_checked_against_the_packet() {
 
 #[test]
 fn data_or_replays_longer_than_their_packet_are_refused() {
-    for (frame, at) in [(0, 20), (1, 20), (2, 8)] {
+    for (frame, at) in [(0, 20), (1, 20), (2, 4), (3, 8)] {
         let good = common::one_of_each()[frame].bytes();
         for (len, refused) in [(0, true), (4, true), (5, false), (6, true), (MAX_LEN, true), (u32::MAX, true)]
         {
@@ -143,7 +143,7 @@ fn unknown_kinds_versions_and_reserved_bits_are_refused() {
 
 #[test]
 fn unknown_frames_and_flags_are_refused() {
-    for kind in (0..=255).filter(|kind| !(1..=12).contains(kind)) {
+    for kind in (0..=255).filter(|kind| !(1..=13).contains(kind)) {
         assert!(is_refused(&[&[kind, 0][..], &[0; 200]].concat()), "frame {kind}");
     }
     for frame in common::one_of_each() {
@@ -153,7 +153,7 @@ fn unknown_frames_and_flags_are_refused() {
             bytes[1] = bits;
             let known = match good[0] {
                 1 => bits & !3 == 0,
-                2 => bits & !15 == 0 && bits & 12 != 12,
+                2 => bits & !31 == 0 && (bits & 28).count_ones() <= 1,
                 8 | 9 => usize::from(bits) < MAX_RAILS,
                 11 => bits <= 1,
                 _ => bits == 0,
@@ -162,7 +162,7 @@ fn unknown_frames_and_flags_are_refused() {
             assert!(known || is_refused(&bytes), "{frame:?} with flags {bits:#x}");
             assert!(known != is_refused(&bytes) || matches!(good[0], 1 | 2), "{frame:?}, {bits:#x}");
         }
-        if matches!(good[0], 1 | 8) {
+        if matches!(good[0], 1 | 8 | 13) {
             for at in [2, 3] {
                 let mut bytes = good.clone();
                 bytes[at] = 1;

@@ -105,6 +105,7 @@ impl World {
             synchronous: script.ratio(1, 4)?,
             unordered: script.ratio(1, 6)?,
             probe: *script.choose(&[None, None, None, Some(Method::Copy), Some(Method::Rendezvous)])?,
+            ..Hints::default()
         })
     }
 

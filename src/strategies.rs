@@ -1,10 +1,10 @@
 //! Strategies of the user's own: registered with the options of a session, watched while they decide.
 //!
 //! Such a strategy is code that this library did not write. It is asked under the lock of the engine, and
-//! what it gets wrong would stop every message. So each of its answers is checked, and its panics are
-//! caught: a strategy that fails is named once, and `auto` decides for that peer from then on. It cannot
-//! lose a message, since the packet builder takes entries for it. Strategies that come with the engine are
-//! not watched.
+//! its faults would stop every message. So each of its answers is checked, and its panics are caught: a
+//! strategy that fails is named once, and `auto` decides for that peer from then on. It cannot lose a
+//! message, since the packet builder takes entries for it. Strategies that come with the engine are not
+//! watched.
 
 use nmad_engine::{
     Duration, Instant, PacketBuilder, PeerId, RailId, RailView, Registry, Shares, Strategy, Waiting, Window,

@@ -8,7 +8,7 @@ use crate::collect::request::Hints;
 use crate::engine::{Caller, Engine, Leaving, Protocol, Refused, Submitted, To};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
-use crate::transfer::driver::{Departure, Driver, Order, Scope, Sent};
+use crate::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 
@@ -46,15 +46,18 @@ pub enum Looked {
     Unknown,
 }
 
-impl Looked {
-    /// What a poll that answered `looked`, and reported something or not, has found.
-    #[inline]
-    pub fn of(looked: bool, found: bool) -> Looked {
-        match (looked, found) {
-            (false, _) => Looked::Unknown,
-            (true, true) => Looked::Found,
-            (true, false) => Looked::Nothing,
-        }
+/// Looks at a rail and gives each event that it reports to `handle`.
+#[inline]
+pub fn look_at(rail: &mut dyn Driver, scope: Scope, mut handle: impl FnMut(Event<'_>)) -> Looked {
+    let mut found = false;
+    let looked = rail.poll(scope, &mut |event| {
+        found = true;
+        handle(event);
+    });
+    match (looked, found) {
+        (false, _) => Looked::Unknown,
+        (true, true) => Looked::Found,
+        (true, false) => Looked::Nothing,
     }
 }
 
@@ -85,12 +88,7 @@ impl Access for Exclusive<'_> {
     #[inline]
     fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked {
         let Exclusive(engine, rails) = self;
-        let mut found = false;
-        let looked = rails[rail.index()].poll(scope, &mut |event| {
-            found = true;
-            engine.handle(now, rail, event);
-        });
-        Looked::of(looked, found)
+        look_at(rails[rail.index()].as_mut(), scope, |event| engine.handle(now, rail, event))
     }
 
     #[inline]
@@ -108,7 +106,8 @@ pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     for index in 0..node.rails() {
         happened |= node.poll(RailId(index as u8), Scope::All, now) == Looked::Found;
     }
-    // If the awaited message has arrived, return at once: what is only due now may be done at the next turn.
+    // If the awaited message has arrived, return at once: work that is only due now can wait for the next
+    // turn.
     if urgent && node.engine().is_met() {
         return true;
     }

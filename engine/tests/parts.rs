@@ -45,7 +45,7 @@ fn the_eager_limit_moves_what_is_on_the_wire() {
     assert!(!sent.contains("chunk") && sent.contains("in parts") && !answer.contains("cts"), "{sent}");
     assert_eq!(sent.matches("part of").count(), 9, "{sent}");
     assert!(sent.starts_with("packet #1 of") && sent.find("in parts") < sent.find("part of"), "{sent}");
-    // Nobody who has not measured it sends so much without asking.
+    // Without a limit set by the user or measured, a message of this length asks first.
     let (sent, _) = said(None, &rails);
     assert!(sent.contains("chunk"), "{sent}");
 }

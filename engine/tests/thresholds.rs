@@ -91,8 +91,8 @@ fn blocks_stay_in_place_from_the_measured_threshold_on() {
     }
 }
 
-/// The same where packets may have to be sent again: several rails, or one that loses them. What is kept is
-/// copied when the rail has it, and the sender's memory is free then.
+/// The same where packets may have to be sent again: several rails, or one that loses them. The copy for
+/// retransmission is made when the rail has the packet, and the sender's memory is free then.
 #[test]
 fn data_stays_in_place_with_several_rails_and_lossy_ones() {
     let lossy = Limits { lossy: true, ..limits() };

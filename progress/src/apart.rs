@@ -1,6 +1,6 @@
 //! Rails that work without the engine's lock.
 //!
-//! The engine and the places of its rails are behind one lock (DESIGN below). A thread that has a rail do
+//! The engine and the places of its rails are behind one lock. A thread that has a rail do
 //! something long takes the rail out of its place, lets the lock go, and puts the rail back under the lock.
 //! So a rail has one user at a time, several rails work at once (P3 section III), and nobody ever waits for a
 //! rail: a thread that finds the place empty leaves its orders in the engine, and the thread that uses the
@@ -12,7 +12,7 @@
 
 use crate::lock::Release;
 use crate::node::Core;
-use nmad_engine::pump::{Access, Looked};
+use nmad_engine::pump::{Access, Looked, look_at};
 use nmad_engine::transfer::driver::Scope;
 use nmad_engine::{Driver, Engine, Instant, RailId};
 use std::ops::DerefMut;
@@ -59,12 +59,7 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
             self.0.missed = true;
             return Looked::Unknown;
         };
-        let mut found = false;
-        let looked = driver.poll(scope, &mut |event| {
-            found = true;
-            engine.handle(now, rail, event);
-        });
-        Looked::of(looked, found)
+        look_at(driver.as_mut(), scope, |event| engine.handle(now, rail, event))
     }
 
     #[inline]
@@ -79,13 +74,10 @@ impl<G: DerefMut<Target = Core> + Release> Held<'_, G> {
     fn poll_apart(&mut self, id: RailId, now: Instant) -> Looked {
         let Some(mut apart) = Apart::take(self.0, id) else { return Looked::Unknown };
         let Apart { held, rail, .. } = &mut apart;
-        let mut found = false;
-        let looked = rail.as_mut().expect(OUT).poll(Scope::All, &mut |event| {
-            found = true;
+        look_at(rail.as_mut().expect(OUT).as_mut(), Scope::All, |event| {
             held.take_again();
             held.engine.handle(now, id, event);
-        });
-        Looked::of(looked, found)
+        })
     }
 }
 

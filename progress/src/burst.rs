@@ -1,6 +1,6 @@
 //! Whether it pays to hold back the first message of a burst.
 //!
-//! The first message of a burst leaves at once and what follows gathers (DESIGN section 3). A program that
+//! The first message of a burst leaves at once and what follows gathers. A program that
 //! submits several messages and then waits, again and again, is better served if the first one gathers
 //! too: one system call instead of two. A program that computes before it waits is served worse: the message
 //! stays until the tick comes. What either is worth can be seen whether a burst was held or not, by when the

@@ -1,6 +1,6 @@
 //! What a waiting thread does when nothing happens: spin, then yield, then block.
 //!
-//! Measured on two hosts of one machine (DESIGN section 12): an answer that is seen by spinning costs 2 to
+//! Measured on two hosts of one machine, namespaces on 2 cores: an answer that is seen by spinning costs 2 to
 //! 4 us, one that wakes a sleeper 19 to 37, of which whoever wakes it pays half in its system call. So who
 //! has a core for himself spins for as long as a large message usually takes: with 20 us, both sides slept
 //! during every message of 256 KiB on rails of 4 and 2.8 Gbit/s, and two wake-ups made 10 to 15 percent of

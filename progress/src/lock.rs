@@ -50,7 +50,7 @@ pub(crate) struct Guard<'a, T> {
 pub(crate) trait Release {
     /// Whether other threads may want it. Otherwise it stays with its holder.
     fn is_shared(&self) -> bool;
-    /// Others may have it; what it guards is not to be touched before [`Release::take_again`].
+    /// Others may have it; the holder must not touch the guarded value before [`Release::take_again`].
     fn let_go(&mut self);
     /// Waits for it, unless it is held.
     fn take_again(&mut self);
@@ -62,7 +62,7 @@ enum Way<'a> {
     Owner,
     /// By a thread that goes away again; the lock keeps its owner.
     Guest { _ordinary: MutexGuard<'a, ()> },
-    /// By anybody, when there is no owner; none while the lock is let go ([`Guard::let_go`]).
+    /// By anybody, when there is no owner; none while the lock is let go ([`Release::let_go`]).
     Ordinary { ordinary: Option<MutexGuard<'a, ()>> },
 }
 
@@ -147,8 +147,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// A thread that panicked with the lock has met a bug and said so; what it guards is as consistent as it
-    /// is between any two calls.
+    /// A thread that panicked with the lock has met a bug and reported it; the guarded value is as
+    /// consistent as between any two calls.
     fn lock_ordinary(&self) -> MutexGuard<'_, ()> {
         self.ordinary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

@@ -345,7 +345,8 @@ pub struct Frames<'a> {
 impl<'a> Iterator for Frames<'a> {
     type Item = Result<Frame<'a>, Malformed>;
 
-    #[inline]
+    // Inlined wherever frames are read: an eager frame is never written to memory then.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;

@@ -382,7 +382,7 @@ impl Engine {
         }
     }
 
-    /// What comes unasked gets memory of our own.
+    /// Gives memory of our own to a body that arrives before a receive asks for it.
     fn stored(&mut self, from: PeerId, body: Comes, theirs: u64) -> Comes {
         match body {
             Comes::Pushed(len) => Comes::Stored(self.store_push(from, theirs, len)),

@@ -1,7 +1,8 @@
-//! How requests ended: told once, to whoever asks which have, or whether one has.
+//! How requests ended: reported once, to the caller that asks which have, or whether one has.
 //!
-//! The memory of a request belongs to its owner again when its end is told. So no end is told while a rail
-//! still has to close a receive region in user memory, or a link: until then it may use the memory.
+//! The memory of a request belongs to its owner again when its end is reported. So the engine reports no end
+//! while a rail still has to close a receive region in user memory, or a link: until then it may use that
+//! memory.
 
 use super::Engine;
 use crate::collect::request::{Completion, Context, Envelope, Error, Request};

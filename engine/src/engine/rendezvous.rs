@@ -277,7 +277,7 @@ impl Engine {
         self.new_landing_on(request, from, rails)
     }
 
-    /// The same for these rails; none: what comes in packets.
+    /// The same, open to chunks over these rails; none: the message comes in packets.
     fn new_landing_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> LandingId {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return LandingId(0) };
         let into = recv.into.clone();

@@ -1,4 +1,4 @@
-//! Online correction: completed transfers say how a rail fares now (P4's future work, DESIGN section 5).
+//! Online correction: completed transfers say how a rail fares now (P4's future work).
 //!
 //! What counts is *service* time: from the moment the rail was free for a transfer to the moment the peer is
 //! known to have it, never the time in a queue, or load would be counted twice. One number is corrected, the

@@ -1,6 +1,6 @@
 //! What a probe found.
 
-/// A way to carry or move bytes that is measured on its own (P4 section III-A, DESIGN section 5).
+/// A way to carry or move bytes that is measured on its own (P4 section III-A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
     /// A message in a packet, its data copied behind the header: half a round trip.

@@ -108,7 +108,7 @@ impl PacketBuilder {
     /// After some ten thousand questions in vain about one packet: the strategy asks without end.
     #[inline]
     pub fn take(&mut self, window: &mut Window, scope: Scope, wants: impl Fn(&Self, &Entry) -> bool) -> bool {
-        let room = if self.is_empty() { usize::MAX } else { self.bounds.len.saturating_sub(self.len) };
+        let room = if self.is_empty() { usize::MAX } else { self.room() };
         let packet = &*self;
         let taken = window.take_first(scope, |entry| entry.len() <= room && wants(packet, entry));
         match taken {
@@ -119,6 +119,7 @@ impl PacketBuilder {
     }
 
     /// Bytes that still fit in.
+    #[inline]
     pub fn room(&self) -> usize {
         self.bounds.len.saturating_sub(self.len)
     }

@@ -1,4 +1,4 @@
-//! Byte credits: how much eager data a peer may have to keep without a receive (DESIGN: flow control).
+//! Byte credits: how much eager data a peer may have to keep without a receive.
 //!
 //! Sender and receiver charge each eager message the same. The receiver tells the sum that may be reached;
 //! a sender that would pass it falls back to rendezvous, so nothing ever blocks and unexpected data is

@@ -164,7 +164,7 @@ impl Rail {
 
     /// Posting took the core from `from` to `until`. The rail is busy until the wire has carried what it
     /// was given, and for as long again as the posting took, whichever ends later: at most half of the
-    /// core's time goes into posting (DESIGN section 3).
+    /// core's time goes into posting.
     #[inline]
     pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
         let from = from.unwrap_or(until - self.post_cost);

@@ -99,7 +99,7 @@ pub struct Server {
     size: u32,
     /// What was put since the last fence, where other hosts wait for it.
     fresh: Option<Vec<(String, String)>>,
-    /// Whether it was told that a rank uses another library.
+    /// The user knows that a rank uses another library.
     told: bool,
 }
 
@@ -308,8 +308,8 @@ fn abort(rank: u32, line: &Line<'_>) -> Event {
     Event::Abort { rank, code, why }
 }
 
-/// What is to be said of a rank's library, if it is not that of this launcher: `version` is what a rank of
-/// ours tells.
+/// The message for the user if a rank's library is not that of this launcher. `version`: the one that a rank
+/// of ours announces.
 fn other_library(rank: u32, version: Option<&str>) -> Option<String> {
     let what = match version {
         Some(OWN_VERSION) => return None,

@@ -26,7 +26,7 @@ pub(crate) const STANDARD: Hints = Hints {
 /// Complete not before it is matched.
 pub(crate) const SYNCHRONOUS: Hints = Hints { synchronous: true, ..STANDARD };
 
-/// A message whose arguments are right: where it goes, what it is, and how.
+/// A message whose arguments are right: its target, its data and its hints.
 pub(crate) type Ready = (comm::Target, Segments, Hints);
 
 /// Checks all arguments of a send, and begins nothing; none: it goes to no process.

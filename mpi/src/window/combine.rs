@@ -50,15 +50,6 @@ impl Combination {
         if !self.reads() {
             return Ok(());
         }
-        if let (Place::One(offset, _), true) = (place, self.basic.size() == self.basic.extent()) {
-            // Most are like that: one number.
-            if self.op == Predefined::Replace {
-                base.write(*offset, data);
-                return Ok(());
-            }
-            let count = data.len() as i64 / self.basic.size();
-            return self.reduce(data.as_ptr().cast(), base.operand(*offset), count);
-        }
         if self.op == Predefined::Replace {
             let mut done = 0;
             for (offset, len) in place.runs() {

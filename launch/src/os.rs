@@ -5,7 +5,7 @@
 //! async-signal-safe calls are allowed: system calls and memory that exists already, no allocation.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, setrlimit};
 use rustix::thread::CpuSet;
 
 use crate::LaunchError;
+use crate::local::guard::order;
 
 /// Takes over the launcher's descriptor, whose number came in `PMI_FD`. Once for a process.
 pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
@@ -43,27 +44,42 @@ pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
     Ok(fd)
 }
 
-/// Arranges what happens in the child of `command` before it becomes the program: it keeps `keep` open,
-/// dies with its launcher, is bound to `cores`, and may open as many files as `files` says.
-pub fn prepare_child(
-    command: &mut Command,
-    keep: Option<&OwnedFd>,
-    cores: Option<CpuSet>,
-    files: Option<Rlimit>,
-) {
+/// What a child does before it becomes its program.
+#[derive(Default)]
+pub struct Before<'a> {
+    /// It keeps this descriptor.
+    pub keep: Option<&'a OwnedFd>,
+    /// It tells the guard, there, that it leads the process group of the rank of this number on this host.
+    pub guard: Option<(BorrowedFd<'a>, u32)>,
+    /// It is bound to these cores.
+    pub cores: Option<CpuSet>,
+    /// It may open as many files as this says.
+    pub files: Option<Rlimit>,
+}
+
+/// Arranges what happens in the child of `command` before it becomes the program: it dies with its launcher, and
+/// what `before` says.
+pub fn prepare_child(command: &mut Command, before: Before<'_>) {
+    let Before { keep, guard, cores, files } = before;
     let keep = keep.map(AsRawFd::as_raw_fd);
+    let guard = guard.map(|(orders, slot)| (orders.as_raw_fd(), slot));
     let launcher = rustix::process::getpid();
     let prepare = move || -> io::Result<()> {
         if let Some(keep) = keep {
             // SAFETY: `keep` is open in the parent until after `spawn`, so it is open in the child, and
             // nothing closes it while it is borrowed here.
-            let keep = unsafe { std::os::fd::BorrowedFd::borrow_raw(keep) };
+            let keep = unsafe { BorrowedFd::borrow_raw(keep) };
             rustix::io::fcntl_setfd(keep, FdFlags::empty())?;
         }
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The launcher may have died before that call; then the signal never comes.
         if rustix::process::getppid() != Some(launcher) {
             return Err(Errno::SRCH.into());
+        }
+        if let Some((orders, slot)) = guard {
+            // SAFETY: the launcher has the guard's descriptor open for longer than it starts ranks.
+            let orders = unsafe { BorrowedFd::borrow_raw(orders) };
+            let _ = order(orders, slot, rustix::process::getpid().as_raw_nonzero().get());
         }
         if let Some(cores) = &cores {
             rustix::thread::sched_setaffinity(None, cores)?;
@@ -103,7 +119,7 @@ fn guard_main(orders: RawFd, slots: &mut [i32]) -> ! {
             libc::_exit(1);
         }
         let mut order = [0i32; 2];
-        // Orders are written whole and are smaller than PIPE_BUF, so they are read whole.
+        // The socket keeps orders apart.
         while libc::read(0, order.as_mut_ptr().cast(), size_of_val(&order)) == size_of_val(&order) as isize {
             if let Some(slot) = slots.get_mut(order[0] as usize) {
                 *slot = order[1];

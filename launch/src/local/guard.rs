@@ -1,13 +1,14 @@
 //! The guard: a small process that kills the ranks' process groups if the launcher is killed.
 //!
 //! `PR_SET_PDEATHSIG` ends the ranks themselves when their launcher dies, even by SIGKILL, but not the
-//! processes that the ranks started. The guard holds the reading end of a pipe; whoever kills the
-//! launcher closes the writing end, and the guard kills every group that it was told of. What leaves
+//! processes that the ranks started. The guard holds one end of a pair of sockets; whoever kills the
+//! launcher closes the other, and the guard kills every group that it was told of. What leaves
 //! its group (a daemon with `setsid`) escapes; nothing without a container catches that.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::{LaunchError, os};
@@ -22,36 +23,41 @@ impl Guard {
     /// Starts the guard of a job of `count` ranks, before the first of them.
     pub fn start(count: u32) -> Result<Guard, LaunchError> {
         let failed = "cannot start the guard process";
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(LaunchError::system(failed))?;
+        let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+        let (read, write) =
+            socketpair(AddressFamily::UNIX, kind, flags, None).map_err(LaunchError::system(failed))?;
         // The guard may not allocate, so it gets its memory here: a slot for each rank, 0 if empty.
         let mut slots = vec![0; count as usize];
         let pid = os::fork_guard(read, &mut slots).map_err(LaunchError::system(failed))?;
         Ok(Guard { orders: Some(write), pid })
     }
 
-    /// Rank `rank` leads process group `group` from now on.
-    pub fn watch(&self, rank: u32, group: Pid) {
-        self.order(rank, group.as_raw_nonzero().get());
+    /// Where a rank reports its process group. The rank itself does it before it becomes its program: if the
+    /// launcher did it, one that is killed right after starting a rank would leave the rank's children.
+    pub fn orders(&self) -> Option<BorrowedFd<'_>> {
+        self.orders.as_ref().map(AsFd::as_fd)
     }
 
     /// The group of rank `rank` is gone, and its number may become someone else's.
     pub fn forget(&self, rank: u32) {
-        self.order(rank, 0);
+        let _ = self.orders().map(|orders| order(orders, rank, 0));
     }
+}
 
-    fn order(&self, rank: u32, group: i32) {
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&rank.to_ne_bytes());
-        bytes[4..].copy_from_slice(&group.to_ne_bytes());
-        // A guard that somebody killed is no reason to end the job; Rust programs ignore SIGPIPE.
-        let _ = self.orders.as_ref().map(|orders| rustix::io::write(orders, &bytes));
-    }
+/// Tells the guard that process group `group` is that of rank `rank` from now on, or that none is (0). A guard that
+/// somebody killed is no reason to end the job: the error is for nobody, and there is no SIGPIPE. Nothing here is
+/// allocated, so that a child may call it before `exec`.
+pub fn order(orders: impl AsFd, rank: u32, group: i32) -> Result<(), Errno> {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&rank.to_ne_bytes());
+    bytes[4..].copy_from_slice(&group.to_ne_bytes());
+    send(orders, &bytes, SendFlags::NOSIGNAL).map(drop)
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         self.orders = None;
-        // It exits as soon as it reads the end of the pipe: bounded by its slots.
+        // It exits as soon as it reads that ours is closed: bounded by its slots.
         let _ = waitpid(Some(self.pid), WaitOptions::empty());
     }
 }

@@ -1,13 +1,16 @@
 //! The ranks as processes: their groups, their signals, their ends.
 
+use std::os::fd::OwnedFd;
+
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
+use rustix::process::{Pid, Rlimit, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
 
 use super::guard::Guard;
 use super::output::Source;
-use super::spawn::Started;
+use super::spawn::{Seat, spawn};
 use super::talk::Talk;
 use super::{RankEnd, RankStatus};
+use crate::{LaunchError, Secret};
 
 /// One rank, as long as it is connected.
 pub struct Rank {
@@ -31,11 +34,24 @@ impl Ranks {
         Ranks { list: Vec::new(), guard }
     }
 
-    /// Adds the next rank, whose lines of output begin with `tag`.
-    pub fn add(&mut self, started: Started, tag: &str) {
-        self.guard.watch(self.list.len() as u32, started.pid);
+    /// Starts the rank in the next place; its lines of output begin with `tag`. Gives back its standard input, if
+    /// it reads ours.
+    ///
+    /// # Errors
+    /// A program that cannot be started; then the place is still empty.
+    pub fn start(
+        &mut self,
+        seat: &Seat<'_>,
+        secret: &Secret,
+        files: Option<Rlimit>,
+        tag: &str,
+    ) -> Result<Option<OwnedFd>, LaunchError> {
+        debug_assert_eq!(seat.place as usize, self.list.len());
+        let started =
+            spawn(seat, secret, files, &self.guard).inspect_err(|_| self.guard.forget(seat.place))?;
         let outputs = [started.out, started.err].map(|fd| fd.map(|fd| Source::new(fd, tag)));
         self.list.push(Rank { pid: started.pid, alive: true, talk: Some(Talk::new(started.talk)), outputs });
+        Ok(started.stdin)
     }
 
     /// Whether a rank lives.

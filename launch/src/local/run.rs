@@ -103,10 +103,8 @@ impl Run {
         };
         let mut pipes = Vec::new();
         for seat in run.seats(&job, &nodes)? {
-            let mut started = spawn::spawn(&seat, &secret, files)?;
-            pipes.extend(started.stdin.take());
             let tag = if job.tag_output { format!("[{}] ", seat.rank) } else { String::new() };
-            run.ranks.add(started, &tag);
+            pipes.extend(run.ranks.start(&seat, &secret, files, &tag)?);
         }
         run.input = Input::new(rustix::stdio::stdin().try_clone_to_owned().ok(), pipes);
         Ok(run)
@@ -126,6 +124,7 @@ impl Run {
             }
             seats.push(Seat {
                 rank,
+                place: rank,
                 size: job.count(),
                 local,
                 locals,

@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::CpuSet;
 
+use super::guard::Guard;
 use super::{Inherit, Program};
 use crate::variables::STARTED_BY_US;
 use crate::{LaunchError, Secret, os, secret};
@@ -25,6 +26,8 @@ const BASIC: [&str; 9] =
 /// A rank as it is to be started on this host.
 pub struct Seat<'a> {
     pub rank: u32,
+    /// Its number among those that this process starts.
+    pub place: u32,
     /// Ranks of the job.
     pub size: u32,
     /// Its number among those on its host.
@@ -52,8 +55,13 @@ pub struct Started {
     pub err: Option<OwnedFd>,
 }
 
-/// Starts a rank as the leader of a process group of its own.
-pub fn spawn(seat: &Seat<'_>, secret: &Secret, files: Option<Rlimit>) -> Result<Started, LaunchError> {
+/// Starts a rank as the leader of a process group of its own, which `guard` watches from then on.
+pub fn spawn(
+    seat: &Seat<'_>,
+    secret: &Secret,
+    files: Option<Rlimit>,
+    guard: &Guard,
+) -> Result<Started, LaunchError> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .map_err(|error| failed(seat, error.into()))?;
     let mut command = command(seat);
@@ -63,7 +71,8 @@ pub fn spawn(seat: &Seat<'_>, secret: &Secret, files: Option<Rlimit>) -> Result<
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     command.process_group(0);
-    os::prepare_child(&mut command, Some(&theirs), seat.cores, files);
+    let guard = guard.orders().map(|orders| (orders, seat.place));
+    os::prepare_child(&mut command, os::Before { keep: Some(&theirs), guard, cores: seat.cores, files });
     let mut child = command.spawn().map_err(|error| failed(seat, error))?;
     let started = Started {
         pid: Pid::from_child(&child),

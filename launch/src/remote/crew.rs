@@ -73,6 +73,7 @@ impl Crew {
             }
             let seat = Seat {
                 rank: place.rank,
+                place: local,
                 size: work.size,
                 local,
                 locals,
@@ -84,10 +85,8 @@ impl Crew {
                 piped: true,
                 cores: own.as_ref().and_then(|own| binding::mask(own)),
             };
-            let mut started = spawn::spawn(&seat, secret, files)?;
-            pipes.extend(started.stdin.take());
             let tag = if work.tag_output { format!("[{}] ", place.rank) } else { String::new() };
-            ranks.add(started, &tag);
+            pipes.extend(ranks.start(&seat, secret, files, &tag)?);
         }
         let members = places.iter().map(|place| (place.rank, place.program));
         let server = Server::part(&work.job, members, work.size, &work.mapping);

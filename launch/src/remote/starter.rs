@@ -125,7 +125,7 @@ impl Leaders {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::piped()).process_group(0);
         command.stdout(theirs.try_clone().map_err(failed)?).stderr(theirs);
-        os::prepare_child(&mut command, None, None, None);
+        os::prepare_child(&mut command, os::Before::default());
         let mut child = command.spawn().map_err(failed)?;
         if let Some(stdin) = &mut child.stdin {
             let _ = rustix::pipe::fcntl_setpipe_size(&*stdin, line.len().clamp(1 << 16, PIPE_MAX));

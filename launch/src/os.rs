@@ -57,8 +57,8 @@ pub struct Before<'a> {
     pub files: Option<Rlimit>,
 }
 
-/// Arranges what happens in the child of `command` before it becomes the program: it dies with its launcher, and
-/// what `before` says.
+/// Arranges what happens in the child of `command` before it becomes the program: it dies with its launcher,
+/// and what `before` says.
 pub fn prepare_child(command: &mut Command, before: Before<'_>) {
     let Before { keep, guard, cores, files } = before;
     let keep = keep.map(AsRawFd::as_raw_fd);

@@ -47,7 +47,8 @@ const STEPS_MAX: u32 = 80;
 /// Newton's last step is taken without looking when what is too much or too little is less than this part:
 /// on straight lines it is exact. Whether a bend came between is seen when the shares are known.
 const NEAR: u64 = 256;
-/// What the shares may lack of the whole: this part of it is given to whom it delays least.
+/// What the shares may lack of the whole, or exceed it by: this part is given to whom it delays least, or
+/// taken from the longest share.
 const REST: u64 = 1024;
 
 /// A rail as the equation sees it; zero until it is known.
@@ -193,7 +194,7 @@ impl Equation<'_> {
         high_ns
     }
 
-    /// What each carries by `at_ns`, made to add up to the whole; false: they lack too much of it.
+    /// What each carries by `at_ns`, made to add up to the whole; false: they were too far from it.
     fn share(&self, at_ns: u64, shares: &mut ShareList) -> bool {
         let (mut sum, mut quickest) = (0u64, (0.0, 0));
         for (place, lane) in self.lanes[..self.count].iter().enumerate() {
@@ -208,6 +209,6 @@ impl Equation<'_> {
         let rest = self.len.saturating_sub(sum);
         shares.add_to(quickest.1, rest);
         shares.add_up_to(self.len);
-        rest <= self.len / REST
+        sum.abs_diff(self.len) <= self.len / REST
     }
 }

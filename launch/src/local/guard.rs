@@ -44,9 +44,9 @@ impl Guard {
     }
 }
 
-/// Tells the guard that process group `group` is that of rank `rank` from now on, or that none is (0). A guard that
-/// somebody killed is no reason to end the job: the error is for nobody, and there is no SIGPIPE. Nothing here is
-/// allocated, so that a child may call it before `exec`.
+/// Tells the guard that process group `group` is that of rank `rank` from now on, or that none is (0). A
+/// guard that somebody killed is no reason to end the job: the error is for nobody, and there is no SIGPIPE.
+/// Nothing here is allocated, so that a child may call it before `exec`.
 pub fn order(orders: impl AsFd, rank: u32, group: i32) -> Result<(), Errno> {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&rank.to_ne_bytes());

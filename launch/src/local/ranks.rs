@@ -34,8 +34,8 @@ impl Ranks {
         Ranks { list: Vec::new(), guard }
     }
 
-    /// Starts the rank in the next place; its lines of output begin with `tag`. Gives back its standard input, if
-    /// it reads ours.
+    /// Starts the rank in the next place; its lines of output begin with `tag`. Gives back its standard
+    /// input, if it reads ours.
     ///
     /// # Errors
     /// A program that cannot be started; then the place is still empty.

@@ -117,6 +117,8 @@ pub struct Line {
     pub lossy: bool,
     /// Shared memory: the core brings a packet to its receiver itself.
     pub inject: bool,
+    /// Lengths of messages that their receivers copy from their senders' memory.
+    pub single_copy: (u64, u64),
 }
 
 /// Nanoseconds for `len` bytes at `bandwidth` bytes per second; none if the bandwidth is zero.
@@ -157,7 +159,7 @@ impl Model for Line {
             // An interface that writes remotely has no stream that could stand still.
             push: if self.lossy || self.remote_write { 0 } else { u64::MAX },
             inject: self.inject,
-            single_copy: (0, 0),
+            single_copy: self.single_copy,
             looks: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
@@ -195,6 +197,7 @@ const MYRINET: Line = Line {
     depth: 8,
     lossy: false,
     inject: false,
+    single_copy: (0, 0),
 };
 
 /// Datagrams, as of UDP on Ethernet.
@@ -214,6 +217,28 @@ pub const LOSSY: Line = Line {
     gather: 4,
     depth: 64,
     lossy: true,
+    ..MYRINET
+};
+
+/// Memory that the processes of one node share.
+pub const SHARED_MEMORY: Line = Line {
+    name: "shm",
+    latency_ns: 150,
+    bandwidth: 12_000_000_000,
+    pio_max: u64::MAX,
+    pio_bandwidth: 12_000_000_000,
+    post_ns: 60,
+    poll_ns: 40,
+    copy_bandwidth: 12_000_000_000,
+    jitter_ns: 30,
+    packet: 4 << 10,
+    chunk: 128 << 10,
+    gather: 4,
+    depth: 16,
+    // What its cores bring leaves at once, and long messages may be pushed.
+    remote_write: false,
+    inject: true,
+    single_copy: (2 << 10, 256 << 10),
     ..MYRINET
 };
 
@@ -278,24 +303,6 @@ pub const KINDS: [Line; 7] = [
         depth: 16,
         ..MYRINET
     },
-    Line {
-        name: "shm",
-        latency_ns: 150,
-        bandwidth: 12_000_000_000,
-        pio_max: u64::MAX,
-        pio_bandwidth: 12_000_000_000,
-        post_ns: 60,
-        poll_ns: 40,
-        copy_bandwidth: 12_000_000_000,
-        jitter_ns: 30,
-        packet: 4 << 10,
-        chunk: 128 << 10,
-        gather: 4,
-        depth: 16,
-        // What its cores bring leaves at once, and long messages may be pushed.
-        remote_write: false,
-        inject: true,
-        ..MYRINET
-    },
+    SHARED_MEMORY,
     LOSSY,
 ];

@@ -4,7 +4,7 @@
 use crate::canary::Canary;
 use crate::faults::{Broken, Faults, Strike};
 use crate::machine::Machine;
-use crate::model::{KINDS, LOSSY, Model};
+use crate::model::{KINDS, LOSSY, Model, SHARED_MEMORY};
 use crate::rng::Rng;
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
@@ -17,6 +17,9 @@ pub const LEN_MAX: u64 = 4 << 20;
 
 /// Of a hundred scenarios this number run on machines whose cores other programs use, too.
 const STARVING: u64 = 12;
+
+/// And this number are of processes of one node, which have no network but its memory.
+const ONE_NODE: u64 = 15;
 
 /// What a user may fix instead of leaving it to the seed.
 #[derive(Debug, Clone, Default)]
@@ -75,12 +78,16 @@ impl Scenario {
     pub fn draw(seed: u64, options: &Options) -> Scenario {
         let mut rng = Rng::of(seed, 1);
         let hosts = options.hosts.unwrap_or_else(|| *rng.pick(&[2, 2, 2, 3, 3, 4, 5]));
-        let count = *rng.pick(&[1, 2, 2, 2, 3, 3, 4]);
+        let is_one_node = !options.lossy && Rng::of(seed, 9).percent(ONE_NODE);
+        let count = if is_one_node { 1 } else { *rng.pick(&[1, 2, 2, 2, 3, 3, 4]) };
         // Chance of its own, so that what was drawn before damage was known stays as it was.
         let mut damage_rng = Rng::of(seed, 4);
         let fabrics: Vec<(Arc<dyn Model>, Faults)> = (0..count)
             .map(|_| {
                 let mut model = if rng.percent(15) { LOSSY } else { rng.pick(&KINDS).clone() };
+                if is_one_node {
+                    model = SHARED_MEMORY;
+                }
                 let mut faults = Faults::draw(model.lossy, &mut rng);
                 if options.lossy {
                     (model, faults) = (LOSSY, Faults::draw_harsh(&mut damage_rng));

@@ -133,6 +133,7 @@ impl World {
             Happening::Drained(id) => network.drained(now, id),
             Happening::Reach(transit) => network.reach(now, transit),
             Happening::Deliver(transit) => network.deliver(now, transit),
+            Happening::Withdraw(id) => network.withdraw(now, id),
             Happening::Open(key) => network.opened(now, key),
             Happening::Notice(key) => network.noticed(now, key),
             Happening::Strike(number) => {

@@ -45,3 +45,17 @@ fn each_strategy_alone_is_without_violation() {
         clean(101..=110, &options, &format!("--strategy {name}"));
     }
 }
+
+#[test]
+fn messages_of_one_node_are_copied_once_declined_and_withdrawn() {
+    let options = Options { explain: true, ..Options::default() };
+    let mut missing = vec!["is copied", "is declined", "is withdrawn"];
+    for seed in 1..=60 {
+        let lines = run_seed(seed, &options).lines;
+        missing.retain(|what| !lines.iter().any(|line| line.ends_with(what)));
+        if missing.is_empty() {
+            return;
+        }
+    }
+    panic!("in no run a message {missing:?}");
+}

@@ -62,8 +62,11 @@ impl Railed {
         while !done(&self.seen) {
             let seen = &mut self.seen;
             self.rail.poll(Scope::All, &mut |event| match event {
-                Event::Moved { .. } | Event::Buffers { .. } | Event::Pushed { .. } | Event::Remote { .. } => {
-                }
+                Event::Moved { .. }
+                | Event::Declined { .. }
+                | Event::Buffers { .. }
+                | Event::Pushed { .. }
+                | Event::Remote { .. } => {}
                 Event::Up { .. } => seen.up += 1,
                 Event::Sent { packet, .. } => {
                     seen.sent += 1;

@@ -134,7 +134,9 @@ impl Fault {
         match event {
             Event::Arrived { from, packet } => return self.arrive(from, packet, lossy, report),
             Event::Landed { .. } if lossy && self.happens(self.faults.drop) => return,
-            Event::Sent { to, .. } => self.link(to).inside = self.link(to).inside.saturating_sub(1),
+            Event::Sent { to, .. } | Event::Declined { to, .. } => {
+                self.link(to).inside = self.link(to).inside.saturating_sub(1);
+            }
             Event::Lost { peer, why, mut unsent } => {
                 let link = self.link(peer);
                 unsent.append(&mut link.unsent);

@@ -26,6 +26,7 @@ impl Held {
             Event::Moved { peer } => Event::Moved { peer },
             Event::Buffers { peer, len } => Event::Buffers { peer, len },
             Event::Sent { to, number, packet } => Event::Sent { to, number, packet },
+            Event::Declined { to, number } => Event::Declined { to, number },
             Event::Lost { peer, why, unsent } => Event::Lost { peer, why, unsent },
         })
     }
@@ -51,6 +52,7 @@ impl Held {
                 | Event::Buffers { peer, .. }
                 | Event::Landed { from: peer, .. }
                 | Event::Sent { to: peer, .. }
+                | Event::Declined { to: peer, .. }
                 | Event::Lost { peer, .. },
             ) => *peer,
         }

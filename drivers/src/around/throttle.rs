@@ -17,6 +17,16 @@ const AHEAD: Duration = Duration::from_micros(100);
 /// Time that may be made good when nobody polled just when the bucket was empty.
 const BEHIND: Duration = Duration::from_millis(1);
 
+/// An order that the rail has, or one of several that were given together.
+#[derive(Debug, Clone, Copy)]
+struct Posted {
+    to: PeerId,
+    number: u32,
+    leaves_at: Instant,
+    /// Bytes of all that was given together.
+    len: u64,
+}
+
 /// Limits the rate of posting and delays what arrives.
 #[derive(Debug)]
 pub struct Throttle {
@@ -25,7 +35,7 @@ pub struct Throttle {
     /// When everything posted will have left.
     empty_at: Instant,
     /// Orders that the rail has, with the time when their last byte leaves.
-    posted: VecDeque<(PeerId, u32, Instant)>,
+    posted: VecDeque<Posted>,
     /// Orders that the rail has sent, with that time.
     sent: VecDeque<(Instant, Held)>,
     /// Arrived events, with the time when they are reported.
@@ -49,8 +59,13 @@ impl Throttle {
     fn pour(&mut self, bytes: u64) -> Instant {
         let now = Instant::now();
         let begin = self.empty_at.max(now.checked_sub(BEHIND).unwrap_or(now));
-        self.empty_at = begin + Duration::from_secs_f64(bytes as f64 / self.bytes_per_second);
+        self.empty_at = begin + self.duration(bytes);
         self.empty_at
+    }
+
+    /// How long so many bytes are on the wire.
+    fn duration(&self, bytes: u64) -> Duration {
+        Duration::from_secs_f64(bytes as f64 / self.bytes_per_second)
     }
 }
 
@@ -86,7 +101,9 @@ impl Layer for Throttle {
             if sent == Sent::Posted {
                 // Of a packet and the chunk behind it the number is that of the chunk.
                 let first = number.wrapping_sub(count as u32 - 1);
-                self.posted.extend((0..count as u32).map(|i| (to, first.wrapping_add(i), leaves_at)));
+                let number = |i| first.wrapping_add(i);
+                let posted = (0..count as u32).map(|i| Posted { to, number: number(i), leaves_at, len });
+                self.posted.extend(posted);
             }
         }
         sent
@@ -118,16 +135,26 @@ impl Throttle {
     fn hold(&mut self, event: Event<'_>, now: Instant) {
         match &event {
             Event::Sent { to, number, .. } => {
-                let place = self.posted.iter().position(|(peer, n, _)| (peer, n) == (to, number));
-                let leaves_at = place.and_then(|place| self.posted.remove(place)).map_or(now, |(.., at)| at);
+                let leaves_at = self.take(*to, *number).map_or(now, |posted| posted.leaves_at);
                 self.sent.push_back((leaves_at, Held::new(event)));
             }
+            Event::Declined { to, number } => {
+                // It was not sent.
+                let len = self.take(*to, *number).map_or(0, |posted| posted.len);
+                self.empty_at -= self.duration(len);
+                self.arriving.push_back((now + self.latency, Held::new(event)));
+            }
             Event::Lost { peer, .. } => {
-                self.posted.retain(|(posted, ..)| posted != peer);
+                self.posted.retain(|posted| posted.to != *peer);
                 self.arriving.push_back((now + self.latency, Held::new(event)));
             }
             _ => self.arriving.push_back((now + self.latency, Held::new(event))),
         }
+    }
+
+    fn take(&mut self, to: PeerId, number: u32) -> Option<Posted> {
+        let place = self.posted.iter().position(|posted| (posted.to, posted.number) == (to, number))?;
+        self.posted.remove(place)
     }
 
     /// Reports the orders sent to a peer before the loss of its link.

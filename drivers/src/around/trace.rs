@@ -26,6 +26,8 @@ pub enum What {
     PostChunk,
     /// The rail has sent a packet or chunk.
     Sent,
+    /// The receiver did not copy what was offered to it.
+    Declined,
     /// A packet arrived.
     Arrived,
     /// A chunk landed.
@@ -133,6 +135,7 @@ impl Trace {
                 let len = packet.as_ref().map_or(0, |packet| packet.len() as u64);
                 self.note(What::Sent, to.0, *number, len, none);
             }
+            Event::Declined { to, number } => self.note(What::Declined, to.0, *number, 0, none),
             Event::Pushed { .. } | Event::Moved { .. } | Event::Buffers { .. } => {}
             Event::Lost { peer, why, .. } => self.note(What::Lost, peer.0, 0, 0, why.clone()),
         }

@@ -239,7 +239,9 @@ pub fn packet(number: u32, len: usize) -> Vec<u8> {
 
 fn note(event: Event<'_>) -> Option<Seen> {
     Some(match event {
-        Event::Moved { .. } | Event::Buffers { .. } | Event::Remote { .. } => return None,
+        Event::Moved { .. } | Event::Buffers { .. } | Event::Remote { .. } | Event::Declined { .. } => {
+            return None;
+        }
         Event::Pushed { request, len, .. } => Seen::Pushed(request, len),
         Event::Up { peer, remote } => Seen::Up(peer, remote),
         Event::Arrived { from, packet } => Seen::Arrived(from, packet.to_vec()),

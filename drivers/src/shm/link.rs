@@ -3,6 +3,7 @@
 use super::bounce::ranges::Ranges;
 use super::chunk::incoming::Incoming;
 use super::chunk::outgoing::Outgoing;
+use super::cma::offer::Offer;
 use super::cma::regions;
 use super::layout::BOUNCE;
 use super::ring::cell;
@@ -69,6 +70,8 @@ pub struct Link {
     pub(super) chosen: Option<(u64, Choice)>,
     /// Messages that this side has offered.
     pub(super) offers: u64,
+    /// The one of them of which it is not known what becomes of it.
+    pub(super) offer: Option<Offer>,
     /// The peer offers one, which was not looked at yet.
     pub(super) is_offered: bool,
     /// Bytes of the last packet in the bounce buffer, as far as they are worth fetching for the next one.
@@ -109,6 +112,7 @@ impl Link {
             ranges: Ranges::new(BOUNCE),
             chosen: None,
             offers: 0,
+            offer: None,
             is_offered: false,
             ready: 0,
             consumer: Consumer::default(),
@@ -183,6 +187,7 @@ impl Link {
         self.has_cells()
             || self.outgoing.has_work(b)
             || self.incoming.has_work(b)
+            || self.offer.is_some()
             || ((!self.queue.is_empty() || self.outgoing.has_rest(b)) && self.may_write())
     }
 
@@ -196,7 +201,7 @@ impl Link {
     /// Whether nothing is under way but packets that may come.
     #[inline]
     pub(super) fn is_calm(&self) -> bool {
-        self.queue.is_empty() && !self.is_copying() && !self.left
+        self.queue.is_empty() && !self.is_copying() && !self.left && self.offer.is_none()
     }
 
     /// This side is awake again.
@@ -291,6 +296,9 @@ impl Link {
     pub fn advance(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
         let found = self.read(turn)?;
         let mut moved = found != Found::Nothing;
+        if self.offer.is_some() {
+            moved |= self.follow(turn.peer, turn.selector, turn.report);
+        }
         if !self.queue.is_empty() {
             let before = self.producer.next();
             self.write(turn.sent, turn.selector)?;
@@ -311,6 +319,7 @@ impl Link {
     /// Ends the link: nobody touches the memory of its orders or landings after this. The orders that
     /// were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {
+        self.end_offer();
         regions::close(&self.shared, None, || self.is_there());
         let mut outgoing = std::mem::take(&mut self.outgoing);
         let mut unsent = outgoing.give_up(&self.shared, || self.is_there());

@@ -152,8 +152,8 @@ impl ShmRail {
             Order::Connect { to } => self.connect(to),
             Order::Close { to } => {
                 self.opening.machine.forget(to);
-                let unsent = self.peers.remove(to).map(|mut link| link.give_up()).unwrap_or_default();
-                self.lost(to, "was given up", unsent);
+                let link = self.peers.remove(to);
+                self.end(to, link, "was given up");
             }
         }
     }
@@ -246,10 +246,19 @@ impl ShmRail {
     #[cold]
     #[inline(never)]
     fn lose(&mut self, peer: PeerId, why: &str) {
-        if let Some(mut link) = self.peers.remove(peer) {
-            let unsent = link.give_up();
-            self.lost(peer, why, unsent);
+        if let Some(link) = self.peers.remove(peer) {
+            self.end(peer, Some(link), why);
         }
+    }
+
+    /// Ends a link, and reports what it leaves behind.
+    fn end(&mut self, peer: PeerId, link: Option<Box<Link>>, why: &str) {
+        let Some(mut link) = link else { return self.lost(peer, why, Vec::new()) };
+        if let Some(number) = link.end_offer() {
+            self.news.found.push(Event::Sent { to: peer, number, packet: None });
+        }
+        let unsent = link.give_up();
+        self.lost(peer, why, unsent);
     }
 
     /// Awake again after a sleep, or what should have been one.
@@ -319,8 +328,8 @@ impl Driver for ShmRail {
             Departure::Message { to, head, data, how: How::Inject, .. } => {
                 self.at_once(to, |link, _, selector| link.inject(head, data, selector))
             }
-            Departure::Message { to, head, data, how: How::SingleCopy, .. } => {
-                self.at_once(to, |link, _, selector| link.offer(head, data, selector))
+            Departure::Message { to, number, head, data, how: How::SingleCopy } => {
+                self.at_once(to, |link, _, selector| link.offer(number, head, data, selector))
             }
             Departure::Pushed { packet, chunk: chunk @ Order::Chunk { to, .. } } => {
                 self.at_once(to, |link, sent, selector| link.push_now((packet, chunk), sent, selector))
@@ -347,7 +356,9 @@ impl Driver for ShmRail {
     fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if let Scope::Peer(from) = scope {
             return match self.peers.link_mut(from) {
-                Some(link) if !self.dozing.get() => link.look_for(from, report),
+                Some(link) if !self.dozing.get() => {
+                    link.look_for(from, report) || link.look_at_offer(from, &mut self.selector, report)
+                }
                 _ => false,
             };
         }

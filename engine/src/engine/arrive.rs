@@ -73,6 +73,7 @@ impl Engine {
                     self.violate(from, why);
                 }
             }
+            Event::Declined { to, number } => self.on_declined(rail, to, number),
             Event::Moved { .. } => {}
             Event::Buffers { peer, len } => {
                 self.peer_mut(peer).and_then(|p| p.link_mut(rail)).into_iter().for_each(|l| l.buffers = len);
@@ -436,6 +437,9 @@ impl Engine {
             return self.recycle(packet);
         }
         let Some(peer) = self.peer_mut(to) else { return };
+        if peer.offered.as_ref().is_some_and(|offered| offered.is(rail, number)) {
+            return self.on_taken(to);
+        }
         let keep = peer.keeps;
         let more = !peer.has_nothing();
         let Some(link) = peer.link_mut(rail) else { return };

@@ -36,6 +36,8 @@ pub enum Submitted {
 pub struct Refused {
     pub(super) protocol: Protocol,
     pub(super) seq: u32,
+    /// Its request, if it has one already.
+    pub(super) request: Option<RequestId>,
 }
 
 impl Refused {
@@ -75,7 +77,13 @@ impl Leaving {
     /// The rail does not take it.
     #[inline]
     pub fn refused(&self) -> Refused {
-        Refused { protocol: self.plan.protocol, seq: self.seq }
+        Refused { protocol: self.plan.protocol, seq: self.seq, request: None }
+    }
+
+    /// Its number in its flow.
+    #[inline]
+    pub(super) fn seq(&self) -> u32 {
+        self.seq
     }
 
     /// Its number on the link.
@@ -214,7 +222,7 @@ impl Engine {
 
     /// Books a message that took no time: the rail has no clock for it.
     #[inline(always)]
-    fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
+    pub(super) fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
         let Engine { peers, rails, .. } = self;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
         let link = &mut peer.links[usize::from(leaving.plan.place)];
@@ -241,6 +249,7 @@ impl Engine {
         let until = clock();
         let submitted = match leaving.plan.protocol {
             Protocol::Push => self.push_departed(leaving, sent, to, (data, hints), until),
+            Protocol::SingleCopy if sent == Sent::Posted => self.offered(leaving, to, data, hints),
             Protocol::Inject | Protocol::SingleCopy => {
                 self.injected(leaving, to.0, data.len());
                 Submitted::Ended(leaving.seq)

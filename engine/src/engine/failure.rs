@@ -55,7 +55,7 @@ impl Engine {
                     true => link.tx.len() == 0 || !link.is_up(),
                     false => link.tx.at_rail() == 0,
                 };
-                peer.has_nothing() && peer.links.iter().all(sent)
+                peer.has_nothing() && peer.offered.is_none() && peer.links.iter().all(sent)
             })
     }
 
@@ -140,6 +140,9 @@ impl Engine {
             peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
             peer.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
             peer.mark_lane(&self.rails);
+        }
+        if peer.offered.as_ref().is_some_and(|offered| offered.rail() == rail) {
+            self.send_declined(id);
         }
         self.move_over(rail, id, lost);
         if self.has_useless_grant(id) {
@@ -291,6 +294,7 @@ impl Engine {
         peer.held.clear();
         peer.requested.clear();
         peer.pushes.clear();
+        peer.offered = None;
         let mut closed = Vec::new();
         for link in peer.links.iter_mut().filter(|link| link.state != State::Dead) {
             let _ = link.tx.take_all().count();

@@ -71,6 +71,9 @@ impl Peer {
         let single_copy = if injects && below > 0 { single_copy } else { (u64::MAX, 0) };
         self.lane = open.map(|(place, link)| Lane { rail: link.rail, place, below, injects, single_copy });
         self.several = (usual && self.used().nth(1).is_some()).then_some(below);
+        if let Some(offered) = &mut self.offered {
+            (offered.lane, offered.several) = (self.lane.take(), self.several.take());
+        }
     }
 
     /// Over which of the open rails a message of `len` bytes leaves that is alone in the window: the place of
@@ -103,6 +106,9 @@ impl Peer {
     pub(super) fn awaited_on(&self) -> Option<RailId> {
         if let Some(lane) = self.lane {
             return (self.links[lane.place].tx.len() == 0).then_some(lane.rail);
+        }
+        if let Some(offered) = &self.offered {
+            return Some(offered.rail());
         }
         self.several?;
         let link = self.links.get(self.heard.place).filter(|_| self.heard.times >= STEADY)?;

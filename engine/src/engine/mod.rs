@@ -1,14 +1,13 @@
 //! Where the three layers meet, and the only place where they do.
 //!
-//! This file holds the state and the face; each of its neighbours joins the layers in one direction:
-//! `plan` (how a message goes), `submit` (application to window), `depart` (what rails are given, booked
-//! once),
-//! `claim` (found now, received later), `dispatch` (window to rail), `chunks` (bodies to rails), `arrive`
-//! (rail to application), `plain` (the same for a packet with one message), `kept` (timers of lossy rails),
-//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `parts` (eager
-//! messages longer than a packet), `failure` (links
-//! and peers that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for
-//! it), `receipt` (how messages went), `outcome` (how requests ended).
+//! This file holds the state and the face; each of its neighbours joins the layers in one direction: `plan`
+//! (how a message goes), `submit` (application to window), `depart` (what rails are given, booked once),
+//! `offer` (messages that their receiver copies), `claim` (found now, received later), `dispatch` (window to
+//! rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the same for a packet with
+//! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
+//! beginnings that do not wait), `parts` (eager messages longer than a packet), `failure` (links and peers
+//! that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it),
+//! `receipt` (how messages went), `outcome` (how requests ended).
 
 mod arrive;
 mod chunks;
@@ -19,6 +18,7 @@ mod failure;
 mod forecast;
 mod kept;
 mod lane;
+mod offer;
 mod outcome;
 mod parts;
 mod peer;

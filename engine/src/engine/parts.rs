@@ -7,6 +7,7 @@
 //! is that of a pushed message ([`super::push`]).
 
 use super::Engine;
+use super::depart::Refused;
 use crate::collect::matching::Comes;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::collect::window::Entry;
@@ -21,7 +22,13 @@ const NAMES_LEN: u64 = 34;
 impl Engine {
     /// Submits a message in parts; it has credit.
     #[cold]
-    pub(super) fn send_in_parts(&mut self, envelope: Envelope, data: Segments, hints: Hints) -> RequestId {
+    pub(super) fn send_in_parts(
+        &mut self,
+        envelope: Envelope,
+        data: Segments,
+        hints: Hints,
+        refused: Option<Refused>,
+    ) -> RequestId {
         let Envelope { peer: to, context, tag, len, seq } = envelope;
         let mut send = EagerSend::new(envelope, hints.synchronous);
         let Some(peer) = self.peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else {
@@ -31,11 +38,12 @@ impl Engine {
         let longest = peer.longest_eager() as u64;
         let first = (longest - NAMES_LEN).min(len);
         send.waiting = 1 + (len - first).div_ceil(longest) as u32;
-        let request = RequestId(self.requests.insert(Request::Eager(send)));
+        let rail = peer.wished(hints.rail);
+        let request = self.enter(refused, Request::Eager(send));
+        let Some(peer) = self.peer_mut(to) else { return request };
         let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
         let (context, tag, name) = (context.0, tag.0, request.0);
         let names = Rts { flags, context, tag, seq, len, request: name, landing: 0, pushed: 0 };
-        let rail = peer.wished(hints.rail);
         peer.window.submit(rail, Entry::rts(Frame::Rts(names).to_vec(), None, &hints));
         let mut offset = 0;
         while offset < len {

@@ -2,6 +2,7 @@
 
 use super::forecast::Fixed;
 use super::lane::{Heard, Lane};
+use super::offer::Offered;
 use super::parts::Parts;
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
@@ -108,6 +109,8 @@ pub(super) struct Peer {
     pub(super) lane: Option<Lane>,
     /// Several rails are left: messages shorter than this may go past the window over one of them.
     pub(super) several: Option<u64>,
+    /// What the peer is offered to copy.
+    pub(super) offered: Option<Box<Offered>>,
     /// On which of several rails packets came last, and how many one after the other.
     pub(super) heard: Heard,
     /// Messages may leave without being remembered: one reliable rail is left, whose driver takes them so.
@@ -155,6 +158,7 @@ impl Peer {
             late: Vec::new(),
             lane: None,
             several: None,
+            offered: None,
             heard: Heard::default(),
             may_inject: false,
             may_push: None,

@@ -126,6 +126,11 @@ impl Receipts {
         }
     }
 
+    /// What was said of a request does not hold: it goes another way.
+    pub(super) fn forget(&mut self, request: RequestId) {
+        self.open.retain(|(receipt, _)| receipt.request != Some(request));
+    }
+
     /// A request has ended.
     #[cold]
     pub(super) fn ended(&mut self, request: RequestId) {

@@ -46,7 +46,7 @@ impl Engine {
         let Engine { peers, config, .. } = self;
         let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
-            return self.refuse(envelope);
+            return self.refuse(envelope, refused);
         };
         if let Some(chosen) = hints.strategy {
             peer.know(chosen, &config.registry);
@@ -74,14 +74,13 @@ impl Engine {
         let in_parts = len as usize > peer.longest_eager();
         // What fits into no packet goes straight to its place, if the receiver has said where that is.
         if !goes_eager || (in_parts && promise.is_some()) {
-            return self.send_large(envelope, data, hints, promise);
+            return self.send_large(envelope, data, hints, promise, refused);
         }
         peer.credit.spend_known(len);
         if in_parts {
-            return self.send_in_parts(envelope, data, hints);
+            return self.send_in_parts(envelope, data, hints, refused);
         }
-        let request =
-            RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, hints.synchronous))));
+        let request = self.enter(refused, Request::Eager(EagerSend::new(envelope, hints.synchronous)));
         let head = Eager {
             flags: flags::of(hints.synchronous, hints.unordered, false),
             context: context.0,
@@ -110,12 +109,24 @@ impl Engine {
         self.send_as(to, data, hints, refused)
     }
 
+    /// A send's request: a new one, unless the message has one.
+    #[inline]
+    pub(super) fn enter(&mut self, refused: Option<Refused>, send: Request) -> RequestId {
+        let known = refused.and_then(|refused| refused.request);
+        let Some(place) = known.and_then(|known| self.requests.get_mut(known.0)) else {
+            return RequestId(self.requests.insert(send));
+        };
+        *place = send;
+        known.unwrap_or(RequestId::NONE)
+    }
+
     fn send_large(
         &mut self,
         envelope: Envelope,
         data: Segments,
         hints: Hints,
         promise: Option<nmad_wire::Promise>,
+        refused: Option<Refused>,
     ) -> RequestId {
         // Whoever measures what a handshake costs gets one.
         let asks = promise.is_some() || hints.probe == Some(Method::Rendezvous);
@@ -124,7 +135,7 @@ impl Engine {
         // What goes ahead says nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);
         let outgoing = Outgoing { wants_fin, pushed, ..Outgoing::new(envelope, data, hints) };
-        let request = RequestId(self.requests.insert(Request::Large(Box::new(outgoing))));
+        let request = self.enter(refused, Request::Large(Box::new(outgoing)));
         if promise.is_some() || pushed > 0 || !self.expects_promise(request) {
             self.request_to_send(request, promise);
         }
@@ -133,8 +144,8 @@ impl Engine {
 
     /// A request to a peer that is gone or was never known ends at once.
     #[cold]
-    fn refuse(&mut self, envelope: Envelope) -> RequestId {
-        let request = RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, false))));
+    fn refuse(&mut self, envelope: Envelope, refused: Option<Refused>) -> RequestId {
+        let request = self.enter(refused, Request::Eager(EagerSend::new(envelope, false)));
         self.complete(request, Err(Error::PeerLost(envelope.peer)));
         request
     }

@@ -125,9 +125,12 @@ pub enum How {
     Inject,
     /// It leaves with a system call of its own, for somebody who waits.
     Send,
-    /// The receiver, if it waits just now and it pays, copies the data himself, straight from the sender's
-    /// memory, before the call returns. Neither side charges for what nobody has to keep, and the packet may
-    /// be longer than others. Only asked for data of [`Limits::single_copy`] bytes.
+    /// The receiver, if it waits just now and it pays, copies the data itself, straight from the sender's
+    /// memory. [`Sent::Posted`]: it is offered, and one of the next polls tells what came of it, some
+    /// microseconds later at most if the receiver does not look: [`Event::Sent`] if it has the message,
+    /// [`Event::Declined`] if not. Nothing else is given to the link until then. Neither side charges for
+    /// what nobody has to keep, and the packet may be longer than others. Only asked for data of
+    /// [`Limits::single_copy`] bytes.
     SingleCopy,
 }
 
@@ -219,7 +222,7 @@ pub struct Remote<'a> {
     pub len: u64,
     /// Copies the data into memory of that length; false: it cannot be had, and nothing was taken.
     pub fetch: &'a mut (dyn FnMut(&Segments) -> bool + Send),
-    /// Set by who has taken the message. One that is not taken its sender sends in another way.
+    /// Set by whoever has taken the message. One that is not taken its sender sends in another way.
     pub taken: &'a mut bool,
 }
 
@@ -289,6 +292,14 @@ pub enum Event<'a> {
         number: u32,
         /// The packet, given back; none for a chunk.
         packet: Option<Packet>,
+    },
+    /// The receiver does not copy a message that was offered to it ([`How::SingleCopy`]): its memory is no
+    /// longer in use by the rail, and its number on the link is free again.
+    Declined {
+        /// Receiver.
+        to: PeerId,
+        /// Number of the message.
+        number: u32,
     },
     /// Bytes went to or came from a peer without anything being complete. Tells who waits that it is worth
     /// looking again at once; nothing else depends on it.

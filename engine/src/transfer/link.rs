@@ -70,6 +70,8 @@ pub(crate) struct Link {
     pub(crate) told: bool,
     /// The rail was told to give it up.
     pub(crate) closing: bool,
+    /// The peer is offered a message to copy, and what becomes of that is not known.
+    pub(crate) is_offering: bool,
 }
 
 impl Link {
@@ -94,6 +96,7 @@ impl Link {
             notices: 0,
             told: false,
             closing: false,
+            is_offering: false,
         }
     }
 
@@ -112,7 +115,8 @@ impl Link {
     /// Whether another order may go to the rail.
     #[inline]
     pub(crate) fn accepts(&self, depth: usize) -> bool {
-        self.state == State::Up && self.at_rail() < depth && (!self.lossy || self.has_space())
+        let is_free = self.state == State::Up && !self.is_offering;
+        is_free && self.at_rail() < depth && (!self.lossy || self.has_space())
     }
 
     /// Whether more may be in flight on a lossy link: numbers, and bytes that the way and the peer hold.

@@ -41,9 +41,11 @@ pub struct Transit {
 }
 
 #[derive(Debug, Clone)]
-enum Cargo {
+pub(super) enum Cargo {
     Packet(Vec<u8>),
     Chunk(ChunkHead, Vec<u8>),
+    /// Word of a message that is offered.
+    Offer(u64),
 }
 
 impl Cargo {
@@ -51,6 +53,7 @@ impl Cargo {
         match self {
             Cargo::Packet(bytes) => bytes.len() as u64,
             Cargo::Chunk(_, bytes) => bytes.len() as u64 + nmad_wire::ChunkHeader::LEN as u64,
+            Cargo::Offer(_) => 0,
         }
     }
 
@@ -61,6 +64,7 @@ impl Cargo {
                 Header::decode(bytes).ok().filter(|h| h.kind != Kind::Notice).map(|header| header.number)
             }
             Cargo::Chunk(head, _) => Some(head.number),
+            Cargo::Offer(_) => None,
         }
     }
 
@@ -75,6 +79,7 @@ impl Cargo {
                 let (number, len, landing) = (c.number, c.len, c.landing.0);
                 format!("chunk #{number} of {len} B to landing {landing:#x} at {}, ack {}", c.offset, c.ack)
             }
+            Cargo::Offer(_) => String::from("offer"),
         }
     }
 
@@ -90,6 +95,7 @@ impl Cargo {
                     head.iter().flat_map(|word| word.to_le_bytes()).fold(1, |sum, byte| add(sum, &byte));
                 bytes.iter().fold(head, add)
             }
+            Cargo::Offer(id) => id.to_le_bytes().iter().fold(2, add),
         }
     }
 
@@ -99,6 +105,8 @@ impl Cargo {
             Cargo::Packet(bytes) => bytes,
             Cargo::Chunk(head, bytes) if bytes.is_empty() => return head.number ^= 1,
             Cargo::Chunk(_, bytes) => bytes,
+            // Only what is not lossy offers anything, and that damages nothing.
+            Cargo::Offer(_) => return,
         };
         let bit = at % (8 * bytes.len() as u64);
         bytes[bit as usize / 8] ^= 1 << (bit % 8);
@@ -142,7 +150,7 @@ impl Network {
     }
 
     /// Whether something may leave within the call that brings it: nothing is before it.
-    fn is_clear(&mut self, key: Key) -> bool {
+    pub(super) fn is_clear(&mut self, key: Key) -> bool {
         let side = self.side(key);
         let clear = side.standing == Standing::Up && side.waiting.is_empty();
         clear && self.room(key.fabric, key.me) > 0
@@ -261,7 +269,7 @@ impl Network {
         }
     }
 
-    fn departed(&mut self, now: u64, key: Key, cargo: &Cargo) {
+    pub(super) fn departed(&mut self, now: u64, key: Key, cargo: &Cargo) {
         let repeated = cargo.number().is_some_and(|number| self.oracle.departed(key, number));
         let traffic = &mut self.traffic;
         traffic.bytes += cargo.len();
@@ -278,6 +286,7 @@ impl Network {
                 self.trace.bytes(&head.offset.to_le_bytes());
                 11
             }
+            Cargo::Offer(_) => 17,
         };
         let facts = [
             kind,
@@ -293,7 +302,7 @@ impl Network {
     }
 
     /// Puts a cargo on the wire, once, twice or not at all.
-    fn launch(&mut self, end: u64, key: Key, cargo: Cargo) {
+    pub(super) fn launch(&mut self, end: u64, key: Key, cargo: Cargo) {
         let fabric = &self.fabrics[key.fabric];
         let (model, lossy) = (fabric.model.clone(), fabric.model.limits().lossy);
         let fate = fabric.faults.fate(lossy, &mut self.rng);
@@ -376,6 +385,7 @@ impl Network {
                 let written = remote.then(|| self.write_chunk(key.fabric, key.peer, from, &head, &bytes));
                 Inbound::Chunk { from, head, bytes, written }
             }
+            Cargo::Offer(id) => Inbound::Offer { from, id },
         };
         self.arrive(now, key.fabric, key.peer, inbound);
     }

@@ -8,6 +8,7 @@ mod bus;
 mod carry;
 mod expense;
 mod link;
+mod offer;
 mod port;
 
 pub use crate::key::Key;
@@ -24,6 +25,7 @@ use crate::trace::Trace;
 use bus::Buses;
 use carry::Flight;
 use link::Side;
+use offer::Offer;
 use port::Port;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -53,6 +55,8 @@ pub enum Happening {
     Reach(Box<carry::Transit>),
     /// A cargo is at the disposal of its receiver.
     Deliver(Box<carry::Transit>),
+    /// A message is no longer offered to a receiver that does not look.
+    Withdraw(u64),
     /// One side of a link is open.
     Open(Key),
     /// One side of a link learns that it is gone.
@@ -130,6 +134,7 @@ pub struct Network {
     /// Links that a fault has hit, as fabric and both hosts in ascending order.
     struck: BTreeSet<(usize, usize, usize)>,
     flights: BTreeMap<u64, Flight>,
+    offers: BTreeMap<u64, Offer>,
     next_flight: u64,
     next_key: u64,
     in_transit: u64,
@@ -160,6 +165,7 @@ impl Network {
             sides: BTreeMap::new(),
             struck: BTreeSet::new(),
             flights: BTreeMap::new(),
+            offers: BTreeMap::new(),
             next_flight: 0,
             next_key: 1,
             in_transit: 0,
@@ -203,6 +209,7 @@ impl Network {
     pub fn is_idle(&self) -> bool {
         self.in_transit == 0
             && self.flights.is_empty()
+            && self.offers.is_empty()
             && self.ports.iter().all(|(&(_, host), port)| self.doing[host].dead || port.inbox.is_empty())
     }
 
@@ -210,6 +217,7 @@ impl Network {
     pub fn kill_host(&mut self, host: usize, now: u64, notice_ns: u64) {
         self.doing[host].dead = true;
         self.flights.retain(|_, flight| flight.key.me != host);
+        self.offers.retain(|_, offer| offer.sender() != host);
         let fabrics: Vec<usize> =
             self.ports.keys().filter(|&&(_, h)| h == host).map(|&(fabric, _)| fabric).collect();
         for fabric in fabrics {

@@ -33,6 +33,20 @@ pub enum Inbound {
         /// They were written on arrival, and whether a landing took them.
         written: Option<bool>,
     },
+    /// A message that may be copied from its sender's memory.
+    Offer {
+        /// Who offers it.
+        from: usize,
+        /// Which.
+        id: u64,
+    },
+    /// A message that was offered is not copied.
+    Declined {
+        /// To whom.
+        to: usize,
+        /// Its number.
+        number: u32,
+    },
     /// An order has left.
     Sent {
         /// To whom.

@@ -1,8 +1,8 @@
 //! Offers: a message whose sender and receiver both wait for it is copied straight to where it goes.
 //!
 //! A cell says where the data is. A receiver that waits for the message just then claims it
-//! ([`crate::shm::claim`]) and copies it with one system call, while the sender waits; from 32 KiB on the
-//! receiver tells the sender where the data goes, and each of the two copies half of it. A receiver that does
+//! ([`crate::shm::claim`]) and copies it with one system call; from 32 KiB on the receiver tells the sender
+//! where the data goes, and the sender, at its next look at the rail, copies half of it. A receiver that does
 //! not wait loses nothing: either side withdraws the offer, which leaves a cell that is passed over, and the
 //! message goes another way.
 //!
@@ -17,11 +17,11 @@ use crate::shm::layout::PUSH;
 use crate::shm::link::{Link, Report, is_there};
 use crate::shm::ring::CONTENT;
 use crate::shm::ring::cell::{self, Offered};
-use crate::shm::selector::{Contention, LEAST, Method, Selector};
+use crate::shm::selector::{Choice, Contention, LEAST, Method, Selector};
 use crate::shm::shared::is_denial;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Event, Remote};
+use nmad_engine::transfer::driver::{Event, Remote, Sent};
 use nmad_wire::AloneHead;
 use rustix::fd::OwnedFd;
 use std::hint::spin_loop;
@@ -57,6 +57,28 @@ impl Patience {
         std::thread::yield_now();
         !is_there(watched)
     }
+}
+
+/// A message that this side has offered, until it is known what becomes of it.
+#[derive(Debug)]
+pub struct Offer {
+    /// Its number on the link.
+    number: u32,
+    data: Segments,
+    begun: Instant,
+    /// How it was chosen to offer it.
+    choice: Choice,
+    /// This side has not copied its part yet.
+    helps: bool,
+    patience: Patience,
+}
+
+/// What became of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Open,
+    Taken,
+    Declined,
 }
 
 /// The receiving side of an offer: the parts of the link that it needs.
@@ -128,37 +150,38 @@ impl Receiver<'_> {
 }
 
 impl Link {
-    /// Offers a message to the peer, if the peer waits for it and that was found to be fast. False: nothing
-    /// was done.
+    /// Offers a message to the peer, if the peer waits for it and that was found to be fast; otherwise
+    /// nothing is done. [`Link::follow`] tells what becomes of it.
     pub fn offer(
         &mut self,
+        number: u32,
         head: &[u64],
         data: &Segments,
         selector: &mut Selector,
-    ) -> Result<bool, &'static str> {
+    ) -> Result<Sent, &'static str> {
         let (Ok(head), Some(bytes)) = (<&AloneHead>::try_from(head), data.contiguous()) else {
-            return Ok(false);
+            return Ok(Sent::Retry);
         };
         if !self.may_offer() || !self.has_room()? {
-            return Ok(false);
+            return Ok(Sent::Retry);
         }
         self.probe.learn(&self.shared, selector);
         let choice = self.probe.choose(selector, (Contention::Idle, data.len()), Method::ALL);
         if choice.method != Method::Cma {
             self.chosen = Some((data.len(), choice));
-            return Ok(false);
+            return Ok(Sent::Retry);
         }
         let begun = Instant::now();
         self.put_offer(head, bytes);
-        let is_taken = self.outcome(data, begun);
-        selector.note(choice, is_taken.then(|| begun.elapsed()));
-        Ok(is_taken)
+        let (data, patience) = (data.clone(), Patience::default());
+        self.offer = Some(Offer { number, data, begun, choice, helps: true, patience });
+        Ok(Sent::Posted)
     }
 
     /// Whether nothing waits before it, and the peer can reach it, runs at the same time, and sends nothing
     /// long.
     fn may_offer(&self) -> bool {
-        let is_free = self.queue.is_empty() && !self.is_copying();
+        let is_free = self.queue.is_empty() && !self.is_copying() && self.offer.is_none();
         is_free && self.shared.peer_can() && !self.shared.is_oversubscribed && !self.peer_sleeps()
     }
 
@@ -173,35 +196,74 @@ impl Link {
         self.rouse();
     }
 
-    /// Waits for what becomes of an offer, and copies the sender's part. Whether the peer has taken it.
-    fn outcome(&mut self, data: &Segments, begun: Instant) -> bool {
-        let (round, mut patience, mut helps) = (Round::of(self.offers), Patience::default(), true);
-        loop {
-            let word = self.offer_word();
-            if claim::is_complete(word, round) {
-                break;
-            }
-            if claim::is_abandoned(word, round) {
+    /// The same for somebody who waits for that alone; false: nothing is offered.
+    pub fn look_at_offer(&mut self, peer: PeerId, selector: &mut Selector, report: Report<'_>) -> bool {
+        let offers = self.offer.is_some();
+        self.follow(peer, selector, report);
+        offers
+    }
+
+    /// Looks what becomes of the message that this side offers, copies the sender's part of it, and reports
+    /// it when that is known. Whether anything happened.
+    #[inline(never)]
+    pub fn follow(&mut self, peer: PeerId, selector: &mut Selector, report: Report<'_>) -> bool {
+        let Some(mut offer) = self.offer.take() else { return false };
+        let outcome = self.outcome(&mut offer);
+        let (to, number) = (peer, offer.number);
+        let took = (outcome == Outcome::Taken).then(|| offer.begun.elapsed());
+        match outcome {
+            Outcome::Open => {
+                self.offer = Some(offer);
                 return false;
             }
-            if claim::is_accepted(word, round) {
-                if helps {
-                    helps = false;
-                    if let Err(why) = self.help(data, round) {
-                        self.lose_access(&why);
-                    }
-                }
-            } else if begun.elapsed() > PATIENCE {
-                claim::withdraw(word, round, data.len());
+            Outcome::Taken => {
+                // A message that is declined leaves in another way, and is an answer only then.
+                self.rhythm.answered();
+                report(Event::Sent { to, number, packet: None });
             }
-            // A peer that has ended reports that its link is lost.
-            if patience.is_over(self.watched()) {
-                break;
-            }
+            Outcome::Declined => report(Event::Declined { to, number }),
         }
-        // A message that is declined leaves in another way, and is an answer only then.
-        self.rhythm.answered();
+        selector.note(offer.choice, took);
         true
+    }
+
+    fn outcome(&mut self, offer: &mut Offer) -> Outcome {
+        let (round, len) = (Round::of(self.offers), offer.data.len());
+        let word = self.offer_word();
+        if claim::is_complete(word, round) {
+            return Outcome::Taken;
+        }
+        if claim::is_abandoned(word, round) {
+            return Outcome::Declined;
+        }
+        if claim::is_accepted(word, round) {
+            if std::mem::take(&mut offer.helps)
+                && let Err(why) = self.help(&offer.data, round)
+            {
+                self.lose_access(&why);
+            }
+        } else if offer.begun.elapsed() > PATIENCE {
+            claim::withdraw(word, round, len);
+        }
+        // Of a peer that has ended the link is lost, at the next look at the sockets.
+        offer.patience.is_over(self.watched());
+        Outcome::Open
+    }
+
+    /// Ends an offer with its link: the peer does not read its memory any more. The number of the message, if
+    /// the peer has it.
+    pub fn end_offer(&mut self) -> Option<u32> {
+        let offer = self.offer.take()?;
+        let (word, round) = (self.offer_word(), Round::of(self.offers));
+        let is_over = || claim::is_complete(word, round) || claim::is_abandoned(word, round);
+        // Who has claimed a part copies all of it; only a peer that has ended does not.
+        if !claim::withdraw(word, round, offer.data.len()) {
+            claim::wait(&|| self.is_there(), is_over);
+        }
+        if !is_over() {
+            claim::revoke(word, round, Side::Push);
+        }
+        claim::is_complete(word, round).then_some(offer.number)
     }
 
     /// Copies the sender's part of an offered message, if there is one.
@@ -301,12 +363,49 @@ mod tests {
     use crate::shm::ShmRail;
     use crate::shm::tests::{connected, inject, lost, until};
     use nmad_engine::packet::PeerId;
-    use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Scope, Sent};
+    use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Order, Scope, Sent};
     use std::sync::atomic::AtomicBool;
 
     /// Whether the other side has copied a message.
     fn offer(rail: &mut ShmRail, to: PeerId, head: &[u64], data: &Segments) -> bool {
-        rail.send(Departure::Message { to, number: 0, head, data, how: How::SingleCopy }) == Sent::Done
+        match rail.send(Departure::Message { to, number: 7, head, data, how: How::SingleCopy }) {
+            Sent::Posted => {}
+            sent => {
+                assert_eq!(sent, Sent::Retry);
+                return false;
+            }
+        }
+        let (begun, mut outcome) = (Instant::now(), None);
+        for scope in [Scope::Peer(to), Scope::All].into_iter().cycle() {
+            rail.poll(scope, &mut |event| match event {
+                Event::Sent { number: 7, packet: None, .. } => outcome = Some(true),
+                Event::Declined { number: 7, .. } => outcome = Some(false),
+                other => panic!("{other:?}"),
+            });
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "nobody tells what became of it");
+        }
+        unreachable!("the scopes have no end")
+    }
+
+    #[test]
+    fn an_offer_ends_with_its_link() {
+        let mut rails = connected();
+        let (memory, to) = (Memory::pattern(10_000, 7), PeerId(1));
+        let data = memory.segments();
+        let (head, begun) = ([1; 5], Instant::now());
+        let offer = || Departure::Message { to, number: 7, head: &head, data: &data, how: How::SingleCopy };
+        // Now and then another method is tried.
+        while rails[0].send(offer()) != Sent::Posted {
+            assert!(begun.elapsed() < Duration::from_secs(60), "never offered");
+        }
+        rails[0].send(Departure::Order(Order::Close { to }));
+        until(&mut rails, |event| match event {
+            Event::Lost { unsent, .. } => Some(assert!(unsent.is_empty())),
+            other => panic!("{other:?}"),
+        });
     }
 
     /// Offers a message while the other side looks for one, to put its data there or to leave it; whether it

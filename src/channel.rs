@@ -107,7 +107,7 @@ impl<'s> Channel<'s> {
     #[doc(hidden)]
     pub fn send_segments(&self, to: u32, tag: u64, data: Segments, hints: Hints) -> Result<(), SessionError> {
         let to = self.session.peer(to)?;
-        let outcome = self.session.node().send((to, self.context, nmad_engine::Tag(tag)), &data, hints);
+        let outcome = self.session.node().send(&(to, self.context, nmad_engine::Tag(tag)), &data, hints);
         self.session.outcome(outcome).map(drop)
     }
 
@@ -144,7 +144,7 @@ impl<'s> Channel<'s> {
     ) -> Result<RequestId, SessionError> {
         let to = self.session.peer(to)?;
         let to = (to, self.context, nmad_engine::Tag(tag));
-        Ok(self.session.node().submit_send(to, &data, hints))
+        Ok(self.session.node().submit_send(&to, &data, hints))
     }
 
     /// Submits a receive whose memory the caller answers for: for bindings.

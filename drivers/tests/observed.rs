@@ -150,7 +150,7 @@ fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way>
             let plan = engine.plan(to, len as u64, Hints::default(), caller, now);
             let message = (&data, Hints::default());
             let node = &mut pump::Exclusive(&mut engine, &mut rails);
-            let sent = pump::send_at_once(node, to, message, caller, &mut || now);
+            let sent = pump::send_at_once(node, &to, message, caller, &mut || now);
             let ended = matches!(sent, Ok(Submitted::Ended(_)));
             if let Err(refused) = sent {
                 engine.send_as(to, data, Hints::default(), refused);

@@ -161,15 +161,59 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
 #[inline]
 pub fn send_at_once(
     node: &mut impl Access,
-    to: To,
-    (data, hints): (&Segments, Hints),
+    to: &To,
+    message: (&Segments, Hints),
     caller: Caller,
     clock: &mut dyn FnMut() -> Instant,
 ) -> Result<Submitted, Option<Refused>> {
+    match try_at_once(node, to, message, caller, clock) {
+        Ok(seq) => Ok(Submitted::Ended(seq)),
+        Err(tried) => go_on(node, to, message, (caller, tried), clock),
+    }
+}
+
+/// What came of an attempt to send a message, if not all of it has left and ended.
+#[derive(Debug)]
+pub struct Tried(Option<(Leaving, Sent)>);
+
+/// The first step of [`send_at_once`], in which most small messages leave: their numbers in their flows. The
+/// second one is [`go_on`].
+///
+/// # Errors
+/// What is to go on with.
+// Inlined, and apart from what is not: a result that several ways write piece by piece would be read as a whole,
+// and that waits for all stores before it, those to the memory that a peer looks at among them (40 ns).
+#[inline(always)]
+pub fn try_at_once(
+    node: &mut impl Access,
+    to: &To,
+    (data, hints): (&Segments, Hints),
+    caller: Caller,
+    clock: &mut dyn FnMut() -> Instant,
+) -> Result<u32, Tried> {
     let Some(leaving) = node.engine().begin(to, data.len(), hints, caller, None, clock) else {
-        return Err(None);
+        return Err(Tried(None));
     };
     let sent = give(node, &leaving, to, data);
+    match node.engine().has_left(&leaving, sent, to.0, data.len()) {
+        true => Ok(leaving.seq()),
+        false => Err(Tried(Some((leaving, sent)))),
+    }
+}
+
+/// The second step of [`send_at_once`].
+///
+/// # Errors
+/// The message has not left.
+#[inline(never)]
+pub fn go_on(
+    node: &mut impl Access,
+    to: &To,
+    (data, hints): (&Segments, Hints),
+    (caller, Tried(tried)): (Caller, Tried),
+    clock: &mut dyn FnMut() -> Instant,
+) -> Result<Submitted, Option<Refused>> {
+    let (leaving, sent) = tried.ok_or(None)?;
     match node.engine().departed(&leaving, sent, to, data, hints, clock) {
         Some(submitted) => Ok(submitted),
         None => send_otherwise(node, to, (data, hints), (caller, leaving.refused()), clock),
@@ -177,10 +221,9 @@ pub fn send_at_once(
 }
 
 /// The same after a rail has refused.
-#[inline(never)]
-pub fn send_otherwise(
+fn send_otherwise(
     node: &mut impl Access,
-    to: To,
+    to: &To,
     (data, hints): (&Segments, Hints),
     (caller, mut refused): (Caller, Refused),
     clock: &mut dyn FnMut() -> Instant,
@@ -197,7 +240,7 @@ pub fn send_otherwise(
 
 /// Gives a message that leaves to its rail. A rail that another thread uses refuses it.
 #[inline(always)]
-fn give(node: &mut impl Access, leaving: &Leaving, to: To, data: &Segments) -> Sent {
+fn give(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> Sent {
     let (rail, protocol) = (leaving.rail(), leaving.protocol());
     if protocol == Protocol::Push {
         let leaving = *leaving;
@@ -212,7 +255,7 @@ fn give(node: &mut impl Access, leaving: &Leaving, to: To, data: &Segments) -> S
 }
 
 #[inline(never)]
-fn push(node: &mut impl Access, leaving: &Leaving, to: To, data: &Segments) -> Sent {
+fn push(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> Sent {
     let (packet, chunk) = leaving.pushed(to, data);
     let send = |rail: &mut dyn Driver| rail.send(Departure::Pushed { packet: &packet, chunk });
     node.work(leaving.rail(), send).unwrap_or(Sent::Retry)

@@ -81,7 +81,7 @@ fn send_as(pair: &mut Pair, tag: u64, data: &'static [u8], caller: Caller) -> bo
     let to @ (peer, context, tag) = (PeerId(1), Context(0), Tag(tag));
     let hints = Hints::default();
     let node = &mut pump::Exclusive(&mut host.engine, &mut host.rails);
-    let sent = pump::send_at_once(node, to, (&data, hints), caller, &mut || now);
+    let sent = pump::send_at_once(node, &to, (&data, hints), caller, &mut || now);
     match sent {
         Ok(Submitted::Ended(seq)) => {
             host.engine.ended(Envelope { peer, context, tag, len: data.len(), seq });

@@ -97,7 +97,7 @@ fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
     let to = (PeerId(1), Context(0), Tag(tag));
     let (hints, caller) = (Hints::default(), Caller::Steps);
     let node = &mut pump::Exclusive(&mut host.engine, &mut host.rails);
-    let sent = pump::send_at_once(node, to, (&data, hints), caller, &mut || now);
+    let sent = pump::send_at_once(node, &to, (&data, hints), caller, &mut || now);
     let Err(refused) = sent else { return true };
     host.engine.send_as(to, data, hints, refused);
     false

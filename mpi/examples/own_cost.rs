@@ -108,7 +108,7 @@ fn lend(memory: &mut [u8]) -> Segments {
 #[inline(never)]
 fn measured_native_blocking(session: &Session, out: &mut [u8], into: &mut [u8]) {
     let (node, to) = (session.node(), (PeerId(0), Context(2), Tag(1)));
-    node.send(to, &lend(out), Hints::default()).expect("it is sent");
+    node.send(&to, &lend(out), Hints::default()).expect("it is sent");
     let from = (Source::Peer(PeerId(0)), TagMatch::Exact(Tag(1)));
     node.call(|engine| engine.recv(from.0, Context(2), from.1, lend(into))).expect("it is there");
 }
@@ -133,7 +133,7 @@ fn native_pair(session: &Session, out: &mut [u8], into: &mut [u8]) -> [RequestId
     let node = session.node();
     let from = (Source::Peer(PeerId(0)), TagMatch::Exact(Tag(1)));
     let receive = node.submit(|engine| engine.recv(from.0, Context(2), from.1, lend(into)));
-    let send = node.submit_send((PeerId(0), Context(2), Tag(1)), &lend(out), Hints::default());
+    let send = node.submit_send(&(PeerId(0), Context(2), Tag(1)), &lend(out), Hints::default());
     [receive, send]
 }
 

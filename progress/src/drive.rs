@@ -3,6 +3,7 @@
 
 use crate::lock::Guard;
 use crate::node::{Core, Node, Outcome, Shared};
+use nmad_engine::pump::Tried;
 use nmad_engine::{Caller, Engine, Hints, RequestId, Segments, Submitted, To};
 
 /// What a step works with while it holds the node.
@@ -31,14 +32,23 @@ impl<'s, 'a> Step<'s, 'a> {
     }
 
     /// Sends a message; it leaves at once if it finds its rail idle and nothing before it. None: it has
-    /// ended,
-    /// and its memory may be reused.
+    /// ended, and
+    /// its memory may be reused.
     #[inline]
     pub fn send(&mut self, to: To, data: &Segments, hints: Hints) -> Option<RequestId> {
-        match self.shared.send_at_once(self.core, to, (data, hints), Caller::Steps) {
+        match self.shared.try_at_once(self.core, &to, (data, hints), Caller::Steps) {
+            Ok(_) => None,
+            Err(tried) => self.send_on(&to, (data, hints), tried),
+        }
+    }
+
+    /// The same of what has not left yet, or has not ended.
+    #[inline(never)]
+    fn send_on(&mut self, to: &To, message: (&Segments, Hints), tried: Tried) -> Option<RequestId> {
+        match self.shared.go_on(self.core, to, message, (Caller::Steps, tried)) {
             Ok(Submitted::Ended(_)) => None,
             Ok(Submitted::Request(request)) => Some(request),
-            Err(refused) => Some(self.engine().send_as(to, data.clone(), hints, refused)),
+            Err(refused) => Some(self.engine().send_as(*to, message.0.clone(), message.1, refused)),
         }
     }
 }

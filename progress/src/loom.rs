@@ -141,7 +141,7 @@ fn send(lock: &Mutex<Core>, tag: u64, caller: Caller) {
     let mut guard = Guard::of(lock);
     let (to, data) = ((PEER, Context(tag as u32), Tag(tag)), Segments::empty());
     let message = (&data, Hints::default());
-    let sent = pump::send_at_once(&mut Held(&mut guard), to, message, caller, &mut || NOW);
+    let sent = pump::send_at_once(&mut Held(&mut guard), &to, message, caller, &mut || NOW);
     if let Err(refused) = sent {
         guard.engine.send_as(to, data.clone(), Hints::default(), refused);
     }

@@ -4,18 +4,34 @@
 use crate::apart::Held;
 use crate::lock::{Guard, Release};
 use crate::node::{Core, Node, Outcome, Shared};
-use nmad_engine::{Caller, Envelope, Hints, Refused, RequestId, Segments, Submitted, To, pump};
+use nmad_engine::pump::{self, Tried};
+use nmad_engine::{Caller, Envelope, Hints, Instant, Refused, RequestId, Segments, Submitted, To};
 
 impl Node {
     /// Sends a message and waits until its memory may be reused.
     #[inline]
-    pub fn send(&self, to: To, data: &Segments, hints: Hints) -> Outcome {
+    pub fn send(&self, to: &To, data: &Segments, hints: Hints) -> Outcome {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
-        match self.shared.send_at_once(&mut core, to, (data, hints), Caller::Waits) {
-            Ok(Submitted::Ended(seq)) => Ok(envelope(to, data, seq)),
+        match self.shared.try_at_once(&mut core, to, (data, hints), Caller::Waits) {
+            Ok(seq) => Ok(envelope(to, data, seq)),
+            Err(tried) => self.send_on(core, to, (data, hints), tried),
+        }
+    }
+
+    /// The same of what has not left yet, or has not ended.
+    #[inline(never)]
+    fn send_on(
+        &self,
+        mut core: Guard<'_, Core>,
+        to: &To,
+        message: (&Segments, Hints),
+        tried: Tried,
+    ) -> Outcome {
+        match self.shared.go_on(&mut core, to, message, (Caller::Waits, tried)) {
+            Ok(Submitted::Ended(seq)) => Ok(envelope(to, message.0, seq)),
             Ok(Submitted::Request(request)) => self.finish_sent(core, to, request),
-            Err(refused) => self.send_slowly(core, to, (data, hints), refused),
+            Err(refused) => self.send_slowly(core, to, message, refused),
         }
     }
 
@@ -24,7 +40,7 @@ impl Node {
     fn send_slowly(
         &self,
         mut core: Guard<'_, Core>,
-        to: To,
+        to: &To,
         (data, hints): (&Segments, Hints),
         mut refused: Option<Refused>,
     ) -> Outcome {
@@ -36,13 +52,13 @@ impl Node {
                 Err(again) => refused = again,
             }
         }
-        let request = core.engine.send_as(to, data.clone(), hints, refused);
+        let request = core.engine.send_as(*to, data.clone(), hints, refused);
         self.finish(core, request)
     }
 
     /// Waits for the end of a message. The receiver copies it in some microseconds, if that was offered.
     #[inline(never)]
-    fn finish_sent(&self, mut core: Guard<'_, Core>, to: To, request: RequestId) -> Outcome {
+    fn finish_sent(&self, mut core: Guard<'_, Core>, to: &To, request: RequestId) -> Outcome {
         while core.engine.is_offering(to.0) {
             if !self.shared.look_for(&mut core, to.0) {
                 self.shared.turn(&mut core, true);
@@ -53,9 +69,13 @@ impl Node {
 
     /// Submits a message; a rail that injects it has it at once.
     #[inline]
-    pub fn submit_send(&self, to: To, data: &Segments, hints: Hints) -> RequestId {
+    pub fn submit_send(&self, to: &To, data: &Segments, hints: Hints) -> RequestId {
         let mut core = self.shared.lock();
-        match self.begin(&mut core, to, data, hints) {
+        let submitted = match self.shared.try_at_once(&mut core, to, (data, hints), Caller::GoesOn) {
+            Ok(seq) => Submitted::Ended(seq),
+            Err(tried) => self.begin_on(&mut core, to, (data, hints), tried),
+        };
+        match submitted {
             Submitted::Ended(seq) => {
                 let request = core.engine.ended(envelope(to, data, seq));
                 self.shared.news(&mut core);
@@ -67,62 +87,106 @@ impl Node {
 
     /// As [`Node::submit_send`], but none where the message has ended well already.
     #[inline]
-    pub fn begin_send(&self, to: To, data: &Segments, hints: Hints) -> Option<RequestId> {
-        match self.begin(&mut self.shared.lock(), to, data, hints) {
-            Submitted::Ended(_) => None,
-            Submitted::Request(request) => Some(request),
+    pub fn begin_send(&self, to: &To, data: &Segments, hints: Hints) -> Option<RequestId> {
+        let mut core = self.shared.lock();
+        match self.shared.try_at_once(&mut core, to, (data, hints), Caller::GoesOn) {
+            Ok(_) => None,
+            Err(tried) => match self.begin_on(&mut core, to, (data, hints), tried) {
+                Submitted::Ended(_) => None,
+                Submitted::Request(request) => Some(request),
+            },
         }
     }
 
-    #[inline]
-    fn begin<'a>(&'a self, core: &mut Guard<'a, Core>, to: To, data: &Segments, hints: Hints) -> Submitted {
-        match self.shared.send_at_once(core, to, (data, hints), Caller::GoesOn) {
+    /// The same of what has not left yet, or has not ended.
+    #[inline(never)]
+    fn begin_on<'a>(
+        &'a self,
+        core: &mut Guard<'a, Core>,
+        to: &To,
+        message: (&Segments, Hints),
+        tried: Tried,
+    ) -> Submitted {
+        match self.shared.go_on(core, to, message, (Caller::GoesOn, tried)) {
             Ok(submitted @ Submitted::Ended(_)) => submitted,
             Ok(submitted) => {
                 self.mind(core);
                 submitted
             }
-            Err(refused) => self.begin_slowly(core, to, (data, hints), refused),
+            Err(refused) => self.begin_slowly(core, to, message, refused),
         }
     }
 
     /// The same by way of the window, where it may still find company.
-    #[inline(never)]
     fn begin_slowly<'a>(
         &'a self,
         core: &mut Guard<'a, Core>,
-        to: To,
+        to: &To,
         (data, hints): (&Segments, Hints),
         refused: Option<Refused>,
     ) -> Submitted {
         Submitted::Request(
-            self.submit_to(core, |_, core| core.engine.send_as(to, data.clone(), hints, refused)),
+            self.submit_to(core, |_, core| core.engine.send_as(*to, data.clone(), hints, refused)),
         )
     }
 }
 
 impl Shared {
     /// Has a message leave in this call, if it can.
-    #[inline(always)]
     pub(crate) fn send_at_once(
         &self,
         core: &mut Guard<'_, Core>,
-        to: To,
+        to: &To,
         message: (&Segments, Hints),
         caller: Caller,
     ) -> Result<Submitted, Option<Refused>> {
+        match self.try_at_once(core, to, message, caller) {
+            Ok(seq) => Ok(Submitted::Ended(seq)),
+            Err(tried) => self.go_on(core, to, message, (caller, tried)),
+        }
+    }
+
+    /// The first step of that: [`pump::try_at_once`].
+    #[inline(always)]
+    pub(crate) fn try_at_once(
+        &self,
+        core: &mut Guard<'_, Core>,
+        to: &To,
+        message: (&Segments, Hints),
+        caller: Caller,
+    ) -> Result<u32, Tried> {
         let mut now = core.now;
-        let sent =
-            pump::send_at_once(&mut Held(core), to, message, caller, &mut self.clock.kept_in(&mut now));
+        let sent = pump::try_at_once(&mut Held(core), to, message, caller, &mut self.clock.kept_in(&mut now));
+        self.has_sent(core, now);
+        sent
+    }
+
+    /// The second step: [`pump::go_on`].
+    #[inline(always)]
+    pub(crate) fn go_on(
+        &self,
+        core: &mut Guard<'_, Core>,
+        to: &To,
+        message: (&Segments, Hints),
+        tried: (Caller, Tried),
+    ) -> Result<Submitted, Option<Refused>> {
+        let mut now = core.now;
+        let sent = pump::go_on(&mut Held(core), to, message, tried, &mut self.clock.kept_in(&mut now));
+        self.has_sent(core, now);
+        sent
+    }
+
+    /// A rail has sent something by `now`.
+    #[inline(always)]
+    fn has_sent(&self, core: &mut Guard<'_, Core>, now: Instant) {
         core.now = core.now.max(now);
         // What other threads have submitted while the rail worked is left to its user.
         if core.is_shared() && core.has_work() {
             self.push(core, false);
         }
-        sent
     }
 }
 
-fn envelope((peer, context, tag): To, data: &Segments, seq: u32) -> Envelope {
+fn envelope(&(peer, context, tag): &To, data: &Segments, seq: u32) -> Envelope {
     Envelope { peer, context, tag, len: data.len(), seq }
 }

@@ -59,7 +59,7 @@ fn receive(finds: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
     let idle = Idle { spin: Duration::from_ms(20_000), ..Idle::DEDICATED };
     let node = common::node(rail, idle);
     // The first message tells the peer besides how much it may send.
-    let told = node.send((PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
+    let told = node.send(&(PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
     told.expect("the rail takes it");
     for _ in 0..5 {
         looks.store(0, Ordering::Relaxed);

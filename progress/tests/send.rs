@@ -45,7 +45,7 @@ fn begin(rail: Hungry) -> (bool, u32, u32) {
     let is_to_be_posted = !rail.injects || rail.takes.is_none();
     let node = common::node(rail, Idle::DEDICATED);
     // The first message tells the peer besides how much it may send.
-    let short = node.begin_send((PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
+    let short = node.begin_send(&(PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
     while node.turn() {}
     assert!(short.is_none_or(|request| node.has_ended(request) == Ok(true)), "it has left");
     let before = posted.load(Ordering::Relaxed);
@@ -53,7 +53,7 @@ fn begin(rail: Hungry) -> (bool, u32, u32) {
     // SAFETY: the memory outlives the node, which is dropped first.
     #[allow(unsafe_code)]
     let data = unsafe { Segments::from_raw(memory.as_mut_ptr(), LEN) };
-    let ended = node.begin_send((PEER, Context(0), Tag(3)), &data, Hints::default()).is_none();
+    let ended = node.begin_send(&(PEER, Context(0), Tag(3)), &data, Hints::default()).is_none();
     // The rail may be taken for busy with the first message.
     let begun = Instant::now();
     while is_to_be_posted && posted.load(Ordering::Relaxed) == before {
@@ -109,9 +109,9 @@ fn only_who_waits_has_it_copied_by_its_receiver() {
     #[allow(unsafe_code)]
     let data = unsafe { Segments::from_raw(memory.as_mut_ptr(), LEN) };
     let to = (PEER, Context(0), Tag(3));
-    let sent = node.send(to, &data, Hints::default()).expect("the peer has taken it");
+    let sent = node.send(&to, &data, Hints::default()).expect("the peer has taken it");
     assert_eq!((sent.len, sent.seq, lent.load(Ordering::Relaxed)), (LEN as u64, 0, 1));
-    let _request = node.begin_send(to, &data, Hints::default());
+    let _request = node.begin_send(&to, &data, Hints::default());
     assert_eq!(lent.load(Ordering::Relaxed), 1, "who does not wait is not held up");
     drop(node);
 }

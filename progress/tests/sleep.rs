@@ -52,7 +52,7 @@ fn beside_a_sleeper(rail: Silent, run: impl FnOnce(&Node)) {
     let node = common::node(rail, Idle::SHARED);
     // Who has it is never told. Besides, it tells the peer how much he may send, which nobody else has to.
     let hints = Hints { synchronous: true, ..Hints::default() };
-    let request = node.submit_send((PEER, Context(0), Tag(3)), &Segments::empty(), hints);
+    let request = node.submit_send(&(PEER, Context(0), Tag(3)), &Segments::empty(), hints);
     while node.turn() {}
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {

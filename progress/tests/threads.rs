@@ -57,7 +57,7 @@ fn two_threads_post_over_two_rails_at_once() {
     let send = |rail: u8| {
         let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
         let to = (PEER, Context(u32::from(rail)), Tag(3));
-        assert!(node.send(to, &Segments::empty(), hints).is_ok());
+        assert!(node.send(&to, &Segments::empty(), hints).is_ok());
     };
     // So that the node knows that it has several threads.
     std::thread::scope(|scope| drop(scope.spawn(|| send(0))));

@@ -285,7 +285,7 @@ impl Host {
         let (engine, rails) = (&mut self.engine, &mut self.rails);
         let (to, len) = ((peer, context, tag), memory.len());
         let node = &mut pump::Exclusive(engine, rails);
-        Some(match pump::send_at_once(node, to, (memory, hints), caller, &mut clock) {
+        Some(match pump::send_at_once(node, &to, (memory, hints), caller, &mut clock) {
             Ok(Submitted::Ended(seq)) => self.engine.ended(Envelope { peer, context, tag, len, seq }),
             Ok(Submitted::Request(request)) => request,
             Err(refused) => self.engine.send_as(to, memory.clone(), hints, refused),

@@ -97,7 +97,7 @@ impl Host {
         let mut clock = || now;
         let (engine, rails) = (&mut self.engine, &mut self.rails);
         let node = &mut pump::Exclusive(engine, rails);
-        let sent = pump::send_at_once(node, to, (&data, hints), Caller::Steps, &mut clock);
+        let sent = pump::send_at_once(node, &to, (&data, hints), Caller::Steps, &mut clock);
         assert!(matches!(sent, Ok(Submitted::Ended(_))), "nothing waits, and there is one rail");
     }
 }

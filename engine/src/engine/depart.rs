@@ -82,7 +82,7 @@ impl Leaving {
 
     /// Its number in its flow.
     #[inline]
-    pub(super) fn seq(&self) -> u32 {
+    pub(crate) fn seq(&self) -> u32 {
         self.seq
     }
 
@@ -94,7 +94,7 @@ impl Leaving {
 
     /// What goes before the data of a message in one packet.
     #[inline(always)]
-    pub(crate) fn head(&self, (_, context, tag): To, len: u64) -> AloneHead {
+    pub(crate) fn head(&self, &(_, context, tag): &To, len: u64) -> AloneHead {
         let frame =
             Eager { flags: 0, context: context.0, tag: tag.0, seq: self.seq, len: len as u32, request: 0 };
         let (number, ack, len) = (self.number, self.ack, Eager::ALONE_LEN as u32 + len as u32);
@@ -102,8 +102,8 @@ impl Leaving {
     }
 
     /// The packet with the request to send of a message that is pushed, and the chunk behind it.
-    pub(crate) fn pushed(&self, to: To, data: &Segments) -> ([u8; Rts::ALONE_LEN], Order) {
-        let (peer, Context(context), Tag(tag)) = to;
+    pub(crate) fn pushed(&self, to: &To, data: &Segments) -> ([u8; Rts::ALONE_LEN], Order) {
+        let &(peer, Context(context), Tag(tag)) = to;
         let (seq, len, request) = (self.seq, data.len(), self.request.0);
         let rts = Rts { flags: flags::PUSHED, context, tag, seq, len, request, landing: 0, pushed: len };
         let chunk = Order::Chunk {
@@ -160,7 +160,7 @@ impl Engine {
     #[inline(always)]
     pub fn begin(
         &mut self,
-        (to, context, _): To,
+        &(to, context, _): &To,
         len: u64,
         hints: Hints,
         caller: Caller,
@@ -199,25 +199,16 @@ impl Engine {
         Some(Leaving { plan, seq, number, ack, request, began })
     }
 
-    /// Books what came of sending; none: the rail has refused, and the message is still to be sent.
+    /// Books a message that was injected and has ended, if nobody is to be told of it; false: [`Engine::departed`]
+    /// books what came of it.
     #[inline(always)]
-    pub fn departed(
-        &mut self,
-        leaving: &Leaving,
-        sent: Sent,
-        to: To,
-        data: &Segments,
-        hints: Hints,
-        clock: &mut dyn FnMut() -> Instant,
-    ) -> Option<Submitted> {
-        let at_once = matches!(leaving.plan.protocol, Protocol::Inject | Protocol::SingleCopy);
-        if !at_once || sent != Sent::Done || self.receipts.is_some() {
-            // A copy, so that all others have it in registers.
-            let leaving = *leaving;
-            return self.departed_in_time(&leaving, sent, to, data, hints, clock);
+    pub(crate) fn has_left(&mut self, leaving: &Leaving, sent: Sent, to: PeerId, len: u64) -> bool {
+        let is_plain = leaving.plan.protocol == Protocol::Inject && sent == Sent::Done;
+        if is_plain && self.receipts.is_none() {
+            self.injected(leaving, to, len);
+            return true;
         }
-        self.injected(leaving, to.0, data.len());
-        Some(Submitted::Ended(leaving.seq))
+        false
     }
 
     /// Books a message that took no time: the rail has no clock for it.
@@ -231,13 +222,12 @@ impl Engine {
         book(Instant::default(), to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
     }
 
-    /// The same for what took time, or was refused, or is to be told of.
-    #[inline(never)]
-    fn departed_in_time(
+    /// Books what came of sending; none: the rail has refused, and the message is still to be sent.
+    pub fn departed(
         &mut self,
         leaving: &Leaving,
         sent: Sent,
-        to: To,
+        to: &To,
         data: &Segments,
         hints: Hints,
         clock: &mut dyn FnMut() -> Instant,
@@ -248,7 +238,7 @@ impl Engine {
         }
         let until = clock();
         let submitted = match leaving.plan.protocol {
-            Protocol::Push => self.push_departed(leaving, sent, to, (data, hints), until),
+            Protocol::Push => self.push_departed(leaving, sent, *to, (data, hints), until),
             Protocol::SingleCopy if sent == Sent::Posted => self.offered(leaving, to, data, hints),
             Protocol::Inject | Protocol::SingleCopy => {
                 self.injected(leaving, to.0, data.len());
@@ -260,7 +250,7 @@ impl Engine {
             self.note_departure(
                 leaving.plan,
                 submitted,
-                to,
+                *to,
                 (data.len(), leaving.seq),
                 (leaving.began, until),
             );
@@ -285,7 +275,7 @@ impl Engine {
         &mut self,
         leaving: &Leaving,
         sent: Sent,
-        to: To,
+        to: &To,
         data: &Segments,
         until: Instant,
     ) -> Submitted {

@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// A rail has offered a message.
-    pub(super) fn offered(&mut self, leaving: &Leaving, to: To, data: &Segments, hints: Hints) -> Submitted {
+    pub(super) fn offered(&mut self, leaving: &Leaving, to: &To, data: &Segments, hints: Hints) -> Submitted {
         let envelope = Envelope { peer: to.0, context: to.1, tag: to.2, len: data.len(), seq: leaving.seq() };
         let request = RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, false))));
         let submitted = Submitted::Request(request);
@@ -64,7 +64,7 @@ impl Engine {
             link.is_offering = true;
         }
         let (lane, several) = (peer.lane.take(), peer.several.take());
-        let (leaving, data) = (*leaving, data.clone());
+        let (leaving, to, data) = (*leaving, *to, data.clone());
         peer.offered = Some(Box::new(Offered { leaving, to, data, hints, request, lane, several }));
         submitted
     }

@@ -146,7 +146,7 @@ impl PacketBuilder {
             Head::Eager(eager) => eager.encode(&mut self.packet.bytes),
             Head::Request(frame) | Head::Frame(frame) => self.packet.bytes.extend_from_slice(frame),
         }
-        let request = entry.request;
+        let request = Some(entry.request).filter(|request| *request != RequestId::NONE);
         if entry.data.len() as usize >= self.in_place_min(entry.hints.probe) && self.gathers(&entry) {
             self.packet.in_place.push((self.packet.bytes.len(), entry.data));
             self.in_place.extend(request);

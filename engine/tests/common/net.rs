@@ -236,7 +236,7 @@ impl Net {
         let (now, to) = (Instant::from_ns(self.now), (PeerId(to), Context(context), Tag(tag)));
         let Host { engine, rails, .. } = &mut self.hosts[at];
         let node = &mut pump::Exclusive(engine, rails);
-        let sent = pump::send_at_once(node, to, (&segments, hints), caller, &mut || now);
+        let sent = pump::send_at_once(node, &to, (&segments, hints), caller, &mut || now);
         match sent {
             Ok(Submitted::Request(request)) => self.lend(at, request, buffer, true),
             Ok(Submitted::Ended(_)) | Err(_) => self.memory(|memory| memory.end(buffer, true)),

@@ -227,6 +227,13 @@ impl Communicator {
         }
     }
 
+    /// As [`Communicator::target`], if nothing is wrong, and it is a process.
+    #[inline(always)]
+    pub(crate) fn one_target(&self, dest: i32, tag: i32) -> Option<Target> {
+        let peer = self.peers().world(dest).filter(|_| tag >= 0)?;
+        Some((PeerId(peer), self.context(), Tag(tag as u64)))
+    }
+
     /// As [`Communicator::origin`], if that is one process and one tag.
     #[inline(always)]
     pub(crate) fn one_origin(&self, source: i32, tag: i32) -> Option<Origin> {

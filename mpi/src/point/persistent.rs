@@ -38,7 +38,7 @@ pub(crate) fn send(arguments: Arguments, hints: Hints) -> Result<Request> {
     Ok(request(move || {
         let (Kept { on, data }, node) = (&kept, world()?.node());
         let hints = on.comm.hints(hints);
-        let id = target.and_then(|target| node.begin_send(target, data, hints));
+        let id = target.and_then(|target| node.begin_send(&target, data, hints));
         Ok(id.map_or(State::ended(Status::EMPTY), |id| State::Flight(Flight::send(id, on.handle))))
     }))
 }

@@ -29,8 +29,16 @@ pub(crate) const SYNCHRONOUS: Hints = Hints { synchronous: true, ..STANDARD };
 /// A message whose arguments are right: its target, its data and its hints.
 pub(crate) type Ready = (comm::Target, Segments, Hints);
 
-/// Checks all arguments of a send, and begins nothing; none: it goes to no process.
+/// As [`ready`], if that takes no look at the type and nothing is wrong. Most sends are of this kind; what one way
+/// alone writes stays in registers.
 #[inline(always)]
+fn plain((buffer, count, datatype, dest, tag, comm): Arguments, hints: Hints) -> Option<Ready> {
+    let comm = comm::lookup(comm).ok()?;
+    let target = comm.one_target(dest, tag)?;
+    Some((target, message::piece(buffer, count, datatype)?, comm.hints(hints)))
+}
+
+/// Checks all arguments of a send, and begins nothing; none: it goes to no process.
 pub(crate) fn ready(
     (buffer, count, datatype, dest, tag, comm): Arguments,
     hints: Hints,
@@ -43,6 +51,14 @@ pub(crate) fn ready(
 /// Sends, and waits.
 #[inline]
 pub(crate) fn send(arguments: Arguments, hints: Hints) -> Result<()> {
+    match plain(arguments, hints) {
+        Some(ready) => complete(world()?, ready, arguments.5),
+        None => send_otherwise(arguments, hints),
+    }
+}
+
+#[inline(never)]
+fn send_otherwise(arguments: Arguments, hints: Hints) -> Result<()> {
     let Some(ready) = ready(arguments, hints)? else { return Ok(()) };
     complete(world()?, ready, arguments.5)
 }
@@ -53,7 +69,7 @@ pub(crate) fn complete(world: &World, (target, data, hints): Ready, comm: Comm) 
     if crate::task::any() {
         return send_beside(target, data, (hints, comm));
     }
-    sent(world, world.node().send(target, &data, hints)).answer().map(drop)
+    sent(world, world.node().send(&target, &data, hints)).answer().map(drop)
 }
 
 /// Sends, and advances tasks while it waits.
@@ -67,6 +83,14 @@ fn send_beside((to, context, tag): comm::Target, data: Segments, (hints, comm): 
 /// Submits a send; none: it has ended already, or goes to no process.
 #[inline]
 fn submit(arguments: Arguments, hints: Hints) -> Result<Option<RequestId>> {
+    match plain(arguments, hints) {
+        Some(ready) => Ok(begin(world()?, &ready)),
+        None => submit_otherwise(arguments, hints),
+    }
+}
+
+#[inline(never)]
+fn submit_otherwise(arguments: Arguments, hints: Hints) -> Result<Option<RequestId>> {
     let Some(ready) = ready(arguments, hints)? else { return Ok(None) };
     Ok(begin(world()?, &ready))
 }
@@ -74,7 +98,7 @@ fn submit(arguments: Arguments, hints: Hints) -> Result<Option<RequestId>> {
 /// Submits what is ready; none: it has ended already.
 #[inline(always)]
 pub(crate) fn begin(world: &World, (target, data, hints): &Ready) -> Option<RequestId> {
-    world.node().begin_send(*target, data, *hints)
+    world.node().begin_send(target, data, *hints)
 }
 
 /// Submits a send: its request.

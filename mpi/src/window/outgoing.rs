@@ -153,7 +153,7 @@ impl Asking<'_> {
         let message = memory::contiguous(room[start..].as_ptr().cast(), len);
         let to = (self.peer(), self.comm().context(), FRAMES);
         // The arena has to stay as long as the message is under way.
-        if let Some(id) = self.world.node().begin_send(to, &message, STANDARD) {
+        if let Some(id) = self.world.node().begin_send(&to, &message, STANDARD) {
             outgoing.flying += 1;
             outgoing.lanes[self.rank as usize].flying.push(Flying::Send(id));
         }
@@ -164,7 +164,7 @@ impl Asking<'_> {
     /// Sends data where they lie.
     pub(super) fn send(&self, outgoing: &mut Outgoing, id: u32, data: &Segments) {
         let to = (self.peer(), self.comm().context(), data_tag(id));
-        if let Some(id) = self.world.node().begin_send(to, data, STANDARD) {
+        if let Some(id) = self.world.node().begin_send(&to, data, STANDARD) {
             self.add(outgoing, Flying::Send(id));
         }
     }

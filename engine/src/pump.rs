@@ -181,8 +181,9 @@ pub struct Tried(Option<(Leaving, Sent)>);
 ///
 /// # Errors
 /// What is to go on with.
-// Inlined, and apart from what is not: a result that several ways write piece by piece would be read as a whole,
-// and that waits for all stores before it, those to the memory that a peer looks at among them (40 ns).
+// Inlined, and apart from what is not: a result that several ways write piece by piece would be read as a
+// whole, and that waits for all stores before it, those to the memory that a peer looks at among them (40
+// ns).
 #[inline(always)]
 pub fn try_at_once(
     node: &mut impl Access,

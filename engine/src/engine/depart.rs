@@ -199,8 +199,8 @@ impl Engine {
         Some(Leaving { plan, seq, number, ack, request, began })
     }
 
-    /// Books a message that was injected and has ended, if nobody is to be told of it; false: [`Engine::departed`]
-    /// books what came of it.
+    /// Books a message that was injected and has ended, if nobody is to be told of it; false:
+    /// [`Engine::departed`] books what came of it.
     #[inline(always)]
     pub(crate) fn has_left(&mut self, leaving: &Leaving, sent: Sent, to: PeerId, len: u64) -> bool {
         let is_plain = leaving.plan.protocol == Protocol::Inject && sent == Sent::Done;

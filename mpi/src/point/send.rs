@@ -29,8 +29,8 @@ pub(crate) const SYNCHRONOUS: Hints = Hints { synchronous: true, ..STANDARD };
 /// A message whose arguments are right: its target, its data and its hints.
 pub(crate) type Ready = (comm::Target, Segments, Hints);
 
-/// As [`ready`], if that takes no look at the type and nothing is wrong. Most sends are of this kind; what one way
-/// alone writes stays in registers.
+/// As [`ready`], if that takes no look at the type and nothing is wrong. Most sends are of this kind; what
+/// one way alone writes stays in registers.
 #[inline(always)]
 fn plain((buffer, count, datatype, dest, tag, comm): Arguments, hints: Hints) -> Option<Ready> {
     let comm = comm::lookup(comm).ok()?;

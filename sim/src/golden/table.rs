@@ -137,7 +137,7 @@ impl Mark {
     }
 }
 
-/// Up to this part of the paper's number another one is the same: what can be read off the papers' graphs.
+/// Up to this part of the paper's number another one counts as the same. Chosen, not derived.
 const SAME: f64 = 0.10;
 
 impl<'a> Number<'a> {

@@ -72,7 +72,7 @@ fn raw(card: &'static Card, title: &str, [latency, peak]: [f64; 2]) -> String {
     ]);
     let top = *rates(&large, &whole).last().unwrap_or(&0.0);
     table.numbers(&[
-        Number::new("latency of 4 bytes", regular[0] as f64 / 1e3, latency, "us"),
+        Number::new("latency of 4 bytes", regular[0] as f64 / 1e3, latency, "us").set(),
         Number::new("largest bandwidth (the paper: approximately)", top, peak, "MB/s"),
     ]);
     let below = small.iter().filter(|&&len| len < 16 << 10).count();
@@ -180,7 +180,7 @@ pub fn fastest() -> String {
         &format!("at {better} of the 10 smallest sizes"),
     );
     let gap = joined[0].saturating_sub(elan[0]);
-    table.claim(
+    table.given(
         "A gap to Quadrics alone is left, since the other card must be polled",
         gap > 0,
         &format!("{} us at 4 bytes, where looking at Myri-10G takes {} us", us(gap), us(MX_10G.look_ns)),

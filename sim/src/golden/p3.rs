@@ -4,11 +4,10 @@ use super::machines::OPTERON;
 use super::networks::{ELAN, MX_10G};
 use super::ping_pong::{Exchange, Outcome, Stage, bandwidth};
 use super::sampling::{Bench, LARGE_MAX, spaced};
+use super::shares::decided;
 use super::table::{Number, Table, rounded, size, us};
-use nmad_engine::packet::RailId;
 use nmad_engine::profile::forecast::Forecast;
 use nmad_engine::profile::measured::Profile;
-use nmad_engine::{Instant, RailView, Registry, Shares};
 use std::sync::Arc;
 
 const MODEL: &str = "mx-10g, elan on Opteron 1.8 GHz";
@@ -63,7 +62,7 @@ pub fn eager_greedy() -> String {
     let better = (0..small).filter(|&index| joined[index] < greedy[index]).count();
     table.claim(
         "It is more efficient to join the packets and to send them over the fastest network",
-        2 * better > small,
+        better == small,
         &format!(
             "faster than greedy at {better} of {small} sizes; not where copying into one packet costs \
              more than the second packet"
@@ -89,7 +88,7 @@ pub fn offload_diagram() -> String {
         ),
         ("us", [greedy, joined, offloaded].map(us).to_vec()),
     ]);
-    table.claim(
+    table.given(
         "Sending from two cores overlaps what one core does one after the other",
         offloaded < greedy && offloaded < joined,
         &format!("{} us against {} and {}", us(offloaded), us(greedy), us(joined)),
@@ -140,8 +139,8 @@ pub fn bandwidths() -> String {
         rates.fold(0.0, f64::max)
     };
     table.numbers(&[
-        Number { set: true, ..Number::new("Myri-10G", top(0), 1170.0, "MB/s") },
-        Number { set: true, ..Number::new("Quadrics", top(1), 837.0, "MB/s") },
+        Number::new("Myri-10G", top(0), 1170.0, "MB/s").set(),
+        Number::new("Quadrics", top(1), 837.0, "MB/s").set(),
         Number::new("iso-split", top(2), 1670.0, "MB/s"),
         Number::new("hetero-split, by dichotomy", top(4), 1987.0, "MB/s"),
         Number::new("hetero-split, by equal finish", top(5), 1987.0, "MB/s"),
@@ -166,6 +165,7 @@ fn shares(table: &mut Table, iso: &Outcome, hetero: &Outcome) {
     table.numbers(&[
         Number::new("iso: 2 MB over Myri-10G in", done(iso, 0), 1730.0, "us"),
         Number::new("iso: 2 MB over Quadrics in", done(iso, 1), 2400.0, "us"),
+        Number::new("iso: Myri-10G unused for", done(iso, 1) - done(iso, 0), 670.0, "us"),
         Number::new("hetero (dichotomy): over Myri-10G", kb(hetero, 0), 2437.0, "KB"),
         Number::new("  in", done(hetero, 0), 1999.0, "us"),
         Number::new("hetero (dichotomy): over Quadrics", kb(hetero, 1), 1757.0, "KB"),
@@ -233,30 +233,13 @@ struct Row {
 
 impl Row {
     fn at(len: u64, forecasts: &[Forecast; 2]) -> Row {
-        let view = |rail: usize| RailView {
-            rail: RailId(rail as u8),
-            wire: RailId(rail as u8),
-            idle_at: Instant::default(),
-            bandwidth: 0,
-            latency_ns: 0,
-            primary: rail == 0,
-            fastest: rail == 1,
-            forecast: &forecasts[rail],
-            rivals: &[],
-        };
-        let mut split = Registry::default().make("split").expect("a strategy of the engine");
-        let shares = match split.split(Instant::default(), len, &[view(0), view(1)]) {
-            Shares::Fixed(shares) => shares.to_vec(),
-            Shares::FirstIdle => Vec::new(),
-        };
-        let share =
-            |rail: u8| shares.iter().filter(|share| share.0 == RailId(rail)).map(|share| share.1).sum();
-        let parts = [share(0), share(1)].into_iter().zip(forecasts).map(|(len, forecast)| match len {
+        let shares = decided("split", len, forecasts, [0, 0]);
+        let parts = shares.into_iter().zip(forecasts).map(|(len, forecast)| match len {
             0 => 0,
             len => forecast.eager_ns(len),
         });
         let parallel_ns = parts.max().unwrap_or(0);
-        Row { alone: [0, 1].map(|rail: usize| forecasts[rail].eager_ns(len)), share: share(0), parallel_ns }
+        Row { alone: [0, 1].map(|rail: usize| forecasts[rail].eager_ns(len)), share: shares[0], parallel_ns }
     }
 
     /// Percent of the better network's time.

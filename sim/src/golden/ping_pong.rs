@@ -45,6 +45,8 @@ pub struct Exchange {
     pub messages: Vec<usize>,
     /// Each message has a context (an MPI communicator) of its own.
     pub apart: bool,
+    /// They are the blocks of one message instead, which lie apart on both sides (a derived datatype).
+    pub is_datatype: bool,
     /// The messages are the sampler's, carried by this method; receives take any tag, so that no promise
     /// saves a handshake.
     pub probe: Option<Method>,
@@ -130,7 +132,7 @@ impl Stage {
             fabrics: models.map(|model| (model, Faults::default())).collect(),
             machine: self.machine,
             // A single message is sent by a call that waits for it.
-            holds_back: self.holds_back && exchange.messages.len() > 1,
+            holds_back: self.holds_back && exchange.messages.len() > 1 && !exchange.is_datatype,
             looks: false,
             hurries: false,
             profiles: self.profiles.clone(),
@@ -201,12 +203,16 @@ fn plan(exchange: &Exchange, rounds: usize) -> (Plan, Vec<Round>) {
 /// All messages from one host to the other; returns the sends.
 fn one_way(plan: &mut Plan, exchange: &Exchange, from: usize, to: usize) -> Vec<Op> {
     let (mut sends, mut receives) = (Vec::new(), Vec::new());
-    for (number, &len) in exchange.messages.iter().enumerate() {
+    let messages: Vec<Vec<usize>> = match exchange.is_datatype {
+        true => vec![exchange.messages.clone()],
+        false => exchange.messages.iter().map(|&len| vec![len]).collect(),
+    };
+    for (number, pieces) in messages.into_iter().enumerate() {
         let context = if exchange.apart { number as u32 } else { 0 };
         let hints = Hints { probe: exchange.probe, ..Hints::default() };
         let tag = if exchange.probe.is_some() { None } else { Some(0) };
         let mut ask = |host, what| {
-            plan.asks.push(Ask { host, what, pieces: vec![len], part: None });
+            plan.asks.push(Ask { host, what, pieces: pieces.clone(), part: None });
             plan.asks.len() - 1
         };
         sends.push(ask(from, What::Send { to, context, tag: 0, hints }));

@@ -47,8 +47,12 @@ impl Table {
         let _ = writeln!(self.text, "{}", cells.join("  ").trim_end());
     }
 
-    /// Begins the comparison with the paper's numbers.
+    /// Begins the comparison with the paper's numbers; the reasons of those that differ stand below.
+    ///
+    /// # Panics
+    /// A number is not what its mark says.
     pub fn numbers(&mut self, numbers: &[Number<'_>]) {
+        numbers.iter().for_each(Number::check);
         let cell = |value: f64, unit: &str| format!("{} {unit}", rounded(value));
         let widest = numbers.iter().map(|n| n.what.chars().count()).max().unwrap_or(0);
         let columns: [Column<'_>; 5] = [
@@ -56,14 +60,31 @@ impl Table {
             ("ours", numbers.iter().map(|n| cell(n.ours, n.unit)).collect()),
             ("paper", numbers.iter().map(|n| cell(n.paper, n.unit)).collect()),
             ("deviation", numbers.iter().map(Number::deviation).collect()),
-            ("", numbers.iter().map(|n| if n.set { "set" } else { "" }.into()).collect()),
+            ("", numbers.iter().map(|n| n.mark.name().into()).collect()),
         ];
         self.series(&columns);
+        for number in numbers {
+            if let Mark::Differs(why) = number.mark {
+                self.note(&format!("differs: {}: {why}.", number.what.trim()));
+            }
+        }
     }
 
     /// What the paper says in words, and whether it holds here.
     pub fn claim(&mut self, claim: &str, holds: bool, evidence: &str) {
-        let verdict = if holds { "holds" } else { "DOES NOT HOLD" };
+        self.verdict(claim, if holds { "holds" } else { "DOES NOT HOLD" }, evidence);
+    }
+
+    /// What the paper says in words, and constants of the model already say: nothing could refute it here.
+    ///
+    /// # Panics
+    /// It does not hold after all.
+    pub fn given(&mut self, claim: &str, holds: bool, evidence: &str) {
+        assert!(holds, "does not hold by construction: {claim}");
+        self.verdict(claim, "holds by construction", evidence);
+    }
+
+    fn verdict(&mut self, claim: &str, verdict: &str, evidence: &str) {
         let _ = write!(self.text, "\nclaim: ");
         let text = format!("{claim}\n{verdict}: {evidence}");
         for (index, line) in text.lines().enumerate() {
@@ -91,18 +112,67 @@ pub struct Number<'a> {
     pub paper: f64,
     /// Of both.
     pub unit: &'a str,
-    /// The model was set so that this number comes out.
-    pub set: bool,
+    /// Why it is what it is.
+    pub mark: Mark,
 }
+
+/// Why a number of ours is what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A constant of the model was set so that this number comes out.
+    Set,
+    /// It comes out by itself, as the paper's.
+    Follows,
+    /// It comes out by itself and is another than the paper's, for this reason.
+    Differs(&'static str),
+}
+
+impl Mark {
+    fn name(self) -> &'static str {
+        match self {
+            Mark::Set => "set",
+            Mark::Follows => "follows",
+            Mark::Differs(_) => "differs",
+        }
+    }
+}
+
+/// Up to this part of the paper's number another one counts as the same. Chosen, not derived.
+const SAME: f64 = 0.10;
 
 impl<'a> Number<'a> {
     /// A number that comes out by itself.
     pub fn new(what: &'a str, ours: f64, paper: f64, unit: &'a str) -> Number<'a> {
-        Number { what, ours, paper, unit, set: false }
+        Number { what, ours, paper, unit, mark: Mark::Follows }
+    }
+
+    /// A number for which the model was set.
+    pub fn set(self) -> Number<'a> {
+        Number { mark: Mark::Set, ..self }
+    }
+
+    /// A number that comes out by itself, but not as the paper's.
+    pub fn differs(self, why: &'static str) -> Number<'a> {
+        Number { mark: Mark::Differs(why), ..self }
+    }
+
+    fn part(&self) -> f64 {
+        self.ours / self.paper - 1.0
     }
 
     fn deviation(&self) -> String {
-        format!("{:+.1} %", (self.ours / self.paper - 1.0) * 100.0)
+        format!("{:+.1} %", self.part() * 100.0)
+    }
+
+    fn check(&self) {
+        let differs = self.part().abs() > SAME;
+        assert!(
+            differs == matches!(self.mark, Mark::Differs(_)),
+            "golden number '{}' is marked {:?}, but deviates by {}",
+            self.what,
+            self.mark,
+            self.deviation()
+        );
     }
 }
 
@@ -155,7 +225,20 @@ mod tests {
     fn numbers_stand_beside_the_papers() {
         let mut table = Table::new("figure", "model");
         table.numbers(&[Number::new("bandwidth", 1180.4, 1170.0, "MB/s")]);
-        assert!(table.finish().contains("1180 MB/s  1170 MB/s     +0.9 %"));
+        assert!(table.finish().contains("1180 MB/s  1170 MB/s     +0.9 %  follows"));
+    }
+
+    #[test]
+    #[should_panic(expected = "deviates by +20.0 %")]
+    fn a_number_that_differs_says_why() {
+        Table::new("figure", "model").numbers(&[Number::new("bandwidth", 1200.0, 1000.0, "MB/s").set()]);
+    }
+
+    #[test]
+    #[should_panic(expected = "deviates by +5.0 %")]
+    fn a_reason_goes_when_the_number_follows() {
+        let number = Number::new("bandwidth", 1050.0, 1000.0, "MB/s");
+        Table::new("figure", "model").numbers(&[number.differs("of a reason that is gone")]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ Examples:
   nmad sim --seed 137 --explain        the stage and every event of one run
   nmad sim --seed 137 --no-faults      the same, with nothing going wrong
   nmad sim --seed 1..1000 --lossy      nothing but datagrams that are lost, repeated, overtaken and damaged
-  nmad sim --seed 1..1000 --outages    rails fail for a while; nothing may stand still, no slow rail may be left
+  nmad sim --seed 1..1000 --outages    rails fail for a while: nothing stands still, no slow rail is left
   nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
   nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
 pub struct Sim {

@@ -1,5 +1,5 @@
-//! Rails that fail for a while and come back. While one fails, another way between the same hosts is whole, so
-//! nothing may stand still for long, and no rail may be left that is only slow.
+//! Rails that fail for a while and come back. While one fails, another way between the same hosts is whole,
+//! so nothing may stand still for long, and no rail may be left that is only slow.
 
 use crate::rng::Rng;
 use crate::trace::Time;

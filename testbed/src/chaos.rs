@@ -1,5 +1,5 @@
-//! Rails that fail and come back, in an order that a seed decides. At each time all rails but one are whole, so
-//! a library that uses several has a way all the time.
+//! Rails that fail and come back, in an order that a seed decides. At each time all rails but one are whole,
+//! so a library that uses several has a way all the time.
 
 use crate::inside::{Change, What};
 use crate::{Rate, rail_name};

@@ -89,8 +89,8 @@ impl Engine {
         }
     }
 
-    /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer, and
-    /// stays.
+    /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
+    /// and stays.
     pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
         let is_other = |link: &Link| link.rail != rail && link.is_there();
         if !self.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {

@@ -39,8 +39,8 @@ const ANSWERS: u32 = 3;
 const SAMPLE: u32 = 64;
 const SAMPLES: u32 = 3;
 /// A rail whose datagrams arrive with less than this probability is left: a window that halves at each loss
-/// has 1.22 / sqrt(0.2), not three datagrams then (Mathis and others, 1997), and each message of a few of them
-/// waits for a timeout.
+/// has 1.22 / sqrt(0.2), not three datagrams then (Mathis and others, 1997), and each message of a few of
+/// them waits for a timeout.
 const ARRIVES_MIN: f64 = 0.8;
 
 /// Pause before the first try of a link that was left, and the longest one of a link that did not come back
@@ -184,7 +184,8 @@ impl Suspicion {
         self.asked = self.asked.min(1);
     }
 
-    /// When to look again at a link that carries, if nothing happens on it. None: whoever turns the pump looks.
+    /// When to look again at a link that carries, if nothing happens on it. None: the next turn of the pump
+    /// looks.
     /// A peer that answers nothing is not there, or rests, and nobody is woken to ask it again.
     pub(crate) fn due_at(&self, sight: Sight) -> Option<Instant> {
         sight.first?;

@@ -22,16 +22,17 @@ Examples:
   nmad testbed chaos --seed 7 -- nmad run -n 2 ./program
   nmad testbed --rails 1gbit,1gbit chaos --seconds 60 -- mpiexec -n 4 python job.py
 
-A rail is switched off, swallows everything or one direction, flaps, loses one in three to five frames, or becomes
-narrow; the others are whole meanwhile. The same seed is the same schedule. When the program has ended, the report
-says how long the longest stall was, what was sent again, and how often rails were left and used again, as far
+A rail is switched off, swallows everything or one direction, flaps, loses one in three to five frames, or
+becomes narrow; the others are whole meanwhile. The same seed is the same schedule. When the program has ended,
+the report says how long the longest stall was, what was sent again, and how often rails were left and used again, as far
 as NewMadeleine has carried its messages. The exit code is the program's.")]
 pub struct ChaosArgs {
     /// What happens when
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// How long rails fail; the program may run on for as long as it likes
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "N", default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
     /// Only print what would happen
     #[arg(long)]

@@ -11,8 +11,8 @@ fn sight(first: Option<(u32, Instant)>, moved: u32) -> Sight {
     Sight { first, moved, round_trip: RTT, carries: Duration::ZERO }
 }
 
-/// Looks every millisecond from `from` on for `ms` at number 7 that left at zero; the peer answers each question
-/// as `answer` says. When the link was left, if it was, and the questions.
+/// Looks every millisecond from `from` on for `ms` at number 7 that left at zero; the peer answers each
+/// question as `answer` says. When the link was left, if it was, and the questions.
 fn watched(
     suspicion: &mut Suspicion,
     (from, ms): (u64, u64),
@@ -106,7 +106,8 @@ fn a_rail_of_which_only_others_tell_is_left() {
     assert!(left.is_some_and(|ms| ms < 60), "{left:?}");
 }
 
-/// When the tries of a link that was left at `from` begin within `ms`, each failing after it has taken too long.
+/// When the tries of a link that was left at `from` begin within `ms`, each failing after it has taken too
+/// long.
 fn tries(suspicion: &mut Suspicion, from: u64, ms: u64) -> Vec<u64> {
     let mut begun = Vec::new();
     for now in from..from + ms {

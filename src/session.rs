@@ -113,6 +113,7 @@ impl Session {
         oversubscribed.store(patience == Idle::SHARED, Ordering::Relaxed);
         for OpenRail { mut driver, reach, wire, trace, .. } in opened {
             let rail = engine.add_rail(driver.limits());
+            engine.name_rail(rail, driver.name());
             engine.share_wire(rail, RailId(wire as u8));
             let reached = |peer: &u32| {
                 let card = &cards[*peer as usize];

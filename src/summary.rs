@@ -1,20 +1,20 @@
-//! The summary at the end of a job (`NMAD_STATS=1`): what each rail of this process has carried and how well
-//! its transfers were predicted.
+//! The summary at the end of a job (`NMAD_STATS`): what each rail of this process has carried, how well its
+//! transfers were predicted, and how often it was left and used again.
 
 use crate::info::RailInfo;
 use crate::session::Session;
 use nmad_engine::{Accuracy, RailCounters};
 use std::fmt::Write;
+use std::path::Path;
 
-/// Whether the user wants it.
-fn is_wanted() -> bool {
-    std::env::var_os("NMAD_STATS").is_some_and(|value| !value.is_empty() && value != "0")
-}
-
-/// If the user wants it: one line for each rail that was used.
+/// If the user wants it: one line for each rail that was used. If the value names a folder (it has a slash in
+/// it), the counts go to a file of this process there instead, for a program that adds them up.
 pub(crate) fn tell(session: &Session) {
-    if !is_wanted() {
+    let Some(wish) = std::env::var_os("NMAD_STATS").filter(|value| !value.is_empty() && value != "0") else {
         return;
+    };
+    if wish.as_encoded_bytes().contains(&b'/') {
+        return write(session, Path::new(&wish));
     }
     for (index, rail) in session.rails().iter().enumerate() {
         let accuracies = (0..session.size()).filter_map(|rank| session.accuracy(index as u8, rank));
@@ -22,6 +22,35 @@ pub(crate) fn tell(session: &Session) {
             nmad_words::tell_user(format_args!("nmad: rank {}: {line}", session.rank()));
         }
     }
+}
+
+fn write(session: &Session, folder: &Path) {
+    let path = folder.join(format!("{}-{}", session.rank(), std::process::id()));
+    let stall = session.node().with(|engine| engine.longest_stall());
+    let text = counts(stall.as_ns() / 1000, &session.rails());
+    if let Err(error) = std::fs::write(&path, text) {
+        let path = path.display();
+        nmad_words::tell_user(format_args!(
+            "nmad: NMAD_STATS: cannot write {path}: {error}; is the folder there, on each host?"
+        ));
+    }
+}
+
+/// The longest stall, and a line for each rail to others: its name, then names and values.
+fn counts(stall_us: u64, rails: &[RailInfo]) -> String {
+    let mut text = format!("stall_us {stall_us}\n");
+    for rail in rails.iter().filter(|rail| !rail.address.is_empty()) {
+        let RailCounters { packet_bytes, chunk_bytes, again_bytes, duplicates, left, returned, .. } =
+            rail.counters;
+        let (name, bytes) = (&rail.name, packet_bytes + chunk_bytes);
+        writeln!(
+            text,
+            "rail {name} bytes {bytes} again_bytes {again_bytes} duplicates {duplicates} left {left} \
+             returned {returned}"
+        )
+        .expect("strings grow");
+    }
+    text
 }
 
 /// The peer whose transfers were predicted worst.
@@ -33,7 +62,7 @@ fn worst(accuracies: impl Iterator<Item = Accuracy>) -> Option<Accuracy> {
 fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
     let RailCounters { packets, packet_bytes, entries, chunks, chunk_bytes, resent, replayed, .. } =
         rail.counters;
-    let RailCounters { packets_in, chunks_in, .. } = rail.counters;
+    let RailCounters { packets_in, chunks_in, duplicates, left, returned, .. } = rail.counters;
     if packets + chunks + packets_in + chunks_in == 0 {
         return None;
     }
@@ -45,7 +74,15 @@ fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
         size(packet_bytes),
         size(chunk_bytes)
     );
-    for (count, what) in [(resent, "sent again"), (replayed, "taken over"), (rail.dropped, "dropped")] {
+    let rare = [
+        (resent, "sent again"),
+        (replayed, "taken over"),
+        (duplicates, "arrived twice"),
+        (rail.dropped, "dropped"),
+        (left, "times left"),
+        (returned, "times used again"),
+    ];
+    for (count, what) in rare {
         if count > 0 {
             write!(text, "; {count} {what}").expect("strings grow");
         }
@@ -93,6 +130,8 @@ mod tests {
             resent: 4,
             ..RailCounters::default()
         };
+        let counts = counts(12_000, &[RailInfo { address: "10.0.0.1:1".into(), ..rail(counters) }]);
+        assert!(counts.starts_with("stall_us 12000\nrail tcp/eth1 bytes 3147776 again_bytes 0 "), "{counts}");
         let accuracy = Accuracy { count: 3, median: 0.05, p95: 0.2, load: 1.0 };
         let line = line(&rail(counters), Some(accuracy)).expect("it was used");
         for part in [

@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 pub mod around;
+mod carrier;
 pub mod conformance;
 mod connections;
 mod conversation;

@@ -12,8 +12,9 @@ const AT_ONCE: usize = 64;
 /// Reads with success after which a socket that is read without asking is not watched any more.
 pub const TRUSTED_AFTER: u32 = 16;
 
-/// The number of [`Token::Bell`]; no link has it.
+/// The numbers of [`Token::Bell`] and [`Token::Carrier`]; no link has them.
 const BELL: u64 = u64::MAX;
+const CARRIER: u64 = u64::MAX - 1;
 
 /// What a socket belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum Token {
     Link(usize),
     /// A descriptor by which others wake this rail.
     Bell,
+    /// What the system tells of interfaces.
+    Carrier,
 }
 
 /// The sockets of one rail.
@@ -69,6 +72,7 @@ impl Watch {
             let token = match event.data.u64() {
                 0 => Token::Opening,
                 BELL => Token::Bell,
+                CARRIER => Token::Carrier,
                 n => Token::Link(n as usize - 1),
             };
             let flags = event.flags;
@@ -82,6 +86,7 @@ fn data(token: Token) -> EventData {
         Token::Opening => 0,
         Token::Link(index) => index as u64 + 1,
         Token::Bell => BELL,
+        Token::Carrier => CARRIER,
     })
 }
 

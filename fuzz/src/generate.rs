@@ -2,8 +2,8 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Promise, Replay,
-    Rts, Withdraw, Withdrawn,
+    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Promise,
+    Replay, Rts, Seen, Withdraw, Withdrawn,
 };
 
 /// A stream of packets, mostly well-formed.
@@ -115,7 +115,7 @@ fn keys(rng: &mut Rng) -> Keys {
 
 /// Appends a frame with random fields.
 fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
-    let frame = match rng.below(15) {
+    let frame = match rng.below(18) {
         0 | 1 => {
             let data = vec![0x33; rng.of(&[0, 1, 8, 22, 23, 200])];
             let flags = rng.of(&[0, 0, 1, 2, 3]);
@@ -159,6 +159,11 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
         11 => Frame::LinkDown(LinkDown { rail: rng.below(3) as u8 }),
         12 => Frame::Withdraw(Withdraw { landing: field(rng) }),
         13 => Frame::Withdrawn(Withdrawn { landing: field(rng), used: rng.one_in(2) }),
+        15 => Frame::Ask(Ask { rail: rng.below(3) as u8, question: seq(rng) }),
+        16 => {
+            let (rail, below, beyond, moved) = (rng.below(3) as u8, seq(rng), field(rng), seq(rng));
+            Frame::Seen(Seen { rail, question: seq(rng), below, beyond, moved })
+        }
         _ => Frame::Bye,
     };
     frame.encode(out);

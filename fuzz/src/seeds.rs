@@ -2,9 +2,11 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, Part,
-    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Welcome, Withdraw, Withdrawn, flags,
+    Ack, Ask, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, Part,
+    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
 };
+
+const SEEN: Seen = Seen { rail: 0, question: 1, below: 1, beyond: 4, moved: 2 };
 
 /// The first name that a table gives.
 const NAME: u64 = 1 << 32;
@@ -63,6 +65,8 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("withdraw", one(Frame::Withdraw(Withdraw { landing: NAME }))),
         ("withdrawn", one(Frame::Withdrawn(Withdrawn { landing: NAME, used: false }))),
         ("bye", one(Frame::Bye)),
+        ("ask", packet(Kind::Notice, &[Frame::Ask(Ask { rail: 1, question: 1 })])),
+        ("seen", packet(Kind::Notice, &[Frame::Seen(SEEN)])),
         ("chunk", chunk),
         ("hello", Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [1; 32] }).encode()),
         ("welcome", Control::Welcome(Welcome { rail: 0, nonce: [2; 32], mac: [3; 32] }).encode()),

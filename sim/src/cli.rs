@@ -26,6 +26,7 @@ Examples:
   nmad sim --seed 137 --explain        the stage and every event of one run
   nmad sim --seed 137 --no-faults      the same, with nothing going wrong
   nmad sim --seed 1..1000 --lossy      nothing but datagrams that are lost, repeated, overtaken and damaged
+  nmad sim --seed 1..1000 --outages    rails fail for a while: nothing stands still, no slow rail is left
   nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
   nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
 pub struct Sim {
@@ -56,10 +57,13 @@ pub struct Sim {
     /// All networks carry datagrams; up to 20 % of them are lost, others repeated, overtaken and damaged
     #[arg(long, conflicts_with = "no_faults")]
     lossy: bool,
+    /// Rails fail for a while and come back, or become narrow, while one is whole: nothing may stand still
+    #[arg(long, conflicts_with_all = ["lossy", "canary"])]
+    outages: bool,
     /// Instead of seeds: the papers' figures, ours beside theirs; FIGURE is one of `--golden list`
     #[arg(long, value_name = "FIGURE", num_args = 0..=1, default_missing_value = "",
         conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "congestion", "hosts",
-            "no_faults", "lossy"])]
+            "no_faults", "lossy", "outages"])]
     golden: Option<String>,
     /// Write the figures to sim/golden instead of printing them
     #[arg(long, requires = "golden")]
@@ -130,9 +134,9 @@ impl Sim {
             return show::run(Some(figure.as_str()).filter(|name| !name.is_empty()), self.bless);
         }
         let hosts = self.hosts.map(usize::from);
-        let &Sim { no_faults, lossy, canary, explain, congestion, .. } = self;
+        let &Sim { no_faults, lossy, outages, canary, explain, congestion, .. } = self;
         let strategy = self.strategy.clone();
-        let options = Options { hosts, no_faults, lossy, canary, strategy, congestion, explain };
+        let options = Options { hosts, no_faults, lossy, outages, canary, strategy, congestion, explain };
         if let Err(e) = self.check() {
             tell_user(format_args!("nmad sim: {e}"));
             return ExitCode::from(nmad_words::USAGE);
@@ -207,6 +211,9 @@ impl Sim {
         }
         if self.lossy {
             command += " --lossy";
+        }
+        if self.outages {
+            command += " --outages";
         }
         command
     }

@@ -19,6 +19,7 @@ pub mod machine;
 pub mod model;
 pub mod network;
 pub mod oracle;
+pub mod outage;
 pub mod payload;
 pub mod rail;
 mod report;

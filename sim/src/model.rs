@@ -161,6 +161,7 @@ impl Model for Line {
             inject: self.inject,
             single_copy: self.single_copy,
             looks: false,
+            returns: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
         }

@@ -41,7 +41,8 @@ impl Driver for SimRail {
     }
 
     fn limits(&self) -> Limits {
-        Limits { looks: true, ..self.model.limits() }
+        let returns = lock(&self.network).returns();
+        Limits { looks: true, returns, ..self.model.limits() }
     }
 
     fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> LandingKey {
@@ -167,6 +168,7 @@ impl SimRail {
                 return Some(inbound);
             }
             Inbound::Up { .. } | Inbound::Sent { .. } | Inbound::Declined { .. } => return Some(inbound),
+            Inbound::Carrier { .. } | Inbound::Moved { .. } => return Some(inbound),
         };
         if let Some(held) = self.held.get_mut(&from) {
             held.push_back(inbound);
@@ -212,6 +214,10 @@ impl SimRail {
             Inbound::Sent { to, number, packet } => {
                 report(Event::Sent { to: PeerId(to as u32), number, packet });
             }
+            Inbound::Carrier { peer, lost } => {
+                report(Event::Carrier { peer: PeerId(peer as u32), lost });
+            }
+            Inbound::Moved { from } => report(Event::Moved { peer: PeerId(from as u32) }),
             Inbound::Lost { peer, why, unsent } => {
                 self.tell(peer, Standing::Gone);
                 report(Event::Lost { peer: PeerId(peer as u32), why, unsent });

@@ -5,6 +5,7 @@ use crate::canary::Canary;
 use crate::faults::{Broken, Faults, Strike};
 use crate::machine::Machine;
 use crate::model::{KINDS, LOSSY, Model, SHARED_MEMORY};
+use crate::outage::{Outage, STALL_NS};
 use crate::rng::Rng;
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 
 /// Longest message of any workload, in bytes.
 pub const LEN_MAX: u64 = 4 << 20;
+
+/// Bytes that are under way at once, at most, where rails fail for a while.
+pub const STEADY_MAX: u64 = 4 << 20;
 
 /// Of a hundred scenarios this number run on machines whose cores other programs use, too.
 const STARVING: u64 = 12;
@@ -34,6 +38,8 @@ pub struct Options {
     pub canary: Option<Canary>,
     /// All hosts use this strategy; none: drawn for each.
     pub strategy: Option<String>,
+    /// Rails fail for a while and come back, or only become narrow, while one is whole.
+    pub outages: bool,
     /// What bounds the bytes in flight on lossy links, on all hosts.
     pub congestion: CongestionControl,
     /// Keep a line of text for each event.
@@ -69,6 +75,8 @@ pub struct Scenario {
     pub configs: Vec<Config>,
     /// What breaks.
     pub strikes: Vec<Strike>,
+    /// What fails for a while.
+    pub outages: Vec<Outage>,
     /// A network or its drivers are broken on purpose; broken strategies are in `configs`.
     pub canary: Option<Canary>,
 }
@@ -115,8 +123,13 @@ impl Scenario {
             rails,
             configs,
             strikes: Vec::new(),
+            outages: Vec::new(),
             canary: options.canary,
         };
+        if options.outages {
+            scenario.fail_for_a_while(options.no_faults);
+            return scenario;
+        }
         let strikes = Strike::draw(hosts, count, &mut rng);
         if !options.no_faults {
             scenario.strikes = strikes;
@@ -127,6 +140,43 @@ impl Scenario {
             }
         }
         scenario
+    }
+
+    /// Everybody is on all networks, of which all but one may fail for a while. Besides, processes starve now
+    /// and then, and some scenarios know nothing but that and narrow rails: there no link may be left.
+    fn fail_for_a_while(&mut self, no_faults: bool) {
+        let mut rng = Rng::of(self.seed, 9);
+        let lossy = rng.percent(20);
+        let model = |rng: &mut Rng| if lossy { LOSSY } else { rng.pick(&KINDS).clone() };
+        self.fabrics.truncate(3);
+        while self.fabrics.len() < 2 {
+            self.fabrics.push((Arc::new(model(&mut rng)), Faults::default()));
+        }
+        self.fabrics.iter_mut().for_each(|(_, faults)| *faults = Faults::default());
+        let (hosts, fabrics) = (self.hosts().min(3), self.fabrics.len());
+        self.wires.clear();
+        self.configs.truncate(hosts);
+        self.rails.truncate(hosts);
+        self.rails.iter_mut().for_each(|rails| {
+            *rails = (0..fabrics).collect();
+            rng.shuffle(rails);
+        });
+        self.machine.bus = None;
+        if no_faults {
+            return;
+        }
+        let slow = rng.percent(25);
+        self.outages = Outage::draw(hosts, fabrics, rng.index(fabrics), slow, &mut rng);
+        if slow || rng.percent(25) {
+            self.strikes = Strike::draw_starving(hosts, &mut rng);
+        }
+    }
+
+    /// Longest time for which no request may end while some are under way; none: nobody looks.
+    pub fn stall_ns(&self) -> Option<u64> {
+        let slowest = self.fabrics.iter().map(|(model, _)| model.wire_ns(STEADY_MAX)).max();
+        let narrow = self.outages.iter().map(Outage::narrowness).max().unwrap_or(1);
+        (!self.outages.is_empty()).then(|| STALL_NS + slowest.unwrap_or(0) * narrow)
     }
 
     /// Hosts of the scenario.
@@ -236,6 +286,7 @@ impl fmt::Display for Scenario {
             let (eager_max, in_place_min) = (set(eager_max), set(in_place_min));
             writeln!(f, " eager {eager_max} in place {in_place_min} credit {credit} chunk {chunk}")?;
         }
-        self.strikes.iter().try_for_each(|strike| writeln!(f, "  {strike}"))
+        self.strikes.iter().try_for_each(|strike| writeln!(f, "  {strike}"))?;
+        self.outages.iter().try_for_each(|outage| writeln!(f, "  {outage}"))
     }
 }

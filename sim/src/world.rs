@@ -10,6 +10,7 @@ use crate::oracle::delivery::{DeliveryOracle, Fates};
 use crate::oracle::ledger::Ledger;
 use crate::oracle::liveness::{self, LivenessOracle};
 use crate::oracle::order;
+use crate::oracle::stall::StallOracle;
 use crate::rail::SimRail;
 use crate::scenario::Scenario;
 use crate::workload::Plan;
@@ -36,6 +37,7 @@ pub struct World {
     plan: Plan,
     delivery: DeliveryOracle,
     liveness: LivenessOracle,
+    stall: StallOracle,
     now: u64,
     done_at: Option<u64>,
 }
@@ -60,6 +62,7 @@ impl World {
         let fabrics = scenario.fabrics.iter().enumerate().map(fabric).collect();
         let mut network = Network::new(fabrics, &scenario.rails, scenario.seed, explain);
         network.machine = scenario.machine;
+        network.set_outages(scenario.outages.clone());
         let budgets = scenario.configs.iter().map(|config| config.credit.max(INITIAL_CREDIT)).collect();
         network.oracle.set_budgets(budgets);
         network.corrupts = scenario.canary == Some(Canary::Corrupts);
@@ -73,7 +76,8 @@ impl World {
             lock(&network).wake(id, id as u64 * 100);
         }
         let (delivery, liveness) = (DeliveryOracle::default(), LivenessOracle::default());
-        World { hosts, network, scenario, plan, delivery, liveness, now: 0, done_at: None }
+        let stall = StallOracle::new(scenario.stall_ns());
+        World { hosts, network, scenario, plan, delivery, liveness, stall, now: 0, done_at: None }
     }
 
     /// The network, for what it has counted and recorded.
@@ -135,7 +139,9 @@ impl World {
             Happening::Deliver(transit) => network.deliver(now, transit),
             Happening::Withdraw(id) => network.withdraw(now, id),
             Happening::Open(key) => network.opened(now, key),
-            Happening::Notice(key) => network.noticed(now, key),
+            Happening::Notice(key, epoch) => network.noticed_of(now, key, epoch),
+            Happening::Carrier(number, is_back) => network.carrier(now, number, is_back),
+            Happening::Part(key) => network.part(now, key),
             Happening::Strike(number) => {
                 let strike = self.scenario.strikes[number];
                 match strike.what {
@@ -172,6 +178,7 @@ impl World {
         let host = &mut self.hosts[id];
         host.run(now, &self.plan, &mut self.delivery)?;
         let network = lock(&self.network);
+        self.stall.look(now, &network, &self.delivery.ledger)?;
         self.liveness.look(network.local_ns(id), id, &host.engine, &network, &self.delivery.ledger)
     }
 

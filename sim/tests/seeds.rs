@@ -26,6 +26,11 @@ fn nothing_is_wrong_over_nothing_but_bad_datagrams() {
 }
 
 #[test]
+fn nothing_stands_still_and_no_slow_rail_is_left_when_rails_fail_for_a_while() {
+    clean(1..=40, &Options { outages: true, ..Options::default() }, "--outages");
+}
+
+#[test]
 fn each_congestion_control_is_without_violation_over_bad_datagrams() {
     for congestion in nmad_engine::CongestionControl::ALL {
         let options = Options { congestion, lossy: true, ..Options::default() };

@@ -158,8 +158,8 @@ impl<'a> Talk<'a> {
     }
 
     fn is_dead(&self) -> bool {
-        let dead = |rail| self.node.with(|engine| engine.link(self.peer, rail)) == Some(LinkView::Dead);
-        self.rail.is_some_and(dead)
+        let dead = |rail| self.node.with(|engine| engine.link(self.peer, rail));
+        matches!(self.rail.and_then(dead), Some(LinkView::Dead | LinkView::Left))
     }
 
     /// The rail is silent, and is given up then; or the rank, if it has no other rail.

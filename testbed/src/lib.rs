@@ -39,6 +39,7 @@
 
 mod address;
 mod birth;
+pub mod chaos;
 pub mod cli;
 mod enter;
 mod error;

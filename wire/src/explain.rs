@@ -1,6 +1,6 @@
 //! Any packet in one line, for traces and error messages.
 
-use crate::{ChunkHeader, Control, Frame, Header, Kind, flags, frames};
+use crate::{ChunkHeader, Control, Frame, Header, Kind, Seen, flags, frames};
 use core::fmt;
 
 /// A packet that prints as one line; made by [`explain`].
@@ -92,6 +92,11 @@ impl fmt::Display for Frame<'_> {
             Frame::Withdraw(w) => write!(f, "withdraw landing {:#x}", w.landing),
             Frame::Withdrawn(w) => write!(f, "withdrawn landing {:#x}, used: {}", w.landing, w.used),
             Frame::Bye => write!(f, "bye"),
+            Frame::Ask(a) => write!(f, "question {}: what has arrived from rail {}?", a.question, a.rail),
+            Frame::Seen(seen) => {
+                let Seen { rail, question, below, beyond, .. } = seen;
+                write!(f, "answer {question}: seen from rail {rail} below {below}, beyond {beyond:#x}")
+            }
         }
     }
 }

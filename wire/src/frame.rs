@@ -6,6 +6,7 @@
 use crate::cursor::{Cursor, Malformed, put};
 use crate::part::part;
 use crate::rts::rts;
+use crate::silence::{Ask, LinkDown, Seen, rail};
 use crate::{MAX_RAILS, Part, Rts};
 use alloc::vec::Vec;
 
@@ -163,13 +164,6 @@ pub struct Replay<'a> {
     pub frames: &'a [u8],
 }
 
-/// The sender of this frame gave up one of its rails to this peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkDown {
-    /// Number of the rail at the side that gives it up.
-    pub rail: u8,
-}
-
 /// A promise is to be taken back, because its receive was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Withdraw {
@@ -215,6 +209,10 @@ pub enum Frame<'a> {
     Withdrawn(Withdrawn),
     /// The sender leaves in good order; the end of its links is not a failure.
     Bye,
+    /// See [`Ask`].
+    Ask(Ask),
+    /// See [`Seen`].
+    Seen(Seen),
 }
 
 pub(crate) const EAGER: u8 = 1;
@@ -230,6 +228,8 @@ const WITHDRAW: u8 = 10;
 const WITHDRAWN: u8 = 11;
 const BYE: u8 = 12;
 pub(crate) const PART: u8 = 13;
+pub(crate) const ASK: u8 = 14;
+pub(crate) const SEEN: u8 = 15;
 
 impl Eager {
     /// Longest encoding of the header in bytes, data not included.
@@ -320,6 +320,8 @@ impl Frame<'_> {
             Frame::Withdraw(w) => fields(out, WITHDRAW, 0, &[w.landing]),
             Frame::Withdrawn(w) => fields(out, WITHDRAWN, u8::from(w.used), &[w.landing]),
             Frame::Bye => out.extend_from_slice(&[BYE, 0]),
+            Frame::Ask(ask) => ask.encode(out),
+            Frame::Seen(seen) => seen.encode(out),
         }
     }
 }
@@ -386,7 +388,7 @@ fn eager<'a>(c: &mut Cursor<'a>, bits: u8) -> Result<Frame<'a>, Malformed> {
 }
 
 fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malformed> {
-    if bits != 0 && !matches!(kind, RTS | REPLAY | LINK_DOWN | WITHDRAWN) {
+    if bits != 0 && !matches!(kind, RTS | REPLAY | LINK_DOWN | WITHDRAWN | ASK | SEEN) {
         return Err(Malformed("unknown flags of a frame"));
     }
     Ok(match kind {
@@ -420,12 +422,10 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
         }
         BYE => Frame::Bye,
         PART => part(c)?,
+        ASK => Frame::Ask(Ask::decode(c, rail(bits)?)?),
+        SEEN => Frame::Seen(Seen::decode(c, rail(bits)?)?),
         _ => return Err(Malformed("unknown frame")),
     })
-}
-
-fn rail(number: u8) -> Result<u8, Malformed> {
-    if usize::from(number) < MAX_RAILS { Ok(number) } else { Err(Malformed("rail number out of range")) }
 }
 
 fn promise(c: &mut Cursor<'_>) -> Result<Promise, Malformed> {

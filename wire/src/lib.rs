@@ -20,6 +20,7 @@ mod frame;
 mod header;
 mod part;
 mod rts;
+mod silence;
 
 pub use alone::AloneHead;
 pub use chunk::ChunkHeader;
@@ -27,12 +28,12 @@ pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
 pub use explain::{Explain, explain};
 pub use frame::{
-    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, LinkDown, Promise, Replay, Withdraw, Withdrawn, flags,
-    frames,
+    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Promise, Replay, Withdraw, Withdrawn, flags, frames,
 };
 pub use header::{Header, Kind};
 pub use part::Part;
 pub use rts::Rts;
+pub use silence::{Ask, LinkDown, Seen};
 
 /// Version of the format. Two sides with different versions refuse each other when a link opens.
 pub const VERSION: u8 = 1;

@@ -143,7 +143,7 @@ fn unknown_kinds_versions_and_reserved_bits_are_refused() {
 
 #[test]
 fn unknown_frames_and_flags_are_refused() {
-    for kind in (0..=255).filter(|kind| !(1..=13).contains(kind)) {
+    for kind in (0..=255).filter(|kind| !(1..=15).contains(kind)) {
         assert!(is_refused(&[&[kind, 0][..], &[0; 200]].concat()), "frame {kind}");
     }
     for frame in common::one_of_each() {
@@ -154,7 +154,7 @@ fn unknown_frames_and_flags_are_refused() {
             let known = match good[0] {
                 1 => bits & !3 == 0,
                 2 => bits & !31 == 0 && (bits & 28).count_ones() <= 1,
-                8 | 9 => usize::from(bits) < MAX_RAILS,
+                8 | 9 | 14 | 15 => usize::from(bits) < MAX_RAILS,
                 11 => bits <= 1,
                 _ => bits == 0,
             };

@@ -62,11 +62,8 @@ impl Railed {
         while !done(&self.seen) {
             let seen = &mut self.seen;
             self.rail.poll(Scope::All, &mut |event| match event {
-                Event::Moved { .. }
-                | Event::Declined { .. }
-                | Event::Buffers { .. }
-                | Event::Pushed { .. }
-                | Event::Remote { .. } => {}
+                Event::Moved { .. } | Event::Buffers { .. } | Event::Pushed { .. } => {}
+                Event::Remote { .. } | Event::Declined { .. } | Event::Carrier { .. } => {}
                 Event::Up { .. } => seen.up += 1,
                 Event::Sent { packet, .. } => {
                     seen.sent += 1;

@@ -25,6 +25,7 @@ impl Held {
             Event::Pushed { from, request, len } => Event::Pushed { from, request, len },
             Event::Moved { peer } => Event::Moved { peer },
             Event::Buffers { peer, len } => Event::Buffers { peer, len },
+            Event::Carrier { peer, lost } => Event::Carrier { peer, lost },
             Event::Sent { to, number, packet } => Event::Sent { to, number, packet },
             Event::Declined { to, number } => Event::Declined { to, number },
             Event::Lost { peer, why, unsent } => Event::Lost { peer, why, unsent },
@@ -50,6 +51,7 @@ impl Held {
                 | Event::Pushed { from: peer, .. }
                 | Event::Moved { peer }
                 | Event::Buffers { peer, .. }
+                | Event::Carrier { peer, .. }
                 | Event::Landed { from: peer, .. }
                 | Event::Sent { to: peer, .. }
                 | Event::Declined { to: peer, .. }

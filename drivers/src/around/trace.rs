@@ -36,6 +36,8 @@ pub enum What {
     Up,
     /// A link was lost.
     Lost,
+    /// An interface carries nothing any more, or carries again.
+    Carrier,
 }
 
 /// One thing that passed.
@@ -136,6 +138,15 @@ impl Trace {
                 self.note(What::Sent, to.0, *number, len, none);
             }
             Event::Declined { to, number } => self.note(What::Declined, to.0, *number, 0, none),
+            Event::Carrier { peer, lost } => {
+                self.note(
+                    What::Carrier,
+                    peer.0,
+                    0,
+                    0,
+                    lost.clone().unwrap_or_else(|| "carries again".into()),
+                );
+            }
             Event::Pushed { .. } | Event::Moved { .. } | Event::Buffers { .. } => {}
             Event::Lost { peer, why, .. } => self.note(What::Lost, peer.0, 0, 0, why.clone()),
         }

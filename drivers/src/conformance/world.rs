@@ -239,7 +239,8 @@ pub fn packet(number: u32, len: usize) -> Vec<u8> {
 
 fn note(event: Event<'_>) -> Option<Seen> {
     Some(match event {
-        Event::Moved { .. } | Event::Buffers { .. } | Event::Remote { .. } | Event::Declined { .. } => {
+        Event::Moved { .. } | Event::Buffers { .. } => return None,
+        Event::Remote { .. } | Event::Declined { .. } | Event::Carrier { .. } => {
             return None;
         }
         Event::Pushed { request, len, .. } => Seen::Pushed(request, len),

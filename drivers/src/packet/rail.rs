@@ -7,7 +7,8 @@ use super::link::Link;
 use super::opening::{self, Opening};
 use super::read::read;
 use super::sys::Socket;
-use super::wakes::Wakes;
+use super::wakes::{Wakes, bell};
+use crate::carrier::Carrier;
 use crate::error::DriverError;
 use crate::landings::Landings;
 use crate::news::News;
@@ -54,6 +55,7 @@ pub struct PacketRail {
     /// Holds the port: nobody else on this network has it, and the kernel answers for it when we are gone.
     port: UdpSocket,
     wakes: Wakes,
+    carrier: Carrier,
     timer: Timer,
     opening: Opening,
     outcome: Vec<Outcome<Way>>,
@@ -118,6 +120,7 @@ impl PacketRail {
             place: Place { mac: socket.mac(), address },
             digest: Digest::new(&config.secret, socket.data_max()),
             opening: Opening::new(&config),
+            carrier: Carrier::new(&config.interface, &watch),
             config,
             socket,
             port,
@@ -305,7 +308,11 @@ impl PacketRail {
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         self.polls = 0;
         let mut rings = false;
-        self.wakes.watch.look(|token, _| rings |= token == Token::Bell);
+        let PacketRail { wakes, carrier, known, news, .. } = self;
+        wakes.watch.look(|token, _| match token {
+            Token::Carrier => carrier.heard(known.keys().copied(), news),
+            token => rings |= token == Token::Bell,
+        });
         if rings || !self.opening.machine.is_idle() {
             self.with_opening(|opening, rail, outcome| opening.step(rail, outcome));
             self.settle(report);
@@ -384,6 +391,7 @@ impl Driver for PacketRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: true,
+            returns: true,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
             ..Limits::default()
@@ -477,14 +485,6 @@ impl Drop for PacketRail {
             link.signal(&self.socket, Signal::Close);
         }
     }
-}
-
-/// A socket towards the UDP port that a peer's process holds.
-fn bell(config: &PacketConfig, to: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(SocketAddr::new(config.interface.address, 0))?;
-    socket.set_nonblocking(true)?;
-    socket.connect(to)?;
-    Ok(socket)
 }
 
 fn failed(e: Errno) -> String {

@@ -40,6 +40,8 @@ pub fn read(
             let mut to = Place { peer: link.peer, landings, last: None };
             if let Err(stray) = link.assemblies.take(&datagram, data, &mut to, report) {
                 strays.count(stray);
+            } else if link.assemblies.is_expecting() {
+                report(Event::Moved { peer: link.peer });
             }
         }
         Some(Some(Signal::Probe)) => link.signal(socket, Signal::Alive),

@@ -2,9 +2,12 @@
 //! sleepers (measured: 0.26 us between hosts of one machine), so a process that finds frames without sleeping
 //! is not woken until it sleeps again.
 
+use super::config::PacketConfig;
 use super::sys::Socket;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use std::cell::Cell;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
 
 /// Which sockets of a rail wake a sleeper, and when the frames do.
 #[derive(Debug)]
@@ -44,4 +47,12 @@ impl Wakes {
             self.watched.set(true);
         }
     }
+}
+
+/// A socket towards the UDP port that a peer's process holds.
+pub fn bell(config: &PacketConfig, to: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddr::new(config.interface.address, 0))?;
+    socket.set_nonblocking(true)?;
+    socket.connect(to)?;
+    Ok(socket)
 }

@@ -186,7 +186,7 @@ impl ShmRail {
         self.watch.look(|token, _| match token {
             Token::Opening => is_wanted = true,
             Token::Link(rank) => ended.push(PeerId(rank as u32)),
-            Token::Bell => {}
+            Token::Bell | Token::Carrier => {}
         });
         for peer in ended {
             if let Some(link) = self.peers.link_mut(peer)
@@ -292,6 +292,7 @@ impl Driver for ShmRail {
                 (0, 0)
             },
             looks: true,
+            returns: false,
             bandwidth: 10_000_000_000,
             latency_ns: 200,
         }

@@ -50,7 +50,8 @@ impl TcpRail {
         watch
             .add(opening.listener(), Token::Opening, false)
             .map_err(|e| DriverError::new(&name, "cannot watch a socket", e))?;
-        Ok(TcpRail { config, address, opening, outcome: Vec::new(), traffic: Traffic::new(name, watch) })
+        let traffic = Traffic::new(name, &config.interface, watch);
+        Ok(TcpRail { config, address, opening, outcome: Vec::new(), traffic })
     }
 
     fn connect(&mut self, to: PeerId) {
@@ -111,6 +112,7 @@ impl Driver for TcpRail {
             lossy: false,
             push: u64::MAX,
             looks: true,
+            returns: true,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
             ..Limits::default()

@@ -12,7 +12,9 @@ use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream};
 use super::write::Outbox;
 use super::{PACKET, now_ms};
+use crate::carrier::Carrier;
 use crate::hot::Hot;
+use crate::interface::Interface;
 use crate::landings::Landings;
 use crate::news::News;
 use crate::watch::{Token, Watch};
@@ -48,6 +50,7 @@ pub struct Traffic {
     pub landings: Landings,
     /// Where bytes arrive that have no other place.
     pub scratch: Scratch,
+    carrier: Carrier,
     hot: Hot,
     lists: Lists,
     news: News,
@@ -88,9 +91,10 @@ impl Lists {
 
 impl Traffic {
     /// No link yet, on the rail called `name`.
-    pub fn new(name: String, watch: Watch) -> Self {
+    pub fn new(name: String, interface: &Interface, watch: Watch) -> Self {
         Traffic {
             name,
+            carrier: Carrier::new(interface, &watch),
             watch,
             peers: Peers::default(),
             landings: Landings::default(),
@@ -257,7 +261,12 @@ impl Traffic {
         self.watch.look(|token, output| looked.push((token, output)));
         for (token, output) in looked.drain(..) {
             let Token::Link(index) = token else {
-                knock = true;
+                match token {
+                    Token::Carrier => {
+                        self.carrier.heard(self.peers.iter_mut().map(|peer| peer.id), &mut self.news);
+                    }
+                    _ => knock = true,
+                }
                 continue;
             };
             self.disarm(index, output);

@@ -55,6 +55,11 @@ impl Peers {
         self.list.iter().flat_map(|peer| &peer.known).any(|(_, address)| address.socket == from)
     }
 
+    /// Every peer.
+    pub fn ids(&self) -> impl Iterator<Item = PeerId> + '_ {
+        self.list.iter().map(|peer| peer.id)
+    }
+
     /// The indices of those with a link.
     pub fn linked(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.list.len()).filter(|&index| self.list[index].link.is_some())

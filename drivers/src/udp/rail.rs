@@ -12,6 +12,7 @@ use super::silence::{self, Silence};
 use super::strays::{Stray, Strays};
 use super::write::LEAST;
 use super::{CHUNK, PACKET, socket};
+use crate::carrier::Carrier;
 use crate::error::DriverError;
 use crate::hot::Hot;
 use crate::landings::Landings;
@@ -50,6 +51,7 @@ pub struct UdpRail {
     config: UdpConfig,
     address: Address,
     watch: Watch,
+    carrier: Carrier,
     timer: Timer,
     opening: Opening,
     outcome: Vec<Outcome<Way>>,
@@ -86,6 +88,7 @@ impl UdpRail {
         let opening = Opening::new(listener, port, &config);
         Ok(UdpRail {
             name: name.clone(),
+            carrier: Carrier::new(&config.interface, &watch),
             config,
             address,
             watch,
@@ -199,6 +202,9 @@ impl UdpRail {
                 break;
             }
         }
+        if link.assemblies.is_expecting() {
+            report(Event::Moved { peer: id });
+        }
         link.reads.set(link.reads.get().wrapping_add(1));
         if link.reads.get() == TRUSTED_AFTER && self.watch.remove(&link.socket).is_ok() {
             link.watched.set(false);
@@ -237,6 +243,7 @@ impl UdpRail {
             match token {
                 Token::Opening => knock = true,
                 Token::Bell => rings = true,
+                Token::Carrier => self.carrier.heard(self.peers.ids(), &mut self.news),
                 Token::Link(index) => {
                     if self.read(index, report) {
                         let cold = self.hot.heat(index);
@@ -360,6 +367,7 @@ impl Driver for UdpRail {
             gather: GATHER,
             depth: DEPTH,
             lossy: true,
+            returns: true,
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
             ..Limits::default()

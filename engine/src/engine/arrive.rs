@@ -8,7 +8,7 @@ use crate::collect::request::{Context, Envelope, Request, Tag};
 use crate::collect::sequence::{Early, Place};
 use crate::packet::{LandingId, PeerId, RailId, RequestId};
 use crate::transfer::driver::Event;
-use crate::transfer::link::State;
+use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
 use nmad_wire::{Credit, Eager, Fin, Frame, Header, Kind, Rts, flags, frames};
 
@@ -74,12 +74,16 @@ impl Engine {
                 }
             }
             Event::Declined { to, number } => self.on_declined(rail, to, number),
-            Event::Moved { .. } => {}
+            Event::Moved { peer } => {
+                let link = self.peer_mut(peer).and_then(|p| p.link_mut(rail));
+                link.into_iter().for_each(Link::moved);
+            }
+            Event::Carrier { peer, lost } => self.on_carrier(now, rail, peer, lost),
             Event::Buffers { peer, len } => {
                 self.peer_mut(peer).and_then(|p| p.link_mut(rail)).into_iter().for_each(|l| l.buffers = len);
             }
             Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
-            Event::Lost { peer, why, unsent } => self.on_lost(rail, peer, &why, unsent),
+            Event::Lost { peer, why, unsent } => self.on_lost(now, rail, peer, &why, unsent),
         }
     }
 
@@ -92,28 +96,6 @@ impl Engine {
         }
     }
 
-    fn on_up(&mut self, now: Instant, rail: RailId, id: PeerId, remote: u8) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        let gone = peer.is_gone();
-        let Some(link) = peer.link_mut(rail) else { return };
-        if gone || link.state == State::Dead {
-            return self.close_link(rail, id);
-        }
-        (link.state, link.remote) = (State::Up, Some(remote));
-        link.vain.restart(now);
-        let orphan = peer.orphans.iter().position(|orphan| orphan.remote == remote);
-        let orphan = orphan.map(|index| peer.orphans.swap_remove(index));
-        let down = orphan.as_ref().is_some_and(|orphan| orphan.down);
-        if let (Some(orphan), Some(link)) = (orphan, peer.link_mut(rail)) {
-            link.rx = orphan.rx;
-        }
-        peer.topology_changed(&self.rails);
-        if down {
-            self.give_up(rail, id, "the peer gave it up");
-        }
-        self.make_ready(id);
-    }
-
     /// Takes note of a number and an acknowledgement; false if the number was there before.
     #[inline]
     fn on_number(&mut self, now: Instant, rail: RailId, from: PeerId, number: u32, ack: u32) -> bool {
@@ -124,6 +106,7 @@ impl Engine {
         if !link.lossy && link.ack_is_due(now) {
             self.make_ready(from);
         }
+        self.rails[rail.index()].counters.duplicates += u64::from(!new);
         new
     }
 
@@ -248,11 +231,15 @@ impl Engine {
                 }
                 Frame::Replay(_) if depth >= REPLAY_DEPTH => return Err("replays nested too deeply"),
                 Frame::Replay(replay) => {
-                    if self.is_new_replay(now, from, replay.rail, replay.number) {
+                    if self.is_new_replay(now, (rail, from), replay.rail, replay.number) {
                         self.on_frames(now, rail, from, ack, replay.frames, depth + 1)?;
                     }
                 }
                 Frame::LinkDown(down) => self.on_link_down(from, down.rail),
+                // Of a replay nobody waits for an answer any more.
+                Frame::Ask(_) | Frame::Seen(_) if depth > 0 => {}
+                Frame::Ask(ask) => self.on_ask(rail, from, ask),
+                Frame::Seen(seen) => self.on_seen(now, from, seen),
                 Frame::Withdraw(withdraw) => self.on_withdraw(from, withdraw.landing),
                 Frame::Withdrawn(answer) => self.on_withdrawn(from, answer),
                 Frame::Bye => {
@@ -265,10 +252,21 @@ impl Engine {
         Ok(())
     }
 
-    fn is_new_replay(&mut self, now: Instant, from: PeerId, remote: u8, number: u32) -> bool {
-        let Some(peer) = self.peer_mut(from) else { return false };
+    fn is_new_replay(
+        &mut self,
+        now: Instant,
+        (rail, from): (RailId, PeerId),
+        remote: u8,
+        number: u32,
+    ) -> bool {
+        let peers = &mut self.peers;
+        let Some(peer) = peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return false };
         match peer.links.iter_mut().find(|link| link.remote == Some(remote)) {
-            Some(link) => link.rx.accept(now, number),
+            Some(link) => {
+                let new = link.rx.accept(now, number);
+                self.rails[rail.index()].counters.duplicates += u64::from(!new);
+                new
+            }
             None => peer.orphan(remote).rx.accept(now, number),
         }
     }

@@ -32,6 +32,11 @@ impl Engine {
         {
             return Some(order);
         }
+        if !self.watched.queries.is_empty()
+            && let Some(order) = self.query_for(rail)
+        {
+            return Some(order);
+        }
         if idle
             && self.rails[rail.index()].prepared.is_some()
             && let Some(order) = self.prepared_order(now, rail)
@@ -286,6 +291,7 @@ impl Engine {
             return None;
         }
         let ack = link.rx.below();
+        link.note_resend();
         link.tx.resend(number, now);
         let order = match &mut link.tx.entry(number)?.cargo {
             Cargo::Packet(packet) => Order::Packet { to: id, number, packet: packet.take()? },
@@ -313,6 +319,7 @@ impl Engine {
         };
         let state = &mut self.rails[rail.index()];
         state.counters.resent += 1;
+        state.counters.again_bytes += len;
         state.give(now, id, link.forecast.busy_ns(len));
         Some(order)
     }

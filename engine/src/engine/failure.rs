@@ -6,6 +6,7 @@ use super::dispatch::frames_of;
 use super::peer::{Peer, Standing};
 use super::rendezvous::NO_KEY;
 use super::{Engine, Notice};
+use crate::clock::Instant;
 use crate::collect::request::{Envelope, Error, Request, Source};
 use crate::collect::window::Entry;
 use crate::packet::{LandingId, Packet, PeerId, RailId, RequestId};
@@ -20,7 +21,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use nmad_wire::{Frame, LinkDown, Replay};
+use nmad_wire::{Frame, LinkDown, Replay, frames};
 
 impl Engine {
     /// Asks for all links to a peer that nobody has opened yet; the first that opens is used at once.
@@ -69,6 +70,12 @@ impl Engine {
     /// The other side gave up a link: so do we, and what it may not have got is replayed.
     pub(super) fn on_link_down(&mut self, from: PeerId, remote: u8) {
         let Some(peer) = self.peer_mut(from) else { return };
+        let known = peer.links.iter_mut().find(|link| link.remote == Some(remote));
+        if let Some(notes) = known.and_then(|link| link.notes.as_mut()).filter(|notes| notes.downs_due > 0) {
+            // It speaks of the link that was before this one.
+            notes.downs_due -= 1;
+            return;
+        }
         let link = peer.links.iter().find(|link| link.remote == Some(remote) && link.is_up());
         match link.map(|link| link.rail) {
             Some(rail) => {
@@ -82,13 +89,16 @@ impl Engine {
         }
     }
 
-    /// Gives up a link over which nothing comes any more; false: it is the last one to the peer, and stays.
+    /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
+    /// and stays.
     pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
-        let is_other = |link: &Link| link.rail != rail && link.state != State::Dead;
+        let is_other = |link: &Link| link.rail != rail && link.is_there();
         if !self.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {
             return false;
         }
-        if self.peer(id).and_then(|peer| peer.link(rail)).is_some_and(|link| link.state != State::Dead) {
+        let link = self.peer_mut(id).and_then(|peer| peer.link_mut(rail)).filter(|link| link.is_there());
+        if let Some(link) = link {
+            link.notes_mut().is_abandoned = true;
             self.give_up(rail, id, why);
         }
         true
@@ -109,19 +119,31 @@ impl Engine {
         }
         link.closing = true;
         self.close_link(rail, id);
-        self.notices.push_back(Notice { peer: id, text: format!("rail {} to peer {}: {why}", rail.0, id.0) });
+        self.tell(rail, id, why);
     }
 
     /// A rail reports the end of a link.
-    pub(super) fn on_lost(&mut self, rail: RailId, id: PeerId, why: &str, unsent: Vec<Order>) {
+    pub(super) fn on_lost(&mut self, now: Instant, rail: RailId, id: PeerId, why: &str, unsent: Vec<Order>) {
+        let may_return = self.rails[rail.index()].limits.returns;
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let leaving = peer.standing != Standing::Here;
         let Some(link) = peer.link_mut(rail) else { return };
-        if link.state == State::Dead {
+        if !link.is_there() {
+            link.notes_mut().suspicion.failed(now);
             return self.on_late(rail, id, unsent);
         }
-        link.state = State::Dead;
-        let remote_knew = link.told;
+        let is_abandoned = link.notes.as_ref().is_some_and(|notes| notes.is_abandoned);
+        let (was_up, returns) = (link.is_up(), may_return && !leaving && !is_abandoned);
+        if returns {
+            let downs_due = u32::from(was_up && !link.told);
+            let notes = link.notes_mut();
+            notes.suspicion.left(now, was_up, self.config.me > id);
+            notes.downs_due += downs_due;
+        }
+        link.state = if returns { State::Left } else { State::Dead };
+        // Whoever gave it up has told why.
+        let (remote_knew, is_told) = (link.told, link.closing);
+        (link.told, link.closing, link.notices) = (false, false, 0);
         for order in unsent {
             if let Order::Packet { number, packet, .. } = order
                 && !is_notice(&packet)
@@ -131,20 +153,25 @@ impl Engine {
             }
         }
         let lost: Vec<InFlight> = link.tx.take_all().collect();
+        self.rails[rail.index()].counters.left += u64::from(returns && was_up);
         peer.topology_changed(&self.rails);
-        if peer.links.iter().all(|link| link.state == State::Dead) {
+        if !peer.links.iter().any(Link::is_there) {
             let why = if leaving { format!("peer {} has left the job", id.0) } else { String::from(why) };
             return self.fail_peer(id, &why);
         }
-        if !remote_knew && !leaving {
+        // Where it may be opened again, each side hears of the other once for each time that it was open.
+        let tells = if returns { was_up } else { !remote_knew };
+        if tells && !leaving {
             peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
+        }
+        if !remote_knew && !leaving && !is_told {
             peer.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
             peer.mark_lane(&self.rails);
         }
         if peer.offered.as_ref().is_some_and(|offered| offered.rail() == rail) {
             self.send_declined(id);
         }
-        self.move_over(rail, id, lost);
+        self.move_over(rail, id, lost, returns);
         if self.has_useless_grant(id) {
             return self.violate(id, NO_KEY);
         }
@@ -192,14 +219,14 @@ impl Engine {
     }
 
     /// What a dead link held, and what was meant for it, goes over the other links.
-    fn move_over(&mut self, rail: RailId, id: PeerId, lost: Vec<InFlight>) {
+    /// If it may return the peer has to know of each of its numbers.
+    fn move_over(&mut self, rail: RailId, id: PeerId, lost: Vec<InFlight>, returns: bool) {
         if let Some(prepared) = self.rails[rail.index()].prepared.take_if(|prepared| prepared.to == id) {
             let Built { packet, staged, .. } = prepared.built;
             self.end_staged(&staged);
             self.resubmit(id, frames_of(packet));
         }
-        let survivor =
-            self.peer(id).and_then(|p| p.links.iter().find(|l| l.state != State::Dead)).map(|l| l.rail);
+        let survivor = self.peer(id).and_then(|p| p.links.iter().find(|l| l.is_there())).map(|l| l.rail);
         for entry in lost {
             let late = matches!(entry.cargo, Cargo::Packet(None)) && entry.at_rail && !entry.acked;
             let late = late && !entry.in_place.is_empty();
@@ -207,7 +234,12 @@ impl Engine {
                 Cargo::Packet(Some(packet)) if !entry.acked => self.replay(rail, id, entry.number, packet),
                 // The peer has it, or the rail will give it back with what it was given too late.
                 Cargo::Packet(_) => {}
-                Cargo::Chunk(chunk) => self.put_back(id, chunk, entry.at_rail, entry.acked),
+                Cargo::Chunk(chunk) => {
+                    self.put_back(id, chunk, entry.at_rail, entry.acked);
+                    if returns && !entry.acked {
+                        self.resubmit_as(rail, id, entry.number, &[]);
+                    }
+                }
             }
             match self.peer_mut(id) {
                 // The rail may still refer to their memory.
@@ -215,12 +247,17 @@ impl Engine {
                 _ => entry.in_place.into_iter().for_each(|request| self.entry_left(request)),
             }
             if let Some(survivor) = survivor {
-                self.rails[survivor.index()].counters.replayed += 1;
+                let counters = &mut self.rails[survivor.index()].counters;
+                counters.replayed += 1;
+                counters.again_bytes += if entry.acked { 0 } else { entry.len };
             }
         }
         if let Some(peer) = self.peer_mut(id) {
             peer.window.release(rail);
             peer.bodies.iter_mut().for_each(|body| body.release(rail));
+        }
+        if returns {
+            return;
         }
         let waiting: Vec<LandingId> = self
             .landings
@@ -246,10 +283,23 @@ impl Engine {
 
     /// A packet of a dead link goes over another one, under the number that it had.
     fn replay(&mut self, rail: RailId, id: PeerId, number: u32, packet: Packet) {
-        let frames = frames_of(packet);
-        let mut bytes = Vec::new();
-        Frame::Replay(Replay { rail: rail.0, number, frames: &frames }).encode(&mut bytes);
-        self.resubmit(id, bytes);
+        let all = frames_of(packet);
+        if !frames(&all).any(|frame| matches!(frame, Ok(Frame::Replay(_)))) {
+            return self.resubmit_as(rail, id, number, &all);
+        }
+        // What was sent again already goes under the number that it had first.
+        let mut own = Vec::new();
+        for frame in frames(&all).flatten() {
+            match frame {
+                Frame::Replay(_) => self.resubmit(id, frame.to_vec()),
+                frame => frame.encode(&mut own),
+            }
+        }
+        self.resubmit_as(rail, id, number, &own);
+    }
+
+    fn resubmit_as(&mut self, rail: RailId, id: PeerId, number: u32, frames: &[u8]) {
+        self.resubmit(id, Frame::Replay(Replay { rail: rail.0, number, frames }).to_vec());
     }
 
     fn resubmit(&mut self, id: PeerId, frames: Vec<u8>) {

@@ -9,7 +9,7 @@ use crate::profile::measured::Profile;
 use crate::profile::threshold::UNEXPECTED_MAX;
 use crate::schedule::strategy::{RailView, Shares};
 use crate::schedule::wire;
-use crate::transfer::link::{Link, State};
+use crate::transfer::link::Link;
 use crate::transfer::rail::{BANDWIDTH_GUESS, Rail};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -117,7 +117,7 @@ impl Peer {
         if !open().all(|link| link.forecast.is_measured()) {
             return None;
         }
-        let first = open().next().or(links.iter().find(|link| link.state != State::Dead))?;
+        let first = open().next().or(links.iter().find(|link| link.is_there()))?;
         if open().count() <= 1 {
             let thresholds = first.forecast.profile().thresholds()?;
             let is_pushed = may_push.is_some() && thresholds.push_min != u64::MAX;

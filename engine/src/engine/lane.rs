@@ -50,7 +50,12 @@ impl Peer {
     /// The links that may carry something, and their places.
     pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Link)> {
         let used = |link: &Link| self.only.is_none_or(|only| only == link.rail);
-        self.links.iter().enumerate().filter(move |(_, link)| link.state != State::Dead && used(link))
+        self.links.iter().enumerate().filter(move |(_, link)| link.is_there() && used(link))
+    }
+
+    /// The links that were left and may come back.
+    pub(super) fn left(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(|link| link.state == State::Left && self.only.is_none())
     }
 
     /// The only one of them, if there is but one.

@@ -28,6 +28,7 @@ mod push;
 mod receipt;
 mod rendezvous;
 mod submit;
+mod suspect;
 
 use crate::clock::Instant;
 use crate::collect::ended::Ended;
@@ -59,6 +60,7 @@ pub use plain::Met;
 pub use plan::{Caller, Plan, Protocol};
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
+use suspect::Watched;
 
 /// How an engine behaves. Every field has a default that is right without knowing the network.
 #[derive(Debug, Clone)]
@@ -155,6 +157,8 @@ pub enum LinkView {
         /// The number of the rail at the peer's side.
         remote: u8,
     },
+    /// It was up, and is tried from time to time.
+    Left,
     /// It could not be opened, or is gone.
     Dead,
 }
@@ -183,6 +187,8 @@ pub struct Engine {
     rests_until: Instant,
     /// An acknowledgement of which no note was taken yet: when it came, and of what.
     unheard: Option<(Instant, RailId, PeerId, u32)>,
+    /// Peers with several links, of which one may be left.
+    watched: Watched,
     has_errands: bool,
     /// Errands after which a rail uses no more memory of requests that have ended.
     closing: usize,
@@ -224,6 +230,7 @@ impl Engine {
             timed: Vec::new(),
             rests_until: Instant::default(),
             unheard: None,
+            watched: Watched::default(),
             has_errands: false,
             closing: 0,
             prepares: false,
@@ -265,6 +272,11 @@ impl Engine {
         self.rails.iter_mut().filter(|rail| rail.wire == wire).for_each(|rail| rail.shares = shares);
     }
 
+    /// What the user knows a rail by.
+    pub fn name_rail(&mut self, rail: RailId, name: &str) {
+        self.rails[rail.index()].name = String::from(name);
+    }
+
     /// This peer can be reached over this rail. Nothing is opened before there is something to send.
     pub fn add_link(&mut self, peer: PeerId, rail: RailId) {
         let index = peer.0 as usize;
@@ -280,10 +292,15 @@ impl Engine {
         let peer = self.peers[index].as_mut().expect("just made");
         if peer.link(rail).is_none() {
             let forecast = self.rails[rail.index()].nominal.fresh();
+            // There are few, and never more: no room is left for others.
+            peer.links.reserve_exact(1);
             peer.links.push(Link::new(rail, limits.lossy, forecast, self.config.congestion));
             peer.topology_changed(&self.rails);
             if limits.lossy {
                 self.timed.push((peer.id, rail));
+            }
+            if peer.links.len() == 2 {
+                self.watched.add(peer.id);
             }
         }
     }
@@ -366,6 +383,7 @@ impl Engine {
         let link = self.peer(peer)?.link(rail)?;
         Some(match (link.state, link.remote) {
             (State::Up, Some(remote)) => LinkView::Up { remote },
+            (State::Left, _) => LinkView::Left,
             (State::Dead, _) => LinkView::Dead,
             _ => LinkView::Opening,
         })
@@ -383,7 +401,7 @@ impl Engine {
             let link = self.peer(peer)?.link(rail)?;
             link.timer()
         });
-        timers.chain(idle).chain(held).min()
+        timers.chain(idle).chain(held).chain(self.watch_due_at()).min()
     }
 
     /// Whether a rail that is idle would get something for this peer. A rail that takes no more says so
@@ -417,7 +435,8 @@ impl Engine {
     /// Whether a rail might get an order now.
     #[inline]
     pub fn has_orders(&mut self, now: Instant) -> bool {
-        !self.ready.is_empty()
+        (now >= self.watched.due_at && self.watch(now))
+            || !self.ready.is_empty()
             || (now >= self.rests_until && !self.timed.is_empty() && !self.timers_rest(now))
             || (self.prepares && self.rails.iter().any(|rail| rail.prepared.is_some()))
     }

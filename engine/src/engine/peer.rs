@@ -198,9 +198,12 @@ impl Peer {
     /// Links came, went, or opened: what depends on them is derived anew.
     pub(super) fn topology_changed(&mut self, rails: &[Rail]) {
         let limits = |link: &Link| rails[link.rail.index()].limits;
-        self.keeps = self.used().count() > 1 || self.used().any(|(_, link)| link.lossy);
+        // One that was left may come back, and then the one that is there may be left.
+        let kept = || self.used().map(|(_, link)| link).chain(self.left());
+        self.keeps = kept().count() > 1 || kept().any(|link| link.lossy);
         let lone = self.lone().map(|(_, link)| limits(link));
-        self.may_push = lone.filter(|limits| limits.push > 0).map(|limits| (limits.push, limits.chunk));
+        self.may_push =
+            lone.filter(|limits| limits.push > 0 && !self.keeps).map(|limits| (limits.push, limits.chunk));
         self.may_inject = !self.keeps && self.lone().is_some_and(|(_, link)| limits(link).inject);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);
@@ -279,7 +282,7 @@ impl Peer {
     /// this peer.
     #[inline]
     pub(super) fn wished(&self, rail: Option<RailId>) -> Option<RailId> {
-        rail.or(self.only).filter(|&rail| self.link(rail).is_some_and(|link| link.state != State::Dead))
+        rail.or(self.only).filter(|&rail| self.link(rail).is_some_and(Link::is_there))
     }
 
     /// Whether there is nothing but large sends that wait for a promise, and for how long they will.

@@ -14,6 +14,9 @@ const LATENCY_GUESS_NS: u64 = 10_000;
 const LOAD_MIN_MEASURED: f64 = 1.0;
 const LOAD_MIN_UNSURE: f64 = 0.25;
 
+/// The load that is assumed of a rail that is used again after it was left.
+const LOAD_DOUBTED: f64 = 2.0;
+
 /// Predictions for one peer over one rail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
@@ -146,6 +149,13 @@ impl Forecast {
             let load = correction.relaxed(now, self.load);
             self.set_load(load);
         }
+    }
+
+    /// The rail is used again after it was left: it is given less at first, until what it carries is
+    /// observed.
+    pub(crate) fn doubt(&mut self) {
+        self.set_load(self.load.max(LOAD_DOUBTED));
+        self.correction.get_or_insert_default();
     }
 
     fn set_load(&mut self, load: f64) {

@@ -35,6 +35,8 @@ pub struct Limits {
     pub single_copy: (u64, u64),
     /// [`Scope::Peer`] is cheaper than [`Scope::All`].
     pub looks: bool,
+    /// A link that was lost may be opened again with [`Order::Connect`].
+    pub returns: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
@@ -59,6 +61,7 @@ impl Default for Limits {
             inject: false,
             single_copy: (0, 0),
             looks: false,
+            returns: false,
             bandwidth: 0,
             latency_ns: 0,
         }
@@ -306,6 +309,14 @@ pub enum Event<'a> {
     Moved {
         /// The peer.
         peer: PeerId,
+    },
+    /// The interface carries nothing any more as far as the system tells, or carries again. Nothing that
+    /// the link holds is given back for that.
+    Carrier {
+        /// The peer, whether there is a link to it or not.
+        peer: PeerId,
+        /// Why it carries nothing; none: it carries.
+        lost: Option<String>,
     },
     /// The peer's side of a lossy link buffers so many bytes: what is in flight beyond that is lost.
     Buffers {

@@ -3,12 +3,14 @@
 use super::congestion::{Congestion, Scheme};
 use super::retention::{Cargo, Retention, Served};
 use super::rtt::Rtt;
+use super::suspicion::{Sight, Suspicion};
 use super::vain::Vain;
 use crate::clock::{Duration, Instant};
 use crate::packet::{RailId, RequestId};
 use crate::profile::forecast::Forecast;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// On a reliable link, acknowledge after this many packets and chunks if no other traffic does it.
@@ -33,6 +35,9 @@ pub(crate) enum State {
     Cold,
     Connecting,
     Up,
+    /// It was up, and may be so again: it is tried from time to time.
+    Left,
+    /// It will not be up any more.
     Dead,
 }
 
@@ -72,6 +77,24 @@ pub(crate) struct Link {
     pub(crate) closing: bool,
     /// The peer is offered a message to copy, and what becomes of that is not known.
     pub(crate) is_offering: bool,
+    /// What is noted of it if it is one of several, or its interface has told something.
+    pub(crate) notes: Option<Box<Notes>>,
+}
+
+/// Whether a link still carries anything.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) suspicion: Suspicion,
+    /// Parts of packets and chunks that came or went.
+    pub(crate) moved: u32,
+    /// Orders sent again because later ones had arrived: the peer is there, and they were lost.
+    pub(crate) overtaken: u32,
+    /// It shall not be opened again.
+    pub(crate) is_abandoned: bool,
+    /// How often the peer has not yet said that it gave up a link that this side has lost.
+    pub(crate) downs_due: u32,
+    /// Why its interface does not carry anything now; none: it does, as far as the system tells.
+    pub(crate) unplugged: Option<String>,
 }
 
 impl Link {
@@ -97,6 +120,7 @@ impl Link {
             told: false,
             closing: false,
             is_offering: false,
+            notes: None,
         }
     }
 
@@ -104,6 +128,55 @@ impl Link {
     #[inline]
     pub(crate) fn at_rail(&self) -> usize {
         self.tx.at_rail() + self.notices
+    }
+
+    /// Whether it is there, or about to be for the first time.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        !matches!(self.state, State::Left | State::Dead)
+    }
+
+    /// What is seen of it from outside.
+    pub(crate) fn sight(&self) -> Sight {
+        let first = self.tx.first();
+        Sight {
+            first: first.map(|entry| (entry.number, entry.first_at)),
+            moved: self.notes.as_ref().map_or(0, |notes| notes.moved),
+            round_trip: self.rtt.usual(),
+            carries: Duration::from_ns(first.map_or(0, |entry| self.forecast.busy_ns(entry.len))),
+        }
+    }
+
+    /// It is up again: what was known of its way is forgotten.
+    pub(crate) fn begin_anew(&mut self, now: Instant, scheme: Scheme) -> Duration {
+        (self.told, self.closing, self.notices) = (false, false, 0);
+        (self.rtt, self.congestion) = (Rtt::default(), scheme.window());
+        self.forecast.doubt();
+        let notes = self.notes_mut();
+        notes.unplugged = None;
+        notes.suspicion.back(now)
+    }
+
+    /// Its notes, which may be the first.
+    pub(crate) fn notes_mut(&mut self) -> &mut Notes {
+        self.notes.get_or_insert_default()
+    }
+
+    /// An order is to be sent again.
+    pub(crate) fn note_resend(&mut self) {
+        if self.tx.has_overtaken(OVERTAKEN_MIN) {
+            self.notes.iter_mut().for_each(|notes| notes.overtaken = notes.overtaken.wrapping_add(1));
+        }
+    }
+
+    /// Part of a packet or chunk came or went.
+    pub(crate) fn moved(&mut self) {
+        self.notes.iter_mut().for_each(|notes| notes.moved = notes.moved.wrapping_add(1));
+    }
+
+    /// Why its interface carries nothing.
+    pub(crate) fn unplugged(&self) -> Option<&str> {
+        self.notes.as_ref()?.unplugged.as_deref()
     }
 
     /// Whether it carries traffic.

@@ -13,4 +13,5 @@ pub mod rail;
 pub(crate) mod ranges;
 pub(crate) mod retention;
 pub(crate) mod rtt;
+pub(crate) mod suspicion;
 pub(crate) mod vain;

@@ -8,6 +8,7 @@ use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
 use crate::schedule::builder::Built;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::sync::Arc;
 
 /// A bandwidth of which nothing is known for any rail, in bytes per second: then all count the same.
@@ -30,6 +31,14 @@ pub struct RailCounters {
     pub resent: u64,
     /// Packets and chunks of dead rails that this rail took over.
     pub replayed: u64,
+    /// Bytes of all these that were sent once more.
+    pub again_bytes: u64,
+    /// Packets and chunks that arrived twice.
+    pub duplicates: u64,
+    /// Links that were lost or left, by this side or the peer, and may come back.
+    pub left: u64,
+    /// Links that were used again after they had been left or lost.
+    pub returned: u64,
     /// Packets arrived.
     pub packets_in: u64,
     /// Chunks arrived.
@@ -74,6 +83,8 @@ impl Opening {
 #[derive(Debug)]
 pub(crate) struct Rail {
     pub(crate) limits: Limits,
+    /// What the user knows it by; empty: only its number is known.
+    pub(crate) name: String,
     /// The first of the rails over the same wire; itself if it has one of its own.
     pub(crate) wire: RailId,
     /// There are others.
@@ -119,6 +130,7 @@ impl Rail {
     pub(crate) fn new(limits: Limits, wire: RailId) -> Self {
         Rail {
             limits,
+            name: String::new(),
             wire,
             shares: false,
             idle_at: Instant::default(),

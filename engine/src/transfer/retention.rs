@@ -250,6 +250,11 @@ impl Retention {
         self.oldest = self.waiting().map(|entry| entry.sent_at).min();
     }
 
+    /// The first entry that the peer is not known to have.
+    pub(crate) fn first(&self) -> Option<&InFlight> {
+        self.entries.iter().find(|entry| !entry.acked)
+    }
+
     /// Its number.
     pub(crate) fn oldest_number(&self) -> Option<u32> {
         self.waiting().min_by_key(|entry| entry.sent_at).map(|entry| entry.number)

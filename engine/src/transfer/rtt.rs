@@ -17,6 +17,7 @@ const RTO_INITIAL: Duration = Duration::from_ms(10);
 pub(crate) struct Rtt {
     smoothed: u64,
     variation: u64,
+    shortest: u64,
     backoff: u32,
     /// When the timeout doubled last, what it was before, and the bytes that may be sent again for that one.
     since: Instant,
@@ -30,10 +31,11 @@ impl Rtt {
     pub(crate) fn measured(&mut self, sample: Duration) {
         let sample = sample.as_ns();
         if self.smoothed == 0 {
-            (self.smoothed, self.variation) = (sample.max(1), sample / 2);
+            (self.smoothed, self.variation, self.shortest) = (sample.max(1), sample / 2, sample);
         } else {
             self.variation = (3 * self.variation + self.smoothed.abs_diff(sample)) / 4;
             self.smoothed = (7 * self.smoothed + sample) / 8;
+            self.shortest = self.shortest.min(sample);
         }
     }
 
@@ -75,6 +77,12 @@ impl Rtt {
     /// Timeouts in a row that passed in vain.
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
+    }
+
+    /// The smoothed round trip with four times its variation, and the shortest one; zero before the first
+    /// measurement.
+    pub(crate) fn usual(&self) -> (Duration, Duration) {
+        (Duration::from_ns(self.smoothed + 4 * self.variation), Duration::from_ns(self.shortest))
     }
 
     /// The smoothed round trip; zero before the first measurement.

@@ -46,6 +46,7 @@ impl Lone {
             inject: false,
             single_copy: (0, 0),
             looks: false,
+            returns: false,
             bandwidth: 0,
             latency_ns: 0,
         };

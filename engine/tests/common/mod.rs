@@ -37,6 +37,7 @@ pub fn limits() -> Limits {
         inject: false,
         single_copy: (0, 0),
         looks: true,
+        returns: false,
         bandwidth: 0,
         latency_ns: 0,
     }

@@ -49,6 +49,7 @@ pub fn limits() -> Limits {
         inject: false,
         single_copy: (0, 0),
         looks: false,
+        returns: false,
         bandwidth: 0,
         latency_ns: 0,
     }

@@ -22,6 +22,7 @@ pub const LIMITS: Limits = Limits {
     inject: false,
     single_copy: (0, 0),
     looks: false,
+    returns: false,
     bandwidth: 1_000_000_000,
     latency_ns: 0,
 };

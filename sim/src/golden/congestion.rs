@@ -58,6 +58,7 @@ fn run(scheme: CongestionControl, senders: usize, faults: Faults) -> Outcome {
         rails: vec![vec![0]; senders + 1],
         configs: (0..=senders as u32).map(config).collect(),
         strikes: Vec::new(),
+        outages: Vec::new(),
         canary: None,
         wires: Vec::new(),
     };

@@ -139,6 +139,7 @@ impl Stage {
             rails: vec![(0..self.cards.len()).collect(); 2],
             configs: vec![config(0), config(1)],
             strikes: Vec::new(),
+            outages: Vec::new(),
             canary: None,
             wires: self.wires.clone(),
         }

@@ -38,6 +38,8 @@ pub struct Transit {
     cargo: Cargo,
     /// What the sender has made of its bytes, where they may be damaged.
     sum: Option<u64>,
+    /// How many times its link was opened again before it left.
+    epoch: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -126,9 +128,9 @@ impl Network {
         let limits = model.limits();
         let waiting = self.side(key).waiting.len();
         self.oracle.posted(key, &order, &limits, waiting);
-        let wire_ns = model.wire_ns(order_len(&order));
+        let wire_ns = model.wire_ns(order_len(&order)) * self.narrowness(key, self.local_ns(key.me));
         let ready = self.post(key.me, &*model, &order, wire_ns);
-        if self.side(key).standing != Standing::Up {
+        if !self.side(key).takes() {
             return self.refuse(key, order);
         }
         let local = self.local_ns(key.me);
@@ -144,6 +146,7 @@ impl Network {
         if has_bus {
             return self.queue(key.fabric, key.me, id, ready);
         }
+        self.in_parts(key, end - wire_ns, end);
         self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
         let sent_at = local.max(end.saturating_sub(model.wire_ns(model.swallows())));
         self.agenda.enter(sent_at, Happening::Depart(id));
@@ -152,7 +155,7 @@ impl Network {
     /// Whether something may leave within the call that brings it: nothing is before it.
     pub(super) fn is_clear(&mut self, key: Key) -> bool {
         let side = self.side(key);
-        let clear = side.standing == Standing::Up && side.waiting.is_empty();
+        let clear = side.takes() && side.waiting.is_empty();
         clear && self.room(key.fabric, key.me) > 0
     }
 
@@ -197,8 +200,8 @@ impl Network {
     pub fn send_now(&mut self, key: Key, order: Order) -> Sent {
         let (model, local) = (self.model(key.fabric), self.local_ns(key.me));
         let limits = model.limits();
-        let (standing, waiting) = (self.side(key).standing, self.side(key).waiting.len());
-        if standing != Standing::Up || waiting >= limits.depth || self.room(key.fabric, key.me) == 0 {
+        let (takes, waiting) = (self.side(key).takes(), self.side(key).waiting.len());
+        if !takes || waiting >= limits.depth || self.room(key.fabric, key.me) == 0 {
             return Sent::Retry;
         }
         let wire_ns = model.wire_ns(order_len(&order));
@@ -216,12 +219,12 @@ impl Network {
     /// The link is already gone, but the engine could not know: the order goes back by itself, behind the
     /// news of the loss, as the real drivers do it.
     fn refuse(&mut self, key: Key, order: Order) {
-        let (now, told) = (self.local_ns(key.me), self.told(key));
-        let inbox = &self.port(key.fabric, key.me).inbox;
-        if inbox.iter().any(|inbound| matches!(inbound, Inbound::Lost { peer, .. } if *peer == key.peer)) {
+        let told = self.told(key);
+        let inbox = &mut self.port(key.fabric, key.me).inbox;
+        let is_lost = |inbound: &Inbound| matches!(inbound, Inbound::Lost { peer, .. } if *peer == key.peer);
+        if let Some(place) = inbox.iter().rposition(is_lost) {
             let why = format!("net{}: there is no link to h{}", key.fabric, key.peer);
-            let lost = Inbound::Lost { peer: key.peer, why, unsent: vec![order] };
-            return self.arrive(now, key.fabric, key.me, lost);
+            return inbox.insert(place + 1, Inbound::Lost { peer: key.peer, why, unsent: vec![order] });
         }
         self.oracle.object(format!(
             "h{} posted an order for h{} on net{}, whose link is {told:?}",
@@ -325,19 +328,34 @@ impl Network {
                 at = at.max(side.last_reach + 1);
             }
             side.last_reach = side.last_reach.max(at);
+            let epoch = side.epoch;
+            match self.blocked_until(key, at).or(self.blocked_until(key, end)) {
+                Some(_) if lossy => {
+                    self.traffic.dropped += 1;
+                    continue;
+                }
+                // A stream sends it again when the way is free, if it is still there.
+                Some(until) => {
+                    at = at.max(until + model.latency_ns());
+                    let side = self.side(key);
+                    side.last_reach = side.last_reach.max(at);
+                    at = side.last_reach;
+                }
+                None => {}
+            }
             self.in_transit += 1;
             let mut cargo = cargo.clone();
             if let Some(at) = fate.damage.filter(|_| copy == 0) {
                 cargo.damage(at);
             }
-            self.agenda.enter(at, Happening::Reach(Box::new(Transit { key, cargo, sum })));
+            self.agenda.enter(at, Happening::Reach(Box::new(Transit { key, cargo, sum, epoch })));
         }
     }
 
     /// A cargo reaches the receiver's port, which takes one after the other.
     pub fn reach(&mut self, now: u64, transit: Box<Transit>) {
         let Key { fabric, peer, .. } = transit.key;
-        if self.side(transit.key).cut {
+        if self.side(transit.key).cut || self.side(transit.key).epoch != transit.epoch {
             return self.lose();
         }
         let wire = self.fabrics[fabric].model.wire_ns(transit.cargo.len());
@@ -356,6 +374,9 @@ impl Network {
     pub fn deliver(&mut self, now: u64, transit: Box<Transit>) {
         let key = transit.key;
         let latency = self.fabrics[key.fabric].model.latency_ns();
+        if self.side(key).epoch != transit.epoch {
+            return self.lose();
+        }
         let standing = self.side(key.reverse()).standing;
         match standing {
             Standing::Up if !self.doing[key.peer].dead => {}

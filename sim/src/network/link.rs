@@ -34,6 +34,17 @@ pub(super) struct Side {
     pub(super) not_before: u64,
     /// When the last cargo of this direction reaches the other side: reliable links keep their order.
     pub(super) last_reach: u64,
+    /// How many times the link was opened again.
+    pub(super) epoch: u64,
+    /// Of which of these times the engine was told last.
+    pub(super) told_epoch: u64,
+}
+
+impl Side {
+    /// Whether it takes orders: the link is up, and the engine means this one.
+    pub(super) fn takes(&self) -> bool {
+        self.standing == Standing::Up && self.told_epoch == self.epoch
+    }
 }
 
 impl Network {
@@ -48,13 +59,20 @@ impl Network {
 
     /// The engine of this side receives the report now.
     pub fn tell(&mut self, key: Key, standing: Standing) {
-        self.side(key).told = standing;
+        let side = self.side(key);
+        side.told = standing;
+        if standing == Standing::Up {
+            side.told_epoch = side.epoch;
+        }
     }
 
     /// One side wants the link to be open.
     pub fn connect(&mut self, key: Key) {
         let now = self.local_ns(key.me);
         let latency = self.fabrics[key.fabric].model.latency_ns();
+        if self.returns() && self.side(key).standing == Standing::Gone {
+            return self.reconnect(key, now);
+        }
         if self.side(key).standing != Standing::Unopened {
             return;
         }
@@ -140,7 +158,15 @@ impl Network {
     fn doom(&mut self, key: Key, at: u64) {
         let side = self.side(key);
         if !std::mem::replace(&mut side.doomed, true) {
-            self.agenda.enter(at, Happening::Notice(key));
+            let epoch = side.epoch;
+            self.agenda.enter(at, Happening::Notice(key, epoch));
+        }
+    }
+
+    /// A side may learn that its link of so many openings is gone.
+    pub fn noticed_of(&mut self, now: u64, key: Key, epoch: u64) {
+        if self.side(key).epoch == epoch {
+            self.noticed(now, key);
         }
     }
 
@@ -177,7 +203,8 @@ impl Network {
         if self.side(key).standing == Standing::Gone {
             return;
         }
-        if !self.is_struck(key) {
+        let opening = self.returns() && self.side(key).standing == Standing::Opening;
+        if !self.is_struck(key) && !opening && !self.may_leave(key, now) {
             let Key { fabric, me, peer } = key;
             self.oracle.object(format!("h{me} gives up its link to h{peer} on net{fabric}, which is whole"));
         }
@@ -185,6 +212,9 @@ impl Network {
         let unsent = self.take_waiting(key);
         let why = format!("net{}: link to h{} closed", key.fabric, key.peer);
         self.arrive(now, key.fabric, key.me, Inbound::Lost { peer: key.peer, why, unsent });
+        if self.blocked_until(key, now).is_some() {
+            return; // The other side has to be told in another way.
+        }
         let at = self.side(key).last_reach.max(now) + latency;
         if matches!(self.side(key.reverse()).standing, Standing::Opening | Standing::Up) {
             self.doom(key.reverse(), at);
@@ -206,6 +236,8 @@ impl Inbound {
             Inbound::Up { peer, .. } | Inbound::Lost { peer, .. } => *peer,
             Inbound::Packet { from, .. } | Inbound::Chunk { from, .. } | Inbound::Offer { from, .. } => *from,
             Inbound::Sent { to, .. } | Inbound::Declined { to, .. } => *to,
+            Inbound::Carrier { peer, .. } => *peer,
+            Inbound::Moved { from } => *from,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! the [`Faults`] of a scenario. It sees bytes and orders, as a driver does, and never a frame except to
 //! explain it. Times are nanoseconds of virtual time.
 
+mod absence;
 mod bus;
 mod carry;
 mod expense;
@@ -20,6 +21,7 @@ use crate::faults::Faults;
 use crate::machine::Machine;
 use crate::model::Model;
 use crate::oracle::wire::WireOracle;
+use crate::outage::Outage;
 use crate::rng::Rng;
 use crate::trace::Trace;
 use bus::Buses;
@@ -59,8 +61,12 @@ pub enum Happening {
     Withdraw(u64),
     /// One side of a link is open.
     Open(Key),
-    /// One side of a link learns that it is gone.
-    Notice(Key),
+    /// One side of a link learns that it is gone, if it was not opened again since.
+    Notice(Key, u64),
+    /// A carrier is lost or back, by the number of the outage.
+    Carrier(usize, bool),
+    /// Part of what this side sends has arrived.
+    Part(Key),
     /// The fault with this number in the list of the scenario strikes.
     Strike(usize),
 }
@@ -131,6 +137,8 @@ pub struct Network {
     fabrics: Vec<Fabric>,
     ports: BTreeMap<(usize, usize), Port>,
     sides: BTreeMap<Key, Side>,
+    /// What fails for a while.
+    outages: Vec<Outage>,
     /// Links that a fault has hit, as fabric and both hosts in ascending order.
     struck: BTreeSet<(usize, usize, usize)>,
     flights: BTreeMap<u64, Flight>,
@@ -163,6 +171,7 @@ impl Network {
             fabrics,
             ports,
             sides: BTreeMap::new(),
+            outages: Vec::new(),
             struck: BTreeSet::new(),
             flights: BTreeMap::new(),
             offers: BTreeMap::new(),

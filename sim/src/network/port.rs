@@ -56,6 +56,18 @@ pub enum Inbound {
         /// The packet, given back.
         packet: Option<Packet>,
     },
+    /// The interface carries nothing any more, or carries again.
+    Carrier {
+        /// To whom.
+        peer: usize,
+        /// What a driver would say; none: it carries.
+        lost: Option<String>,
+    },
+    /// Part of something has arrived.
+    Moved {
+        /// Who sends it.
+        from: usize,
+    },
     /// The link is gone.
     Lost {
         /// To whom.

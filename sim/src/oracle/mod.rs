@@ -5,6 +5,7 @@ pub mod delivery;
 pub mod ledger;
 pub mod liveness;
 pub mod order;
+pub mod stall;
 pub mod wire;
 
 /// What an oracle objects to.

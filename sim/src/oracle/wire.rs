@@ -16,6 +16,8 @@ pub struct WireOracle {
     objection: Option<Objection>,
     /// Highest number that left on each direction of each link.
     highest: BTreeMap<Key, u32>,
+    /// Directions of links that were opened again: orders that were given back leave a gap.
+    anew: BTreeSet<Key>,
     /// Eager messages that left, and their lengths until their receive completes.
     eager: BTreeMap<Name, u64>,
     seen: BTreeSet<Name>,
@@ -79,12 +81,17 @@ impl WireOracle {
         }
     }
 
+    /// The link was opened again.
+    pub fn anew(&mut self, key: Key) {
+        self.anew.insert(key);
+    }
+
     /// A packet or chunk leaves; whether its number has left before.
     pub fn departed(&mut self, key: Key, number: u32) -> bool {
         match self.highest.get(&key).copied() {
             Some(highest) if number.wrapping_sub(highest).wrapping_sub(1) >= 1 << 31 => true,
             highest => {
-                if number != highest.map_or(0, |highest| highest.wrapping_add(1)) {
+                if !self.anew.remove(&key) && number != highest.map_or(0, |highest| highest.wrapping_add(1)) {
                     let Key { fabric, me, peer } = key;
                     self.object(format!("#{number} of h{me} to h{peer} on net{fabric} leaves a number out"));
                 }

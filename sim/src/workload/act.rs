@@ -2,7 +2,7 @@
 
 use super::{Ask, Op, Plan, Step, What};
 use crate::rng::Rng;
-use crate::scenario::{LEN_MAX, Scenario};
+use crate::scenario::{LEN_MAX, STEADY_MAX, Scenario};
 use nmad_engine::Hints;
 use nmad_engine::packet::RailId;
 
@@ -16,6 +16,7 @@ pub(super) struct Author {
     pub(super) rng: Rng,
     pub(super) hosts: usize,
     pub(super) may_sever: bool,
+    is_steady: bool,
     rails: Vec<usize>,
     len_max: u64,
     bytes: u64,
@@ -45,6 +46,7 @@ impl Author {
             plan,
             hosts,
             may_sever: scenario.may_sever(),
+            is_steady: scenario.stall_ns().is_some(),
             rails: scenario.rails.iter().map(Vec::len).collect(),
             len_max: *rng.pick(&[200, 4 << 10, 64 << 10, 512 << 10, LEN_MAX]),
             rng,
@@ -57,6 +59,9 @@ impl Author {
     }
 
     pub(super) fn write(mut self) -> Plan {
+        if self.is_steady {
+            return self.write_steady();
+        }
         if self.may_sever {
             self.meet();
             self.end_act();
@@ -64,6 +69,31 @@ impl Author {
         for _ in 0..self.rng.range(2, 9) {
             self.act();
             self.end_act();
+        }
+        self.plan
+    }
+
+    /// Traffic all the time, in which nobody waits for anything but messages: what stands still does so for
+    /// the network's sake.
+    fn write_steady(mut self) -> Plan {
+        self.meet();
+        self.end_act();
+        let size = self.rng.len(1 << 18).max(8);
+        for _ in 0..self.rng.range(50, 400) {
+            let (from, to) = self.two_hosts();
+            let window = self.rng.range(1, (STEADY_MAX / 4 / size).clamp(1, 16));
+            for _ in 0..window {
+                let mut letter = self.letter(from, to);
+                letter.len = self.rng.below(size + 1);
+                letter.hints = Hints::default();
+                let (send, recv) = (self.send(&letter), self.recv_of(&letter, Some(letter.tag)));
+                self.post(recv);
+                self.post(send);
+            }
+            self.end_act();
+            // So that it lasts for as long as rails fail.
+            let pause = self.rng.len(20_000_000);
+            (0..self.hosts).for_each(|host| self.step(host, Step::Compute(pause)));
         }
         self.plan
     }

@@ -3,6 +3,7 @@
 //! `nmad` mounts [`TestbedArgs`] as `testbed` and [`EnterArgs`] as the hidden `testbed-enter`. Knows the
 //! library's public face only.
 
+mod chaos;
 mod run;
 mod show;
 
@@ -20,6 +21,8 @@ Examples:
                                     two hosts, two unequal rails
   nmad testbed --hosts 4 -- sh      a shell in host0 of four hosts joined by one unlimited rail
   nmad testbed --rails 4,2 --show   build, show hosts, rails and addresses, end
+  nmad testbed --rails 1gbit,1gbit chaos --seed 7 -- nmad run -n 2 ./program
+                                    the same while rails fail and come back
 
 Inside:
   nmad testbed --show               the same for the testbed one is in, with what rails are up
@@ -41,7 +44,7 @@ may not be run, 125 if there can be no testbed.";
 
 /// Runs a program in host 0 of several hosts joined by rails, all on this machine.
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, subcommand_negates_reqs = true)]
 pub struct TestbedArgs {
     /// Number of hosts, 2 to 250
     #[arg(long, value_name = "N", default_value_t = 2)]
@@ -58,9 +61,19 @@ pub struct TestbedArgs {
     /// Print as JSON
     #[arg(long, requires = "show")]
     pub json: bool,
+    /// What else to do
+    #[command(subcommand)]
+    pub action: Option<Action>,
     /// The program to run in host0 with its arguments, behind `--`; your shell if none is given
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// What a testbed does besides running a program.
+#[derive(Debug, Clone, clap::Subcommand)]
+pub enum Action {
+    /// Run a program while rails fail and come back, one at a time
+    Chaos(chaos::ChaosArgs),
 }
 
 /// Runs a program in the host that a process keeps alive.
@@ -87,6 +100,9 @@ pub fn enter_main(args: &EnterArgs) -> ExitCode {
 }
 
 fn dispatch(args: &TestbedArgs) -> Result<ExitCode, TestbedError> {
+    if let Some(Action::Chaos(chaos)) = &args.action {
+        return chaos::run(chaos, args.hosts, &args.rails);
+    }
     if !args.set.is_empty() {
         let inside = Inside::from_env()?.ok_or(TestbedError::NotInside)?;
         args.set.iter().try_for_each(|change| inside.set(change))?;

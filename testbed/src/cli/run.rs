@@ -52,7 +52,7 @@ fn pass_on(child: &Child, signal: i32) {
     }
 }
 
-fn exit_code(status: ExitStatus) -> ExitCode {
+pub(super) fn exit_code(status: ExitStatus) -> ExitCode {
     let number = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(number as u8)
 }

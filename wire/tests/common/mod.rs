@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use nmad_wire::{
-    Ack, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, MAX_RAILS, Part,
-    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Welcome, Withdraw, Withdrawn, flags,
+    Ack, Ask, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, MAX_RAILS, Part,
+    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -108,6 +108,12 @@ fn short() -> impl Strategy<Value = Owned> {
         wide().prop_map(|landing| Frame::Withdraw(Withdraw { landing })),
         (wide(), any::<bool>()).prop_map(|(landing, used)| Frame::Withdrawn(Withdrawn { landing, used })),
         Just(Frame::Bye),
+        (0..MAX_RAILS as u8, any::<u32>()).prop_map(|(rail, question)| Frame::Ask(Ask { rail, question })),
+        (0..MAX_RAILS as u8, any::<u32>(), any::<u32>(), wide(), any::<u32>()).prop_map(
+            |(rail, question, below, beyond, moved)| {
+                Frame::Seen(Seen { rail, question, below, beyond, moved })
+            }
+        ),
     ]
     .prop_map(without_data)
 }
@@ -150,6 +156,8 @@ pub fn one_of_each() -> Vec<Owned> {
         Frame::Withdraw(Withdraw { landing: 1 }),
         Frame::Withdrawn(Withdrawn { landing: 1, used: true }),
         Frame::Bye,
+        Frame::Ask(Ask { rail: 1, question: 2 }),
+        Frame::Seen(Seen { rail: 1, question: 5, below: 2, beyond: 3, moved: 4 }),
     ];
     list.extend(others.into_iter().map(without_data));
     list

@@ -1,0 +1,111 @@
+//! Whether the interface of a rail carries anything, as the system tells: a cable is pulled, an interface is
+//! switched off, an address is taken away. Nothing else tells so at once; peers are silent then, and that
+//! takes time to judge. Where the system tells nothing (netlink is forbidden), silence has to be enough.
+
+use crate::interface::Interface;
+use crate::news::News;
+use crate::watch::{Token, Watch};
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::Event;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{self, AddressFamily, RecvFlags, SocketFlags, SocketType};
+use std::net::IpAddr;
+
+/// What the system tells of: interfaces, and their addresses of both kinds (rtnetlink(7), `RTMGRP_LINK`,
+/// `RTMGRP_IPV4_IFADDR`, `RTMGRP_IPV6_IFADDR`).
+const GROUPS: u32 = 0x1 | 0x10 | 0x100;
+
+/// The interface of one rail.
+#[derive(Debug)]
+pub(crate) struct Carrier {
+    interface: Interface,
+    socket: Option<OwnedFd>,
+    lost: bool,
+}
+
+impl Carrier {
+    /// Of an interface that carries now. What is told of it wakes whoever sleeps on `watch`.
+    pub(crate) fn new(interface: &Interface, watch: &Watch) -> Carrier {
+        let socket = listen().ok().filter(|socket| watch.add(socket, Token::Carrier, false).is_ok());
+        Carrier { interface: interface.clone(), socket, lost: false }
+    }
+
+    /// The system has told something. If it concerns this interface, it is reported for each of `peers`.
+    pub(crate) fn heard(&mut self, peers: impl Iterator<Item = PeerId>, news: &mut News) {
+        let Some(socket) = &self.socket else { return };
+        // What is told is of any interface, and may be old already: it is looked at as it is now.
+        let mut next = || net::recv(socket, &mut [0u8; 8192], RecvFlags::DONTWAIT);
+        while let Ok((_, 1..)) | Err(Errno::INTR | Errno::NOBUFS) = next() {}
+        let Ok(why) = lost(&self.interface) else { return };
+        if why.is_some() == self.lost {
+            return;
+        }
+        self.lost = why.is_some();
+        let name = &self.interface.name;
+        let lost = why.map(|why| format!("interface {name} {why}"));
+        log::info!("{}", lost.clone().unwrap_or_else(|| format!("interface {name} carries again")));
+        news.found.extend(peers.map(|peer| Event::Carrier { peer, lost: lost.clone() }));
+    }
+}
+
+fn listen() -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    // Without a protocol it is that of routes and interfaces.
+    let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+    Ok(socket)
+}
+
+/// Why an interface carries nothing; none: it does.
+fn lost(interface: &Interface) -> Result<Option<&'static str>, nix::Error> {
+    let entries: Vec<_> = getifaddrs()?.filter(|found| found.interface_name == interface.name).collect();
+    let has = |flag| entries.iter().any(|found| found.flags.contains(flag));
+    let address = |found: &nix::ifaddrs::InterfaceAddress| -> Option<IpAddr> {
+        let address = found.address.as_ref()?;
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+    };
+    Ok(match entries.iter().any(|found| address(found) == Some(interface.address)) {
+        _ if entries.is_empty() => Some("is gone"),
+        _ if !has(InterfaceFlags::IFF_UP) => Some("was switched off"),
+        _ if !has(InterfaceFlags::IFF_LOWER_UP) => Some("has lost its carrier"),
+        false => Some("has lost its address"),
+        true => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_there_carries_and_others_do_not() {
+        let here = Interface::loopback();
+        assert_eq!(lost(&here), Ok(None));
+        let elsewhere = Interface { address: "192.0.2.1".parse().expect("an address"), ..here.clone() };
+        assert_eq!(lost(&elsewhere), Ok(Some("has lost its address")));
+        assert_eq!(lost(&Interface { name: "none0".into(), ..here }), Ok(Some("is gone")));
+    }
+
+    #[test]
+    fn what_changes_is_reported_once_for_each_peer() {
+        let watch = Watch::new().expect("an epoll");
+        let mut carrier = Carrier::new(&Interface::loopback(), &watch);
+        let mut news = News::default();
+        carrier.heard([PeerId(1), PeerId(2)].into_iter(), &mut news);
+        assert!(news.is_empty(), "it carries as before");
+        carrier.interface.name = "none0".into();
+        for _ in 0..2 {
+            carrier.heard([PeerId(1), PeerId(2)].into_iter(), &mut news);
+        }
+        let told: Vec<_> = news.found.drain(..).map(|event| format!("{event:?}")).collect();
+        assert!(
+            told.len() == 2 && told[1].contains("PeerId(2)") && told[1].contains("none0 is gone"),
+            "{told:?}"
+        );
+    }
+}

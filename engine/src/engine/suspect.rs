@@ -1,0 +1,381 @@
+//! Links that fall silent while their peer does not: asked about, left, and tried again.
+//!
+//! [`Suspicion`](crate::transfer::suspicion::Suspicion) decides, this file carries out. Only peers with
+//! several links are watched, once in a millisecond. Questions and answers are packets without a number, and
+//! leave whatever the strategy does.
+
+use super::Engine;
+use super::peer::{Peer, Standing};
+use crate::clock::{Duration, Instant};
+use crate::packet::{PeerId, RailId};
+use crate::schedule::builder::{Bounds, PacketBuilder, seal};
+use crate::transfer::driver::Order;
+use crate::transfer::link::{Link, State};
+use crate::transfer::rail::RailCounters;
+use crate::transfer::suspicion::{Duty, Try};
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use nmad_wire::{Ask, Frame, Kind, Seen};
+
+/// From one look at the links of all watched peers to the next, and more for each peer: of a thousand peers
+/// the looks take a hundredth of the core.
+const LOOK_EVERY: Duration = Duration::from_ms(1);
+const LOOK_EVERY_PEER_NS: u64 = 10_000;
+
+/// Bytes of data in a datagram, for an estimate of how many an order has.
+const DATAGRAM: u64 = 1400;
+
+/// A question or an answer that waits for a rail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Query {
+    to: PeerId,
+    over: RailId,
+    about: About,
+}
+
+/// What it is about.
+#[derive(Debug, Clone, Copy)]
+enum About {
+    /// What has arrived from this rail of ours?
+    Ours(RailId, u32),
+    /// What has arrived from this rail of theirs, in answer to that question.
+    Theirs(u8, u32),
+}
+
+/// Peers with several links.
+#[derive(Debug)]
+pub(super) struct Watched {
+    peers: Vec<PeerId>,
+    /// When their links are looked at next.
+    look_at: Instant,
+    /// When somebody has to look whether it is time, or whether a query can leave.
+    pub(super) due_at: Instant,
+    pub(super) queries: VecDeque<Query>,
+    /// Longest time for which a peer acknowledged nothing of what was under way to it.
+    longest_stall: Duration,
+}
+
+impl Default for Watched {
+    fn default() -> Self {
+        let never = Instant::from_ns(u64::MAX);
+        Watched {
+            peers: Vec::new(),
+            look_at: never,
+            due_at: never,
+            queries: VecDeque::new(),
+            longest_stall: Duration::ZERO,
+        }
+    }
+}
+
+impl Watched {
+    pub(super) fn add(&mut self, peer: PeerId) {
+        self.peers.push(peer);
+        self.look_now();
+    }
+
+    /// The next turn looks at them.
+    fn look_now(&mut self) {
+        if !self.peers.is_empty() {
+            (self.look_at, self.due_at) = (Instant::default(), Instant::default());
+        }
+    }
+}
+
+impl Engine {
+    /// Looks at the links of peers that have several, if it is time. True: there is something for a rail.
+    #[cold]
+    pub(super) fn watch(&mut self, now: Instant) -> bool {
+        if now >= self.watched.look_at {
+            let more_ns = LOOK_EVERY_PEER_NS * self.watched.peers.len() as u64;
+            self.watched.look_at = now + Duration::from_ns(LOOK_EVERY.as_ns() + more_ns);
+            for place in 0..self.watched.peers.len() {
+                self.watch_peer(now, self.watched.peers[place]);
+            }
+        }
+        // Whoever waits for a rail is looked at in each turn.
+        self.watched.due_at =
+            if self.watched.queries.is_empty() { self.watched.look_at } else { Instant::default() };
+        !self.watched.queries.is_empty()
+    }
+
+    fn watch_peer(&mut self, now: Instant, id: PeerId) {
+        let is_watched = |peer: &&Peer| peer.standing == Standing::Here && peer.only.is_none();
+        let count = self.peer(id).filter(is_watched).map_or(0, |peer| peer.links.len());
+        if count > 0 {
+            self.note_stall(now, id);
+        }
+        for place in 0..count {
+            let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
+            let rail = peer.links[place].rail;
+            let is_last = !peer.links.iter().any(|link| link.rail != rail && carries(link));
+            let returns = self.rails[rail.index()].limits.returns;
+            let link = &mut peer.links[place];
+            match link.state {
+                State::Up if is_last || link.closing || !returns => {}
+                State::Up => {
+                    if let Some(why) = link.unplugged().map(String::from) {
+                        self.leave_link(rail, id, &why);
+                        continue;
+                    }
+                    if let Some(percent) = losses(link, &self.rails[rail.index()].counters) {
+                        let why = format!("since {percent} % of what is sent there is lost");
+                        self.leave_link(rail, id, &why);
+                        continue;
+                    }
+                    let sight = link.sight();
+                    match link.notes_mut().suspicion.look(now, sight) {
+                        Duty::Nothing => {}
+                        Duty::Ask(question) => self.ask_about(rail, id, question),
+                        Duty::Leave(silent) => self.leave_link(rail, id, &silence(silent)),
+                    }
+                }
+                State::Left => match link.notes_mut().suspicion.look_away(now) {
+                    Try::Nothing => {}
+                    Try::Begin => self.try_again(rail, id),
+                    Try::End => self.close_link(rail, id),
+                },
+                State::Cold | State::Connecting | State::Dead => {}
+            }
+        }
+    }
+
+    /// Since when nothing of what is under way to a peer was acknowledged, over all its links.
+    fn note_stall(&mut self, now: Instant, id: PeerId) {
+        let links = self.peer(id).map_or(&[][..], |peer| &peer.links);
+        let waits = links.iter().filter(|link| link.is_up() && link.tx.first().is_some());
+        let since = waits.clone().filter_map(|link| link.notes.as_ref()?.suspicion.quiet_since(link.sight()));
+        // One link that goes on is enough.
+        let silent =
+            since.max().filter(|_| waits.count() > 0).map_or(Duration::ZERO, |since| now.since(since));
+        self.watched.longest_stall = self.watched.longest_stall.max(silent);
+    }
+
+    /// Longest time for which a peer with several rails acknowledged nothing of what was under way to it.
+    pub fn longest_stall(&self) -> Duration {
+        self.watched.longest_stall
+    }
+
+    /// Has a link opened again that was left.
+    fn try_again(&mut self, rail: RailId, id: PeerId) {
+        self.rails[rail.index()].errands.push_back(Order::Connect { to: id });
+        self.has_errands = true;
+    }
+
+    /// The other side has opened a link that this side was about to stop trying.
+    pub(super) fn forget_closing(&mut self, rail: RailId, id: PeerId) {
+        let errands = &mut self.rails[rail.index()].errands;
+        let before = errands.len();
+        errands.retain(|order| !matches!(order, Order::Close { to } if *to == id));
+        self.closing -= before - errands.len();
+    }
+
+    /// Asks over all other links what has arrived from this one.
+    fn ask_about(&mut self, rail: RailId, id: PeerId, question: u32) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let others = peer.links.iter().filter(|link| carries(link) && link.rail != rail);
+        let queries =
+            others.map(|link| Query { to: id, over: link.rail, about: About::Ours(rail, question) });
+        self.watched.queries.extend(queries);
+    }
+
+    fn leave_link(&mut self, rail: RailId, id: PeerId, why: &str) {
+        let why = format!("left, {why}; the other rails carry its traffic until it carries again");
+        self.give_up(rail, id, &why);
+    }
+
+    /// The peer asks what has arrived from one of its rails.
+    pub(super) fn on_ask(&mut self, over: RailId, from: PeerId, ask: Ask) {
+        let Ask { rail, question } = ask;
+        // One answer to all questions that came together.
+        let is_about = |query: &Query| matches!(query.about, About::Theirs(other, _) if other == rail);
+        let same = |query: &Query| query.to == from && query.over == over && is_about(query);
+        self.watched.queries.retain(|query| !same(query));
+        self.watched.queries.push_back(Query { to: from, over, about: About::Theirs(rail, question) });
+        self.watched.due_at = Instant::default();
+    }
+
+    /// The peer tells what has arrived from one of our rails.
+    pub(super) fn on_seen(&mut self, now: Instant, from: PeerId, seen: Seen) {
+        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(link) = peer.link_mut(RailId(seen.rail)) else { return };
+        if !link.is_up() || !link.tx.is_plausible(seen.below) {
+            return;
+        }
+        let news = link.tx.acknowledge(seen.below, seen.beyond, &mut drop);
+        if news.any {
+            link.stir();
+            link.rtt.progress();
+            link.vain.restart(now);
+        }
+        let late = news.any && link.lossy;
+        link.notes_mut().suspicion.answered(seen.question, (seen.below, seen.beyond, seen.moved), late);
+        self.make_ready(from);
+    }
+
+    /// A link has opened, for the first time or again.
+    pub(super) fn on_up(&mut self, now: Instant, rail: RailId, id: PeerId, remote: u8) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let (gone, is_here) = (peer.is_gone(), peer.standing == Standing::Here);
+        let Some(link) = peer.link_mut(rail) else { return };
+        if gone || link.state == State::Dead {
+            return self.close_link(rail, id);
+        }
+        let absent = (link.state == State::Left)
+            .then(|| link.begin_anew(now, self.config.congestion).as_ns() / 1_000_000);
+        (link.state, link.remote) = (State::Up, Some(remote));
+        link.vain.restart(now);
+        let orphan = peer.orphans.iter().position(|orphan| orphan.remote == remote);
+        let orphan = orphan.map(|index| peer.orphans.swap_remove(index));
+        let down = orphan.as_ref().is_some_and(|orphan| orphan.down);
+        if let (Some(orphan), Some(link)) = (orphan, peer.link_mut(rail)) {
+            link.rx = orphan.rx;
+        }
+        peer.topology_changed(&self.rails);
+        if down {
+            self.give_up(rail, id, "the peer gave it up");
+        }
+        if absent.is_some() {
+            self.forget_closing(rail, id);
+        }
+        if let Some(ms) = absent.filter(|_| is_here) {
+            self.rails[rail.index()].counters.returned += 1;
+            self.tell(rail, id, &format!("carries again after {ms} ms, and is used"));
+        }
+        self.make_ready(id);
+    }
+
+    /// The interface of a rail carries nothing any more, or carries again.
+    pub(super) fn on_carrier(&mut self, now: Instant, rail: RailId, id: PeerId, lost: Option<String>) {
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let is_alone = !peer.links.iter().any(|link| link.rail != rail && carries(link));
+        let is_here = peer.standing == Standing::Here;
+        let Some(link) = peer.link_mut(rail) else { return };
+        let is_news = link.unplugged().is_some() != lost.is_some();
+        link.notes_mut().unplugged = lost.clone();
+        match (link.state, lost) {
+            (State::Left, None) => link.notes_mut().suspicion.hasten(now),
+            (State::Up, Some(why)) if is_alone && is_here && is_news => {
+                let text = format!("{why}; there is no other rail to peer {}, which waits for it", id.0);
+                self.tell(rail, id, &text);
+            }
+            (State::Up, None) if is_alone && is_here && is_news => self.tell(rail, id, "carries again"),
+            _ => {}
+        }
+        // What else follows is for the next look.
+        self.watched.look_now();
+    }
+
+    /// Tells the user something of a rail.
+    pub(super) fn tell(&mut self, rail: RailId, id: PeerId, text: &str) {
+        let text = match &self.rails[rail.index()].name {
+            name if name.is_empty() => format!("rail {} to peer {}: {text}", rail.0, id.0),
+            name => format!("rail {name} to peer {}: {text}", id.0),
+        };
+        self.notices.push_back(super::Notice { peer: id, text });
+    }
+
+    /// A question or answer that waits for this rail.
+    #[cold]
+    pub(super) fn query_for(&mut self, rail: RailId) -> Option<Order> {
+        let depth = self.rails[rail.index()].limits.depth;
+        let mut place = 0;
+        while let Some(&Query { to, over, about }) = self.watched.queries.get(place) {
+            let peer = self.peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
+            let link = peer.and_then(|peer| peer.link_mut(over)).filter(|link| link.is_up());
+            let Some(link) = link else {
+                self.watched.queries.remove(place);
+                continue;
+            };
+            if over != rail || link.at_rail() >= depth {
+                place += 1;
+                continue;
+            }
+            self.watched.queries.remove(place);
+            return self.say(rail, to, about);
+        }
+        None
+    }
+
+    fn say(&mut self, rail: RailId, to: PeerId, about: About) -> Option<Order> {
+        let buffer = self.buffers.pop().unwrap_or_default();
+        let peer = self.peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let frame = match about {
+            About::Ours(rail, question) => Frame::Ask(Ask { rail: rail.0, question }),
+            About::Theirs(remote, question) => Frame::Seen(seen(peer, remote, question)),
+        };
+        let link = peer.link_mut(rail)?;
+        let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
+        let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
+        frame.encode(&mut packet.bytes);
+        seal(&mut packet, Kind::Notice, 0, link.rx.below());
+        link.notices += 1;
+        self.rails[rail.index()].counters.packets += 1;
+        Some(Order::Packet { to, number: 0, packet })
+    }
+
+    /// When links that are watched want to be looked at, though nothing happens.
+    pub(super) fn watch_due_at(&self) -> Option<Instant> {
+        if !self.watched.queries.is_empty() {
+            return Some(self.watched.due_at);
+        }
+        let due = self.watched.peers.iter().filter_map(|&id| self.peer(id)?.watch_due_at()).min()?;
+        Some(due.max(self.watched.look_at))
+    }
+}
+
+impl Peer {
+    fn watch_due_at(&self) -> Option<Instant> {
+        if self.standing != Standing::Here || self.only.is_some() {
+            return None;
+        }
+        let due_at = |link: &Link| {
+            let suspicion = &link.notes.as_ref()?.suspicion;
+            let is_one_of_several =
+                || self.links.iter().any(|other| other.rail != link.rail && carries(other));
+            match link.state {
+                State::Up if link.closing || !is_one_of_several() => None,
+                State::Up if link.unplugged().is_some() => Some(Instant::default()),
+                State::Up => suspicion.due_at(link.sight()),
+                State::Left => Some(suspicion.away_until()),
+                State::Cold | State::Connecting | State::Dead => None,
+            }
+        };
+        self.links.iter().filter_map(due_at).min()
+    }
+}
+
+/// Whether a link carries something, as far as is known.
+fn carries(link: &Link) -> bool {
+    link.is_up() && !link.closing && link.unplugged().is_none()
+}
+
+/// How much is lost on a lossy link, in percent, if that is too much.
+fn losses(link: &mut Link, counters: &RailCounters) -> Option<u32> {
+    if !link.lossy {
+        return None;
+    }
+    let orders = (counters.packets + counters.chunks).max(1);
+    let datagrams = (counters.packet_bytes + counters.chunk_bytes) / orders / DATAGRAM + 1;
+    let numbers = link.tx.next_number();
+    let notes = link.notes_mut();
+    notes.suspicion.loses(numbers, notes.overtaken, datagrams.min(64) as u32)
+}
+
+/// What has arrived from a rail of the peer.
+fn seen(peer: &Peer, remote: u8, question: u32) -> Seen {
+    let link = peer.links.iter().find(|link| link.remote == Some(remote));
+    let orphan = peer.orphans.iter().find(|orphan| orphan.remote == remote);
+    let rx = link.map(|link| &link.rx).or(orphan.map(|orphan| &orphan.rx));
+    let (below, beyond) = rx.map_or((0, 0), |rx| (rx.below(), rx.beyond()));
+    Seen { rail: remote, question, below, beyond, moved: link.map_or(0, |link| link.sight().moved) }
+}
+
+fn silence(silent: Duration) -> String {
+    match silent.as_ns() / 1_000_000 {
+        0 => String::from("since only the other rails say what arrives there"),
+        ms => format!("since nothing has come through for {ms} ms while the peer answers on others"),
+    }
+}

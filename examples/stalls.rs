@@ -1,8 +1,8 @@
 //! A stream from rank 0 to rank 1, and how long nothing came: for trying out what happens when a rail fails.
 //!
 //! `stalls LEN WINDOW SECONDS` sends windows of so many messages of LEN bytes. Rank 1 checks them and prints
-//! each pause of more than 5 ms with the time at which it ended (seconds since 1970), the longest one, and the
-//! rate.
+//! each pause of more than 5 ms with the time at which it ended (seconds since 1970), the longest one, and
+//! the rate.
 
 use newmadeleine::{Session, SessionError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

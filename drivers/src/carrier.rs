@@ -38,7 +38,7 @@ impl Carrier {
     pub(crate) fn heard(&mut self, peers: impl Iterator<Item = PeerId>, news: &mut News) {
         let Some(socket) = &self.socket else { return };
         // What is told is of any interface, and may be old already: it is looked at as it is now.
-        let mut next = || net::recv(socket, &mut [0u8; 8192], RecvFlags::DONTWAIT);
+        let next = || net::recv(socket, &mut [0u8; 8192], RecvFlags::DONTWAIT);
         while let Ok((_, 1..)) | Err(Errno::INTR | Errno::NOBUFS) = next() {}
         let Ok(why) = lost(&self.interface) else { return };
         if why.is_some() == self.lost {

@@ -403,7 +403,10 @@ mod tests {
         }
         rails[0].send(Departure::Order(Order::Close { to }));
         until(&mut rails, |event| match event {
-            Event::Lost { unsent, .. } => Some(assert!(unsent.is_empty())),
+            Event::Lost { unsent, .. } => {
+                assert!(unsent.is_empty());
+                Some(())
+            }
             other => panic!("{other:?}"),
         });
     }

@@ -119,6 +119,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("LICENSE-MIT", include_str!("../../share/LICENSE-MIT")),
     ("c.md", include_str!("../../share/docs/c.md")),
     ("collectives.md", include_str!("../../share/docs/collectives.md")),
+    ("failover.md", include_str!("../../share/docs/failover.md")),
     ("fortran.md", include_str!("../../share/docs/fortran.md")),
     ("install.md", include_str!("../../share/docs/install.md")),
     ("json.md", include_str!("../../share/docs/json.md")),

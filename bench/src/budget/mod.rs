@@ -59,7 +59,7 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 2150,
+            Case::Direct => 2200,
             Case::Eager => 3620,
             Case::Window => 1750,
             Case::Unexpected => 5220,

@@ -223,6 +223,7 @@ impl Engine {
     }
 
     /// Books what came of sending; none: the rail has refused, and the message is still to be sent.
+    #[inline]
     pub fn departed(
         &mut self,
         leaving: &Leaving,

@@ -172,7 +172,7 @@ pub fn send_at_once(
     }
 }
 
-/// What came of an attempt to send a message, if not all of it has left and ended.
+/// An attempt to send a message after which it has not left, or not ended.
 #[derive(Debug)]
 pub struct Tried(Option<(Leaving, Sent)>);
 
@@ -180,10 +180,10 @@ pub struct Tried(Option<(Leaving, Sent)>);
 /// second one is [`go_on`].
 ///
 /// # Errors
-/// What is to go on with.
-// Inlined, and apart from what is not: a result that several ways write piece by piece would be read as a
-// whole, and that waits for all stores before it, those to the memory that a peer looks at among them (40
-// ns).
+/// The message has not left, or not ended: [`go_on`] continues with the attempt.
+// Inlined, and apart from `go_on`, which is not: a result that several branches write in parts would be
+// read as a whole, and such a load waits until all earlier stores are in the cache, those to lines that a
+// peer reads among them (40 ns on Zen).
 #[inline(always)]
 pub fn try_at_once(
     node: &mut impl Access,

@@ -32,8 +32,7 @@ impl<'s, 'a> Step<'s, 'a> {
     }
 
     /// Sends a message; it leaves at once if it finds its rail idle and nothing before it. None: it has
-    /// ended, and
-    /// its memory may be reused.
+    /// ended, and its memory may be reused.
     #[inline]
     pub fn send(&mut self, to: To, data: &Segments, hints: Hints) -> Option<RequestId> {
         match self.shared.try_at_once(self.core, &to, (data, hints), Caller::Steps) {

@@ -3,7 +3,7 @@
 //! It sleeps in periods of a millisecond while there is traffic, and rests when there was none for a
 //! while. While a thread of the application sleeps in a call it leaves the rails alone: they wake that
 //! thread; when that has slept for a while, periods are longer. It is woken only by a submission that leaves
-//! something pending after such a silence, never by somebody who waits, since waking costs 12 to 16 us (two
+//! something pending after such a silence, never by a thread that waits, since waking costs 12 to 16 us (two
 //! hosts on 2 cores); and by a peer that wants a link, which would take a process that computes for long,
 //! and answers nobody, for dead.
 

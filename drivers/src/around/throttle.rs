@@ -63,7 +63,7 @@ impl Throttle {
         self.empty_at
     }
 
-    /// How long so many bytes are on the wire.
+    /// The time that `bytes` bytes are on the wire.
     fn duration(&self, bytes: u64) -> Duration {
         Duration::from_secs_f64(bytes as f64 / self.bytes_per_second)
     }

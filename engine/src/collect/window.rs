@@ -53,35 +53,33 @@ pub(crate) enum Head {
 }
 
 impl Entry {
+    #[inline]
+    fn new(head: Head, data: Segments, request: RequestId, hints: Hints) -> Self {
+        Entry { head, data, request, hints, number: 0, ahead: 0 }
+    }
+
     pub(crate) fn eager(head: nmad_wire::Eager, data: Segments, request: RequestId, hints: &Hints) -> Self {
-        Entry { head: Head::Eager(head), data, request, hints: *hints, number: 0, ahead: 0 }
+        Entry::new(Head::Eager(head), data, request, *hints)
     }
 
     /// A part of a message that is longer than a packet; its request to send is an entry before it.
     pub(crate) fn part(head: nmad_wire::Part, data: Segments, request: RequestId, hints: &Hints) -> Self {
         let mut frame = Vec::with_capacity(nmad_wire::Part::LEN);
         head.encode(&mut frame);
-        Entry { head: Head::Frame(frame), data, request, hints: *hints, number: 0, ahead: 0 }
+        Entry::new(Head::Frame(frame), data, request, *hints)
     }
 
     /// An entry of control frames; they go before data of usual priority.
     pub(crate) fn control(frame: Vec<u8>) -> Self {
         let hints = Hints { priority: 1, ..Hints::default() };
-        Entry {
-            head: Head::Frame(frame),
-            data: Segments::empty(),
-            request: RequestId::NONE,
-            hints,
-            number: 0,
-            ahead: 0,
-        }
+        Entry::new(Head::Frame(frame), Segments::empty(), RequestId::NONE, hints)
     }
 
     /// A request to send; it keeps its place among the messages. `request`: something follows it at once.
     pub(crate) fn rts(frame: Vec<u8>, request: Option<RequestId>, hints: &Hints) -> Self {
         let hints = Hints { probe: None, ..*hints };
         let request = request.unwrap_or(RequestId::NONE);
-        Entry { head: Head::Request(frame), data: Segments::empty(), request, hints, number: 0, ahead: 0 }
+        Entry::new(Head::Request(frame), Segments::empty(), request, hints)
     }
 
     /// Bytes in a packet.

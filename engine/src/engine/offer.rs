@@ -2,8 +2,8 @@
 //! copied them.
 //!
 //! A message is offered; at one of its next polls the rail reports that it was taken or declined. Until then
-//! nothing else leaves to that peer: what is submitted meanwhile waits in the window, and a message that was
-//! declined keeps its place in its flow and goes another way.
+//! nothing else leaves to that peer: other messages wait in the window, and a message that was declined keeps
+//! its place in its flow and goes another way.
 
 use super::Engine;
 use super::depart::{Leaving, Refused, Submitted, To};
@@ -74,8 +74,7 @@ impl Engine {
         let Some(offered) = self.end_offer(from) else { return };
         let Offered { leaving, to, data, request, .. } = *offered;
         self.injected(&leaving, to.0, data.len());
-        let envelope = Envelope { peer: to.0, context: to.1, tag: to.2, len: data.len(), seq: leaving.seq() };
-        self.complete(request, Ok(envelope));
+        self.entry_left(request);
     }
 
     /// The receiver does not copy what was offered: it leaves in another way.

@@ -126,7 +126,7 @@ impl Receipts {
         }
     }
 
-    /// What was said of a request does not hold: it goes another way.
+    /// Drops the open receipt of a request that goes another way.
     pub(super) fn forget(&mut self, request: RequestId) {
         self.open.retain(|(receipt, _)| receipt.request != Some(request));
     }

@@ -225,7 +225,7 @@ pub struct Remote<'a> {
     pub len: u64,
     /// Copies the data into memory of that length; false: it cannot be had, and nothing was taken.
     pub fetch: &'a mut (dyn FnMut(&Segments) -> bool + Send),
-    /// Set by whoever has taken the message. One that is not taken its sender sends in another way.
+    /// Set when the message is taken. If it is not, its sender sends it in another way.
     pub taken: &'a mut bool,
 }
 

@@ -1,8 +1,8 @@
 //! The guard: a small process that kills the ranks' process groups if the launcher is killed.
 //!
 //! `PR_SET_PDEATHSIG` ends the ranks themselves when their launcher dies, even by SIGKILL, but not the
-//! processes that the ranks started. The guard holds one end of a pair of sockets; whoever kills the
-//! launcher closes the other, and the guard kills every group that it was told of. What leaves
+//! processes that the ranks started. The guard holds one end of a pair of sockets; the death of the
+//! launcher closes the other, and the guard kills every process group that it knows. A process that leaves
 //! its group (a daemon with `setsid`) escapes; nothing without a container catches that.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

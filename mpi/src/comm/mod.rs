@@ -220,8 +220,8 @@ impl Communicator {
         if tag < 0 {
             return Err(bad_tag(tag));
         }
-        match self.peers().world(dest) {
-            Some(peer) => Ok(Some((PeerId(peer), self.context(), Tag(tag as u64)))),
+        match self.one_target(dest, tag) {
+            Some(target) => Ok(Some(target)),
             None if dest == PROC_NULL => Ok(None),
             None => Err(self.bad_rank(dest)),
         }

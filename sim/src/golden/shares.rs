@@ -17,7 +17,7 @@ const fn bench(card: &'static Card) -> Bench {
     Bench { machine: OPTERON, card, hand_off_ns: 0 }
 }
 
-/// Bytes that a strategy of the engine gives each rail, when the rails become idle after so many nanoseconds.
+/// Bytes that a strategy of the engine gives each rail, when the rails become idle after `busy_ns`.
 pub(super) fn decided<const N: usize>(
     strategy: &str,
     len: u64,

@@ -45,7 +45,7 @@ impl Network {
         true
     }
 
-    /// The receiver looks at an offer: what goes before the data, and the data. None: it was withdrawn.
+    /// An offer for its receiver: the head of the packet, and the data. None: it was withdrawn.
     pub fn offered(&self, id: u64) -> Option<(Vec<u8>, Segments)> {
         let offer = self.offers.get(&id)?;
         Some((offer.head.clone(), offer.data.clone()))

@@ -11,6 +11,7 @@
 //! [`crate::shm::bounce`] serves.
 
 pub mod offer;
+mod patience;
 pub mod regions;
 #[allow(unsafe_code)]
 pub mod sys;

@@ -11,10 +11,11 @@
 //! instead of 3.5, 64 KiB in 3.9 us instead of 9.4). Whether it pays between these two processes is measured
 //! ([`crate::shm::selector`]).
 
+use super::patience::Patience;
 use super::sys;
 use crate::shm::claim::{self, LONGEST, Round, Side};
 use crate::shm::layout::PUSH;
-use crate::shm::link::{Link, Report, is_there};
+use crate::shm::link::{Link, Report};
 use crate::shm::ring::CONTENT;
 use crate::shm::ring::cell::{self, Offered};
 use crate::shm::selector::{Choice, Contention, LEAST, Method, Selector};
@@ -24,7 +25,6 @@ use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Event, Remote, Sent};
 use nmad_wire::AloneHead;
 use rustix::fd::OwnedFd;
-use std::hint::spin_loop;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -35,30 +35,6 @@ pub const OFFERS: (u64, u64) = (LEAST, PUSH + 1);
 /// How long a message is offered to a peer that does not look. A peer that waits claims it some hundred
 /// nanoseconds later. Zen 4: with half 256 KiB take 21 us instead of 18.7; twice is within the spread.
 const PATIENCE: Duration = Duration::from_micros(2);
-/// Looks at the word before a look whether the peer is still there, which is a system call: some ten
-/// microseconds, in which most copies end. Half and twice matter only to the longest offers.
-const LOOKS: u32 = 1000;
-
-/// A wait for the other side, which copies. A copy takes no longer than another one, unless the peer ends in
-/// it or is stopped.
-#[derive(Debug, Default)]
-struct Patience {
-    looks: u32,
-}
-
-impl Patience {
-    /// Waits a little; true: the peer has ended. These descriptors become readable then.
-    fn is_over(&mut self, watched: [Option<&OwnedFd>; 2]) -> bool {
-        spin_loop();
-        self.looks = self.looks.wrapping_add(1);
-        if !self.looks.is_multiple_of(LOOKS) {
-            return false;
-        }
-        std::thread::yield_now();
-        !is_there(watched)
-    }
-}
-
 /// A message that this side has offered, until it is known what becomes of it.
 #[derive(Debug)]
 pub struct Offer {
@@ -196,7 +172,7 @@ impl Link {
         self.rouse();
     }
 
-    /// The same for somebody who waits for that alone; false: nothing is offered.
+    /// As [`Link::follow`], for a caller that waits for that alone; false: nothing is offered.
     pub fn look_at_offer(&mut self, peer: PeerId, selector: &mut Selector, report: Report<'_>) -> bool {
         let offers = self.offer.is_some();
         self.follow(peer, selector, report);
@@ -245,8 +221,8 @@ impl Link {
         } else if offer.begun.elapsed() > PATIENCE {
             claim::withdraw(word, round, len);
         }
-        // Of a peer that has ended the link is lost, at the next look at the sockets.
-        offer.patience.is_over(self.watched());
+        // A look at the sockets finds out if the peer has ended.
+        offer.patience.rest();
         Outcome::Open
     }
 
@@ -256,7 +232,7 @@ impl Link {
         let offer = self.offer.take()?;
         let (word, round) = (self.offer_word(), Round::of(self.offers));
         let is_over = || claim::is_complete(word, round) || claim::is_abandoned(word, round);
-        // Who has claimed a part copies all of it; only a peer that has ended does not.
+        // A receiver that has claimed a part copies all of it, unless it has ended.
         if !claim::withdraw(word, round, offer.data.len()) {
             claim::wait(&|| self.is_there(), is_over);
         }

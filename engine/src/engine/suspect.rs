@@ -11,7 +11,7 @@ use crate::packet::{PeerId, RailId};
 use crate::schedule::builder::{Bounds, PacketBuilder, seal};
 use crate::transfer::driver::Order;
 use crate::transfer::link::{Link, State};
-use crate::transfer::rail::RailCounters;
+use crate::transfer::rail::{Rail, RailCounters};
 use crate::transfer::suspicion::{Duty, Try};
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -111,10 +111,10 @@ impl Engine {
             let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
             let rail = peer.links[place].rail;
             let is_last = !peer.links.iter().any(|link| link.rail != rail && carries(link));
-            let returns = self.rails[rail.index()].limits.returns;
+            let is_left_alone = is_last || !may_be_left(&peer.links[place], &self.rails);
             let link = &mut peer.links[place];
             match link.state {
-                State::Up if is_last || link.closing || !returns => {}
+                State::Up if is_left_alone => {}
                 State::Up => {
                     if let Some(why) = link.unplugged().map(String::from) {
                         self.leave_link(rail, id, &why);
@@ -201,7 +201,8 @@ impl Engine {
     pub(super) fn on_seen(&mut self, now: Instant, from: PeerId, seen: Seen) {
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let Some(link) = peer.link_mut(RailId(seen.rail)) else { return };
-        if !link.is_up() || !link.tx.is_plausible(seen.below) {
+        let was_asked = link.notes.is_some() && may_be_left(link, &self.rails);
+        if !link.is_up() || !was_asked || !link.tx.is_plausible(seen.below) {
             return;
         }
         let news = link.tx.acknowledge(seen.below, seen.beyond, &mut drop);
@@ -321,13 +322,14 @@ impl Engine {
         if !self.watched.queries.is_empty() {
             return Some(self.watched.due_at);
         }
-        let due = self.watched.peers.iter().filter_map(|&id| self.peer(id)?.watch_due_at()).min()?;
+        let due =
+            self.watched.peers.iter().filter_map(|&id| self.peer(id)?.watch_due_at(&self.rails)).min()?;
         Some(due.max(self.watched.look_at))
     }
 }
 
 impl Peer {
-    fn watch_due_at(&self) -> Option<Instant> {
+    fn watch_due_at(&self, rails: &[Rail]) -> Option<Instant> {
         if self.standing != Standing::Here || self.only.is_some() {
             return None;
         }
@@ -336,7 +338,7 @@ impl Peer {
             let is_one_of_several =
                 || self.links.iter().any(|other| other.rail != link.rail && carries(other));
             match link.state {
-                State::Up if link.closing || !is_one_of_several() => None,
+                State::Up if !may_be_left(link, rails) || !is_one_of_several() => None,
                 State::Up if link.unplugged().is_some() => Some(Instant::default()),
                 State::Up => suspicion.due_at(link.sight()),
                 State::Left => Some(suspicion.away_until()),
@@ -350,6 +352,11 @@ impl Peer {
 /// Whether a link carries something, as far as is known.
 fn carries(link: &Link) -> bool {
     link.is_up() && !link.closing && link.unplugged().is_none()
+}
+
+/// Whether a link that falls silent is left: its rail may come back, and it is not being closed already.
+fn may_be_left(link: &Link, rails: &[Rail]) -> bool {
+    rails[link.rail.index()].limits.returns && !link.closing
 }
 
 /// How much is lost on a lossy link, in percent, if that is too much.

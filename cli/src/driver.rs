@@ -16,6 +16,12 @@ impl DriverArgs {
         !self.drivers.is_empty()
     }
 
+    /// The option as it is written.
+    pub(crate) fn words(&self) -> Option<String> {
+        let names: Vec<&str> = self.drivers.iter().map(|driver| driver.name()).collect();
+        self.are_named().then(|| format!("--driver={}", names.join(",")))
+    }
+
     /// The same settings with these drivers, if any are named.
     pub(crate) fn of(&self, options: Options) -> Result<Options, SessionError> {
         let wrong = |why| SessionError::Setting { setting: "--driver".into(), why };

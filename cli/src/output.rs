@@ -22,9 +22,14 @@ struct Object<'a, T> {
 
 /// Prints one JSON object of a kind that docs/json.md describes on a line of its own.
 pub(crate) fn say_json(kind: &str, fields: &impl Serialize) {
+    say_line(json(kind, fields));
+}
+
+/// The line that [`say_json`] prints.
+pub(crate) fn json(kind: &str, fields: &impl Serialize) -> String {
     // Figures and names: nothing in them that JSON cannot say.
     let object = Object { schema: nmad_words::JSON_SCHEMA, kind, fields };
-    say_line(serde_json::to_string(&object).unwrap_or_default());
+    serde_json::to_string(&object).unwrap_or_default()
 }
 
 /// Tells what went wrong in a subcommand, and with which exit code it ends.

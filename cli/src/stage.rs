@@ -144,6 +144,14 @@ impl Stage {
         told
     }
 
+    /// The variable by which ranks that change rails find the testbed that was built for them.
+    pub(crate) fn testbed(&self) -> Vec<(String, String)> {
+        match &self.ground {
+            Ground::Built(testbed) => vec![(nmad_testbed::ENVIRONMENT.into(), testbed.environment())],
+            Ground::Given(_) | Ground::Here => Vec::new(),
+        }
+    }
+
     /// The kind of stage, in a few words.
     pub(crate) fn name(&self) -> &'static str {
         match self.ground {

@@ -8,6 +8,7 @@
 pub mod bandwidth;
 pub mod decision;
 mod error;
+pub mod failover;
 pub mod fairness;
 pub mod flow;
 pub mod latency;

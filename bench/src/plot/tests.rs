@@ -160,3 +160,17 @@ fn dots_name_cases_and_libraries() {
     assert_eq!(count(&svg, "circle"), 2);
     assert!(self::texts(&dots_svg("", &[]).expect("drawn")).contains(&"no data".to_owned()));
 }
+
+#[test]
+fn distributions_name_their_cases_and_bounds() {
+    let case = |label: &str, times: &[f64]| Distribution { label: label.into(), times_ms: times.to_vec() };
+    let cases = [case("8 B", &[0.0, 12.0, f64::NAN, 48.0]), case("4 MiB", &[130.0])];
+    let svg = distribution_svg("stalls", &cases, &[50.0]).expect("drawn");
+    let texts = texts(&svg);
+    for wanted in ["stalls", "8 B", "4 MiB", "50 ms", "100 ms", "100 %"] {
+        assert!(texts.iter().any(|text| text == wanted), "{wanted} in {texts:?}");
+    }
+    assert!(
+        super::tests::texts(&distribution_svg("", &[], &[]).expect("drawn")).contains(&"no data".to_owned())
+    );
+}

@@ -1,7 +1,9 @@
 //! The options of `nmad bench`, and the help that explains them.
 
 use clap::{Args, Subcommand};
+use nmad_bench::pattern::failover;
 use nmad_testbed::Rate;
+use std::path::PathBuf;
 
 use super::compare::CompareArgs;
 use crate::driver::DriverArgs;
@@ -19,6 +21,7 @@ Examples:
                                              how well the times of large messages are predicted
   nmad bench fairness --rails 1gbit --driver udp,tcp
                                              datagrams beside datagrams, a stream, and plain sockets
+  nmad bench failover --driver udp           how long streams stand still when a rail fails
   nmad bench decision                        how long it takes to share out a large message, here
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad bench threads --rails max,max         1, 2 and 4 threads of a process over two rails
@@ -70,6 +73,8 @@ pub(crate) enum Pattern {
     Prediction(Sizes),
     /// Which part of a rail a flow gets beside another one, and beside plain TCP sockets
     Fairness(Fairness),
+    /// How long streams stand still when one of two rails fails at a random moment
+    Failover(Failover),
 }
 
 /// What takes turns with a yardstick.
@@ -105,6 +110,24 @@ pub(crate) struct Fairness {
     pub(crate) seconds: u64,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Failover {
+    /// Failures of each size, one way and as many both ways; each takes 2 s
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    pub(crate) moments: usize,
+    /// What fails when: the same seed is the same schedule
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write the distribution of stalls as a picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Where rank 0 of one job of many writes what it has found
+    #[arg(long, hide = true)]
+    pub(crate) into: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
 }
 
 #[derive(Debug, Args)]
@@ -192,12 +215,28 @@ impl Common {
     }
 }
 
+impl Failover {
+    /// Sizes of messages.
+    pub(crate) fn lens(&self) -> Vec<usize> {
+        self.sizes.size.clone().unwrap_or_else(|| failover::Plan::LENS.to_vec())
+    }
+
+    /// One rail of several fails: two of 1 Gbit/s, if not so many are asked for.
+    pub(crate) fn with_two_rails(&self) -> Common {
+        let usual = vec![Rate::Limited(1_000_000_000); 2];
+        let asked = &self.sizes.common.rails;
+        let rails = if asked.len() < 2 { usual } else { asked.clone() };
+        Common { rails, ..self.sizes.common.clone() }
+    }
+}
+
 impl Pattern {
     pub(crate) fn common(&self) -> &Common {
         match self {
             Pattern::Compared(compared) => compared.common(),
             Pattern::Prediction(args) => &args.common,
             Pattern::Fairness(args) => &args.common,
+            Pattern::Failover(args) => &args.sizes.common,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod compare;
 mod decided;
+mod failover;
 mod predicted;
 mod report;
 mod shared;
@@ -41,6 +42,7 @@ fn ranked(pattern: &Pattern) -> ExitCode {
         return match pattern {
             // What two flows share is an interface.
             Pattern::Fairness(_) => stage(common).over_interfaces().run_ranks(4, &words, &[]),
+            Pattern::Failover(args) => failover::main(args, &stage(&args.with_two_rails())),
             _ => stage(common).run(&words, &[]),
         };
     }
@@ -72,7 +74,7 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
             use Compared::{Multiseg, Threads, Thresholds};
             !matches!(compared, Multiseg(_) | Threads(_) | Thresholds(_))
         }
-        Pattern::Prediction(_) | Pattern::Fairness(_) => false,
+        Pattern::Prediction(_) | Pattern::Fairness(_) | Pattern::Failover(_) => false,
     };
     let yard = match common.with_plain() && compares {
         true => Some(Yard::survey(pair, &options.throttle)?),
@@ -81,6 +83,7 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
     match pattern {
         Pattern::Prediction(sizes) => predicted::run(pair, sizes)?,
         Pattern::Fairness(_) => {}
+        Pattern::Failover(args) => failover::run(pair, args)?,
         Pattern::Compared(compared) => {
             let mut report = report(compared, &options, &session);
             run(compared, pair, yard.as_ref(), &mut |row| report.row(row))?;

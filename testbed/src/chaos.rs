@@ -34,6 +34,8 @@ pub enum How {
     Loses(u32),
     /// So many bits per second.
     Narrow(u64),
+    /// This host has no address there.
+    Bare(u32),
 }
 
 /// Pauses between two episodes, and lengths of one.
@@ -46,12 +48,13 @@ pub fn schedule(seed: u64, hosts: u32, rails: u32, length: Duration) -> Vec<Epis
     let mut at = chance.ms(PAUSE_MS);
     loop {
         let (rail, host) = (chance.below(rails.into()) as u32, chance.below(hosts.into()) as u32);
-        let how = match chance.below(6) {
+        let how = match chance.below(7) {
             0 => How::Off(host),
             1 => How::Hole,
             2 => How::OneWay(host),
             3 => How::Flaps(2 + chance.below(6) as u32),
             4 => How::Loses(3 + chance.below(3) as u32),
+            5 => How::Bare(host),
             _ => How::Narrow(5_000_000 << chance.below(4)),
         };
         let lasts = chance.ms(LASTS_MS);
@@ -74,6 +77,7 @@ impl Episode {
             How::Off(host) => pair(Some(host), What::Down, What::Up),
             How::Hole => pair(None, What::Loss(1), What::Loss(0)),
             How::OneWay(host) => pair(Some(host), What::Loss(1), What::Loss(0)),
+            How::Bare(host) => pair(Some(host), What::Address(false), What::Address(true)),
             How::Loses(one_in) => pair(None, What::Loss(one_in), What::Loss(0)),
             How::Narrow(bits) => {
                 let usual = rates.get(rail as usize).copied().unwrap_or(Rate::Unlimited);
@@ -94,6 +98,7 @@ impl fmt::Display for Episode {
         write!(f, "{at:7.3} s  {rail} ")?;
         match self.how {
             How::Off(host) => write!(f, "is off at host{host}")?,
+            How::Bare(host) => write!(f, "has no address at host{host}")?,
             How::Hole => write!(f, "swallows everything")?,
             How::OneWay(host) => write!(f, "swallows what goes to host{host}")?,
             How::Flaps(times) => write!(f, "goes off and on {times} times")?,
@@ -141,7 +146,7 @@ mod tests {
                 episodes.iter().map(|episode| std::mem::discriminant(&episode.how)).map(|d| format!("{d:?}")),
             );
         }
-        assert_eq!(seen.len(), 6, "every kind comes");
+        assert_eq!(seen.len(), 7, "every kind comes");
     }
 
     #[test]
@@ -152,7 +157,8 @@ mod tests {
             assert!(changes.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{episode}");
             let last = &changes.last().expect("an end").1.what;
             let usual = What::Rate(rates[episode.rail as usize]);
-            assert!([What::Up, What::Loss(0), usual].contains(last), "{episode}: {last:?}");
+            let whole = [What::Up, What::Loss(0), What::Address(true), usual];
+            assert!(whole.contains(last), "{episode}: {last:?}");
             assert!(changes.iter().all(|(at, _)| *at <= episode.at + episode.lasts), "{episode}");
         }
     }

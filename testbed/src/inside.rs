@@ -57,6 +57,8 @@ pub enum What {
     /// Longest frame, in bytes behind its Ethernet header: 1280, the least that IPv6 may have, to 65535. If
     /// the ends of a rail differ, frames too long for one of them are lost.
     Mtu(u32),
+    /// The host has its addresses on the rail, or has lost them.
+    Address(bool),
 }
 
 impl Inside {
@@ -89,6 +91,7 @@ impl Inside {
                 What::Up => wiring::switch(&mut socket, host.index, change.rail, true)?,
                 What::Down => wiring::switch(&mut socket, host.index, change.rail, false)?,
                 What::Rate(rate) => wiring::limit(&mut socket, change.rail, rate)?,
+                What::Address(has) => wiring::address_rail(&mut socket, host.index, change.rail, has)?,
                 What::Mtu(mtu) => wiring::size(&mut socket, change.rail, mtu)?,
                 What::Loss(one_in) => {
                     let mut filter = host.socket(netlink::open_filter)?;
@@ -176,13 +179,17 @@ impl FromStr for Change {
         let what = match what {
             "up" => What::Up,
             "down" => What::Down,
+            "address" => What::Address(true),
+            "noaddress" => What::Address(false),
             loss if loss.starts_with("loss:") => What::Loss(one_in(&loss[5..]).ok_or_else(|| {
                 format!("`{loss}` is no loss: write loss:1%, loss:0.1%, or loss:0 to end it")
             })?),
             mtu if mtu.starts_with("mtu:") => What::Mtu(mtu_of(&mtu[4..]).ok_or_else(|| {
                 format!("`{mtu}` is no MTU: write mtu:9000, or another from {MTU_MIN} to {MTU_MAX} B")
             })?),
-            rate => What::Rate(rate.parse().map_err(|error| format!("{error}; or up, or down"))?),
+            rate => {
+                What::Rate(rate.parse().map_err(|error| format!("{error}; or up, down, address, noaddress"))?)
+            }
         };
         Ok(Change { host, rail: rail.ok_or_else(|| unreadable(text))?, what })
     }
@@ -245,11 +252,12 @@ mod tests {
         {
             assert_eq!(text.parse(), Ok(change(None, 0, What::Loss(one_in))), "{text}");
         }
+        assert_eq!("host1:r0=noaddress".parse(), Ok(change(Some("host1"), 0, What::Address(false))));
         assert_eq!("host1:r0=mtu:9000".parse(), Ok(change(Some("host1"), 0, What::Mtu(9000))));
         for wrong in ["r0=mtu:", "r0=mtu:9k", "r0=mtu:1000", "r0=mtu:65536"] {
             assert!(wrong.parse::<Change>().unwrap_err().contains("write mtu:9000"), "{wrong}");
         }
         assert!("r0=loss:x".parse::<Change>().unwrap_err().contains("loss:1%"));
-        assert!("r1=off".parse::<Change>().unwrap_err().contains("or down"));
+        assert!("r1=off".parse::<Change>().unwrap_err().contains("or up, down"));
     }
 }

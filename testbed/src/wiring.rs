@@ -77,6 +77,22 @@ pub(crate) fn switch(socket: &mut Socket, host: u32, rail: u32, up: bool) -> Res
         .map_err(|source| kernel(format!("switch r{rail} of host{host} {step}"), source, NAMES))
 }
 
+/// Gives host number `host` its addresses on `rail`, or takes them away.
+pub(crate) fn address_rail(
+    socket: &mut Socket,
+    host: u32,
+    rail: u32,
+    has_address: bool,
+) -> Result<(), TestbedError> {
+    let index = find(socket, rail)?;
+    let step = if has_address { "give" } else { "take away" };
+    let done = match has_address {
+        true => give_addresses(socket, index, host, rail),
+        false => take_addresses(socket, index, host, rail),
+    };
+    done.map_err(|source| kernel(format!("{step} the addresses of host{host} on r{rail}"), source, NAMES))
+}
+
 /// Limits what a host sends over `rail`.
 pub(crate) fn limit(socket: &mut Socket, rail: u32, rate: Rate) -> Result<(), TestbedError> {
     let index = find(socket, rail)?;
@@ -118,6 +134,13 @@ fn give_addresses(socket: &mut Socket, index: u32, host: u32, rail: u32) -> io::
         }
         other => other,
     }
+}
+
+fn take_addresses(socket: &mut Socket, index: u32, host: u32, rail: u32) -> io::Result<()> {
+    netlink::remove_address(socket, index, IpAddr::V4(address(host, rail)), 24)?;
+    // A kernel without IPv6 has none to take away.
+    let _ = netlink::remove_address(socket, index, IpAddr::V6(address6(host, rail)), 64);
+    Ok(())
 }
 
 fn find(socket: &mut Socket, rail: u32) -> Result<u32, TestbedError> {

@@ -95,10 +95,19 @@ impl Engine {
                 self.watch_peer(now, self.watched.peers[place]);
             }
         }
-        // Whoever waits for a rail is looked at in each turn.
-        self.watched.due_at =
-            if self.watched.queries.is_empty() { self.watched.look_at } else { Instant::default() };
-        !self.watched.queries.is_empty()
+        let leaves = self.a_query_leaves();
+        self.watched.due_at = if leaves { Instant::default() } else { self.watched.look_at };
+        leaves
+    }
+
+    /// Whether a rail would take a query now. For those whose rail is full the report of what it has sent is
+    /// the time to look again.
+    fn a_query_leaves(&self) -> bool {
+        self.watched.queries.iter().any(|query| {
+            let link = self.peer(query.to).and_then(|peer| peer.link(query.over));
+            let depth = self.rails[query.over.index()].limits.depth;
+            link.is_none_or(|link| !link.is_up() || link.at_rail() < depth)
+        })
     }
 
     fn watch_peer(&mut self, now: Instant, id: PeerId) {
@@ -319,8 +328,8 @@ impl Engine {
 
     /// When links that are watched want to be looked at, though nothing happens.
     pub(super) fn watch_due_at(&self) -> Option<Instant> {
-        if !self.watched.queries.is_empty() {
-            return Some(self.watched.due_at);
+        if self.a_query_leaves() {
+            return Some(Instant::default());
         }
         let due =
             self.watched.peers.iter().filter_map(|&id| self.peer(id)?.watch_due_at(&self.rails)).min()?;

@@ -22,8 +22,8 @@ Examples:
   nmad testbed chaos --seed 7 -- nmad run -n 2 ./program
   nmad testbed --rails 1gbit,1gbit chaos --seconds 60 -- mpiexec -n 4 python job.py
 
-A rail is switched off, swallows everything or one direction, flaps, loses one in three to five frames, or
-becomes narrow; the others are whole meanwhile. The same seed is the same schedule. When the program has
+A rail is switched off, swallows everything or one direction, flaps, loses its address, loses one in three to
+five frames, or becomes narrow; the others are whole meanwhile. The same seed is the same schedule. When the program has
 ended, the report says how long the longest stall was, what was sent again, and how often rails were left and
 used again, as far as NewMadeleine has carried its messages. The exit code is the program's.")]
 pub struct ChaosArgs {

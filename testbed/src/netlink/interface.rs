@@ -81,6 +81,26 @@ pub(crate) fn add_address(
     address: IpAddr,
     prefix_bits: u8,
 ) -> io::Result<()> {
+    let message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+    socket.order(name_address(message, index, address, prefix_bits))
+}
+
+/// Takes an address of the device `index` away; it may be gone already.
+pub(crate) fn remove_address(
+    socket: &mut Socket,
+    index: u32,
+    address: IpAddr,
+    prefix_bits: u8,
+) -> io::Result<()> {
+    let message = name_address(Message::new(libc::RTM_DELADDR, 0), index, address, prefix_bits);
+    match socket.order(message) {
+        Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => Ok(()),
+        other => other,
+    }
+}
+
+/// `struct ifaddrmsg` and what follows it.
+fn name_address(message: Message, index: u32, address: IpAddr, prefix_bits: u8) -> Message {
     let (family, bytes) = match address {
         IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
         IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
@@ -88,11 +108,8 @@ pub(crate) fn add_address(
     let flags = if address.is_ipv6() { libc::IFA_F_NODAD as u8 } else { 0 };
     let mut fixed = vec![family as u8, prefix_bits, flags, 0];
     fixed.extend_from_slice(&index.to_ne_bytes());
-    let message = Message::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE)
-        .put(&fixed)
-        .attribute(libc::IFA_LOCAL, &bytes)
-        .attribute(libc::IFA_ADDRESS, &bytes);
-    socket.order(message)
+    let message = message.put(&fixed);
+    message.attribute(libc::IFA_LOCAL, &bytes).attribute(libc::IFA_ADDRESS, &bytes)
 }
 
 fn create() -> Message {

@@ -8,8 +8,8 @@ mod loss;
 mod observe;
 mod shape;
 
-pub(crate) use interface::{End, add_address, create_bridge, create_pair, find, set_gso_max_count};
-pub(crate) use interface::{set_master, set_mtu, set_up};
+pub(crate) use interface::{End, add_address, create_bridge, create_pair, find, remove_address};
+pub(crate) use interface::{set_gso_max_count, set_master, set_mtu, set_up};
 pub(crate) use loss::{lose, open_filter};
 pub use observe::RailState;
 pub(crate) use observe::observe;

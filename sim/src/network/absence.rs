@@ -97,6 +97,7 @@ impl Network {
             let side = self.side(key);
             (side.standing, side.cut, side.doomed, side.epoch) = (Standing::Opening, false, false, epoch);
             side.not_before = side.not_before.max(not_before);
+            side.way_free = 0;
             self.oracle.anew(key);
             self.agenda.enter(at, Happening::Open(key));
         }

@@ -128,7 +128,8 @@ impl Network {
         let limits = model.limits();
         let waiting = self.side(key).waiting.len();
         self.oracle.posted(key, &order, &limits, waiting);
-        let wire_ns = model.wire_ns(order_len(&order)) * self.narrowness(key, self.local_ns(key.me));
+        let wire_ns = model.wire_ns(order_len(&order));
+        let way_ns = wire_ns * self.narrowness(key, self.local_ns(key.me));
         let ready = self.post(key.me, &*model, &order, wire_ns);
         if !self.side(key).takes() {
             return self.refuse(key, order);
@@ -138,7 +139,10 @@ impl Network {
         self.port(key.fabric, key.me).outstanding += 1;
         // Whose bytes wait for a bus ends nobody knows when.
         let free = self.interface(key.fabric, key.me).tx_free;
-        let end = if has_bus { u64::MAX } else { ready.max(free) + wire_ns };
+        let begin = ready.max(free);
+        // A way that is narrow holds up what follows on it, not what goes to others.
+        let way_begin = begin.max(self.side(key).way_free);
+        let end = if has_bus { u64::MAX } else { way_begin + way_ns };
         let id = self.next_flight;
         self.next_flight += 1;
         self.flights.insert(id, Flight { key, order, end });
@@ -146,8 +150,9 @@ impl Network {
         if has_bus {
             return self.queue(key.fabric, key.me, id, ready);
         }
-        self.in_parts(key, end - wire_ns, end);
-        self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
+        self.in_parts(key, way_begin, end);
+        self.side(key).way_free = end;
+        self.interface(key.fabric, key.me).tx_free = begin + wire_ns + model.gap_ns();
         let sent_at = local.max(end.saturating_sub(model.wire_ns(model.swallows())));
         self.agenda.enter(sent_at, Happening::Depart(id));
     }
@@ -191,7 +196,8 @@ impl Network {
         if self.side(key).cut {
             self.traffic.dropped += 1;
         } else {
-            self.launch(end, key, cargo);
+            let free = self.side(key).way_free;
+            self.launch(end.max(free), key, cargo);
         }
     }
 

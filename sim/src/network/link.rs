@@ -34,6 +34,8 @@ pub(super) struct Side {
     pub(super) not_before: u64,
     /// When the last cargo of this direction reaches the other side: reliable links keep their order.
     pub(super) last_reach: u64,
+    /// When all that was posted has passed a way that may be narrower than the port.
+    pub(super) way_free: u64,
     /// How many times the link was opened again.
     pub(super) epoch: u64,
     /// Of which of these times the engine was told last.

@@ -64,6 +64,8 @@ pub struct Host {
     looks: bool,
     /// See [`crate::Scenario::hurries`].
     hurries: bool,
+    /// Sent in the call that submitted them, and not told of yet.
+    untold: Vec<RequestId>,
     scratch: Vec<u8>,
 }
 
@@ -93,6 +95,7 @@ impl Host {
             holds_back: scenario.holds_back,
             looks: scenario.looks,
             hurries: scenario.hurries,
+            untold: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -262,8 +265,12 @@ impl Host {
         let entry = Entry { host: self.id, what, buffer, len, submitted, ended: None, partner: None };
         self.note(&[21, op as u64, len], || format!("op {op}: {entry}"));
         oracle.ledger.enter(request, entry)?;
-        if let Some(result) = hurried.and_then(|_| self.engine.take(request)) {
-            return self.end(&Completion { request, result }, oracle);
+        if hurried.is_some() {
+            match self.engine.take(request) {
+                Some(result) => return self.end(&Completion { request, result }, oracle),
+                // Nothing is told of while a link is being closed, and of this nobody else will tell.
+                None => self.untold.push(request),
+            }
         }
         if self.holds_back {
             return Ok(());
@@ -359,6 +366,17 @@ impl Host {
     /// Takes what has ended and shows it to the oracle; whether there was any.
     fn collect(&mut self, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
         let mut any = false;
+        for request in core::mem::take(&mut self.untold) {
+            match (self.engine.take(request), self.engine.has_ended(request)) {
+                (Some(result), _) => {
+                    any = true;
+                    self.end(&Completion { request, result }, oracle)?;
+                }
+                // Still under way, or not to be told yet; what was told otherwise has no such name.
+                (None, Some(_)) => self.untold.push(request),
+                (None, None) => {}
+            }
+        }
         while let Some(completion) = self.engine.next_completion() {
             any = true;
             self.end(&completion, oracle)?;

@@ -33,13 +33,14 @@ impl StallOracle {
         let Some(bound_ns) = self.bound_ns else { return Ok(()) };
         let open = ledger.open().count();
         let seen = (ledger.entries.len(), ledger.entries.len() - open);
-        // Of a process without a core nothing is expected.
-        let starves = network.doing.iter().any(|doing| doing.local_ns > now + STARVED_NS);
-        if seen != self.seen || open == 0 || starves {
-            (self.seen, self.since) = (seen, now);
+        // Of a process without a core nothing is expected until it has one again, and nobody may look before.
+        let back_at = network.doing.iter().map(|doing| doing.local_ns).filter(|at| *at > now + STARVED_NS);
+        let back_at = back_at.max();
+        if seen != self.seen || open == 0 || back_at.is_some() {
+            (self.seen, self.since) = (seen, back_at.unwrap_or(now).max(self.since));
             return Ok(());
         }
-        let stands_ns = now - self.since;
+        let stands_ns = now.saturating_sub(self.since);
         self.longest_ns = self.longest_ns.max(stands_ns);
         if stands_ns <= bound_ns {
             return Ok(());

@@ -162,6 +162,30 @@ fn the_demonstration_measures_each_rail_by_each_of_its_drivers() {
 }
 
 #[test]
+fn streams_go_on_when_a_rail_fails_and_use_it_again() {
+    let ended = nmad(&["run", "-n", "2", "--timeout", "60", PROGRAM, "bench", "failover", "--size", "8"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("two rails at least"), "{}", ended.err);
+    if !allowed() {
+        return;
+    }
+    let picture = tempfile::tempdir().expect("a folder");
+    let svg = picture.path().join("stalls.svg");
+    let name = svg.to_str().expect("a name");
+    let how = ["bench", "failover", "--size", "64KiB", "--moments", "1", "--svg", name, "--json"];
+    let ended = nmad(&how);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines = ended.json();
+    assert_eq!(lines.len(), 2, "one way and both ways: {}", ended.out);
+    for line in &lines {
+        // It goes on while the rail is away.
+        assert!(positive(&line["before_mb_per_s"]) && positive(&line["away_mb_per_s"]), "{line}");
+    }
+    assert!(ended.err.contains("left, "), "{}", ended.err);
+    assert!(std::fs::read_to_string(&svg).expect("a picture").contains("64 KiB, both ways"));
+}
+
+#[test]
 fn flows_on_one_rail_leave_each_other_a_part() {
     if !allowed() {
         return;

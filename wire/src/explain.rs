@@ -1,6 +1,6 @@
 //! Any packet in one line, for traces and error messages.
 
-use crate::{ChunkHeader, Control, Frame, Header, Kind, Seen, flags, frames};
+use crate::{ChunkHeader, Control, Eager, Frame, Header, Kind, Seen, flags, frames};
 use core::fmt;
 
 /// A packet that prints as one line; made by [`explain`].
@@ -10,6 +10,14 @@ pub struct Explain<'a>(&'a [u8]);
 /// One line that says what `packet` (header included) carries, or where it is malformed.
 pub fn explain(packet: &[u8]) -> Explain<'_> {
     Explain(packet)
+}
+
+/// The same for a packet that carries one message and nothing else, of which only the head is there.
+pub fn explain_alone(header: Header, eager: Eager) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        about(f, header)?;
+        write!(f, " | {}", Frame::Eager(eager, &[]))
+    })
 }
 
 impl fmt::Display for Explain<'_> {
@@ -41,11 +49,15 @@ impl fmt::Display for Explain<'_> {
     }
 }
 
-fn packet(f: &mut fmt::Formatter<'_>, header: Header, body: &[u8]) -> fmt::Result {
+fn about(f: &mut fmt::Formatter<'_>, header: Header) -> fmt::Result {
     match header.kind {
-        Kind::Notice => write!(f, "notice of {} B, ack {}", header.len, header.ack)?,
-        _ => write!(f, "packet #{} of {} B, ack {}", header.number, header.len, header.ack)?,
+        Kind::Notice => write!(f, "notice of {} B, ack {}", header.len, header.ack),
+        _ => write!(f, "packet #{} of {} B, ack {}", header.number, header.len, header.ack),
     }
+}
+
+fn packet(f: &mut fmt::Formatter<'_>, header: Header, body: &[u8]) -> fmt::Result {
+    about(f, header)?;
     for frame in frames(body) {
         match frame {
             Ok(frame) => write!(f, " | {frame}")?,

@@ -26,7 +26,7 @@ pub use alone::AloneHead;
 pub use chunk::ChunkHeader;
 pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
-pub use explain::{Explain, explain};
+pub use explain::{Explain, explain, explain_alone};
 pub use frame::{
     Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Promise, Replay, Withdraw, Withdrawn, flags, frames,
 };

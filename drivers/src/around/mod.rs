@@ -8,6 +8,7 @@ pub mod fault;
 mod held;
 pub mod layers;
 pub mod throttle;
+mod ticks;
 pub mod trace;
 
 use nmad_engine::memory::Segments;

@@ -1,14 +1,14 @@
 //! What passes between the engine and a rail, written down.
 //!
 //! A ring of bounded size keeps the latest records; a handle that can be cloned reads them from anywhere.
-//! Writing one down costs a clock reading and an uncontended lock, and no allocation unless packets are
-//! explained.
+//! Writing one down costs a look at a counter, an uncontended lock and a copy of the head of a packet. What a
+//! packet carries is explained when the records are read.
 
+use super::ticks::Ticks;
 use super::{Layer, addressee, size};
-use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
-use rustix::time::{ClockId, clock_gettime};
+use nmad_wire::Eager;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,20 +68,87 @@ pub struct Trace {
 #[derive(Debug, Clone)]
 pub struct TraceHandle {
     rail: String,
+    ticks: Ticks,
     ring: Arc<Mutex<Ring>>,
 }
 
 #[derive(Debug)]
 struct Ring {
-    records: VecDeque<Record>,
+    records: VecDeque<Noted>,
     most: usize,
 }
 
+/// A record as it is kept.
+#[derive(Debug)]
+struct Noted {
+    ticks: u64,
+    len: u64,
+    peer: u32,
+    number: u32,
+    what: What,
+    about: About,
+}
+
+/// Of which the text of a record is made.
+#[derive(Debug)]
+enum About {
+    Nothing,
+    /// Why a link was lost.
+    Reason(Box<str>),
+    /// A short packet, or the head of one that carries one message.
+    Short([u8; SHORT], u8),
+    /// Another packet.
+    Packet(Box<[u8]>),
+}
+
+/// Bytes of a packet that a record holds.
+const SHORT: usize = 64;
+
+impl About {
+    fn reason(text: &str) -> About {
+        if text.is_empty() { About::Nothing } else { About::Reason(text.into()) }
+    }
+
+    /// A packet, of which the data of a message that is alone in it need not be there.
+    #[inline]
+    fn packet(bytes: &[u8], len: u64) -> About {
+        let head = bytes.first_chunk::<{ Eager::ALONE_LEN }>();
+        let is_short = bytes.len() <= SHORT;
+        let is_alone = || head.is_some_and(|head| alone(head, len).is_some());
+        if !is_short && !is_alone() {
+            return About::Packet(bytes.into());
+        }
+        let kept = if is_short { bytes.len() } else { Eager::ALONE_LEN };
+        let mut short = [0; SHORT];
+        short[..kept].copy_from_slice(&bytes[..kept]);
+        About::Short(short, kept as u8)
+    }
+
+    fn text(&self, len: u64) -> String {
+        let bytes = match self {
+            About::Nothing => return String::new(),
+            About::Reason(text) => return text.to_string(),
+            About::Short(bytes, kept) => &bytes[..usize::from(*kept)],
+            About::Packet(bytes) => bytes,
+        };
+        let head = bytes.first_chunk().filter(|_| (bytes.len() as u64) < len);
+        match head.and_then(|head| alone(head, len)) {
+            Some((header, eager)) => nmad_wire::explain_alone(header, eager).to_string(),
+            None => nmad_wire::explain(bytes).to_string(),
+        }
+    }
+}
+
+/// The head of a packet of so many bytes, if it carries one message and nothing else.
+fn alone(head: &[u8; Eager::ALONE_LEN], len: u64) -> Option<(nmad_wire::Header, Eager)> {
+    Eager::alone_behind(head, len.checked_sub(Eager::ALONE_LEN as u64)? as usize)
+}
+
 impl Trace {
-    /// Keeps the latest `most` records; `explain`: says what is in each packet, which costs microseconds.
+    /// Keeps the latest `most` records; `explain`: they say what is in each packet.
     pub fn new(rail: &str, most: usize, explain: bool) -> Self {
         let ring = Ring { records: VecDeque::with_capacity(most), most };
-        let handle = TraceHandle { rail: rail.into(), ring: Arc::new(Mutex::new(ring)) };
+        let handle = TraceHandle { rail: rail.into(), ticks: Ticks::new(), ring: Arc::new(Mutex::new(ring)) };
         Trace { handle, explain }
     }
 
@@ -90,48 +157,53 @@ impl Trace {
         self.handle.clone()
     }
 
-    fn note(&self, what: What, peer: u32, number: u32, len: u64, text: String) {
-        let now = clock_gettime(ClockId::Monotonic);
-        let at_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    #[inline]
+    fn note(&self, what: What, peer: u32, number: u32, len: u64, about: About) {
+        let ticks = self.handle.ticks.now();
         let mut ring = self.handle.lock();
         if ring.records.len() == ring.most {
             ring.records.pop_front();
         }
         if ring.most > 0 {
-            ring.records.push_back(Record { at_ns, what, peer, number, len, text });
+            ring.records.push_back(Noted { ticks, len, peer, number, what, about });
         }
     }
 
-    fn explain(&self, packet: &[u8]) -> String {
-        if self.explain { nmad_wire::explain(packet).to_string() } else { String::new() }
+    #[inline]
+    fn packet(&self, bytes: &[u8], len: u64) -> About {
+        if self.explain { About::packet(bytes, len) } else { About::Nothing }
     }
 
-    /// Data in place is missing in the explanation's input, so only whole packets are read.
-    fn explain_parts(&self, packet: &Packet) -> String {
-        if packet.in_place.is_empty() { self.explain(&packet.bytes) } else { String::new() }
+    /// Data in place is missing, so only whole packets are explained.
+    fn whole(&self, packet: &Packet) -> About {
+        let is_whole = packet.in_place.is_empty();
+        if is_whole { self.packet(&packet.bytes, packet.bytes.len() as u64) } else { About::Nothing }
     }
 
-    fn explain_message(&self, head: &[u64], data: &Segments) -> String {
-        let mut packet = Vec::new();
-        if self.explain {
-            data.append_behind(head, &mut packet);
+    /// A message that leaves alone: of its head the data follows from nothing.
+    #[inline]
+    fn message(&self, head: &[u64], len: u64) -> About {
+        let mut bytes = [0; Eager::ALONE_LEN];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(head) {
+            place.copy_from_slice(&word.to_ne_bytes());
         }
-        self.explain(&packet)
+        self.packet(&bytes, len)
     }
 
     fn note_event(&self, event: &Event<'_>) {
-        let none = String::new();
+        let none = About::Nothing;
         match event {
             Event::Up { peer, remote } => self.note(What::Up, peer.0, u32::from(*remote), 0, none),
             Event::Arrived { from, packet } => {
                 let number = nmad_wire::Header::decode(packet).map_or(0, |header| header.number);
-                self.note(What::Arrived, from.0, number, packet.len() as u64, self.explain(packet));
+                let len = packet.len() as u64;
+                self.note(What::Arrived, from.0, number, len, self.packet(packet, len));
             }
             Event::Landed { from, number, len, .. } => self.note(What::Landed, from.0, *number, *len, none),
             Event::Remote { from, message } => {
                 let number = nmad_wire::Header::decode(message.head).map_or(0, |header| header.number);
                 let len = message.head.len() as u64 + message.len;
-                self.note(What::Arrived, from.0, number, len, none);
+                self.note(What::Arrived, from.0, number, len, self.packet(message.head, len));
             }
             Event::Sent { to, number, packet } => {
                 let len = packet.as_ref().map_or(0, |packet| packet.len() as u64);
@@ -139,16 +211,11 @@ impl Trace {
             }
             Event::Declined { to, number } => self.note(What::Declined, to.0, *number, 0, none),
             Event::Carrier { peer, lost } => {
-                self.note(
-                    What::Carrier,
-                    peer.0,
-                    0,
-                    0,
-                    lost.clone().unwrap_or_else(|| "carries again".into()),
-                );
+                let text = lost.as_deref().unwrap_or("carries again");
+                self.note(What::Carrier, peer.0, 0, 0, About::reason(text));
             }
             Event::Pushed { .. } | Event::Moved { .. } | Event::Buffers { .. } => {}
-            Event::Lost { peer, why, .. } => self.note(What::Lost, peer.0, 0, 0, why.clone()),
+            Event::Lost { peer, why, .. } => self.note(What::Lost, peer.0, 0, 0, About::reason(why)),
         }
     }
 }
@@ -158,20 +225,20 @@ impl Layer for Trace {
         let ((peer, number), (len, _)) = (addressee(&departure), size(&departure));
         match departure {
             Departure::Order(order) => {
-                let (what, text) = match &order {
-                    Order::Connect { .. } => (What::Connect, String::new()),
-                    Order::Close { .. } => (What::Close, String::new()),
-                    Order::Packet { packet, .. } => (What::PostPacket, self.explain_parts(packet)),
-                    Order::Chunk { .. } => (What::PostChunk, String::new()),
+                let (what, about) = match &order {
+                    Order::Connect { .. } => (What::Connect, About::Nothing),
+                    Order::Close { .. } => (What::Close, About::Nothing),
+                    Order::Packet { packet, .. } => (What::PostPacket, self.whole(packet)),
+                    Order::Chunk { .. } => (What::PostChunk, About::Nothing),
                     Order::Accept { .. } => return rail.send(Departure::Order(order)),
                 };
-                self.note(what, peer.0, number, len, text);
+                self.note(what, peer.0, number, len, about);
                 rail.send(Departure::Order(order))
             }
-            Departure::Message { head, data, .. } => {
+            Departure::Message { head, .. } => {
                 let sent = rail.send(departure);
                 if sent != Sent::Retry {
-                    self.note(What::PostPacket, peer.0, number, len, self.explain_message(head, data));
+                    self.note(What::PostPacket, peer.0, number, len, self.message(head, len));
                 }
                 sent
             }
@@ -179,8 +246,8 @@ impl Layer for Trace {
                 let sent = rail.send(departure);
                 if sent != Sent::Retry {
                     let (head, first) = (packet.len() as u64, number.wrapping_sub(1));
-                    self.note(What::PostPacket, peer.0, first, head, self.explain(packet));
-                    self.note(What::PostChunk, peer.0, number, len - head, String::new());
+                    self.note(What::PostPacket, peer.0, first, head, self.packet(packet, head));
+                    self.note(What::PostChunk, peer.0, number, len - head, About::Nothing);
                 }
                 sent
             }
@@ -198,7 +265,12 @@ impl Layer for Trace {
 impl TraceHandle {
     /// A copy of the records, the oldest first.
     pub fn records(&self) -> Vec<Record> {
-        self.lock().records.iter().cloned().collect()
+        let scale = self.ticks.scale();
+        let record = |noted: &Noted| {
+            let &Noted { ticks, len, peer, number, what, ref about } = noted;
+            Record { at_ns: scale(ticks), what, peer, number, len, text: about.text(len) }
+        };
+        self.lock().records.iter().map(record).collect()
     }
 
     /// One JSON object per line.

@@ -9,7 +9,6 @@ use super::{Layer, addressee, size};
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
 use nmad_wire::Eager;
-use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -74,80 +73,97 @@ pub struct TraceHandle {
 
 #[derive(Debug)]
 struct Ring {
-    records: VecDeque<Noted>,
-    most: usize,
+    /// All of them are there from the beginning: memory that is touched for the first time costs more than a
+    /// record.
+    records: Vec<Noted>,
+    next: usize,
+    /// The oldest record is overwritten.
+    is_full: bool,
 }
 
-/// A record as it is kept.
+/// A record as it is kept: written in place, and in words of fixed length, because nothing else is quick enough
+/// to be no matter between two messages of 8 B.
 #[derive(Debug)]
 struct Noted {
     ticks: u64,
     len: u64,
     peer: u32,
     number: u32,
+    /// The first bytes of a packet, and how many of them there are.
+    head: [u8; HEAD],
+    kept: u8,
     what: What,
-    about: About,
+    more: Option<Box<More>>,
 }
 
-/// Of which the text of a record is made.
+/// What a record says besides.
 #[derive(Debug)]
-enum About {
-    Nothing,
+enum More {
     /// Why a link was lost.
-    Reason(Box<str>),
-    /// A short packet, or the head of one that carries one message.
-    Short([u8; SHORT], u8),
-    /// Another packet.
-    Packet(Box<[u8]>),
+    Reason(String),
+    /// A packet that carries more than one message.
+    Packet(Vec<u8>),
 }
 
-/// Bytes of a packet that a record holds.
-const SHORT: usize = 64;
+/// Bytes of a packet that a record holds: all but the data of a message that is alone in it.
+const HEAD: usize = Eager::ALONE_LEN;
 
-impl About {
-    fn reason(text: &str) -> About {
-        if text.is_empty() { About::Nothing } else { About::Reason(text.into()) }
-    }
-
+/// What a record is about.
+#[derive(Clone, Copy)]
+enum About<'a> {
+    Nothing,
+    Reason(&'a str),
     /// A packet, of which the data of a message that is alone in it need not be there.
-    #[inline]
-    fn packet(bytes: &[u8], len: u64) -> About {
-        let head = bytes.first_chunk::<{ Eager::ALONE_LEN }>();
-        let is_short = bytes.len() <= SHORT;
-        let is_alone = || head.is_some_and(|head| alone(head, len).is_some());
-        if !is_short && !is_alone() {
-            return About::Packet(bytes.into());
-        }
-        let kept = if is_short { bytes.len() } else { Eager::ALONE_LEN };
-        let mut short = [0; SHORT];
-        short[..kept].copy_from_slice(&bytes[..kept]);
-        About::Short(short, kept as u8)
+    Packet(&'a [u8]),
+}
+
+impl Noted {
+    fn nothing() -> Noted {
+        let (ticks, len, peer, number, head, kept) = (0, 0, 0, 0, [0; HEAD], 0);
+        Noted { ticks, len, peer, number, head, kept, what: What::Connect, more: None }
     }
 
-    fn text(&self, len: u64) -> String {
-        let bytes = match self {
-            About::Nothing => return String::new(),
-            About::Reason(text) => return text.to_string(),
-            About::Short(bytes, kept) => &bytes[..usize::from(*kept)],
-            About::Packet(bytes) => bytes,
-        };
-        let head = bytes.first_chunk().filter(|_| (bytes.len() as u64) < len);
-        match head.and_then(|head| alone(head, len)) {
-            Some((header, eager)) => nmad_wire::explain_alone(header, eager).to_string(),
-            None => nmad_wire::explain(bytes).to_string(),
+    #[inline(always)]
+    fn set_about(&mut self, about: About<'_>) {
+        self.kept = 0;
+        if self.more.is_some() {
+            self.more = None;
+        }
+        match about {
+            About::Nothing => {}
+            About::Packet(bytes) => match bytes.first_chunk() {
+                Some(head) if alone(head, self.len).is_some() => (self.head, self.kept) = (*head, HEAD as u8),
+                _ => self.more = Some(Box::new(More::Packet(bytes.into()))),
+            },
+            About::Reason(text) => self.more = Some(Box::new(More::Reason(text.into()))),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self.more.as_deref() {
+            Some(More::Reason(text)) => text.clone(),
+            Some(More::Packet(bytes)) => nmad_wire::explain(bytes).to_string(),
+            None => alone(&self.head, self.len)
+                .filter(|_| self.kept > 0)
+                .map_or_else(String::new, |(header, eager)| {
+                    nmad_wire::explain_alone(header, eager).to_string()
+                }),
         }
     }
 }
 
 /// The head of a packet of so many bytes, if it carries one message and nothing else.
-fn alone(head: &[u8; Eager::ALONE_LEN], len: u64) -> Option<(nmad_wire::Header, Eager)> {
-    Eager::alone_behind(head, len.checked_sub(Eager::ALONE_LEN as u64)? as usize)
+#[inline(always)]
+fn alone(head: &[u8; HEAD], len: u64) -> Option<(nmad_wire::Header, Eager)> {
+    Eager::alone_behind(head, len.checked_sub(HEAD as u64)? as usize)
 }
 
 impl Trace {
     /// Keeps the latest `most` records; `explain`: they say what is in each packet.
     pub fn new(rail: &str, most: usize, explain: bool) -> Self {
-        let ring = Ring { records: VecDeque::with_capacity(most), most };
+        let mut records = Vec::new();
+        records.resize_with(most, Noted::nothing);
+        let ring = Ring { records, next: 0, is_full: false };
         let handle = TraceHandle { rail: rail.into(), ticks: Ticks::new(), ring: Arc::new(Mutex::new(ring)) };
         Trace { handle, explain }
     }
@@ -157,37 +173,18 @@ impl Trace {
         self.handle.clone()
     }
 
-    #[inline]
-    fn note(&self, what: What, peer: u32, number: u32, len: u64, about: About) {
+    #[inline(always)]
+    fn note(&self, what: What, peer: u32, number: u32, len: u64, about: About<'_>) {
         let ticks = self.handle.ticks.now();
         let mut ring = self.handle.lock();
-        if ring.records.len() == ring.most {
-            ring.records.pop_front();
-        }
-        if ring.most > 0 {
-            ring.records.push_back(Noted { ticks, len, peer, number, what, about });
-        }
-    }
-
-    #[inline]
-    fn packet(&self, bytes: &[u8], len: u64) -> About {
-        if self.explain { About::packet(bytes, len) } else { About::Nothing }
+        let Some(noted) = ring.next() else { return };
+        (noted.ticks, noted.len, noted.peer, noted.number, noted.what) = (ticks, len, peer, number, what);
+        noted.set_about(if self.explain { about } else { About::Nothing });
     }
 
     /// Data in place is missing, so only whole packets are explained.
-    fn whole(&self, packet: &Packet) -> About {
-        let is_whole = packet.in_place.is_empty();
-        if is_whole { self.packet(&packet.bytes, packet.bytes.len() as u64) } else { About::Nothing }
-    }
-
-    /// A message that leaves alone: of its head the data follows from nothing.
-    #[inline]
-    fn message(&self, head: &[u64], len: u64) -> About {
-        let mut bytes = [0; Eager::ALONE_LEN];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(head) {
-            place.copy_from_slice(&word.to_ne_bytes());
-        }
-        self.packet(&bytes, len)
+    fn whole(packet: &Packet) -> About<'_> {
+        if packet.in_place.is_empty() { About::Packet(&packet.bytes) } else { About::Nothing }
     }
 
     fn note_event(&self, event: &Event<'_>) {
@@ -197,13 +194,13 @@ impl Trace {
             Event::Arrived { from, packet } => {
                 let number = nmad_wire::Header::decode(packet).map_or(0, |header| header.number);
                 let len = packet.len() as u64;
-                self.note(What::Arrived, from.0, number, len, self.packet(packet, len));
+                self.note(What::Arrived, from.0, number, len, About::Packet(packet));
             }
             Event::Landed { from, number, len, .. } => self.note(What::Landed, from.0, *number, *len, none),
             Event::Remote { from, message } => {
                 let number = nmad_wire::Header::decode(message.head).map_or(0, |header| header.number);
                 let len = message.head.len() as u64 + message.len;
-                self.note(What::Arrived, from.0, number, len, self.packet(message.head, len));
+                self.note(What::Arrived, from.0, number, len, About::Packet(message.head));
             }
             Event::Sent { to, number, packet } => {
                 let len = packet.as_ref().map_or(0, |packet| packet.len() as u64);
@@ -212,11 +209,24 @@ impl Trace {
             Event::Declined { to, number } => self.note(What::Declined, to.0, *number, 0, none),
             Event::Carrier { peer, lost } => {
                 let text = lost.as_deref().unwrap_or("carries again");
-                self.note(What::Carrier, peer.0, 0, 0, About::reason(text));
+                self.note(What::Carrier, peer.0, 0, 0, About::Reason(text));
             }
             Event::Pushed { .. } | Event::Moved { .. } | Event::Buffers { .. } => {}
-            Event::Lost { peer, why, .. } => self.note(What::Lost, peer.0, 0, 0, About::reason(why)),
+            Event::Lost { peer, why, .. } => self.note(What::Lost, peer.0, 0, 0, About::Reason(why)),
         }
+    }
+}
+
+impl Ring {
+    /// The place of the next record; none: no records are kept.
+    #[inline(always)]
+    fn next(&mut self) -> Option<&mut Noted> {
+        let place = self.next;
+        self.next = place + 1;
+        if self.next >= self.records.len() {
+            (self.next, self.is_full) = (0, true);
+        }
+        self.records.get_mut(place)
     }
 }
 
@@ -228,7 +238,7 @@ impl Layer for Trace {
                 let (what, about) = match &order {
                     Order::Connect { .. } => (What::Connect, About::Nothing),
                     Order::Close { .. } => (What::Close, About::Nothing),
-                    Order::Packet { packet, .. } => (What::PostPacket, self.whole(packet)),
+                    Order::Packet { packet, .. } => (What::PostPacket, Trace::whole(packet)),
                     Order::Chunk { .. } => (What::PostChunk, About::Nothing),
                     Order::Accept { .. } => return rail.send(Departure::Order(order)),
                 };
@@ -238,7 +248,11 @@ impl Layer for Trace {
             Departure::Message { head, .. } => {
                 let sent = rail.send(departure);
                 if sent != Sent::Retry {
-                    self.note(What::PostPacket, peer.0, number, len, self.message(head, len));
+                    let mut bytes = [0; HEAD];
+                    for (place, word) in bytes.chunks_exact_mut(8).zip(head) {
+                        place.copy_from_slice(&word.to_ne_bytes());
+                    }
+                    self.note(What::PostPacket, peer.0, number, len, About::Packet(&bytes));
                 }
                 sent
             }
@@ -246,7 +260,7 @@ impl Layer for Trace {
                 let sent = rail.send(departure);
                 if sent != Sent::Retry {
                     let (head, first) = (packet.len() as u64, number.wrapping_sub(1));
-                    self.note(What::PostPacket, peer.0, first, head, self.packet(packet, head));
+                    self.note(What::PostPacket, peer.0, first, head, About::Packet(packet));
                     self.note(What::PostChunk, peer.0, number, len - head, About::Nothing);
                 }
                 sent
@@ -267,10 +281,12 @@ impl TraceHandle {
     pub fn records(&self) -> Vec<Record> {
         let scale = self.ticks.scale();
         let record = |noted: &Noted| {
-            let &Noted { ticks, len, peer, number, what, ref about } = noted;
-            Record { at_ns: scale(ticks), what, peer, number, len, text: about.text(len) }
+            let &Noted { ticks, len, peer, number, what, .. } = noted;
+            Record { at_ns: scale(ticks), what, peer, number, len, text: noted.text() }
         };
-        self.lock().records.iter().map(record).collect()
+        let ring = self.lock();
+        let (newer, older) = ring.records.split_at(ring.next);
+        older.iter().filter(|_| ring.is_full).chain(newer).map(record).collect()
     }
 
     /// One JSON object per line.

@@ -19,7 +19,7 @@ use crate::clock::{Duration, Instant};
 const QUIET_MIN: Duration = Duration::from_ms(5);
 /// Longest time for which round trips that vary put off the question: a peer that answers late now and then
 /// is no reason to wait for it on a rail that is blocked.
-const QUIET_VARIED: Duration = Duration::from_ms(20);
+const QUIET_VARIED: Duration = Duration::from_ms(10);
 /// The same for a way that is long, of which the shortest round trip tells.
 const QUIET_MAX: Duration = Duration::from_ms(120);
 /// Before the first round trip is known.

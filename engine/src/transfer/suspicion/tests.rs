@@ -88,7 +88,7 @@ fn a_way_that_is_long_has_longer_and_one_that_varies_not_much() {
         let sight = Sight { round_trip, ..sight(Some((7, at(0))), 0) };
         suspicion.doubted_at(sight).as_ns() / 1_000_000
     };
-    assert_eq!((due(1, 1), due(8, 1), due(80, 1), due(90, 50), due(900, 800)), (5, 8, 20, 100, 120));
+    assert_eq!((due(1, 1), due(8, 1), due(80, 1), due(90, 50), due(900, 800)), (5, 8, 10, 100, 120));
 }
 
 #[test]

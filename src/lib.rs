@@ -57,6 +57,7 @@ mod error;
 pub mod futures;
 mod info;
 mod lines;
+mod notices;
 mod options;
 mod rails;
 mod receipts;
@@ -85,10 +86,14 @@ pub use nmad_launch::host_name;
 #[doc(hidden)]
 pub use nmad_launch::initial_errhandler;
 #[doc(hidden)]
+pub use nmad_launch::variables;
+#[doc(hidden)]
 pub use nmad_progress as progress;
 #[doc(hidden)]
 pub use nmad_words::tell_user;
 pub use nmad_words::{parse_rate, parse_size};
+#[doc(hidden)]
+pub use notices::{OnNotice, on_notice};
 pub use options::{Explain, Options, RailChoice, Sampling};
 #[doc(hidden)]
 pub use rails::wires;

@@ -6,6 +6,7 @@ use crate::cores;
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
 use crate::lines;
+use crate::notices::tell;
 use crate::options::{Explain, Options};
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
@@ -14,9 +15,7 @@ use crate::scope::Scope;
 use crate::summary;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{
-    Accuracy, Context, Driver, Engine, Error, Feed, Notice, PeerId, RailId, Receipt, StrategyId,
-};
+use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Feed, PeerId, RailId, Receipt, StrategyId};
 use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
@@ -415,11 +414,6 @@ fn to_sample(options: &Options, job: &dyn Bootstrap, opened: &[OpenRail]) -> Vec
     };
     let others = opened.iter().take_while(|rail| rail.reach != Reach::Myself);
     others.enumerate().map(rail).collect()
-}
-
-/// A lost rail or peer is no secret.
-fn tell(notice: &Notice) {
-    log::warn!("{}", notice.text);
 }
 
 #[cfg(test)]

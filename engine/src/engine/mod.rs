@@ -7,7 +7,7 @@
 //! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
 //! beginnings that do not wait), `parts` (eager messages longer than a packet), `failure` (links and peers
 //! that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it),
-//! `receipt` (how messages went), `outcome` (how requests ended).
+//! `receipt` (how messages went), `traffic` (how many there were), `outcome` (how requests ended).
 
 mod arrive;
 mod chunks;
@@ -29,6 +29,7 @@ mod receipt;
 mod rendezvous;
 mod submit;
 mod suspect;
+mod traffic;
 
 use crate::clock::Instant;
 use crate::collect::ended::Ended;
@@ -61,6 +62,7 @@ pub use plan::{Caller, Plan, Protocol};
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
 use suspect::Watched;
+pub use traffic::Traffic;
 
 /// How an engine behaves. Every field has a default that is right without knowing the network.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ mod info;
 mod query;
 mod reduction;
 mod status;
+mod tool;
 mod topology;
 mod types;
 
@@ -22,6 +23,7 @@ pub(crate) use info::*;
 pub(crate) use query::*;
 pub(crate) use reduction::*;
 pub(crate) use status::*;
+pub(crate) use tool::*;
 pub(crate) use topology::*;
 pub(crate) use types::*;
 

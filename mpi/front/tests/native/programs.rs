@@ -85,6 +85,13 @@ fn partitions_leave_when_they_are_ready_and_arrive_one_by_one() {
 }
 
 #[test]
+fn tools_set_and_read_variables_and_are_told_of_messages() {
+    for abi in ABIS {
+        [1, 2, 3].into_iter().for_each(|ranks| run(abi, "tests/native/tools.c", &[], ranks, 0));
+    }
+}
+
+#[test]
 fn sessions_come_and_go_with_and_without_the_world() {
     for abi in ABIS {
         [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/sessions.c", &[], ranks, 0));

@@ -33,6 +33,7 @@ pub mod mapping;
 mod os;
 pub mod pmi;
 mod pmix;
+pub mod port;
 pub mod remote;
 mod secret;
 pub mod variables;

@@ -49,6 +49,7 @@
 //! loop of the program's own.
 #![deny(unsafe_code)]
 
+mod bridge;
 mod card;
 mod channel;
 mod cores;
@@ -70,6 +71,8 @@ mod summary;
 #[cfg(feature = "async")]
 mod watch;
 
+#[doc(hidden)]
+pub use bridge::Bridge;
 pub use bytemuck;
 pub use channel::Channel;
 pub use error::SessionError;
@@ -82,6 +85,8 @@ pub use nmad_drivers::shm::{Segment as SharedMemory, across};
 pub use nmad_drivers::network::Network;
 #[doc(hidden)]
 pub use nmad_engine as engine;
+#[doc(hidden)]
+pub use nmad_launch as launch;
 pub use nmad_launch::host_name;
 #[doc(hidden)]
 pub use nmad_launch::initial_errhandler;

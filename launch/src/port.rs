@@ -174,6 +174,15 @@ impl Meeting {
     }
 }
 
+/// A short name for something, from which it cannot be found out.
+pub fn digest(what: &[u8]) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"nmad port: digest").update(what);
+    let mut short = [0; 16];
+    short.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    short
+}
+
 /// Addresses of this host, those that others may reach first.
 fn addresses() -> Vec<IpAddr> {
     let mut found: Vec<IpAddr> = Vec::new();

@@ -6,7 +6,7 @@
 //! rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the same for a packet with
 //! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
 //! beginnings that do not wait), `parts` (eager messages longer than a packet), `failure` (links and peers
-//! that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it),
+//! that are gone), `part` (peers that come and go), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it),
 //! `receipt` (how messages went), `traffic` (how many there were), `outcome` (how requests ended).
 
 mod arrive;
@@ -20,6 +20,7 @@ mod kept;
 mod lane;
 mod offer;
 mod outcome;
+mod part;
 mod parts;
 mod peer;
 mod plain;

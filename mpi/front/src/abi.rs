@@ -104,6 +104,8 @@ pub trait Abi: Sized + 'static {
     const MAX_INFO_KEY: usize;
     /// See [`Abi::MAX_PROCESSOR_NAME`].
     const MAX_LIBRARY_VERSION_STRING: usize;
+    /// See [`Abi::MAX_PROCESSOR_NAME`].
+    const MAX_PORT_NAME: usize;
     /// What `MPI_Abi_get_version` answers.
     const VERSION: (i32, i32);
     /// `MPI_ERR_LASTCODE`: codes that programs add follow it.
@@ -178,6 +180,7 @@ macro_rules! numbers {
         const MAX_OBJECT_NAME: usize = $numbers::MAX_OBJECT_NAME;
         const MAX_ERROR_STRING: usize = $numbers::MAX_ERROR_STRING;
         const MAX_INFO_KEY: usize = $numbers::MAX_INFO_KEY;
+        const MAX_PORT_NAME: usize = $numbers::MAX_PORT_NAME;
         const MAX_LIBRARY_VERSION_STRING: usize = $numbers::MAX_LIBRARY_VERSION_STRING;
 
         #[inline]

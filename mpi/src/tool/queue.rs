@@ -79,7 +79,7 @@ impl Queue {
     /// Notes an event: the highest level of safety that a function has, if there is one.
     pub(super) fn push(&self, instance: Instance) -> Option<Safety> {
         let mut state = locked(&self.state);
-        let known = LEVELS.into_iter().zip(&state.callbacks);
+        let mut known = LEVELS.into_iter().zip(&state.callbacks);
         let (highest, _) = known.rfind(|(_, each)| each.is_some())?;
         if state.waiting.len() < MOST {
             state.waiting.push_back(instance);

@@ -92,6 +92,13 @@ fn tools_set_and_read_variables_and_are_told_of_messages() {
 }
 
 #[test]
+fn processes_are_started_meet_and_part() {
+    for (abi, ranks) in [(ABIS[0], 1), (ABIS[1], 2), (ABIS[0], 3)] {
+        run(abi, "tests/native/spawn.c", &[], ranks, 0);
+    }
+}
+
+#[test]
 fn sessions_come_and_go_with_and_without_the_world() {
     for abi in ABIS {
         [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/sessions.c", &[], ranks, 0));

@@ -1,5 +1,5 @@
-//! Bridges: rails to processes of other jobs. To the drivers a bridge is a job of its own, with ranks, a secret and an
-//! exchange of addresses; to the engine its rails and peers are further ones of the same node.
+//! Bridges: rails to processes of other jobs. To the drivers a bridge is a job of its own, with ranks, a
+//! secret and an exchange of addresses; to the engine its rails and peers are further ones of the same node.
 
 use crate::card::exchange;
 use crate::error::SessionError;
@@ -16,7 +16,8 @@ use std::time::Duration;
 /// How long a bridge that is closed waits for its last messages to leave.
 const DRAIN_BOUND: Duration = Duration::from_secs(5);
 
-/// Places of rails behind those that the session has opened: how many peers the rail in each has, none if it is free.
+/// Places of rails behind those that the session has opened: how many peers the rail in each has, none if it
+/// is free.
 #[derive(Debug)]
 pub(crate) struct Places {
     first: usize,
@@ -50,8 +51,9 @@ pub struct Bridge {
 }
 
 impl Session {
-    /// Opens rails to processes of other jobs, all of which call this at once. `job` is the job that all of them have
-    /// together; `known` has the numbers of those that this session reaches already, by their ranks there.
+    /// Opens rails to processes of other jobs, all of which call this at once. `job` is the job that all of
+    /// them have together; `known` has the numbers of those that this session reaches already, by their
+    /// ranks there.
     ///
     /// # Errors
     /// A rail cannot be opened, or the exchange of addresses fails.
@@ -84,26 +86,29 @@ impl Session {
         }
         if let Some(&rank) = unknown.iter().find(|&&rank| !reached[rank]) {
             return Err(SessionError::Rail(format!(
-                "no rail of this process reaches process {rank} of the other job; choose interfaces with NMAD_RAILS"
+                "no rail of this process reaches process {rank} of the other job; choose interfaces with \
+                 NMAD_RAILS"
             )));
         }
         let numbers: Vec<RailId> = opened.iter().map(|rail| RailId(rail.number)).collect();
         for (number, linked) in numbers.iter().zip(&links) {
             taken[number.index() - self.places.first] = Some(linked.len() as u32);
         }
-        drop(taken);
         let first = self.node().with(|engine| engine.next_peer().0);
         let mut fresh = first..;
         let processes: Vec<u32> =
             ranks.map(|rank| is_known(rank).unwrap_or_else(|| fresh.next().unwrap_or(u32::MAX))).collect();
         let fresh: Vec<u32> = unknown.iter().map(|&rank| processes[rank]).collect();
         self.put_in_place(opened, &links, &processes);
+        // Until now, so that no other bridge gets these numbers.
+        drop(taken);
         Ok(Bridge { rails: numbers, processes, fresh })
     }
 
     fn put_in_place(&self, opened: Vec<OpenRail>, links: &[Vec<usize>], processes: &[u32]) {
         let peers: Vec<PeerId> = processes.iter().copied().map(PeerId).collect();
-        let (mut limits, mut rails): (Vec<_>, Vec<(RailId, Box<dyn Driver>)>) = (Vec::new(), Vec::new());
+        let mut limits = Vec::new();
+        let mut rails: Vec<(RailId, Box<dyn Driver>)> = Vec::new();
         for OpenRail { driver, number, .. } in opened {
             limits.push((RailId(number), driver.limits(), driver.name().to_string()));
             rails.push((RailId(number), Box::new(Renumbered::new(driver, peers.clone()))));
@@ -117,7 +122,8 @@ impl Session {
         });
     }
 
-    /// Closes a bridge: what was submitted leaves, and the others receive notice. Nothing may wait for its processes.
+    /// Closes a bridge: submitted messages leave, and the others receive notice. Nothing may wait for its
+    /// processes.
     pub fn close_bridge(&self, bridge: &Bridge) {
         let peers = || bridge.fresh.iter().copied().map(PeerId);
         self.node().submit(|engine| peers().for_each(|peer| engine.part(peer)));

@@ -17,7 +17,8 @@
 //! several machines with its agents, `binding/` deals processors out to ranks. `os.rs` and
 //! `pmix/library.rs` have all of the `unsafe` code.
 //!
-//! Ranks may ask for further processes, which are a job of their own, on one machine; jobs meet at a [`port`].
+//! Ranks may ask for further processes, which are a job of their own, on one machine; jobs meet at a
+//! [`port`].
 #![deny(unsafe_code)]
 
 pub mod binding;

@@ -1,6 +1,7 @@
 //! Names of services: under each a process publishes its port, for the jobs of the same user on this machine.
 //!
-//! A name is a file in a folder that only the user can read; a name of a process that is gone is not found any more.
+//! A name is a file in a folder that only the user can read; a name of a process that is gone is not found
+//! any more.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write};

@@ -1,6 +1,6 @@
-//! Ports: how a process of one job meets a process of another, which knows nothing of the first but the name of its
-//! port. The name holds a key; each side proves to the other that it knows it, and both derive from it a secret of
-//! their own, which never travels.
+//! Ports: how a process of one job meets a process of another, which knows nothing of the first but the name
+//! of its port. The name holds a key; each side proves to the other that it knows it, and both derive from
+//! it a secret of their own, which never travels.
 
 use crate::{LaunchError, Secret};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,7 +24,7 @@ const TRY_LIMIT: Duration = Duration::from_secs(5);
 /// Longest message, in bytes.
 const MESSAGE_MAX: u64 = 1 << 30;
 
-/// A port that is open: who knows its name can connect to it.
+/// An open port: a process that knows its name can connect to it.
 #[derive(Debug)]
 pub struct Port {
     listener: TcpListener,
@@ -66,31 +66,24 @@ impl Port {
         &self.name
     }
 
-    /// Waits until somebody connects who knows the name; none: nobody did within the limit, or `goes_on` said
-    /// that it makes no sense any more.
+    /// Waits for a process that knows the name to connect; none: no process did within the limit.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn accept(
-        &self,
-        limit: Option<Duration>,
-        mut goes_on: impl FnMut() -> bool,
-    ) -> Result<Option<Meeting>, LaunchError> {
+    pub fn accept(&self, limit: Option<Duration>) -> Result<Option<Meeting>, LaunchError> {
         let start = Instant::now();
-        while goes_on() {
+        loop {
             let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(start.elapsed()));
             if left.is_zero() {
                 return Ok(None);
             }
-            let turn = left.min(Duration::from_millis(100));
-            wait(&self.listener, PollFlags::IN, turn).map_err(LaunchError::system("waiting at a port"))?;
+            wait(&self.listener, PollFlags::IN, left).map_err(LaunchError::system("waiting at a port"))?;
             let Ok((stream, _)) = self.listener.accept() else { continue };
             // A stranger does not know the key, and keeps nobody else from connecting.
             if let Ok(meeting) = greet(stream.into(), &self.key, true) {
                 return Ok(Some(meeting));
             }
         }
-        Ok(None)
     }
 }
 
@@ -118,8 +111,8 @@ pub fn connect(name: &str, limit: Duration) -> Result<Meeting, LaunchError> {
     Err(LaunchError::Port(format!("nobody accepts at this port: {why}; is it closed?")))
 }
 
-/// Two processes that have a socket to each other meet over it. What they tell each other here can be read by whoever
-/// can read the socket.
+/// Two processes meet over the socket between them. Every process that can read the socket can read what they
+/// exchange.
 ///
 /// # Errors
 /// The other side does not do the same within `limit`.
@@ -304,7 +297,7 @@ mod tests {
                 (meeting.secret(), theirs, meeting.is_first())
             });
             let limit = Some(Duration::from_secs(20));
-            let mut meeting = port.accept(limit, || true).expect("no error").expect("somebody");
+            let mut meeting = port.accept(limit).expect("no error").expect("somebody");
             let theirs = meeting.swap(b"hello").expect("a message");
             assert!(theirs.len() == 3 << 20 && theirs.iter().all(|byte| *byte == 7));
             let other = other.join().expect("no panic");
@@ -321,8 +314,7 @@ mod tests {
         let closed = Port::open(256).expect("a port").name().to_string();
         assert!(connect(&closed, Duration::from_secs(1)).expect_err("closed").to_string().contains("closed"));
         let port = Port::open(256).expect("a port");
-        assert!(port.accept(Some(Duration::from_millis(1)), || true).expect("no error").is_none());
-        assert!(port.accept(None, || false).expect("no error").is_none());
+        assert!(port.accept(Some(Duration::from_millis(1))).expect("no error").is_none());
     }
 
     #[test]

@@ -41,8 +41,8 @@ impl Driver for Vacant {
 }
 
 impl Node {
-    /// Puts rails to their places, each behind the last one or to the place of one that was detached; `prepare`
-    /// tells the engine of them and of their peers.
+    /// Puts rails to their places, each behind the last one or to the place of one that was detached;
+    /// `prepare` tells the engine of them and of their peers.
     pub fn attach<R>(
         &self,
         rails: Vec<(RailId, Box<dyn Driver>)>,
@@ -56,7 +56,7 @@ impl Node {
             }
             core.rails[place.index()] = Some(rail);
         }
-        // Whoever sleeps does not know their descriptors.
+        // A sleeping thread does not know their descriptors.
         core.is_armed = false;
         drop(core);
         self.shared.rouse();

@@ -85,7 +85,7 @@ pub(crate) fn block_on(descriptors: &[i32], alarm: &OwnedFd, bound: Duration) {
 
 #[allow(unsafe_code)]
 pub(crate) fn borrow<'a>(fd: i32) -> BorrowedFd<'a> {
-    // SAFETY: the descriptor belongs to a rail of the node. The kernel keeps what is polled while a rail is closed
-    // meanwhile, and a number that means another file by then ends the sleep early at worst.
+    // SAFETY: the descriptor belongs to a rail of the node. The kernel keeps what is polled while a rail is
+    // closed meanwhile, and a number that means another file by then ends the sleep early at worst.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }

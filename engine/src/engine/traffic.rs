@@ -19,8 +19,8 @@ pub struct Traffic {
 }
 
 impl Engine {
-    /// Messages to and from this peer until now; none if it is unknown. It takes as long as there are contexts
-    /// and unexpected messages: sending and receiving count nothing for it.
+    /// Messages to and from this peer until now; none if it is unknown. It takes as long as there are
+    /// contexts and unexpected messages: sending and receiving count nothing for it.
     pub fn traffic(&self, id: PeerId) -> Option<Traffic> {
         let peer = self.peer(id)?;
         let (sent, received) = peer.flows.counts();

@@ -70,8 +70,8 @@ pub trait Bootstrap: Send {
     fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
         let _ = request;
         Err(LaunchError::NoSpawn(
-            "nobody here starts further processes: start the program with `mpiexec` or `nmad run` on one machine, or \
-             with MPICH's mpiexec"
+            "nobody here starts further processes: start the program with `mpiexec` or `nmad run` on one \
+             machine, or with MPICH's mpiexec"
                 .into(),
         ))
     }

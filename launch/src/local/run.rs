@@ -79,7 +79,7 @@ enum Ready {
 struct Run {
     // Dropped first, and with it the ranks are killed, should an error end the loop.
     groups: Vec<Group>,
-    /// What was to be run; jobs that ranks ask for inherit most of it.
+    /// The description of the job; jobs that ranks ask for inherit most of it.
     job: Job,
     files: Option<Rlimit>,
     signals: Signals,

@@ -32,7 +32,7 @@ impl Wanted {
 pub struct Request {
     /// The programs.
     pub programs: Vec<Wanted>,
-    /// What is in the new job's key-value space from the beginning.
+    /// The first values in the new job's key-value space.
     pub preput: Vec<(String, String)>,
 }
 

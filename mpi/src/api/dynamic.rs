@@ -54,7 +54,7 @@ pub fn comm_join(fd: i32) -> Result<Comm> {
     port::join(fd)
 }
 
-/// `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple`: what is to be started counts at the root.
+/// `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple`: the request counts at the root.
 ///
 /// # Errors
 /// The launcher does not start the processes, or they do not call `MPI_Init` in time.
@@ -88,7 +88,8 @@ pub fn comm_get_parent() -> Result<Comm> {
     world().map(|_| port::parent())
 }
 
-/// `MPI_Comm_disconnect`: waits for everything on it. If nothing else connects its processes, their rails are closed.
+/// `MPI_Comm_disconnect`: waits for everything on it. If nothing else connects its processes, their rails
+/// are closed.
 ///
 /// # Errors
 /// As [`comm_free`].

@@ -8,7 +8,7 @@ use newmadeleine::variables;
 pub struct Category {
     /// Its name.
     pub name: &'static str,
-    /// What is in it.
+    /// Its contents, in words.
     pub about: &'static str,
     has: Has,
 }

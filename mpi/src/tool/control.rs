@@ -40,7 +40,7 @@ const OF_OTHERS: [&str; 9] = [
 const SECRET: &str = "NMAD_SECRET";
 const STRATEGY: &str = "NMAD_STRATEGY";
 
-/// What was set after MPI was initialised.
+/// Values that were set after MPI was initialised.
 static CHANGED: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
 /// Variables whose handles the program has.
 static HANDLES: Table<&str> = Table::new(crate::handle::DYNAMIC);
@@ -50,7 +50,7 @@ static HANDLES: Table<&str> = Table::new(crate::handle::DYNAMIC);
 pub struct Control {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its effect.
     pub about: &'static str,
     /// For whom it is.
     pub verbosity: Verbosity,
@@ -173,8 +173,8 @@ fn wrong(why: &str) -> Error {
 }
 
 fn set(name: &str, value: &str) {
-    // SAFETY: readers in Rust take the lock of the standard library; a program in C that reads the environment
-    // in another thread at the same time has to wait for this call, as for setenv.
+    // SAFETY: readers in Rust take the lock of the standard library; a program in C that reads the
+    // environment in another thread at the same time has to wait for this call, as for setenv.
     unsafe {
         match value {
             "" => std::env::remove_var(name),

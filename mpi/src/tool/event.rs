@@ -19,7 +19,7 @@ use std::time::Instant;
 pub struct Event {
     /// Its name.
     pub name: &'static str,
-    /// What has happened then.
+    /// Its meaning.
     pub about: &'static str,
     /// For whom it is.
     pub verbosity: Verbosity,
@@ -36,8 +36,8 @@ const NOTICE: usize = 1;
 pub(crate) const ALL: [Event; 2] = [
     Event {
         name: "nmad_message_sent",
-        about: "A message was sent: its receiver, a rank of MPI_COMM_WORLD, its bytes, and its time as predicted \
-                and as measured, in nanoseconds",
+        about: "A message was sent: its receiver, a rank of MPI_COMM_WORLD, its bytes, and its time as \
+                predicted and as measured, in nanoseconds",
         verbosity: Verbosity::TunerDetail,
         types: &[Type::INT, Type::UNSIGNED_LONG_LONG, Type::UNSIGNED_LONG_LONG, Type::UNSIGNED_LONG_LONG],
         elements: Enumeration::Message,

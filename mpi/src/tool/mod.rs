@@ -21,13 +21,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// How often the interface was initialised and not finalised.
 static USERS: AtomicU32 = AtomicU32::new(0);
 
-/// What the standard calls verbosity: for whom something is.
+/// The audience of a variable, which the standard calls its verbosity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Verbosity {
     /// Every user.
     UserBasic = 9,
-    /// Users who want to know details.
+    /// Every user, details.
     UserDetail = 10,
     /// Those who tune programs.
     TunerBasic = 17,
@@ -64,7 +64,7 @@ pub(crate) fn close() -> Result<()> {
     Ok(())
 }
 
-/// Checks that it is in use. Events that wait for a call of the program are told now.
+/// Checks that it is in use. Functions for events that wait for a call of the program are called now.
 ///
 /// # Errors
 /// It is not.

@@ -53,7 +53,7 @@ enum Reader {
 pub struct Performance {
     /// Its name.
     pub name: &'static str,
-    /// What it says.
+    /// Its meaning.
     pub about: &'static str,
     /// For whom it is.
     pub verbosity: Verbosity,

@@ -37,7 +37,7 @@ pub type OnDropped = Arc<dyn Fn(i64, usize, Safety, usize) + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Who calls functions of the program now.
+    /// The thread that calls functions of the program now.
     caller: Mutex<Option<ThreadId>>,
     turn: Mutex<()>,
     is_over: AtomicBool,

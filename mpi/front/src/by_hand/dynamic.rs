@@ -82,7 +82,7 @@ fn spawn<A: Abi>(
     codes: *mut i32,
 ) -> Result<()> {
     take::place("intercomm", new)?;
-    // At the root, what is wrong goes to the others too: they wait for it.
+    // An error at the root goes to the others too: they wait for the root.
     let at_root = if api::is_root(comm, root)? { Some(wanted()) } else { None };
     let count = match &at_root {
         Some(Ok(all)) => all.iter().map(|wanted| wanted.count as usize).sum(),

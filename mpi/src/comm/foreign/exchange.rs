@@ -1,5 +1,5 @@
-//! The job that the rails of a bridge believe to be in: both groups, the first one first. What its ranks put goes to the
-//! roots, which tell each other.
+//! The job that the rails of a bridge believe to be in: both groups, the first one first. What its ranks put
+//! goes to the roots, which tell each other.
 
 use super::super::party::Party;
 use crate::error::Error;

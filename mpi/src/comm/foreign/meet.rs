@@ -1,5 +1,5 @@
-//! Two groups of processes of different jobs become an intercommunicator. Their roots meet at a port; everything else is
-//! told within each group, and by the roots to each other.
+//! Two groups of processes of different jobs become an intercommunicator. Their roots meet at a port and
+//! exchange what both groups need; each root spreads it in its own group.
 
 use super::super::create::{LIBRARY, party};
 use super::super::inter::led_by;

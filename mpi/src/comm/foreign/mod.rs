@@ -1,8 +1,9 @@
-//! Processes of other jobs. This process knows each by a number of its own, behind those of `MPI_COMM_WORLD`; what
-//! processes tell each other of such a process is its *identity*, which is the same everywhere: its job, and its rank there.
+//! Processes of other jobs. This process knows each by a number of its own, behind those of
+//! `MPI_COMM_WORLD`; what processes tell each other of such a process is its *identity*, which is the same
+//! everywhere: its job, and its rank there.
 //!
-//! `meet` makes an intercommunicator of two groups whose roots meet at a port, `exchange` is the job that the rails
-//! between them believe to be in.
+//! `meet` makes an intercommunicator of two groups whose roots meet at a port, `exchange` is the job that
+//! the rails between them believe to be in.
 
 pub(super) mod exchange;
 pub(crate) mod meet;
@@ -42,7 +43,7 @@ impl Identity {
     }
 }
 
-/// What is known of processes of other jobs.
+/// Processes of other jobs, and the rails to them.
 struct Known {
     peers: BTreeMap<Identity, u32>,
     identities: BTreeMap<u32, Identity>,
@@ -147,8 +148,8 @@ pub(crate) fn close(world: &World, bridges: Vec<Arc<Bridge>>) {
     }
 }
 
-/// The node of each process as far as all that take part see it alike: processes of several jobs count as processes of as
-/// many nodes.
+/// The node of each process as far as all that take part see it alike: processes of several jobs count as
+/// processes of as many nodes.
 pub(crate) fn nodes(world: &World, processes: &[u32]) -> Vec<u32> {
     let (session, size) = (world.session(), world.session().size());
     match processes.iter().all(|&process| process < size) {

@@ -66,7 +66,7 @@ pub(crate) fn accept(name: &str, infos: Option<&Infos>, root: i32, comm: Comm) -
         let none = || Class::PORT.error(format!("the root has no open port '{name}'"));
         let port = ports().get(name).cloned().ok_or_else(none)?;
         let limit = timeout(infos)?;
-        let met = port.accept(limit, || true).map_err(no_port)?;
+        let met = port.accept(limit).map_err(no_port)?;
         met.ok_or_else(|| Class::PORT.error("nobody has connected within the timeout"))
     };
     meet(lookup(comm)?, root, arrive).map(insert)
@@ -102,8 +102,8 @@ fn own_group() -> Result<Arc<super::Members>> {
     Ok(Arc::new(super::Members::new([world()?.session().rank()])))
 }
 
-/// Has the launcher start processes, whose `MPI_Init` connects them to this group. What is to be started counts at the
-/// root.
+/// Has the launcher start processes, whose `MPI_Init` connects them to this group. The request
+/// counts at the root.
 ///
 /// # Errors
 /// The launcher does not start them, or they do not call `MPI_Init` in time.
@@ -115,7 +115,7 @@ pub(crate) fn spawn(wanted: impl FnOnce() -> Result<Request>, root: i32, comm: C
         request.preput.push((PARENT_PORT.into(), port.name().into()));
         let started = world.session().with_job(|job| job.spawn(&request));
         started.unwrap_or_else(gone).map_err(|why| Class::SPAWN.error(why.to_string()))?;
-        let met = port.accept(Some(START_LIMIT), || true).map_err(no_port)?;
+        let met = port.accept(Some(START_LIMIT)).map_err(no_port)?;
         met.ok_or_else(|| {
             let limit = START_LIMIT.as_secs();
             Class::SPAWN

@@ -67,8 +67,10 @@ fn event<'a>(peers: &[PeerId], mut event: Event<'a>) -> Event<'a> {
         | Event::Pushed { from, .. }
         | Event::Landed { from, .. } => *from = numbered(peers, *from),
         Event::Sent { to, .. } | Event::Declined { to, .. } => *to = numbered(peers, *to),
-        Event::Lost { peer, unsent, .. } => {
-            *peer = numbered(peers, *peer);
+        Event::Lost { peer, why, unsent } => {
+            let rank = std::mem::replace(peer, numbered(peers, *peer));
+            // The user knows it by the number that other messages have.
+            *why = why.replacen(&format!("peer {}", rank.0), &format!("peer {}", peer.0), 1);
             let orders = std::mem::take(unsent);
             unsent.extend(orders.into_iter().map(|order| given_back(peers, order)));
         }

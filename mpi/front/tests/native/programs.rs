@@ -121,6 +121,13 @@ fn windows_of_every_flavor_are_accessed_in_every_kind_of_epoch() {
 }
 
 #[test]
+fn updates_of_windows_arrive_once_are_atomic_and_keep_their_order() {
+    for (ranks, ways) in [(2, FRAMES), (4, FRAMES), (3, &[][..])] {
+        start(ABIS[0], &["tests/native/window-oracle.c"], &["7", "3"], ranks, 0, ways);
+    }
+}
+
+#[test]
 fn what_a_program_gets_wrong_with_windows_is_told() {
     for ways in [&[][..], FRAMES] {
         ABIS.into_iter().for_each(|abi| start(abi, &["tests/native/window-errors.c"], &[], 2, 0, ways));

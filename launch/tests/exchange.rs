@@ -129,7 +129,8 @@ fn asks(lines: &str) -> Done {
 #[test]
 fn ranks_have_processes_started_as_a_job_of_their_own() {
     let done = asks(&format!(
-        "nprocs=2\\nexecname={PROBE}\\ntotspawns=1\\nspawnssofar=1\\narg1=rank\\narg2=ring\\nargcnt=2\\npreput_num=0"
+        "nprocs=2\\nexecname={PROBE}\\ntotspawns=1\\nspawnssofar=1\\n\
+         arg1=rank\\narg2=ring\\nargcnt=2\\npreput_num=0"
     ));
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.out.contains("cmd=spawn_result rc=0 errcodes=0,0"), "{done:?}");

@@ -52,7 +52,7 @@ pub(crate) fn exchange(
     if job.size() == 1 {
         return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
     }
-    let told = opened.iter().enumerate().map(|(number, rail)| (number as u8, rail.driver.address()));
+    let told = opened.iter().map(|rail| (rail.number, rail.driver.address()));
     let card =
         Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks, cores: Cores::own() };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;

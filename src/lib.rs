@@ -49,6 +49,7 @@
 //! loop of the program's own.
 #![deny(unsafe_code)]
 
+mod bridge;
 mod card;
 mod channel;
 mod cores;
@@ -57,6 +58,7 @@ mod error;
 pub mod futures;
 mod info;
 mod lines;
+mod notices;
 mod options;
 mod rails;
 mod receipts;
@@ -69,6 +71,8 @@ mod summary;
 #[cfg(feature = "async")]
 mod watch;
 
+#[doc(hidden)]
+pub use bridge::Bridge;
 pub use bytemuck;
 pub use channel::Channel;
 pub use error::SessionError;
@@ -81,14 +85,20 @@ pub use nmad_drivers::shm::{Segment as SharedMemory, across};
 pub use nmad_drivers::network::Network;
 #[doc(hidden)]
 pub use nmad_engine as engine;
+#[doc(hidden)]
+pub use nmad_launch as launch;
 pub use nmad_launch::host_name;
 #[doc(hidden)]
 pub use nmad_launch::initial_errhandler;
+#[doc(hidden)]
+pub use nmad_launch::variables;
 #[doc(hidden)]
 pub use nmad_progress as progress;
 #[doc(hidden)]
 pub use nmad_words::tell_user;
 pub use nmad_words::{parse_rate, parse_size};
+#[doc(hidden)]
+pub use notices::{OnNotice, on_notice};
 pub use options::{Explain, Options, RailChoice, Sampling};
 #[doc(hidden)]
 pub use rails::wires;

@@ -24,6 +24,8 @@ const TRACE_MOST: usize = 1 << 18;
 /// A rail that is open, and which peers it is for.
 pub(crate) struct OpenRail {
     pub(crate) driver: Box<dyn Driver>,
+    /// Its number in this process, which its peers are told.
+    pub(crate) number: u8,
     /// Bandwidth that the user gave, zero for none.
     pub(crate) bandwidth: u64,
     pub(crate) reach: Reach,
@@ -94,11 +96,34 @@ pub(crate) fn open(
     job: &dyn Bootstrap,
     oversubscribed: &Arc<AtomicBool>,
 ) -> Result<Vec<OpenRail>, SessionError> {
+    let numbers: Vec<u8> = (0..nmad_engine::MAX_RAILS as u8).collect();
+    let mut rails = open_as(options, job, oversubscribed, &numbers)?;
+    let wire = rails.len();
+    let myself = Box::new(LoopbackRail::new(PeerId(job.rank()), rails.len() as u8));
+    let number = rails.len() as u8;
+    rails.push(OpenRail { driver: myself, number, bandwidth: 0, reach: Reach::Myself, wire, trace: None });
+    Ok(rails)
+}
+
+/// The same without the one to oneself, for rails that get these numbers.
+///
+/// # Errors
+/// A rail cannot be opened, or there are too few numbers.
+pub(crate) fn open_as(
+    options: &Options,
+    job: &dyn Bootstrap,
+    oversubscribed: &Arc<AtomicBool>,
+    numbers: &[u8],
+) -> Result<Vec<OpenRail>, SessionError> {
     let mut rails = Vec::new();
     let wanted = wanted(options, job)?;
     let wires = wires(&wanted.iter().map(Wanted::name).collect::<Vec<_>>());
     for (Wanted { medium, bandwidth, reach }, wire) in wanted.into_iter().zip(wires) {
-        let number = rails.len() as u8;
+        let Some(&number) = numbers.get(rails.len()) else {
+            let most = nmad_engine::MAX_RAILS;
+            let text = format!("a process has {most} rails at most: disconnect from jobs, or set NMAD_RAILS");
+            return Err(SessionError::Rail(text));
+        };
         let (driver, trace) = match medium {
             Medium::Memory => {
                 let mut config = ShmConfig::new(PeerId(job.rank()), number, job.secret());
@@ -114,11 +139,8 @@ pub(crate) fn open(
                 network.open(place, &layers(options, number)).map_err(failed)?
             }
         };
-        rails.push(OpenRail { driver, bandwidth, reach, wire, trace });
+        rails.push(OpenRail { driver, number, bandwidth, reach, wire, trace });
     }
-    let wire = rails.len();
-    let myself = Box::new(LoopbackRail::new(PeerId(job.rank()), rails.len() as u8));
-    rails.push(OpenRail { driver: myself, bandwidth: 0, reach: Reach::Myself, wire, trace: None });
     Ok(rails)
 }
 

@@ -1,11 +1,13 @@
 //! The session: one process of a job, its rails, and the way to all the others.
 
+use crate::bridge::Places;
 use crate::card::{Card, exchange};
 use crate::channel::Channel;
 use crate::cores;
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
 use crate::lines;
+use crate::notices::tell;
 use crate::options::{Explain, Options};
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
@@ -14,9 +16,7 @@ use crate::scope::Scope;
 use crate::summary;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{
-    Accuracy, Context, Driver, Engine, Error, Feed, Notice, PeerId, RailId, Receipt, StrategyId,
-};
+use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Feed, PeerId, RailId, Receipt, StrategyId};
 use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Idle, Node, Outcome};
@@ -43,6 +43,8 @@ pub struct Session {
     pub(crate) profiles: Vec<ProfileInfo>,
     /// Where the trace goes.
     trace: Option<PathBuf>,
+    pub(crate) options: Options,
+    pub(crate) places: Places,
 }
 
 /// What the session remembers of a rail.
@@ -89,6 +91,7 @@ impl Session {
         let cards = exchange(job.as_mut(), &opened, stock.lacks())?;
         let mut session = Session::assemble(job.as_ref(), engine, (opened, &oversubscribed), &cards)?;
         session.trace = options.trace.clone();
+        session.options = options.clone();
         session.check_reach()?;
         session.sample(&mut stock, job.as_mut(), &cards)?;
         // Not before the rails are measured: those messages are ours.
@@ -134,7 +137,8 @@ impl Session {
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let program = job.program();
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
-        Ok(Session { node, rank, size, nodes, program, cores, job, rails, profiles, trace })
+        let (options, places) = (Options::default(), Places::behind(rails.len()));
+        Ok(Session { node, rank, size, nodes, program, cores, job, rails, profiles, trace, options, places })
     }
 
     /// Gives the engine the profiles of its rails; has measured first what any rank lacks.
@@ -281,7 +285,10 @@ impl Session {
             name,
             address,
             limits,
-            peers: self.rails[index].peers.len() as u32,
+            peers: self
+                .rails
+                .get(index)
+                .map_or_else(|| self.places.peers(index), |rail| rail.peers.len() as u32),
             counters: counters(index),
             dropped,
         };
@@ -386,6 +393,13 @@ impl Session {
         std::fs::write(&path, lines).map_err(|e| setting("NMAD_TRACE", format!("cannot write {path}: {e}")))
     }
 
+    /// What the launcher can do besides: for the layer above. None: the session is closed.
+    #[doc(hidden)]
+    pub fn with_job<R>(&self, ask: impl FnOnce(&mut dyn Bootstrap) -> R) -> Option<R> {
+        let mut job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        job.as_mut().map(|job| ask(job.as_mut()))
+    }
+
     /// Ends the whole job with this exit code; does not return.
     pub fn abort(&self, code: i32, why: &str) -> ! {
         if let Some(job) = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).as_mut() {
@@ -417,82 +431,6 @@ fn to_sample(options: &Options, job: &dyn Bootstrap, opened: &[OpenRail]) -> Vec
     others.enumerate().map(rail).collect()
 }
 
-/// A lost rail or peer is no secret.
-fn tell(notice: &Notice) {
-    log::warn!("{}", notice.text);
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use nmad_engine::packet::{Key, LandingId};
-    use nmad_engine::{Config, Segments};
-    use nmad_engine::{Departure, Event, Limits, PollScope, Sent};
-    use std::sync::Arc;
-
-    /// A rail that nobody uses, and whether there were more processes than cores each time that it was
-    /// asked for something.
-    #[derive(Debug, Default)]
-    struct Heard {
-        oversubscribed: Arc<AtomicBool>,
-        answers: Arc<Mutex<Vec<(&'static str, bool)>>>,
-    }
-
-    impl Heard {
-        fn note(&self, what: &'static str) {
-            let answer = (what, self.oversubscribed.load(Ordering::Relaxed));
-            self.answers.lock().expect("nobody panicked").push(answer);
-        }
-    }
-
-    impl Driver for Heard {
-        fn name(&self) -> &str {
-            "heard"
-        }
-
-        fn limits(&self) -> Limits {
-            self.note("limits");
-            Limits::default()
-        }
-
-        fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
-            Key(1)
-        }
-
-        fn close(&mut self, _: LandingId) {}
-
-        fn room(&self) -> usize {
-            0
-        }
-
-        fn send(&mut self, _: Departure<'_>) -> Sent {
-            Sent::Retry
-        }
-
-        fn poll(&mut self, _: PollScope, _: &mut dyn FnMut(Event<'_>)) -> bool {
-            true
-        }
-
-        fn know(&mut self, _: PeerId, _: u8, _: &str) -> bool {
-            self.note("peer");
-            true
-        }
-    }
-
-    #[test]
-    fn a_rail_knows_of_too_few_cores_before_anything_depends_on_it() {
-        let job = bootstrap().expect("a job of this process alone");
-        let engine = Engine::new(Config::default()).expect("the default strategy exists");
-        let rail = Heard::default();
-        let (answers, oversubscribed) = (rail.answers.clone(), rail.oversubscribed.clone());
-        let driver = Box::new(rail);
-        let opened = OpenRail { driver, bandwidth: 0, reach: Reach::Myself, wire: 0, trace: None };
-        // A rank that does not say where it runs has no core of its own.
-        let card = Card { rails: vec![(0, "here".into())], ..Card::default() };
-        let session = Session::assemble(job.as_ref(), engine, (vec![opened], &oversubscribed), &[card]);
-        drop(session.expect("a thread"));
-        let answers = answers.lock().expect("nobody panicked");
-        assert!(["limits", "peer"].iter().all(|what| answers.contains(&(what, true))), "{answers:?}");
-        assert!(answers.iter().all(|(_, known)| *known), "{answers:?}");
-    }
-}
+#[path = "session_tests.rs"]
+mod tests;

@@ -3,6 +3,7 @@
 use nmad_drivers::around::Around;
 use nmad_drivers::around::fault::{Fault, Faults};
 use nmad_drivers::around::layers::Layers;
+use nmad_drivers::around::renumber::Renumbered;
 use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::Trace;
 use nmad_drivers::conformance::{Pair, check};
@@ -136,6 +137,21 @@ fn shm_with_layers() {
             Pair::introduce(around(shm(0, true)), around(shm(1, true)))
         });
     }
+}
+
+/// The first peer is rank 1 to its rail, and the second one rank 0.
+#[test]
+fn renumbered() {
+    let numbers = || vec![PeerId(1), PeerId(0)];
+    check("shm with other numbers", || {
+        let around = |rank| Renumbered::new(Box::new(shm(rank, true)), numbers());
+        Pair::introduce(around(1), around(0))
+    });
+    check("tcp with other numbers", || {
+        let (second, first) = tcp_pair(&Interface::loopback());
+        let around = |rail| Renumbered::new(Box::new(rail), numbers());
+        Pair::introduce(around(first), around(second))
+    });
 }
 
 #[test]

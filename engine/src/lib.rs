@@ -31,7 +31,7 @@ pub use collect::request::{Completion, Context, Envelope, Error, Hints, Prefer, 
 pub use collect::window::{Entry, Names, Scope, Window};
 pub use engine::{
     Caller, Candidate, Claim, Config, Engine, Leaving, LinkView, Met, NotWell, Notice, PeerView, Plan,
-    Protocol, Receipt, Refused, Submitted, To,
+    Protocol, Receipt, Refused, Submitted, To, Traffic,
 };
 pub use memory::{Segment, Segments};
 pub use nmad_wire::MAX_RAILS;

@@ -4,7 +4,7 @@
 mod net;
 
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Error, PeerId, Source, TagMatch};
+use nmad_engine::{Config, Error, LinkView, PeerId, RailCounters, RailId, Source, TagMatch};
 
 const LONG: usize = 100_000;
 
@@ -133,4 +133,30 @@ fn leaving_twice_or_without_ever_having_met_is_no_harm() {
     let recv = net.recv(1, from(0), 0, exact(1), 5);
     net.settle();
     assert!(net.got(1, recv, &[1; 5]));
+}
+
+#[test]
+fn a_peer_that_is_forgotten_leaves_its_rail_to_others() {
+    let mut net = three(1);
+    let (named, _) = net.recv(0, from(1), 0, exact(1), 10);
+    net.send(0, 1, 0, 1, &[1; 10]);
+    net.hosts[0].engine.part(PeerId(1));
+    net.settle();
+    let engine = &mut net.hosts[0].engine;
+    assert!(engine.has_parted(PeerId(1)));
+    engine.forget(PeerId(1));
+    net.settle();
+    assert_eq!(net.result(0, named), Some(Err(Error::PeerLost(PeerId(1)))));
+    let engine = &mut net.hosts[0].engine;
+    assert_eq!((engine.next_notice(), engine.link(PeerId(1), RailId(0))), (None, None));
+    let (next, rails) = (engine.next_peer(), engine.counters(RailId(1)));
+    assert_eq!((next, rails), (PeerId(3), RailCounters::default()));
+    engine.place_rail(RailId(1), limits());
+    engine.add_link(next, RailId(1));
+    assert_eq!(engine.link(next, RailId(1)), Some(LinkView::Opening));
+    assert!(engine.has_parted(next), "nothing was submitted");
+    let other = net.recv(2, from(0), 0, exact(1), LONG);
+    net.send(0, 2, 0, 1, &pattern(LONG, 1));
+    net.settle();
+    assert!(net.got(2, other, &pattern(LONG, 1)), "the others stay");
 }

@@ -121,6 +121,12 @@ pub enum LaunchError {
         /// Why, and what helps.
         why: String,
     },
+    /// Two jobs that do not meet at a port.
+    #[error("{0}")]
+    Port(String),
+    /// Processes that cannot be started for a running job.
+    #[error("{0}")]
+    NoSpawn(String),
     /// A job that cannot be run as it was described.
     #[error("{0}")]
     Job(String),

@@ -17,7 +17,8 @@
 //! several machines with its agents, `binding/` deals processors out to ranks. `os.rs` and
 //! `pmix/library.rs` have all of the `unsafe` code.
 //!
-//! What is missing: spawning of further processes (`MPI_Comm_spawn`), name publishing.
+//! Ranks may ask for further processes, which are a job of their own, on one machine; jobs meet at a
+//! [`port`].
 #![deny(unsafe_code)]
 
 pub mod binding;
@@ -29,10 +30,12 @@ pub mod initial_errhandler;
 pub mod local;
 mod machine;
 pub mod mapping;
+pub mod names;
 #[allow(unsafe_code)]
 mod os;
 pub mod pmi;
 mod pmix;
+pub mod port;
 pub mod remote;
 mod secret;
 pub mod variables;

@@ -1,5 +1,8 @@
 //! The variables of the environment that are ours: one list for all crates, by which a misspelt one is found.
 
+mod meaning;
+
+pub use meaning::meaning;
 use std::ffi::OsString;
 
 /// Set for the ranks of our own launcher, which has told of misspelt variables before.

@@ -2,7 +2,7 @@
 
 mod probe;
 
-use probe::{Launcher, PROBE, ranks};
+use probe::{Done, Launcher, PROBE, ranks};
 
 fn ring(count: u32) {
     let done = ranks(&["-n", &count.to_string()], &["ring"]);
@@ -117,16 +117,38 @@ fn nonsense_does_not_kill_the_server() {
     assert!(done.err.contains("further such lines are not reported"), "{done:?}");
 }
 
-#[test]
-fn spawning_is_refused_clearly() {
+/// A rank that asks for processes in these lines, prints the answer and goes on.
+fn asks(lines: &str) -> Done {
     let script = format!(
-        "printf 'mcmd=spawn\\nnprocs=1\\nendcmd\\n' >&$PMI_FD; read -r -u $PMI_FD answer; \
+        "printf 'mcmd=spawn\\n{lines}\\nendcmd\\n' >&$PMI_FD; read -r -u $PMI_FD answer; \
          echo \"$answer\"; exec {PROBE} rank ring"
     );
-    let done = probe::launch(&["bash", "-c", &script]);
+    probe::launch(&["bash", "-c", &script])
+}
+
+#[test]
+fn ranks_have_processes_started_as_a_job_of_their_own() {
+    let done = asks(&format!(
+        "nprocs=2\\nexecname={PROBE}\\ntotspawns=1\\nspawnssofar=1\\n\
+         arg1=rank\\narg2=ring\\nargcnt=2\\npreput_num=0"
+    ));
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.out.contains("cmd=spawn_result rc=0 errcodes=0,0"), "{done:?}");
+    for line in ["rank 0 of 1", "rank 0 of 2", "rank 1 of 2"] {
+        assert!(done.out.contains(line), "{line}: {done:?}");
+    }
+}
+
+#[test]
+fn spawning_is_refused_clearly() {
+    let done = asks("nprocs=1");
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.out.contains("cmd=spawn_result rc=-1"), "{done:?}");
-    assert!(done.err.contains("`spawn`, which this launcher does not support"), "{done:?}");
+    assert!(done.err.contains("asked for processes in a wrong way: execname= is missing"), "{done:?}");
+    let done = asks("nprocs=1\\nexecname=/no/such/program\\ntotspawns=1\\nspawnssofar=1");
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.out.contains("rc=-1") && done.out.contains("/no/such/program"), "{done:?}");
+    assert!(done.out.contains("rank 0 of 1"), "it goes on: {done:?}");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub const MAX_INFO_KEY: usize = 256;
 pub const MAX_INFO_VAL: usize = 1024;
 /// Longest tag of a communicator made from a group, its end included, in bytes.
 pub const MAX_STRINGTAG_LEN: usize = 1024;
+/// Longest name of a port, its end included, in bytes: that of the interface with the shorter one.
+pub const MAX_PORT_NAME: usize = 256;
 /// Longest processor name, its end included, in bytes.
 pub const MAX_PROCESSOR_NAME: usize = 256;
 

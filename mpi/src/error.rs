@@ -154,6 +154,24 @@ classes! {
     SESSION = 60, "MPI_ERR_SESSION", "invalid session";
     ERRHANDLER = 61, "MPI_ERR_ERRHANDLER", "invalid error handler";
     ABI = 62, "MPI_ERR_ABI", "binary interface not supported";
+    T_CANNOT_INIT = 1001, "MPI_T_ERR_CANNOT_INIT", "the tools interface cannot be initialized now";
+    T_NOT_ACCESSIBLE = 1002, "MPI_T_ERR_NOT_ACCESSIBLE", "not accessible now";
+    T_NOT_INITIALIZED = 1003, "MPI_T_ERR_NOT_INITIALIZED", "the tools interface is not initialized";
+    T_NOT_SUPPORTED = 1004, "MPI_T_ERR_NOT_SUPPORTED", "not supported by the tools interface";
+    T_MEMORY = 1005, "MPI_T_ERR_MEMORY", "out of memory for tools";
+    T_INVALID = 1006, "MPI_T_ERR_INVALID", "invalid argument of the tools interface";
+    T_INVALID_INDEX = 1007, "MPI_T_ERR_INVALID_INDEX", "invalid index";
+    T_INVALID_ITEM = 1008, "MPI_T_ERR_INVALID_ITEM", "invalid index of an item";
+    T_INVALID_SESSION = 1009, "MPI_T_ERR_INVALID_SESSION", "invalid session of the tools interface";
+    T_INVALID_HANDLE = 1010, "MPI_T_ERR_INVALID_HANDLE", "invalid handle of the tools interface";
+    T_INVALID_NAME = 1011, "MPI_T_ERR_INVALID_NAME", "invalid name";
+    T_OUT_OF_HANDLES = 1012, "MPI_T_ERR_OUT_OF_HANDLES", "no more handles";
+    T_OUT_OF_SESSIONS = 1013, "MPI_T_ERR_OUT_OF_SESSIONS", "no more sessions of the tools interface";
+    T_CVAR_SET_NOT_NOW = 1014, "MPI_T_ERR_CVAR_SET_NOT_NOW", "the variable cannot be set now";
+    T_CVAR_SET_NEVER = 1015, "MPI_T_ERR_CVAR_SET_NEVER", "the variable cannot be set";
+    T_PVAR_NO_WRITE = 1016, "MPI_T_ERR_PVAR_NO_WRITE", "the variable cannot be written or reset";
+    T_PVAR_NO_STARTSTOP = 1017, "MPI_T_ERR_PVAR_NO_STARTSTOP", "the variable cannot be started or stopped";
+    T_PVAR_NO_ATOMIC = 1018, "MPI_T_ERR_PVAR_NO_ATOMIC", "the variable cannot be read and reset in one step";
 }
 
 impl Class {

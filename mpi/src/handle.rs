@@ -84,6 +84,14 @@ impl Type {
     pub const INVALID: Type = Type(u32::MAX);
     /// Bytes.
     pub const BYTE: Type = Type(0x47);
+    /// `int`.
+    pub const INT: Type = Type(0x09);
+    /// `unsigned long long`.
+    pub const UNSIGNED_LONG_LONG: Type = Type(0x0f);
+    /// `double`.
+    pub const DOUBLE: Type = Type(0x14);
+    /// `char`.
+    pub const CHAR: Type = Type(0x43);
 }
 
 impl Keyval {

@@ -39,6 +39,7 @@ mod status;
 #[allow(unsafe_code)]
 mod table;
 mod task;
+mod tool;
 pub mod topology;
 mod window;
 #[allow(unsafe_code)]

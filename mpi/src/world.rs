@@ -161,6 +161,7 @@ fn join(users: &Users) -> Result<&'static World> {
     let all = Communicator::new(0, Arc::new(Members::new((0..size).collect::<Vec<u32>>())), None, me);
     crate::api::define(size, world.session().program());
     collective::agree(world, &all)?;
+    crate::tool::event::begin(world);
     Ok(world)
 }
 

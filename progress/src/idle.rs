@@ -71,7 +71,7 @@ pub(crate) fn look_anew() {
 /// Sleeps until one of the rails' descriptors or the alarm is readable, or the time is over.
 ///
 /// A descriptor that another thread closes meanwhile makes the sleep end early or late by no more than
-/// its bound; rails are only closed with the node itself.
+/// its bound.
 pub(crate) fn block_on(descriptors: &[i32], alarm: &OwnedFd, bound: Duration) {
     let borrowed = descriptors.iter().map(|&fd| borrow(fd));
     let mut polled: Vec<PollFd<'_>> =
@@ -85,6 +85,7 @@ pub(crate) fn block_on(descriptors: &[i32], alarm: &OwnedFd, bound: Duration) {
 
 #[allow(unsafe_code)]
 pub(crate) fn borrow<'a>(fd: i32) -> BorrowedFd<'a> {
-    // SAFETY: the descriptor belongs to a rail of the node, which lives as long as anybody waits on it.
+    // SAFETY: the descriptor belongs to a rail of the node. The kernel keeps what is polled while a rail is
+    // closed meanwhile, and a number that means another file by then ends the sleep early at worst.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }

@@ -10,6 +10,7 @@
 mod apart;
 mod bounded;
 mod burst;
+mod change;
 pub mod clock;
 mod crowd;
 mod drive;

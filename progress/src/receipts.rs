@@ -14,6 +14,12 @@ impl Node {
         core.engine.record_receipts(tell.is_some());
         core.on_receipt = tell;
     }
+
+    /// Tells the receipts that wait: those of messages that left at once are told with the next request that
+    /// ends otherwise.
+    pub fn tell_receipts(&self) {
+        self.shared.lock().tell_receipts();
+    }
 }
 
 impl Core {

@@ -7,6 +7,7 @@
 pub mod fault;
 mod held;
 pub mod layers;
+pub mod renumber;
 pub mod throttle;
 mod ticks;
 pub mod trace;

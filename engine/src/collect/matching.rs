@@ -70,6 +70,14 @@ impl Unexpected {
         }
     }
 
+    /// Bytes of its data that lie in memory of the engine's own.
+    fn stored_len(&self) -> u64 {
+        match self.body {
+            Arrived::Rts { body: Comes::Asked | Comes::Promised(_), .. } => 0,
+            Arrived::Rts { .. } | Arrived::Inline(..) | Arrived::Stored(_) => self.envelope.len,
+        }
+    }
+
     /// Whether it lies in this landing of our own.
     pub(crate) fn lies_in(&self, stored: LandingId) -> bool {
         matches!(self.body, Arrived::Rts { body: Comes::Stored(landing), .. } if landing == stored)
@@ -166,6 +174,12 @@ impl Matching {
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         !self.run.is_empty() || self.posted.len() > 0 || self.unexpected.len() > 0
+    }
+
+    /// Unexpected messages of a peer, and the bytes of those whose data is stored here.
+    pub(crate) fn unexpected_from(&self, peer: PeerId) -> (u64, u64) {
+        let of_peer = self.unexpected.iter().filter(|(_, message)| message.envelope.peer == peer);
+        of_peer.fold((0, 0), |(count, bytes), (_, message)| (count + 1, bytes + message.stored_len()))
     }
 
     pub(crate) fn unexpected_count(&self) -> usize {

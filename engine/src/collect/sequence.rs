@@ -94,6 +94,14 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
+    /// Messages sent and received, of each context modulo 2^32.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let add = |(sent, received), flow: &Flow| {
+            (sent + u64::from(flow.send_next), received + u64::from(flow.recv_next))
+        };
+        self.flows.iter().fold((0, 0), add)
+    }
+
     #[inline(always)]
     pub(crate) fn of(&mut self, context: u32) -> &mut Flow {
         let (last, place) = self.last;

@@ -323,6 +323,7 @@ impl Engine {
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Request(request);
         };
+        peer.announced += 1;
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let is_part = sent == Sent::Posted;

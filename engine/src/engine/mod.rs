@@ -6,8 +6,9 @@
 //! rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the same for a packet with
 //! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
 //! beginnings that do not wait), `parts` (eager messages longer than a packet), `failure` (links and peers
-//! that are gone), `peer` (what the layers keep for one peer), `forecast` (what profiles say for it),
-//! `receipt` (how messages went), `outcome` (how requests ended).
+//! that are gone), `part` (peers that come and go), `peer` (what the layers keep for one peer), `forecast`
+//! (what profiles say for it), `receipt` (how messages went), `traffic` (how many there were), `outcome`
+//! (how requests ended).
 
 mod arrive;
 mod chunks;
@@ -20,6 +21,7 @@ mod kept;
 mod lane;
 mod offer;
 mod outcome;
+mod part;
 mod parts;
 mod peer;
 mod plain;
@@ -29,6 +31,7 @@ mod receipt;
 mod rendezvous;
 mod submit;
 mod suspect;
+mod traffic;
 
 use crate::clock::Instant;
 use crate::collect::ended::Ended;
@@ -61,6 +64,7 @@ pub use plan::{Caller, Plan, Protocol};
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
 use suspect::Watched;
+pub use traffic::Traffic;
 
 /// How an engine behaves. Every field has a default that is right without knowing the network.
 #[derive(Debug, Clone)]

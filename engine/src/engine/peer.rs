@@ -103,6 +103,8 @@ pub(super) struct Peer {
     pub(super) late: Vec<(RailId, u32, Vec<RequestId>)>,
     /// Messages of which parts have come, or will.
     pub(super) parts: Vec<Parts>,
+    /// Messages that were announced with a request to send.
+    pub(super) announced: u64,
     /// Large sends that wait a little for a promise, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
     /// The only rail that is left, if its link is open.
@@ -162,6 +164,7 @@ impl Peer {
             heard: Heard::default(),
             may_inject: false,
             may_push: None,
+            announced: 0,
             held: Vec::new(),
             keeps: false,
             primary: RailId(0),

@@ -96,6 +96,7 @@ impl Engine {
         };
         let frame = Frame::Rts(rts).to_vec();
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
+        peer.announced += 1;
         let rail = peer.wished(hints.rail);
         let follows = (pushed > 0).then_some(request);
         peer.window.submit(rail, Entry::rts(frame, follows, &hints));

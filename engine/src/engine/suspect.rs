@@ -76,6 +76,11 @@ impl Watched {
         self.look_now();
     }
 
+    /// A peer is gone for good.
+    pub(super) fn forget(&mut self, peer: PeerId) {
+        self.peers.retain(|each| *each != peer);
+    }
+
     /// The next turn looks at them.
     fn look_now(&mut self) {
         if !self.peers.is_empty() {

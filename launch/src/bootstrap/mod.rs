@@ -13,6 +13,7 @@ mod singleton;
 use std::time::Duration;
 
 use crate::LaunchError;
+use crate::pmi::spawn::Request;
 use crate::pmix::find;
 use choose::Way;
 
@@ -61,6 +62,28 @@ pub trait Bootstrap: Send {
 
     /// The job's name, the same on all ranks and unique under one launcher.
     fn job(&self) -> &str;
+
+    /// Has the launcher start processes, as a job of their own.
+    ///
+    /// # Errors
+    /// [`LaunchError::NoSpawn`] if the launcher cannot or does not want to.
+    fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
+        let _ = request;
+        Err(LaunchError::NoSpawn(
+            "nobody here starts further processes: start the program with `mpiexec` or `nmad run` on one \
+             machine, or with MPICH's mpiexec"
+                .into(),
+        ))
+    }
+
+    /// A value that was in the key-value space before any rank joined; `None`: there is none.
+    ///
+    /// # Errors
+    /// A lost launcher.
+    fn preset(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        let _ = key;
+        Ok(None)
+    }
 
     /// Asks the launcher to end all ranks with this exit code, and says why. The caller ends itself
     /// afterwards; if the launcher is gone, that is all that can be done.

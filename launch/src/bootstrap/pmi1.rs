@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Bootstrap;
 use crate::local::JOB_PREFIX;
 use crate::pmi::client::Client;
+use crate::pmi::spawn::{Request, SPAWNED};
 use crate::secret::VARIABLE;
 use crate::{LaunchError, Secret, mapping};
 
@@ -102,6 +103,18 @@ impl Bootstrap for Pmi1 {
 
     fn job(&self) -> &str {
         self.client.kvs()
+    }
+
+    fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
+        self.client.spawn(request)
+    }
+
+    fn preset(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        // Asking costs an answer of the launcher; only those that were started by a running job have any.
+        match std::env::var_os(SPAWNED) {
+            Some(value) if value != "0" => self.client.get_raw(key),
+            _ => Ok(None),
+        }
     }
 
     fn abort(&mut self, code: i32, why: &str) {

@@ -1,10 +1,12 @@
 //! The loop of one host: wait until something is ready, let its owner handle it, carry out what the end asks
 //! for.
 
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::Rlimit;
 
 use super::desk::Desk;
 use super::ending::Order;
@@ -14,12 +16,12 @@ use super::input::Input;
 use super::ranks::Ranks;
 use super::signals::{Request, Signals};
 use super::spawn::{self, Seat};
-use super::{ExitReport, JOB_PREFIX, Job, Placement, RankEnd, SPEAKER};
+use super::{ExitReport, JOB_PREFIX, Job, Placement, Program, RankEnd, SPEAKER, Stdin};
 use crate::binding::topology::Topology;
-use crate::binding::{self, quota};
+use crate::binding::{self, Binding, quota};
 use crate::pmi::server::{Event, Server};
 use crate::variables::misspelt_among;
-use crate::{LaunchError, Secret, mapping, remote};
+use crate::{LaunchError, Secret, mapping, pmi, remote};
 
 /// How often to look whether our terminal has us in the foreground again.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(500);
@@ -41,7 +43,7 @@ pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
         return remote::head::run(job);
     }
     let mut run = Run::start(job)?;
-    while run.ranks.any_alive() || run.desk.has_output() {
+    while run.any_alive() || run.desk.has_output() {
         run.turn()?;
     }
     Ok(run.desk.report())
@@ -66,9 +68,9 @@ pub(crate) fn job_name() -> Result<String, LaunchError> {
 #[derive(Clone, Copy)]
 enum Ready {
     Signals,
-    Talk(u32),
+    Talk(Who),
     /// A rank's standard output (0) or error (1).
-    Output(u32, usize),
+    Output(Who, usize),
     StdinRead,
     StdinWrite,
     Sink(usize),
@@ -76,38 +78,89 @@ enum Ready {
 
 struct Run {
     // Dropped first, and with it the ranks are killed, should an error end the loop.
-    ranks: Ranks,
-    placement: Placement,
+    groups: Vec<Group>,
+    /// The description of the job; jobs that ranks ask for inherit most of it.
+    job: Job,
+    files: Option<Rlimit>,
     signals: Signals,
-    server: Server,
     input: Input,
     desk: Desk,
 }
 
+/// The ranks of the job, or of one that ranks have asked for.
+struct Group {
+    ranks: Ranks,
+    server: Server,
+}
+
+/// A rank: the number of its group, and its own in it.
+type Who = (usize, u32);
+
 impl Run {
     fn start(job: Job) -> Result<Run, LaunchError> {
-        let (secret, nodes) = (Secret::random()?, job.placement.nodes(job.count()));
-        let counts: Vec<u32> = job.programs.iter().map(|program| program.count).collect();
-        let server = Server::new(&job_name()?, &counts, &mapping::write(&nodes));
         let desk = Desk::open(&job)?;
         // Before the first rank, so that no end of one is missed.
         let signals = Signals::catch()?;
         let files = spawn::raise_limit_of_files();
-        let mut run = Run {
-            ranks: Ranks::new(Guard::start(job.count())?),
-            placement: job.placement.clone(),
-            signals,
-            server,
-            input: Input::new(None, Vec::new()),
-            desk,
-        };
-        let mut pipes = Vec::new();
-        for seat in run.seats(&job, &nodes)? {
-            let tag = if job.tag_output { format!("[{}] ", seat.rank) } else { String::new() };
-            pipes.extend(run.ranks.start(&seat, &secret, files, &tag)?);
-        }
+        let input = Input::new(None, Vec::new());
+        let mut run = Run { groups: Vec::new(), job, files, signals, input, desk };
+        let job = run.job.clone();
+        let pipes = run.start_group(&job, &[])?;
         run.input = Input::new(rustix::stdio::stdin().try_clone_to_owned().ok(), pipes);
         Ok(run)
+    }
+
+    /// Starts the ranks of a job; gives back the standard inputs of those that read ours.
+    fn start_group(&mut self, job: &Job, preset: &[(String, String)]) -> Result<Vec<OwnedFd>, LaunchError> {
+        let (secret, nodes) = (Secret::random()?, job.placement.nodes(job.count()));
+        let counts: Vec<u32> = job.programs.iter().map(|program| program.count).collect();
+        let mut server = Server::new(&job_name()?, &counts, &mapping::write(&nodes));
+        preset.iter().for_each(|(key, value)| server.preset(key, value));
+        let mut ranks = Ranks::new(Guard::start(job.count())?);
+        let group = match self.groups.len() {
+            0 => String::new(),
+            group => format!("{group}."),
+        };
+        let mut pipes = Vec::new();
+        for seat in self.seats(job, &nodes)? {
+            let tag = if job.tag_output { format!("[{group}{}] ", seat.rank) } else { String::new() };
+            pipes.extend(ranks.start(&seat, &secret, self.files, &tag)?);
+        }
+        self.groups.push(Group { ranks, server });
+        Ok(pipes)
+    }
+
+    /// A rank has asked for processes.
+    fn start_more(&mut self, request: &pmi::spawn::Request) -> Result<u32, LaunchError> {
+        if self.desk.is_ending() {
+            return Err(LaunchError::NoSpawn("the job is being ended".into()));
+        }
+        let program = |wanted: &pmi::spawn::Wanted| Program {
+            program: wanted.program.clone().into(),
+            args: wanted.args.iter().map(Into::into).collect(),
+            count: wanted.count,
+            env: Vec::new(),
+            folder: wanted.folder(),
+        };
+        let mut job = Job {
+            programs: request.programs.iter().map(program).collect(),
+            stdin: Stdin::None,
+            binding: Binding::NONE,
+            report_bindings: false,
+            ..self.job.clone()
+        };
+        job.env.push((pmi::spawn::SPAWNED.into(), "1".into()));
+        job.check()?;
+        self.start_group(&job, &request.preput)?;
+        Ok(job.count())
+    }
+
+    fn any_alive(&self) -> bool {
+        self.groups.iter().any(|group| group.ranks.any_alive())
+    }
+
+    fn signal(&self, signal: i32) {
+        self.groups.iter().for_each(|group| group.ranks.signal(signal));
     }
 
     /// All ranks as they are to be started; virtual hosts share the processors of this machine.
@@ -144,7 +197,7 @@ impl Run {
         for ready in self.wait()? {
             self.handle(ready);
         }
-        let order = self.desk.overdue(Instant::now(), self.ranks.any_alive());
+        let order = self.desk.overdue(Instant::now(), self.any_alive());
         self.carry_out(order);
         Ok(())
     }
@@ -164,13 +217,16 @@ impl Run {
     /// Every descriptor that matters now, and what it is.
     fn interests(&self) -> (Vec<PollFd<'_>>, Vec<Ready>) {
         let mut all = vec![(PollFd::new(&self.signals, PollFlags::IN), Ready::Signals)];
-        for (number, rank) in self.ranks.iter() {
+        let ranks = self.groups.iter().enumerate();
+        let ranks =
+            ranks.flat_map(|(group, each)| each.ranks.iter().map(move |(own, rank)| ((group, own), rank)));
+        for (who, rank) in ranks {
             if let Some(talk) = &rank.talk {
-                all.push((PollFd::new(talk, talk.wants()), Ready::Talk(number)));
+                all.push((PollFd::new(talk, talk.wants()), Ready::Talk(who)));
             }
             for (which, source) in rank.outputs.iter().enumerate() {
                 if let Some(source) = source.as_ref().filter(|_| self.desk.sinks[which].has_room()) {
-                    all.push((PollFd::new(source, PollFlags::IN), Ready::Output(number, which)));
+                    all.push((PollFd::new(source, PollFlags::IN), Ready::Output(who, which)));
                 }
             }
         }
@@ -191,8 +247,8 @@ impl Run {
                     self.signalled(request);
                 }
             }
-            Ready::Talk(rank) => self.listen(rank),
-            Ready::Output(rank, which) => self.pump(rank, which),
+            Ready::Talk(who) => self.listen(who),
+            Ready::Output(who, which) => self.pump(who, which),
             Ready::StdinRead => self.input.read(),
             Ready::StdinWrite => self.input.write(),
             Ready::Sink(which) => self.desk.write(which),
@@ -203,65 +259,71 @@ impl Run {
         match request {
             Request::Reap => self.reap(),
             // Only our output is left, and the user does not want to wait for its reader.
-            Request::End(_) if !self.ranks.any_alive() => self.desk.give_up(),
+            Request::End(_) if !self.any_alive() => self.desk.give_up(),
             Request::End(signal) => {
                 let order = self.desk.interrupted(signal);
                 self.carry_out(order);
             }
             Request::Stop => {
-                self.ranks.signal(libc::SIGTSTP);
+                self.signal(libc::SIGTSTP);
                 Signals::stop_ourselves();
             }
-            Request::Forward(signal) => self.ranks.signal(signal),
+            Request::Forward(signal) => self.signal(signal),
         }
     }
 
     fn reap(&mut self) {
-        for end in self.ranks.reap() {
-            self.ended(end);
+        for group in 0..self.groups.len() {
+            for end in self.groups[group].ranks.reap() {
+                self.ended(group, end);
+            }
         }
-        if !self.ranks.any_alive() {
+        if !self.any_alive() {
             let order = self.desk.confirm(false);
             self.carry_out(order);
         }
     }
 
     /// A rank's process is gone: what it said last counts, then its end.
-    fn ended(&mut self, end: RankEnd) {
-        self.listen(end.rank);
-        let rank = self.ranks.get_mut(end.rank);
+    fn ended(&mut self, group: usize, end: RankEnd) {
+        self.listen((group, end.rank));
+        let Group { ranks, server } = &mut self.groups[group];
+        let rank = ranks.get_mut(end.rank);
         rank.talk = None;
         for (source, sink) in rank.outputs.iter_mut().zip(&mut self.desk.sinks) {
             if let Some(source) = source.take() {
                 source.drain(sink);
             }
         }
-        self.server.gone(end.rank);
-        let phase = self.server.phase(end.rank);
-        let alive = self.ranks.any_alive();
-        let order = self.desk.rank_ended(end, phase, self.placement.host_name(end.rank), alive);
+        server.gone(end.rank);
+        let phase = server.phase(end.rank);
+        let alive = self.any_alive();
+        let started = (group > 0).then(|| format!("job {group} of those that were started by ranks"));
+        let host = started.as_deref().or_else(|| self.job.placement.host_name(end.rank));
+        let order = self.desk.rank_ended(end, phase, host, alive);
         self.carry_out(order);
         self.check_fence();
     }
 
-    fn listen(&mut self, rank: u32) {
-        let Some(talk) = &mut self.ranks.get_mut(rank).talk else { return };
+    fn listen(&mut self, (group, rank): Who) {
+        let Group { ranks, server } = &mut self.groups[group];
+        let Some(talk) = &mut ranks.get_mut(rank).talk else { return };
         let mut events = Vec::new();
         talk.write();
-        let open = talk.read(rank, &mut self.server, &mut events);
+        let open = talk.read(rank, server, &mut events);
         for event in events {
-            self.said(event);
+            self.said(group, event);
         }
         if !open {
-            self.ranks.get_mut(rank).talk = None;
+            self.groups[group].ranks.get_mut(rank).talk = None;
         }
         self.check_fence();
     }
 
-    fn said(&mut self, event: Event) {
+    fn said(&mut self, group: usize, event: Event) {
         match event {
             Event::Reply(rank, line) => {
-                if let Some(talk) = &mut self.ranks.get_mut(rank).talk {
+                if let Some(talk) = &mut self.groups[group].ranks.get_mut(rank).talk {
                     talk.say(&line);
                 }
             }
@@ -269,6 +331,10 @@ impl Run {
                 // Whoever ends the job because another rank has died is not the reason.
                 self.reap();
                 self.end(code, abort_reason(rank, code, &why), "ending all ranks");
+            }
+            Event::Spawn(rank, request) => {
+                let started = self.start_more(&request).map_err(|why| why.to_string());
+                self.said(group, Server::spawned(rank, started.as_ref().copied().map_err(|why| &**why)));
             }
             Event::Note(text) => self.desk.note(&text),
             // No other host has ranks of this job.
@@ -278,7 +344,7 @@ impl Run {
 
     fn check_fence(&mut self) {
         if !self.desk.is_ending()
-            && let Some(why) = self.server.stuck()
+            && let Some(why) = self.groups.iter().find_map(|group| group.server.stuck())
         {
             self.end(1, why, "ending the job");
         }
@@ -291,13 +357,13 @@ impl Run {
 
     fn carry_out(&mut self, order: Order) {
         for signal in order.signals() {
-            self.ranks.signal(signal);
+            self.signal(signal);
         }
     }
 
-    fn pump(&mut self, rank: u32, which: usize) {
+    fn pump(&mut self, (group, rank): Who, which: usize) {
         let sink = &mut self.desk.sinks[which];
-        let source = &mut self.ranks.get_mut(rank).outputs[which];
+        let source = &mut self.groups[group].ranks.get_mut(rank).outputs[which];
         // A reader that left is passed on to the ranks: they get SIGPIPE, as without us.
         let open = source.as_mut().is_some_and(|source| source.pump(sink) && !sink.is_closed());
         if !open {

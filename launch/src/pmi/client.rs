@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::line::{Line, LineBuffer};
-use super::value;
+use super::{spawn, value};
 use crate::LaunchError;
 
 /// Slurm and old MPICH read lines into 1024 bytes, their own words included.
@@ -121,6 +121,25 @@ impl Client {
             Err(LaunchError::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Has the launcher start processes, as a job of their own.
+    ///
+    /// # Errors
+    /// A lost launcher, or one that cannot or does not want to.
+    pub fn spawn(&mut self, request: &spawn::Request) -> Result<(), LaunchError> {
+        let lines = spawn::write(request).map_err(LaunchError::NoSpawn)?;
+        let doing = "asked for more processes";
+        match self.ask(&lines, "spawn_result", doing) {
+            Ok(answer) => answer.accepted(),
+            Err(error) => Err(error),
+        }
+        .map_err(|error| match error {
+            LaunchError::Refused { why, .. } => {
+                LaunchError::NoSpawn(format!("the launcher has started no processes: {why}"))
+            }
+            error => error,
+        })
     }
 
     /// Waits until all ranks are here.

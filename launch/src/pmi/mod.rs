@@ -5,11 +5,12 @@
 //! how a process is started or what a value means.
 //!
 //! The wire (MPICH's `simple_pmi`, also spoken by `srun --mpi=pmi2`): one line `cmd=NAME key=value ...` each
-//! way; blocks `mcmd=NAME ... endcmd` of several lines exist only for spawning and are refused.
+//! way; blocks `mcmd=NAME ... endcmd` of several lines exist only for starting processes ([`spawn`]).
 
 pub mod client;
 pub mod line;
 pub mod server;
+pub mod spawn;
 pub mod value;
 
 /// The longest line that either end sends or accepts, in bytes. Hydra's own limit is 64 KiB.

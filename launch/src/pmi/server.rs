@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::line::Line;
-use super::value;
+use super::{spawn, value};
 
 /// The longest key, in bytes. The limits are Hydra's, which all clients are known to live with.
 pub const KEY_MAX: usize = 64;
@@ -21,6 +21,8 @@ pub const KEY_MAX: usize = 64;
 pub const VALUE_MAX: usize = 1024;
 /// The longest name of a key-value space, in bytes.
 pub const NAME_MAX: usize = 256;
+/// Lines of a block, at most; later ones do not count.
+const BLOCK_MAX: usize = 1 << 14;
 /// All keys and values together, in bytes: a rank that puts without end must not fill the memory.
 const SPACE_MAX: usize = 1 << 30;
 
@@ -40,6 +42,8 @@ pub enum Event {
         /// Its reason, maybe empty.
         why: String,
     },
+    /// A member asks for more processes.
+    Spawn(u32, spawn::Request),
     /// Something that a person should read.
     Note(String),
 }
@@ -81,8 +85,10 @@ struct Member {
     phase: Phase,
     waiting: bool,
     gone: bool,
-    /// Inside `mcmd=NAME ... endcmd`: the name.
-    block: Option<String>,
+    /// Inside `mcmd=NAME ... endcmd`: the name, and the lines so far.
+    block: Option<(String, Vec<String>)>,
+    /// The blocks before.
+    asks: spawn::Reading,
 }
 
 /// The version of this launcher.
@@ -124,6 +130,7 @@ impl Server {
             waiting: false,
             gone: false,
             block: None,
+            asks: spawn::Reading::default(),
         };
         let members: Vec<Member> = ranks.map(member).collect();
         let space = HashMap::from([(crate::mapping::KEY.to_owned(), mapping.to_owned())]);
@@ -138,11 +145,11 @@ impl Server {
 
     /// Takes one line from a rank.
     pub fn handle(&mut self, rank: u32, text: &str) -> Vec<Event> {
-        if let Some(name) = self.members[rank as usize].block.clone() {
-            return self.in_block(rank, &name, text);
+        if let Some(block) = self.members[rank as usize].block.take() {
+            return self.in_block(rank, block, text);
         }
         if let Some(name) = text.strip_prefix("mcmd=") {
-            self.members[rank as usize].block = Some(name.trim().to_owned());
+            self.members[rank as usize].block = Some((name.trim().to_owned(), Vec::new()));
             return Vec::new();
         }
         match Line::parse(text) {
@@ -275,24 +282,65 @@ impl Server {
     fn bad(&self, member: u32, command: &str, text: &str, why: &str) -> Vec<Event> {
         let rank = self.members[member as usize].rank;
         let text: String = text.chars().take(100).collect();
-        let words: String = why.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let words = words(why);
         vec![
             Event::Reply(member, format!("cmd={command}_result rc=-1 msg={words}")),
             Event::Note(format!("rank {rank} sent {text:?}, which is not PMI-1: {why}")),
         ]
     }
 
-    /// Skips a block of several lines and refuses it at its end.
-    fn in_block(&mut self, rank: u32, name: &str, text: &str) -> Vec<Event> {
+    /// Takes a line of a block of several lines.
+    fn in_block(&mut self, rank: u32, (name, mut lines): (String, Vec<String>), text: &str) -> Vec<Event> {
+        let member = &mut self.members[rank as usize];
         if text.trim() != "endcmd" {
+            // A rank that sends lines without end must not fill the memory.
+            if lines.len() < BLOCK_MAX {
+                lines.push(text.to_owned());
+            }
+            member.block = Some((name, lines));
             return Vec::new();
         }
-        self.members[rank as usize].block = None;
-        let refusal = format!("cmd={name}_result rc=-1 errcodes=-1 msg={name}_is_not_supported");
-        let asks = self.members[rank as usize].rank;
-        let note = format!("rank {asks} asked for `{name}`, which this launcher does not support");
-        vec![Event::Reply(rank, refusal), Event::Note(note)]
+        // Hosts know nothing of ranks that others start.
+        if name != "spawn" || self.fresh.is_some() {
+            let note =
+                format!("rank {} asked for `{name}`, which this launcher does not support", member.rank);
+            return vec![refusal(rank, &name, &format!("{name}_is_not_supported")), Event::Note(note)];
+        }
+        match member.asks.block(&lines) {
+            Ok(None) => Vec::new(),
+            Ok(Some(request)) => vec![Event::Spawn(rank, request)],
+            Err(why) => {
+                let words = words(&why);
+                let note = format!("rank {} asked for processes in a wrong way: {why}", member.rank);
+                vec![refusal(rank, &name, &words), Event::Note(note)]
+            }
+        }
     }
+
+    /// Answers a member that has asked for processes: there are so many, or why there are none.
+    pub fn spawned(member: u32, started: Result<u32, &str>) -> Event {
+        match started {
+            Ok(count) => {
+                let codes = vec!["0"; count as usize].join(",");
+                Event::Reply(member, format!("cmd=spawn_result rc=0 errcodes={codes}"))
+            }
+            Err(why) => refusal(member, "spawn", &words(why)),
+        }
+    }
+
+    /// Puts a value before any rank does.
+    pub fn preset(&mut self, key: &str, value: &str) {
+        self.space.insert(key.to_owned(), value.to_owned());
+    }
+}
+
+fn refusal(member: u32, name: &str, words: &str) -> Event {
+    Event::Reply(member, format!("cmd={name}_result rc=-1 errcodes=-1 msg={words}"))
+}
+
+/// A text as one word.
+fn words(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || "./:-".contains(c) { c } else { '_' }).collect()
 }
 
 fn answer(command: &str, result: Result<(), &'static str>) -> String {

@@ -215,6 +215,8 @@ impl Crew {
                     head.send(&Up::Abort { rank, code, why });
                 }
                 Event::Note(text) => head.send(&Up::Note(text)),
+                // The part of a server refuses it.
+                Event::Spawn(..) => {}
                 Event::Fence(put) => {
                     // Before it, since the answer to it ends the wait.
                     self.tell_fence(head);

@@ -62,6 +62,18 @@ pub enum Numbers {
     Model,
     /// What a program says about an epoch: one bit.
     Assertion,
+    /// For whom a variable is.
+    Verbosity,
+    /// To what a variable is bound.
+    Binding,
+    /// When a variable can be set.
+    Scope,
+    /// Kinds of performance variables.
+    Variable,
+    /// What functions for events may do.
+    Safety,
+    /// How events of a source are ordered.
+    Source,
 }
 
 /// What a list of weights is.
@@ -92,8 +104,8 @@ pub trait Abi: Sized + 'static {
     const MAX_INFO_KEY: usize;
     /// See [`Abi::MAX_PROCESSOR_NAME`].
     const MAX_LIBRARY_VERSION_STRING: usize;
-    /// `MPI_T_ERR_NOT_SUPPORTED`.
-    const TOOL_UNSUPPORTED: i32;
+    /// See [`Abi::MAX_PROCESSOR_NAME`].
+    const MAX_PORT_NAME: usize;
     /// What `MPI_Abi_get_version` answers.
     const VERSION: (i32, i32);
     /// `MPI_ERR_LASTCODE`: codes that programs add follow it.
@@ -114,6 +126,8 @@ pub trait Abi: Sized + 'static {
     fn buffer_out(buffer: *mut c_void) -> *mut c_void;
     /// What a list of weights is.
     fn weights(list: *const i32) -> Weights;
+    /// `MPI_T_PVAR_ALL_HANDLES`.
+    fn all_handles() -> *const c_void;
     /// Whether a function of attributes is the one that copies them.
     fn is_dup(function: *const c_void) -> bool;
 
@@ -166,8 +180,8 @@ macro_rules! numbers {
         const MAX_OBJECT_NAME: usize = $numbers::MAX_OBJECT_NAME;
         const MAX_ERROR_STRING: usize = $numbers::MAX_ERROR_STRING;
         const MAX_INFO_KEY: usize = $numbers::MAX_INFO_KEY;
+        const MAX_PORT_NAME: usize = $numbers::MAX_PORT_NAME;
         const MAX_LIBRARY_VERSION_STRING: usize = $numbers::MAX_LIBRARY_VERSION_STRING;
-        const TOOL_UNSUPPORTED: i32 = $numbers::TOOL_UNSUPPORTED;
 
         #[inline]
         fn rank_in(rank: i32) -> i32 {
@@ -192,13 +206,15 @@ macro_rules! numbers {
         fn number_in(group: $crate::Numbers, number: i32) -> Option<i32> {
             $crate::numbers!(@pick group, number, $numbers, thread_in, comparison_in, topology_in, split_in,
                 combiner_in, order_in, distribution_in, typeclass_in, darg_in, keyval_in, lock_in,
-                flavor_in, model_in, assertion_in)
+                flavor_in, model_in, assertion_in, verbosity_in, binding_in, scope_in, variable_in,
+                safety_in, source_in)
         }
 
         fn number_out(group: $crate::Numbers, number: i32) -> Option<i32> {
             $crate::numbers!(@pick group, number, $numbers, thread_out, comparison_out, topology_out,
                 split_out, combiner_out, order_out, distribution_out, typeclass_out, darg_out, keyval_out,
-                lock_out, flavor_out, model_out, assertion_out)
+                lock_out, flavor_out, model_out, assertion_out, verbosity_out, binding_out, scope_out,
+                variable_out, safety_out, source_out)
         }
 
         fn class_in(number: i32) -> Option<i32> {
@@ -211,7 +227,8 @@ macro_rules! numbers {
     };
     (@pick $group:ident, $number:ident, $numbers:ident, $thread:ident, $comparison:ident, $topology:ident,
         $split:ident, $combiner:ident, $order:ident, $distribution:ident, $class:ident, $darg:ident,
-        $keyval:ident, $lock:ident, $flavor:ident, $model:ident, $assertion:ident) => {
+        $keyval:ident, $lock:ident, $flavor:ident, $model:ident, $assertion:ident, $verbosity:ident,
+        $binding:ident, $scope:ident, $variable:ident, $safety:ident, $source:ident) => {
         match $group {
             $crate::Numbers::Thread => $numbers::$thread($number),
             $crate::Numbers::Comparison => $numbers::$comparison($number),
@@ -227,6 +244,12 @@ macro_rules! numbers {
             $crate::Numbers::Flavor => $numbers::$flavor($number),
             $crate::Numbers::Model => $numbers::$model($number),
             $crate::Numbers::Assertion => $numbers::$assertion($number),
+            $crate::Numbers::Verbosity => $numbers::$verbosity($number),
+            $crate::Numbers::Binding => $numbers::$binding($number),
+            $crate::Numbers::Scope => $numbers::$scope($number),
+            $crate::Numbers::Variable => $numbers::$variable($number),
+            $crate::Numbers::Safety => $numbers::$safety($number),
+            $crate::Numbers::Source => $numbers::$source($number),
         }
     };
 }

@@ -76,6 +76,14 @@ pub(crate) fn fail<A: Abi>(name: &str, owner: Owner<A::Handle>, error: &Error) -
     code_out::<A>(api::raise(owner.object::<A>(), &error.clone().found_in(name)))
 }
 
+/// The error code of a call of the tools interface that failed: the interface has classes of its own.
+#[cold]
+pub(crate) fn tool_failed<A: Abi>(error: &Error) -> i32 {
+    let own = Class::T_CANNOT_INIT..=Class::T_PVAR_NO_ATOMIC;
+    let class = if own.contains(&error.class()) { error.class() } else { Class::T_INVALID };
+    class_out::<A>(class)
+}
+
 /// The answer of a function that there is not yet.
 #[cold]
 pub(crate) fn unsupported<A: Abi>(name: &str, owner: Owner<A::Handle>) -> i32 {
@@ -96,6 +104,9 @@ pub(crate) fn code_in<A: Abi>(number: i32) -> Code {
     let plain = |class| Code { class, detail: 0 };
     if number < 0 || number > A::LAST_CODE {
         return plain(class_in::<A>(number));
+    }
+    if let Some(class) = A::class_in(number) {
+        return plain(Class(class));
     }
     match A::class_in(number % CLASSES) {
         Some(class) => Code { class: Class(class), detail: u8::try_from(number / CLASSES).unwrap_or(0) },

@@ -93,6 +93,16 @@ pub(crate) fn buffer<A: Abi>(buffer: *mut c_void) -> *mut c_void {
     A::buffer_out(buffer)
 }
 
+/// A handle of the tools interface.
+pub(crate) fn tool<A: Abi>(handle: usize) -> *mut c_void {
+    std::ptr::without_provenance_mut(handle)
+}
+
+/// A handle of a performance variable.
+pub(crate) fn pvar_handle<A: Abi>(handle: usize) -> *mut c_void {
+    tool::<A>(handle)
+}
+
 /// A flag.
 pub(crate) fn bool<A: Abi>(value: bool) -> i32 {
     value.into()

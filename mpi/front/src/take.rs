@@ -164,6 +164,7 @@ macro_rules! constants {
 
 constants! {
     order: Order;
+    variable: Variable;
     distribution: Distribution;
     typeclass: TypeClass;
 }
@@ -185,6 +186,23 @@ pub(crate) fn assertion<A: Abi>(name: &str, bits: i32) -> Result<i32> {
             || Class::ASSERT.error(format!("argument {name}: {bit} is no assertion about an epoch"));
         Ok(all | A::number_in(Numbers::Assertion, bit).ok_or_else(unknown)?)
     })
+}
+
+/// A handle of the tools interface.
+pub(crate) fn tool<A: Abi>(_: &str, handle: *mut c_void) -> Result<usize> {
+    Ok(handle.addr())
+}
+
+/// A handle of a performance variable, or all of them.
+pub(crate) fn pvar_handle<A: Abi>(_: &str, handle: *mut c_void) -> Result<usize> {
+    Ok(if handle.cast_const() == A::all_handles() { api::ALL_HANDLES } else { handle.addr() })
+}
+
+/// What a function for events may do.
+pub(crate) fn safety<A: Abi>(name: &str, value: i32) -> Result<api::Safety> {
+    let level = number::<A>(Numbers::Safety, name, value)?;
+    let known = api::LEVELS.into_iter().find(|known| *known as i32 == level);
+    Ok(known.expect("all numbers of the group are known"))
 }
 
 /// The argument of a distribution.

@@ -3,6 +3,7 @@
 use crate::algorithm::check::{Operation, number};
 use crate::collective::announce;
 use crate::comm::by_type::by_type;
+use crate::comm::foreign::port;
 use crate::comm::{self, COMMS, Communicator, create, inter, lookup, share};
 use crate::constant::{Comparison, SplitType, UNDEFINED};
 use crate::errhandler;
@@ -197,25 +198,10 @@ pub fn comm_free(comm: &mut Comm) -> Result<()> {
         return Err(Class::COMM.error("MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed"));
     }
     share(*comm)?.attributes().delete_all(comm.0)?;
+    port::forget_parent(*comm);
     comm::free(*comm, world);
     *comm = Comm::NULL;
     Ok(())
-}
-
-/// `MPI_Comm_disconnect`
-///
-/// # Errors
-/// As [`comm_free`].
-pub fn comm_disconnect(comm: &mut Comm) -> Result<()> {
-    comm_free(comm)
-}
-
-/// `MPI_Comm_get_parent`: no process of the job was spawned.
-///
-/// # Errors
-/// MPI is not initialised.
-pub fn comm_get_parent() -> Result<Comm> {
-    world().map(|_| Comm::NULL)
 }
 
 /// `MPI_Comm_set_name`

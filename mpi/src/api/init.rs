@@ -36,6 +36,7 @@ pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
         comm.set_errhandler(handler.clone());
         COMMS.set(handle.0, Arc::new(comm));
     }
+    crate::comm::foreign::port::join_parent(world)?;
     Ok(required)
 }
 

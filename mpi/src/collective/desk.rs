@@ -6,7 +6,7 @@ use crate::algorithm::check::Operation;
 use crate::algorithm::neighbor::Neighbors;
 use crate::algorithm::run::Run;
 use crate::algorithm::team::Team;
-use crate::comm::Communicator;
+use crate::comm::{Communicator, foreign};
 use crate::constant::PROC_NULL;
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
@@ -69,9 +69,7 @@ impl Desk {
         if let Some(team) = self.team.get() {
             return Ok(team);
         }
-        let nodes = world()?.session().nodes();
-        let node = |&process: &u32| nodes.get(process as usize).copied().unwrap_or(process);
-        let local: Vec<u32> = comm.local().processes().iter().map(node).collect();
+        let local = foreign::nodes(world()?, comm.local().processes());
         Ok(self.team.get_or_init(|| Team::new(&local, comm.rank().max(0) as usize)))
     }
 

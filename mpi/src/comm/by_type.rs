@@ -43,7 +43,10 @@ pub(crate) fn by_type(
     key: i32,
     infos: Option<&Arc<Infos>>,
 ) -> Result<Comm> {
-    let (world, party) = (world()?, party(&*share(handle)?));
+    let (world, old) = (world()?, share(handle)?);
+    // Processes of several jobs share nothing that all of them know alike.
+    let alone = (!old.bridges().is_empty()).then(|| i64::from(old.rank()));
+    let party = party(&old);
     let hint = |key: &str| infos.and_then(|infos| infos.get(key));
     let asked = match split_type {
         Some(SplitType::Shared) => hint("shmem_topo").filter(|name| Kind::of_name(name).is_some()),
@@ -52,7 +55,7 @@ pub(crate) fn by_type(
         Some(SplitType::ResourceGuided) => hint("mpi_pset_name").or_else(|| hint(RESOURCE)),
         Some(SplitType::HwUnguided) | None => None,
     };
-    let own = row(world, split_type, asked.as_deref());
+    let own = row(world, alone, split_type, asked.as_deref());
     let all = decode(&block_on(party.gather(encode(&own.numbers())))?);
     let rows: Vec<Row> =
         all.as_chunks::<ROW>().0.iter().map(Row::of).filter(|row| row.hint != NONE).collect();
@@ -72,9 +75,9 @@ pub(crate) fn by_type(
     Ok(new)
 }
 
-fn row(world: &World, split_type: Option<SplitType>, asked: Option<&str>) -> Row {
+fn row(world: &World, alone: Option<i64>, split_type: Option<SplitType>, asked: Option<&str>) -> Row {
     let session = world.session();
-    let node = i64::from(session.nodes()[session.rank() as usize]);
+    let node = alone.unwrap_or_else(|| i64::from(session.nodes()[session.rank() as usize]));
     let mut units = [NONE; Kind::ALL.len()];
     for unit in hardware::units() {
         units[unit.kind as usize] = unit.number.map_or(NONE, |number| node * PROCESSORS + i64::from(number));

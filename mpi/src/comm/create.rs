@@ -132,23 +132,22 @@ pub(crate) fn create(handle: Comm, group: &Processes) -> Result<Comm> {
         return Err(Class::GROUP.error(text));
     }
     let party = party(&old);
-    let mine: Vec<i64> = group.processes().iter().map(|&process| i64::from(process)).collect();
+    // Processes have numbers of their own in each job, and the same rank everywhere.
+    let rank = |&process: &u32| old.local().rank_of(process).map(i64::from);
+    let mine: Vec<i64> = group.processes().iter().filter_map(rank).collect();
     let (others, number) = block_on(async {
         let others = if old.remote().is_some() { Some(party.exchange(encode(&mine)).await?) } else { None };
         Ok((others, agree::number(&party).await?))
     })?;
-    let remote = others.map(|bytes| processes(&bytes));
+    let process = |rank: i64| old.remote().and_then(|remote| remote.world(rank as i32));
+    let members = |bytes: Vec<u8>| decode(&bytes).into_iter().filter_map(process).collect::<Vec<u32>>();
+    let remote = others.map(|bytes| Members::new(members(bytes)));
     let is_member = group.rank_of(world()?.session().rank()).is_some();
     if !is_member || remote.as_ref().is_some_and(|remote| remote.len() == 0) {
         context::release(number);
         return Ok(Comm::NULL);
     }
     heir(&old, number, group.members().clone(), remote.map(Arc::new)).map(insert)
-}
-
-/// The members that were sent as numbers.
-pub(super) fn processes(bytes: &[u8]) -> Members {
-    Members::new(decode(bytes).into_iter().map(|process| process as u32).collect::<Vec<u32>>())
 }
 
 /// By a group; only its processes call, with the same tag.
@@ -192,4 +191,10 @@ fn group_party(group: &Processes, context: Context, tag: u64) -> Result<Option<P
 pub(crate) fn meet(handle: Comm) -> Result<()> {
     let party = party(lookup(handle)?);
     block_on(party.greatest([0])).map(drop)
+}
+
+/// Whether all processes of a communicator, of both groups if there are two, say yes.
+pub(crate) fn agree_all(comm: &Communicator, mine: bool) -> Result<bool> {
+    let party = party(comm);
+    Ok(block_on(party.greatest([i64::from(!mine)]))? == [0])
 }

@@ -1,8 +1,8 @@
 //! Intercommunicators: two groups that talk to each other.
 
-use super::create::{LIBRARY, insert, party, processes, text_tag};
+use super::create::{LIBRARY, insert, party, text_tag};
 use super::party::{Other, Party, decode, encode};
-use super::{Communicator, Members, agree, bad_tag, lookup, share};
+use super::{Communicator, Members, agree, bad_tag, foreign, lookup, share};
 use crate::error::{Class, Error, Result};
 use crate::group::Group as Processes;
 use crate::handle::Comm;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const LEADERS: u64 = 1 << 63 | 1 << 61;
 
 /// The processes of a group for one agreement, the leader first.
-fn led_by(leader: i32, members: &Members, rank: i32) -> Party {
+pub(super) fn led_by(leader: i32, members: &Members, rank: i32) -> Party {
     let size = members.len();
     let order = (0..size).filter_map(|place| members.world((place + leader) % size)).collect::<Vec<u32>>();
     let rank = (rank - leader).rem_euclid(size);
@@ -82,15 +82,16 @@ pub(crate) fn create_from_groups(
 }
 
 fn join(party: &Party, local: &Arc<Members>) -> Result<Communicator> {
-    let mine: Vec<i64> = local.processes().iter().map(|&process| i64::from(process)).collect();
+    let world = world()?;
+    let mine = foreign::encode_members(world, local);
     let (theirs, number) =
-        block_on(async { Ok((party.exchange(encode(&mine)).await?, agree::number(party).await?)) })?;
-    let remote = processes(&theirs);
+        block_on(async { Ok((party.exchange(mine).await?, agree::number(party).await?)) })?;
+    let remote = foreign::decode_members(world, &theirs).inspect_err(|_| super::context::release(number))?;
     if let Some(process) = local.processes().iter().find(|&&process| remote.rank_of(process).is_some()) {
         super::context::release(number);
         return Err(Class::COMM.error(format!("process {process} is in both groups: they must be disjoint")));
     }
-    Ok(Communicator::new(number, local.clone(), Some(Arc::new(remote)), world()?.session().rank()))
+    Ok(Communicator::new(number, local.clone(), Some(Arc::new(remote)), world.session().rank()))
 }
 
 /// One group of both; the one that is `high` comes last.
@@ -99,15 +100,16 @@ pub(crate) fn merge(handle: Comm, high: bool) -> Result<Comm> {
     let Some(remote) = old.remote() else {
         return Err(Class::COMM.error("the communicator is no intercommunicator: there is nothing to merge"));
     };
-    let party = party(&old);
+    let (world, party) = (world()?, party(&old));
     let (theirs, number) = block_on(async {
         let theirs = party.exchange(encode(&[i64::from(high)])).await?;
         Ok((decode(&theirs)[0] != 0, agree::number(&party).await?))
     })?;
     let (ours, others) = (old.local().processes(), remote.processes());
-    let first = if high == theirs { ours[0] < others[0] } else { theirs };
+    let leader = |processes: &[u32]| foreign::identity(world, processes[0]);
+    let first = if high == theirs { leader(ours) < leader(others) } else { theirs };
     let all = if first { [ours, others].concat() } else { [others, ours].concat() };
-    let new = Communicator::new(number, Arc::new(Members::new(all)), None, world()?.session().rank());
+    let new = Communicator::new(number, Arc::new(Members::new(all)), None, world.session().rank());
     new.set_errhandler(old.errhandler());
     Ok(insert(new))
 }

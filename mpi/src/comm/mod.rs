@@ -5,6 +5,7 @@ pub(crate) mod arrange;
 pub(crate) mod by_type;
 mod context;
 pub(crate) mod create;
+pub(crate) mod foreign;
 pub(crate) mod inter;
 mod members;
 mod named;
@@ -12,7 +13,7 @@ mod party;
 mod wishes;
 
 pub(crate) use members::Members;
-pub(crate) use named::{Named, free};
+pub(crate) use named::{Named, free, let_go};
 pub(crate) use party::submit_data;
 
 use crate::attribute::Attributes;
@@ -28,8 +29,8 @@ use crate::session::SessionObject;
 use crate::shown;
 use crate::table::Table;
 use crate::topology::Topology;
-use newmadeleine::Hints;
 use newmadeleine::engine::{Context, Envelope, PeerId, Source, Tag, TagMatch};
+use newmadeleine::{Bridge, Hints};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use wishes::Wishes;
@@ -68,6 +69,8 @@ pub(crate) struct Communicator {
     wishes: Wishes,
     /// The session that its group was made from, if it was.
     session: Option<Arc<SessionObject>>,
+    /// Rails to members that belong to other jobs.
+    bridges: Vec<Arc<Bridge>>,
 }
 
 /// Where a message goes, in the engine's words.
@@ -79,6 +82,8 @@ pub(crate) type Origin = (Source, Context, TagMatch);
 impl Communicator {
     /// A communicator in whose local group we are.
     pub(crate) fn new(number: u32, local: Arc<Members>, remote: Option<Arc<Members>>, me: u32) -> Self {
+        let groups: Vec<&Members> = std::iter::once(&*local).chain(remote.as_deref()).collect();
+        let bridges = foreign::bridges_to(&groups);
         Communicator {
             context: AtomicU32::new(number << COLLECTIVE.trailing_ones()),
             rank: local.rank_of(me).unwrap_or(PROC_NULL),
@@ -96,7 +101,13 @@ impl Communicator {
             info: Infos::default(),
             wishes: Wishes::default(),
             session: None,
+            bridges,
         }
+    }
+
+    /// Rails to members that belong to other jobs.
+    pub(crate) fn bridges(&self) -> &[Arc<Bridge>] {
+        &self.bridges
     }
 
     /// Its number is agreed upon.

@@ -48,18 +48,20 @@ impl Named {
     }
 }
 
-/// Frees a handle. It can be given out again when what goes on has ended.
-pub(crate) fn free(handle: Comm, world: &World) {
-    let Some(comm) = COMMS.hide(handle.0) else { return };
-    let over: Vec<Named> = {
-        let mut freed = freed();
-        freed.push(Named { comm, handle });
-        freed.extract_if(.., |named| named.is_over(world)).collect()
-    };
+/// Lets go of freed communicators on which nothing goes on any more.
+pub(crate) fn let_go(world: &World) {
+    let over: Vec<Named> = freed().extract_if(.., |named| named.is_over(world)).collect();
     for Named { comm, handle } in over {
         drop(comm);
         COMMS.release(handle.0);
     }
+}
+
+/// Frees a handle. It can be given out again when what goes on has ended.
+pub(crate) fn free(handle: Comm, world: &World) {
+    let Some(comm) = COMMS.hide(handle.0) else { return };
+    freed().push(Named { comm, handle });
+    let_go(world);
 }
 
 impl PartialEq for Named {

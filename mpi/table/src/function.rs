@@ -36,6 +36,11 @@ impl Function {
         self.name.to_lowercase()
     }
 
+    /// Whether it is of the tools interface.
+    pub(crate) fn is_of_tools(&self) -> bool {
+        self.name.starts_with("T_")
+    }
+
     /// The function of the core that does the work.
     pub fn core(&self) -> String {
         self.does.as_ref().unwrap_or(&self.name).to_lowercase()

@@ -5,7 +5,7 @@ use crate::constant::{Constant, Group, group};
 use std::fmt::Write;
 
 /// Groups whose numbers arguments have.
-const TRANSLATED: [&str; 16] = [
+const TRANSLATED: [&str; 22] = [
     "thread",
     "rank",
     "tag",
@@ -22,6 +22,12 @@ const TRANSLATED: [&str; 16] = [
     "flavor",
     "model",
     "assertion",
+    "verbosity",
+    "binding",
+    "scope",
+    "variable",
+    "safety",
+    "source",
 ];
 
 /// Groups of predefined handles.
@@ -33,7 +39,9 @@ const HANDLES: [&str; 11] =
 pub fn source(abi: Abi) -> String {
     let mut text = String::new();
     for name in TRANSLATED.into_iter().chain(["keyval"]).chain(HANDLES) {
-        let pairs: Vec<_> = pairs(group(name), abi).collect();
+        // The classes of the tools interface are classes like others.
+        let more = (name == "class").then(|| pairs(group("tool class"), abi));
+        let pairs: Vec<_> = pairs(group(name), abi).chain(more.into_iter().flatten()).collect();
         translation(&mut text, &format!("{name}_in"), &pairs);
         let back: Vec<_> = pairs.into_iter().map(|(name, outer, core)| (name, core, outer)).collect();
         translation(&mut text, &format!("{name}_out"), &back);
@@ -43,10 +51,6 @@ pub fn source(abi: Abi) -> String {
         let number = constant.number(abi).expect("both have lengths");
         write!(text, "/// Longest, its end included.\npub const {name}: usize = {number};\n").expect("grows");
     }
-    let tool = group("tool class").constants.iter().find(|each| each.name() == "MPI_T_ERR_NOT_SUPPORTED");
-    let tool = tool.and_then(|constant| constant.number(abi)).expect("both have it");
-    write!(text, "/// What the tool interface answers.\npub const TOOL_UNSUPPORTED: i32 = {tool};\n")
-        .expect("grows");
     text
 }
 

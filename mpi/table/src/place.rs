@@ -80,6 +80,17 @@ impl Place {
         let value = |text: String| Lines { call: Some(text), ..Lines::default() };
         // What is done by hand gets the places for answers, and writes them itself. How much room there is
         // for a list, and for a string, it knows alone.
+        // What counts at the root may be anything elsewhere.
+        let at_root = function.by_hand && function.chapter == "dynamic processes";
+        if at_root && !matches!(&*argument.kind, "comm" | "root") {
+            return value(name.clone());
+        }
+        // Tools may pass NULL for what they do not want to know.
+        let of_tools = function.by_hand && function.is_of_tools();
+        let goes_out = !matches!(argument.direction, Direction::In | Direction::Lent);
+        if of_tools && goes_out && argument.kind != "choice" {
+            return value(name.clone());
+        }
         if function.by_hand && matches!(self, Place::Answer | Place::AnswerList | Place::Raw) {
             let before = match self == Place::Answer && argument.kind != "string" {
                 true => checked(name),
@@ -134,6 +145,9 @@ fn conversion(kind: &str) -> &str {
     match kind {
         "type" => "datatype",
         "root" => "rank",
+        "T_pvar_handle" => "pvar_handle",
+        "T_cb_safety" => "safety",
+        kind if kind.starts_with("T_") => "tool",
         kind => kind,
     }
 }

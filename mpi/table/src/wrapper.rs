@@ -44,7 +44,7 @@ fn wrapper(text: &mut String, function: &Function, form: Form) {
 fn body(function: &Function, form: Form, shown: &str) -> String {
     let owner = owner(function);
     if function.unsupported {
-        return unused(function) + &unsupported(function, shown, &owner);
+        return unused(function) + &format!("    unsupported::<A>(\"{shown}\", {owner})\n");
     }
     if function.result.is_some() {
         let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
@@ -62,12 +62,16 @@ fn body(function: &Function, form: Form, shown: &str) -> String {
     }
     let call = steps.call(function, form);
     let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
+    let failed = match function.is_of_tools() {
+        // The tools interface has no error handlers.
+        true => "tool_failed::<A>(&error)".into(),
+        false => format!("fail::<A>(\"{shown}\", {owner}, &error)"),
+    };
     // Not a closure, which would be given the places of its arguments where it is not inlined. The object is
     // looked at after a failure only: before, that would be one more step of every call.
     format!(
         "    #[inline(always)]\n    fn work<A: Abi>({}) -> Result<()> {{\n{}{call}        Ok(())\n    }}\n\
-         \x20   match work::<A>({}) {{\n        Ok(()) => 0,\n        \
-         Err(error) => fail::<A>(\"{shown}\", {owner}, &error),\n    }}\n",
+         \x20   match work::<A>({}) {{\n        Ok(()) => 0,\n        Err(error) => {failed},\n    }}\n",
         signature(function, form).0,
         steps.before,
         names.join(", ")
@@ -98,14 +102,6 @@ fn owner(function: &Function) -> String {
 fn unused(function: &Function) -> String {
     let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
     format!("    let _ = ({}{});\n", names.join(", "), if names.len() == 1 { "," } else { "" })
-}
-
-fn unsupported(function: &Function, shown: &str, owner: &str) -> String {
-    match function.name.starts_with("T_") {
-        // The tool interface has no error handlers.
-        true => "    A::TOOL_UNSUPPORTED\n".into(),
-        false => format!("    unsupported::<A>(\"{shown}\", {owner})\n"),
-    }
 }
 
 /// What is done before the call, what is handed over, and what is done after it.

@@ -173,6 +173,10 @@ impl front::Abi for Abi {
         }
     }
 
+    fn all_handles() -> *const c_void {
+        symbols::all_handles()
+    }
+
     fn is_dup(function: *const c_void) -> bool {
         std::ptr::eq(function, symbols::MPIR_Dup_fn as *const c_void)
     }

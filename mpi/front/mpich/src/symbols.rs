@@ -27,6 +27,10 @@ pub(crate) fn weights_empty() -> *const i32 {
     MPI_WEIGHTS_EMPTY.0
 }
 
+pub(crate) fn all_handles() -> *const c_void {
+    MPI_T_PVAR_ALL_HANDLES.0.cast()
+}
+
 /// `MPI_DUP_FN`: copies the value of an attribute.
 ///
 /// # Safety

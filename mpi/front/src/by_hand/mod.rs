@@ -5,11 +5,13 @@ mod attribute;
 mod callback;
 mod completion;
 mod conversion;
+mod dynamic;
 mod environment;
 mod info;
 mod query;
 mod reduction;
 mod status;
+mod tool;
 mod topology;
 mod types;
 
@@ -17,11 +19,13 @@ pub(crate) use attribute::*;
 pub(crate) use callback::*;
 pub(crate) use completion::*;
 pub(crate) use conversion::*;
+pub(crate) use dynamic::*;
 pub(crate) use environment::*;
 pub(crate) use info::*;
 pub(crate) use query::*;
 pub(crate) use reduction::*;
 pub(crate) use status::*;
+pub(crate) use tool::*;
 pub(crate) use topology::*;
 pub(crate) use types::*;
 

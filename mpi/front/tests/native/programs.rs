@@ -85,6 +85,20 @@ fn partitions_leave_when_they_are_ready_and_arrive_one_by_one() {
 }
 
 #[test]
+fn tools_set_and_read_variables_and_are_told_of_messages() {
+    for abi in ABIS {
+        [1, 2, 3].into_iter().for_each(|ranks| run(abi, "tests/native/tools.c", &[], ranks, 0));
+    }
+}
+
+#[test]
+fn processes_are_started_meet_and_part() {
+    for (abi, ranks) in [(ABIS[0], 1), (ABIS[1], 2), (ABIS[0], 3)] {
+        run(abi, "tests/native/spawn.c", &[], ranks, 0);
+    }
+}
+
+#[test]
 fn sessions_come_and_go_with_and_without_the_world() {
     for abi in ABIS {
         [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/sessions.c", &[], ranks, 0));
@@ -103,6 +117,13 @@ fn windows_of_every_flavor_are_accessed_in_every_kind_of_epoch() {
         for (ranks, ways) in [(1, &[][..]), (2, FRAMES), (3, &[]), (3, FRAMES)] {
             start(ABIS[turn % 2], &["tests/native/windows.c"], &[flavor], ranks, 0, ways);
         }
+    }
+}
+
+#[test]
+fn updates_of_windows_arrive_once_are_atomic_and_keep_their_order() {
+    for (ranks, ways) in [(2, FRAMES), (4, FRAMES), (3, &[][..])] {
+        start(ABIS[0], &["tests/native/window-oracle.c"], &["7", "3"], ranks, 0, ways);
     }
 }
 

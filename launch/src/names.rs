@@ -1,0 +1,132 @@
+//! Names of services: under each a process publishes its port, for the jobs of the same user on this machine.
+//!
+//! A name is a file in a folder that only the user can read; a name of a process that is gone is not found
+//! any more.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Publishes a port under a name; false: another process that lives has published the name.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn publish(service: &str, port: &str) -> io::Result<bool> {
+    publish_in(&folder()?, service, port)
+}
+
+/// Withdraws a name; false: it is not published.
+///
+/// # Errors
+/// The file cannot be removed.
+pub fn unpublish(service: &str) -> io::Result<bool> {
+    unpublish_in(&folder()?, service)
+}
+
+/// The port that is published under a name; none if there is none.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn lookup(service: &str) -> io::Result<Option<String>> {
+    lookup_in(&folder()?, service)
+}
+
+fn folder() -> io::Result<PathBuf> {
+    let own = rustix::process::getuid().as_raw();
+    let folder = match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        Some(folder) if folder.is_dir() => folder.join("nmad-names"),
+        _ => std::env::temp_dir().join(format!("nmad-names-{own}")),
+    };
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let found = std::fs::symlink_metadata(&folder)?;
+    // Somebody else may have made a folder of this name before us.
+    if !found.is_dir() || found.uid() != own || found.mode() & 0o077 != 0 {
+        let text = format!("{} is not a folder of this user alone", folder.display());
+        return Err(io::Error::other(text));
+    }
+    Ok(folder)
+}
+
+fn file(folder: &Path, service: &str) -> PathBuf {
+    folder.join(&blake3::hash(service.as_bytes()).to_hex()[..32])
+}
+
+fn publish_in(folder: &Path, service: &str, port: &str) -> io::Result<bool> {
+    if lookup_in(folder, service)?.is_some() {
+        return Ok(false);
+    }
+    let path = file(folder, service);
+    let own = std::process::id();
+    let text = format!("{own} {}\n{port}\n", started(own).unwrap_or_default());
+    // Whole files only: a reader never sees a part of one.
+    let draft = path.with_extension(format!("{own}"));
+    let mut new = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    new.write_all(text.as_bytes())?;
+    let linked = std::fs::hard_link(&draft, &path);
+    std::fs::remove_file(&draft)?;
+    match linked {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn unpublish_in(folder: &Path, service: &str) -> io::Result<bool> {
+    if lookup_in(folder, service)?.is_none() {
+        return Ok(false);
+    }
+    match std::fs::remove_file(file(folder, service)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn lookup_in(folder: &Path, service: &str) -> io::Result<Option<String>> {
+    let path = file(folder, service);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let mut lines = text.lines();
+    let owner = lines.next().and_then(|line| line.split_once(' '));
+    let lives = owner.and_then(|(pid, since)| Some(started(pid.parse().ok()?)? == since)).unwrap_or(false);
+    if !lives {
+        let _ = std::fs::remove_file(&path);
+        return Ok(None);
+    }
+    Ok(lines.next().map(String::from))
+}
+
+/// When a process was started, as the kernel says it; none if there is none.
+fn started(pid: u32) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in parentheses, may have anything in it.
+    let (_, rest) = text.rsplit_once(')')?;
+    rest.split_ascii_whitespace().nth(19).map(String::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_until_it_is_withdrawn_or_its_process_is_gone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        assert_eq!(lookup_in(folder, "a/b").expect("it can be read"), None);
+        assert!(publish_in(folder, "a/b", "nmad#1").expect("it can be written"));
+        assert!(!publish_in(folder, "a/b", "nmad#2").expect("it can be written"));
+        assert_eq!(lookup_in(folder, "a/b").expect("it can be read").as_deref(), Some("nmad#1"));
+        assert!(unpublish_in(folder, "a/b").expect("it can be removed"));
+        assert!(!unpublish_in(folder, "a/b").expect("it is not there"));
+        // A process of this number cannot have been started then.
+        std::fs::write(file(folder, "old"), format!("{} 0\nnmad#3\n", std::process::id())).expect("a file");
+        assert_eq!(lookup_in(folder, "old").expect("it can be read"), None);
+        assert!(publish_in(folder, "old", "nmad#4").expect("it can be written"));
+    }
+}

@@ -1,0 +1,165 @@
+//! `mcmd=spawn`: a rank asks its launcher for more processes, in a block of lines for each program.
+
+use std::path::PathBuf;
+
+/// Set for processes that a running job has asked for, by Hydra and by our launcher.
+pub const SPAWNED: &str = "PMI_SPAWNED";
+/// Under which key they find the port of the process that has asked.
+pub const PARENT_PORT: &str = "PARENT_ROOT_PORT_NAME";
+
+/// A program that is to be started, and how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Processes that run it.
+    pub count: u32,
+    /// Hints: `wdir` is the folder in which they run.
+    pub info: Vec<(String, String)>,
+}
+
+impl Wanted {
+    /// The folder in which it runs, if one was named.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.info.iter().rev().find(|(key, _)| key == "wdir").map(|(_, value)| PathBuf::from(value))
+    }
+}
+
+/// Programs that are started together, as a job of their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The programs.
+    pub programs: Vec<Wanted>,
+    /// The first values in the new job's key-value space.
+    pub preput: Vec<(String, String)>,
+}
+
+/// The lines of a request, without the newline of the last one.
+///
+/// # Errors
+/// A text has a newline in it.
+pub fn write(request: &Request) -> Result<String, String> {
+    let mut text = String::new();
+    for (place, wanted) in request.programs.iter().enumerate() {
+        let Wanted { program, args, count, info } = wanted;
+        let mut lines = vec![
+            "mcmd=spawn".to_string(),
+            format!("nprocs={count}"),
+            format!("execname={program}"),
+            format!("totspawns={}", request.programs.len()),
+            format!("spawnssofar={}", place + 1),
+        ];
+        lines.extend((1..).zip(args).map(|(number, arg)| format!("arg{number}={arg}")));
+        lines.push(format!("argcnt={}", args.len()));
+        lines.push(format!("preput_num={}", request.preput.len()));
+        for (number, (key, value)) in request.preput.iter().enumerate() {
+            lines.extend([format!("preput_key_{number}={key}"), format!("preput_val_{number}={value}")]);
+        }
+        lines.push(format!("info_num={}", info.len()));
+        for (number, (key, value)) in info.iter().enumerate() {
+            lines.extend([format!("info_key_{number}={key}"), format!("info_val_{number}={value}")]);
+        }
+        if let Some(line) = lines.iter().find(|line| line.contains(['\n', '\r'])) {
+            return Err(format!("{line:?} has a newline in it, which no launcher takes"));
+        }
+        let newline = if place > 0 { "\n" } else { "" };
+        text.push_str(&format!("{newline}{}\nendcmd", lines.join("\n")));
+    }
+    Ok(text)
+}
+
+/// Blocks on their way to become a request.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    request: Request,
+}
+
+impl Reading {
+    /// Takes the lines of a block, without the first and the last; a request, if it was the last block.
+    ///
+    /// # Errors
+    /// Says what is missing or wrong; then the next block begins another request.
+    pub fn block(&mut self, lines: &[String]) -> Result<Option<Request>, String> {
+        let read = self.read(lines);
+        match read {
+            Ok(false) => Ok(None),
+            Ok(true) => Ok(Some(std::mem::take(&mut self.request))),
+            Err(why) => {
+                self.request = Request::default();
+                Err(why)
+            }
+        }
+    }
+
+    fn read(&mut self, lines: &[String]) -> Result<bool, String> {
+        let get = |name: &str| {
+            let found = lines.iter().filter_map(|line| line.split_once('=')).find(|(key, _)| *key == name);
+            found.map(|(_, value)| value.to_string()).ok_or_else(|| format!("{name}= is missing"))
+        };
+        let number = |name: &str| {
+            let text = get(name)?;
+            text.parse::<u32>().map_err(|_| format!("{name}={text} is not a number"))
+        };
+        let pairs = |count: &str, key: &str, value: &str| {
+            // No block has more pairs than lines.
+            let count = number(count).unwrap_or(0).min(lines.len() as u32);
+            let pair = |place| Ok((get(&format!("{key}{place}"))?, get(&format!("{value}{place}"))?));
+            (0..count).map(pair).collect::<Result<Vec<_>, String>>()
+        };
+        let args =
+            (1..=number("argcnt").unwrap_or(0).min(lines.len() as u32)).map(|n| get(&format!("arg{n}")));
+        self.request.programs.push(Wanted {
+            program: get("execname")?,
+            args: args.collect::<Result<_, _>>()?,
+            count: number("nprocs")?,
+            info: pairs("info_num", "info_key_", "info_val_")?,
+        });
+        self.request.preput = pairs("preput_num", "preput_key_", "preput_val_")?;
+        Ok(number("spawnssofar")? >= number("totspawns")?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        let wanted = |program: &str, count| Wanted {
+            program: program.into(),
+            args: vec!["-x".into(), "two words=1".into()],
+            count,
+            info: vec![("wdir".into(), "/tmp".into())],
+        };
+        let preput = vec![("PARENT_ROOT_PORT_NAME".into(), "nmad#1#2#".into())];
+        Request { programs: vec![wanted("./a", 2), wanted("b", 1)], preput }
+    }
+
+    #[test]
+    fn a_request_survives_the_trip() {
+        let text = write(&request()).expect("no newlines");
+        let mut reading = Reading::default();
+        let blocks: Vec<Vec<String>> = text
+            .split("endcmd")
+            .map(|block| block.trim().lines().skip(1).map(String::from).collect())
+            .filter(|block: &Vec<String>| !block.is_empty())
+            .collect();
+        assert_eq!(blocks.len(), 2);
+        assert_eq!(reading.block(&blocks[0]), Ok(None));
+        assert_eq!(reading.block(&blocks[1]), Ok(Some(request())));
+        assert_eq!(request().programs[0].folder(), Some(PathBuf::from("/tmp")));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let mut reading = Reading::default();
+        for (lines, word) in [(vec![], "execname"), (vec!["execname=x", "nprocs=y"], "nprocs=y")] {
+            let lines: Vec<String> = lines.into_iter().map(String::from).collect();
+            assert!(reading.block(&lines).expect_err(word).contains(word));
+        }
+        let mut wrong = request();
+        wrong.programs[0].program = "a\nendcmd".into();
+        assert!(write(&wrong).expect_err("a newline").contains("newline"));
+    }
+}

@@ -1,0 +1,92 @@
+//! Rails that come and go while the node runs.
+
+use crate::node::Node;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::{Departure, Driver, Engine, Event, Interest, Limits, PollScope, RailId, Segments, Sent};
+
+/// In the place of a rail that is gone: nothing happens there.
+#[derive(Debug)]
+struct Vacant;
+
+impl Driver for Vacant {
+    fn name(&self) -> &str {
+        "vacant"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(0)
+    }
+
+    fn close(&mut self, _: LandingId) {}
+
+    fn room(&self) -> usize {
+        0
+    }
+
+    fn send(&mut self, _: Departure<'_>) -> Sent {
+        Sent::Done
+    }
+
+    fn poll(&mut self, _: PollScope, _: &mut dyn FnMut(Event<'_>)) -> bool {
+        true
+    }
+
+    fn wakeup(&mut self, _: Interest) -> Option<i32> {
+        Some(-1)
+    }
+}
+
+impl Node {
+    /// Puts rails to their places, each behind the last one or to the place of one that was detached;
+    /// `prepare` tells the engine of them and of their peers.
+    pub fn attach<R>(
+        &self,
+        rails: Vec<(RailId, Box<dyn Driver>)>,
+        prepare: impl FnOnce(&mut Engine) -> R,
+    ) -> R {
+        let mut core = self.shared.lock();
+        let prepared = prepare(&mut core.engine);
+        for (place, rail) in rails {
+            while core.rails.len() <= place.index() {
+                core.rails.push(Some(Box::new(Vacant)));
+            }
+            core.rails[place.index()] = Some(rail);
+        }
+        // A sleeping thread does not know their descriptors.
+        core.is_armed = false;
+        drop(core);
+        self.shared.rouse();
+        self.wake_ticker();
+        prepared
+    }
+
+    /// Takes rails out of their places and closes them; `forget` takes leave of their peers in the engine.
+    pub fn detach(&self, rails: &[RailId], forget: impl FnOnce(&mut Engine)) {
+        let mut forget = Some(forget);
+        loop {
+            let mut core = self.shared.lock();
+            let is_there = |rail: &RailId| core.rails.get(rail.index()).is_none_or(Option::is_some);
+            if rails.iter().all(is_there) {
+                if let Some(forget) = forget.take() {
+                    forget(&mut core.engine);
+                }
+                let vacant = || -> Option<Box<dyn Driver>> { Some(Box::new(Vacant)) };
+                let places = rails.iter().map(|rail| rail.index());
+                let gone: Vec<_> =
+                    places.map(|place| std::mem::replace(&mut core.rails[place], vacant())).collect();
+                drop(core);
+                self.shared.rouse();
+                // What a driver does at its end may take a while.
+                drop(gone);
+                return;
+            }
+            // Another thread works with one of them.
+            drop(core);
+            std::thread::yield_now();
+        }
+    }
+}

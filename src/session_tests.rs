@@ -1,0 +1,73 @@
+//! Tests of the session.
+
+use super::*;
+use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::{Config, Segments};
+use nmad_engine::{Departure, Event, Limits, PollScope, Sent};
+use std::sync::Arc;
+
+/// A rail that nobody uses, and whether there were more processes than cores each time that it was
+/// asked for something.
+#[derive(Debug, Default)]
+struct Heard {
+    oversubscribed: Arc<AtomicBool>,
+    answers: Arc<Mutex<Vec<(&'static str, bool)>>>,
+}
+
+impl Heard {
+    fn note(&self, what: &'static str) {
+        let answer = (what, self.oversubscribed.load(Ordering::Relaxed));
+        self.answers.lock().expect("nobody panicked").push(answer);
+    }
+}
+
+impl Driver for Heard {
+    fn name(&self) -> &str {
+        "heard"
+    }
+
+    fn limits(&self) -> Limits {
+        self.note("limits");
+        Limits::default()
+    }
+
+    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+
+    fn close(&mut self, _: LandingId) {}
+
+    fn room(&self) -> usize {
+        0
+    }
+
+    fn send(&mut self, _: Departure<'_>) -> Sent {
+        Sent::Retry
+    }
+
+    fn poll(&mut self, _: PollScope, _: &mut dyn FnMut(Event<'_>)) -> bool {
+        true
+    }
+
+    fn know(&mut self, _: PeerId, _: u8, _: &str) -> bool {
+        self.note("peer");
+        true
+    }
+}
+
+#[test]
+fn a_rail_knows_of_too_few_cores_before_anything_depends_on_it() {
+    let job = bootstrap().expect("a job of this process alone");
+    let engine = Engine::new(Config::default()).expect("the default strategy exists");
+    let rail = Heard::default();
+    let (answers, oversubscribed) = (rail.answers.clone(), rail.oversubscribed.clone());
+    let driver = Box::new(rail);
+    let opened = OpenRail { driver, number: 0, bandwidth: 0, reach: Reach::Myself, wire: 0, trace: None };
+    // A rank that does not say where it runs has no core of its own.
+    let card = Card { rails: vec![(0, "here".into())], ..Card::default() };
+    let session = Session::assemble(job.as_ref(), engine, (vec![opened], &oversubscribed), &[card]);
+    drop(session.expect("a thread"));
+    let answers = answers.lock().expect("nobody panicked");
+    assert!(["limits", "peer"].iter().all(|what| answers.contains(&(what, true))), "{answers:?}");
+    assert!(answers.iter().all(|(_, known)| *known), "{answers:?}");
+}

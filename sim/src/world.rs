@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex};
 
 /// A run must be over by then, in virtual time.
 const TIME_MAX_NS: u64 = 60_000_000_000;
-/// A run must be over after this number of entries of the agenda: three hosts that look for each other all the
-/// time make some 70 million in a second.
+/// A run must be over after this number of entries of the agenda. Three hosts that look for each other all
+/// the time make some 70 million in a second.
 const EVENTS_MAX: u64 = 100_000_000;
 /// How long after the last application has ended everything must be settled: longer than an engine tries
 /// before it gives a link up, since chance may swallow what is last, and its acknowledgements, that often.

@@ -9,7 +9,7 @@ const BOTTOM: i32 = SIZE.1 - 60;
 const LEFT: i32 = 64;
 const TEXT_SIZE: i32 = 13;
 
-/// The times of one case in milliseconds, in any order. What is not positive counts as the least that is drawn.
+/// The times of one case in milliseconds, in any order. Times of zero are drawn as the least time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     /// The name of the case.

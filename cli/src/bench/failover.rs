@@ -202,9 +202,9 @@ fn print(all: &[Line]) {
     say(table);
     let [first, second] = BOUNDS_MS.map(|bound| all.iter().filter(|line| line.stall_ms <= bound).count());
     say_line(format_args!(
-        "{first} of {} stalls within {} ms, {second} within {} ms. A stall is the longest pause between two messages\n\
-         from the failure on, without what a message takes on the rail that is left; rates, and times until the\n\
-         rate is whole again once the rail is, are medians.",
+        "{first} of {} stalls within {} ms, {second} within {} ms. A stall is the longest pause between two\n\
+         messages from the failure on, less the time of a message on the rail that is left. Rates and\n\
+         times from the return of a rail to the full rate are medians.",
         all.len(),
         BOUNDS_MS[0],
         BOUNDS_MS[1]

@@ -81,8 +81,8 @@ struct Ring {
     is_full: bool,
 }
 
-/// A record as it is kept: written in place, and in words of fixed length, because nothing else is quick enough
-/// to be no matter between two messages of 8 B.
+/// A record as it is kept: written in place, with a head of fixed length. Between two messages of 8 B
+/// there is no time for more.
 #[derive(Debug)]
 struct Noted {
     ticks: u64,

@@ -23,9 +23,10 @@ Examples:
   nmad testbed --rails 1gbit,1gbit chaos --seconds 60 -- mpiexec -n 4 python job.py
 
 A rail is switched off, swallows everything or one direction, flaps, loses its address, loses one in three to
-five frames, or becomes narrow; the others are whole meanwhile. The same seed is the same schedule. When the program has
-ended, the report says how long the longest stall was, what was sent again, and how often rails were left and
-used again, as far as NewMadeleine has carried its messages. The exit code is the program's.")]
+five frames, or becomes narrow; the others are whole meanwhile. The same seed is the same schedule. When the
+program has ended, the report says how long the longest stall was, what was sent again, and how often
+rails were left and used again, as far as NewMadeleine has carried its messages. The exit code is the
+program's.")]
 pub struct ChaosArgs {
     /// What happens when
     #[arg(long, value_name = "S", default_value_t = 1)]

@@ -24,7 +24,7 @@ const TRACE_MOST: usize = 1 << 18;
 /// A rail that is open, and which peers it is for.
 pub(crate) struct OpenRail {
     pub(crate) driver: Box<dyn Driver>,
-    /// Its number in this process, which its peers are told.
+    /// Its number in this process, which its peers know.
     pub(crate) number: u8,
     /// Bandwidth that the user gave, zero for none.
     pub(crate) bandwidth: u64,

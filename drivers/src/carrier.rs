@@ -28,7 +28,7 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// Of an interface that carries now. What is told of it wakes whoever sleeps on `watch`.
+    /// Of an interface that carries now. A change of it wakes a thread that sleeps on `watch`.
     pub(crate) fn new(interface: &Interface, watch: &Watch) -> Carrier {
         let socket = listen().ok().filter(|socket| watch.add(socket, Token::Carrier, false).is_ok());
         Carrier { interface: interface.clone(), socket, lost: false }
@@ -37,7 +37,7 @@ impl Carrier {
     /// The system has told something. If it concerns this interface, it is reported for each of `peers`.
     pub(crate) fn heard(&mut self, peers: impl Iterator<Item = PeerId>, news: &mut News) {
         let Some(socket) = &self.socket else { return };
-        // What is told is of any interface, and may be old already: it is looked at as it is now.
+        // The messages are about any interface, and may be old already: its present state counts.
         let next = || net::recv(socket, &mut [0u8; 8192], RecvFlags::DONTWAIT);
         while let Ok((_, 1..)) | Err(Errno::INTR | Errno::NOBUFS) = next() {}
         let Ok(why) = lost(&self.interface) else { return };

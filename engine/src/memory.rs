@@ -187,7 +187,7 @@ impl Segments {
             unsafe { copy(piece.start, out.as_mut_ptr().add(end), piece.len) };
             end += piece.len;
         }
-        // SAFETY: so many bytes were written.
+        // SAFETY: this number of bytes was written.
         unsafe { out.set_len(end) };
     }
 
@@ -268,7 +268,7 @@ impl Segments {
 }
 
 impl Segment {
-    /// What is left behind the first `len` bytes, if anything.
+    /// The rest behind the first `len` bytes, if there is one.
     fn behind(self, len: usize) -> Option<Segment> {
         (len < self.len).then(|| Segment { start: self.start.wrapping_add(len), len: self.len - len })
     }
@@ -334,7 +334,7 @@ impl Buffer {
 fn append(piece: Segment, out: &mut Vec<u8>) {
     let end = out.len();
     out.reserve(piece.len);
-    // SAFETY: readable by the promise of the maker; so many bytes are reserved, and then written.
+    // SAFETY: readable by the promise of the maker; `len` bytes are reserved, and then written.
     unsafe {
         copy(piece.start, out.as_mut_ptr().add(end), piece.len);
         out.set_len(end + piece.len);

@@ -111,7 +111,7 @@ pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     if urgent && node.engine().is_met() {
         return true;
     }
-    // What was found may have taken a while, or was looked for at a time that is a little old.
+    // The handling of events may have taken a while, and the time of the look may be a little old.
     let now = if urgent || !node.engine().has_orders(now) { now } else { clock() };
     feed(node, now, clock, urgent) || happened
 }

@@ -11,9 +11,9 @@ pub enum LaunchError {
     Environment {
         /// The name of the variable.
         name: &'static str,
-        /// What it holds, quoted, or `not set`.
+        /// Its value, quoted, or `not set`.
         found: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// A launcher that speaks PMIx, whose library cannot be loaded.
@@ -82,7 +82,7 @@ pub enum LaunchError {
     Key {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// A value that somebody else put, or that was damaged on its way.
@@ -90,7 +90,7 @@ pub enum LaunchError {
     Value {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// A node map that cannot be read.
@@ -98,7 +98,7 @@ pub enum LaunchError {
     Mapping {
         /// The map as it came.
         text: String,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
     /// A program that could not be started.
@@ -133,7 +133,7 @@ pub enum LaunchError {
     /// The system refused something.
     #[error("{doing}: {source}")]
     System {
-        /// What was attempted.
+        /// The attempt.
         doing: String,
         /// What the system said.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Who am I, who are you: bootstrap of NewMadeleine jobs.
+//! Bootstrap of NewMadeleine jobs: ranks learn their numbers and each other's addresses.
 //!
 //! This layer stands alone, below the session and beside the engine. It answers three questions of a
 //! starting process (which rank am I, what do the others want me to know, who shares my node) and holds

@@ -6,7 +6,7 @@ use crate::node::{Core, Looked, Node, Outcome};
 use crate::several::only;
 use nmad_engine::{Duration, RequestId};
 
-/// A request that there is not: it never was, or its end was told already.
+/// A request that does not exist: it never did, or its end was reported already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownRequest {
     /// Its place in the list that was given.
@@ -22,7 +22,7 @@ impl Node {
     /// list is empty. If one is unknown, none that comes later in the list is told.
     ///
     /// # Errors
-    /// One of the requests is unknown, or becomes so because another thread is told its end.
+    /// One of the requests is unknown, or becomes so because another thread takes its end.
     #[inline]
     pub fn wait_any_within(
         &self,
@@ -65,7 +65,7 @@ impl Node {
         .transpose()
     }
 
-    /// Whether the request has ended, and nobody was told yet. Does not turn the pump.
+    /// Whether the request has ended, and that was not reported yet. Does not turn the pump.
     ///
     /// # Errors
     /// It is unknown.

@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_us(20);
 const LATE: Duration = Duration::from_us(40);
 /// What holding a burst gains in microseconds: little more than a system call that only enters and leaves.
 const GAIN: f32 = 2.0;
-/// What it costs at most, when only the tick ends it.
+/// Its highest cost, when only the tick ends it.
 const COST_MAX: f32 = 1000.0;
 /// Weight of the latest burst in the mean.
 const LATEST: f32 = 1.0 / 1024.0;
@@ -25,7 +25,7 @@ const WATCHED: f32 = 16.0;
 /// Submissions between two looks at the clock while a burst is held.
 const CLOCK_EVERY: u32 = 8;
 
-/// What is known of the program's habit.
+/// The observed habit of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Bursts {
     /// First submission since somebody waited, and how many there were.

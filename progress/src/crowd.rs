@@ -12,7 +12,7 @@ use nmad_engine::Duration;
 /// Giving the core away takes less where nobody else wants it (0.3 us), and more when somebody takes it, if
 /// only to answer and to give it back (3 us).
 const SWITCH: Duration = Duration::from_ns(1_500);
-/// So many waits more that ended after a switch than without one.
+/// The surplus of waits that ended after a switch over those that ended without one.
 const SURE: u8 = 2;
 const MOST: u8 = 4;
 /// Who shares a core by plan spins for a microsecond once in so many waits all the same: ranks that talk to
@@ -41,7 +41,7 @@ impl Crowd {
         self.switched = took > SWITCH;
     }
 
-    /// What is waited for, or something else, has happened.
+    /// The awaited event, or another one, has happened.
     #[inline]
     pub(crate) fn happened(&mut self) {
         self.waits = self.waits.wrapping_add(1);

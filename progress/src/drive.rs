@@ -53,13 +53,13 @@ impl<'s, 'a> Step<'s, 'a> {
 }
 
 impl Node {
-    /// Takes one step; what it submits leaves when a rail is idle.
+    /// Takes one step; its messages leave when a rail is idle.
     #[inline]
     pub fn step<R>(&self, step: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
         self.submit_to(&mut self.shared.lock(), |shared, core| step(&mut Step::new(shared, core)))
     }
 
-    /// Takes steps until one of them answers, as somebody who waits: what a step submits leaves at once,
+    /// Takes steps until one of them answers, as a thread that waits: messages of a step leave at once,
     /// and the pump is turned between two of them. None: `interrupted`, which is asked after each step.
     #[inline]
     pub fn drive<R>(
@@ -78,7 +78,7 @@ impl Node {
                 match answer {
                     Some(answer) => return Ok(Some(answer)),
                     None if interrupted() => return Ok(None),
-                    // What was posted may have ended by that: the next step need not wait for a turn.
+                    // Posted messages may have ended by that: the next step need not wait for a turn.
                     None if ended => {}
                     // A step may wait for any of several messages.
                     None => return Err(None),

@@ -25,7 +25,7 @@ impl Idle {
     /// For more ranks than cores: who spins keeps the others from answering. Who waits until others have
     /// copied some MiB yields for as long: to sleep and to be woken interrupts all cores.
     pub const SHARED: Idle = Idle { spin: Duration::from_us(1), yields: Duration::from_us(2_000) };
-    /// For who has found that nothing comes as long as he has the core.
+    /// For a thread that has found that nothing comes as long as it has the core.
     pub(crate) const CROWDED: Idle = Idle { spin: Duration::from_ns(0), ..Idle::SHARED };
 
     /// What to do after `quiet` without any event.

@@ -90,7 +90,7 @@ impl<T> Lock<T> {
         self.lock_slowly()
     }
 
-    /// The lock if nobody has it. Whoever asks so does not become the owner, nor ends that there is one.
+    /// The lock if nobody has it. This call neither makes its thread the owner nor ends that there is one.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let ordinary = self.ordinary.try_lock().ok()?;
         if self.owner.load(Ordering::Relaxed) == NOBODY {
@@ -113,7 +113,7 @@ impl<T> Lock<T> {
     fn enter(&self) -> bool {
         assert!(!self.inside.load(Ordering::Relaxed), "a node is used from within a call to it");
         self.inside.store(true, Ordering::Relaxed);
-        // The processor's part of this fence is made by whoever comes, see `block`.
+        // The processor's part of this fence is made by the other thread, see `block`.
         compiler_fence(Ordering::SeqCst);
         let free = !self.blocked.load(Ordering::Acquire);
         if !free {
@@ -122,7 +122,7 @@ impl<T> Lock<T> {
         free
     }
 
-    /// Keeps the owner out, who may be inside still.
+    /// Keeps the owner out, which may be inside still.
     fn block(&self) {
         self.blocked.store(true, Ordering::SeqCst);
         membarrier(MembarrierCommand::PrivateExpedited).expect("it could be made when the lock was");
@@ -153,7 +153,7 @@ impl<T> Lock<T> {
         self.ordinary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until the owner is out, who is one no more.
+    /// Waits until the owner is out, which is no owner any more.
     fn end_ownership(&self) {
         self.block();
         let mut looks = 0;

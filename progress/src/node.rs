@@ -22,7 +22,7 @@ pub type Tell = fn(&Notice);
 /// How a request ended.
 pub type Outcome = Result<Envelope, Error>;
 
-/// What somebody who waits has found: what he waits for, or the request that has to end before, if he knows.
+/// The result of a wait: the awaited answer, or the request that has to end before, if it is known.
 pub(crate) type Looked<R> = Result<R, Option<RequestId>>;
 
 /// Nobody sleeps longer than this without looking at the rails: some have timers of their own.
@@ -67,7 +67,7 @@ pub(crate) struct Core {
     pub(crate) turns: u32,
     /// Looks for an expected message since the last turn.
     pub(crate) looks: u32,
-    /// All rails wake who sleeps: they were asked to, and nobody has looked at them since.
+    /// All rails wake a sleeping thread: they were asked to, and nobody has looked at them since.
     pub(crate) is_armed: bool,
     bursts: Bursts,
     pub(crate) crowd: Crowd,
@@ -117,7 +117,7 @@ impl Node {
         answer
     }
 
-    /// What is under way goes on while the application computes.
+    /// Transfers that are under way go on while the application computes.
     #[inline]
     pub(crate) fn mind(&self, core: &Core) {
         if core.engine.pending() > 0 {
@@ -152,7 +152,7 @@ impl Node {
         self.shared.clock.now()
     }
 
-    /// Turns the pump once, as somebody who waits.
+    /// Turns the pump once, as a thread that waits.
     pub fn turn(&self) -> bool {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
@@ -438,7 +438,7 @@ impl Core {
         self.engine.has_orders(self.now) || self.engine.has_errands()
     }
 
-    /// How a request ended, for somebody who waits for it.
+    /// The result of a request, for a thread that waits for it.
     #[inline]
     pub(crate) fn take(&mut self, request: RequestId) -> Looked<Outcome> {
         self.engine.take(request).ok_or(Some(request))
@@ -450,7 +450,7 @@ impl Core {
         self.turns = u32::MAX;
     }
 
-    /// What wakes somebody who sleeps now, and for how long nothing else needs a look at the rails.
+    /// The wakeups of a thread that sleeps now, and for how long nothing else needs a look at the rails.
     pub(crate) fn prepare_sleep(&mut self) -> (Vec<i32>, Duration) {
         // A rail that another thread works with wakes nobody.
         let told: Vec<Option<i32>> =

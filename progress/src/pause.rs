@@ -34,8 +34,8 @@ impl Node {
         ended.flatten()
     }
 
-    /// Turns the pump once, as somebody who waits; if nothing has happened for long, gives the core to others
-    /// or sleeps as [`crate::Idle`] says, until a request ends or [`Node::rouse`] is called.
+    /// Turns the pump once, as a thread that waits; if nothing has happened for long, gives the core to
+    /// others or sleeps as [`crate::Idle`] says, until a request ends or [`Node::rouse`] is called.
     pub fn pause(&self, patience: &mut Patience) {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);

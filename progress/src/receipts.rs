@@ -1,4 +1,4 @@
-//! Receipts of messages to whoever wants them, when requests end.
+//! Receipts of messages to those that want them, when requests end.
 
 use crate::node::{Core, Node};
 use nmad_engine::Receipt;

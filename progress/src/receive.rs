@@ -83,7 +83,7 @@ impl Shared {
                 Some(false) => core.forget_time(),
                 None => break,
                 Some(true) => {
-                    // The rail takes who sleeps for awake, as after a turn.
+                    // The rail takes sleeping threads for awake, as after a turn.
                     core.is_armed = false;
                     core.forget_time();
                     if core.may_feed() {

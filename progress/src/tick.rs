@@ -155,7 +155,7 @@ fn rest(shared: &Shared, mut core: Guard<'_, Core>, state: &State) -> bool {
     block_on(&doors, &state.bell, if loses { LOOK } else { REST });
     let woken = !state.resting.swap(false, Ordering::AcqRel);
     let _ = rustix::io::read(&state.bell, &mut [0u8; 8]);
-    // Whoever holds the lock instead looks at the doors himself, sooner or later.
+    // The thread that holds the lock instead looks at the doors itself, sooner or later.
     let Some(mut core) = shared.try_lock() else { return true };
     self::doors(&mut core);
     let turns = if loses { LOOKS } else { 1 };

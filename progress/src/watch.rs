@@ -20,7 +20,7 @@ pub enum Armed {
     Sleep(Duration),
 }
 
-/// What stands behind the descriptor.
+/// The state behind the descriptor.
 pub(crate) struct Watch {
     /// The descriptor: a set of the rails' descriptors and the bell.
     set: OwnedFd,

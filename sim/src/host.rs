@@ -268,7 +268,7 @@ impl Host {
         if hurried.is_some() {
             match self.engine.take(request) {
                 Some(result) => return self.end(&Completion { request, result }, oracle),
-                // Nothing is told of while a link is being closed, and of this nobody else will tell.
+                // No end is reported while a link is being closed, and nothing else will report this one.
                 None => self.untold.push(request),
             }
         }
@@ -372,7 +372,7 @@ impl Host {
                     any = true;
                     self.end(&Completion { request, result }, oracle)?;
                 }
-                // Still under way, or not to be told yet; what was told otherwise has no such name.
+                // Still under way, or not to be reported yet; one that was reported has no such name.
                 (None, Some(_)) => self.untold.push(request),
                 (None, None) => {}
             }

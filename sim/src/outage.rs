@@ -25,13 +25,13 @@ pub struct Outage {
 /// How a way fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Nothing passes, and nobody is told: a black hole.
+    /// Nothing passes, without a notice: a black hole.
     Silent,
     /// The same for what the first host sends; the other direction works.
     OneWay,
     /// Both interfaces lose their carrier, and the system tells so.
     Unplugged,
-    /// Everything takes so many times as long.
+    /// Everything takes this many times as long.
     Narrow(u64),
 }
 
@@ -39,7 +39,7 @@ pub enum How {
 pub const STALL_NS: u64 = 60_000_000;
 
 impl Outage {
-    /// Draws failures for so many hosts and fabrics. The fabric `whole` never fails. If `slow` nothing fails
+    /// Draws failures for some hosts and fabrics. The fabric `whole` never fails. If `slow` nothing fails
     /// altogether: rails become narrow.
     pub fn draw(hosts: usize, fabrics: usize, whole: usize, slow: bool, rng: &mut Rng) -> Vec<Outage> {
         let mut outages = Vec::new();

@@ -24,15 +24,15 @@ pub struct Episode {
 pub enum How {
     /// Switched off at this host; the others lose their carrier, if there are but two.
     Off(u32),
-    /// Every host loses all that it receives, and nobody is told.
+    /// Every host loses all that it receives, without a notice.
     Hole,
     /// Only this host loses all that it receives.
     OneWay(u32),
-    /// Switched off and on again, so many times.
+    /// Switched off and on again, this many times.
     Flaps(u32),
-    /// Every host loses one in so many frames.
+    /// Every host loses one frame in this number.
     Loses(u32),
-    /// So many bits per second.
+    /// Rate in bits per second.
     Narrow(u64),
     /// This host has no address there.
     Bare(u32),
@@ -42,7 +42,7 @@ pub enum How {
 const PAUSE_MS: (u64, u64) = (300, 2000);
 const LASTS_MS: (u64, u64) = (100, 3000);
 
-/// The episodes of a seed for a testbed of so many hosts and rails, which end within `length`.
+/// The episodes of a seed for a testbed of `hosts` hosts and `rails` rails, which end within `length`.
 pub fn schedule(seed: u64, hosts: u32, rails: u32, length: Duration) -> Vec<Episode> {
     let (mut chance, mut episodes) = (Chance(seed), Vec::new());
     let mut at = chance.ms(PAUSE_MS);

@@ -28,7 +28,7 @@ const WHOLE: f64 = 0.97;
 /// Slots over which a rate is an average, when the time is sought at which it is whole again.
 const SPAN: usize = 10;
 
-/// What is measured; both ranks must have the same plan.
+/// The measurement; both ranks must have the same plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Lengths of messages in bytes, at least 8.
@@ -47,9 +47,9 @@ impl Plan {
 /// How a rail fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, without a notice.
     Hole,
-    /// Nothing arrives at this rank, and nobody is told.
+    /// Nothing arrives at this rank, without a notice.
     OneWay(u32),
     /// Switched off at this rank.
     Off(u32),
@@ -76,7 +76,7 @@ pub struct Found {
     pub len: usize,
     /// Both ranks send.
     pub both: bool,
-    /// What has failed.
+    /// The failure.
     pub fault: Fault,
     /// The longest pause between two messages from the failure on.
     pub pause: Duration,
@@ -115,7 +115,7 @@ pub fn run(
     Ok(())
 }
 
-/// One failure; what came of it, at the active rank.
+/// One failure; its effect, at the active rank.
 fn round(
     pair: Pair<'_>,
     stream: &mut Stream,
@@ -190,7 +190,7 @@ impl Stream {
         Stream { len, both, ours: memory(), theirs: memory(), count: 0 }
     }
 
-    /// Streams for so long by the clock of the active rank, whose messages say which window is the last.
+    /// Streams for `length` by the clock of the active rank, whose messages say which window is the last.
     fn run(&mut self, pair: Pair<'_>, length: Duration) -> Result<Log, BenchError> {
         let (sends, receives) = (pair.is_active() || self.both, !pair.is_active() || self.both);
         meet(pair)?;
@@ -225,7 +225,7 @@ fn meet(pair: Pair<'_>) -> Result<(), BenchError> {
     pair.hear().map(drop)
 }
 
-/// Sends and receives a window; each message that has arrived is told with its length.
+/// Sends and receives a window; `arrived` gets the length of each message.
 fn window_of(
     pair: Pair<'_>,
     (ours, theirs): (&[Vec<u8>], &mut [Vec<u8>]),
@@ -267,7 +267,7 @@ fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64
 }
 
-/// What has arrived at one rank in a round, and when.
+/// Arrivals at one rank in a round, with their times.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Log {
     begun: u64,

@@ -221,7 +221,7 @@ impl Failover {
         self.sizes.size.clone().unwrap_or_else(|| failover::Plan::LENS.to_vec())
     }
 
-    /// One rail of several fails: two of 1 Gbit/s, if not so many are asked for.
+    /// One rail of several fails: two of 1 Gbit/s, if fewer are asked for.
     pub(crate) fn with_two_rails(&self) -> Common {
         let usual = vec![Rate::Limited(1_000_000_000); 2];
         let asked = &self.sizes.common.rails;

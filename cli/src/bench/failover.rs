@@ -16,7 +16,7 @@ use super::args::Failover;
 use crate::output::{FAILED, Failure, complain, json, say, say_json, say_line};
 use crate::stage::Stage;
 
-/// What is promised: the first bound for 99 of 100 stalls, the second for all.
+/// Promised bounds: the first one for 99 of 100 stalls, the second one for all.
 const BOUNDS_MS: [f64; 2] = [50.0, 200.0];
 
 /// One line of `--json`.

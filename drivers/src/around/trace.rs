@@ -152,7 +152,7 @@ impl Noted {
     }
 }
 
-/// The head of a packet of so many bytes, if it carries one message and nothing else.
+/// The head of a packet of `len` bytes, if it carries one message and nothing else.
 #[inline(always)]
 fn alone(head: &[u8; HEAD], len: u64) -> Option<(nmad_wire::Header, Eager)> {
     Eager::alone_behind(head, len.checked_sub(HEAD as u64)? as usize)

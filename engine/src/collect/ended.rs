@@ -1,9 +1,9 @@
-//! Requests that have ended, for those who ask which, and for those who only ask whether.
+//! Requests that have ended: for callers that ask which, and for callers that only ask whether.
 
 use crate::packet::RequestId;
 use alloc::collections::VecDeque;
 
-/// What has ended and was not asked for yet.
+/// Requests that have ended and were not asked for yet.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     /// In the order in which they ended; none, once somebody has asked only whether any has.

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 /// Data of unexpected messages up to this length lies in the entry itself.
 const INLINE: usize = 22;
 
-/// What arrived before its receive was posted.
+/// Messages that arrived before their receives were posted.
 #[derive(Debug)]
 pub(crate) enum Arrived {
     /// The data of a small message.
@@ -31,11 +31,11 @@ pub(crate) enum Comes {
     Asked,
     /// It goes to this landing, which was promised.
     Promised(LandingId),
-    /// So many bytes of it are on their way.
+    /// This number of its bytes is on the way.
     Pushed(u64),
     /// All of it comes in parts, each in a packet.
     Parts(u64),
-    /// So many bytes of it are on their way or here, in a landing of our own.
+    /// This number of its bytes is on the way or here, in a landing of our own.
     Stored(LandingId),
 }
 

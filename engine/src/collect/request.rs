@@ -1,4 +1,4 @@
-//! Requests: what the application asked, its state, and what it is told at the end.
+//! Requests: what the application asked, its state, and its result.
 
 use crate::clock::Instant;
 use crate::memory::Segments;
@@ -103,7 +103,7 @@ impl Hints {
     }
 }
 
-/// What is known about a message.
+/// The names and the length of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// Who sent it (for a send request: who gets it).
@@ -160,7 +160,7 @@ pub struct Completion {
     pub result: Result<Envelope, Error>,
 }
 
-/// A request that runs, or whose end nobody was told yet.
+/// A request that runs, or whose end was not reported yet.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// A small message that is in the window, or on a rail in place.
@@ -169,7 +169,7 @@ pub(crate) enum Request {
     Large(Box<Outgoing>),
     /// A receive.
     Recv(Recv),
-    /// It has ended, and nobody was told yet.
+    /// It has ended, and that was not reported yet.
     Ended(Result<Envelope, Error>),
 }
 

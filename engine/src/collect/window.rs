@@ -1,4 +1,4 @@
-//! The window: what is submitted for one peer and not yet on a rail (P1 section 3.1).
+//! The window: messages that are submitted for one peer and not yet on a rail (P1 section 3.1).
 //!
 //! A common list from which any rail may take, and a list for each rail to which the application (or the
 //! engine, for acknowledgements) dedicated something (P1 section 3.3). Each list is ordered by priority,
@@ -160,7 +160,7 @@ pub struct Scope {
     pub common: bool,
 }
 
-/// What is submitted for one peer.
+/// Messages that are submitted for one peer.
 #[derive(Debug)]
 pub struct Window {
     peer: PeerId,

@@ -375,7 +375,7 @@ impl Engine {
             Arrived::Rts { fin, body: body @ (Comes::Pushed(_) | Comes::Parts(_)) } => {
                 Arrived::Rts { fin, body: self.stored(from, body, theirs) }
             }
-            // Promised to a receive that is gone: the sender is told of another landing.
+            // Promised to a receive that is gone: the sender gets another landing.
             Arrived::Rts { fin, body: Comes::Promised(_) } => Arrived::Rts { fin, body: Comes::Asked },
             other => other,
         }

@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_us(20);
 impl Engine {
     pub(super) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
         let peer = self.peers[id.0 as usize].as_deref_mut()?;
-        // While one rail is measured, what is pushed, too, goes over it alone.
+        // While one rail is measured, pushed chunks go over it alone, too.
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
             return None;
         }
@@ -78,8 +78,8 @@ impl Engine {
     }
 }
 
-/// Whether no other rail to the peer is idle before this one. Who waits has a rail asked also while it is
-/// busy, and it must not take then what another one can carry at once.
+/// Whether no other rail to the peer is idle before this one. A caller that waits asks a rail also while
+/// it is busy; the rail must not take a chunk then that another one can carry at once.
 fn is_first(now: Instant, rail: RailId, links: &[Link], rails: &[Rail]) -> bool {
     let mine = busy_until(rails, rail, now);
     let accepts = |link: &&Link| link.accepts(rails[link.rail.index()].limits.depth);
@@ -94,7 +94,7 @@ fn is_best_way(now: Instant, rail: RailId, len: u64, views: Option<Usable<'_>>) 
     rivals.filter(|view| view.rail != rail).all(|view| !wire::leads(now, view, mine, len))
 }
 
-/// The next chunk for a rail, of the first body that has one; what is meant for any rail if `is_first`.
+/// The next chunk for a rail, of the first body that has one; also shares of any rail if `is_first`.
 fn cut(
     bodies: &mut VecDeque<Body>,
     requests: &mut Slab<Request>,
@@ -200,7 +200,7 @@ fn meant<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAI
     meant
 }
 
-/// What is meant for the rails goes first: their wires are idle later by as much.
+/// Shares of the rails go first: their wires are idle later by as much.
 fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAILS]) {
     for index in 0..views.len() {
         let RailView { rail, wire, forecast, .. } = views[index];

@@ -10,14 +10,14 @@ use crate::packet::{LandingId, PeerId, RequestId};
 use crate::slab::Slab;
 use alloc::vec::Vec;
 
-/// What was claimed and is not received yet.
+/// Messages that were claimed and are not received yet.
 pub(super) type Claimed = Slab<Unexpected>;
 
 /// A message that was claimed: no receive gets it but [`Engine::recv_claimed`], once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     name: u64,
-    /// What is known about the message.
+    /// The names and the length of the message.
     pub envelope: Envelope,
 }
 
@@ -57,7 +57,7 @@ impl Engine {
         self.claimed.iter().any(|(_, message)| message.lies_in(stored))
     }
 
-    /// The peer is gone: what it had only announced will not come.
+    /// The peer is gone: messages that it had only announced will not come.
     pub(super) fn forget_claims(&mut self, peer: PeerId) {
         let here = |message: &Envelope, stored| is_here(&self.landings, message, stored);
         let lost = |message: &Unexpected| message.envelope.peer == peer && !message.is_here(here);

@@ -92,7 +92,7 @@ impl Leaving {
         self.number
     }
 
-    /// What goes before the data of a message in one packet.
+    /// The bytes before the data of a message in one packet.
     #[inline(always)]
     pub(crate) fn head(&self, &(_, context, tag): &To, len: u64) -> AloneHead {
         let frame =
@@ -119,7 +119,7 @@ impl Leaving {
     }
 }
 
-/// What leaves, for the books.
+/// A departure, for the books.
 pub(super) struct Load {
     /// Messages and control frames of a packet; none: it is a chunk.
     pub(super) entries: Option<u32>,
@@ -259,7 +259,7 @@ impl Engine {
         Some(submitted)
     }
 
-    /// A rail has refused: what was reserved but the number in the flow is free again.
+    /// A rail has refused: all reservations but the number in the flow are undone.
     fn take_back(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
         if leaving.plan.protocol == Protocol::Push {
             self.requests.remove(leaving.request.0);

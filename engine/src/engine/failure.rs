@@ -197,7 +197,7 @@ impl Engine {
         self.make_ready(id);
     }
 
-    /// A peer that has lost a link has sent something: if it was no goodbye, the user is told of the link. A
+    /// A peer that has lost a link has sent something: if it was no goodbye, the user gets a notice. A
     /// peer that ends closes its links one after the other, and the first may be seen before the goodbye on
     /// another.
     #[cold]
@@ -287,7 +287,7 @@ impl Engine {
         if !frames(&all).any(|frame| matches!(frame, Ok(Frame::Replay(_)))) {
             return self.resubmit_as(rail, id, number, &all);
         }
-        // What was sent again already goes under the number that it had first.
+        // An order that was sent again already keeps the number that it had first.
         let mut own = Vec::new();
         for frame in frames(&all).flatten() {
             match frame {
@@ -359,7 +359,7 @@ impl Engine {
         if !leaving {
             self.notices.push_back(Notice { peer: id, text: String::from(why) });
         }
-        // What only announced itself cannot come any more; what is here stays deliverable.
+        // Messages that were only announced cannot come any more; those that are here stay deliverable.
         let landings = &self.landings;
         self.matching.forget_requests(id, |message, stored| is_here(landings, message, stored));
         self.forget_claims(id);

@@ -56,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// What is expected of a rail to a peer; none if the rail does not lead there.
+    /// The forecast of a rail to a peer; none if the rail does not lead there.
     pub fn forecast(&self, rail: RailId, peer: PeerId) -> Option<&Forecast> {
         Some(&self.peer(peer)?.link(rail)?.forecast)
     }

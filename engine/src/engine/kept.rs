@@ -1,12 +1,12 @@
 //! Timers of lossy rails: looked at when one of them may be due. An acknowledgement that comes with a message
-//! for which somebody waits is noted after he has it.
+//! for which a thread waits is noted after the thread has it.
 
 use super::Engine;
 use super::plain::Expected;
 use crate::clock::Instant;
 
 impl Engine {
-    /// Takes note of an acknowledgement that came with a message for which somebody waited: he had it first.
+    /// Takes note of an acknowledgement that came with a message for which a thread waited.
     #[inline]
     pub(super) fn hear(&mut self) {
         if self.unheard.is_some() {

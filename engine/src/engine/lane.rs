@@ -1,4 +1,4 @@
-//! The short ways: what is alone goes past the window, out ([`super::plan`]) and in ([`super::plain`]).
+//! The short ways: a lone message passes the window, out ([`super::plan`]) and in ([`super::plain`]).
 //! Where one rail is left there is nothing to choose, and most is decided when its link opens; of several
 //! the strategy chooses one for each message.
 
@@ -9,7 +9,7 @@ use crate::transfer::link::{Link, State};
 use crate::transfer::rail::Rail;
 use nmad_wire::MAX_RAILS;
 
-/// After so many packets that came one after the other over the same one of several rails, who waits looks at
+/// After this number of packets in a row over the same one of several rails, a thread that waits looks at
 /// that rail more often than at the others.
 const STEADY: u8 = 4;
 /// More than this on its way to the peer, and the time of its acknowledgement tells how fast the rail is.
@@ -25,7 +25,7 @@ pub(super) struct Lane {
     pub(super) below: u64,
     /// The driver injects messages, and nothing has to be remembered of them.
     pub(super) injects: bool,
-    /// Lengths of messages that a peer who waits for them may copy himself, if their senders wait as well.
+    /// Lengths of messages that a peer that waits for them may copy itself, if their senders wait as well.
     pub(super) single_copy: (u64, u64),
 }
 
@@ -66,7 +66,7 @@ impl Peer {
 
     /// Derives the lane anew: links came, went or opened, or thresholds changed.
     pub(super) fn mark_lane(&mut self, rails: &[Rail]) {
-        // What is still to be said is said on the long way.
+        // Control frames that are due leave on the long way.
         let usual = !self.is_gone() && self.unsaid.is_empty();
         let open = self.lone().filter(|(_, link)| usual && link.is_up());
         let chosen = self.choose(rails, Instant::default(), 0);
@@ -104,7 +104,7 @@ impl Peer {
         }
     }
 
-    /// On which rail to look for the next packet, for somebody who waits for it and looks at all of them now
+    /// On which rail to look for the next packet, for a thread that waits for it and looks at all of them now
     /// and then. None: on all, because it may come over any, or because it may acknowledge something, and
     /// when that came would have to be known.
     #[inline]

@@ -88,7 +88,7 @@ pub struct Config {
     pub aggregate_max: Option<usize>,
     /// Eager data that one peer may have here without a receive, in bytes.
     pub credit: u64,
-    /// Longest chunk of a large message, in bytes; what is handed out to a rail at once.
+    /// Longest chunk of a large message, in bytes; a rail gets no more at once.
     pub chunk: u64,
     /// Bandwidths of the rails in bytes per second, in the order in which they are added; used instead of
     /// the nominal ones. Missing or zero: nominal.
@@ -123,7 +123,7 @@ impl Config {
     /// From how many bytes on a block of non-contiguous data stays in place when no profile says it: a piece
     /// of an iovec costs the kernel about as much as copying this many bytes.
     pub const BLOCK_MIN: usize = 1 << 10;
-    /// Least credit that makes sense, in bytes: a peer assumes so much before it is told anything.
+    /// Least credit that makes sense, in bytes: a peer assumes this much before the first limit arrives.
     pub const CREDIT_MIN: u64 = crate::transfer::credit::INITIAL;
     /// Shortest chunk that makes sense, in bytes: each costs a rail an order and its answer.
     pub const CHUNK_MIN: u64 = 4 << 10;
@@ -180,7 +180,7 @@ pub struct Engine {
     messages: Slab<Unpacked>,
     /// Requests that have ended, in that order.
     ended: Ended,
-    /// Requests that have ended and nobody was told of.
+    /// Requests that have ended and were not reported yet.
     untold: usize,
     // transfer
     rails: Vec<Rail>,

@@ -13,7 +13,7 @@ use crate::packet::RequestId;
 pub struct NotWell;
 
 impl Engine {
-    /// The next request that ended and nobody was told of, in the order in which they ended, and how.
+    /// The next request that ended and was not reported yet, in the order in which they ended, and how.
     #[inline]
     pub fn next_completion(&mut self) -> Option<Completion> {
         loop {
@@ -30,8 +30,8 @@ impl Engine {
         if self.closing > 0 { None } else { self.ended.pop() }
     }
 
-    /// Whether a request has ended since this was asked; for who does not ask which: [`Engine::next_ended`]
-    /// and [`Engine::next_completion`] tell of none any more.
+    /// Whether a request has ended since this was asked; for callers that do not ask which:
+    /// [`Engine::next_ended`] and [`Engine::next_completion`] report none of these any more.
     #[inline]
     pub fn any_ended(&mut self) -> bool {
         self.closing == 0 && self.ended.any()
@@ -95,7 +95,7 @@ impl Engine {
         self.requests.iter().any(|(_, request)| request.may_be_of(context))
     }
 
-    /// A request ends; what was kept for it goes.
+    /// A request ends; its state is dropped.
     #[inline]
     pub(super) fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
         if let Some(receipts) = &mut self.receipts {

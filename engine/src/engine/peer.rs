@@ -88,13 +88,13 @@ pub(super) struct Peer {
     /// Landings that the peer has open for messages we have not sent yet.
     pub(super) promises: Vec<Promise>,
     /// Landings that it asked back before it was heard that they are open: packets overtake each other. The
-    /// latest few; what comes later still finds a landing that is closed.
+    /// latest few; a later one still finds a landing that is closed.
     pub(super) asked_back: VecDeque<LandingId>,
     /// Large sends that wait for their Cts, oldest first: context, sequence number, request.
     pub(super) requested: Vec<(u32, u32, u64)>,
-    /// What is known of the peer's rails whose links have not opened on this side.
+    /// The peer's rails whose links have not opened on this side.
     pub(super) orphans: Vec<Orphan>,
-    /// What the user is told of lost links as soon as it is clear that the peer is not about to end.
+    /// Notices of lost links, for the time when it is clear that the peer is not about to end.
     pub(super) unsaid: Vec<String>,
     /// What the peer has announced to push and has not begun to.
     pub(super) pushes: Vec<Push>,
@@ -120,7 +120,7 @@ pub(super) struct Peer {
     /// Longest message of which a chunk may go ahead of any answer, and longest chunk: one reliable rail is
     /// left, whose driver can hold it.
     pub(super) may_push: Option<(u64, u64)>,
-    /// What is sent has to be kept until acknowledged: another rail could carry it, or the rail is lossy.
+    /// Packets have to be kept until acknowledged: another rail could carry them, or the rail is lossy.
     pub(super) keeps: bool,
     pub(super) primary: RailId,
     pub(super) fastest: RailId,
@@ -271,7 +271,7 @@ impl Peer {
         self.asked_back.push_back(landing);
     }
 
-    /// What is known of a rail of the peer whose link has not opened on this side.
+    /// A rail of the peer whose link has not opened on this side.
     pub(super) fn orphan(&mut self, remote: u8) -> &mut Orphan {
         let known = self.orphans.iter().position(|orphan| orphan.remote == remote);
         let index = known.unwrap_or_else(|| {

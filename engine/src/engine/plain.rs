@@ -135,7 +135,7 @@ pub enum Met {
 }
 
 impl Engine {
-    /// Expects a message for somebody who waits and keeps everybody else from the engine meanwhile: a receive
+    /// Expects a message for a thread that waits and keeps all others from the engine meanwhile: a receive
     /// without the tables that many receives need. Ask [`Engine::met`] after each turn of the pump, and
     /// [`Engine::post_expected`] before anybody else may call. From whom it comes; none: nothing is expected,
     /// use [`Engine::recv`].
@@ -148,7 +148,7 @@ impl Engine {
         into: &Segments,
     ) -> Option<PeerId> {
         let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return None };
-        // Whoever was posted before comes before.
+        // Receives that were posted before come first.
         if self.matching.has_any() {
             return None;
         }
@@ -197,7 +197,7 @@ impl Engine {
         Ok(())
     }
 
-    /// How far what is expected is; a message or request is told once.
+    /// The state of the expected receive; a message or request is reported once.
     #[inline]
     pub fn met(&mut self) -> Met {
         match self.expected {
@@ -226,7 +226,7 @@ impl Engine {
 
     /// Takes a packet that may go the short way; false: it does not, and nothing was done. What is expected
     /// is posted then, since the long way looks among the posted ones.
-    // Inlined into both callers: who looks for one packet, and who takes what a rail reports.
+    // Inlined into both callers: the look for one packet, and the handling of a rail's events.
     #[inline(always)]
     pub(super) fn on_plain(
         &mut self,
@@ -341,7 +341,7 @@ fn consume<B: Body>(credit: &mut Credit, len: u64) {
     }
 }
 
-/// Where a message goes: what is expected, or the posted receive that takes it.
+/// Where a message goes: to the expected receive, or to the posted one that takes it.
 fn awaited<'a>(
     expected: Option<&'a Segments>,
     (matching, requests): (&Matching, &'a Slab<Request>),

@@ -69,7 +69,7 @@ impl Protocol {
 /// What somebody who submits a message does then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
-    /// Goes on: what it submits next may share a packet with this one.
+    /// Goes on: its next message may share a packet with this one.
     GoesOn,
     /// Waits for several things of which this is one.
     Steps,
@@ -185,7 +185,7 @@ impl Peer {
             return None;
         }
         if len >= below {
-            // Who waits looks for credit before it is spent.
+            // A caller that waits looks for credit before it is spent.
             let spare = if caller == Caller::Waits { SPARE } else { 0 };
             let may = caller.waits() || (injects && caller == Caller::GoesOn);
             let pushes = may && clear && self.pushes_whole(len, chunk, spare);
@@ -197,7 +197,7 @@ impl Peer {
         if injects {
             return if clear { Plan::at_once(Protocol::Inject, rail, place) } else { None };
         }
-        // What is kept is copied anyway, and behind others; the rest is only numbered.
+        // A packet that is kept is copied anyway, and behind others; the rest is only numbered.
         let ready = if self.keeps { link.accepts(at.limits.depth) } else { clear };
         if caller != Caller::GoesOn && ready { Plan::at_once(Protocol::Eager, rail, place) } else { None }
     }

@@ -1,4 +1,4 @@
-//! Receipts: how each message went and why, for those who ask. Nothing is recorded before
+//! Receipts: how each message went and why, on demand. Nothing is recorded before
 //! [`Engine::record_receipts`] is called, and the paths then ask one pointer.
 
 use super::Engine;
@@ -51,7 +51,7 @@ pub struct Receipt {
     pub actual_ns: u64,
 }
 
-/// What is recorded.
+/// The recorded decisions.
 #[derive(Debug, Default)]
 pub(super) struct Receipts {
     pub(super) now: Instant,
@@ -183,7 +183,7 @@ impl Engine {
                 Some(Request::Eager(eager)) => {
                     (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]))
                 }
-                // What is pushed follows its request to send.
+                // A pushed chunk follows its request to send.
                 Some(Request::Large(outgoing)) => (outgoing.envelope, outgoing.protocol(), Vec::new()),
                 _ => continue,
             };

@@ -202,7 +202,7 @@ impl Engine {
     pub(super) fn consider_sent(&mut self, request: RequestId) {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
         let all = outgoing.grant.map_or(outgoing.envelope.len, |grant| grant.len.max(outgoing.pushed));
-        // What was announced to be pushed is sent, whatever becomes of it.
+        // Bytes that were announced as pushed are sent, whatever becomes of them.
         let enough = if outgoing.has_fin { outgoing.pushed } else { all };
         let done = (outgoing.has_fin || !outgoing.wants_fin) && outgoing.sent >= enough;
         if done && outgoing.at_rails == 0 {
@@ -330,7 +330,7 @@ impl Engine {
             None => {
                 let Some(Request::Recv(recv)) = self.requests.get(landing.request.0) else { return };
                 let (Context(context), TagMatch::Exact(tag)) = (recv.context, recv.tag) else { return };
-                // Cancelled before anybody was told: the peer answers that it knows nothing of it.
+                // Cancelled before it was announced: the peer answers that it knows nothing of it.
                 if recv.withdrawn {
                     return;
                 }

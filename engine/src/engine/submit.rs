@@ -132,7 +132,7 @@ impl Engine {
         let asks = promise.is_some() || hints.probe == Some(Method::Rendezvous);
         let pushed = if asks { 0 } else { self.spend_push(&envelope) };
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
-        // What goes ahead says nothing about the receiver.
+        // Bytes that go ahead say nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);
         let outgoing = Outgoing { wants_fin, pushed, ..Outgoing::new(envelope, data, hints) };
         let request = self.enter(refused, Request::Large(Box::new(outgoing)));

@@ -35,12 +35,12 @@ pub(super) struct Query {
     about: About,
 }
 
-/// What it is about.
+/// The subject of a query.
 #[derive(Debug, Clone, Copy)]
 enum About {
-    /// What has arrived from this rail of ours?
+    /// The question which packets of this rail of ours have arrived.
     Ours(RailId, u32),
-    /// What has arrived from this rail of theirs, in answer to that question.
+    /// Packets that have arrived from this rail of theirs, in answer to that question.
     Theirs(u8, u32),
 }
 
@@ -385,7 +385,7 @@ fn losses(link: &mut Link, counters: &RailCounters) -> Option<u32> {
     notes.suspicion.loses(numbers, notes.overtaken, datagrams.min(64) as u32)
 }
 
-/// What has arrived from a rail of the peer.
+/// Packets that have arrived from a rail of the peer.
 fn seen(peer: &Peer, remote: u8, question: u32) -> Seen {
     let link = peer.links.iter().find(|link| link.remote == Some(remote));
     let orphan = peer.orphans.iter().find(|orphan| orphan.remote == remote);

@@ -11,7 +11,7 @@ const LEAST: usize = 2048;
 /// Bytes of a page, as far as the instruction compares addresses.
 #[cfg(target_arch = "x86_64")]
 const PAGE: usize = 4096;
-/// A target so many bytes behind the source is far enough.
+/// A target that is this number of bytes behind the source is far enough.
 #[cfg(target_arch = "x86_64")]
 const FAR: usize = 32;
 
@@ -72,7 +72,7 @@ unsafe fn by_lines(from: *const u8, to: *mut u8, len: usize) {
     const LINE: usize = 64;
     const PART: usize = size_of::<__m128i>();
     let lead = to.align_offset(LINE).min(len);
-    // SAFETY: the caller's promise; what is written by lines begins with one and has all of it.
+    // SAFETY: the caller's promise; a part that is written by lines begins with one and has all of it.
     unsafe {
         core::ptr::copy_nonoverlapping(from, to, lead);
         let (from, to, len) = (from.add(lead), to.add(lead), len - lead);
@@ -105,7 +105,7 @@ mod tests {
         ) {
             let source: Vec<u8> = (0..30_000_usize).map(|i| (i % 251) as u8).collect();
             let mut target = vec![0xff; 30_000];
-            // So many bytes behind the source in its page.
+            // Bytes from the source to the target, within a page.
             let apart = source.as_ptr().addr().wrapping_sub(target.as_ptr().addr()) % 4096;
             let to = apart + from + behind;
             // SAFETY: both are long enough: 100 + 70 + 4096 + 20,000.

@@ -29,7 +29,7 @@ const STEP: f64 = 1.4;
 /// Where another flow keeps the queue of a rail full, a few bytes take as long as many, and only a load of
 /// some hundreds says that the rail is of no use.
 const LOAD_MAX: f64 = 1024.0;
-/// Loads so close to one count as one: what is so little is noise, and moves shares for nothing.
+/// Loads this close to one count as one: such a difference is noise, and moves shares for nothing.
 const QUIET: core::ops::Range<f64> = 0.9..1.1;
 /// Half of what a load is off its profile is forgiven after this long without an observation.
 const FORGIVEN_AFTER: Duration = Duration::from_ms(100);
@@ -47,7 +47,7 @@ pub struct Accuracy {
     pub load: f64,
 }
 
-/// What was observed of a rail to one peer.
+/// Observations of a rail to one peer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Correction {
     ratios: [f64; RATIOS],

@@ -37,7 +37,7 @@ impl Floor {
         let sample = *self.plausible(len, visits).first()?;
         let sustained_ns = (len as f64 * self.0) as u64;
         let is_burst = !is_local(method) && (sample.ns as f64) < sustained_ns as f64 * PLAUSIBLE;
-        // What was measured stays as the spread.
+        // The measured value stays as the spread.
         let ns = if is_burst { sustained_ns } else { sample.ns };
         Some(Sample { ns, high_ns: sample.high_ns.max(ns), ..sample })
     }

@@ -29,7 +29,7 @@ pub struct Forecast {
     is_known: bool,
     /// Nothing stays in place, since everything has to be kept.
     pub(crate) staged: bool,
-    /// What was observed; none before the first time, so that peers that are never heard cost little.
+    /// Observations; none before the first one, so that peers that are never heard cost little.
     correction: Option<Box<Correction>>,
 }
 
@@ -58,7 +58,7 @@ impl Forecast {
         self.profile.thresholds().is_some()
     }
 
-    /// What it is based on.
+    /// The profile that it is based on.
     pub fn profile(&self) -> &Arc<Profile> {
         &self.profile
     }

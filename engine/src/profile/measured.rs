@@ -23,7 +23,7 @@ pub struct Provenance {
     pub doubt: Option<Doubt>,
 }
 
-/// Samples by method, what was derived from them, and where they come from.
+/// Samples by method, the results derived from them, and their origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     provenance: Provenance,
@@ -142,7 +142,7 @@ impl Profile {
         self
     }
 
-    /// What was measured of a method, by ascending size.
+    /// Samples of a method, by ascending size.
     pub fn samples(&self, method: Method) -> &[Sample] {
         &self.samples[method.index()]
     }
@@ -189,7 +189,7 @@ impl Profile {
         &self.eager
     }
 
-    /// A message in a packet, copied: what has to be kept for sending again is.
+    /// A message in a packet, copied: packets that are kept for sending again are copied.
     pub fn copied(&self) -> &Curve {
         &self.copied
     }

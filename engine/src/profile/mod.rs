@@ -4,7 +4,7 @@
 //! - [`correction`]: how a rail fares now, from completed transfers.
 //! - [`curve`]: times at all sizes from samples at some, and the inverse.
 //! - [`threshold`]: from which size on one method beats another (P4 section III-B).
-//! - [`measured`]: a profile: samples, what was derived from them, and where they came from.
+//! - [`measured`]: a profile: samples, the results derived from them, and their origin.
 //! - [`doubt`]: what speaks against a profile.
 //! - [`forecast`]: what a rail to one peer will take, now.
 //! - [`sampler`]: the plan of probes that makes a profile; `floor`: which of their results count.

@@ -43,7 +43,7 @@ const MEMCPY: (u64, u64) = (256, 1 << 20);
 const RENDEZVOUS_MIN: u64 = 1 << 10;
 /// Ratio of one size of the outline to the next; a power of the ratio of sizes.
 const OUTLINE_RATIO: u64 = 16;
-/// Up to so many times what shorter messages took, the time of a longer one says nothing of its bytes.
+/// Up to this multiple of the time of shorter messages, that of a longer one says nothing of its bytes.
 const UNSEEN: u64 = 2;
 /// A repetition takes at least this long, or it has several round trips.
 const REPETITION_NS: u64 = 4_000;
@@ -134,7 +134,7 @@ enum Stage {
     Grid(u32),
     /// Around crossings.
     Refine,
-    /// What is still uncertain.
+    /// Points that are still uncertain.
     Settle,
 }
 
@@ -192,7 +192,7 @@ impl Sampler {
         visits.sort_by_key(|visit| visit.ns);
     }
 
-    /// What was measured on the wire up to now took longer by this: too much was taken off for the answer.
+    /// Times measured up to now are longer by this: too much was taken off for the answer.
     pub fn lengthen(&mut self, ns: u64) {
         let on_wire = self.found.iter_mut().filter(|(point, _)| !is_local(point.0));
         for Sample { ns: median, low_ns, high_ns, .. } in on_wire.flat_map(|(_, visits)| visits) {
@@ -231,7 +231,7 @@ impl Sampler {
         Profile::new(provenance, self.found.iter().filter_map(sample))
     }
 
-    /// What is measured before anything else.
+    /// The first measurements.
     fn outline(&self) -> VecDeque<Point> {
         let packet_max = self.reach.packet_max;
         let mut points = VecDeque::new();

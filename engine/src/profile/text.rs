@@ -1,4 +1,4 @@
-//! Profiles as text: what is stored in files, version 2.
+//! Profiles as text: the form of files, version 2.
 //!
 //! ```text
 //! nmad profile 2
@@ -35,7 +35,7 @@ const LINES_MAX: usize = 10_000;
 pub struct ParseError {
     /// Line, counted from one.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error in it.
     pub why: String,
 }
 
@@ -132,7 +132,7 @@ fn remark(thresholds: &Thresholds) -> String {
     )
 }
 
-/// What comes before the line with the hash, if that is right and the last one.
+/// The text before the line with the hash, if that is right and the last one.
 fn checked(text: &str) -> Result<&str, ParseError> {
     let line = text.lines().count();
     let error = |why: &str| ParseError { line, why: String::from(why) };

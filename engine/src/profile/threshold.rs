@@ -138,8 +138,8 @@ pub(super) fn push_min(eager: &[(u64, u64)], pushed: &[(u64, u64)], memcpy: Opti
     crossing.map_or(u64::MAX, |len| within(pushed, len))
 }
 
-/// A crossing with another way, no lower than the shortest message that went that way: who was disturbed
-/// while he measured the eager ones would announce every byte.
+/// A crossing with another way, no lower than the shortest message that went that way: after a
+/// disturbance while the eager ones were measured a process would announce every byte.
 fn within(measured: &[(u64, u64)], len: u64) -> u64 {
     let shortest = measured.first().map_or(1, |shortest| shortest.0);
     len.clamp(shortest.clamp(1, UNEXPECTED_MAX), UNEXPECTED_MAX)

@@ -10,9 +10,9 @@ use alloc::vec::Vec;
 enum Carrier {
     /// Not shared out yet.
     Nobody,
-    /// Whoever is idle first carries all of it.
+    /// The rail that is idle first carries all of it.
     First,
-    /// Whoever is idle carries the next chunk of it.
+    /// A rail that is idle carries the next chunk of it.
     Any,
     /// This rail.
     Rail(RailId),
@@ -25,7 +25,7 @@ struct Part {
     end: u64,
 }
 
-/// What is not yet on a rail of one large message.
+/// The part of one large message that is not yet on a rail.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) request: RequestId,
@@ -173,7 +173,7 @@ impl Body {
         self.parts.is_empty()
     }
 
-    /// What was meant for a rail that is gone may go anywhere.
+    /// The share of a rail that is gone may go over any other one.
     pub(crate) fn release(&mut self, rail: RailId) {
         for part in self.parts.iter_mut().filter(|part| part.carrier == Carrier::Rail(rail)) {
             part.carrier = Carrier::Any;

@@ -18,7 +18,7 @@ impl Strategy for Greedy {
     }
 
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        // Who waits has a rail asked also while it is busy: what another one can carry earlier is left to it.
+        // A caller that waits asks a rail also while it is busy: an earlier rail gets the message.
         let is_first = rail.idle_at <= now || rail.rivals.iter().all(|rival| rail.idle_at <= rival.idle_at);
         packet.take(window, rail.scope(is_first), |_, _| true);
     }

@@ -63,7 +63,7 @@ pub fn fastest(rails: &[RailView]) -> Option<RailId> {
 pub enum Shares {
     /// All of it goes to whichever rail is idle first.
     FirstIdle,
-    /// Bytes for each rail, in the order of the body. What they leave over goes to whichever is idle.
+    /// Bytes for each rail, in the order of the body. The rest goes to a rail that is idle.
     Fixed(ShareList),
 }
 
@@ -210,7 +210,7 @@ pub trait Strategy: Send {
     /// Shares out a body of `len` bytes among `rails`, the open rails to the peer (at least one).
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares;
 
-    /// A body that [`Strategy::split`] has shared out among so many rails is carried, so long after that.
+    /// A body that [`Strategy::split`] has shared out among `rails` rails was carried in this time.
     fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let _ = (len, rails, took);
     }
@@ -315,7 +315,7 @@ impl fmt::Debug for Registry {
 /// A strategy was asked for that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownStrategy {
-    /// What was asked for.
+    /// The name that was asked for.
     pub name: String,
     /// What there is.
     pub known: String,
@@ -344,7 +344,7 @@ mod tests {
     const BOUNDS: Bounds =
         Bounds { len: 1 << 20, in_place_min: 0, block_min: 0, aggregate_max: usize::MAX, gather: 0 };
 
-    /// The rail that takes a message when each is asked in turn, as who waits has them asked.
+    /// The rail that takes a message when each is asked in turn, as a caller that waits asks them.
     fn taken_by(strategy: &mut dyn Strategy, now: Instant, rails: &[RailView]) -> Option<RailId> {
         let mut window = Window::new(PeerId(1));
         window.submit(None, Entry::control(vec![0; 40]));

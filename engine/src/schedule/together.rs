@@ -14,20 +14,20 @@ use crate::clock::Duration;
 const CLASSES: usize = 10;
 /// The length with which the first class ends, in bytes.
 const FIRST: u64 = 64 << 10;
-/// So many bodies are carried together before that is doubted.
+/// Bodies that are carried together before that is doubted.
 const ENOUGH: u32 = 4;
-/// Sharing out is doubted when it takes so many times what was predicted.
+/// Sharing out is doubted when it takes this many times the predicted time.
 const DOUBT: f32 = 1.33;
-/// One body in so many goes the way that is not the better one.
+/// One body of this number goes the way that is not the better one.
 const AGAIN: u32 = 64;
 /// The other way has to be better by this factor.
 const CLEARLY: f32 = 0.97;
-/// What took so many times as long as usual tells of something else.
+/// A body that took this many times the usual time tells of something else.
 const LATE: f32 = 4.0;
 /// Weight of the latest in the mean.
 const LATEST: f32 = 0.25;
 
-/// What is known about a peer's rails.
+/// Measurements of a peer's rails.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     classes: [Class; CLASSES],
@@ -55,7 +55,7 @@ impl Together {
         }
     }
 
-    /// A body was carried by so many rails in this time.
+    /// A body was carried by `rails` rails in this time.
     pub(super) fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let class = self.class(len);
         let known = if rails > 1 { &mut class.together } else { &mut class.alone };

@@ -1,6 +1,6 @@
 //! Rails that share a wire: two ways to one NIC, which are not two NICs.
 //!
-//! Streams and datagrams over one interface do not add up, so a strategy that shares a body out is told of
+//! Streams and datagrams over one interface do not add up, so a strategy that shares a body out learns of
 //! one way to each wire, the one that carries this body first. Each share then goes the way that carries the
 //! share first: a long body over a second wire may leave the first one something short. Load is a matter of
 //! the wire and not of the way, so ways are compared by what they were measured to do.

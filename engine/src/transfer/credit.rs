@@ -9,7 +9,7 @@ const OVERHEAD: u64 = 128;
 /// Before the receiver has said anything, both sides assume this, in bytes.
 pub(crate) const INITIAL: u64 = 256 << 10;
 
-/// By so much a new limit is above the old one when it is told: such a message goes the long way.
+/// Least step from one announced limit to the next: such a message goes the long way.
 fn worth_telling(budget: u64) -> u64 {
     (budget / 4).max(INITIAL / 2)
 }
@@ -26,7 +26,7 @@ pub(crate) struct Credit {
     /// What we may have sent in all, and have.
     limit: u64,
     spent: u64,
-    /// What the peer was told it may send, what arrived and what we consumed.
+    /// Bytes that the peer may send, that have arrived, and that were consumed.
     told: u64,
     received: u64,
     consumed: u64,
@@ -86,7 +86,7 @@ impl Credit {
         self.spent += charge(len);
     }
 
-    /// What was spent for a message that has not left after all.
+    /// Credit that was spent for a message that has not left after all.
     pub(crate) fn give_back(&mut self, len: u64) {
         self.spent -= charge(len);
     }

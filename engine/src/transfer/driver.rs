@@ -126,7 +126,7 @@ pub enum Order {
 pub enum How {
     /// It is copied before the call returns, without a system call. Only asked with [`Limits::inject`].
     Inject,
-    /// It leaves with a system call of its own, for somebody who waits.
+    /// It leaves with a system call of its own, for a caller that waits.
     Send,
     /// The receiver, if it waits just now and it pays, copies the data itself, straight from the sender's
     /// memory. [`Sent::Posted`]: it is offered, and one of the next polls tells what came of it, some
@@ -150,7 +150,7 @@ pub enum Departure<'a> {
         to: PeerId,
         /// Its number on the link.
         number: u32,
-        /// What goes before the data.
+        /// The bytes before the data.
         head: &'a [u64],
         /// The data.
         data: &'a Segments,
@@ -174,7 +174,7 @@ pub enum Sent {
     /// All of it has left, its memory is free, and that is not reported.
     Done,
     /// The rail has it; [`Event::Sent`] tells when it has left. Of a message or a pushed chunk its memory is
-    /// in use until then, what goes before it is free.
+    /// in use until then, the memory before it is free.
     Posted,
     /// Nothing was done: it is to be given again later, or in another way. Never said of
     /// [`Departure::Order`].
@@ -194,12 +194,12 @@ impl From<bool> for Sent {
 pub enum Scope {
     /// Everything.
     All,
-    /// The next packet of one peer and nothing else, for somebody who waits for it: cheaper, and
+    /// The next packet of one peer and nothing else, for a thread that waits for it: cheaper, and
     /// everything is looked at now and then all the same. Only asked with [`Limits::looks`].
     Peer(PeerId),
 }
 
-/// What somebody who sleeps wants to be woken for ([`Driver::wakeup`]).
+/// Events for which a sleeping thread wants to be woken ([`Driver::wakeup`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Whatever [`Driver::poll`] would report. Asked for before each sleep, so that a driver can prepare for
@@ -213,13 +213,13 @@ pub enum Interest {
 /// What a rail has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// What came and was not taken: from strangers, with a wrong tag, twice, cut short.
+    /// Input that was not taken: from strangers, with a wrong tag, twice, cut short.
     pub dropped: u64,
 }
 
 /// A message whose data is still in its sender's memory ([`How::SingleCopy`]).
 pub struct Remote<'a> {
-    /// What goes before the data, as the wire's bytes.
+    /// The bytes before the data, as on the wire.
     pub head: &'a [u8],
     /// Bytes of data.
     pub len: u64,
@@ -254,7 +254,7 @@ pub enum Event<'a> {
     },
     /// The data of a whole packet can be copied from its sender's memory, just now and not later.
     Remote {
-        /// Who sends it.
+        /// Its sender.
         from: PeerId,
         /// The message.
         message: Remote<'a>,
@@ -318,7 +318,7 @@ pub enum Event<'a> {
         /// Why it carries nothing; none: it carries.
         lost: Option<String>,
     },
-    /// The peer's side of a lossy link buffers so many bytes: what is in flight beyond that is lost.
+    /// The peer's side of a lossy link buffers this number of bytes: more in flight is lost.
     Buffers {
         /// The peer.
         peer: PeerId,
@@ -341,9 +341,9 @@ pub enum Event<'a> {
 pub trait Driver: Send {
     /// Name for the user: kind of network and interface, for example `tcp/eth1`.
     fn name(&self) -> &str;
-    /// What it can do.
+    /// Its limits and capabilities.
     fn limits(&self) -> Limits;
-    /// How an address of this rail is told to the peers, as text without spaces; empty: none is needed.
+    /// The address of this rail for the peers, as text without spaces; empty: none is needed.
     fn address(&self) -> String {
         String::new()
     }
@@ -367,13 +367,13 @@ pub trait Driver: Send {
     /// Looks at the network once and reports what happened. Does not wait. False: of this peer only a look
     /// at everything can tell.
     fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool;
-    /// A file descriptor that becomes readable when there is something of this interest, for those who want
-    /// to sleep; negative: nothing ever happens here that was not ordered; none: only polling helps.
+    /// A file descriptor that becomes readable when there is something of this interest, for threads that
+    /// want to sleep; negative: nothing ever happens here that was not ordered; none: only polling helps.
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         let _ = interest;
         None
     }
-    /// What it has counted so far.
+    /// Its counts so far.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }

@@ -53,7 +53,7 @@ pub(crate) struct Link {
     pub(crate) rtt: Rtt,
     /// How much may be in flight, if it is lossy.
     pub(crate) congestion: Box<dyn Congestion>,
-    /// What it will take.
+    /// Its forecast.
     pub(crate) forecast: Forecast,
     /// Data of at least this many bytes is cheaper left in place than copied.
     pub(crate) in_place_min: usize,
@@ -73,11 +73,11 @@ pub(crate) struct Link {
     pub(crate) notices: usize,
     /// The peer said that it gave it up.
     pub(crate) told: bool,
-    /// The rail was told to give it up.
+    /// The rail has the order to close it.
     pub(crate) closing: bool,
     /// The peer is offered a message to copy, and what becomes of that is not known.
     pub(crate) is_offering: bool,
-    /// What is noted of it if it is one of several, or its interface has told something.
+    /// Notes, if it is one of several or its interface has reported something.
     pub(crate) notes: Option<Box<Notes>>,
 }
 
@@ -136,7 +136,7 @@ impl Link {
         !matches!(self.state, State::Left | State::Dead)
     }
 
-    /// What is seen of it from outside.
+    /// Its state, for the watch on silent links.
     pub(crate) fn sight(&self) -> Sight {
         let first = self.tx.first();
         Sight {
@@ -147,7 +147,7 @@ impl Link {
         }
     }
 
-    /// It is up again: what was known of its way is forgotten.
+    /// It is up again: measurements of its way are dropped.
     pub(crate) fn begin_anew(&mut self, now: Instant, scheme: Scheme) -> Duration {
         (self.told, self.closing, self.notices) = (false, false, 0);
         (self.rtt, self.congestion) = (Rtt::default(), scheme.window());
@@ -240,13 +240,13 @@ impl Link {
         self.rx.due_at(EAGER_COUNT).into_iter().chain(resend).min()
     }
 
-    /// An order has left, or was acknowledged: what has to be sent again, and when, is seen anew.
+    /// An order has left, or was acknowledged: retransmission is decided anew.
     #[inline]
     pub(crate) fn stir(&mut self) {
         self.calm_until = Instant::default();
     }
 
-    /// Whether nothing is to be done on a lossy link: who waits asks this all the time.
+    /// Whether nothing is to be done on a lossy link: a thread that waits asks this all the time.
     #[inline]
     pub(crate) fn is_calm(&self, now: Instant) -> bool {
         now < self.calm_until && self.rx.unacknowledged == 0
@@ -323,7 +323,7 @@ impl Link {
 pub(crate) struct Arrivals {
     below: u32,
     beyond: u64,
-    /// Numbers further ahead; only replays of a dead link come so much out of order.
+    /// Numbers further ahead; only replays of a dead link come that far out of order.
     far: BTreeSet<u32>,
     /// Arrived since the last acknowledgement left.
     unacknowledged: u32,
@@ -421,7 +421,7 @@ impl Arrivals {
         self.below
     }
 
-    /// What has arrived beyond the first gap.
+    /// Numbers that have arrived beyond the first gap.
     #[inline]
     pub(crate) fn beyond(&self) -> u64 {
         self.beyond

@@ -1,4 +1,4 @@
-//! Layer 3: what rails are told and what they report.
+//! Layer 3: orders to rails and their reports.
 //!
 //! The driver interface, the state of each rail and of each link (numbers, acknowledgements, what has to
 //! be kept for sending again), landings of large messages and byte credits. This layer never looks into a

@@ -1,4 +1,4 @@
-//! A rail as the engine sees it: what it can do, until when it is busy, and what it has carried.
+//! A rail as the engine sees it: its limits, until when it is busy, and its counters.
 
 use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
@@ -53,7 +53,7 @@ impl RailCounters {
         self.chunk_bytes += len;
     }
 
-    /// A packet of `len` bytes with so many entries has left.
+    /// A packet of `len` bytes with `entries` entries has left.
     #[inline]
     pub(crate) fn left(&mut self, entries: u32, len: u64) {
         self.packets += 1;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Adds `[start, end)`; what is there already does not count twice.
+    /// Adds `[start, end)`; bytes that are there already do not count twice.
     pub(crate) fn add(&mut self, mut start: u64, mut end: u64) {
         if start >= end {
             return;

@@ -1,4 +1,4 @@
-//! What was sent on a link and may have to be sent again.
+//! Orders that were sent on a link and may have to be sent again.
 //!
 //! Every packet and chunk has a number. An entry stays until the rail has let go of it and, where it has
 //! to be kept (several rails, or a lossy one), until the peer has acknowledged it. The same entries serve
@@ -276,7 +276,7 @@ impl Retention {
         None
     }
 
-    /// Whether so many were acknowledged before earlier ones.
+    /// Whether at least `count` were acknowledged before earlier ones.
     pub(crate) fn has_overtaken(&self, count: usize) -> bool {
         self.ahead >= count
     }

@@ -19,7 +19,7 @@ pub(crate) struct Rtt {
     variation: u64,
     shortest: u64,
     backoff: u32,
-    /// When the timeout doubled last, what it was before, and the bytes that may be sent again for that one.
+    /// When the timeout doubled last, its value before, and the bytes that may be sent again for that one.
     since: Instant,
     before: Duration,
     allowed: u64,
@@ -69,7 +69,7 @@ impl Rtt {
         self.backoff += 1;
     }
 
-    /// So many more bytes of the round were sent again.
+    /// `len` more bytes of the round were sent again.
     pub(crate) fn spend(&mut self, len: u64) {
         self.allowed = self.allowed.saturating_sub(len);
     }

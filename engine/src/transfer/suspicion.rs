@@ -26,10 +26,10 @@ const QUIET_MAX: Duration = Duration::from_ms(120);
 const QUIET_UNKNOWN: Duration = Duration::from_ms(15);
 /// From one question to the next ...
 const ASK_EVERY: Duration = Duration::from_ms(2);
-/// ... and after so many without an answer twice as long each time, up to this.
+/// ... and after this number without an answer twice as long each time, up to the maximum.
 const ASKS: u32 = 4;
 const ASK_MAX: Duration = Duration::from_ms(64);
-/// So many questions are asked although nobody waits for anything.
+/// Questions that are asked although nobody waits for anything.
 const ASKED_ASLEEP: u32 = 10;
 /// Answers that tell of nothing new, the first one included: one may be given just before the peer looks at
 /// the rail in question.
@@ -55,10 +55,10 @@ const COOL_MAX: Duration = Duration::from_ms(30_000);
 /// so most are short; every fourth is long enough for a peer that has no core.
 const TRY: Duration = Duration::from_ms(300);
 const TRY_LONG: Duration = Duration::from_ms(1500);
-/// A link that carries for so long is forgiven half of what it is known for.
+/// A link that carries for this time is forgiven half of its failures.
 const STEADY: Duration = Duration::from_ms(10_000);
 
-/// What is seen of a link at one look.
+/// The state of a link at one look.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sight {
     /// The first number that the peer is not known to have, and since when it is under way.
@@ -71,17 +71,17 @@ pub(crate) struct Sight {
     pub(crate) carries: Duration,
 }
 
-/// What is to be done about a link that carries.
+/// The next step with a link that carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duty {
     Nothing,
     /// Ask the peer what has arrived; this is the number of the question.
     Ask(u32),
-    /// Leave the link: for so long nothing has arrived; zero: what arrives is told by other links only.
+    /// Leave the link: nothing has arrived for this time; zero: only other links tell what arrives.
     Leave(Duration),
 }
 
-/// What is to be done about a link that was left.
+/// The next step with a link that was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Try {
     Nothing,
@@ -90,7 +90,7 @@ pub(crate) enum Try {
     End,
 }
 
-/// What is known of one link.
+/// The history of one link.
 #[derive(Debug, Default)]
 pub(crate) struct Suspicion {
     /// The first number and the parts at the last look.

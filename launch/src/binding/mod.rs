@@ -86,7 +86,7 @@ pub fn plan(binding: &Binding, count: u32, host: &Topology, usable: usize) -> Ve
     (0..count).map(|rank| Some(sorted(own(rank)))).collect()
 }
 
-/// The same number of cores for each rank; what is left over by the division is nobody's.
+/// The same number of cores for each rank; the remainder of the division is unused.
 fn shares(cores: &[Processors], count: usize) -> Vec<Option<Processors>> {
     let width = cores.len() / count;
     let share = |rank: usize| cores[rank * width..(rank + 1) * width].concat();

@@ -18,7 +18,7 @@ pub enum Way {
     PmiPort {
         /// `HOST:PORT` of the launcher.
         address: String,
-        /// What it knows this process as.
+        /// The name by which it knows this process.
         id: u32,
     },
     /// Ask the PMIx library.
@@ -48,7 +48,7 @@ pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
         })?;
         return Ok(Way::PmiPort { address, id });
     }
-    // Set by people who know what they do, so it comes before the complaints.
+    // A deliberate setting, so it comes before the complaints.
     if get("NMAD_SINGLETON").is_some() {
         return Ok(Way::Singleton);
     }

@@ -1,4 +1,4 @@
-//! A rank's way into its job: who am I, who are you.
+//! A rank's way into its job: its number, and the addresses of the others.
 //!
 //! [`Bootstrap`] is what the session above sees; [`bootstrap()`] picks the way by the environment. This
 //! layer knows launchers' environments and the PMI client; it must never know what the values that it
@@ -27,7 +27,7 @@ pub trait Bootstrap: Send {
     /// The number of processes.
     fn size(&self) -> u32;
 
-    /// Gives a value to all ranks, who can get it after the next [`Bootstrap::fence`].
+    /// Gives a value to all ranks, which can get it after the next [`Bootstrap::fence`].
     ///
     /// Any text up to 16 MiB; longer than the launcher takes is split. A key is put once in a job: up to 55
     /// letters, digits and `._-/`.
@@ -36,7 +36,7 @@ pub trait Bootstrap: Send {
     /// A bad or used key, or a lost launcher.
     fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError>;
 
-    /// Waits until all ranks are here; what they put before is visible then.
+    /// Waits until all ranks are here; all values that they put before are visible then.
     ///
     /// # Errors
     /// [`LaunchError::Closed`] if the launcher goes. It waits as long as the last rank takes, or

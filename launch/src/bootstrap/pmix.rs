@@ -25,7 +25,7 @@ pub struct Pmix {
     secret: Secret,
     /// In seconds.
     limit_s: Option<u32>,
-    /// What was put, and waits for the next fence.
+    /// Values that were put and wait for the next fence.
     waiting: String,
     /// Keys that were put.
     used: HashSet<String>,

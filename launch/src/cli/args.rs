@@ -50,7 +50,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 
-    /// Set a variable in the environment of the program's ranks, who have all of ours anyway [may be
+    /// Set a variable in the environment of the program's ranks, which have all of ours anyway [may be
     /// repeated]
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
@@ -73,7 +73,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
 
-    /// So many ranks on each machine, whatever its slots [spelled -perhost, -npernode and -N as well]
+    /// Number of ranks on each machine, whatever its slots [spelled -perhost, -npernode and -N as well]
     #[arg(long, value_name = "N", value_parser = count)]
     pub ppn: Option<u32>,
 
@@ -131,7 +131,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", value_parser = crate::initial_errhandler::NAMES)]
     pub initial_errhandler: Option<String>,
 
-    /// Ignored, for those who are used to it: ranks may always outnumber the cores here
+    /// Ignored; accepted from habit: ranks may always outnumber the cores here
     #[arg(long, hide_short_help = true)]
     pub oversubscribe: bool,
 

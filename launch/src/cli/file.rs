@@ -1,4 +1,4 @@
-//! Files of programs: what follows `mpiexec` in the lines of a file (MPI 4.1, section 11.5).
+//! Files of programs: arguments of `mpiexec` in the lines of a file (MPI 4.1, section 11.5).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::read_to_string;

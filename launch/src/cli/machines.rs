@@ -12,7 +12,7 @@ const WITHOUT_EFFECT: [&str; 4] = ["max_slots=", "max-slots=", "ifname=", "bindi
 /// The machines of a list `NAME,NAME:SLOTS`. A name that comes again adds its slots.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error in it.
 pub fn in_list(list: &OsStr) -> Result<Vec<Machine>, String> {
     let list = list.to_string_lossy();
     let mut machines = Vec::new();

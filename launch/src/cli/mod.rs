@@ -36,7 +36,7 @@ pub fn as_agent(words: &[OsString]) -> Option<ExitCode> {
 /// Runs what the command line asks for and returns the job's exit code.
 ///
 /// `hosts` are those of the testbed that we are in ([`Host::from_env`]), none outside of one; ranks are
-/// placed on them round robin unless `--hosts-from` says otherwise. Errors are told on standard error:
+/// placed on them round robin unless `--hosts-from` says otherwise. Errors go to standard error:
 /// code 2 for a job that makes no sense, 126 and 127 (as shells do) for a program that cannot be
 /// executed or found, 1 for the rest.
 pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {

@@ -7,11 +7,11 @@ use crate::binding::{Level, Target};
 pub struct MapBy {
     /// Machines take turns.
     pub in_turns: bool,
-    /// So many ranks on each machine.
+    /// This number of ranks on each machine.
     pub per_host: Option<u32>,
     /// Ranks of a machine are spread over parts of this level.
     pub spread: Option<Level>,
-    /// So many cores for each rank.
+    /// This number of cores for each rank.
     pub width: Option<u32>,
 }
 
@@ -21,7 +21,7 @@ pub type BindTo = (Target, u32);
 /// Reads Open MPI's `slot`, `node`, `socket:PE=2`, `ppr:4:node`.
 ///
 /// # Errors
-/// What is understood.
+/// The accepted words.
 pub fn map_by(text: &str) -> Result<MapBy, String> {
     let lower = text.to_ascii_lowercase();
     let fail = || {
@@ -58,7 +58,7 @@ pub fn map_by(text: &str) -> Result<MapBy, String> {
 /// Reads `core`, `core:2`, `none`.
 ///
 /// # Errors
-/// What is understood.
+/// The accepted words.
 pub fn bind_to(text: &str) -> Result<BindTo, String> {
     let lower = text.to_ascii_lowercase();
     let (part, width) = lower.split_once(':').unwrap_or((&lower, "1"));

@@ -1,6 +1,6 @@
 //! `mpiexec` spellings: long options with a single dash, and those of other launchers.
 //!
-//! There is no standard beyond `-n`; what is rewritten here is what scripts for MPICH and Open MPI say.
+//! There is no standard beyond `-n`; the options rewritten here are those of MPICH and Open MPI.
 
 use std::ffi::{OsStr, OsString};
 

@@ -13,7 +13,7 @@ use super::{ExitReport, Job, RankEnd, SPEAKER};
 use crate::LaunchError;
 use crate::pmi::server::Phase;
 
-/// A rank that sends nonsense gets its answers, but the user is told only so many times.
+/// A rank that sends nonsense gets its answers; the user sees this number of messages about it.
 const NOTES_MAX: u32 = 10;
 
 /// The user's side of one job.
@@ -98,7 +98,7 @@ impl Desk {
         order
     }
 
-    /// Ends the job for a reason that is told, unless it is being ended for another.
+    /// Ends the job and reports the reason, unless it is being ended for another.
     pub fn end(&mut self, code: i32, reason: String, then: &str) -> Order {
         let before = self.confirm(true);
         if self.ending.reason().is_none() {

@@ -104,7 +104,7 @@ impl Ending {
         }
     }
 
-    /// Something ended the job: `reason` is told, and the ranks have to go. The first reason counts.
+    /// Something ended the job: `reason` is reported, and the ranks have to end. The first reason counts.
     pub fn because(&mut self, code: i32, reason: String, now: Instant) -> Order {
         self.first(code);
         if self.reason.is_some() {
@@ -184,7 +184,7 @@ fn told(end: &RankEnd, phase: Phase, host: Option<&str>) -> String {
             " without saying goodbye (MPI_Finalize, nmad_close or Session::close is missing)"
         }
         (RankStatus::Exited(_), Phase::Joined) => " before saying goodbye",
-        // What the system's loader and shells end with; a program that is missing is told before.
+        // Exit code of the system's loader and shells; a missing program is reported before.
         (RankStatus::Exited(127), Phase::Silent) => {
             " (a library or command is missing, as told above: does LD_LIBRARY_PATH lead to it on that host?)"
         }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-/// What goes to a rank in one read.
+/// Bytes that go to a rank in one read.
 const CHUNK: usize = 16 * 1024;
 
 /// A rank's pipe and how much of the current chunk it took.

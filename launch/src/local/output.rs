@@ -14,7 +14,7 @@ const BACKLOG_MAX: usize = 1 << 20;
 /// POSIX promises that a pipe that is ready takes this much without blocking (PIPE_BUF on Linux).
 const WRITE_MAX: usize = 4096;
 
-/// Who takes what ranks write.
+/// The readers of the output of ranks.
 pub trait Taker {
     /// Takes bytes.
     fn push(&mut self, bytes: &[u8]);

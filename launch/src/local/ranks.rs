@@ -78,7 +78,7 @@ impl Ranks {
         }
     }
 
-    /// The ranks that ended since the last call. What is left of their process groups is killed.
+    /// The ranks that ended since the last call. The rest of their process groups is killed.
     pub fn reap(&mut self) -> Vec<RankEnd> {
         let mut ends = Vec::new();
         for (number, rank) in (0..).zip(&mut self.list).filter(|(_, rank)| rank.alive) {

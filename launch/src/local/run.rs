@@ -284,7 +284,7 @@ impl Run {
         }
     }
 
-    /// A rank's process is gone: what it said last counts, then its end.
+    /// A rank's process is gone: its last words count, then its end.
     fn ended(&mut self, group: usize, end: RankEnd) {
         self.listen((group, end.rank));
         let Group { ranks, server } = &mut self.groups[group];

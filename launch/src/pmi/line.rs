@@ -5,7 +5,7 @@ use super::LINE_MAX;
 /// A parsed line. Borrowed, in the order of the wire; a line has a dozen words at most.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// What follows `cmd=`.
+    /// The word behind `cmd=`.
     pub command: &'a str,
     words: Vec<(&'a str, &'a str)>,
 }
@@ -14,7 +14,7 @@ impl<'a> Line<'a> {
     /// Splits a line without its newline.
     ///
     /// # Errors
-    /// What is wrong, in words: no `cmd=` at the start, or a word without `=`.
+    /// The error in words: no `cmd=` at the start, or a word without `=`.
     pub fn parse(text: &'a str) -> Result<Line<'a>, String> {
         let mut words = text.split_ascii_whitespace();
         let command = match words.next().and_then(|word| word.split_once('=')) {

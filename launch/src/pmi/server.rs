@@ -35,7 +35,7 @@ pub enum Event {
     Fence(Vec<(String, String)>),
     /// A rank asks to end the job.
     Abort {
-        /// Who asks.
+        /// The asking rank.
         rank: u32,
         /// The exit code that it wants the job to have.
         code: i32,
@@ -58,7 +58,7 @@ pub struct Absent {
 }
 
 impl Absent {
-    /// What it does to the rank that waits in a fence.
+    /// Its effect on the rank that waits in a fence.
     pub fn keeps(self, waiting: u32) -> String {
         let how = if self.gone { "has ended" } else { "has said goodbye" };
         let rank = self.rank;
@@ -103,14 +103,14 @@ pub struct Server {
     space_len: usize,
     /// Ranks of the job, on all hosts.
     size: u32,
-    /// What was put since the last fence, where other hosts wait for it.
+    /// Values that were put since the last fence, where other hosts wait for them.
     fresh: Option<Vec<(String, String)>>,
     /// The user knows that a rank uses another library.
     told: bool,
 }
 
 impl Server {
-    /// A job under the name `name` with so many ranks of each program, whose launcher's map is `mapping`.
+    /// A job named `name` with `ranks` ranks of each program, whose launcher's map is `mapping`.
     pub fn new(name: &str, counts: &[u32], mapping: &str) -> Server {
         let programs = (0..).zip(counts);
         let programs = programs.flat_map(|(program, &count)| std::iter::repeat_n(program, count as usize));

@@ -8,7 +8,7 @@ pub const VARIABLE: &str = "NMAD_PMIX";
 /// The name that it has had since PMIx 2.
 const NAME: &str = "libpmix.so.2";
 
-/// So many processes above this one are looked at: a launcher may start its ranks through some scripts.
+/// Processes above this one that are looked at: a launcher may start its ranks through some scripts.
 const GENERATIONS: usize = 8;
 
 /// Files to try, in this order; a name without a slash means the linker's search.

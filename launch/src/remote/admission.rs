@@ -1,4 +1,4 @@
-//! Who may come in: the head's port, and those at it who have not proven yet that they know the secret.
+//! Admission: the head's port, and connections that have not proven yet that they know the secret.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// More strangers than this are not listened to at the same time.
 const STRANGERS_MAX: usize = 1024;
 
-/// Addresses that agents are told; more than a machine has interfaces that matter.
+/// Addresses that agents receive; more than a machine has interfaces that matter.
 const ADDRESSES_MAX: usize = 16;
 
 /// The port of a job.
@@ -37,7 +37,7 @@ struct Stranger {
 }
 
 impl Admission {
-    /// Opens a port for the agents of so many hosts.
+    /// Opens a port for the agents of `hosts` hosts.
     pub fn open(secret: Secret, hosts: u32) -> Result<Admission, LaunchError> {
         let any =
             [SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))];
@@ -118,7 +118,7 @@ impl Admission {
         None
     }
 
-    /// Sends away who has said nothing for long; gives the time of the next one.
+    /// Closes connections that have been silent for long; gives the time of the next one.
     pub fn overdue(&mut self, now: Instant) -> Option<Instant> {
         self.strangers.retain(|stranger| now < stranger.since + PATIENCE);
         self.strangers.iter().map(|stranger| stranger.since + PATIENCE).min()

@@ -24,7 +24,7 @@ pub enum Scheduler {
     Pbs,
 }
 
-/// What it gave.
+/// Its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
     /// Who.

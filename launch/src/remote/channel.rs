@@ -42,7 +42,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Takes over a connection to somebody who has proven nothing yet.
+    /// Takes over a connection whose other side has proven nothing yet.
     pub fn new(stream: TcpStream) -> std::io::Result<Channel> {
         stream.set_nonblocking(true)?;
         let (input, output) = (Vec::new(), Vec::new());
@@ -87,7 +87,7 @@ impl Channel {
         self.written = 0;
     }
 
-    /// Reads what there is; what came before the end can still be taken.
+    /// Reads all that is there; messages before the end can still be taken.
     pub fn read(&mut self) {
         let mut bytes = [0; 16 * 1024];
         for _ in 0..READS_MAX {

@@ -30,7 +30,7 @@ const OF_THIS_HOST: [&str; 21] = [
     "MPI_LOCALRANKID",
 ];
 
-/// The same, by how names begin: logins, schedulers (an agent is told by its own), launchers around us.
+/// The same, by how names begin: logins, schedulers (an agent has its own), launchers around us.
 const BEGINNINGS: [&str; 10] =
     ["SSH_", "XDG_", "DBUS_", "SLURM", "FLUX_", "PBS_", "PMI_", "PMIX_", "HYDI_", "HYDRA_"];
 

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::local::input::in_foreground;
 
-/// What goes to the hosts at once.
+/// Bytes that go to the hosts at once.
 const CHUNK: usize = 16 * 1024;
 
 /// Standard input and the hosts that read it.
@@ -17,7 +17,7 @@ pub struct Feed {
     readers: Vec<(u32, bool)>,
 }
 
-/// What is for the readers.
+/// Input for the readers.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Bytes.

@@ -19,7 +19,7 @@ pub enum Other {
 }
 
 impl Other {
-    /// What is started.
+    /// The command that is started.
     pub fn program(self) -> &'static str {
         match self {
             Other::Prrte => "prterun",

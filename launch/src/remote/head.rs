@@ -136,7 +136,7 @@ impl Head {
         let (mut fds, what): (Vec<_>, Vec<_>) = self.interests().into_iter().unzip();
         wait_for(&mut fds, timeout)?;
         let ready = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty());
-        // Strangers last, the latest first: those who come in or go change the numbers of those behind them.
+        // Strangers last, the latest first: each that comes in or goes changes the numbers behind it.
         let mut ready: Vec<Ready> = ready.map(|(_, what)| what).collect();
         ready.sort_by_key(|ready| match ready {
             Ready::Stranger(number) => usize::MAX - number,
@@ -176,7 +176,7 @@ impl Head {
             Ready::Stranger(number) => {
                 if let Some((node, channel)) = self.admission.hear(number) {
                     self.came(node, channel);
-                    // What came right behind the proof was read with it, and no descriptor tells of it.
+                    // Bytes right behind the proof were read with it, and no descriptor tells of them.
                     self.listen(node);
                 }
             }

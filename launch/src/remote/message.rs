@@ -54,7 +54,7 @@ impl Intro {
     /// Reads what [`Intro::to_line`] wrote.
     ///
     /// # Errors
-    /// What is wrong, in words for the user.
+    /// The error, in words for the user.
     pub fn from_line(line: &str) -> Result<Intro, String> {
         let mut words = line.split_ascii_whitespace();
         if words.next() != Some(GREETING) {
@@ -129,7 +129,7 @@ pub enum Down {
     InputEnd,
     /// Nobody reads standard output (0) or error (1) any more.
     Deaf(u8),
-    /// So many bytes of output have been taken.
+    /// This number of bytes of output has been taken.
     Taken(u32),
     /// The job is over.
     Bye,

@@ -15,8 +15,8 @@
 //! |---|---|
 //! | `layout` | which rank runs on which machine |
 //! | `start`, `starter` | which agents are started, and the processes that lead to them |
-//! | `message`, `channel`, `proof` | what head and agent say, how it travels, who is who |
-//! | `head`, `hosts`, `feed`, `admission` | the launcher: the loop, its hosts, input, who may come in |
+//! | `message`, `channel`, `proof` | messages of head and agent, their transport, proof of identity |
+//! | `head`, `hosts`, `feed`, `admission` | the launcher: the loop, its hosts, input, admission |
 //! | `agent`, `crew`, `join` | the host's side: the loop, its ranks, the way to the head |
 //! | `allocation`, `handover` | Slurm, Flux and PBS; PRRTE and Hydra |
 //! | `environment` | which of our variables are for other hosts |

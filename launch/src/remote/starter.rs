@@ -17,7 +17,7 @@ use crate::{LaunchError, os};
 /// How many agents one process starts; those start the others.
 const FANOUT: usize = 32;
 
-/// Lines of a failed command that are told.
+/// Lines of a failed command that are shown.
 const LINES_TOLD: usize = 4;
 
 /// A pipe that nobody reads yet takes this much, if the system allows it to be enlarged.
@@ -63,7 +63,7 @@ struct Leader {
     node: Option<u32>,
     host: String,
     words: Option<Source>,
-    /// What it said and nobody was told.
+    /// Its output that was not shown.
     said: Vec<u8>,
     /// Whether what it says is passed on at once.
     is_heard: bool,
@@ -75,7 +75,7 @@ struct Leader {
 pub struct Gone {
     /// The host that it led to; `None`: all of them.
     pub node: Option<u32>,
-    /// What is known about why, without a name of the host.
+    /// The reason as far as it is known, without a name of the host.
     pub why: String,
 }
 
@@ -146,7 +146,7 @@ impl Leaders {
         leaders.filter_map(|(number, leader)| Some((number, leader.words.as_ref()?.as_fd())))
     }
 
-    /// Takes what one says. What comes back is for the user now.
+    /// Takes the output of one. The result is for the user now.
     pub fn listen(&mut self, number: usize) -> Vec<String> {
         let leader = &mut self.list[number];
         if let Some(words) = &mut leader.words
@@ -159,7 +159,7 @@ impl Leaders {
         if leader.is_heard { leader.lines() } else { Vec::new() }
     }
 
-    /// The agent of a host has come: what its leader said on the way is of no interest, what comes now is.
+    /// The agent of a host has come: earlier output of its leader is of no interest, later output is.
     pub fn came(&mut self, node: u32) {
         for leader in self.list.iter_mut().filter(|leader| leader.node.is_none_or(|own| own == node)) {
             leader.is_heard = true;

@@ -49,7 +49,7 @@ pub struct Argument {
     pub name: String,
     /// Where it goes.
     pub direction: Direction,
-    /// What it is.
+    /// Its kind.
     pub kind: String,
     /// For lists, how long it is.
     pub length: Option<Length>,

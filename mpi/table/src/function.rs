@@ -18,7 +18,7 @@ pub struct Function {
     pub deprecated: bool,
     /// It may be called before Init and after Finalize.
     pub early: bool,
-    /// The core is told which form was called.
+    /// The core receives the form that was called.
     pub tells_form: bool,
     /// The front does it by hand.
     pub by_hand: bool,
@@ -26,7 +26,7 @@ pub struct Function {
     pub unsupported: bool,
     /// Its arguments in the order of the standard.
     pub arguments: Vec<Argument>,
-    /// What it returns, if that is not an error code: the name of a kind.
+    /// The kind of its result, if that is not an error code.
     pub result: Option<String>,
 }
 

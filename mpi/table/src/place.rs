@@ -40,7 +40,7 @@ pub(crate) enum Place {
 pub(crate) struct Lines {
     /// Before the call.
     pub before: String,
-    /// What is handed over.
+    /// The argument that is handed over.
     pub call: Option<String>,
     /// After the call, even if it fails.
     pub always: String,

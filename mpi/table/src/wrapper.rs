@@ -104,7 +104,7 @@ fn unused(function: &Function) -> String {
     format!("    let _ = ({}{});\n", names.join(", "), if names.len() == 1 { "," } else { "" })
 }
 
-/// What is done before the call, what is handed over, and what is done after it.
+/// Code before the call, the argument, and code after it.
 #[derive(Default)]
 struct Steps {
     before: String,
@@ -124,7 +124,7 @@ impl Steps {
         let place = Place::of(argument);
         let name = &argument.name;
         if let Some(length) = &argument.length {
-            // What is done by hand gets lists that go out as C gave them.
+            // Functions that are written by hand get lists as C gave them.
             if !(function.by_hand && place == Place::AnswerList) {
                 self.length(argument, length, place);
             }

@@ -32,7 +32,7 @@ const LOSSES: [u64; 4] = [0, 100, 500, 1_000];
 /// Senders, and the queue before their receiver in nanoseconds.
 const SHARED: [(usize, u64); 4] = [(2, 8_000_000), (2, 1_500_000), (6, 8_000_000), (6, 1_500_000)];
 
-/// What came of a run.
+/// The result of a run.
 struct Outcome {
     /// Bytes a second that arrived, all senders together.
     rate: f64,

@@ -38,7 +38,7 @@ pub struct Stage {
     pub profiles: Vec<Option<Arc<Profile>>>,
 }
 
-/// What goes there and back.
+/// The messages that go there and back.
 #[derive(Debug, Clone, Default)]
 pub struct Exchange {
     /// Bytes of each message.
@@ -54,7 +54,7 @@ pub struct Exchange {
     pub copies_ns: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Half a round trip in nanoseconds, the application's copies included.
@@ -152,7 +152,7 @@ impl Exchange {
         Exchange { messages: vec![len], ..Exchange::default() }
     }
 
-    /// So many messages of equal length, `len` bytes together.
+    /// A number of messages of equal length, `len` bytes together.
     pub fn segments(len: usize, count: usize) -> Exchange {
         Exchange { messages: vec![len / count; count], ..Exchange::default() }
     }

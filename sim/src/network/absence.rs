@@ -3,7 +3,7 @@
 use super::{Happening, Inbound, Key, Network, Standing};
 use crate::outage::{How, Outage};
 
-/// A link may be left so long after its way was blocked: answers were under way.
+/// A link may be left within this time after its way was blocked: answers were under way.
 const AFTERMATH_NS: u64 = 100_000_000;
 
 impl Network {
@@ -45,7 +45,7 @@ impl Network {
     /// Whether there was reason to leave a link.
     pub(super) fn may_leave(&self, key: Key, now: u64) -> bool {
         let Key { fabric, me, peer } = key;
-        // Who has no core hears late of what others have done.
+        // A host without a core hears late of the others.
         let starved_ns = self.doing[me].starved_ns + self.doing[peer].starved_ns;
         self.outages.iter().any(|outage| {
             let hits = outage.hits(fabric, me, peer) || outage.hits(fabric, peer, me);

@@ -38,7 +38,7 @@ pub(super) struct Side {
     pub(super) way_free: u64,
     /// How many times the link was opened again.
     pub(super) epoch: u64,
-    /// Of which of these times the engine was told last.
+    /// The last of these times that the engine knows of.
     pub(super) told_epoch: u64,
 }
 
@@ -165,7 +165,7 @@ impl Network {
         }
     }
 
-    /// A side may learn that its link of so many openings is gone.
+    /// A side may learn that its link, opened `epoch` times, is gone.
     pub fn noticed_of(&mut self, now: u64, key: Key, epoch: u64) {
         if self.side(key).epoch == epoch {
             self.noticed(now, key);

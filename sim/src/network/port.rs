@@ -65,7 +65,7 @@ pub enum Inbound {
     },
     /// Part of something has arrived.
     Moved {
-        /// Who sends it.
+        /// Its sender.
         from: usize,
     },
     /// The link is gone.

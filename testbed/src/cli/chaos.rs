@@ -118,7 +118,7 @@ fn drive(
                 ended = child.try_wait().ok().flatten();
             }
             if let Some(status) = ended {
-                // What has begun ends all the same.
+                // An episode that has begun ends all the same.
                 if told.is_none() {
                     inside.set(&change)?;
                 }

@@ -28,7 +28,7 @@ const LEAST: u64 = 16 << 10;
 const MOST: u64 = 704 << 10;
 /// The same in a long queue whose length is known: as much as autotuned TCP flows.
 const LARGEST: u64 = 4 << 20;
-/// Growth in a round trip while nothing queues: so much of the window.
+/// Growth in a round trip while nothing queues, as a part of the window.
 const GROWTH: u64 = 8;
 /// A round trip that is longer than the least by no more is due to acknowledgements that waited and to cores
 /// that were busy, not to a queue.
@@ -45,7 +45,7 @@ const SEEN: f64 = 64.0;
 /// A rail that was measured by processes without cores seems far too slow, until one flow was alone on it. So
 /// much of what was seen then surely is no accident.
 const SURE: f64 = 0.8;
-/// It is approached by so much of what is missing in a round trip.
+/// Part of the difference by which it is approached in a round trip.
 const APPROACH: u64 = 8;
 /// In no queue it is less than what the rail carries in this time, nor than [`INITIAL`] if that is less:
 /// acknowledgements and cores are late by as much.
@@ -68,7 +68,7 @@ pub(super) struct Share {
     since: Instant,
     /// What the latest round trip has spent in queues.
     queued: Duration,
-    /// The same smoothed, in nanoseconds: who has no core for a moment makes no queue.
+    /// The same smoothed, in nanoseconds: a process without a core for a moment makes no queue.
     standing: u64,
     /// Bytes per nanosecond that we send through a queue, and the most of that: no more than the way carries.
     rate: f64,

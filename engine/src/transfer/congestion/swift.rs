@@ -175,7 +175,7 @@ mod tests {
     fn the_delay_settles_at_the_target() {
         let mut scheme = Swift::default();
         used(&mut scheme, 0, 100, 1);
-        // A way of a byte a nanosecond: what is in flight beyond 100 us of it queues.
+        // A way of a byte a nanosecond: bytes in flight beyond 100 us of it queue.
         let mut now = at(1_000);
         for _ in 0..3_000 {
             let window = scheme.window();

@@ -167,7 +167,7 @@ fn a_rail_that_comes_and_goes_is_used_less_and_less_and_forgiven_when_it_stays()
     assert_eq!(pause, 100, "six times ten seconds halve it to nothing");
 }
 
-/// Whether a link is left that loses so many of 100 orders, each of so many datagrams.
+/// Whether a link is left that loses `lost` of 100 orders, each of `datagrams` datagrams.
 fn is_left_at(lost: u32, datagrams: u32) -> bool {
     let mut suspicion = Suspicion::default();
     (1..=20).any(|round| suspicion.loses(round * (100 - lost), round * lost, datagrams).is_some())

@@ -67,7 +67,7 @@ fn base(kind: &str, form: Form) -> &'static str {
     }
 }
 
-/// The type of an argument in C. What is a pointer there is never constant here.
+/// The type of an argument in C. A pointer there is never constant here.
 fn c_type(argument: &Argument, form: Form) -> String {
     let base = base(&argument.kind, form);
     match &*argument.kind {
@@ -132,7 +132,7 @@ fn symbol(text: &mut String, function: &Function, form: Form, prefix: &str, abi:
     }
 }
 
-/// What is done before the call, what is handed over, what is done after it, and what if it went well.
+/// Code before the call, the argument, code after it, and code after success.
 #[derive(Default)]
 struct Lines {
     before: String,

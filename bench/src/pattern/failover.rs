@@ -4,6 +4,7 @@
 //! after the beginning, comes back 400 ms later, and the stream goes on until it is used again. Receivers
 //! note pauses and what has arrived in slots of 10 ms. A stall is the longest pause between two messages from
 //! the failure on, without what a message takes on the rail that is left.
+use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use newmadeleine::SessionError;
@@ -104,7 +105,8 @@ pub fn run(
         for both in [false, true] {
             let mut stream = Stream::new(len, both);
             // The first messages of a length wait for memory and for what is learnt.
-            stream.run(pair, FAILS.0)?;
+            let begun = Instant::now();
+            stream.run(pair, &|| begun.elapsed() >= FAILS.0)?;
             for _ in 0..plan.moments {
                 let (fault, after) = chance.fault(rails);
                 let found = round(pair, &mut stream, fault, after, change)?;
@@ -123,22 +125,21 @@ fn round(
     after: Duration,
     change: Change<'_>,
 ) -> Result<Option<Found>, BenchError> {
-    let length = after + AWAY + AFTER;
     if !pair.is_active() {
-        let log = stream.run(pair, length)?;
+        let log = stream.run(pair, &|| false)?;
         pair.tell(&log.text())?;
         return Ok(None);
     }
+    let over_at = Cell::new(None);
     let (log, times) = std::thread::scope(|scope| {
-        let network = scope.spawn(|| -> Result<(u64, u64), String> {
-            std::thread::sleep(after);
-            change(fault)?;
-            let failed = now_us();
-            std::thread::sleep(AWAY);
-            change(Fault { ends: true, ..fault })?;
-            Ok((failed, now_us()))
-        });
-        let log = stream.run(pair, length);
+        let network = scope.spawn(|| fail(fault, after, change));
+        // A busy machine may take long for a change, and the stream lasts as long.
+        let is_over = || {
+            let at = over_at.get().or_else(|| network.is_finished().then(|| Instant::now() + AFTER));
+            over_at.set(at);
+            at.is_some_and(|at| Instant::now() >= at)
+        };
+        let log = stream.run(pair, &is_over);
         (log, network.join().unwrap_or_else(|_| Err("the thread that fails rails panicked".into())))
     });
     let mut logs = vec![Log::read(&pair.hear()?)];
@@ -147,6 +148,16 @@ fn round(
     }
     let (failed, back) = times.map_err(|why| BenchError::Job(format!("the network: {why}")))?;
     Ok(Some(judge(stream, fault, &logs, failed, back)))
+}
+
+/// Takes the rail away after a while, and gives it back; when that was.
+fn fail(fault: Fault, after: Duration, change: Change<'_>) -> Result<(u64, u64), String> {
+    std::thread::sleep(after);
+    change(fault)?;
+    let failed = now_us();
+    std::thread::sleep(AWAY);
+    change(Fault { ends: true, ..fault })?;
+    Ok((failed, now_us()))
 }
 
 fn judge(stream: &Stream, fault: Fault, logs: &[Log], failed: u64, back: u64) -> Found {
@@ -190,14 +201,14 @@ impl Stream {
         Stream { len, both, ours: memory(), theirs: memory(), count: 0 }
     }
 
-    /// Streams for `length` by the clock of the active rank, whose messages say which window is the last.
-    fn run(&mut self, pair: Pair<'_>, length: Duration) -> Result<Log, BenchError> {
+    /// Streams until it is over for the active rank, whose messages say which window is the last.
+    fn run(&mut self, pair: Pair<'_>, is_over: &dyn Fn() -> bool) -> Result<Log, BenchError> {
         let (sends, receives) = (pair.is_active() || self.both, !pair.is_active() || self.both);
         meet(pair)?;
-        let (begun, mut log) = (Instant::now(), Log::begin());
+        let mut log = Log::begin();
         let mut is_last = false;
         while !is_last {
-            is_last = pair.is_active() && begun.elapsed() >= length;
+            is_last = pair.is_active() && is_over();
             if sends {
                 let first = self.count << 1 | u64::from(is_last);
                 (first..).step_by(2).zip(&mut self.ours).for_each(|(number, data)| write(data, number));

@@ -127,7 +127,7 @@ fn round(
 ) -> Result<Option<Found>, BenchError> {
     if !pair.is_active() {
         let log = stream.run(pair, &|| false)?;
-        pair.tell(&log.text())?;
+        pair.tell_long(&log.text())?;
         return Ok(None);
     }
     let over_at = Cell::new(None);
@@ -142,7 +142,7 @@ fn round(
         let log = stream.run(pair, &is_over);
         (log, network.join().unwrap_or_else(|_| Err("the thread that fails rails panicked".into())))
     });
-    let mut logs = vec![Log::read(&pair.hear()?)];
+    let mut logs = vec![Log::read(&pair.hear_long()?)];
     if stream.both {
         logs.push(log?);
     }

@@ -44,6 +44,26 @@ impl<'s> Pair<'s> {
         Ok(self.session.send(self.other, TALK, text.as_bytes())?)
     }
 
+    /// Tells a text of any length; the other rank has to [`Pair::hear_long`].
+    ///
+    /// # Errors
+    /// The other rank is gone.
+    pub fn tell_long(&self, text: &str) -> Result<(), BenchError> {
+        self.tell(&text.len().to_string())?;
+        Ok(self.session.send(self.other, TALK, text.as_bytes())?)
+    }
+
+    /// A text of any length.
+    ///
+    /// # Errors
+    /// The other rank is gone.
+    pub fn hear_long(&self) -> Result<String, BenchError> {
+        let len = self.hear()?.parse().unwrap_or(0);
+        let mut buffer = vec![0; len];
+        self.session.recv(self.other, TALK, &mut buffer)?;
+        Ok(String::from_utf8_lossy(&buffer).into_owned())
+    }
+
     /// What the other rank tells.
     ///
     /// # Errors

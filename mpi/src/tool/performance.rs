@@ -71,7 +71,7 @@ const fn variable(name: &'static str, kind: Kind, reader: Reader, about: &'stati
 }
 
 /// All of them.
-pub(crate) const ALL: [Performance; 26] = [
+pub(crate) const ALL: [Performance; 24] = [
     variable(
         "nmad_rail",
         Kind::State,
@@ -131,18 +131,6 @@ pub(crate) const ALL: [Performance; 26] = [
         Kind::Counter,
         Reader::Rail(|rail| rail.counters.resent),
         "Packets and chunks that were sent again on each rail",
-    ),
-    variable(
-        "nmad_rail_left",
-        Kind::Counter,
-        Reader::Rail(|rail| rail.counters.left),
-        "How often each rail was left because it carried nothing, at all peers",
-    ),
-    variable(
-        "nmad_rail_returned",
-        Kind::Counter,
-        Reader::Rail(|rail| rail.counters.returned),
-        "How often each rail was used again after it had been left",
     ),
     variable(
         "nmad_rail_resent_bytes",

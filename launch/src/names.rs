@@ -104,10 +104,8 @@ fn lookup_in(folder: &Path, service: &str) -> io::Result<Option<String>> {
 
 /// When a process was started, as the kernel says it; none if there is none.
 fn started(pid: u32) -> Option<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program, in parentheses, may have anything in it.
-    let (_, rest) = text.rsplit_once(')')?;
-    rest.split_ascii_whitespace().nth(19).map(String::from)
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    crate::os::field_of_stat(&stat, 19).map(String::from)
 }
 
 #[cfg(test)]

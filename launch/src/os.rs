@@ -131,3 +131,9 @@ fn guard_main(orders: RawFd, slots: &mut [i32]) -> ! {
         libc::_exit(0)
     }
 }
+
+/// A field of `/proc/PID/stat`, counted from the one behind the program's name, which is in brackets and may
+/// hold anything (proc_pid_stat(5)).
+pub(crate) fn field_of_stat(stat: &str, place: usize) -> Option<&str> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(place)
+}

@@ -15,7 +15,7 @@ impl Node {
         core.on_receipt = tell;
     }
 
-    /// Tells the receipts that wait: those of messages that left at once are told with the next request that
+    /// Hands out the receipts that wait: those of messages that left at once wait for the next request that
     /// ends otherwise.
     pub fn tell_receipts(&self) {
         self.shared.lock().tell_receipts();

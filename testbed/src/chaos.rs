@@ -95,25 +95,31 @@ impl Episode {
 impl fmt::Display for Episode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (at, lasts, rail) = (self.at.as_secs_f64(), self.lasts.as_secs_f64(), rail_name(self.rail));
-        write!(f, "{at:7.3} s  {rail} ")?;
-        match self.how {
-            How::Off(host) => write!(f, "is off at host{host}")?,
-            How::Bare(host) => write!(f, "has no address at host{host}")?,
-            How::Hole => write!(f, "swallows everything")?,
-            How::OneWay(host) => write!(f, "swallows what goes to host{host}")?,
-            How::Flaps(times) => write!(f, "goes off and on {times} times")?,
-            How::Loses(one_in) => write!(f, "loses one in {one_in} frames")?,
-            How::Narrow(bits) => write!(f, "carries {}", Rate::Limited(bits))?,
+        write!(f, "{at:7.3} s  {rail} {} for {lasts:.3} s", self.how)
+    }
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            How::Off(host) => write!(f, "is off at host{host}"),
+            How::Bare(host) => write!(f, "has no address at host{host}"),
+            How::Hole => write!(f, "swallows everything"),
+            How::OneWay(host) => write!(f, "swallows what goes to host{host}"),
+            How::Flaps(times) => write!(f, "goes off and on {times} times"),
+            How::Loses(one_in) => write!(f, "loses one in {one_in} frames"),
+            How::Narrow(bits) => write!(f, "carries {}", Rate::Limited(bits)),
         }
-        write!(f, " for {lasts:.3} s")
     }
 }
 
 /// Chance from a seed (splitmix64), the same on every machine.
-struct Chance(u64);
+#[derive(Debug)]
+pub struct Chance(pub u64);
 
 impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -8,6 +8,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use newmadeleine::SessionError;
+use nmad_testbed::Change;
+use nmad_testbed::chaos::{Chance, Episode, How};
 
 use super::{BenchError, Pair};
 
@@ -45,40 +47,18 @@ impl Plan {
     pub const LENS: [usize; 3] = [8, 64 << 10, 4 << 20];
 }
 
-/// How a rail fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Nothing arrives, without a notice.
-    Hole,
-    /// Nothing arrives at this rank, without a notice.
-    OneWay(u32),
-    /// Switched off at this rank.
-    Off(u32),
-}
-
-/// A failure, or with `ends` its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
-    /// Number of the rail in the testbed.
-    pub rail: u32,
-    /// What happens.
-    pub way: Way,
-    /// It is over.
-    pub ends: bool,
-}
-
-/// Does what a fault says to the network; called by another thread of the active rank.
-pub type Change<'a> = &'a (dyn Fn(Fault) -> Result<(), String> + Sync);
+/// Makes a change of the network; called by another thread of the active rank.
+pub type Make<'a> = &'a (dyn Fn(&Change) -> Result<(), String> + Sync);
 
 /// What one failure has done to a stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Length of a message.
     pub len: usize,
     /// Both ranks send.
     pub both: bool,
     /// The failure.
-    pub fault: Fault,
+    pub episode: Episode,
     /// The longest pause between two messages from the failure on.
     pub pause: Duration,
     /// The pause without what a message takes on the rail that is left.
@@ -97,7 +77,7 @@ pub fn run(
     pair: Pair<'_>,
     plan: &Plan,
     rails: u32,
-    change: Change<'_>,
+    make: Make<'_>,
     each: &mut dyn FnMut(&Found),
 ) -> Result<(), BenchError> {
     let mut chance = Chance(plan.seed);
@@ -108,8 +88,7 @@ pub fn run(
             let begun = Instant::now();
             stream.run(pair, &|| begun.elapsed() >= FAILS.0)?;
             for _ in 0..plan.moments {
-                let (fault, after) = chance.fault(rails);
-                let found = round(pair, &mut stream, fault, after, change)?;
+                let found = round(pair, &mut stream, episode(&mut chance, rails), make)?;
                 found.iter().for_each(&mut *each);
             }
         }
@@ -121,9 +100,8 @@ pub fn run(
 fn round(
     pair: Pair<'_>,
     stream: &mut Stream,
-    fault: Fault,
-    after: Duration,
-    change: Change<'_>,
+    episode: Episode,
+    make: Make<'_>,
 ) -> Result<Option<Found>, BenchError> {
     if !pair.is_active() {
         let log = stream.run(pair, &|| false)?;
@@ -132,7 +110,7 @@ fn round(
     }
     let over_at = Cell::new(None);
     let (log, times) = std::thread::scope(|scope| {
-        let network = scope.spawn(|| fail(fault, after, change));
+        let network = scope.spawn(|| fail(&episode, make));
         // A busy machine may take long for a change, and the stream lasts as long.
         let is_over = || {
             let at = over_at.get().or_else(|| network.is_finished().then(|| Instant::now() + AFTER));
@@ -147,20 +125,22 @@ fn round(
         logs.push(log?);
     }
     let (failed, back) = times.map_err(|why| BenchError::Job(format!("the network: {why}")))?;
-    Ok(Some(judge(stream, fault, &logs, failed, back)))
+    Ok(Some(judge(stream, episode, &logs, failed, back)))
 }
 
 /// Takes the rail away after a while, and gives it back; when that was.
-fn fail(fault: Fault, after: Duration, change: Change<'_>) -> Result<(u64, u64), String> {
-    std::thread::sleep(after);
-    change(fault)?;
+fn fail(episode: &Episode, make: Make<'_>) -> Result<(u64, u64), String> {
+    let changes = episode.changes(&[]);
+    let [(_, first), (_, last)] = &changes[..] else { return Err("a failure has an end".into()) };
+    std::thread::sleep(episode.at);
+    make(first)?;
     let failed = now_us();
-    std::thread::sleep(AWAY);
-    change(Fault { ends: true, ..fault })?;
+    std::thread::sleep(episode.lasts);
+    make(last)?;
     Ok((failed, now_us()))
 }
 
-fn judge(stream: &Stream, fault: Fault, logs: &[Log], failed: u64, back: u64) -> Found {
+fn judge(stream: &Stream, episode: Episode, logs: &[Log], failed: u64, back: u64) -> Found {
     let us = |length: Duration| length.as_micros() as u64;
     let rate = |log: &Log| (log.rate(log.begun, failed), log.rate(failed + us(SETTLED), back));
     let rates = logs.iter().map(rate).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -176,7 +156,7 @@ fn judge(stream: &Stream, fault: Fault, logs: &[Log], failed: u64, back: u64) ->
     Found {
         len: stream.len,
         both: stream.both,
-        fault,
+        episode,
         pause,
         stall: pause.saturating_sub(carried),
         rates,
@@ -350,31 +330,17 @@ impl Log {
     }
 }
 
-/// Chance from a seed (splitmix64), the same at both ranks.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(z ^ (z >> 31)) * u128::from(bound)) >> 64) as u64
-    }
-
-    /// The next failure, and when it comes.
-    fn fault(&mut self, rails: u32) -> (Fault, Duration) {
-        let rail = self.below(u64::from(rails)) as u32;
-        let way = match self.below(5) {
-            0 | 1 => Way::Hole,
-            2 => Way::OneWay(0),
-            3 => Way::OneWay(1),
-            _ => Way::Off(self.below(2) as u32),
-        };
-        let span = (FAILS.1 - FAILS.0).as_micros() as u64;
-        let after = FAILS.0 + Duration::from_micros(self.below(span));
-        (Fault { rail, way, ends: false }, after)
-    }
+/// The next failure; both ranks draw the same.
+fn episode(chance: &mut Chance, rails: u32) -> Episode {
+    let rail = chance.below(u64::from(rails)) as u32;
+    let how = match chance.below(5) {
+        0 | 1 => How::Hole,
+        2 => How::OneWay(0),
+        3 => How::OneWay(1),
+        _ => How::Off(chance.below(2) as u32),
+    };
+    let span = (FAILS.1 - FAILS.0).as_micros() as u64;
+    Episode { at: FAILS.0 + Duration::from_micros(chance.below(span)), lasts: AWAY, rail, how }
 }
 
 #[cfg(test)]
@@ -399,13 +365,13 @@ mod tests {
     #[test]
     fn a_stall_is_the_longest_pause_from_the_failure_on() {
         let stream = Stream::new(1000, false);
-        let fault = Chance(1).fault(2).0;
-        let found = judge(&stream, fault, &[log(20..25)], 1_195_000, 1_600_000);
+        let episode = || episode(&mut Chance(1), 2);
+        let found = judge(&stream, episode(), &[log(20..25)], 1_195_000, 1_600_000);
         assert_eq!(found.pause, Duration::from_millis(50));
         assert!(found.stall < found.pause && found.stall > Duration::from_millis(48), "{found:?}");
         assert!((found.rates.0 - 1e6).abs() < 1.0 && (found.rates.1 - 1e6).abs() < 1.0, "{found:?}");
         assert_eq!(found.whole, Some(Duration::ZERO));
-        let earlier = judge(&stream, fault, &[log(20..25)], 1_300_000, 1_600_000);
+        let earlier = judge(&stream, episode(), &[log(20..25)], 1_300_000, 1_600_000);
         assert_eq!(earlier.pause, Duration::ZERO, "a pause before the failure is none of its stalls");
     }
 

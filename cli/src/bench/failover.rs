@@ -1,11 +1,11 @@
 //! The tables and the picture of `nmad bench failover`.
 
-use nmad_bench::pattern::failover::{Fault, Found, Plan, Way, run as measure};
+use nmad_bench::pattern::failover::{Found, Plan, run as measure};
 use nmad_bench::pattern::{BenchError, Pair};
 use nmad_bench::plot::{Distribution, distribution_svg};
 use nmad_bench::stats::{Summary, bytes, number, percentile};
 use nmad_bench::table::Table;
-use nmad_testbed::{Change, Inside, What};
+use nmad_testbed::{Change, Inside};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::Path;
@@ -83,9 +83,9 @@ pub(super) fn run(pair: Pair<'_>, args: &Failover) -> Result<(), BenchError> {
         return Err(BenchError::Job(text.into()));
     };
     let plan = Plan { lens: args.lens(), moments: args.moments, seed: args.seed };
-    let change = |fault: Fault| inside.set(&change_of(&inside, fault)).map_err(|error| error.to_string());
+    let make = |change: &Change| inside.set(change).map_err(|error| error.to_string());
     let mut all = Vec::new();
-    measure(pair, &plan, rails.len() as u32, &change, &mut |found| {
+    measure(pair, &plan, rails.len() as u32, &make, &mut |found| {
         if args.sizes.common.json {
             say_json("bench", &line(found));
         }
@@ -115,25 +115,6 @@ fn cannot_write(path: &Path, why: &dyn std::fmt::Display) -> BenchError {
     BenchError::Job(format!("cannot write {}: {why}", path.display()))
 }
 
-fn change_of(inside: &Inside, fault: Fault) -> Change {
-    let host = |number: u32| inside.hosts.get(number as usize).map(|host| host.name.clone());
-    let loss = What::Loss(u32::from(!fault.ends));
-    let (host, what) = match fault.way {
-        Way::Hole => (None, loss),
-        Way::OneWay(to) => (host(to), loss),
-        Way::Off(at) => (host(at), if fault.ends { What::Up } else { What::Down }),
-    };
-    Change { host, rail: fault.rail, what }
-}
-
-fn failure(way: Way) -> String {
-    match way {
-        Way::Hole => "nothing arrives".into(),
-        Way::OneWay(to) => format!("nothing arrives at host{to}"),
-        Way::Off(at) => format!("off at host{at}"),
-    }
-}
-
 fn ms(length: Duration) -> f64 {
     length.as_secs_f64() * 1e3
 }
@@ -143,8 +124,8 @@ fn line(found: &Found) -> Line {
         bench: "failover".into(),
         bytes: found.len,
         both_ways: found.both,
-        rail: found.fault.rail,
-        failure: failure(found.fault.way),
+        rail: found.episode.rail,
+        failure: found.episode.how.to_string(),
         pause_ms: ms(found.pause),
         stall_ms: ms(found.stall),
         before_mb_per_s: found.rates.0 / 1e6,
@@ -219,20 +200,4 @@ fn row(label: String, group: &[Line]) -> Vec<String> {
 
 fn median(values: impl Iterator<Item = f64>) -> String {
     Summary::of(&values.collect::<Vec<_>>()).map_or("-".into(), |summary| number(summary.median))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_become_changes_and_end() {
-        let inside: Inside =
-            "host0=nmad testbed-enter 1;host1=nmad testbed-enter 2".parse().expect("a testbed");
-        let fault = |way, ends| change_of(&inside, Fault { rail: 1, way, ends }).what;
-        assert_eq!((fault(Way::Hole, false), fault(Way::Hole, true)), (What::Loss(1), What::Loss(0)));
-        assert_eq!((fault(Way::Off(0), false), fault(Way::Off(0), true)), (What::Down, What::Up));
-        let host = change_of(&inside, Fault { rail: 0, way: Way::OneWay(1), ends: false }).host;
-        assert_eq!(host.as_deref(), Some("host1"));
-    }
 }

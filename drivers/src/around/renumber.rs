@@ -27,32 +27,20 @@ impl Renumbered {
         let place = self.ranks.binary_search_by_key(&peer.0, |(each, _)| each.0);
         place.map_or(PeerId(u32::MAX), |place| self.ranks[place].1)
     }
-
-    fn order(&self, mut order: Order) -> Order {
-        match &mut order {
-            Order::Connect { to }
-            | Order::Packet { to, .. }
-            | Order::Chunk { to, .. }
-            | Order::Close { to } => {
-                *to = self.rank(*to);
-            }
-            Order::Accept { from, .. } => *from = self.rank(*from),
-        }
-        order
-    }
 }
 
 fn numbered(peers: &[PeerId], rank: PeerId) -> PeerId {
     peers.get(rank.0 as usize).copied().unwrap_or(PeerId(u32::MAX))
 }
 
-fn given_back(peers: &[PeerId], mut order: Order) -> Order {
-    match &mut order {
-        Order::Connect { to } | Order::Packet { to, .. } | Order::Chunk { to, .. } | Order::Close { to } => {
-            *to = numbered(peers, *to);
-        }
-        Order::Accept { from, .. } => *from = numbered(peers, *from),
-    }
+/// The same order with another number for its peer.
+fn with_peer(mut order: Order, number: impl FnOnce(PeerId) -> PeerId) -> Order {
+    let (Order::Connect { to: peer }
+    | Order::Packet { to: peer, .. }
+    | Order::Chunk { to: peer, .. }
+    | Order::Close { to: peer }
+    | Order::Accept { from: peer, .. }) = &mut order;
+    *peer = number(*peer);
     order
 }
 
@@ -72,7 +60,7 @@ fn event<'a>(peers: &[PeerId], mut event: Event<'a>) -> Event<'a> {
             // The user knows it by the number that other messages have.
             *why = why.replacen(&format!("peer {}", rank.0), &format!("peer {}", peer.0), 1);
             let orders = std::mem::take(unsent);
-            unsent.extend(orders.into_iter().map(|order| given_back(peers, order)));
+            unsent.extend(orders.into_iter().map(|order| with_peer(order, |rank| numbered(peers, rank))));
         }
     }
     event
@@ -111,11 +99,13 @@ impl Driver for Renumbered {
 
     fn send(&mut self, departure: Departure<'_>) -> Sent {
         let departure = match departure {
-            Departure::Order(order) => Departure::Order(self.order(order)),
+            Departure::Order(order) => Departure::Order(with_peer(order, |peer| self.rank(peer))),
             Departure::Message { to, number, head, data, how } => {
                 Departure::Message { to: self.rank(to), number, head, data, how }
             }
-            Departure::Pushed { packet, chunk } => Departure::Pushed { packet, chunk: self.order(chunk) },
+            Departure::Pushed { packet, chunk } => {
+                Departure::Pushed { packet, chunk: with_peer(chunk, |peer| self.rank(peer)) }
+            }
         };
         self.rail.send(departure)
     }

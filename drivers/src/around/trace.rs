@@ -89,9 +89,9 @@ struct Noted {
     len: u64,
     peer: u32,
     number: u32,
-    /// The first bytes of a packet, and how many of them there are.
+    /// What goes before the data of a message that was alone in its packet, if it was one.
     head: [u8; HEAD],
-    kept: u8,
+    has_head: bool,
     what: What,
     more: Option<Box<More>>,
 }
@@ -119,20 +119,20 @@ enum About<'a> {
 
 impl Noted {
     fn nothing() -> Noted {
-        let (ticks, len, peer, number, head, kept) = (0, 0, 0, 0, [0; HEAD], 0);
-        Noted { ticks, len, peer, number, head, kept, what: What::Connect, more: None }
+        let (ticks, len, peer, number, head, has_head) = (0, 0, 0, 0, [0; HEAD], false);
+        Noted { ticks, len, peer, number, head, has_head, what: What::Connect, more: None }
     }
 
     #[inline(always)]
     fn set_about(&mut self, about: About<'_>) {
-        self.kept = 0;
+        self.has_head = false;
         if self.more.is_some() {
             self.more = None;
         }
         match about {
             About::Nothing => {}
             About::Packet(bytes) => match bytes.first_chunk() {
-                Some(head) if alone(head, self.len).is_some() => (self.head, self.kept) = (*head, HEAD as u8),
+                Some(head) if alone(head, self.len).is_some() => (self.head, self.has_head) = (*head, true),
                 _ => self.more = Some(Box::new(More::Packet(bytes.into()))),
             },
             About::Reason(text) => self.more = Some(Box::new(More::Reason(text.into()))),
@@ -144,7 +144,7 @@ impl Noted {
             Some(More::Reason(text)) => text.clone(),
             Some(More::Packet(bytes)) => nmad_wire::explain(bytes).to_string(),
             None => alone(&self.head, self.len)
-                .filter(|_| self.kept > 0)
+                .filter(|_| self.has_head)
                 .map_or_else(String::new, |(header, eager)| {
                     nmad_wire::explain_alone(header, eager).to_string()
                 }),

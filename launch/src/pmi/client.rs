@@ -130,15 +130,13 @@ impl Client {
     pub fn spawn(&mut self, request: &spawn::Request) -> Result<(), LaunchError> {
         let lines = spawn::write(request).map_err(LaunchError::NoSpawn)?;
         let doing = "asked for more processes";
-        match self.ask(&lines, "spawn_result", doing) {
-            Ok(answer) => answer.accepted(),
-            Err(error) => Err(error),
-        }
-        .map_err(|error| match error {
-            LaunchError::Refused { why, .. } => {
-                LaunchError::NoSpawn(format!("the launcher has started no processes: {why}"))
+        self.ask(&lines, "spawn_result", doing).and_then(|answer| answer.accepted()).map_err(|error| {
+            match error {
+                LaunchError::Refused { why, .. } => {
+                    LaunchError::NoSpawn(format!("the launcher has started no processes: {why}"))
+                }
+                error => error,
             }
-            error => error,
         })
     }
 

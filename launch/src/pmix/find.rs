@@ -35,9 +35,9 @@ fn ancestors(process: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(process), above).skip(1).take(GENERATIONS)
 }
 
-/// The parent that `/proc/PID/stat` names. The program's name before it, in brackets, may hold anything.
+/// The parent that `/proc/PID/stat` names.
 fn parent(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+    crate::os::field_of_stat(stat, 1)?.parse().ok()
 }
 
 /// The file of the PMIx library among the `maps` of a process.

@@ -4,7 +4,7 @@ use crate::abi::Kind;
 use crate::{Abi, give, take};
 use nmad_mpi::api::{self, Spawn, Wanted};
 use nmad_mpi::error::{Class, Result};
-use nmad_mpi::handle::Comm;
+use nmad_mpi::handle::{Comm, Info};
 use std::ffi::{c_char, c_void};
 
 /// Writes the intercommunicator, or the null handle if there is none.
@@ -16,6 +16,27 @@ fn given<A: Abi>(to: *mut A::Handle, made: Result<Comm>) -> Result<()> {
     made.map(drop)
 }
 
+/// `MPI_Comm_accept` or `MPI_Comm_connect`: name and hints at the root, its rank, the communicator.
+type AtPort = fn(Option<(&str, Info)>, i32, Comm) -> Result<Comm>;
+
+/// Has the root read the name of a port and the hints, and everybody call `call`.
+fn at_port<A: Abi>(
+    (name, info): (*const c_char, A::Handle),
+    (root, comm): (i32, Comm),
+    new: *mut A::Handle,
+    call: AtPort,
+) -> Result<()> {
+    take::place("newcomm", new)?;
+    let called = || -> Result<Comm> {
+        if !api::is_root(comm, root)? {
+            return call(None, root, comm);
+        }
+        let (name, info) = (take::string("port_name", name)?, take::info::<A>("info", info)?);
+        call(Some((&name, info)), root, comm)
+    };
+    given::<A>(new, called())
+}
+
 pub(crate) fn comm_accept<A: Abi>(
     name: *const c_char,
     info: A::Handle,
@@ -23,15 +44,7 @@ pub(crate) fn comm_accept<A: Abi>(
     comm: Comm,
     new: *mut A::Handle,
 ) -> Result<()> {
-    take::place("newcomm", new)?;
-    let called = || -> Result<Comm> {
-        if !api::is_root(comm, root)? {
-            return api::comm_accept(None, root, comm);
-        }
-        let (name, info) = (take::string("port_name", name)?, take::info::<A>("info", info)?);
-        api::comm_accept(Some((&name, info)), root, comm)
-    };
-    given::<A>(new, called())
+    at_port::<A>((name, info), (root, comm), new, api::comm_accept)
 }
 
 pub(crate) fn comm_connect<A: Abi>(
@@ -41,15 +54,7 @@ pub(crate) fn comm_connect<A: Abi>(
     comm: Comm,
     new: *mut A::Handle,
 ) -> Result<()> {
-    take::place("newcomm", new)?;
-    let called = || -> Result<Comm> {
-        if !api::is_root(comm, root)? {
-            return api::comm_connect(None, root, comm);
-        }
-        let (name, info) = (take::string("port_name", name)?, take::info::<A>("info", info)?);
-        api::comm_connect(Some((&name, info)), root, comm)
-    };
-    given::<A>(new, called())
+    at_port::<A>((name, info), (root, comm), new, api::comm_connect)
 }
 
 /// Strings up to the NULL behind the last one; NULL instead of a list: none.

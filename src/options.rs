@@ -12,6 +12,7 @@
 //! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
 //! | `congestion` | `NMAD_CONGESTION` | bound of data in flight on lossy rails: `share`, `newreno`, `swift` |
+//! | `return_within` | `NMAD_RETURN_WITHIN` | seconds for which a rank is waited for whose rails all failed |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
 //! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
 //! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails not known for certain; `off`; `force`: all anew |
@@ -32,7 +33,8 @@ use log::LevelFilter;
 use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
 use std::path::PathBuf;
-use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, setting, switch};
+use std::time::Duration;
+use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, seconds, setting, switch};
 
 /// An interface that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +72,8 @@ pub struct Options {
     pub chunk: Option<u64>,
     /// What bounds the bytes in flight on lossy rails; none: the engine's default.
     pub congestion: Option<CongestionControl>,
+    /// How long a rank is waited for whose rails have all failed; none: the engine's default.
+    pub return_within: Option<Duration>,
     /// Whether large data is copied straight from process to process inside a node; none: where the system
     /// permits it.
     pub cross_memory: Option<bool>,
@@ -135,7 +139,7 @@ impl Options {
     pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 16] = [
+    pub const KEYS: [&str; 17] = [
         "strategy",
         "rails",
         "driver",
@@ -146,6 +150,7 @@ impl Options {
         "credit",
         "chunk",
         "congestion",
+        "return_within",
         "cross_memory",
         "sample",
         "profile",
@@ -226,6 +231,7 @@ impl Options {
             "credit" => self.credit = Some(at_least(Config::CREDIT_MIN, name, value)?),
             "chunk" => self.chunk = Some(at_least(Config::CHUNK_MIN, name, value)?),
             "congestion" => self.congestion = Some(value.parse().map_err(|why| setting(name, why))?),
+            "return_within" => self.return_within = Some(seconds(name, value)?),
             "cross_memory" => self.cross_memory = Some(switch(name, value)?),
             "sample" => self.sample = sampling(name, value)?,
             "profile" => self.profile = Some(PathBuf::from(value)),
@@ -267,6 +273,9 @@ impl Options {
             chunk: self.chunk.unwrap_or(defaults.chunk),
             bandwidths,
             congestion: self.congestion.unwrap_or_default(),
+            return_within: self.return_within.map_or(defaults.return_within, |wait| {
+                nmad_engine::Duration::from_ns(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
+            }),
             ..defaults
         }
     }
@@ -303,6 +312,7 @@ mod tests {
             ("rails = 'x/r0'", "tcp, udp"),
             ("feed = 'x'", "backlog:BYTES"),
             ("congestion = 'cubic'", "share, newreno, swift"),
+            ("return_within = '-1'", "no number of seconds"),
             ("log = 'loud'", "off, error, warn"),
             ("credit = 262143", "at least 262144"),
             ("chunk = 4095", "at least 4096"),

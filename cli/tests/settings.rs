@@ -23,6 +23,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("NMAD_PROFILE", "/no/such.profile", "profile (NMAD_PROFILE): /no/such.profile: No such file"),
     ("NMAD_TRACE", "/no/such/trace", "trace (NMAD_TRACE): cannot write /no/such/trace: there is no folder"),
     ("NMAD_CONFIG", "/no/such.toml", "NMAD_CONFIG: cannot read /no/such.toml"),
+    ("NMAD_RETURN_WITHIN", "soon", "NMAD_RETURN_WITHIN: 'soon' is no number of seconds"),
     ("NMAD_CROSS_MEMORY", "yes", "NMAD_CROSS_MEMORY: 'yes' is neither on nor off"),
 ];
 

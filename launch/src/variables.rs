@@ -12,7 +12,7 @@ pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 pub const PREFIX: &str = "NMAD_";
 
 /// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
-pub const ALL: [&str; 43] = [
+pub const ALL: [&str; 44] = [
     "NMAD_CC",
     "NMAD_CHUNK",
     "NMAD_CONFIG",
@@ -48,6 +48,7 @@ pub const ALL: [&str; 43] = [
     "NMAD_PMIX",
     "NMAD_PROFILE",
     "NMAD_RAILS",
+    "NMAD_RETURN_WITHIN",
     "NMAD_SAMPLE",
     "NMAD_SECRET",
     "NMAD_SINGLETON",

@@ -1,5 +1,6 @@
 //! Rails that fail for a while and come back. While one fails, another way between the same hosts is whole,
-//! so nothing may stand still for long, and no rail may be left that is only slow.
+//! so nothing may stand still for long, and no rail may be left that is only slow. Which way is whole may
+//! change: then the last way that carries fails, and one that rests is needed.
 
 use crate::rng::Rng;
 use crate::trace::Time;
@@ -37,13 +38,52 @@ pub enum How {
 
 /// Longest time for which no request may end while some are under way, besides what they take.
 pub const STALL_NS: u64 = 60_000_000;
+/// The same where the last way may fail while another one comes back: a try that was begun while nothing
+/// passed has to end first.
+pub const STALL_TURNS_NS: u64 = 2_000_000_000;
+
+/// The fabric that is whole, and from when on.
+#[derive(Debug, Clone)]
+pub struct Turns(Vec<(u64, usize)>);
+
+impl Turns {
+    /// One that is whole all the time.
+    pub fn never(fabric: usize) -> Turns {
+        Turns(vec![(0, fabric)])
+    }
+
+    /// Another one now and then.
+    pub fn draw(fabrics: usize, rng: &mut Rng) -> Turns {
+        let mut at = 0;
+        let turns = (0..40).map(|_| {
+            let turn = (at, rng.index(fabrics));
+            at += rng.range(50_000_000, 1_500_000_000);
+            turn
+        });
+        Turns(turns.collect())
+    }
+
+    /// Whether there is more than one turn.
+    pub fn changes(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// What is left of an outage: nothing while its fabric is whole.
+    fn clip(&self, outage: Outage) -> impl Iterator<Item = Outage> {
+        let ends = self.0.iter().skip(1).map(|turn| turn.0).chain([u64::MAX]);
+        self.0.iter().zip(ends).filter_map(move |(&(from, whole), until)| {
+            let (from, until) = (from.max(outage.from), until.min(outage.until));
+            (whole != outage.fabric && from < until).then_some(Outage { from, until, ..outage })
+        })
+    }
+}
 
 impl Outage {
-    /// Draws failures for some hosts and fabrics. The fabric `whole` never fails. If `slow` nothing fails
-    /// altogether: rails become narrow.
-    pub fn draw(hosts: usize, fabrics: usize, whole: usize, slow: bool, rng: &mut Rng) -> Vec<Outage> {
+    /// Draws failures for some hosts and fabrics. The fabric that is whole does not fail. If `slow` nothing
+    /// fails altogether: rails become narrow.
+    pub fn draw(hosts: usize, fabrics: usize, whole: &Turns, slow: bool, rng: &mut Rng) -> Vec<Outage> {
         let mut outages = Vec::new();
-        for fabric in (0..fabrics).filter(|&fabric| fabric != whole || slow) {
+        for fabric in 0..fabrics {
             for a in 0..hosts {
                 for b in (0..hosts).filter(|&b| b > a) {
                     let flaps = rng.percent(25);
@@ -62,7 +102,11 @@ impl Outage {
                             _ => How::Narrow(rng.range(2, 40)),
                         };
                         let (a, b) = if rng.percent(50) { (a, b) } else { (b, a) };
-                        outages.push(Outage { fabric, a, b, from, until: from + len, how });
+                        let outage = Outage { fabric, a, b, from, until: from + len, how };
+                        match slow {
+                            true => outages.push(outage),
+                            false => outages.extend(whole.clip(outage)),
+                        }
                         from += len + rng.len(if flaps { 20_000_000 } else { 3_000_000_000 });
                     }
                 }

@@ -5,7 +5,7 @@ use crate::canary::Canary;
 use crate::faults::{Broken, Faults, Strike};
 use crate::machine::Machine;
 use crate::model::{KINDS, LOSSY, Model, SHARED_MEMORY};
-use crate::outage::{Outage, STALL_NS};
+use crate::outage::{Outage, STALL_NS, STALL_TURNS_NS, Turns};
 use crate::rng::Rng;
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
@@ -77,6 +77,8 @@ pub struct Scenario {
     pub strikes: Vec<Strike>,
     /// What fails for a while.
     pub outages: Vec<Outage>,
+    /// Which fabric does not fail changes.
+    pub takes_turns: bool,
     /// A network or its drivers are broken on purpose; broken strategies are in `configs`.
     pub canary: Option<Canary>,
 }
@@ -124,6 +126,7 @@ impl Scenario {
             configs,
             strikes: Vec::new(),
             outages: Vec::new(),
+            takes_turns: false,
             canary: options.canary,
         };
         if options.outages {
@@ -166,7 +169,12 @@ impl Scenario {
             return;
         }
         let slow = rng.percent(25);
-        self.outages = Outage::draw(hosts, fabrics, rng.index(fabrics), slow, &mut rng);
+        let turns = match rng.percent(30) {
+            true => Turns::draw(fabrics, &mut rng),
+            false => Turns::never(rng.index(fabrics)),
+        };
+        self.outages = Outage::draw(hosts, fabrics, &turns, slow, &mut rng);
+        self.takes_turns = turns.changes();
         if slow || rng.percent(25) {
             self.strikes = Strike::draw_starving(hosts, &mut rng);
         }
@@ -176,7 +184,8 @@ impl Scenario {
     pub fn stall_ns(&self) -> Option<u64> {
         let slowest = self.fabrics.iter().map(|(model, _)| model.wire_ns(STEADY_MAX)).max();
         let narrow = self.outages.iter().map(Outage::narrowness).max().unwrap_or(1);
-        (!self.outages.is_empty()).then(|| STALL_NS + slowest.unwrap_or(0) * narrow)
+        let stall_ns = if self.takes_turns { STALL_TURNS_NS } else { STALL_NS };
+        (!self.outages.is_empty()).then(|| stall_ns + slowest.unwrap_or(0) * narrow)
     }
 
     /// Hosts of the scenario.

@@ -22,11 +22,12 @@ struct File {
     driver: Option<String>,
     throttle: Option<String>,
     feed: Option<String>,
-    eager_max: Option<Size>,
-    in_place_min: Option<Size>,
-    credit: Option<Size>,
-    chunk: Option<Size>,
+    eager_max: Option<Number>,
+    in_place_min: Option<Number>,
+    credit: Option<Number>,
+    chunk: Option<Number>,
     congestion: Option<String>,
+    return_within: Option<Number>,
     cross_memory: Option<String>,
     sample: Option<String>,
     profile: Option<String>,
@@ -35,19 +36,21 @@ struct File {
     log: Option<String>,
 }
 
-/// A size, with a unit or as a plain number.
+/// A number, with a unit or as a plain number.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Size {
-    Number(u64),
+enum Number {
+    Whole(u64),
+    Fraction(f64),
     Text(String),
 }
 
-impl Size {
+impl Number {
     fn text(self) -> String {
         match self {
-            Size::Number(bytes) => bytes.to_string(),
-            Size::Text(text) => text,
+            Number::Whole(number) => number.to_string(),
+            Number::Fraction(number) => number.to_string(),
+            Number::Text(text) => text,
         }
     }
 }
@@ -89,18 +92,19 @@ impl Options {
         let name = path.display();
         let wrong = |error: toml::de::Error| setting(&name.to_string(), in_words(&error, text));
         let file: File = toml::from_str(text).map_err(wrong)?;
-        let size = |value: Option<Size>| value.map(Size::text);
+        let number = |value: Option<Number>| value.map(Number::text);
         let entries = [
             ("strategy", file.strategy),
             ("rails", file.rails),
             ("driver", file.driver),
             ("throttle", file.throttle),
             ("feed", file.feed),
-            ("eager_max", size(file.eager_max)),
-            ("in_place_min", size(file.in_place_min)),
-            ("credit", size(file.credit)),
-            ("chunk", size(file.chunk)),
+            ("eager_max", number(file.eager_max)),
+            ("in_place_min", number(file.in_place_min)),
+            ("credit", number(file.credit)),
+            ("chunk", number(file.chunk)),
             ("congestion", file.congestion),
+            ("return_within", number(file.return_within)),
             ("cross_memory", file.cross_memory),
             ("sample", file.sample),
             ("profile", file.profile),

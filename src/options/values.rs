@@ -5,6 +5,7 @@ use crate::error::SessionError;
 use nmad_engine::Feed;
 use nmad_words::{parse_rate, parse_size};
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub(super) fn setting(setting: &str, why: String) -> SessionError {
     SessionError::Setting { setting: setting.into(), why }
@@ -21,6 +22,13 @@ pub(super) fn at_least(least: u64, name: &str, value: &str) -> Result<u64, Sessi
         true => Err(setting(name, format!("'{value}' is too little: at least {least} B"))),
         false => Ok(bytes),
     }
+}
+
+/// A number of seconds, which may be a fraction.
+pub(super) fn seconds(name: &str, value: &str) -> Result<Duration, SessionError> {
+    let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let why = || format!("'{value}' is no number of seconds: write 3, 0.5");
+    seconds.ok_or_else(|| setting(name, why()))
 }
 
 pub(super) fn switch(name: &str, value: &str) -> Result<bool, SessionError> {

@@ -58,7 +58,8 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
         rails.collect::<Vec<_>>().join(",")
     });
     let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
-    let values: [(&'static str, (Option<String>, String)); 16] = [
+    let wait = std::time::Duration::from_nanos(defaults.return_within.as_ns());
+    let values: [(&'static str, (Option<String>, String)); 17] = [
         ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
         ("rails", (rails, "all interfaces that lead to a peer".into())),
         ("driver", (drivers, "tcp".into())),
@@ -69,6 +70,7 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
         ("credit", bytes(options.credit, defaults.credit)),
         ("chunk", bytes(options.chunk, defaults.chunk)),
         ("congestion", (options.congestion.map(|set| set.name().into()), defaults.congestion.name().into())),
+        ("return_within", (options.return_within.map(seconds), seconds(wait))),
         ("cross_memory", (options.cross_memory.map(|on| if on { "on" } else { "off" }.into()), "on".into())),
         ("sample", (sampled(options.sample), Sampling::default().name().into())),
         ("profile", (options.profile.as_ref().map(|path| path.display().to_string()), "none".into())),
@@ -100,6 +102,10 @@ fn setting(key: &'static str, set: Option<String>, default: String) -> Setting {
 /// The default counts as not set.
 fn sampled(mode: Sampling) -> Option<String> {
     (mode != Sampling::default()).then(|| mode.name().into())
+}
+
+fn seconds(wait: std::time::Duration) -> String {
+    wait.as_secs_f64().to_string()
 }
 
 fn explained(explain: &Explain) -> Option<String> {

@@ -3,7 +3,7 @@
 
 use super::arrive::is_notice;
 use super::dispatch::frames_of;
-use super::peer::{Peer, Standing};
+use super::peer::{Lost, Peer, Standing};
 use super::rendezvous::NO_KEY;
 use super::{Engine, Notice};
 use crate::clock::Instant;
@@ -155,7 +155,8 @@ impl Engine {
         let lost: Vec<InFlight> = link.tx.take_all().collect();
         self.rails[rail.index()].counters.left += u64::from(returns && was_up);
         peer.topology_changed(&self.rails);
-        if !peer.links.iter().any(Link::is_there) {
+        let is_last = !peer.links.iter().any(Link::is_there);
+        if is_last && (leaving || !peer.left().any(|link| link.was_up())) {
             let why = if leaving { format!("peer {} has left the job", id.0) } else { String::from(why) };
             return self.fail_peer(id, &why);
         }
@@ -164,12 +165,15 @@ impl Engine {
         if tells && !leaving {
             peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
         }
-        if !remote_knew && !leaving && !is_told {
+        if !remote_knew && !leaving && !is_told && !is_last {
             peer.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
             peer.mark_lane(&self.rails);
         }
         if peer.offered.as_ref().is_some_and(|offered| offered.rail() == rail) {
             self.send_declined(id);
+        }
+        if is_last {
+            self.wait_for(now, rail, id, why);
         }
         self.move_over(rail, id, lost, returns);
         if self.has_useless_grant(id) {
@@ -177,6 +181,17 @@ impl Engine {
         }
         self.meet(id);
         self.make_ready(id);
+    }
+
+    /// The last link to a peer is lost, and others that were left may still carry it: they are tried now.
+    #[cold]
+    fn wait_for(&mut self, now: Instant, rail: RailId, id: PeerId, why: &str) {
+        let wait = self.config.return_within;
+        let Some(peer) = self.peer_mut(id) else { return };
+        peer.lost = Some(Lost { until: now + wait, why: String::from(why) });
+        let ms = wait.as_ns() / 1_000_000;
+        self.tell(rail, id, &format!("{why}; no rail is left to it, and each is tried for {ms} ms"));
+        self.watched.look_now();
     }
 
     /// What a rail was given after it had lost a link, before it could say so. The entries went with the

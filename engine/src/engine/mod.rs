@@ -33,7 +33,7 @@ mod submit;
 mod suspect;
 mod traffic;
 
-use crate::clock::Instant;
+use crate::clock::{Duration, Instant};
 use crate::collect::ended::Ended;
 use crate::collect::matching::Matching;
 use crate::collect::message::Unpacked;
@@ -95,6 +95,8 @@ pub struct Config {
     pub bandwidths: Vec<u64>,
     /// What bounds the bytes in flight on lossy links.
     pub congestion: Scheme,
+    /// How long a peer is waited for whose rails have all failed, if some of them may come back.
+    pub return_within: Duration,
 }
 
 impl Default for Config {
@@ -111,6 +113,7 @@ impl Default for Config {
             chunk: 1 << 20,
             bandwidths: Vec::new(),
             congestion: Scheme::default(),
+            return_within: Duration::from_ms(3000),
         }
     }
 }

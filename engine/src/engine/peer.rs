@@ -29,6 +29,15 @@ pub(super) enum Standing {
     Gone(Arc<str>),
 }
 
+/// All links are lost, and some may come back.
+#[derive(Debug)]
+pub(super) struct Lost {
+    /// Until when that is waited for.
+    pub(super) until: Instant,
+    /// What ended the last one.
+    pub(super) why: String,
+}
+
 /// A rail of the peer of which the peer told before our own rail did: packets that were replayed elsewhere
 /// may still arrive on it, and it may be down already.
 #[derive(Debug, Default)]
@@ -96,6 +105,8 @@ pub(super) struct Peer {
     pub(super) orphans: Vec<Orphan>,
     /// Notices of lost links, for the time when it is clear that the peer is not about to end.
     pub(super) unsaid: Vec<String>,
+    /// No link is there.
+    pub(super) lost: Option<Lost>,
     /// What the peer has announced to push and has not begun to.
     pub(super) pushes: Vec<Push>,
     /// Packets that a dead link has not given back: rail, number, and the requests whose memory they refer
@@ -155,6 +166,7 @@ impl Peer {
             requested: Vec::new(),
             orphans: Vec::new(),
             unsaid: Vec::new(),
+            lost: None,
             pushes: Vec::new(),
             parts: Vec::new(),
             late: Vec::new(),

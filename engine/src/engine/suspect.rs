@@ -82,7 +82,7 @@ impl Watched {
     }
 
     /// The next turn looks at them.
-    fn look_now(&mut self) {
+    pub(super) fn look_now(&mut self) {
         if !self.peers.is_empty() {
             (self.look_at, self.due_at) = (Instant::default(), Instant::default());
         }
@@ -120,6 +120,7 @@ impl Engine {
         let count = self.peer(id).filter(is_watched).map_or(0, |peer| peer.links.len());
         if count > 0 {
             self.note_stall(now, id);
+            self.look_at_last(now, id);
         }
         for place in 0..count {
             let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
@@ -142,7 +143,7 @@ impl Engine {
                     let sight = link.sight();
                     match link.notes_mut().suspicion.look(now, sight) {
                         Duty::Nothing => {}
-                        Duty::Ask(question) => self.ask_about(rail, id, question),
+                        Duty::Ask(question) => self.ask_about(rail, id, question, |link| link.rail != rail),
                         Duty::Leave(silent) => self.leave_link(rail, id, &silence(silent)),
                     }
                 }
@@ -153,6 +154,32 @@ impl Engine {
                 },
                 State::Cold | State::Connecting | State::Dead => {}
             }
+        }
+    }
+
+    /// If no link carries, or the last one has no answer to what is asked over it, those that were left are
+    /// tried soon. A peer without any link is waited for a while.
+    fn look_at_last(&mut self, now: Instant, id: PeerId) {
+        let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
+        if let Some(lost) = peer.lost.as_ref().filter(|lost| now >= lost.until) {
+            let why = lost.why.clone();
+            return self.fail_peer(id, &why);
+        }
+        if peer.left().next().is_none() || peer.links.iter().filter(|link| carries(link)).count() > 1 {
+            return;
+        }
+        let last = peer.links.iter_mut().find(|link| carries(link));
+        let looked = last.map(|last| {
+            let (rail, sight) = (last.rail, last.sight());
+            let suspicion = &mut last.notes_mut().suspicion;
+            (rail, suspicion.look(now, sight), suspicion.has_no_answer())
+        });
+        if looked.is_none_or(|looked| looked.2) {
+            let left = peer.links.iter_mut().filter(|link| link.state == State::Left);
+            left.for_each(|link| link.notes_mut().suspicion.hurry());
+        }
+        if let Some((rail, Duty::Ask(question), _)) = looked {
+            self.ask_about(rail, id, question, |link| link.rail == rail);
         }
     }
 
@@ -186,10 +213,10 @@ impl Engine {
         self.closing -= before - errands.len();
     }
 
-    /// Asks over all other links what has arrived from this one.
-    fn ask_about(&mut self, rail: RailId, id: PeerId, question: u32) {
+    /// Asks over some links what has arrived from one.
+    fn ask_about(&mut self, rail: RailId, id: PeerId, question: u32, over: impl Fn(&Link) -> bool) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        let others = peer.links.iter().filter(|link| carries(link) && link.rail != rail);
+        let others = peer.links.iter().filter(|link| carries(link) && over(link));
         let queries =
             others.map(|link| Query { to: id, over: link.rail, about: About::Ours(rail, question) });
         self.watched.queries.extend(queries);
@@ -242,6 +269,7 @@ impl Engine {
             .then(|| link.begin_anew(now, self.config.congestion).as_ns() / 1_000_000);
         (link.state, link.remote) = (State::Up, Some(remote));
         link.vain.restart(now);
+        peer.lost = None;
         let orphan = peer.orphans.iter().position(|orphan| orphan.remote == remote);
         let orphan = orphan.map(|index| peer.orphans.swap_remove(index));
         let down = orphan.as_ref().is_some_and(|orphan| orphan.down);
@@ -347,19 +375,21 @@ impl Peer {
         if self.standing != Standing::Here || self.only.is_some() {
             return None;
         }
+        let has_left = self.left().next().is_some();
         let due_at = |link: &Link| {
             let suspicion = &link.notes.as_ref()?.suspicion;
-            let is_one_of_several =
-                || self.links.iter().any(|other| other.rail != link.rail && carries(other));
+            let is_last = || !self.links.iter().any(|other| other.rail != link.rail && carries(other));
             match link.state {
-                State::Up if !may_be_left(link, rails) || !is_one_of_several() => None,
+                State::Up if is_last() && !(has_left && carries(link)) => None,
+                State::Up if !is_last() && !may_be_left(link, rails) => None,
                 State::Up if link.unplugged().is_some() => Some(Instant::default()),
                 State::Up => suspicion.due_at(link.sight()),
                 State::Left => Some(suspicion.away_until()),
                 State::Cold | State::Connecting | State::Dead => None,
             }
         };
-        self.links.iter().filter_map(due_at).min()
+        let given_up_at = self.lost.as_ref().map(|lost| lost.until);
+        self.links.iter().filter_map(due_at).chain(given_up_at).min()
     }
 }
 

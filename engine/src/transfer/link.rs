@@ -136,6 +136,11 @@ impl Link {
         !matches!(self.state, State::Left | State::Dead)
     }
 
+    /// Whether it carried traffic before it was left.
+    pub(crate) fn was_up(&self) -> bool {
+        self.state == State::Left && self.remote.is_some()
+    }
+
     /// Its state, for the watch on silent links.
     pub(crate) fn sight(&self) -> Sight {
         let first = self.tx.first();

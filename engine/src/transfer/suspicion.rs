@@ -9,7 +9,8 @@
 //! between two answers, and is kept.
 //!
 //! A link that was left is tried again in pauses that grow. One that was left again soon after it had come
-//! back waits for twice as long as before, so that a rail that comes and goes is used less and less.
+//! back waits for twice as long as before, so that a rail that comes and goes is used less and less. When no
+//! other link carries, or the last one has fallen silent, it is tried at short pauses whatever it did before.
 
 use crate::clock::{Duration, Instant};
 
@@ -29,6 +30,8 @@ const ASK_EVERY: Duration = Duration::from_ms(2);
 /// ... and after this number without an answer twice as long each time, up to the maximum.
 const ASKS: u32 = 4;
 const ASK_MAX: Duration = Duration::from_ms(64);
+/// After so many without an answer nobody knows whether the last link to a peer carries.
+const ASKED_IN_VAIN: u32 = 2;
 /// Questions that are asked although nobody waits for anything.
 const ASKED_ASLEEP: u32 = 10;
 /// Answers that tell of nothing new, the first one included: one may be given just before the peer looks at
@@ -115,6 +118,8 @@ pub(crate) struct Suspicion {
     left_at: Option<Instant>,
     next_at: Instant,
     pause: Duration,
+    /// Since when nobody tries.
+    rests_since: Instant,
     /// When the try that is under way is over.
     until: Option<Instant>,
     tries: u32,
@@ -127,7 +132,7 @@ impl Suspicion {
     /// Looks at a link that carries.
     pub(crate) fn look(&mut self, now: Instant, sight: Sight) -> Duty {
         let Some((first, since)) = sight.first else {
-            (self.seen, self.by_answer, self.deaf) = (None, false, 0);
+            (self.seen, self.asked, self.by_answer, self.deaf) = (None, 0, false, 0);
             return Duty::Nothing;
         };
         if self.seen != Some((first, sight.moved)) {
@@ -152,6 +157,11 @@ impl Suspicion {
         (self.asked, self.asked_at) = (self.asked + 1, now);
         self.question = self.question.wrapping_add(1);
         Duty::Ask(self.question)
+    }
+
+    /// Whether nothing is acknowledged and nobody answers, as far as was looked.
+    pub(crate) fn has_no_answer(&self) -> bool {
+        self.asked > ASKED_IN_VAIN
     }
 
     /// Whether too much is lost: `numbers` were sent so far, of which `lost` once more or more often, in so
@@ -235,7 +245,7 @@ impl Suspicion {
             false => PAUSE_UNOPENED,
         };
         (self.seen, self.until, self.tries) = (None, None, 0);
-        self.left_at = Some(now);
+        (self.left_at, self.rests_since) = (Some(now), now);
         // Both sides may try, since it may be possible from one side only, but not at the same time.
         let pause = if second { Duration::from_ns(3 * self.pause.as_ns()) } else { self.pause };
         self.next_at = now + pause;
@@ -264,7 +274,7 @@ impl Suspicion {
         if self.until.take().is_some() {
             let longest = PAUSE_MAX.max(self.pause);
             self.pause = twice(self.pause).min(longest);
-            self.next_at = now + self.pause;
+            (self.rests_since, self.next_at) = (now, now + self.pause);
         }
     }
 
@@ -272,6 +282,13 @@ impl Suspicion {
     pub(crate) fn hasten(&mut self, now: Instant) {
         if self.fickle == 0 && self.until.is_none() {
             self.next_at = now;
+        }
+    }
+
+    /// There is no other link that carries: it is tried after the shortest pause.
+    pub(crate) fn hurry(&mut self) {
+        if self.until.is_none() {
+            self.next_at = self.next_at.min(self.rests_since + PAUSE_MIN);
         }
     }
 

@@ -165,7 +165,9 @@ impl Net {
 
     /// Cuts the link of two hosts on one rail.
     pub fn kill(&mut self, rail: usize, a: u32, b: u32) {
-        self.wires().kill(rail, a, b);
+        let mut wires = self.wires();
+        wires.mended.remove(&rail);
+        wires.kill(rail, a, b);
     }
 
     /// A rail of a host keeps what it is given, until it is let go.

@@ -53,6 +53,9 @@ pub struct Wires {
     left: u64,
     open: BTreeSet<Lane>,
     dead: BTreeSet<Lane>,
+    /// Rails on which links that were cut can be opened again, and links that are.
+    pub mended: BTreeSet<usize>,
+    anew: BTreeSet<Lane>,
     pub memory: Memory,
     /// Landings in memory of the engines' own: rail, host, landing.
     pub own: BTreeSet<(usize, u32, u64)>,
@@ -174,7 +177,22 @@ impl MemoryRail {
         }
     }
 
+    /// Links that were cut and are opened again.
+    fn begin_anew(&mut self) {
+        let mut wires = self.wires.lock().unwrap();
+        wires.anew.retain(|&(rail, me, peer)| {
+            let is_mine = (rail, me) == (self.number, self.me);
+            if is_mine {
+                for peers in [&mut self.lost, &mut self.closed, &mut self.up] {
+                    peers.remove(&peer);
+                }
+            }
+            !is_mine
+        });
+    }
+
     fn report_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        self.begin_anew();
         let (open, dead) = {
             let wires = self.wires.lock().unwrap();
             let mine = |lanes: &BTreeSet<Lane>| -> BTreeSet<u32> {
@@ -333,8 +351,13 @@ impl MemoryRail {
         let peer = receiver(&order);
         match order {
             Order::Connect { to } => {
+                let lanes = [(self.number, self.me, to.0), (self.number, to.0, self.me)];
                 let mut wires = self.wires.lock().unwrap();
-                wires.open.extend([(self.number, self.me, to.0), (self.number, to.0, self.me)]);
+                wires.open.extend(lanes);
+                if wires.mended.contains(&self.number) && lanes.iter().any(|lane| wires.dead.remove(lane)) {
+                    lanes.iter().for_each(|lane| _ = wires.dead.remove(lane));
+                    wires.anew.extend(lanes);
+                }
             }
             Order::Close { to } => {
                 self.closed.insert(to.0);

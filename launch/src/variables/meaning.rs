@@ -1,7 +1,7 @@
 //! What each variable of the environment means, in a line: for tools that list them.
 
 /// Names and meanings, by name.
-const MEANINGS: [(&str, &str); 43] = [
+const MEANINGS: [(&str, &str); 44] = [
     ("NMAD_CC", "The C compiler that mpicc calls"),
     ("NMAD_CHUNK", "What of a large message is given to a rail at once, in bytes"),
     ("NMAD_CONFIG", "The configuration file"),
@@ -37,6 +37,7 @@ const MEANINGS: [(&str, &str); 43] = [
     ("NMAD_PMIX", "The PMIx library that is loaded"),
     ("NMAD_PROFILE", "A file of profiles, used instead of those that were measured here"),
     ("NMAD_RAILS", "Interfaces that are used"),
+    ("NMAD_RETURN_WITHIN", "How long a rank is waited for whose rails have all failed, in seconds"),
     ("NMAD_SAMPLE", "Whether rails are measured at first use: auto, off, force"),
     ("NMAD_SECRET", "Set by the launcher: the secret of the job"),
     ("NMAD_SINGLETON", "1: a process of Slurm without PMI is a job of its own"),

@@ -59,6 +59,7 @@ fn run(scheme: CongestionControl, senders: usize, faults: Faults) -> Outcome {
         configs: (0..=senders as u32).map(config).collect(),
         strikes: Vec::new(),
         outages: Vec::new(),
+        takes_turns: false,
         canary: None,
         wires: Vec::new(),
     };

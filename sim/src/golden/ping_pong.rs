@@ -140,6 +140,7 @@ impl Stage {
             configs: vec![config(0), config(1)],
             strikes: Vec::new(),
             outages: Vec::new(),
+            takes_turns: false,
             canary: None,
             wires: self.wires.clone(),
         }

@@ -4,8 +4,8 @@
 use super::Objection;
 use super::ledger::Ledger;
 use crate::network::Network;
-use nmad_engine::Engine;
 use nmad_engine::packet::PeerId;
+use nmad_engine::{Config, Engine};
 use std::collections::BTreeMap;
 
 /// Longest time for which all rails to a peer may be idle while something waits for it.
@@ -44,10 +44,12 @@ impl LivenessOracle {
             }
             let since = *self.gone.entry((host, peer)).or_insert(now);
             let waits = |entry: &&super::ledger::Entry| entry.host == host && entry.peer() == Some(peer);
-            if now > since + GONE_NS
+            // Links that may come back are waited for.
+            let wait_ns = if network.returns() { Config::default().return_within.as_ns() } else { 0 };
+            if now > since + GONE_NS + wait_ns
                 && let Some(entry) = ledger.open().find(waits)
             {
-                let ms = GONE_NS / 1_000_000;
+                let ms = (GONE_NS + wait_ns) / 1_000_000;
                 return Err(format!("{entry} still waits {ms} ms after the last link was lost"));
             }
         }

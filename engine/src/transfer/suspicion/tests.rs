@@ -140,6 +140,19 @@ fn a_rail_that_never_opened_is_tried_rarely_until_its_carrier_comes() {
 }
 
 #[test]
+fn a_rail_that_rests_is_tried_soon_when_it_is_needed() {
+    let mut suspicion = Suspicion::default();
+    suspicion.left(at(0), false, true);
+    assert_eq!(suspicion.away_until(), at(15_000_000));
+    suspicion.hurry();
+    assert_eq!((suspicion.look_away(at(99_000)), suspicion.away_until()), (Try::Nothing, at(100_000)));
+    assert_eq!(suspicion.look_away(at(100_000)), Try::Begin);
+    suspicion.failed(at(200_000));
+    suspicion.hurry();
+    assert_eq!(suspicion.away_until(), at(300_000));
+}
+
+#[test]
 fn the_other_side_tries_later() {
     let (mut one, mut other) = (Suspicion::default(), Suspicion::default());
     one.left(at(0), true, false);

@@ -172,7 +172,12 @@ impl Engine {
         let looked = last.map(|last| {
             let (rail, sight) = (last.rail, last.sight());
             let suspicion = &mut last.notes_mut().suspicion;
-            (rail, suspicion.look(now, sight), suspicion.has_no_answer())
+            let duty = suspicion.look(now, sight);
+            let is_bad = matches!(duty, Duty::Leave(_));
+            if is_bad {
+                suspicion.stays(now);
+            }
+            (rail, duty, is_bad || suspicion.has_no_answer())
         });
         if looked.is_none_or(|looked| looked.2) {
             let left = peer.links.iter_mut().filter(|link| link.state == State::Left);

@@ -159,6 +159,11 @@ impl Suspicion {
         Duty::Ask(self.question)
     }
 
+    /// It is to be left, and is the last one: what was told of it is forgotten.
+    pub(crate) fn stays(&mut self, now: Instant) {
+        (self.quiet_since, self.asked, self.told, self.answers, self.deaf) = (now, 0, None, 0, 0);
+    }
+
     /// Whether nothing is acknowledged and nobody answers, as far as was looked.
     pub(crate) fn has_no_answer(&self) -> bool {
         self.asked > ASKED_IN_VAIN

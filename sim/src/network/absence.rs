@@ -84,6 +84,7 @@ impl Network {
         let latency = self.fabrics[key.fabric].model.latency_ns();
         self.side(key).standing = Standing::Opening;
         let blocked = [key, key.reverse()].iter().any(|&key| self.blocked_until(key, now).is_some());
+        self.side(key).asks_again = blocked;
         if blocked {
             return; // Nobody answers, until the engine has waited for long enough.
         }
@@ -96,6 +97,7 @@ impl Network {
             let not_before = self.side(key).last_reach;
             let side = self.side(key);
             (side.standing, side.cut, side.doomed, side.epoch) = (Standing::Opening, false, false, epoch);
+            side.asks_again = false;
             side.not_before = side.not_before.max(not_before);
             side.way_free = 0;
             self.oracle.anew(key);

@@ -386,7 +386,7 @@ impl Network {
         let standing = self.side(key.reverse()).standing;
         match standing {
             Standing::Up if !self.doing[key.peer].dead => {}
-            Standing::Opening => {
+            Standing::Opening if !self.side(key.reverse()).asks_again => {
                 self.agenda.enter(now + latency, Happening::Deliver(transit));
                 return;
             }

@@ -36,6 +36,8 @@ pub(super) struct Side {
     pub(super) last_reach: u64,
     /// When all that was posted has passed a way that may be narrower than the port.
     pub(super) way_free: u64,
+    /// This side has asked for the link again, and nobody answers: what was sent over the old one is lost.
+    pub(super) asks_again: bool,
     /// How many times the link was opened again.
     pub(super) epoch: u64,
     /// The last of these times that the engine knows of.

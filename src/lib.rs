@@ -94,6 +94,7 @@ pub use nmad_launch::initial_errhandler;
 pub use nmad_launch::variables;
 #[doc(hidden)]
 pub use nmad_progress as progress;
+pub use nmad_progress::Progress;
 #[doc(hidden)]
 pub use nmad_words::tell_user;
 pub use nmad_words::{parse_rate, parse_size};

@@ -15,6 +15,7 @@
 //! | `return_within` | `NMAD_RETURN_WITHIN` | seconds for which a rank is waited for whose rails all failed |
 //! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
 //! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
+//! | `progress` | `NMAD_PROGRESS` | `off`, `auto`, `idle`, `dedicated:CORES`: messages beside computing |
 //! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails not known for certain; `off`; `force`: all anew |
 //! | `profile` | `NMAD_PROFILE` | a file of profiles, used instead of those that were measured here |
 //! | `explain` | `NMAD_EXPLAIN` | `1`: say of each message how it went and why; or write it to FILE.rank |
@@ -32,6 +33,7 @@ use crate::strategies::Watched;
 use log::LevelFilter;
 use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
+use nmad_progress::Progress;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, seconds, setting, switch};
@@ -77,6 +79,8 @@ pub struct Options {
     /// Whether large data is copied straight from process to process inside a node; none: where the system
     /// permits it.
     pub cross_memory: Option<bool>,
+    /// What moves messages while the program computes; none: [`Progress::Auto`].
+    pub progress: Option<Progress>,
     /// Whether rails are measured when the session opens.
     pub sample: Sampling,
     /// Profiles to use instead of those that were measured here.
@@ -139,7 +143,7 @@ impl Options {
     pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 17] = [
+    pub const KEYS: [&str; 18] = [
         "strategy",
         "rails",
         "driver",
@@ -152,6 +156,7 @@ impl Options {
         "congestion",
         "return_within",
         "cross_memory",
+        "progress",
         "sample",
         "profile",
         "explain",
@@ -233,6 +238,7 @@ impl Options {
             "congestion" => self.congestion = Some(value.parse().map_err(|why| setting(name, why))?),
             "return_within" => self.return_within = Some(seconds(name, value)?),
             "cross_memory" => self.cross_memory = Some(switch(name, value)?),
+            "progress" => self.progress = Some(value.parse().map_err(|why| setting(name, why))?),
             "sample" => self.sample = sampling(name, value)?,
             "profile" => self.profile = Some(PathBuf::from(value)),
             "explain" => self.explain = explain(value),
@@ -313,6 +319,7 @@ mod tests {
             ("feed = 'x'", "backlog:BYTES"),
             ("congestion = 'cubic'", "share, newreno, swift"),
             ("return_within = '-1'", "no number of seconds"),
+            ("progress = 'on'", "dedicated:CORES"),
             ("log = 'loud'", "off, error, warn"),
             ("credit = 262143", "at least 262144"),
             ("chunk = 4095", "at least 4096"),

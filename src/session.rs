@@ -19,7 +19,7 @@ use nmad_drivers::around::trace::TraceHandle;
 use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Feed, PeerId, RailId, Receipt, StrategyId};
 use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
-use nmad_progress::{Idle, Node, Outcome};
+use nmad_progress::{Helped, Idle, Node, Outcome, Progress};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,6 +90,7 @@ impl Session {
         let mut stock = Stock::look(options, job.as_ref(), &to_sample(options, job.as_ref(), &opened));
         let cards = exchange(job.as_mut(), &opened, stock.lacks())?;
         let mut session = Session::assemble(job.as_ref(), engine, (opened, &oversubscribed), &cards)?;
+        session.set_progress(options.progress.clone().unwrap_or_default())?;
         session.trace = options.trace.clone();
         session.options = options.clone();
         session.check_reach()?;
@@ -270,6 +271,19 @@ impl Session {
     /// Chooses when rails are fed (P1 section 3.2).
     pub fn set_feed(&self, feed: Feed) {
         self.node.with(|engine| engine.set_feed(feed));
+    }
+
+    /// Chooses what moves messages while the program computes, from now on.
+    ///
+    /// # Errors
+    /// This process may not run on a core that is named.
+    pub fn set_progress(&self, progress: Progress) -> Result<(), SessionError> {
+        self.node.set_progress(progress).map_err(|why| setting("progress", why))
+    }
+
+    /// What the helper thread has decided, and what it has moved while the program computed.
+    pub fn helped(&self) -> Helped {
+        self.node.helped()
     }
 
     /// The rails, in order, with what they have carried.

@@ -1,9 +1,11 @@
 //! The summary at the end of a job (`NMAD_STATS`): what each rail of this process has carried, how well its
-//! transfers were predicted, and how often it was left and used again.
+//! transfers were predicted, how often it was left and used again, and what was moved while the program
+//! computed.
 
 use crate::info::RailInfo;
 use crate::session::Session;
 use nmad_engine::{Accuracy, RailCounters};
+use nmad_progress::Helped;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -15,6 +17,9 @@ pub(crate) fn tell(session: &Session) {
     };
     if wish.as_encoded_bytes().contains(&b'/') {
         return write(session, Path::new(&wish));
+    }
+    if let Some(line) = helped(&session.helped()) {
+        nmad_words::tell_user(format_args!("nmad: rank {}: {line}", session.rank()));
     }
     for (index, rail) in session.rails().iter().enumerate() {
         let accuracies = (0..session.size()).filter_map(|rank| session.accuracy(index as u8, rank));
@@ -51,6 +56,18 @@ fn counts(stall_us: u64, rails: &[RailInfo]) -> String {
         .expect("strings grow");
     }
     text
+}
+
+/// None if nothing was moved while the program computed.
+fn helped(helped: &Helped) -> Option<String> {
+    let Helped { setting, moved, given_ns, suspensions, .. } = helped;
+    let given_ms = *given_ns as f64 / 1e6;
+    let stopped = match suspensions {
+        0 => String::new(),
+        count => format!("; stopped {count} times since it cost more than it gave"),
+    };
+    let what = format!("progress {setting}: {moved} looks moved messages while the program computed");
+    (*moved > 0).then(|| format!("{what}, for {given_ms:.1} ms{stopped}"))
 }
 
 /// The peer whose transfers were predicted worst.
@@ -144,6 +161,16 @@ mod tests {
             assert!(line.contains(part), "{part} in {line}");
         }
         assert!(!line.contains("taken over"));
+    }
+
+    #[test]
+    fn what_was_moved_while_the_program_computed_has_a_line() {
+        assert_eq!(helped(&Helped::default()), None);
+        let found = Helped { moved: 7, given_ns: 2_500_000, suspensions: 2, ..Helped::default() };
+        let line = helped(&found).expect("something was moved");
+        for part in ["progress auto: 7 looks", "for 2.5 ms", "stopped 2 times"] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
     }
 
     #[test]

@@ -393,9 +393,10 @@ NMAD_API int nmad_cancel(nmad_session_t *session, nmad_request_t request, int *a
 
 /** @} */
 /** @name Loops of your own
- * Messages make progress in every call that waits or tests, and otherwise in a thread of the library about every
- * millisecond. A program that has a loop of its own turns the library with nmad_progress() or nmad_test(). To sleep
- * in poll(2), epoll(7) or select(2) on this and other things, test all requests, then
+ * Messages make progress in every call that waits or tests, and otherwise in a thread of the library: on a core that is
+ * idle as they come, else about every millisecond; see nmad_set_progress(). A program that has a loop of its own turns
+ * the library with nmad_progress() or nmad_test(). To sleep in poll(2), epoll(7) or select(2) on this and other things,
+ * test all requests, then
  *
  *     while (nmad_arm(session, &timeout_ns) == NMAD_BUSY) test all requests again;
  *     poll(fds, count, timeout_ns);   // with nmad_fd() among fds, to be readable
@@ -405,6 +406,13 @@ NMAD_API int nmad_cancel(nmad_session_t *session, nmad_request_t request, int *a
 
 /** Makes progress once. ::NMAD_OK: something has moved; ::NMAD_PENDING: nothing has. */
 NMAD_API int nmad_progress(nmad_session_t *session);
+
+/**
+ * Chooses what moves messages while the program computes, as the setting progress does.
+ * @param progress  "off", "auto", "idle" or "dedicated:CORES" (for example "dedicated:2-3,7"), see progress.md.
+ * @return ::NMAD_OK; ::NMAD_ERR_SETTING: it is none of these, or this process may not run on such a core.
+ */
+NMAD_API int nmad_set_progress(nmad_session_t *session, const char *progress);
 
 /**
  * A descriptor that becomes readable when there is something to do, once nmad_arm() has been called.

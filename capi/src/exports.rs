@@ -348,6 +348,11 @@ extern "C" fn nmad_progress(session: SessionPointer) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn nmad_set_progress(session: SessionPointer, progress: Text) -> c_int {
+    call("nmad_set_progress", || strategy::set_progress(session, progress))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn nmad_fd(session: SessionPointer, fd: Out<c_int>) -> c_int {
     call("nmad_fd", || loops::descriptor(session, fd))
 }

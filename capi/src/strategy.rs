@@ -144,6 +144,14 @@ pub fn set_feed(session: SessionPointer, feed: Text) -> Answer {
     Ok(OK)
 }
 
+pub fn set_progress(session: SessionPointer, progress: Text) -> Answer {
+    let handle = session.get()?;
+    let mut options = Options::default();
+    options.set("progress", &progress.required("progress")?)?;
+    handle.session.set_progress(options.progress.unwrap_or_default())?;
+    Ok(OK)
+}
+
 pub fn predict(way: In<CWay>, len: u64, large: c_int, ns: Out<u64>) -> Answer {
     let ns = ns.required("ns")?;
     let way = way.get().filter(|way| !way.forecast.is_null());

@@ -12,7 +12,7 @@ pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 pub const PREFIX: &str = "NMAD_";
 
 /// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
-pub const ALL: [&str; 44] = [
+pub const ALL: [&str; 45] = [
     "NMAD_CC",
     "NMAD_CHUNK",
     "NMAD_CONFIG",
@@ -47,6 +47,7 @@ pub const ALL: [&str; 44] = [
     "NMAD_MPI_WINDOW",
     "NMAD_PMIX",
     "NMAD_PROFILE",
+    "NMAD_PROGRESS",
     "NMAD_RAILS",
     "NMAD_RETURN_WITHIN",
     "NMAD_SAMPLE",

@@ -3,8 +3,8 @@
 //! The first message of a burst leaves at once and what follows gathers. A program that
 //! submits several messages and then waits, again and again, is better served if the first one gathers
 //! too: one system call instead of two. A program that computes before it waits is served worse: the message
-//! stays until the tick comes. What either is worth can be seen whether a burst was held or not, by when the
-//! waiting call comes; so the first message is held as long as that was worth more than it cost over the
+//! stays until the helper looks. What either is worth can be seen whether a burst was held or not, by when
+//! the waiting call comes; so the first message is held as long as that was worth more than it cost over the
 //! last thousand bursts. A processor that the system has taken away for a moment looks like a program that
 //! computes, but not often, and not for long.
 
@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_us(20);
 const LATE: Duration = Duration::from_us(40);
 /// What holding a burst gains in microseconds: little more than a system call that only enters and leaves.
 const GAIN: f32 = 2.0;
-/// Its highest cost, when only the tick ends it.
+/// Its highest cost, when only the helper ends it.
 const COST_MAX: f32 = 1000.0;
 /// Weight of the latest burst in the mean.
 const LATEST: f32 = 1.0 / 1024.0;
@@ -60,7 +60,7 @@ impl Bursts {
         self.since.is_some()
     }
 
-    /// A waiting call, or the tick, has come.
+    /// A waiting call, or the helper, has come.
     #[inline]
     pub(crate) fn ended(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };

@@ -60,7 +60,7 @@ impl Node {
         core.is_armed = false;
         drop(core);
         self.shared.rouse();
-        self.wake_ticker();
+        self.helper.wake();
         prepared
     }
 

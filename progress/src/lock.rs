@@ -1,24 +1,32 @@
 //! The lock of a node: next to free for the one thread that uses it most.
 //!
-//! Nearly every program has one thread that communicates; the only other that wants the lock is the ticking
-//! one, a thousand times a second at most. A locked instruction costs that thread about 20 cycles, four of
-//! them in each half of a ping-pong, and it waits for all earlier stores: for the line of a short message
-//! that has to come over from the other core. So the first thread that locks becomes the owner, who takes
-//! the lock with a store and a load. Whoever else wants it says so, has the system make a full fence on all
-//! cores that run a thread of ours (membarrier(2), private expedited), and then looks whether the owner is
-//! inside: Dekker's argument, with both fences paid for by the one who comes seldom. When a second thread of
-//! the application comes, nobody is the owner any more, and the lock is an ordinary one.
+//! Nearly every program has one thread that communicates; the only other that wants the lock is the
+//! helper, a thousand times a second at most unless it moves messages. A locked instruction costs that thread
+//! about 20 cycles, four of them in each half of a ping-pong, and it waits for all earlier stores: for the
+//! line of a short message that has to come over from the other core. So the first thread that locks becomes
+//! the owner, who takes the lock with a store and a load. Whoever else wants it says so, has the system make
+//! a full fence on all cores that run a thread of ours (membarrier(2), private expedited), and then looks
+//! whether the owner is inside: Dekker's argument, with both fences paid for by the one who comes seldom.
+//! When a second thread of the application comes, nobody is the owner any more, and the lock is an ordinary
+//! one.
+//!
+//! The helper ([`crate::helper`]) keeps the lock while messages move and nobody else wants it. Whoever waits
+//! for the lock says so ([`Lock::is_wanted`]), and looks for it a while before it sleeps.
 
 #![allow(unsafe_code)]
 
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::{LockResult, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 /// Looks at the owner before a thread that waits for it gives its core away.
 const LOOKS: u32 = 100;
+/// How often a thread then gives its core away before it sleeps for a lock that the helper has: for some
+/// 300 us, longer than the longest step of a rail. To be woken takes 19 to 37 us ([`crate::idle`]), and the
+/// helper would pay for half of that.
+const YIELDS: u32 = 1_000;
 
 /// No thread.
 const NOBODY: usize = 0;
@@ -33,6 +41,8 @@ pub(crate) struct Lock<T> {
     inside: AtomicBool,
     /// Another thread uses it, or is about to: the owner has to go the ordinary way.
     blocked: AtomicBool,
+    /// Threads that wait for it.
+    wanted: AtomicU32,
     ordinary: Mutex<()>,
     value: UnsafeCell<T>,
 }
@@ -73,6 +83,7 @@ impl<T> Lock<T> {
             owner: AtomicUsize::new(owner),
             inside: AtomicBool::new(false),
             blocked: AtomicBool::new(false),
+            wanted: AtomicU32::new(0),
             ordinary: Mutex::new(()),
             value: UnsafeCell::new(value),
         }
@@ -92,7 +103,7 @@ impl<T> Lock<T> {
 
     /// The lock if nobody has it. This call neither makes its thread the owner nor ends that there is one.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        let ordinary = self.ordinary.try_lock().ok()?;
+        let ordinary = self.try_ordinary()?;
         if self.owner.load(Ordering::Relaxed) == NOBODY {
             return Some(Guard { lock: self, way: Way::Ordinary { ordinary: Some(ordinary) } });
         }
@@ -147,10 +158,45 @@ impl<T> Lock<T> {
         }
     }
 
-    /// A thread that panicked with the lock has met a bug and reported it; the guarded value is as
-    /// consistent as between any two calls.
+    /// Whether the owner uses it, without taking it; a lock without an owner tells nothing.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.load(Ordering::Relaxed)
+    }
+
+    /// Whether other threads wait for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) > 0
+    }
+
     fn lock_ordinary(&self) -> MutexGuard<'_, ()> {
-        self.ordinary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        if let Some(free) = self.try_ordinary() {
+            return free;
+        }
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        let guard = self.await_guest().unwrap_or_else(|| ours(self.ordinary.lock()));
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        guard
+    }
+
+    /// The ordinary lock, if a guest has it and gives it away soon.
+    fn await_guest(&self) -> Option<MutexGuard<'_, ()>> {
+        let looks = (0..LOOKS + YIELDS).take_while(|_| self.blocked.load(Ordering::Relaxed));
+        for look in looks {
+            if look < LOOKS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        self.try_ordinary()
+    }
+
+    fn try_ordinary(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.ordinary.try_lock() {
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Ok(guard) => Some(guard),
+        }
     }
 
     /// Waits until the owner is out, which is no owner any more.
@@ -219,6 +265,12 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
+/// A thread that panicked with the lock has met a bug and reported it; the guarded value is as consistent as
+/// between any two calls.
+fn ours(locked: LockResult<MutexGuard<'_, ()>>) -> MutexGuard<'_, ()> {
+    locked.unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whether the system makes fences on other cores; asks it for that the first time.
 fn can_fence_others() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
@@ -252,7 +304,6 @@ fn here() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU32;
 
     const ROUNDS: u64 = 100_000;
 
@@ -302,6 +353,35 @@ mod tests {
         });
         assert_eq!(lock.lock()[0], 4 * ROUNDS);
         assert_eq!(lock.owner.load(Ordering::Relaxed), NOBODY);
+    }
+
+    #[test]
+    fn a_guest_that_stays_until_the_lock_is_wanted_keeps_nobody_waiting() {
+        let lock = Lock::new([0, 0]);
+        drop(lock.lock());
+        let over = AtomicBool::new(false);
+        let mut stays = 0;
+        std::thread::scope(|scope| {
+            let guest = scope.spawn(|| {
+                let mut stays = 0u64;
+                while !over.load(Ordering::Relaxed) {
+                    let Some(mut guard) = lock.try_lock() else { continue };
+                    stays += 1;
+                    while !lock.is_wanted() && !over.load(Ordering::Relaxed) {
+                        add(&mut guard);
+                        std::thread::yield_now();
+                    }
+                }
+                stays
+            });
+            for _ in 0..1_000 {
+                add(&mut lock.lock());
+                std::thread::yield_now();
+            }
+            over.store(true, Ordering::Relaxed);
+            stays = guest.join().expect("it does not panic");
+        });
+        assert!(lock.lock()[0] >= 1_000 && !lock.is_wanted(), "{stays} stays");
     }
 
     #[test]

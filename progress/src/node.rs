@@ -4,17 +4,17 @@ use crate::apart::Held;
 use crate::burst::Bursts;
 use crate::clock::Clock;
 use crate::crowd::Crowd;
+use crate::helper::Helper;
 use crate::idle::{self, Idle, Stage};
 use crate::lock::{Guard, Lock, Release};
 use crate::receipts::OnReceipt;
 use crate::service::Service;
-use crate::tick::Ticker;
 use crate::watch::Watch;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId, pump};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Tells the user something.
 pub type Tell = fn(&Notice);
@@ -29,7 +29,7 @@ pub(crate) type Looked<R> = Result<R, Option<RequestId>>;
 const SLEEP_MAX: Duration = Duration::from_ms(50);
 /// And no longer than this while a service waits for what no rail reports.
 const SLEEP_SERVING: Duration = Duration::from_ms(1);
-/// Turns of the pump for each reading of the clock, while nothing is posted.
+/// Turns of the pump for each reading of the clock, while nothing is posted; a power of two.
 const CLOCK_EVERY: u32 = 8;
 /// And no longer than this when a rail cannot say when it has something.
 const SLEEP_BLIND: Duration = Duration::from_us(200);
@@ -40,14 +40,16 @@ const ENDLESS: &str = "it waits until there is one";
 /// An engine, its rails, and the threads that move it.
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
-    ticker: Ticker,
+    pub(crate) helper: Helper,
     pub(crate) idle: Idle,
 }
 
-/// What the application's threads and the ticking one share.
+/// What the application's threads and the helper share.
 pub(crate) struct Shared {
     core: Lock<Core>,
     pub(crate) clock: Clock,
+    /// Turns of the pump by any thread. Only written with the lock; the helper looks at it without.
+    turns: AtomicU32,
     /// Threads that sleep outside of the lock, and what wakes them.
     pub(crate) sleepers: AtomicUsize,
     pub(crate) alarm: OwnedFd,
@@ -64,7 +66,6 @@ pub(crate) struct Core {
     tell: Tell,
     /// The time, as of one of the last turns.
     pub(crate) now: Instant,
-    pub(crate) turns: u32,
     /// Looks for an expected message since the last turn.
     pub(crate) looks: u32,
     /// All rails wake a sleeping thread: they were asked to, and nobody has looked at them since.
@@ -89,11 +90,10 @@ impl Node {
     pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle, tell: Tell) -> std::io::Result<Node> {
         let core = Core::new(engine, rails, tell);
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        let shared =
-            Shared { core: Lock::new(core), clock: Clock::start(), sleepers: AtomicUsize::new(0), alarm };
-        let shared = Arc::new(shared);
-        let ticker = Ticker::start(shared.clone())?;
-        Ok(Node { shared, ticker, idle })
+        let (clock, turns, sleepers) = (Clock::start(), AtomicU32::new(0), AtomicUsize::new(0));
+        let shared = Arc::new(Shared { core: Lock::new(core), clock, turns, sleepers, alarm });
+        let helper = Helper::start(shared.clone(), idle == Idle::SHARED)?;
+        Ok(Node { shared, helper, idle })
     }
 
     /// Submits something; an idle rail takes it at once, a busy one later.
@@ -121,12 +121,8 @@ impl Node {
     #[inline]
     pub(crate) fn mind(&self, core: &Core) {
         if core.engine.pending() > 0 {
-            self.ticker.wake();
+            self.helper.wake();
         }
-    }
-
-    pub(crate) fn wake_ticker(&self) {
-        self.ticker.wake();
     }
 
     /// Looks at the engine, without moving it.
@@ -264,6 +260,28 @@ impl Shared {
         self.core.try_lock()
     }
 
+    /// Whether other threads wait for the lock.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.core.is_wanted()
+    }
+
+    /// Whether a thread of the application uses the node, as far as can be told without the lock.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.core.is_inside()
+    }
+
+    /// Turns of the pump so far, about.
+    #[inline]
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// The next turn reads the clock. The caller has the lock.
+    #[inline]
+    pub(crate) fn forget_time(&self) {
+        self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
+    }
+
     /// Feeds the rails unless a waiting call is about to come anyway.
     #[inline(never)]
     fn push_or_hold(&self, core: &mut Guard<'_, Core>) {
@@ -313,8 +331,9 @@ impl Shared {
         core.is_armed = false;
         // Reading the clock costs as much as a tenth of a look at a rail; a thread that spins does it now and
         // then.
-        core.turns = core.turns.wrapping_add(1);
-        if core.turns.is_multiple_of(CLOCK_EVERY) {
+        let turns = self.turns().wrapping_add(1);
+        self.turns.store(turns, Ordering::Relaxed);
+        if turns.is_multiple_of(CLOCK_EVERY) {
             core.now = self.clock.now();
         }
         let found_at = core.now;
@@ -323,7 +342,7 @@ impl Shared {
         core.now = core.now.max(now);
         if happened {
             // What happened may have taken long.
-            core.forget_time();
+            self.forget_time();
             if core.engine.has_news() {
                 self.collect(core);
             }
@@ -414,7 +433,6 @@ impl Core {
             awaited: None,
             tell,
             now: Instant::default(),
-            turns: 0,
             looks: 0,
             is_armed: false,
             bursts: Bursts::default(),
@@ -442,12 +460,6 @@ impl Core {
     #[inline]
     pub(crate) fn take(&mut self, request: RequestId) -> Looked<Outcome> {
         self.engine.take(request).ok_or(Some(request))
-    }
-
-    /// The next turn reads the clock.
-    #[inline]
-    pub(crate) fn forget_time(&mut self) {
-        self.turns = u32::MAX;
     }
 
     /// The wakeups of a thread that sleeps now, and for how long nothing else needs a look at the rails.

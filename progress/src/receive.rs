@@ -80,12 +80,12 @@ impl Shared {
             let now = core.now;
             match pump::look_for(&mut Held(core), now, from) {
                 // All looks together may have taken long.
-                Some(false) => core.forget_time(),
+                Some(false) => self.forget_time(),
                 None => break,
                 Some(true) => {
                     // The rail takes sleeping threads for awake, as after a turn.
                     core.is_armed = false;
-                    core.forget_time();
+                    self.forget_time();
                     if core.may_feed() {
                         self.push(core, true);
                     } else if core.engine.has_news() {

@@ -1,7 +1,7 @@
 //! A service: work of the layer above that follows from what arrives, and asks nothing of the application.
 //!
 //! It is given the engine after each look at the rails, by whichever thread looks: one that waits in a call,
-//! or the ticking one while the application computes. Nodes without a service pay one load for each look.
+//! or the helper while the application computes. Nodes without a service pay one load for each look.
 
 use crate::lock::Guard;
 use crate::node::{Core, Node, Shared};
@@ -23,13 +23,13 @@ pub struct Served {
 }
 
 impl Node {
-    /// Has a service go on from now on, or none. While there is one, the ticking thread never rests.
+    /// Has a service go on from now on, or none. While there is one, the helper never rests.
     pub fn set_service(&self, service: Option<Box<dyn Service>>) {
         let mut core = self.shared.lock();
         core.service = service;
         core.service_waits = false;
         drop(core);
-        self.wake_ticker();
+        self.helper.wake();
     }
 }
 

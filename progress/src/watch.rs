@@ -1,7 +1,7 @@
 //! A descriptor for applications that have a loop of their own, in which messages are one thing among others.
 //!
 //! The descriptor is readable when it is worth turning the pump: a rail has something, or another thread (the
-//! ticking one, say) has ended requests. It says so only while it is *armed*, since ringing a bell costs a
+//! helper, say) has ended requests. It says so only while it is *armed*, since ringing a bell costs a
 //! system call for each request that ends.
 
 use crate::idle::borrow;

@@ -1,4 +1,4 @@
-//! A service goes on in whichever thread looks at the rails: one that waits, or the ticking one.
+//! A service goes on in whichever thread looks at the rails: one that waits, or the helper.
 
 use nmad_engine::{Config, Context, Engine, Error, RequestId, Segments, Source, TagMatch};
 use nmad_progress::{Idle, Node, Served, Service};
@@ -40,7 +40,7 @@ fn a_thread_that_waits_serves_and_what_the_service_ends_is_seen() {
 }
 
 #[test]
-fn the_ticking_thread_serves_while_nobody_calls() {
+fn the_helper_serves_while_nobody_calls() {
     let node = node();
     let looks = Arc::new(AtomicU32::new(0));
     node.set_service(Some(Box::new(Cancels { looks: looks.clone(), after: 0, request: None })));

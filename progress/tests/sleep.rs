@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 struct Silent {
     came: u32,
     asked: Arc<AtomicBool>,
-    /// How often the ticking thread has asked.
+    /// How often the helper has asked.
     ticks: Arc<AtomicU32>,
     looks: Arc<AtomicU32>,
 }
@@ -40,14 +40,14 @@ impl Special for Silent {
     }
 
     fn wakeup(&mut self) -> Option<i32> {
-        let is_tick = std::thread::current().name() == Some("nmad-tick");
+        let is_tick = std::thread::current().name() == Some("nmad-progress");
         self.ticks.fetch_add(u32::from(is_tick), Ordering::Relaxed);
         self.asked.store(true, Ordering::Release);
         Some(-1)
     }
 }
 
-/// Runs this while one thread sleeps, and something is pending, so that the ticking one does not rest.
+/// Runs this while one thread sleeps, and something is pending, so that the helper does not rest.
 fn beside_a_sleeper(rail: Silent, run: impl FnOnce(&Node)) {
     let node = common::node(rail, Idle::SHARED);
     // Who has it is never told. Besides, it tells the peer how much he may send, which nobody else has to.
@@ -71,7 +71,7 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_at_them() {
     let rail = Silent::default();
     let (asked, looks) = (rail.asked.clone(), rail.looks.clone());
     beside_a_sleeper(rail, |node| {
-        // As soon as the other thread sleeps, nobody but the ticking one looks; and sometimes this one.
+        // As soon as the other thread sleeps, nobody but the helper looks; and sometimes this one.
         let (begun, mut calm) = (Instant::now(), 0);
         while calm < 40 {
             if calm == 20 {
@@ -111,13 +111,13 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_for_its_own_message()
     });
 }
 
-/// How often each ticking thread of this process has slept, by its number.
+/// How often the helper of each node of this process has slept, by its number.
 fn naps() -> Vec<(std::ffi::OsString, u64)> {
     let threads = std::fs::read_dir("/proc/self/task").expect("the system tells of threads").flatten();
     let nap = |thread: std::fs::DirEntry| {
         let read = |what: &str| std::fs::read_to_string(thread.path().join(what)).ok();
         let status =
-            read("status").filter(|_| read("comm").is_some_and(|name| name.trim() == "nmad-tick"))?;
+            read("status").filter(|_| read("comm").is_some_and(|name| name.trim() == "nmad-progress"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
         Some((thread.file_name(), line.trim().parse().ok()?))
     };
@@ -135,7 +135,7 @@ fn while_one_sleeps_for_long_hardly_anybody_ticks() {
             after.iter().find(|(other, _)| other == name).map(|(_, later)| later - count)
         };
         // Other tests have nodes of their own.
-        let fewest = before.iter().filter_map(took).min().expect("one that ticks");
+        let fewest = before.iter().filter_map(took).min().expect("a helper");
         assert!(fewest < 500, "{fewest} times in a second, in periods of a millisecond");
     });
 }

@@ -33,7 +33,9 @@ impl Options {
         let folders =
             written.filter_map(|(key, file)| Some(setting(&Options::name_of(key), no_folder(file)?)));
         let rails = rails::check(self).err();
-        self.wrong_strategy().into_iter().chain(profile).chain(folders).chain(rails).collect()
+        let progress = self.progress.iter().filter_map(|progress| progress.check().err());
+        let progress = progress.map(|why| setting(&Options::name_of("progress"), why));
+        self.wrong_strategy().into_iter().chain(profile).chain(folders).chain(progress).chain(rails).collect()
     }
 
     fn wrong_strategy(&self) -> Option<SessionError> {
@@ -57,12 +59,14 @@ mod tests {
     fn each_setting_that_cannot_be_kept_is_named_with_its_remedy() {
         let mut options = Options::default();
         assert!(options.check().is_ok() && options.problems().is_empty());
-        let wrong = [("strategy", "fifoo"), ("profile", "/no/such"), ("trace", "/no/t")];
-        for (key, value) in wrong.into_iter().chain([("explain", "/no/e"), ("rails", "eth99")]) {
+        let wrong =
+            [("strategy", "fifoo"), ("profile", "/no/such"), ("trace", "/no/t"), ("explain", "/no/e")];
+        for (key, value) in wrong.into_iter().chain([("progress", "dedicated:1023"), ("rails", "eth99")]) {
             options.set(key, value).expect("it can be read");
         }
         let found: Vec<String> = options.problems().iter().map(|problem| problem.to_string()).collect();
-        let words = ["known: fifo", "nmad sample", "no folder /no", "no folder /no", "there are: "];
+        let words =
+            ["known: fifo", "nmad sample", "no folder /no", "no folder /no", "may run on", "there are: "];
         assert_eq!(found.len(), words.len(), "{found:?}");
         for (found, word) in found.iter().zip(words) {
             assert!(found.contains(word) && found.contains("(NMAD_"), "{found}");

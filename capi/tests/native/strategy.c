@@ -65,6 +65,10 @@ int main(void) {
     OK(nmad_set_feed(session, "prepare"));
     OK(nmad_set_feed(session, "backlog:4096"));
     OK(nmad_set_feed(session, "accumulate"));
+    OK(nmad_set_progress(session, "off"));
+    OK(nmad_set_progress(session, "auto"));
+    FAILS(nmad_set_progress(session, "always"), NMAD_ERR_SETTING, "dedicated:CORES");
+    FAILS(nmad_set_progress(session, "dedicated:1023"), NMAD_ERR_SETTING, "may run on");
     FAILS(nmad_set_feed(session, "eagerly"), NMAD_ERR_SETTING, "backlog:BYTES");
     FAILS(nmad_strategy_number(session, "magic", &number), NMAD_ERR_SETTING, "faulty-4");
     for (int i = 0; i < FAULTS; i++) {

@@ -1,6 +1,7 @@
 //! `nmad info`: what this process would work with, and where each setting comes from.
 
 mod mpi;
+mod progress;
 mod rails;
 mod settings;
 
@@ -58,6 +59,7 @@ struct Info {
     testbed: Ability,
     strategies: Vec<Strategy>,
     settings: Vec<Setting>,
+    progress: progress::Progressing,
     rails: Vec<Rail>,
     /// What the rails were measured to do.
     profiles: Vec<profiles::Entry>,
@@ -136,6 +138,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         testbed: Ability { is_possible: false, why: "not looked for inside a job".into() },
         strategies: registry.names().map(strategy).collect(),
         settings: settings::of(&options, args.driver.are_named()),
+        progress: progress::of_machine(&options.progress.clone().unwrap_or_default()),
         rails: Vec::new(),
         profiles: Vec::new(),
         known: Vec::new(),
@@ -144,6 +147,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
     if is_in_job() {
         // It tells what there is and changes nothing.
         let session = Session::open_with(&Options { sample: Sampling::Off, ..options })?;
+        info.progress = progress::of_session(&session);
         (info.rails, info.peers) = (rails::of_session(&session), rails::peers(&session)?);
         info.known = session.profiles().to_vec();
         info.profiles = info.known.iter().map(profiles::Entry::of).collect();
@@ -224,5 +228,6 @@ fn print(info: &Info) {
         strategies.row([name.clone(), format!("{what}{mark}")]);
     }
     say_line(strategies);
+    say_line(progress::table(&info.progress));
     say(settings::table(&info.settings));
 }

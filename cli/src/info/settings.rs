@@ -59,7 +59,7 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
     });
     let throttle: Vec<String> = options.throttle.iter().map(|bandwidth| rate(*bandwidth)).collect();
     let wait = std::time::Duration::from_nanos(defaults.return_within.as_ns());
-    let values: [(&'static str, (Option<String>, String)); 17] = [
+    let values: [(&'static str, (Option<String>, String)); 18] = [
         ("strategy", (options.strategy.clone(), Options::DEFAULT_STRATEGY.into())),
         ("rails", (rails, "all interfaces that lead to a peer".into())),
         ("driver", (drivers, "tcp".into())),
@@ -72,6 +72,7 @@ pub(super) fn of(options: &Options, are_drivers_named: bool) -> Vec<Setting> {
         ("congestion", (options.congestion.map(|set| set.name().into()), defaults.congestion.name().into())),
         ("return_within", (options.return_within.map(seconds), seconds(wait))),
         ("cross_memory", (options.cross_memory.map(|on| if on { "on" } else { "off" }.into()), "on".into())),
+        ("progress", (options.progress.as_ref().map(|set| set.to_string()), "auto".into())),
         ("sample", (sampled(options.sample), Sampling::default().name().into())),
         ("profile", (options.profile.as_ref().map(|path| path.display().to_string()), "none".into())),
         ("explain", (explained(&options.explain), "off".into())),

@@ -1,7 +1,7 @@
 //! What each variable of the environment means, in a line: for tools that list them.
 
 /// Names and meanings, by name.
-const MEANINGS: [(&str, &str); 44] = [
+const MEANINGS: [(&str, &str); 45] = [
     ("NMAD_CC", "The C compiler that mpicc calls"),
     ("NMAD_CHUNK", "What of a large message is given to a rail at once, in bytes"),
     ("NMAD_CONFIG", "The configuration file"),
@@ -36,6 +36,7 @@ const MEANINGS: [(&str, &str); 44] = [
     ("NMAD_MPI_WINDOW", "frames: access windows of other processes with messages only"),
     ("NMAD_PMIX", "The PMIx library that is loaded"),
     ("NMAD_PROFILE", "A file of profiles, used instead of those that were measured here"),
+    ("NMAD_PROGRESS", "What moves messages while the program computes: off, auto, idle, dedicated:CORES"),
     ("NMAD_RAILS", "Interfaces that are used"),
     ("NMAD_RETURN_WITHIN", "How long a rank is waited for whose rails have all failed, in seconds"),
     ("NMAD_SAMPLE", "Whether rails are measured at first use: auto, off, force"),

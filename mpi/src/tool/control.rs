@@ -5,7 +5,7 @@ use super::{Verbosity, entry};
 use crate::error::{Class, Error, Result};
 use crate::table::Table;
 use crate::world::{is_finalized, is_running, world};
-use newmadeleine::{Options, variables};
+use newmadeleine::{Options, Progress, variables};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -39,6 +39,7 @@ const OF_OTHERS: [&str; 9] = [
 /// Its value opens connections to the job: it is not shown.
 const SECRET: &str = "NMAD_SECRET";
 const STRATEGY: &str = "NMAD_STRATEGY";
+const PROGRESS: &str = "NMAD_PROGRESS";
 
 /// Values that were set after MPI was initialised.
 static CHANGED: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
@@ -68,7 +69,7 @@ pub(crate) const COUNT: usize = variables::ALL.len();
 pub(crate) fn control(index: i32) -> Result<Control> {
     let name = *entry("control variable", &variables::ALL, index)?;
     let scope = match name {
-        STRATEGY => Scope::Local,
+        STRATEGY | PROGRESS => Scope::Local,
         _ if OF_OTHERS.contains(&name) => Scope::Constant,
         _ => Scope::AllEqual,
     };
@@ -140,7 +141,7 @@ pub(crate) fn write(handle: usize, value: &str) -> Result<()> {
             return Err(Class::T_CVAR_SET_NEVER.error(text));
         }
         Scope::Local if is_running() => {
-            world()?.session().set_strategy(None, value).map_err(|why| wrong(&why.to_string()))?;
+            change(name, value)?;
             changed().insert(name, value.into());
             return Ok(());
         }
@@ -153,6 +154,17 @@ pub(crate) fn write(handle: usize, value: &str) -> Result<()> {
     check(name, value)?;
     set(name, value);
     Ok(())
+}
+
+/// Has a value hold from now on; an empty one is the default.
+fn change(name: &str, value: &str) -> Result<()> {
+    let session = world()?.session();
+    let changed = match name {
+        PROGRESS if value.is_empty() => session.set_progress(Progress::default()),
+        PROGRESS => session.set_progress(value.parse().map_err(|why: String| wrong(&why))?),
+        _ => session.set_strategy(None, value),
+    };
+    changed.map_err(|why| wrong(&why.to_string()))
 }
 
 /// Reports a wrong value now, and not when MPI is initialised.

@@ -8,6 +8,7 @@ use crate::handle::Type;
 use crate::world::{World, world};
 use newmadeleine::RailInfo;
 use newmadeleine::engine::{PeerId, Traffic};
+use newmadeleine::progress::Helped;
 
 /// What kind of value a variable has (`MPI_T_PVAR_CLASS_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,8 @@ enum Reader {
     Errors,
     /// A count of each peer.
     Peer(fn(&Traffic) -> u64),
+    /// A count of the thread that moves messages while the program computes.
+    Helper(fn(&Helped) -> u64),
 }
 
 /// A performance variable.
@@ -71,7 +74,7 @@ const fn variable(name: &'static str, kind: Kind, reader: Reader, about: &'stati
 }
 
 /// All of them.
-pub(crate) const ALL: [Performance; 24] = [
+pub(crate) const ALL: [Performance; 28] = [
     variable(
         "nmad_rail",
         Kind::State,
@@ -217,6 +220,30 @@ pub(crate) const ALL: [Performance; 24] = [
         Reader::Peer(|peer| peer.unexpected_bytes),
         "Bytes of these messages that lie in memory of the library",
     ),
+    variable(
+        "nmad_progress_turns",
+        Kind::Counter,
+        Reader::Helper(|helped| helped.turns),
+        "Looks at the rails by the thread that moves messages while the program computes",
+    ),
+    variable(
+        "nmad_progress_moved",
+        Kind::Counter,
+        Reader::Helper(|helped| helped.moved),
+        "Of these, looks that have moved something while the program computed",
+    ),
+    variable(
+        "nmad_progress_given_ns",
+        Kind::Counter,
+        Reader::Helper(|helped| helped.given_ns),
+        "How long these took, in nanoseconds: work that no call of the program had to do",
+    ),
+    variable(
+        "nmad_progress_suspensions",
+        Kind::Counter,
+        Reader::Helper(|helped| helped.suspensions),
+        "How often that thread has stopped for a while since it cost more than it gave",
+    ),
 ];
 
 impl Performance {
@@ -224,7 +251,7 @@ impl Performance {
     pub fn datatype(&self) -> Type {
         match self.reader {
             Reader::Rails => Type::INT,
-            Reader::Rail(_) | Reader::Peer(_) => Type::UNSIGNED_LONG_LONG,
+            Reader::Rail(_) | Reader::Peer(_) | Reader::Helper(_) => Type::UNSIGNED_LONG_LONG,
             Reader::Aggregation | Reader::Errors => Type::DOUBLE,
         }
     }
@@ -254,6 +281,7 @@ impl Performance {
             Reader::Rail(count) => Values::Whole(rails().iter().map(count).collect()),
             Reader::Aggregation => Values::Real(rails().iter().map(aggregation).collect()),
             Reader::Errors => Values::Real((0..rails().len()).map(|rail| error(world, rail as u8)).collect()),
+            Reader::Helper(count) => Values::Whole(vec![count(&world.session().helped())]),
             Reader::Peer(count) => {
                 let traffic = |&peer: &u32| world.node().with(|engine| engine.traffic(PeerId(peer)));
                 Values::Whole(peers.iter().map(|peer| count(&traffic(peer).unwrap_or_default())).collect())

@@ -1,5 +1,5 @@
 //! The target's side: does what frames ask, in any thread that looks at the rails: one that waits for
-//! something else, or the ticking one while the program computes. It runs with the node's lock held, so it
+//! something else, or the helper while the program computes. It runs with the node's lock held, so it
 //! submits to the engine and never waits.
 
 use super::combine::Combination;

@@ -1,0 +1,219 @@
+//! What the helper thread does next: a state machine without I/O or clock.
+//!
+//! P3's manager chooses polling or blocking by the number of computing threads and of cores (section III-A).
+//! Here the choice follows from what each look has found ([`Sight`]), from the number of idle cores, and from
+//! what helping has cost and given so far ([`Account`]).
+//!
+//! - A thread of the application is in a call: it turns the pump itself, and the helper naps.
+//! - A thread sleeps in a call: the rails wake it, and the helper looks at deadlines only.
+//! - The application computes, and a core is idle: the helper sleeps on the rails' descriptors, and polls
+//!   while messages move.
+//! - The application computes, and no core is idle: the helper turns the pump once in a millisecond.
+//! - Nothing is in flight: the helper rests until something is submitted.
+
+use crate::setting::Progress;
+use nmad_engine::{Duration, Instant};
+
+/// What stays in the window leaves after at most this long, whatever the application does.
+pub(crate) const PERIOD: Duration = Duration::from_ms(1);
+/// The same when a thread of the application has slept for a while: should it go on and compute, or another
+/// one look at the rails and compute, something may be this late.
+const LONG_PERIOD: Duration = Duration::from_ms(10);
+/// Time without anything to do after which the thread rests.
+const PATIENCE: Duration = Duration::from_ms(200);
+/// How soon the helper looks again whether the application computes. Such a look reads two words and takes no
+/// lock; with the wakeup of the thread it takes some 5 us, a twentieth of a core that is idle. At half of it
+/// the thread is awake for a tenth of the time, at twice the value a transfer of 1 MiB at 10 GB/s is over
+/// before it is seen.
+const SHORT: Duration = Duration::from_us(100);
+/// With a core of its own the thread may be awake all the time.
+const SHORT_DEDICATED: Duration = Duration::from_us(5);
+/// It looks that often for so long after it has moved something: who computes beside messages does it again.
+const HABIT: Duration = Duration::from_ms(50);
+/// Polls for so long after the last message has moved. A wakeup takes as long, see [`crate::idle`].
+const POLL: Duration = Duration::from_us(50);
+/// Time between two looks at the cores, while the answer matters.
+pub(crate) const REVIEW: Duration = Duration::from_ms(100);
+/// Helping that took less than this is too short to be judged.
+const JUDGED: Duration = Duration::from_ms(1);
+/// Helping stops for so long when it has cost more than it gave; then twice as long, and so on.
+const PAUSE: (Duration, Duration) = (Duration::from_ms(200), Duration::from_ms(10_000));
+
+/// What one look has found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sight {
+    /// A thread of the application is in a call and awake.
+    pub(crate) inside: bool,
+    /// One sleeps in a call.
+    pub(crate) sleeps: bool,
+    /// Nobody but the helper has turned the pump since its last look.
+    pub(crate) alone: bool,
+    /// Somebody has to turn the pump from time to time: something is in flight, a timer runs, or a service
+    /// waits for arrivals.
+    pub(crate) needed: bool,
+    /// Requests of the application are in flight.
+    pub(crate) flies: bool,
+    /// A service waits for arrivals: peers that are served need not wait for a period.
+    pub(crate) serves: bool,
+    /// The helper's turn of the pump has moved something.
+    pub(crate) moved: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Turn the pump again at once, unless the application wants the lock.
+    Poll,
+    /// Sleep on the rails' descriptors, no longer than this.
+    Watch(Duration),
+    /// Sleep, then look without the lock whether the application has been in a call.
+    Peek(Duration),
+    /// Sleep, then turn the pump.
+    Tick(Duration),
+    /// Sleep until something is submitted or a peer wants a link.
+    Rest,
+}
+
+/// What helping has cost and given since the last review.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Processor time of turns that have moved something while the application computed: what its next call
+    /// would have had to do.
+    pub(crate) given: Duration,
+    /// Processor time that the helper took.
+    pub(crate) spent: Duration,
+    /// How long threads of the application were ready and had no core.
+    pub(crate) delayed: Duration,
+}
+
+/// The policy and what it remembers.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    setting: Progress,
+    /// More ranks than cores: whoever has nothing to do gives way.
+    oversubscribed: bool,
+    idle_cores: usize,
+    busy_at: Instant,
+    moved_at: Option<Instant>,
+    reviewed_at: Option<Instant>,
+    suspended_until: Option<Instant>,
+    pause: Duration,
+    /// It would help now if a core were idle.
+    wishes: bool,
+}
+
+impl Policy {
+    pub(crate) fn new(setting: Progress, oversubscribed: bool) -> Policy {
+        Policy {
+            setting,
+            oversubscribed,
+            idle_cores: 0,
+            busy_at: Instant::default(),
+            moved_at: None,
+            reviewed_at: None,
+            suspended_until: None,
+            pause: PAUSE.0,
+            wishes: false,
+        }
+    }
+
+    /// Another setting holds from now on; what was learnt is forgotten.
+    pub(crate) fn set(&mut self, setting: Progress) {
+        *self = Policy { busy_at: self.busy_at, ..Policy::new(setting, self.oversubscribed) };
+    }
+
+    pub(crate) fn setting(&self) -> &Progress {
+        &self.setting
+    }
+
+    /// What to do after a look.
+    pub(crate) fn next(&mut self, now: Instant, sight: Sight) -> Step {
+        self.wishes = false;
+        if self.setting == Progress::Off {
+            return Step::Rest;
+        }
+        if sight.inside || sight.moved || (sight.needed && !sight.sleeps) {
+            self.busy_at = now;
+        }
+        if sight.inside {
+            return self.nap(now);
+        }
+        if now.since(self.busy_at) >= PATIENCE {
+            return if sight.needed { Step::Tick(LONG_PERIOD) } else { Step::Rest };
+        }
+        if sight.sleeps || !(sight.flies || sight.serves) {
+            return Step::Tick(PERIOD);
+        }
+        self.beside_computing(now, sight)
+    }
+
+    /// Another reason to be awake than a look: somebody has rung.
+    pub(crate) fn woken(&mut self, now: Instant) {
+        self.busy_at = now;
+    }
+
+    /// The application computes, and something is in flight.
+    fn beside_computing(&mut self, now: Instant, sight: Sight) -> Step {
+        self.wishes = true;
+        if sight.moved {
+            self.moved_at = Some(now);
+        }
+        match &self.setting {
+            Progress::Dedicated(_) => Step::Poll,
+            _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(PERIOD),
+            _ if !self.helps(now) => Step::Tick(PERIOD),
+            _ if self.has_moved_within(POLL, now) => Step::Poll,
+            _ if sight.alone => Step::Watch(PERIOD),
+            _ => Step::Peek(SHORT),
+        }
+    }
+
+    /// A thread of the application turns the pump.
+    fn nap(&self, now: Instant) -> Step {
+        match self.setting {
+            Progress::Dedicated(_) => Step::Peek(SHORT_DEDICATED),
+            _ if self.helps(now) && self.has_moved_within(HABIT, now) => Step::Peek(SHORT),
+            _ => Step::Tick(PERIOD),
+        }
+    }
+
+    fn has_moved_within(&self, span: Duration, now: Instant) -> bool {
+        self.moved_at.is_some_and(|at| now.since(at) < span)
+    }
+
+    /// Whether it may do more than turn the pump once in a period.
+    fn helps(&self, now: Instant) -> bool {
+        self.idle_cores > 0 && !self.oversubscribed && !self.is_suspended(now)
+    }
+
+    /// Whether helping has stopped since it cost more than it gave.
+    pub(crate) fn is_suspended(&self, now: Instant) -> bool {
+        self.suspended_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether [`Policy::review`] is due: the number of idle cores matters, and is old.
+    pub(crate) fn asks_review(&self, now: Instant) -> bool {
+        let asks = self.wishes && matches!(self.setting, Progress::Auto | Progress::Idle);
+        asks && !self.oversubscribed && self.reviewed_at.is_none_or(|at| now.since(at) >= REVIEW)
+    }
+
+    /// Takes note of how many cores are idle, and of what helping has cost and given. The application cannot
+    /// have waited for the helper for longer than that ran: the rest of its delay is due to others.
+    pub(crate) fn review(&mut self, now: Instant, idle_cores: usize, account: Account) {
+        self.idle_cores = idle_cores;
+        self.reviewed_at = Some(now);
+        if self.setting != Progress::Auto || account.spent < JUDGED {
+            return;
+        }
+        if account.delayed.min(account.spent) > account.given {
+            self.suspended_until = Some(now + self.pause);
+            self.pause = Duration::from_ns(2 * self.pause.as_ns()).min(PAUSE.1);
+        } else {
+            self.pause = PAUSE.0;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "policy_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! The policy beside simulated applications: time is a number, and so are cores and what calls would find.
+
+use super::*;
+
+const MS: u64 = 1_000;
+
+fn at(us: u64) -> Instant {
+    Instant::from_ns(us * 1_000)
+}
+
+/// A policy that knows of so many idle cores.
+fn policy(setting: Progress, idle_cores: usize) -> Policy {
+    let mut policy = Policy::new(setting, false);
+    policy.review(at(0), idle_cores, Account::default());
+    policy
+}
+
+/// The application computes, and has a request in flight.
+const COMPUTES: Sight = Sight {
+    inside: false,
+    sleeps: false,
+    alone: true,
+    needed: true,
+    flies: true,
+    serves: false,
+    moved: false,
+};
+const MOVED: Sight = Sight { moved: true, ..COMPUTES };
+const INSIDE: Sight = Sight { inside: true, alone: false, ..COMPUTES };
+const NOTHING: Sight = Sight { needed: false, flies: false, ..COMPUTES };
+
+#[test]
+fn beside_computing_an_idle_core_watches_and_polls_while_messages_move() {
+    let mut policy = policy(Progress::Idle, 1);
+    let first = Sight { alone: false, ..COMPUTES };
+    assert_eq!(policy.next(at(10), first), Step::Peek(SHORT), "the call may have ended just now");
+    assert_eq!(policy.next(at(110), COMPUTES), Step::Watch(PERIOD));
+    assert_eq!(policy.next(at(200), MOVED), Step::Poll);
+    assert_eq!(policy.next(at(240), COMPUTES), Step::Poll);
+    assert_eq!(
+        policy.next(at(250), COMPUTES),
+        Step::Watch(PERIOD),
+        "nothing has moved for as long as a wakeup"
+    );
+}
+
+#[test]
+fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
+    for (idle, oversubscribed) in [(0, false), (3, true)] {
+        let mut policy = Policy::new(Progress::Idle, oversubscribed);
+        policy.review(at(0), idle, Account::default());
+        for sight in [COMPUTES, MOVED, INSIDE] {
+            assert_eq!(policy.next(at(10), sight), Step::Tick(PERIOD));
+        }
+        let serves = Sight { serves: true, ..COMPUTES };
+        assert_eq!(policy.next(at(20), serves), Step::Watch(PERIOD), "peers that are served do not wait");
+    }
+}
+
+#[test]
+fn a_thread_in_a_call_is_left_alone_and_watched_closely_if_it_computes_beside_messages() {
+    let mut policy = policy(Progress::Auto, 1);
+    assert_eq!(policy.next(at(10), INSIDE), Step::Tick(PERIOD));
+    assert_eq!(policy.next(at(20), MOVED), Step::Poll);
+    assert_eq!(policy.next(at(30), INSIDE), Step::Peek(SHORT));
+    assert_eq!(policy.next(at(20) + HABIT, INSIDE), Step::Tick(PERIOD));
+}
+
+#[test]
+fn one_that_sleeps_in_a_call_is_woken_by_the_rails_and_not_by_the_helper() {
+    let mut policy = policy(Progress::Auto, 1);
+    let sleeps = Sight { sleeps: true, ..COMPUTES };
+    assert_eq!(policy.next(at(10), sleeps), Step::Tick(PERIOD));
+    let later = at(10) + PATIENCE;
+    assert_eq!(policy.next(later, sleeps), Step::Tick(LONG_PERIOD));
+    assert!(!policy.asks_review(later), "which cores are idle does not matter");
+}
+
+#[test]
+fn with_nothing_in_flight_the_helper_rests() {
+    let mut policy = policy(Progress::Auto, 1);
+    assert_eq!(policy.next(at(10), COMPUTES), Step::Watch(PERIOD));
+    assert_eq!(policy.next(at(20), NOTHING), Step::Tick(PERIOD));
+    assert_eq!(policy.next(at(10) + PATIENCE, NOTHING), Step::Rest);
+    let timer = Sight { needed: true, ..NOTHING };
+    assert_eq!(policy.next(at(20) + PATIENCE, timer), Step::Tick(PERIOD), "a timer of the engine runs");
+}
+
+#[test]
+fn what_is_switched_off_rests_whatever_it_sees() {
+    let mut policy = policy(Progress::Off, 4);
+    for sight in [COMPUTES, MOVED, INSIDE, NOTHING] {
+        assert_eq!(policy.next(at(10), sight), Step::Rest);
+    }
+}
+
+#[test]
+fn on_a_core_of_its_own_the_helper_polls_without_asking_who_is_idle() {
+    let mut policy = Policy::new(Progress::Dedicated(vec![3]), true);
+    assert_eq!(policy.next(at(10), COMPUTES), Step::Poll);
+    assert_eq!(policy.next(at(5_000), COMPUTES), Step::Poll);
+    assert_eq!(policy.next(at(5_010), INSIDE), Step::Peek(SHORT_DEDICATED));
+    assert!(!policy.asks_review(at(5_010)));
+}
+
+#[test]
+fn a_new_setting_holds_at_once_and_forgets_what_was_learnt() {
+    let mut policy = policy(Progress::Auto, 1);
+    assert_eq!(policy.next(at(10), MOVED), Step::Poll);
+    policy.set(Progress::Off);
+    assert_eq!(policy.next(at(20), MOVED), Step::Rest);
+    policy.set(Progress::Idle);
+    assert_eq!(policy.next(at(30), COMPUTES), Step::Tick(PERIOD), "no core is known to be idle yet");
+    assert!(policy.asks_review(at(30)));
+}
+
+/// Reviews one after the other, of a helper that costs so much for what it gives; at which of them it helped.
+fn judged(policy: &mut Policy, reviews: u64, given: u64, delayed: u64) -> Vec<u64> {
+    let mut helped = Vec::new();
+    for review in 1..=reviews {
+        let now = at(review * 100 * MS);
+        let helps = policy.next(now, MOVED) == Step::Poll;
+        let us = |us| if helps { Duration::from_us(us) } else { Duration::ZERO };
+        policy.review(now, 1, Account { given: us(given), spent: us(20 * MS), delayed: us(delayed) });
+        helped.extend(helps.then_some(review));
+    }
+    helped
+}
+
+#[test]
+fn help_that_costs_more_than_it_gives_is_tried_ever_more_seldom() {
+    let mut policy = policy(Progress::Auto, 1);
+    assert_eq!(judged(&mut policy, 40, 5 * MS, 9 * MS), [1, 3, 7, 15, 31]);
+    assert!(policy.is_suspended(at(4_000 * MS)));
+}
+
+#[test]
+fn help_that_gives_more_than_it_costs_goes_on() {
+    let mut policy = policy(Progress::Auto, 1);
+    assert_eq!(judged(&mut policy, 20, 10 * MS, 9 * MS).len(), 20);
+}
+
+#[test]
+fn the_application_cannot_have_waited_longer_for_the_helper_than_that_ran() {
+    let mut policy = policy(Progress::Auto, 1);
+    assert_eq!(judged(&mut policy, 20, 20 * MS, 900 * MS).len(), 20, "others took the core");
+}
+
+#[test]
+fn who_wants_help_on_idle_cores_gets_it_without_judgement() {
+    let mut policy = policy(Progress::Idle, 1);
+    assert_eq!(judged(&mut policy, 20, 1, 20 * MS).len(), 20);
+}
+
+/// Cores that come and go: the helper follows from the next review on.
+#[test]
+fn a_core_that_is_taken_away_ends_helping_and_one_that_comes_back_begins_it() {
+    let mut policy = policy(Progress::Auto, 1);
+    assert_eq!(policy.next(at(MS), COMPUTES), Step::Watch(PERIOD));
+    for (review, idle, step) in [(1, 0, Step::Tick(PERIOD)), (2, 2, Step::Watch(PERIOD))] {
+        let now = at(review * 100 * MS);
+        assert!(policy.asks_review(now));
+        policy.review(now, idle, Account::default());
+        assert!(!policy.asks_review(now));
+        assert_eq!(policy.next(now, COMPUTES), step);
+    }
+}
+
+/// What a simulated application does: computes for so long beside a transfer that needs so many turns, each a
+/// while after the one before, and takes as long in calls for whatever is left.
+struct Simulated {
+    compute_us: u64,
+    turns: u64,
+    each_us: u64,
+}
+
+/// Microseconds until both are over, and looks of the helper.
+fn round(policy: &mut Policy, from: u64, app: &Simulated) -> (u64, u64) {
+    let (mut now, mut step, mut moved_at, mut left, mut looks) =
+        (from, Step::Tick(PERIOD), from, app.turns, 0);
+    let over = from + app.compute_us;
+    let mut first = true;
+    while now < over {
+        let due = if left > 0 { moved_at + app.each_us } else { u64::MAX };
+        now = match step {
+            Step::Poll => now + 1,
+            Step::Watch(bound) => due.clamp(now + 1, now + bound.as_ns() / 1_000),
+            Step::Peek(nap) | Step::Tick(nap) => now + nap.as_ns() / 1_000,
+            Step::Rest => over,
+        };
+        if now >= over {
+            break;
+        }
+        looks += 1;
+        let moved = left > 0 && now >= due;
+        if moved {
+            (left, moved_at) = (left - 1, now);
+        }
+        step = policy.next(at(now), Sight { moved, alone: !std::mem::take(&mut first), ..COMPUTES });
+    }
+    policy.next(at(over), INSIDE);
+    (app.compute_us + left * app.each_us, looks)
+}
+
+#[test]
+fn a_transfer_of_many_turns_is_hidden_behind_computing() {
+    let app = Simulated { compute_us: 2 * MS, turns: 16, each_us: 60 };
+    let mut helped = policy(Progress::Auto, 1);
+    let times: Vec<u64> = (0..10).map(|index| round(&mut helped, index * 10 * MS, &app).0).collect();
+    assert_eq!(times[1..], [2 * MS; 9]);
+    let alone = round(&mut policy(Progress::Auto, 0), 0, &app).0;
+    assert!(alone > 2 * MS + 14 * app.each_us, "ticks alone move {alone}");
+}
+
+#[test]
+fn a_helper_that_finds_nothing_looks_a_thousand_times_a_second_at_most() {
+    let app = Simulated { compute_us: 100 * MS, turns: 0, each_us: 1 };
+    let (time, looks) = round(&mut policy(Progress::Auto, 1), 0, &app);
+    assert!(time == 100 * MS && looks <= 102, "{looks} looks");
+}

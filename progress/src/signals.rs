@@ -1,0 +1,52 @@
+//! Signals of the application are handled by its own threads.
+//!
+//! A handler may jump out of where it was called, or take a lock that its thread never holds there. The
+//! helper may be in the middle of a driver, so it gets no signals but those that it causes itself.
+
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+
+/// Runs this while the calling thread gets no signals; threads that it starts meanwhile never do.
+pub(crate) fn without<R>(run: impl FnOnce() -> R) -> R {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: both sets are places of ours; the first call fills the first one, the last call the second one
+    // unless it fails, and then it has changed nothing.
+    let is_blocked = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        for own in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {
+            libc::sigdelset(all.as_mut_ptr(), own);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let answer = run();
+    if is_blocked {
+        // SAFETY: the call above has filled it.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line `SigBlk` of the calling thread.
+    fn blocked() -> u64 {
+        let status =
+            std::fs::read_to_string("/proc/thread-self/status").expect("the system tells of threads");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("it has this line");
+        u64::from_str_radix(mask.trim(), 16).expect("a mask")
+    }
+
+    #[test]
+    fn a_thread_that_was_started_without_signals_gets_none_and_its_starter_does() {
+        let before = blocked();
+        let started = without(|| std::thread::spawn(blocked)).join().expect("it does not panic");
+        let bit = |signal: i32| 1 << (signal - 1);
+        assert!(started & bit(libc::SIGALRM) != 0 && started & bit(libc::SIGUSR1) != 0, "{started:x}");
+        assert_eq!(started & bit(libc::SIGSEGV), 0);
+        assert_eq!(blocked(), before);
+    }
+}

@@ -14,6 +14,7 @@ pub mod flow;
 pub mod latency;
 pub mod multiseg;
 mod ours;
+pub mod overlap;
 mod pair;
 pub mod prediction;
 pub mod rate;

@@ -2,7 +2,7 @@
 //!
 //! [`bandwidth_svg`] and [`latency_svg`] draw one curve per [`Series`], labelled at its end, with quartiles
 //! as a band; [`dots_svg`] draws times of several libraries; [`distribution_svg`] how often a time is at
-//! most so long; [`timeline_svg`] draws figure 3 of P4,
+//! most so long; [`heat_svg`] a figure for each row and column; [`timeline_svg`] draws figure 3 of P4,
 //! strategies one above the other on a common time axis. The pictures need no font to be made (text stays
 //! text), use colours that a colour-blind reader can tell apart, and a light background. Whatever is given,
 //! nothing panics: values that cannot be drawn are left out, and a picture of nothing says "no data".
@@ -12,6 +12,7 @@ mod colour;
 mod curve;
 mod distribution;
 mod dots;
+mod heat;
 mod timeline;
 
 pub use canvas::PlotError;
@@ -20,6 +21,7 @@ pub use curve::{
 };
 pub use distribution::{Distribution, distribution_svg};
 pub use dots::{Dot, DotGroup, dots_svg};
+pub use heat::{HeatMap, heat_svg};
 pub use timeline::{LaneGroup, RailLane, Span, timeline_svg};
 
 #[cfg(test)]

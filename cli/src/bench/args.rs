@@ -1,7 +1,9 @@
 //! The options of `nmad bench`, and the help that explains them.
 
 use clap::{Args, Subcommand};
+use newmadeleine::Progress;
 use nmad_bench::pattern::failover;
+use nmad_bench::pattern::overlap::Side;
 use nmad_testbed::Rate;
 use std::path::PathBuf;
 
@@ -22,6 +24,8 @@ Examples:
   nmad bench fairness --rails 1gbit --driver udp,tcp
                                              datagrams beside datagrams, a stream, and plain sockets
   nmad bench failover --driver udp           how long streams stand still when a rail fails
+  nmad bench overlap --side receiver --progress off,auto --svg overlap.svg
+                                             what is hidden of a message while its receiver computes
   nmad bench decision                        how long it takes to share out a large message, here
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad bench threads --rails max,max         1, 2 and 4 threads of a process over two rails
@@ -75,6 +79,8 @@ pub(crate) enum Pattern {
     Fairness(Fairness),
     /// How long streams stand still when one of two rails fails at a random moment
     Failover(Failover),
+    /// A message while the program computes, against the longer of both
+    Overlap(Overlap),
 }
 
 /// What takes turns with a yardstick.
@@ -126,6 +132,24 @@ pub(crate) struct Failover {
     /// Where rank 0 of one job of many writes what it has found
     #[arg(long, hide = true)]
     pub(crate) into: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Overlap {
+    /// Lengths of computing, as multiples of the time of the message alone [default: 0.5,1,2]
+    #[arg(long, value_name = "X,...", value_delimiter = ',', value_parser = factor)]
+    pub(crate) factor: Vec<f64>,
+    /// Who computes: sender, receiver, both [default: all three]
+    #[arg(long, value_name = "SIDE,...", value_delimiter = ',', value_parser = side)]
+    pub(crate) side: Vec<Side>,
+    /// Settings of NMAD_PROGRESS that take turns: off, auto, idle, dedicated:CORE [default: off,auto]
+    #[arg(long, value_name = "SETTING,...", value_delimiter = ',')]
+    pub(crate) progress: Vec<Progress>,
+    /// Write a heat map: together by the longer of both, for each size and length of computing
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 }
@@ -237,6 +261,7 @@ impl Pattern {
             Pattern::Prediction(args) => &args.common,
             Pattern::Fairness(args) => &args.common,
             Pattern::Failover(args) => &args.sizes.common,
+            Pattern::Overlap(args) => &args.sizes.common,
         }
     }
 }
@@ -252,6 +277,18 @@ impl Compared {
             Compared::Multiseg(args) => &args.common,
         }
     }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(factor) if (0.01..=100.0).contains(&factor) => Ok(factor),
+        _ => Err("it should be a number from 0.01 to 100".into()),
+    }
+}
+
+fn side(text: &str) -> Result<Side, String> {
+    let found = Side::ALL.into_iter().find(|side| side.name() == text);
+    found.ok_or_else(|| "it is none of sender, receiver, both".into())
 }
 
 /// Windows and numbers of contexts have an upper bound only to catch slips of the finger.

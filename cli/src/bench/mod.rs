@@ -4,6 +4,7 @@ mod args;
 mod compare;
 mod decided;
 mod failover;
+mod overlap;
 mod predicted;
 mod report;
 mod shared;
@@ -74,7 +75,7 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
             use Compared::{Multiseg, Threads, Thresholds};
             !matches!(compared, Multiseg(_) | Threads(_) | Thresholds(_))
         }
-        Pattern::Prediction(_) | Pattern::Fairness(_) | Pattern::Failover(_) => false,
+        Pattern::Prediction(_) | Pattern::Fairness(_) | Pattern::Failover(_) | Pattern::Overlap(_) => false,
     };
     let yard = match common.with_plain() && compares {
         true => Some(Yard::survey(pair, &options.throttle)?),
@@ -84,6 +85,7 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
         Pattern::Prediction(sizes) => predicted::run(pair, sizes)?,
         Pattern::Fairness(_) => {}
         Pattern::Failover(args) => failover::run(pair, args)?,
+        Pattern::Overlap(args) => overlap::run(pair, args)?,
         Pattern::Compared(compared) => {
             let mut report = report(compared, &options, &session);
             run(compared, pair, yard.as_ref(), &mut |row| report.row(row))?;

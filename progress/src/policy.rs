@@ -95,6 +95,7 @@ pub(crate) struct Policy {
     idle_cores: usize,
     busy_at: Instant,
     moved_at: Option<Instant>,
+    watched_at: Option<Instant>,
     reviewed_at: Option<Instant>,
     suspended_until: Option<Instant>,
     pause: Duration,
@@ -110,6 +111,7 @@ impl Policy {
             idle_cores: 0,
             busy_at: Instant::default(),
             moved_at: None,
+            watched_at: None,
             reviewed_at: None,
             suspended_until: None,
             pause: PAUSE.0,
@@ -163,9 +165,18 @@ impl Policy {
             _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(PERIOD),
             _ if !self.helps(now) => Step::Tick(PERIOD),
             _ if self.has_moved_within(POLL, now) => Step::Poll,
-            _ if sight.alone => Step::Watch(PERIOD),
+            _ if sight.alone && !self.watches_in_vain(now) => {
+                self.watched_at = Some(now);
+                Step::Watch(PERIOD)
+            }
             _ => Step::Peek(SHORT),
         }
+    }
+
+    /// Whether a rail has ended the last sleep at once and had nothing: it may do so again and again.
+    fn watches_in_vain(&self, now: Instant) -> bool {
+        self.watched_at
+            .is_some_and(|at| now.since(at) < SHORT && self.moved_at.is_none_or(|moved| moved < at))
     }
 
     /// A thread of the application turns the pump.

@@ -45,6 +45,16 @@ fn beside_computing_an_idle_core_watches_and_polls_while_messages_move() {
 }
 
 #[test]
+fn a_rail_that_wakes_the_helper_for_nothing_is_not_watched_without_a_pause() {
+    let mut policy = policy(Progress::Idle, 1);
+    assert_eq!(policy.next(at(100), COMPUTES), Step::Watch(PERIOD));
+    assert_eq!(policy.next(at(101), COMPUTES), Step::Peek(SHORT));
+    assert_eq!(policy.next(at(201), COMPUTES), Step::Watch(PERIOD));
+    assert_eq!(policy.next(at(210), MOVED), Step::Poll);
+    assert_eq!(policy.next(at(260), COMPUTES), Step::Watch(PERIOD), "it did not wake in vain");
+}
+
+#[test]
 fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
     for (idle, oversubscribed) in [(0, false), (3, true)] {
         let mut policy = Policy::new(Progress::Idle, oversubscribed);

@@ -49,6 +49,11 @@ fn strategies_that_answer_nonsense_are_asked_no_more() {
 }
 
 #[test]
+fn messages_arrive_while_their_receiver_computes_forks_and_gets_signals() {
+    run("tests/native", "progress", 2);
+}
+
+#[test]
 fn threads_share_a_session() {
     run("tests/native", "threads", 2);
 }

@@ -32,7 +32,7 @@ const LOOKS: u32 = 64;
 /// It rests until it is woken; a sleep has to have a length.
 const REST: Span = Span::from_ms(3_600_000);
 /// With a rail that loses it looks so often: there only this process itself acknowledges and says that it
-/// lives, and peers give up who leaves them without an answer for some seconds.
+/// lives, and peers give up a process that leaves them without an answer for some seconds.
 const LOOK: Span = Span::from_ms(250);
 
 /// What the helper does.
@@ -60,7 +60,7 @@ pub struct Helped {
     pub cores: Vec<usize>,
     /// There are more ranks than cores: it gives way.
     pub gives_way: bool,
-    /// What it does now.
+    /// Its present activity.
     pub doing: Doing,
     /// Helping has stopped for a while since it cost more than it gave.
     pub is_suspended: bool,
@@ -178,9 +178,9 @@ impl State {
 }
 
 impl Shared {
-    /// One turn of the pump by who does so only because nobody else might. Whoever sleeps is woken for what
-    /// there is; but once somebody has looked at the rails they take the sleeper for awake and wake nobody,
-    /// so that they have to be asked again.
+    /// One turn of the pump by the helper, since no other thread may turn it. Sleepers are woken when
+    /// requests end; but after any look at them the rails take a sleeper for awake and wake nobody, so that
+    /// they have to be asked again.
     fn turn_aside(&self, core: &mut Guard<'_, Core>) -> bool {
         core.now = self.clock.now();
         let sleeps = self.has_sleepers();
@@ -285,7 +285,7 @@ impl<'a> Work<'a> {
         let (sight, next) = self.look(core);
         match next {
             _ if !self.policy.asks_review(self.shared.clock.now()) => next,
-            // What is watched is watched on, wherever the thread sleeps.
+            // The rails were asked to wake this thread already.
             Step::Watch(_) => {
                 self.review();
                 next

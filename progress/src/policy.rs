@@ -28,15 +28,16 @@ const PATIENCE: Duration = Duration::from_ms(200);
 const SHORT: Duration = Duration::from_us(100);
 /// With a core of its own the thread may be awake all the time.
 const SHORT_DEDICATED: Duration = Duration::from_us(5);
-/// It looks that often for so long after it has moved something: who computes beside messages does it again.
+/// For this long after it has moved something it looks that often: the application is likely to compute
+/// beside messages again.
 const HABIT: Duration = Duration::from_ms(50);
-/// Polls for so long after the last message has moved. A wakeup takes as long, see [`crate::idle`].
+/// Polls for this long after the last message has moved. A wakeup takes as long, see [`crate::idle`].
 const POLL: Duration = Duration::from_us(50);
 /// Time between two looks at the cores, while the answer matters.
 pub(crate) const REVIEW: Duration = Duration::from_ms(100);
 /// Helping that took less than this is too short to be judged.
 const JUDGED: Duration = Duration::from_ms(1);
-/// Helping stops for so long when it has cost more than it gave; then twice as long, and so on.
+/// The first pause after helping has cost more than it gave, and the longest; each is twice the one before.
 const PAUSE: (Duration, Duration) = (Duration::from_ms(200), Duration::from_ms(10_000));
 
 /// What one look has found.
@@ -90,7 +91,7 @@ pub(crate) struct Account {
 #[derive(Debug)]
 pub(crate) struct Policy {
     setting: Progress,
-    /// More ranks than cores: whoever has nothing to do gives way.
+    /// More ranks than cores: the helper gives way.
     oversubscribed: bool,
     idle_cores: usize,
     busy_at: Instant,
@@ -119,7 +120,7 @@ impl Policy {
         }
     }
 
-    /// Another setting holds from now on; what was learnt is forgotten.
+    /// Another setting holds from now on; earlier judgements are forgotten.
     pub(crate) fn set(&mut self, setting: Progress) {
         *self = Policy { busy_at: self.busy_at, ..Policy::new(setting, self.oversubscribed) };
     }

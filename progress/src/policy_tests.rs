@@ -8,7 +8,7 @@ fn at(us: u64) -> Instant {
     Instant::from_ns(us * 1_000)
 }
 
-/// A policy that knows of so many idle cores.
+/// A policy that knows of some idle cores.
 fn policy(setting: Progress, idle_cores: usize) -> Policy {
     let mut policy = Policy::new(setting, false);
     policy.review(at(0), idle_cores, Account::default());
@@ -124,7 +124,7 @@ fn a_new_setting_holds_at_once_and_forgets_what_was_learnt() {
     assert!(policy.asks_review(at(30)));
 }
 
-/// Reviews one after the other, of a helper that costs so much for what it gives; at which of them it helped.
+/// Reviews one after the other with the same cost and gain; the numbers of those at which the policy helped.
 fn judged(policy: &mut Policy, reviews: u64, given: u64, delayed: u64) -> Vec<u64> {
     let mut helped = Vec::new();
     for review in 1..=reviews {
@@ -176,8 +176,8 @@ fn a_core_that_is_taken_away_ends_helping_and_one_that_comes_back_begins_it() {
     }
 }
 
-/// What a simulated application does: computes for so long beside a transfer that needs so many turns, each a
-/// while after the one before, and takes as long in calls for whatever is left.
+/// A simulated application: it computes for `compute_us` beside a transfer of `turns` turns of the pump, each
+/// `each_us` after the one before; turns that are left when it has computed take as long in its calls.
 struct Simulated {
     compute_us: u64,
     turns: u64,

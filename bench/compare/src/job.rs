@@ -1,6 +1,7 @@
 //! A job under watch: its lines are read as they come, and it is ended if it falls silent.
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -25,9 +26,46 @@ const COMPLAINT: usize = 300;
 pub(crate) enum Said {
     Library(String),
     Begin(usize),
-    Cell { number: usize, us: f64, low: f64, high: f64 },
-    Skip { number: usize, why: String },
+    Cell {
+        number: usize,
+        us: f64,
+        low: f64,
+        high: f64,
+    },
+    Skip {
+        number: usize,
+        why: String,
+    },
+    /// What one rank did in an iteration of a program with a communication phase.
+    Rank {
+        number: usize,
+        figures: RankFigures,
+    },
+    /// Microseconds of communication and of an iteration, and 10^9 operations in a second.
+    Phase {
+        number: usize,
+        communication_us: f64,
+        iteration_us: f64,
+        gflops: f64,
+    },
     End,
+}
+
+/// One rank in an iteration: means over all iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RankFigures {
+    /// Which one.
+    pub rank: u32,
+    /// Microseconds in calls that send, receive and wait.
+    pub communication_us: f64,
+    /// Microseconds of calculation.
+    pub calculation_us: f64,
+    /// Microseconds in the collective at the end.
+    pub synchronization_us: f64,
+    /// Messages sent, fragments counted.
+    pub messages: u64,
+    /// Bytes sent.
+    pub bytes: u64,
 }
 
 /// Why a job did not do all of its cells.
@@ -51,6 +89,22 @@ impl Said {
                 Some(Said::Cell { number: number.parse().ok()?, us, low, high })
             }
             ["skip", number, why] => Some(Said::Skip { number: number.parse().ok()?, why: why.into() }),
+            ["rank", number, rank, communication, calculation, synchronization, messages, bytes] => {
+                let figures = RankFigures {
+                    rank: rank.parse().ok()?,
+                    communication_us: figure(communication)?,
+                    calculation_us: figure(calculation)?,
+                    synchronization_us: figure(synchronization)?,
+                    messages: messages.parse().ok()?,
+                    bytes: bytes.parse().ok()?,
+                };
+                Some(Said::Rank { number: number.parse().ok()?, figures })
+            }
+            ["phase", number, communication, iteration, gflops] => {
+                let (communication_us, iteration_us) = (figure(communication)?, figure(iteration)?);
+                let (number, gflops) = (number.parse().ok()?, figure(gflops)?);
+                Some(Said::Phase { number, communication_us, iteration_us, gflops })
+            }
             ["end"] => Some(Said::End),
             _ => None,
         }
@@ -108,7 +162,7 @@ fn follow(
                     Said::Begin(number) => cell = Some(*number),
                     Said::Cell { .. } | Said::Skip { .. } => cell = None,
                     Said::End => (is_done, limit) = (true, END_LIMIT),
-                    Said::Library(_) => {}
+                    Said::Library(_) | Said::Rank { .. } | Said::Phase { .. } => {}
                 }
                 each(said);
             }

@@ -11,26 +11,36 @@ use std::process::Command;
 
 use crate::contestant::{Contestant, Kind, is_slow_rail_in_the_way};
 use crate::place::Place;
-use crate::plan::Family;
 use crate::sources::Workshop;
 
 /// Variables of a job or testbed that this program itself may run in, and libraries of somebody else.
 const FOREIGN: [&str; 7] =
     ["LD_LIBRARY_PATH", "NMAD_TESTBED", "PMI_FD", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "PMIX_NAMESPACE"];
 
+/// Which cores ranks run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cores {
+    /// The launcher decides by itself.
+    Launcher,
+    /// Each rank gets a core of its own, if there are enough.
+    Own,
+    /// Any: ranks have threads.
+    Any,
+}
+
 /// A job of one contestant.
 pub(crate) struct Launch<'a> {
     pub(crate) who: &'a Contestant,
     pub(crate) place: &'a Place,
-    pub(crate) family: Family,
-    pub(crate) sample_ms: f64,
+    pub(crate) on: Cores,
     /// Cores of this machine.
     pub(crate) cores: usize,
 }
 
 impl Launch<'_> {
-    /// The command; in a testbed it has to be started in host 0.
-    pub(crate) fn command(&self, workshop: &Workshop, cells: &Path) -> Command {
+    /// The command, which ends with the words `words` of the program; in a testbed it has to be started in
+    /// host 0.
+    pub(crate) fn command(&self, workshop: &Workshop, words: &[OsString]) -> Command {
         let prefix = &self.who.installation.prefix;
         let mut command = Command::new(prefix.join("bin/mpiexec"));
         command.args(match self.place.is_testbed() {
@@ -40,11 +50,8 @@ impl Launch<'_> {
         if self.place.is_testbed() {
             command.arg(workshop.path("inside"));
         }
-        command.arg(&self.who.program).arg("--cells").arg(cells);
-        command.arg("--ms").arg(format!("{:.2}", self.sample_ms));
-        if self.family == Family::Threads {
-            command.arg("--threads");
-        } else if self.is_bound() {
+        command.arg(&self.who.program).args(words);
+        if self.is_bound() {
             command.arg("--pin");
         }
         for name in FOREIGN {
@@ -55,8 +62,12 @@ impl Launch<'_> {
 
     /// Whether each rank gets a core of its own from us.
     fn is_bound(&self) -> bool {
-        let is_by_itself = self.family == Family::First && !self.place.is_testbed();
-        self.place.ranks as usize <= self.cores && !is_by_itself
+        let may_be = match self.on {
+            Cores::Launcher => self.place.is_testbed(),
+            Cores::Own => true,
+            Cores::Any => false,
+        };
+        self.place.ranks as usize <= self.cores && may_be
     }
 
     fn here(&self) -> Vec<OsString> {
@@ -65,7 +76,7 @@ impl Launch<'_> {
             Kind::Nmad | Kind::Mpich => words(["-n", &ranks]),
             Kind::OpenMpi => {
                 let mut all = words(["--allow-run-as-root", "--oversubscribe", "-n", &ranks]);
-                if self.family != Family::First {
+                if self.on != Cores::Launcher {
                     all.extend(words(["--bind-to", "none"]));
                 }
                 all
@@ -126,7 +137,8 @@ impl Launch<'_> {
     }
 }
 
-fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
+/// A list of words.
+pub(crate) fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
     words.map(OsString::from).to_vec()
 }
 
@@ -147,42 +159,42 @@ mod tests {
     use crate::contestant::Installation;
     use crate::place::PLACES;
 
-    fn line(kind: Kind, place: &str, family: Family, is_expert: bool) -> String {
+    fn line(kind: Kind, place: &str, on: Cores, is_expert: bool) -> String {
         let folder = tempfile::tempdir().unwrap();
         let workshop = Workshop::set_up(folder.path().into()).unwrap();
         let installation =
             Installation { kind, prefix: "/p".into(), version: String::new(), identity: String::new() };
         let who = Contestant { is_expert, ..Contestant::new("x", installation, "/w/compare.x".into()) };
         let place = PLACES.iter().find(|known| known.name == place).unwrap();
-        let launch = Launch { who: &who, place, family, sample_ms: 4.0, cores: 2 };
-        let command = launch.command(&workshop, Path::new("/w/cells"));
+        let launch = Launch { who: &who, place, on, cores: 2 };
+        let command = launch.command(&workshop, &words(["--cells", "/w/cells"]));
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
         words.join(" ").replace(folder.path().to_str().unwrap(), "/w")
     }
 
     #[test]
     fn ranks_are_bound_if_there_are_cores_and_the_job_is_not_about_that() {
-        let here = line(Kind::Nmad, "node2", Family::PingPong, false);
-        assert_eq!(here, "-n 2 /w/compare.x --cells /w/cells --ms 4.00 --pin");
-        assert!(!line(Kind::Nmad, "node4", Family::Collectives, false).contains("--pin"));
-        assert!(line(Kind::Mpich, "node2", Family::Threads, false).ends_with("--threads"));
-        let first = line(Kind::OpenMpi, "node2", Family::First, false);
+        let here = line(Kind::Nmad, "node2", Cores::Own, false);
+        assert_eq!(here, "-n 2 /w/compare.x --cells /w/cells --pin");
+        assert!(!line(Kind::Nmad, "node4", Cores::Own, false).contains("--pin"));
+        assert!(line(Kind::Mpich, "node2", Cores::Any, false).ends_with("--cells /w/cells"));
+        let first = line(Kind::OpenMpi, "node2", Cores::Launcher, false);
         assert!(!first.contains("--pin") && !first.contains("--bind-to"), "{first}");
-        assert!(line(Kind::OpenMpi, "node2", Family::Streams, false).contains("--bind-to none"));
+        assert!(line(Kind::OpenMpi, "node2", Cores::Own, false).contains("--bind-to none"));
     }
 
     #[test]
     fn on_hosts_everybody_gets_the_same_rails() {
-        let ours = line(Kind::Nmad, "hosts2-4+1", Family::PingPong, false);
-        assert_eq!(ours, "-n 2 /w/inside /w/compare.x --cells /w/cells --ms 4.00 --pin");
-        let open = line(Kind::OpenMpi, "hosts4-4+2.8", Family::Collectives, false);
+        let ours = line(Kind::Nmad, "hosts2-4+1", Cores::Own, false);
+        assert_eq!(ours, "-n 2 /w/inside /w/compare.x --cells /w/cells --pin");
+        let open = line(Kind::OpenMpi, "hosts4-4+2.8", Cores::Own, false);
         assert!(open.contains("--host 10.88.0.1:1,10.88.0.2:1,10.88.0.3:1,10.88.0.4:1 -n 4"), "{open}");
         assert!(open.contains("btl_tcp_if_include r0,r1") && !open.contains("bandwidth"), "{open}");
-        let expert = line(Kind::OpenMpi, "hosts2-4+2.8", Family::PingPong, true);
+        let expert = line(Kind::OpenMpi, "hosts2-4+2.8", Cores::Own, true);
         assert!(expert.contains("btl_tcp_bandwidth_r0 4000 --mca btl_tcp_bandwidth_r1 2800"), "{expert}");
-        let mpich = line(Kind::Mpich, "hosts2-4+1", Family::PingPong, false);
+        let mpich = line(Kind::Mpich, "hosts2-4+1", Cores::Own, false);
         assert!(mpich.contains("-genv UCX_NET_DEVICES r0,r1 "), "{mpich}");
-        let expert = line(Kind::Mpich, "hosts2-4+1", Family::PingPong, true);
+        let expert = line(Kind::Mpich, "hosts2-4+1", Cores::Own, true);
         assert!(expert.contains("-genv UCX_NET_DEVICES r0 "), "{expert}");
     }
 }

@@ -1,19 +1,20 @@
 //! MAD-MPI beside other MPIs: one set of C sources, compiled with each library's `mpicc`, run in turns by
 //! each library's `mpiexec`, judged by statistics and drawn.
 //!
-//! This crate stands on the testbed and below the command `nmad bench compare`. It knows every MPI, ours
+//! This crate stands on the testbed and below the commands `nmad bench compare` and `nmad bench imbalance`. It knows every MPI, ours
 //! too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it must never link the library that it
 //! measures.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `place`, `plan` | where ranks run; which cells are measured there |
-//! | `contestant`, `wheel`, `sources` | the MPIs: found, installed by pip, and the program built for each |
+//! | `contestant`, `wheel`, `sources`, `field` | the MPIs: found, installed by pip, and the program built for each |
 //! | `launch`, `job` | the command line of a job; a job that is watched and ended |
 //! | `machine` | what the machine is, and whether something else runs on it |
 //! | `store` | every figure as a line of a file, so that a later run continues |
 //! | `ground` | the testbed of a place |
 //! | `measure`, `pace` | the turns; how long samples may be, and how long the rest takes |
+//! | `imbalance` | the programs of P5, with their own cells and turns |
 //! | `statistics`, `verdict`, `diff` | intervals; a report from figures; two reports compared |
 //! | `page`, `heat`, `words` | the report as HTML, its pictures, and in words |
 #![forbid(unsafe_code)]
@@ -21,8 +22,10 @@
 mod contestant;
 mod diff;
 mod error;
+mod field;
 mod ground;
 mod heat;
+mod imbalance;
 mod job;
 mod launch;
 mod machine;
@@ -41,7 +44,11 @@ mod words;
 
 pub use diff::{Change, Diff};
 pub use error::CompareError;
-pub use measure::{Done, Request, Watch, run};
+pub use field::{Done, Watch};
+pub use imbalance::{Exercise, ImbalanceRequest, Measured, PROGRAMS, VARIANTS};
+pub use imbalance::{Plan as ImbalancePlan, place_names as imbalance_places, run as run_imbalance};
+pub use job::RankFigures;
+pub use measure::{Request, run};
 pub use place::PLACES;
 pub use plan::{Extent, names};
 pub use report::{CellRow, Mean, PatternRow, Report, RoundTime};

@@ -6,15 +6,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::contestant::{Contestant, Installation};
+use crate::contestant::Contestant;
+use crate::field::{Done, Field, Missing, Watch};
 use crate::ground::Ground;
 use crate::machine::{self, Machine};
 use crate::pace::Pace;
 use crate::plan::{Batch, Cell, Extent, plan};
 use crate::report::Report;
-use crate::sources::Workshop;
+use crate::sources::{COMPARE, Workshop};
 use crate::store::Store;
-use crate::{CompareError, OURS, PeerSpec};
+use crate::{CompareError, PeerSpec};
 
 mod turn;
 
@@ -57,34 +58,14 @@ impl Request {
     }
 }
 
-/// Hears how far it is.
-pub trait Watch {
-    /// Something takes a while before the turns begin.
-    fn step(&mut self, text: &str);
-    /// A turn begins.
-    fn turn(&mut self, done: &Done);
-    /// Something is missing.
-    fn tell(&mut self, text: &str);
-}
-
-/// How far it is.
-#[derive(Debug, Clone)]
-pub struct Done {
-    /// The current turn, as text.
-    pub text: String,
-    /// Seconds since the turns began.
-    pub elapsed_s: f64,
-    /// An estimate of what is left.
-    pub left_s: f64,
-}
-
 /// Measures what is missing, and writes and returns the report.
 pub fn run(request: &Request, watch: &mut dyn Watch) -> Result<Report, CompareError> {
     let batches = plan(request.extent, &request.only, &request.places)?;
     fs::create_dir_all(&request.out).map_err(CompareError::file("make the folder", &request.out))?;
     let workshop = Workshop::set_up(request.out.join("work"))?;
     let mut missing = Missing::default();
-    let contestants = find(request, &workshop, &mut missing, watch)?;
+    let field = Field { ours: &request.ours, peers: &request.peers, cache: &request.cache };
+    let contestants = field.find(&workshop, &COMPARE, &mut missing, watch)?;
     let described: Vec<_> = turn_takers(&batches, &contestants).iter().map(Contestant::described).collect();
     let machine = Machine::here();
     let store = Store::open(&request.out.join("results.jsonl"), request.fresh, &machine, &described)?;
@@ -113,48 +94,6 @@ fn turn_takers(batches: &[Batch], contestants: &[Contestant]) -> Vec<Contestant>
         }
     }
     all
-}
-
-/// Ours and the peers that there are.
-fn find(
-    request: &Request,
-    workshop: &Workshop,
-    missing: &mut Missing,
-    watch: &mut dyn Watch,
-) -> Result<Vec<Contestant>, CompareError> {
-    let made = |name: &str, prefix: PathBuf| {
-        let installation = Installation::find(&prefix)?;
-        let program = workshop.build(&prefix, name)?;
-        Ok(Contestant::new(name, installation, program))
-    };
-    watch.step("building the program for MAD-MPI");
-    let prefix = std::path::absolute(&request.ours).map_err(CompareError::file("find", &request.ours))?;
-    let mut all = vec![made(OURS, prefix).map_err(CompareError::Ours)?];
-    for peer in &request.peers {
-        let name = peer.name();
-        if all.iter().any(|known| known.name == name) {
-            return Err(CompareError::Argument(format!("there are two peers of the name '{name}'")));
-        }
-        watch.step(&format!("preparing {name}"));
-        match peer.prefix(&request.cache).and_then(|prefix| made(name, prefix)) {
-            Ok(contestant) => all.push(contestant),
-            Err(why) => missing.add(format!("{name}: {why}"), watch),
-        }
-    }
-    Ok(all)
-}
-
-/// What the report says is missing, each once.
-#[derive(Default)]
-struct Missing(Vec<String>);
-
-impl Missing {
-    fn add(&mut self, text: String, watch: &mut dyn Watch) {
-        if !self.0.contains(&text) {
-            watch.tell(&text);
-            self.0.push(text);
-        }
-    }
 }
 
 /// All that goes on during the rounds.

@@ -35,6 +35,12 @@ pub const PLACES: &[Place] = &[
     place("hosts4-4+1", "4 hosts, rails of 4 and 1 Gbit/s", 4, 4, APART),
 ];
 
+/// More places, for programs that exchange messages between all of their ranks (P5).
+pub const WIDE_PLACES: &[Place] = &[
+    place("hosts8", "8 hosts, one rail without a limit (TCP)", 8, 8, ONE),
+    place("hosts8-4+2.8", "8 hosts, rails of 4 and 2.8 Gbit/s", 8, 8, NEAR),
+];
+
 const fn place(
     name: &'static str,
     title: &'static str,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 use crate::CompareError;
+use crate::launch::Cores;
 use crate::place::{PLACES, Place};
 
 mod sizes;
@@ -111,6 +112,15 @@ impl Family {
             Family::Collectives => "collectives",
             Family::OneSided => "onesided",
             Family::Threads => "threads",
+        }
+    }
+
+    /// Which cores its ranks run on.
+    pub(crate) fn cores(self) -> Cores {
+        match self {
+            Family::First => Cores::Launcher,
+            Family::Threads => Cores::Any,
+            _ => Cores::Own,
         }
     }
 

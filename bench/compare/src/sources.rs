@@ -1,4 +1,4 @@
-//! The measuring program: its sources, and how it is built with an `mpicc`.
+//! The measuring programs: their sources, and how they are built with an `mpicc`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,49 @@ use std::time::Duration;
 use crate::CompareError;
 use crate::job::output;
 
-const SOURCES: [(&str, &str); 9] = [
-    ("compare.h", include_str!("../c/compare.h")),
-    ("main.c", include_str!("../c/main.c")),
-    ("point.c", include_str!("../c/point.c")),
-    ("onesided.c", include_str!("../c/onesided.c")),
-    ("stream.c", include_str!("../c/stream.c")),
-    ("types.c", include_str!("../c/types.c")),
-    ("collect.c", include_str!("../c/collect.c")),
-    ("overlap.c", include_str!("../c/overlap.c")),
-    ("threads.c", include_str!("../c/threads.c")),
-];
+/// A program that is compiled with each library's `mpicc`.
+pub(crate) struct Program {
+    name: &'static str,
+    sources: &'static [(&'static str, &'static str)],
+    /// Of the compiler, before the sources.
+    flags: &'static [&'static str],
+    /// After them.
+    libraries: &'static [&'static str],
+}
+
+/// What `nmad bench compare` runs.
+pub(crate) const COMPARE: Program = Program {
+    name: "compare",
+    sources: &[
+        ("compare.h", include_str!("../c/compare.h")),
+        ("main.c", include_str!("../c/main.c")),
+        ("point.c", include_str!("../c/point.c")),
+        ("onesided.c", include_str!("../c/onesided.c")),
+        ("stream.c", include_str!("../c/stream.c")),
+        ("types.c", include_str!("../c/types.c")),
+        ("collect.c", include_str!("../c/collect.c")),
+        ("overlap.c", include_str!("../c/overlap.c")),
+        ("threads.c", include_str!("../c/threads.c")),
+    ],
+    flags: &["-O2", "-std=c11", "-pthread"],
+    libraries: &[],
+};
+
+/// What `nmad bench imbalance` runs.
+pub(crate) const IMBALANCE: Program = Program {
+    name: "imbalance",
+    sources: &[
+        ("imbalance.h", include_str!("../c/imbalance/imbalance.h")),
+        ("brick.h", include_str!("../c/imbalance/brick.h")),
+        ("main.c", include_str!("../c/imbalance/main.c")),
+        ("phase.c", include_str!("../c/imbalance/phase.c")),
+        ("toy.c", include_str!("../c/imbalance/toy.c")),
+        ("brick.c", include_str!("../c/imbalance/brick.c")),
+        ("solve.c", include_str!("../c/imbalance/solve.c")),
+    ],
+    flags: &["-O2", "-std=c11", "-pthread", "-fopenmp"],
+    libraries: &["-lm"],
+};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -47,7 +79,7 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// Writes the sources and scripts to `folder`.
+    /// Writes the scripts to `folder`.
     pub(crate) fn set_up(folder: PathBuf) -> Result<Workshop, CompareError> {
         let folder = std::path::absolute(&folder).map_err(CompareError::file("find", &folder))?;
         if folder.to_str().is_none_or(|text| text.contains(char::is_whitespace)) {
@@ -56,12 +88,8 @@ impl Workshop {
                 format!("launchers of MPI cannot start programs in {path}, which has a blank: --out DIR");
             return Err(CompareError::Argument(what));
         }
-        let sources = folder.join("src");
-        fs::create_dir_all(&sources).map_err(CompareError::file("make the folder", &sources))?;
+        fs::create_dir_all(&folder).map_err(CompareError::file("make the folder", &folder))?;
         let workshop = Workshop { folder };
-        for (name, text) in SOURCES {
-            workshop.write(&format!("src/{name}"), text)?;
-        }
         for (name, text) in [("agent", AGENT), ("inside", INSIDE)] {
             workshop.write(name, text)?;
             let (path, mode) = (workshop.path(name), std::os::unix::fs::PermissionsExt::from_mode(0o755));
@@ -82,19 +110,32 @@ impl Workshop {
         Ok(path)
     }
 
-    /// The program, built by the `mpicc` of an MPI; what the compiler said, if it fails.
-    pub(crate) fn build(&self, prefix: &Path, name: &str) -> Result<PathBuf, String> {
-        let program = self.path(&format!("compare.{name}"));
+    /// Writes the sources of a program.
+    pub(crate) fn unpack(&self, program: &Program) -> Result<(), CompareError> {
+        let sources = self.sources(program);
+        fs::create_dir_all(&sources).map_err(CompareError::file("make the folder", &sources))?;
+        for (name, text) in program.sources {
+            let path = sources.join(name);
+            fs::write(&path, text).map_err(CompareError::file("write", &path))?;
+        }
+        Ok(())
+    }
+
+    fn sources(&self, program: &Program) -> PathBuf {
+        self.path("src").join(program.name)
+    }
+
+    /// A program whose sources were written, built by the `mpicc` of an MPI; what the compiler said, if it
+    /// fails.
+    pub(crate) fn build(&self, program: &Program, prefix: &Path, name: &str) -> Result<PathBuf, String> {
+        let built = self.path(&format!("{}.{name}", program.name));
+        let sources = self.sources(program);
         let mut compiler = Command::new(prefix.join("bin/mpicc"));
-        compiler.args(["-O2", "-std=c11", "-pthread", "-o"]).arg(&program);
-        compiler.args(
-            SOURCES
-                .iter()
-                .filter(|(name, _)| name.ends_with(".c"))
-                .map(|(name, _)| self.path("src").join(name)),
-        );
+        compiler.args(program.flags).arg("-o").arg(&built);
+        let names = program.sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".c"));
+        compiler.args(names.map(|name| sources.join(name))).args(program.libraries);
         compiler.env_remove("LD_LIBRARY_PATH");
         output(&mut compiler, LIMIT).map_err(|why| format!("its mpicc cannot build the program: {why}"))?;
-        Ok(program)
+        Ok(built)
     }
 }

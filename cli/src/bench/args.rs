@@ -8,6 +8,7 @@ use nmad_testbed::Rate;
 use std::path::PathBuf;
 
 use super::compare::CompareArgs;
+use super::imbalance::ImbalanceArgs;
 use crate::driver::DriverArgs;
 use crate::size;
 
@@ -30,6 +31,7 @@ Examples:
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad bench threads --rails max,max         1, 2 and 4 threads of a process over two rails
   nmad bench compare                         MAD-MPI beside Open MPI and MPICH, ten minutes
+  nmad bench imbalance                       programs that communicate unevenly, beside other MPIs
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
 
@@ -53,6 +55,8 @@ pub(crate) enum What {
     Decision(Decision),
     /// MAD-MPI beside Open MPI, MPICH and any other MPI: every size, pattern and collective
     Compare(CompareArgs),
+    /// P5's programs beside other MPIs: time in communication, imbalance, share
+    Imbalance(ImbalanceArgs),
 }
 
 #[derive(Debug, Args)]

@@ -1,10 +1,12 @@
 //! `nmad bench`: parses, finds two ranks to run in, and prints what `nmad_bench::pattern` measures.
 
 mod args;
+mod beside;
 mod compare;
 mod decided;
 mod failover;
 mod overlap;
+mod imbalance;
 mod predicted;
 mod report;
 mod shared;
@@ -29,6 +31,7 @@ pub(crate) fn main(args: &BenchArgs) -> ExitCode {
         What::Measured(pattern) => ranked(pattern),
         What::Decision(args) => decided::run(args),
         What::Compare(args) => compare::main(args),
+        What::Imbalance(args) => imbalance::main(args),
     }
 }
 

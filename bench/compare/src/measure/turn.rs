@@ -1,7 +1,9 @@
 //! One contestant's turn at one batch, the estimate of the remaining turns, and the report.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::Course;
@@ -34,6 +36,18 @@ pub(super) struct Turn<'a> {
     pub(super) family: Family,
     pub(super) busy: f64,
     pub(super) sample_ms: f64,
+}
+
+impl Turn<'_> {
+    /// The words of the measuring program.
+    fn words(&self, cells: PathBuf) -> Vec<OsString> {
+        let mut words = vec!["--cells".into(), cells.into(), "--ms".into()];
+        words.push(format!("{:.2}", self.sample_ms).into());
+        if self.family == Family::Threads {
+            words.push("--threads".into());
+        }
+        words
+    }
 }
 
 impl Course<'_> {
@@ -81,14 +95,9 @@ impl Course<'_> {
         };
         let list: String = cells.iter().enumerate().map(line).collect();
         let path = self.workshop.write("cells", &list)?;
-        let launch = Launch {
-            who: turn.who,
-            place: turn.place,
-            family: turn.family,
-            sample_ms: turn.sample_ms,
-            cores: self.machine.cores,
-        };
-        let mut command = launch.command(&self.workshop, &path);
+        let Turn { who, place, family, .. } = *turn;
+        let launch = Launch { who, place, on: family.cores(), cores: self.machine.cores };
+        let mut command = launch.command(&self.workshop, &turn.words(path));
         if let Err(why) = ground.place(&mut command) {
             return Ok((answered, Err(Failure { cell: None, why })));
         }
@@ -156,7 +165,7 @@ impl Course<'_> {
             rounds: 0,
             method: METHOD.into(),
             contestants: Vec::new(),
-            missing: self.missing.0.clone(),
+            missing: self.missing.texts().to_vec(),
             failed: Vec::new(),
             figures: 0,
             busy_figures: 0,

@@ -1,0 +1,130 @@
+/* noOverlapToy and overlapToy (P5 section 3.1). Rank r sends to r+1 .. r+degree; the length of each message is drawn
+ * from the seed, up to a maximum, and stays the same in all iterations. The calculation is a fixed amount of
+ * arithmetic; overlapToy does half of it before it waits for its messages.
+ *
+ * The first and the last bytes of a message carry the number of the iteration, and are checked in each; all others are
+ * checked after the last one. */
+#include "imbalance.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 1000, WARM_UP = 20 };
+
+static volatile double result = 1;
+/* Pieces of arithmetic in a microsecond. */
+static double pieces_a_us;
+
+static void calculate(double pieces) {
+  double value = result;
+  for (; pieces > 0; pieces--)
+    for (int i = 0; i < PIECE; i++) value = value * 0.999999 + 1e-6;
+  result = value;
+}
+
+/* The fastest of some tries, so that one interruption does not change the amount. */
+static void calibrate(void) {
+  double best = 1;
+  for (int i = 0; i < 20; i++) {
+    double took = MPI_Wtime();
+    calculate(10);
+    took = MPI_Wtime() - took;
+    if (took < best) best = took;
+  }
+  pieces_a_us = 10 / (best * 1e6);
+  MPI_Bcast(&pieces_a_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+static size_t length(const struct cell *cell, int from, int to, int number) {
+  unsigned long long drawn = mixed(settings.seed, (unsigned long long)from << 32 | (unsigned)to, (unsigned)number);
+  size_t most = cell->size < 16 ? 16 : cell->size;
+  return 16 + (size_t)(drawn % (most - 15));
+}
+
+static unsigned char content(int from, int to, int number, size_t at) {
+  return (unsigned char)((size_t)(from * 31 + to * 17 + number * 7) + at + at / 253);
+}
+
+static void list(struct message *messages, const struct cell *cell, int is_out) {
+  int next = 0;
+  for (int step = 1; step <= cell->degree; step++)
+    for (int number = 0; number < cell->messages; number++) {
+      int peer = (is_out ? rank + step : rank + size - step) % size;
+      size_t bytes = is_out ? length(cell, rank, peer, number) : length(cell, peer, rank, number);
+      messages[next] = (struct message){peer, number, bytes, memory(bytes)};
+      if (is_out)
+        for (size_t at = 0; at < bytes; at++) messages[next].at[at] = (char)content(rank, peer, number, at);
+      next++;
+    }
+}
+
+static void stamp(struct message *messages, int count, int iteration) {
+  for (int i = 0; i < count; i++) {
+    memcpy(messages[i].at, &iteration, sizeof iteration);
+    memcpy(messages[i].at + messages[i].bytes - sizeof iteration, &iteration, sizeof iteration);
+  }
+}
+
+static int is_stamped(const struct message *messages, int count, int iteration) {
+  for (int i = 0; i < count; i++)
+    if (memcmp(messages[i].at, &iteration, sizeof iteration) ||
+        memcmp(messages[i].at + messages[i].bytes - sizeof iteration, &iteration, sizeof iteration))
+      return 0;
+  return 1;
+}
+
+static int is_whole(const struct message *messages, int count) {
+  for (int i = 0; i < count; i++) {
+    const struct message *in = &messages[i];
+    for (size_t at = sizeof(int); at < in->bytes - sizeof(int); at++)
+      if ((unsigned char)in->at[at] != content(in->peer, rank, in->tag, at)) return 0;
+  }
+  return 1;
+}
+
+const char *toy(const struct cell *cell, struct times *times) {
+  struct exchange exchange = {.out_count = cell->degree * cell->messages, .in_count = cell->degree * cell->messages};
+  int is_overlapped = !strcmp(cell->program, "overlap"), is_right = 1;
+  size_t table = (size_t)exchange.out_count * sizeof(struct message);
+  double pieces;
+  if (pieces_a_us == 0) calibrate();
+  pieces = settings.calculation_us * pieces_a_us;
+  exchange.out = memory(table);
+  exchange.in = memory(table);
+  list(exchange.out, cell, 1);
+  list(exchange.in, cell, 0);
+  exchange_begin(&exchange, cell);
+  /* A few iterations before: links open, and a library learns what it learns. */
+  for (int i = -WARM_UP; i < settings.iterations; i++) {
+    double begun, sent, waited, done, calculated, sum, part = 1;
+    stamp(exchange.out, exchange.out_count, i);
+    if (i == -WARM_UP) MPI_Barrier(MPI_COMM_WORLD);
+    begun = MPI_Wtime();
+    exchange_receive(&exchange);
+    exchange_send(&exchange);
+    sent = MPI_Wtime();
+    if (is_overlapped) calculate(pieces / 2);
+    waited = MPI_Wtime();
+    exchange_wait(&exchange);
+    done = MPI_Wtime();
+    calculate(is_overlapped ? pieces / 2 : pieces);
+    calculated = MPI_Wtime();
+    MPI_Allreduce(&part, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    is_right = is_right && sum == size && is_stamped(exchange.in, exchange.in_count, i);
+    if (i < 0) continue;
+    times->synchronization[i] = MPI_Wtime() - calculated;
+    times->communication[i] = sent - begun + done - waited;
+    times->calculation[i] = waited - sent + calculated - done;
+  }
+  times->count = settings.iterations;
+  times->operations = 0;
+  is_right = is_right && is_whole(exchange.in, exchange.in_count);
+  exchange_count(&exchange, times);
+  exchange_end(&exchange);
+  for (int i = 0; i < exchange.out_count; i++) {
+    free(exchange.out[i].at);
+    free(exchange.in[i].at);
+  }
+  free(exchange.out);
+  free(exchange.in);
+  return is_right ? NULL : "bytes that arrived are not those that were sent";
+}

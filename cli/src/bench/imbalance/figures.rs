@@ -1,0 +1,184 @@
+//! The tables of `nmad bench imbalance`.
+
+use nmad_bench::stats::{Summary, number};
+use nmad_bench::table::Table;
+use nmad_compare::{Exercise, Measured, OURS};
+use serde::Serialize;
+
+/// One line of `--json`.
+#[derive(Serialize)]
+pub(super) struct Line<'a> {
+    bench: &'static str,
+    #[serde(flatten)]
+    measured: &'a Measured,
+    imbalance: f64,
+    imbalance_of_bytes: f64,
+    imbalance_of_messages: f64,
+    share: f64,
+}
+
+pub(super) fn line(measured: &Measured) -> Line<'_> {
+    Line {
+        bench: "imbalance",
+        measured,
+        imbalance: measured.imbalance(),
+        imbalance_of_bytes: measured.imbalance_of_bytes(),
+        imbalance_of_messages: measured.imbalance_of_messages(),
+        share: measured.share(),
+    }
+}
+
+/// The figures of one exercise at one place.
+pub(super) struct Group<'a> {
+    pub(super) place: &'static str,
+    pub(super) exercise: &'a Exercise,
+    all: Vec<&'a Measured>,
+}
+
+impl<'a> Group<'a> {
+    /// Who has a figure, ours first.
+    pub(super) fn names(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for measured in &self.all {
+            if !names.contains(&&*measured.who) {
+                names.push(&measured.who);
+            }
+        }
+        names.sort_by_key(|name| *name != OURS);
+        names
+    }
+
+    /// A figure of one contestant, over the rounds.
+    pub(super) fn of(&self, who: &str, figure: impl Fn(&Measured) -> f64) -> Option<Summary> {
+        let own = self.all.iter().filter(|measured| measured.who == who);
+        Summary::of(&own.map(|measured| figure(measured)).collect::<Vec<_>>())
+    }
+
+    /// The other MPI with the least communication.
+    fn best(&self) -> Option<&'a str> {
+        let others = self.names().into_iter().filter(|name| *name != OURS);
+        let time = |name: &str| self.of(name, communication).map_or(f64::MAX, |summary| summary.median);
+        others.min_by(|a, b| time(a).total_cmp(&time(b)))
+    }
+
+    /// Our time to that of the best other one, round by round.
+    fn ratio(&self) -> Option<Summary> {
+        let best = self.best()?;
+        let find = |who: &str, round| {
+            let mut all = self.all.iter();
+            all.find(|measured| measured.who == who && measured.round == round).map(|m| communication(m))
+        };
+        let rounds = self.all.iter().filter(|measured| measured.who == OURS).map(|measured| measured.round);
+        let ratio = |round| Some(find(OURS, round)? / find(best, round).filter(|us| *us > 0.0)?);
+        Summary::of(&rounds.filter_map(ratio).collect::<Vec<_>>())
+    }
+}
+
+fn communication(measured: &Measured) -> f64 {
+    measured.communication_us
+}
+
+/// What was measured, exercise by exercise, in the order in which they came.
+pub(super) fn groups(all: &[Measured]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for measured in all {
+        let is_its =
+            |group: &&mut Group<'_>| group.place == measured.place && *group.exercise == measured.exercise;
+        match groups.iter_mut().find(is_its) {
+            Some(group) => group.all.push(measured),
+            None => groups.push(Group {
+                place: measured.place,
+                exercise: &measured.exercise,
+                all: vec![measured],
+            }),
+        }
+    }
+    groups.sort_by(|a, b| (a.place, a.exercise).cmp(&(b.place, b.exercise)));
+    groups
+}
+
+/// The median, and what lies furthest from it, where there is more than one figure.
+fn spread(summary: Summary) -> String {
+    let Summary { median, min, max, count, .. } = summary;
+    match count {
+        0 | 1 => number(median),
+        _ => format!("{} ({} .. {})", number(median), number(min), number(max)),
+    }
+}
+
+/// A table for each place.
+pub(super) fn tables(all: &[Measured]) -> Vec<Table> {
+    let groups = groups(all);
+    let mut places: Vec<&str> = groups.iter().map(|group| group.place).collect();
+    places.dedup();
+    places.into_iter().map(|place| table(place, groups.iter().filter(|group| group.place == place))).collect()
+}
+
+fn table<'a>(place: &str, groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
+    let header = ["what", "who", "communication", "iteration", "imbalance", "share", "GFlop/s", "ours/best"];
+    let title = format!("{place}: time in communication of an iteration, us");
+    let mut table = Table::new(title, &header).words([1]);
+    for group in groups {
+        for who in group.names() {
+            let figure =
+                |of: fn(&Measured) -> f64| group.of(who, of).map_or("-".into(), |s| number(s.median));
+            let ratio = group.ratio().filter(|_| who == OURS);
+            table.row([
+                if who == OURS { group.exercise.to_string() } else { String::new() },
+                who.to_string(),
+                group.of(who, communication).map_or("-".into(), spread),
+                figure(|measured| measured.iteration_us),
+                figure(Measured::imbalance),
+                figure(|measured| 100.0 * measured.share()) + " %",
+                if group.exercise.is_toy() { String::new() } else { figure(|measured| measured.gflops) },
+                ratio.map_or(String::new(), spread),
+            ]);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(who: &str, round: u32, communication_us: f64) -> Measured {
+        let exercise = Exercise {
+            program: "overlap".into(),
+            variant: "plain".into(),
+            degree: 1,
+            messages: 1,
+            size: 1 << 20,
+        };
+        Measured {
+            place: "node2",
+            ranks: 2,
+            who: who.into(),
+            round,
+            exercise,
+            communication_us,
+            lowest_us: communication_us,
+            highest_us: communication_us,
+            iteration_us: 1000.0,
+            gflops: 0.0,
+            by_rank: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round_beside_the_best() {
+        let all = [
+            measured("mpich", 1, 100.0),
+            measured(OURS, 1, 50.0),
+            measured("openmpi", 1, 400.0),
+            measured("mpich", 2, 200.0),
+            measured(OURS, 2, 150.0),
+        ];
+        let groups = groups(&all);
+        assert_eq!((groups.len(), groups[0].names()), (1, vec![OURS, "mpich", "openmpi"]));
+        let ratio = groups[0].ratio().unwrap();
+        assert_eq!((ratio.min, ratio.max, ratio.count), (0.5, 0.75, 2));
+        let text = tables(&all)[0].to_string();
+        assert!(text.contains("overlap plain degree 1 1 MiB"), "{text}");
+    }
+}

@@ -60,8 +60,7 @@ fn the_plan_says_how_it_goes() {
         let engine = &net.hosts[0].engine;
         engine.plan(to, LEN as u64, Hints::default(), Caller::GoesOn, Instant::default()).unwrap().protocol
     };
-    // Their bytes lie where they are until a rail has them.
-    assert_eq!(plan(Some(LEN), limits()), Protocol::EagerZcopy);
+    assert_eq!(plan(Some(LEN), limits()), Protocol::EagerParts);
     assert_eq!(plan(Some(LEN - 1), limits()), Protocol::Rendezvous);
     assert_eq!(plan(None, limits()), Protocol::Rendezvous);
 }

@@ -226,6 +226,12 @@ pub(crate) struct Outgoing {
     pub(crate) pushed: u64,
     /// The receiver has invited it.
     pub(crate) invited: bool,
+    /// When its request to send left; zero where that is not known.
+    pub(crate) asked_at: Instant,
+    /// How long it waited for the answer, beyond a handshake; none: it was not asked, or that says nothing.
+    pub(crate) answer_ns: Option<u64>,
+    /// When it was predicted to have arrived; zero before it is shared out, or where nobody says that it has.
+    pub(crate) due: Instant,
     /// When the strategy has shared it out, how many bytes, and among how many rails.
     pub(crate) shared: Option<(Instant, u64, usize)>,
 }
@@ -244,6 +250,9 @@ impl Outgoing {
             sent: 0,
             pushed: 0,
             invited: false,
+            asked_at: Instant::default(),
+            answer_ns: None,
+            due: Instant::default(),
             shared: None,
         }
     }

@@ -220,7 +220,7 @@ impl Engine {
                 Frame::Eager(eager, data) => self.on_eager(from, eager, data)?,
                 Frame::Rts(rts) => self.on_rts(from, rts)?,
                 Frame::Part(part, data) => self.on_part(from, part, data)?,
-                Frame::Cts(cts) => self.on_cts(from, cts)?,
+                Frame::Cts(cts) => self.on_cts(now, from, cts)?,
                 Frame::Promise(promise) => self.on_promise(from, promise)?,
                 Frame::Fin(fin) => self.on_fin(now, from, fin)?,
                 // An acknowledgement in a replay is about a link that is dead.
@@ -448,7 +448,7 @@ impl Engine {
         }
         self.recycle(packet);
         for request in in_place {
-            self.entry_left(request);
+            self.entry_left(Instant::default(), request);
         }
         if let Some((request, landing, len)) = chunk {
             self.on_chunk_sent(request, landing, len);

@@ -184,6 +184,9 @@ fn decide(
             let request = (body.request, outgoing.protocol());
             receipts.decided(request, outgoing.envelope, *eager_max, views, &shares);
         }
+        if outgoing.wants_fin {
+            outgoing.due = due(now, views, &shares, body.remaining());
+        }
         if let (Shares::Fixed(list), None) = (&shares, body.wish()) {
             outgoing.shared = Some((now, body.remaining(), list.len()));
             body.settled = list.len() == 1 && views.iter().all(|view| view.idle_at <= now);
@@ -191,6 +194,18 @@ fn decide(
         body.decide(&shares, is_open);
         views.iter().for_each(|view| meant[view.rail.index()] += body.meant_for(view.rail));
     }
+}
+
+/// When a body that is shared out like this will have arrived.
+fn due(now: Instant, views: &[RailView], shares: &Shares, len: u64) -> Instant {
+    let finish = |view: &RailView, len| view.idle_at.max(now) + Duration::from_ns(view.forecast.body_ns(len));
+    let of =
+        |view: &RailView, list: &[(RailId, u64)]| list.iter().find(|share| share.0 == view.rail).map(|s| s.1);
+    let ends = match shares {
+        Shares::FirstIdle => views.iter().map(|view| finish(view, len)).min(),
+        Shares::Fixed(list) => views.iter().filter_map(|view| Some(finish(view, of(view, list)?))).max(),
+    };
+    ends.unwrap_or(now)
 }
 
 /// Bytes that are meant for each rail and not yet on it.

@@ -27,6 +27,11 @@ impl Fixed {
         let Config { eager_max, in_place_min, aggregate_max, .. } = *config;
         Fixed { eager_max, in_place_min, aggregate_max }
     }
+
+    /// Whether the longest message that goes without asking is the user's choice.
+    pub(super) fn has_eager_max(&self) -> bool {
+        self.eager_max.is_some()
+    }
 }
 
 impl Engine {

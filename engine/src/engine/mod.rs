@@ -19,6 +19,7 @@ mod failure;
 mod forecast;
 mod kept;
 mod lane;
+mod late;
 mod offer;
 mod outcome;
 mod part;

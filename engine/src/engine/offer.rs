@@ -9,6 +9,7 @@ use super::Engine;
 use super::depart::{Leaving, Refused, Submitted, To};
 use super::lane::Lane;
 use crate::Error;
+use crate::clock::Instant;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
@@ -74,7 +75,7 @@ impl Engine {
         let Some(offered) = self.end_offer(from) else { return };
         let Offered { leaving, to, data, request, .. } = *offered;
         self.injected(&leaving, to.0, data.len());
-        self.entry_left(request);
+        self.entry_left(Instant::default(), request);
     }
 
     /// The receiver does not copy what was offered: it leaves in another way.

@@ -5,6 +5,7 @@
 //! memory.
 
 use super::Engine;
+use crate::clock::Instant;
 use crate::collect::request::{Completion, Context, Envelope, Error, Request};
 use crate::packet::RequestId;
 
@@ -13,6 +14,36 @@ use crate::packet::RequestId;
 pub struct NotWell;
 
 impl Engine {
+    /// A small message has left its sender's memory, or the request to send a large one is on its way; zero
+    /// for a time that is not known.
+    #[inline]
+    pub(super) fn entry_left(&mut self, now: Instant, request: RequestId) {
+        match self.requests.get_mut(request.0) {
+            Some(Request::Eager(eager)) => {
+                eager.waiting = eager.waiting.saturating_sub(1);
+                self.consider_eager(request);
+            }
+            Some(Request::Large(outgoing)) => {
+                outgoing.asked_at = now;
+                if outgoing.pushed > 0 {
+                    self.push_body(request);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A small message ends when its memory is free and, if it is synchronous, the receiver has matched it.
+    #[inline]
+    pub(super) fn consider_eager(&mut self, request: RequestId) {
+        if let Some(&Request::Eager(eager)) = self.requests.get(request.0)
+            && eager.waiting == 0
+            && (eager.has_fin || !eager.wants_fin)
+        {
+            self.complete(request, Ok(eager.envelope));
+        }
+    }
+
     /// The next request that ended and was not reported yet, in the order in which they ended, and how.
     #[inline]
     pub fn next_completion(&mut self) -> Option<Completion> {

@@ -36,7 +36,7 @@ impl Engine {
         };
         // As long as the longest eager message, whose head is no shorter than a part's.
         let longest = peer.longest_eager() as u64;
-        let first = (longest - NAMES_LEN).min(len);
+        let first = part_len(0, len, longest);
         send.waiting = 1 + (len - first).div_ceil(longest) as u32;
         let rail = peer.wished(hints.rail);
         let request = self.enter(refused, Request::Eager(send));
@@ -47,7 +47,7 @@ impl Engine {
         peer.window.submit(rail, Entry::rts(Frame::Rts(names).to_vec(), None, &hints));
         let mut offset = 0;
         while offset < len {
-            let size = if offset == 0 { first } else { longest.min(len - offset) };
+            let size = part_len(offset, len, longest);
             let part = Part { request: name, offset, total: len, len: size as u32 };
             peer.window.submit(rail, Entry::part(part, data.slice(offset, size), request, &hints));
             offset += size;
@@ -133,6 +133,12 @@ impl Engine {
         };
         peer.parts.retain(|parts| !is_over(parts));
     }
+}
+
+/// Bytes of the part that begins at `offset`, if none is longer than `longest`.
+pub(super) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
+    let most = if offset == 0 { longest - NAMES_LEN } else { longest };
+    most.min(len - offset)
 }
 
 /// A message of which parts come.

@@ -2,6 +2,7 @@
 
 use super::forecast::Fixed;
 use super::lane::{Heard, Lane};
+use super::late::Lateness;
 use super::offer::Offered;
 use super::parts::Parts;
 use crate::clock::{Duration, Instant};
@@ -141,8 +142,9 @@ pub(super) struct Peer {
     pub(super) only: Option<RailId>,
     /// Thresholds that the user has set; they overrule the measured ones.
     pub(super) fixed: Fixed,
-    /// Longest message that is sent without asking.
+    /// Longest message that is sent without asking, unless the receiver is late.
     pub(super) eager_max: usize,
+    pub(super) lateness: Lateness,
     pub(super) is_ready: bool,
     /// Its links were asked for.
     pub(super) is_met: bool,
@@ -185,6 +187,7 @@ impl Peer {
             only: None,
             fixed,
             eager_max: 0,
+            lateness: Lateness::default(),
             is_ready: false,
             is_met: false,
         }

@@ -22,10 +22,12 @@ const SPARE: u64 = 3;
 pub enum Protocol {
     /// The driver copies it before the call returns, without a system call.
     Inject,
-    /// In a packet, copied; or in parts, each in a packet, where it is longer than one.
+    /// In a packet, copied.
     Eager,
     /// In a packet, from where it lies.
     EagerZcopy,
+    /// Without asking although it is longer than a packet: in parts, each in a packet.
+    EagerParts,
     /// The receiver copies it, straight from the sender's memory.
     SingleCopy,
     /// Its first part, or all of it, follows its request to send without waiting for an answer.
@@ -43,6 +45,7 @@ impl Protocol {
             Protocol::Inject => "inject",
             Protocol::Eager => "eager",
             Protocol::EagerZcopy => "eager-zcopy",
+            Protocol::EagerParts => "eager-parts",
             Protocol::SingleCopy => "single-copy",
             Protocol::Push => "push",
             Protocol::Rendezvous => "rendezvous",
@@ -234,7 +237,7 @@ impl Peer {
     pub(super) fn goes_eager(&self, len: u64, hints: Hints) -> bool {
         let small = match hints.probe {
             None if len as usize > self.longest_eager() => self.goes_in_parts(len),
-            None => len as usize <= self.eager_max,
+            None => len as usize <= self.eager_max || self.goes_unasked(len, false),
             Some(Method::Rendezvous | Method::Pushed) => false,
             Some(_) => len as usize <= self.longest_eager(),
         };
@@ -244,7 +247,7 @@ impl Peer {
     /// Whether a message that is longer than a packet goes without asking, in parts.
     #[cold]
     fn goes_in_parts(&self, len: u64) -> bool {
-        len as usize <= self.eager_max && self.may_push.is_none()
+        self.may_push.is_none() && (len as usize <= self.eager_max || self.goes_unasked(len, false))
     }
 
     /// The protocol of a message that waits in the window.
@@ -256,13 +259,17 @@ impl Peer {
         len: u64,
         hints: Hints,
     ) -> Protocol {
-        if self.goes_eager(len, hints) {
+        let invited = !hints.unordered && self.has_promise(context.0, tag.0);
+        if self.goes_eager(len, hints) && !(invited && self.takes_invitation(len)) {
+            if len as usize > self.longest_eager() {
+                return Protocol::EagerParts;
+            }
             let gathers =
                 |link: &Link| rails[link.rail.index()].limits.gather > 0 && len as usize >= link.in_place_min;
             let in_place = self.used().any(|(_, link)| gathers(link));
             return if in_place { Protocol::EagerZcopy } else { Protocol::Eager };
         }
-        if !hints.unordered && self.has_promise(context.0, tag.0) {
+        if invited {
             return Protocol::Rtr;
         }
         let asks = hints.probe == Some(Method::Rendezvous);

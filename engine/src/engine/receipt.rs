@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::depart::{Submitted, To};
+use super::parts::part_len;
 use super::peer::Peer;
 use super::plan::{Plan, Protocol};
 use crate::clock::Instant;
@@ -126,6 +127,14 @@ impl Receipts {
         }
     }
 
+    /// A rail has got the next part of a message whose parts have this length.
+    fn carried_part(&mut self, request: RequestId, rail: RailId, longest: u64) {
+        let Some(receipt) = self.of(request) else { return };
+        let before: u64 = receipt.carried.iter().map(|(_, sum)| sum).sum();
+        let len = part_len(before, receipt.envelope.len, longest);
+        self.carried(request, rail, len);
+    }
+
     /// Drops the open receipt of a request that goes another way.
     pub(super) fn forget(&mut self, request: RequestId) {
         self.open.retain(|(receipt, _)| receipt.request != Some(request));
@@ -180,11 +189,16 @@ impl Engine {
         receipts.now = now;
         for &request in requests {
             let (envelope, protocol, carried) = match self.requests.get(request.0) {
+                Some(Request::Eager(eager)) if eager.envelope.len as usize > peer.longest_eager() => {
+                    (eager.envelope, Protocol::EagerParts, Vec::new())
+                }
                 Some(Request::Eager(eager)) => {
                     (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]))
                 }
                 // A pushed chunk follows its request to send.
-                Some(Request::Large(outgoing)) => (outgoing.envelope, outgoing.protocol(), Vec::new()),
+                Some(Request::Large(outgoing)) if outgoing.pushed > 0 => {
+                    (outgoing.envelope, outgoing.protocol(), Vec::new())
+                }
                 _ => continue,
             };
             let candidates = candidates(peer, &self.rails, now, envelope.len, protocol);
@@ -199,6 +213,9 @@ impl Engine {
                 carried,
                 actual_ns: 0,
             });
+            if protocol == Protocol::EagerParts {
+                receipts.carried_part(request, rail, peer.longest_eager() as u64);
+            }
         }
     }
 

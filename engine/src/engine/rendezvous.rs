@@ -98,8 +98,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.announced += 1;
         let rail = peer.wished(hints.rail);
-        let follows = (pushed > 0).then_some(request);
-        peer.window.submit(rail, Entry::rts(frame, follows, &hints));
+        peer.window.submit(rail, Entry::rts(frame, Some(request), &hints));
         if !hints.unordered && promise.is_none() && pushed == 0 {
             peer.requested.push((envelope.context.0, envelope.seq, request.0));
         }
@@ -129,7 +128,7 @@ impl Engine {
         self.make_ready(to);
     }
 
-    pub(super) fn on_cts(&mut self, from: PeerId, cts: Cts) -> Result<(), &'static str> {
+    pub(super) fn on_cts(&mut self, now: Instant, from: PeerId, cts: Cts) -> Result<(), &'static str> {
         let Some(Request::Large(outgoing)) = self.requests.get(cts.request) else { return Ok(()) };
         if outgoing.envelope.peer != from || cts.len > outgoing.envelope.len {
             return Err("Cts for a request that is not its own");
@@ -142,6 +141,7 @@ impl Engine {
         if !self.peer(from).is_some_and(|peer| peer.can_use(&grant.keys)) {
             return Err(NO_KEY);
         }
+        self.note_answer(now, RequestId(cts.request));
         self.grant(RequestId(cts.request), grant);
         Ok(())
     }
@@ -158,6 +158,7 @@ impl Engine {
             }
             Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
                 outgoing.has_fin = true;
+                let (due, answer_ns) = (core::mem::take(&mut outgoing.due), outgoing.answer_ns);
                 let (shared, strategy) = (outgoing.shared.take(), outgoing.hints.strategy);
                 if let Some(peer) = self.peer_mut(from) {
                     if let Some((at, len, rails)) = shared {
@@ -166,35 +167,12 @@ impl Engine {
                     peer.bodies.retain(|body| body.request != request || body.push);
                     peer.requested.retain(|&(_, _, other)| other != request.0);
                 }
+                self.note_end(now, from, due, answer_ns);
                 self.consider_sent(request);
             }
             _ => {}
         }
         Ok(())
-    }
-
-    /// A small message has left its sender's memory, or the request to send a large one is on its way.
-    #[inline]
-    pub(super) fn entry_left(&mut self, request: RequestId) {
-        match self.requests.get_mut(request.0) {
-            Some(Request::Eager(eager)) => {
-                eager.waiting = eager.waiting.saturating_sub(1);
-                self.consider_eager(request);
-            }
-            Some(Request::Large(_)) => self.push_body(request),
-            _ => {}
-        }
-    }
-
-    /// A small message ends when its memory is free and, if it is synchronous, the receiver has matched it.
-    #[inline]
-    fn consider_eager(&mut self, request: RequestId) {
-        if let Some(&Request::Eager(eager)) = self.requests.get(request.0)
-            && eager.waiting == 0
-            && (eager.has_fin || !eager.wants_fin)
-        {
-            self.complete(request, Ok(eager.envelope));
-        }
     }
 
     /// A large send ends when no rail holds a chunk of it and everything has arrived, or, where nothing

@@ -72,11 +72,18 @@ impl Engine {
             peer.take_promise(context.0, tag.0)
         };
         let in_parts = len as usize > peer.longest_eager();
-        // What fits into no packet goes straight to its place, if the receiver has said where that is.
-        if !goes_eager || (in_parts && promise.is_some()) {
+        let (is_long, invited) = (len as usize > peer.eager_max, promise.is_some());
+        // What is long goes straight to its place, if the receiver has said where that is.
+        let unasked = goes_eager && !(invited && peer.takes_invitation(len));
+        if unasked {
+            peer.credit.spend_known(len);
+        }
+        if is_long {
+            self.note_way(to, (len, hints), unasked);
+        }
+        if !unasked {
             return self.send_large(envelope, data, hints, promise, refused);
         }
-        peer.credit.spend_known(len);
         if in_parts {
             return self.send_in_parts(envelope, data, hints, refused);
         }

@@ -1,0 +1,193 @@
+//! Late receivers: how long large messages to a peer wait, and what goes without asking because of that (P5
+//! sections 4.1 and 5.2).
+//!
+//! A receiver that computes answers no request to send, and says of no message that it has arrived. Both
+//! waits are measured on the messages themselves, beyond what a handshake and the rails take: from the
+//! request to its answer, and from the predicted end of the body to the news of it. Once a message would
+//! wait longer than copying it on both sides takes, it goes as eager data, in a packet or in parts, as
+//! long as that leaves half of the credit to others: credit is the receiver's memory budget, so a flood
+//! falls back to rendezvous early, and goes on when the receiver has taken something. A receive that is
+//! posted in time invites the message ([`super::rendezvous`]), which spares the first wait but not the
+//! second.
+//!
+//! Eager messages measure nothing, so now and then one asks: after [`FIRST`] of them, and after twice as
+//! many each time that the receiver was late again. A probe costs one wait, so that is what the loss is
+//! bounded by.
+
+use super::Engine;
+use super::peer::Peer;
+use crate::clock::{Duration, Instant};
+use crate::collect::request::{Hints, Request};
+use crate::packet::{PeerId, RequestId};
+use crate::transfer::link::Link;
+use alloc::format;
+
+/// Eager messages from one that asks to the next, at first and at most. A receiver that has become timely
+/// is found out after as many; the probes of one that stays late cost a sixteenth of what is gained at
+/// first, and a thousandth later.
+const FIRST: u32 = 16;
+const MOST: u32 = 1024;
+
+/// What large messages to a peer wait for, and what went without asking because of it.
+#[derive(Debug)]
+pub(super) struct Lateness {
+    /// Until the receiver answers a request to send, beyond a handshake, in nanoseconds.
+    answer_ns: u64,
+    /// Until it says that it has everything, beyond what the rails take.
+    end_ns: u64,
+    /// Messages above the eager limit that went without asking since one has asked.
+    eager: u32,
+    /// After so many the next one asks.
+    pause: u32,
+    /// The user knows that there is not enough credit.
+    is_told: bool,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Lateness { answer_ns: 0, end_ns: 0, eager: 0, pause: FIRST, is_told: false }
+    }
+}
+
+impl Lateness {
+    /// How long the next large message would wait; `invited`: its receive is known to be posted.
+    fn wait_ns(&self, invited: bool) -> u64 {
+        if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
+    }
+
+    /// A message has waited so long for the answer, if it has asked and nothing else was under way, and for
+    /// the news of its end. It counts as much as all before it: receivers change with the phases of a program.
+    /// The pause grows while they agree.
+    fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
+        let usual_ns = self.wait_ns(answer_ns.is_none());
+        let is_late_again = usual_ns > 0 && answer_ns.unwrap_or(0).saturating_add(end_ns) >= usual_ns / 2;
+        self.pause = if is_late_again { (2 * self.pause).min(MOST) } else { FIRST };
+        self.end_ns = self.end_ns / 2 + end_ns / 2;
+        if let Some(answer_ns) = answer_ns {
+            self.answer_ns = self.answer_ns / 2 + answer_ns / 2;
+        }
+    }
+}
+
+impl Peer {
+    /// Whether a message above the eager limit goes without asking, because the receiver is late.
+    #[cold]
+    pub(super) fn goes_unasked(&self, len: u64, invited: bool) -> bool {
+        self.may_go_unasked(len, invited) && self.credit.has_for_push(len, 0)
+    }
+
+    /// The same if there were credit.
+    fn may_go_unasked(&self, len: u64, invited: bool) -> bool {
+        let wait_ns = self.lateness.wait_ns(invited);
+        wait_ns > 0
+            && !self.fixed.has_eager_max()
+            // One reliable rail pushes instead; over one that loses packets only so much may be in flight.
+            && self.may_push.is_none()
+            && self.used().all(|(_, link)| !link.lossy)
+            && self.lateness.eager < self.lateness.pause
+            && wait_ns > self.copies_ns(len)
+    }
+
+    /// What copying a message takes, into the retransmission buffer here and out of unexpected data
+    /// there. Where copying was not measured it takes no longer than the fastest rail.
+    fn copies_ns(&self, len: u64) -> u64 {
+        let forecasts = || self.used().map(|(_, link)| &link.forecast);
+        let measured = forecasts().find_map(|forecast| Some(forecast.profile().memcpy()?.ns(len)));
+        let fastest = || forecasts().map(|forecast| forecast.body_ns(len)).min();
+        measured.or_else(fastest).unwrap_or(0).saturating_mul(2)
+    }
+
+    /// Whether a message whose receive is posted goes straight to its place: it is above the limit, and the
+    /// receiver is not late to say that it has arrived.
+    #[cold]
+    pub(super) fn takes_invitation(&self, len: u64) -> bool {
+        let is_long = len as usize > self.eager_max.min(self.longest_eager());
+        is_long && !self.goes_unasked(len, true)
+    }
+}
+
+impl Engine {
+    /// A message above the eager limit is about to go; `unasked`: without asking.
+    #[cold]
+    pub(super) fn note_way(&mut self, id: PeerId, (len, hints): (u64, Hints), unasked: bool) {
+        let budget = self.config.credit / 2;
+        let Some(peer) = self.peer_mut(id).filter(|_| hints.probe.is_none()) else { return };
+        if unasked {
+            peer.lateness.eager += 1;
+            return;
+        }
+        let wanted = peer.may_go_unasked(len, false);
+        if peer.lateness.eager >= peer.lateness.pause {
+            peer.lateness.eager = 0;
+        }
+        if wanted && len <= budget && !peer.lateness.is_told {
+            peer.lateness.is_told = true;
+            let text = format!(
+                "peer {} receives late, and what it takes without asking is used up: a message of {len} B waits \
+                 for its receive, and so do others until earlier ones are received (a larger NMAD_CREDIT there \
+                 lets more wait; this is said once)",
+                id.0
+            );
+            self.notices.push_back(super::Notice { peer: id, text });
+        }
+    }
+
+    /// A request to send was answered. What the rails carried for this peer meanwhile would have delayed the
+    /// message anyway, so then nothing is learned.
+    pub(super) fn note_answer(&mut self, now: Instant, request: RequestId) {
+        let Engine { requests, peers, .. } = self;
+        let Some(Request::Large(outgoing)) = requests.get_mut(request.0) else { return };
+        let place = outgoing.envelope.peer.0 as usize;
+        let peer = peers.get_mut(place).and_then(|peer| peer.as_deref_mut());
+        let Some(peer) = peer.filter(|peer| peer.bodies.is_empty()) else { return };
+        if outgoing.asked_at == Instant::default() {
+            return;
+        }
+        let handshake = |link: &Link| link.forecast.profile().handshake_ns();
+        let usual_ns = peer.used().map(|(_, link)| handshake(link)).min().unwrap_or(0);
+        let wait_ns = now.since(outgoing.asked_at).as_ns().saturating_sub(usual_ns);
+        match outgoing.wants_fin {
+            true => outgoing.answer_ns = Some(wait_ns),
+            // A reliable rail has it when it has left: nothing else is waited for.
+            false => peer.lateness.measured(Some(wait_ns), 0),
+        }
+    }
+
+    /// The receiver has said that it has a message, which was due at `due`; zero: nobody has predicted it.
+    pub(super) fn note_end(&mut self, now: Instant, from: PeerId, due: Instant, answer_ns: Option<u64>) {
+        let Some(peer) = self.peer_mut(from).filter(|_| due != Instant::default()) else { return };
+        let back = |link: &Link| link.forecast.profile().eager().start_ns();
+        let back_ns = peer.used().map(|(_, link)| back(link)).min().unwrap_or(0);
+        peer.lateness.measured(answer_ns, now.since(due + Duration::from_ns(back_ns)).as_ns());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_receivers_are_probed_less_and_less_and_timely_ones_at_once_again() {
+        let mut lateness = Lateness::default();
+        let late = core::array::from_fn::<_, 9, _>(|_| {
+            lateness.measured(Some(500), 2_000_000);
+            lateness.pause
+        });
+        assert_eq!(late, [16, 32, 64, 128, 256, 512, 1024, 1024, 1024]);
+        assert!(lateness.wait_ns(true) > 1_990_000);
+        lateness.measured(Some(0), 0);
+        assert_eq!(lateness.pause, FIRST);
+        (0..8).for_each(|_| lateness.measured(Some(0), 0));
+        assert!(lateness.wait_ns(true) < 10_000, "a receiver that was late once is forgiven");
+    }
+
+    #[test]
+    fn an_invitation_spares_the_wait_for_the_answer_only() {
+        let mut lateness = Lateness::default();
+        lateness.measured(Some(800_000), 0);
+        assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (400_000, 0));
+        // An invited message has asked nothing.
+        lateness.measured(None, 200_000);
+        assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (500_000, 100_000));
+    }
+}

@@ -15,6 +15,7 @@ use crate::explain::ExplainArgs;
 use crate::info::InfoArgs;
 use crate::install::{InstallArgs, UninstallArgs};
 use crate::manual;
+use crate::model::ModelArgs;
 use crate::output::{SETTING, USAGE, complain};
 use crate::sample::SampleArgs;
 use crate::settings;
@@ -29,6 +30,7 @@ Examples:
                                             two ranks on two hosts with two unequal rails
   nmad sample --rails 4gbit,2.8gbit         what two rails can do, and the thresholds that follow
   nmad explain 4MiB --rails 4gbit,2.8gbit   what is done with a message, and why
+  nmad model overlap.pattern --rails 4gbit  how long a communication phase takes each rank
   nmad info                                 rails, strategies and settings, and where they come from
   nmad install --prefix ~/.local            command and C library, for programs built with pkg-config or CMake
   nmad sim --seed 137 --explain             one run of the simulator, event by event
@@ -61,6 +63,8 @@ enum Command {
     Sample(SampleArgs),
     /// Tell what would be done with a message, and why
     Explain(ExplainArgs),
+    /// Predict a communication phase: the time of each rank, and the imbalance
+    Model(ModelArgs),
     /// Tell which rails, strategies and settings there are, and where they come from
     Info(InfoArgs),
     /// Install the command, the C library, its header and what build systems need
@@ -153,6 +157,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Bench(args) => crate::bench::main(&args),
         Command::Sample(args) => crate::sample::main(&args),
         Command::Explain(args) => crate::explain::main(&args),
+        Command::Model(args) => crate::model::main(&args),
         Command::Info(args) => crate::info::main(&args),
         Command::Install(args) => crate::install::main(&args, manual::files(&Cli::command())),
         Command::Uninstall(args) => crate::install::uninstall(&args),

@@ -15,6 +15,7 @@ mod explain;
 mod info;
 mod install;
 mod manual;
+mod model;
 mod output;
 mod profiles;
 mod sample;

@@ -1,14 +1,15 @@
 //! MAD-MPI beside other MPIs: one set of C sources, compiled with each library's `mpicc`, run in turns by
 //! each library's `mpiexec`, judged by statistics and drawn.
 //!
-//! This crate stands on the testbed and below the commands `nmad bench compare` and `nmad bench imbalance`. It knows every MPI, ours
-//! too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it must never link the library that it
-//! measures.
+//! This crate stands on the testbed and below the commands `nmad bench compare` and `nmad bench
+//! imbalance`. It knows every MPI, ours too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it must
+//! never link the library that it measures.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `place`, `plan` | where ranks run; which cells are measured there |
-//! | `contestant`, `wheel`, `sources`, `field` | the MPIs: found, installed by pip, and the program built for each |
+//! | `contestant`, `wheel`, `sources` | the MPIs: found, installed by pip, and the program built for each |
+//! | `field` | the MPIs of a run, and whoever hears of it |
 //! | `launch`, `job` | the command line of a job; a job that is watched and ended |
 //! | `machine` | what the machine is, and whether something else runs on it |
 //! | `store` | every figure as a line of a file, so that a later run continues |

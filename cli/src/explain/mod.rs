@@ -153,6 +153,11 @@ fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), Sess
     Ok((lanes, eager_max.map(|len| len as u64)))
 }
 
+/// The measured rails of this machine.
+pub(crate) fn forecasts_of_machine(options: &Options) -> Result<Vec<Forecast>, Failure> {
+    Ok(of_machine(options)?.into_iter().map(|lane| lane.forecast).collect())
+}
+
 /// The interfaces of this machine of which there are profiles.
 fn of_machine(options: &Options) -> Result<Vec<Lane>, Failure> {
     if let Some(problem) = options.problems().into_iter().next() {

@@ -1,0 +1,151 @@
+//! The text of a pattern.
+//!
+//! ```text
+//! # overlapToy on four ranks: each sends to the next one
+//! ranks 4
+//! rank *: recv -1; send +1 512KiB; compute 2ms; wait; compute 2ms
+//! rank 3: recv -1; send +1 8KiB; compute 2ms; wait; compute 2ms
+//! ```
+//!
+//! A line gives the program of one rank, or of all (`*`) that have no line of their own. Ranks are numbers;
+//! with a sign they count from the rank itself, around the end. `recv FROM` posts a receive for the next
+//! message of that rank, `send TO LEN` blocks as MPI_Send does, `isend TO LEN` does not, `compute TIME` computes
+//! without a call into the library, and `wait` waits for everything that was begun.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Most ranks of a pattern.
+pub const RANKS_MAX: usize = 4096;
+
+/// One step of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Posts a receive for the next message from this rank.
+    Recv(usize),
+    /// Sends so many bytes to this rank.
+    Send {
+        /// The receiver.
+        to: usize,
+        /// Bytes.
+        len: u64,
+        /// Until its memory may be reused.
+        blocks: bool,
+    },
+    /// Computes for so many nanoseconds.
+    Compute(u64),
+    /// Waits for everything that was begun.
+    Wait,
+}
+
+/// What each rank does, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    /// By rank.
+    pub ranks: Vec<Vec<Step>>,
+}
+
+/// Where and why a text is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatternError {
+    /// From 1.
+    pub line: usize,
+    /// Cause and remedy.
+    pub why: String,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Pattern, PatternError> {
+        let mut lines = text.lines().enumerate().filter_map(|(number, line)| {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            (!line.is_empty()).then_some((number + 1, line))
+        });
+        let at = |line, why: String| PatternError { line, why };
+        let (number, first) =
+            lines.next().ok_or_else(|| at(1, "it is empty: begin with `ranks N`".into()))?;
+        let count = first.strip_prefix("ranks ").and_then(|word| word.trim().parse::<usize>().ok());
+        let count = count
+            .filter(|count| (2..=RANKS_MAX).contains(count))
+            .ok_or_else(|| at(number, format!("`{first}` is not `ranks N` with N from 2 to {RANKS_MAX}")))?;
+        let (mut own, mut all) = (vec![None; count], None);
+        for (number, line) in lines {
+            let (name, program) = line
+                .strip_prefix("rank ")
+                .and_then(|rest| rest.split_once(':'))
+                .ok_or_else(|| at(number, format!("`{line}` is not `rank R: STEP; STEP; ...`")))?;
+            let place = match name.trim() {
+                "*" => &mut all,
+                name => {
+                    let rank = name.parse::<usize>().ok().filter(|rank| *rank < count);
+                    &mut own[rank.ok_or_else(|| at(number, no_rank(name, count)))?]
+                }
+            };
+            if place.replace((number, program.to_string())).is_some() {
+                return Err(at(number, format!("rank {} has a line already", name.trim())));
+            }
+        }
+        let steps = |(rank, own): (usize, Option<(usize, String)>)| {
+            let Some((number, program)) = own.or_else(|| all.clone()) else { return Ok(Vec::new()) };
+            let words = program.split(';').map(str::trim).filter(|words| !words.is_empty());
+            words.map(|words| step(words, rank, count).map_err(|why| at(number, why))).collect()
+        };
+        Ok(Pattern { ranks: own.into_iter().enumerate().map(steps).collect::<Result<_, _>>()? })
+    }
+}
+
+fn no_rank(name: &str, count: usize) -> String {
+    format!("there is no rank {name}: ranks are 0 to {}, or +N and -N from the rank itself", count - 1)
+}
+
+fn step(words: &str, rank: usize, count: usize) -> Result<Step, String> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let other = |word: &str| {
+        let number = word.trim_start_matches(['+', '-']).parse::<usize>().ok().filter(|n| *n < count);
+        let number = number.ok_or_else(|| no_rank(word, count))?;
+        let found = match word.as_bytes()[0] {
+            b'+' => (rank + number) % count,
+            b'-' => (rank + count - number) % count,
+            _ => number,
+        };
+        if found == rank { Err(format!("rank {rank} exchanges nothing with itself")) } else { Ok(found) }
+    };
+    match *words {
+        ["recv", from] => Ok(Step::Recv(other(from)?)),
+        [verb @ ("send" | "isend"), to, len] => {
+            let len = nmad_words::parse_size(len).map_err(|why| format!("`{verb} {to} {len}`: {why}"))?;
+            Ok(Step::Send { to: other(to)?, len, blocks: verb == "send" })
+        }
+        ["compute", time] => Ok(Step::Compute(nanoseconds(time)?)),
+        ["wait"] => Ok(Step::Wait),
+        _ => Err(format!(
+            "`{}` is no step: write recv FROM, send TO LEN, isend TO LEN, compute TIME, or wait",
+            words.join(" ")
+        )),
+    }
+}
+
+/// `2ms`, `150us`, `800ns`, `1s`.
+fn nanoseconds(text: &str) -> Result<u64, String> {
+    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
+    let scale = match &text[end..] {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return Err(format!("`{text}` is no time: write 150us, 2ms or 1s")),
+    };
+    let value = text[..end].parse::<f64>().ok().map(|value| value * scale);
+    // An hour: more is a mistake.
+    let value = value.filter(|ns| (0.0..=3.6e12).contains(ns));
+    value.map(|ns| ns as u64).ok_or_else(|| format!("`{text}` is no time up to an hour"))
+}

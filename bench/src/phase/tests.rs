@@ -1,0 +1,121 @@
+use super::pattern::{Pattern, Step};
+use super::predict::{Phase, Setting, predict};
+use newmadeleine::engine::Forecast;
+
+/// Rails of a byte in a nanosecond and 10 us.
+fn setting(rails: usize, eager_max: u64) -> Setting {
+    let rail = Forecast::nominal(10_000, 1_000_000_000, 1);
+    Setting { rails: vec![rail; rails], eager_max, fragment: None, parallel: false }
+}
+
+fn phase(text: &str, setting: &Setting) -> Phase {
+    predict(&text.parse::<Pattern>().unwrap(), setting).unwrap()
+}
+
+const OVERLAP: &str = "ranks 2
+rank 0: recv 1; send 1 500KB; compute 2ms; wait; compute 1ms
+rank 1: recv 0; send 0 50KB; compute 2ms; wait; compute 1ms  # the short one leaves early
+";
+
+/// Whether `value` is within a tenth of what is expected.
+fn is_about(value: u64, expected: u64) -> bool {
+    value.abs_diff(expected) * 10 <= expected
+}
+
+#[test]
+fn a_message_that_goes_without_asking_costs_its_copy_only() {
+    let phase = phase(OVERLAP, &setting(2, 1 << 20));
+    // 500 KB are copied in 125 us; what was sent meanwhile is there when it is waited for.
+    assert!(is_about(phase.ranks[0].communication_ns, 125_000 + 12_500), "{phase:?}");
+    assert_eq!(phase.ranks.iter().map(|rank| rank.asked).sum::<u64>(), 0);
+    assert!(is_about(phase.duration_ns(), 3_140_000), "{phase:?}");
+}
+
+#[test]
+fn a_send_over_several_rails_waits_for_a_receiver_that_computes() {
+    let phase = phase(OVERLAP, &setting(2, 1_000));
+    // Rank 1 has sent its 50 KB long before rank 0's 500 KB are there, computes, and says nothing of them.
+    let [long, short] = [&phase.ranks[0], &phase.ranks[1]];
+    assert!(long.communication_ns > 2_000_000 && short.communication_ns < 200_000, "{phase:?}");
+    assert!(phase.imbalance() > 1.8, "{phase:?}");
+    // One rail has it when it has left.
+    let one = super::predict::predict(&OVERLAP.parse().unwrap(), &setting(1, 1_000)).unwrap();
+    assert!(one.ranks[0].communication_ns < 700_000, "{one:?}");
+}
+
+#[test]
+fn fragments_pass_a_limit_that_the_message_does_not() {
+    let whole = phase(OVERLAP, &setting(2, 64 << 10));
+    let cut = phase(OVERLAP, &Setting { fragment: Some(64 << 10), ..setting(2, 64 << 10) });
+    assert_eq!((whole.ranks[0].messages, cut.ranks[0].messages), (1, 8));
+    assert!(cut.duration_ns() + 1_000_000 < whole.duration_ns(), "{cut:?}");
+}
+
+#[test]
+fn parallel_sends_wait_for_the_slowest_receiver_and_not_for_each_in_turn() {
+    let late = "ranks 3
+rank 0: isend 1 1; send 1 1MB; send 2 1MB; compute 1us; wait
+rank 1: recv 0; recv 0; compute 3ms; wait
+rank 2: recv 0; compute 3ms; wait; compute 3ms
+";
+    let plain = phase(late, &setting(1, 1_000));
+    let parallel = phase(late, &Setting { parallel: true, ..setting(1, 1_000) });
+    assert!(plain.ranks[0].end_ns > parallel.ranks[0].end_ns + 1_000_000, "{plain:?} {parallel:?}");
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_are_named() {
+    let text = "ranks 4
+rank 0: recv 3; wait
+rank *: send +1 1MiB; recv -1; wait
+";
+    // Rank 0 waits for rank 3, which waits for rank 0 to post nothing it sends to.
+    let stuck = predict(&text.parse().unwrap(), &setting(1, 1_000));
+    assert!(stuck.is_ok(), "rank 0 takes from rank 3, so the chain resolves backwards: {stuck:?}");
+    let cycle = "ranks 3\nrank *: send +1 1MiB; recv -1; wait".parse().unwrap();
+    let stuck = predict(&cycle, &setting(1, 1_000)).unwrap_err().to_string();
+    assert!(stuck.contains("rank 0 sends 1048576 B to rank 1") && stuck.contains("isend"), "{stuck}");
+    assert_eq!(stuck.lines().count(), 5, "{stuck}");
+    predict(&cycle, &setting(1, 1 << 20)).expect("without asking it does not wait");
+    let missing = "ranks 2\nrank 0: recv 1; wait".parse().unwrap();
+    let stuck = predict(&missing, &setting(1, 1_000)).unwrap_err().to_string();
+    assert!(stuck.contains("rank 1, which sends no more"), "{stuck}");
+}
+
+#[test]
+fn what_is_no_pattern_is_refused_with_line_and_remedy() {
+    for (text, line, hint) in [
+        ("", 1, "ranks N"),
+        ("ranks 1", 1, "2 to 4096"),
+        ("ranks 2\nrank 2: wait", 2, "ranks are 0 to 1"),
+        ("ranks 2\n# nothing\nrank 0: send 7 1KiB", 3, "no rank 7"),
+        ("ranks 2\nrank 0: send 0 1KiB", 2, "with itself"),
+        ("ranks 2\nrank 0: send 1", 2, "no step"),
+        ("ranks 2\nrank 0: send 1 lots", 2, "lots"),
+        ("ranks 2\nrank 0: compute 3", 2, "2ms"),
+        ("ranks 2\nrank 0: wait\nrank 0: wait", 3, "already"),
+        ("ranks 2\nrank 0 wait", 2, "rank R:"),
+    ] {
+        let error = text.parse::<Pattern>().unwrap_err();
+        assert!(error.line == line && error.why.contains(hint), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn ranks_are_absolute_or_relative() {
+    let pattern: Pattern = "ranks 3\nrank *: recv -1; send +1 2KiB\nrank 1: isend 0 8".parse().unwrap();
+    let send = |to, len, blocks| Step::Send { to, len, blocks };
+    assert_eq!(pattern.ranks[2], [Step::Recv(1), send(0, 2048, true)]);
+    assert_eq!(pattern.ranks[1], [send(0, 8, false)]);
+}
+
+#[test]
+fn two_hundred_and_fifty_six_ranks_with_fifteen_neighbours_are_predicted() {
+    let mut line = String::from("ranks 256\nrank *:");
+    (1..=15).for_each(|step| line += &format!(" recv -{step};"));
+    (1..=15).for_each(|step| line += &format!(" send +{step} {}KiB;", 20 * step));
+    line += " compute 1ms; wait";
+    let phase = phase(&line, &setting(2, 32 << 10));
+    assert!(phase.ranks.iter().all(|rank| rank.messages == 15 && rank.end_ns == phase.duration_ns()));
+    assert!((phase.imbalance() - 1.0).abs() < 0.01);
+}

@@ -1,0 +1,124 @@
+//! `nmad model`: reads a pattern, predicts its communication phase, and shows it, also as it would be if
+//! something were different.
+
+mod show;
+mod what_if;
+
+use clap::Args;
+use newmadeleine::Options;
+use newmadeleine::engine::{Config, Forecast};
+use nmad_bench::phase::pattern::Pattern;
+use nmad_bench::phase::predict::{Phase, Setting, predict};
+use nmad_testbed::Rate;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::output::{FAILED, Failure, USAGE, complain, say, say_json};
+use what_if::WhatIf;
+
+const EXAMPLES: &str = "\
+Examples:
+  nmad model overlap.pattern --rails 4gbit,2.8gbit
+                                            times of each rank, and how uneven they are
+  nmad model overlap.pattern --rails 4gbit --what-if eager=512KiB --what-if fragments=64KiB
+                                            the same with another eager limit, and with messages cut
+  nmad model overlap.pattern --rails 1gbit --what-if rails=4gbit,2.8gbit+parallel-send
+                                            several changes at once
+  nmad model overlap.pattern                with the profiles of this machine's rails (nmad sample)
+
+A pattern is a text: how many ranks, and what each does in order. Ranks are numbers, or count from the rank
+itself with a sign; `rank *` is every rank without a line of its own.
+  ranks 4
+  rank *: recv -1; send +1 512KiB; compute 2ms; wait; compute 2ms
+  rank 3: recv -1; send +1 8KiB; compute 2ms; wait; compute 2ms
+Steps: recv FROM, send TO LEN (blocks), isend TO LEN, compute TIME, wait. A rank that computes answers
+nobody: a message above the eager limit waits for it.";
+
+/// Predict a communication phase: the time of each rank, and the imbalance
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ModelArgs {
+    /// The file of the pattern
+    #[arg(value_name = "PATTERN")]
+    pattern: PathBuf,
+    /// Rails of every rank by their rates: 4gbit, 500mbit [default: the measured rails of this machine]
+    #[arg(long, value_name = "RATE,...", value_delimiter = ',')]
+    rails: Vec<Rate>,
+    /// Latency of rails that are given by their rates, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    latency: u64,
+    /// A change to compare with: eager=SIZE, rails=RATE,..., fragments=SIZE or parallel-send, several joined
+    /// by +; may be repeated
+    #[arg(long, value_name = "CHANGE")]
+    what_if: Vec<WhatIf>,
+    /// Print one JSON object for each setting
+    #[arg(long)]
+    json: bool,
+    /// Write a picture: what each rank does when
+    #[arg(long, value_name = "OUT")]
+    svg: Option<PathBuf>,
+}
+
+/// A setting and what came of it.
+struct Predicted {
+    name: String,
+    phase: Phase,
+}
+
+/// Predicts and shows.
+pub(crate) fn main(args: &ModelArgs) -> ExitCode {
+    let pattern = match read(&args.pattern) {
+        Ok(pattern) => pattern,
+        Err(why) => return complain("model", &why, USAGE),
+    };
+    let all = match setting(args).and_then(|setting| all(args, &pattern, &setting)) {
+        Ok(all) => all,
+        Err(failure) => return failure.complain("model"),
+    };
+    match args.json {
+        true => all.iter().for_each(|one| say_json("model", &show::line(one))),
+        false => show::tables(&all).into_iter().for_each(say),
+    }
+    let Some(path) = &args.svg else { return ExitCode::SUCCESS };
+    let written =
+        show::picture(&all).and_then(|svg| std::fs::write(path, svg).map_err(|why| why.to_string()));
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => complain("model", &format!("cannot write {}: {why}", path.display()), FAILED),
+    }
+}
+
+fn read(path: &Path) -> Result<Pattern, String> {
+    let text =
+        std::fs::read_to_string(path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
+    text.parse().map_err(|why| format!("{}: {why}", path.display()))
+}
+
+fn setting(args: &ModelArgs) -> Result<Setting, Failure> {
+    let rails = match &*args.rails {
+        [] => crate::explain::forecasts_of_machine(&Options::load()?)?,
+        rates => what_if::nominal(rates, args.latency)?,
+    };
+    let eager_max = eager_max(&rails);
+    Ok(Setting { rails, eager_max, fragment: None, parallel: false })
+}
+
+/// The longest message that goes without asking: as the slowest rail's profile says.
+fn eager_max(rails: &[Forecast]) -> u64 {
+    let measured = rails.iter().filter_map(|rail| rail.profile().thresholds());
+    let shortest = measured.map(|thresholds| thresholds.rendezvous_min.saturating_sub(1)).min();
+    shortest.unwrap_or(Config::EAGER_MAX as u64)
+}
+
+/// The pattern as it is, and with each change.
+fn all(args: &ModelArgs, pattern: &Pattern, setting: &Setting) -> Result<Vec<Predicted>, Failure> {
+    let one = |name: String, setting: &Setting| match predict(pattern, setting) {
+        Ok(phase) => Ok(Predicted { name, phase }),
+        Err(stuck) => Err(Failure::from(format!("{}, {name}: {stuck}", args.pattern.display()))),
+    };
+    let mut all = vec![one("as it is".into(), setting)?];
+    for change in &args.what_if {
+        all.push(one(change.to_string(), &change.applied(setting, args.latency)?)?);
+    }
+    Ok(all)
+}

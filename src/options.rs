@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `strategy` | `NMAD_STRATEGY` | what decides which rail carries what |
 //! | `rails` | `NMAD_RAILS` | interfaces to use: `eth0,eth1=2.8gbit` (bandwidth), `udp/eth0`, `shm` |
-//! | `driver` | `NMAD_DRIVER` | drivers of interfaces: `tcp` (the default), `udp`, `packet`, `tcp,udp` |
+//! | `driver` | `NMAD_DRIVER` | drivers: `tcp` (default), `udp`, `packet`, `verbs`, `ofi:tcp`, `tcp,udp` |
 //! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
 //! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
 //! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |

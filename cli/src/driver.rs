@@ -5,7 +5,7 @@ use newmadeleine::{Network, Options, SessionError};
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DriverArgs {
-    /// How interfaces are used: tcp, udp, packet, or several; otherwise as configured (see `nmad info`)
+    /// How interfaces are used: tcp, udp, packet, verbs, ofi:PROVIDER, or several; else as configured
     #[arg(long = "driver", value_name = "NAME,...", value_delimiter = ',', value_parser = Network::named)]
     drivers: Vec<Network>,
 }

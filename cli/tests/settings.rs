@@ -17,7 +17,11 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("NMAD_STRATEGY", "fifoo", "strategy (NMAD_STRATEGY): there is no strategy 'fifoo' (known: fifo,"),
     ("NMAD_RAILS", "eth99", "rails (NMAD_RAILS): interface 'eth99' is not up or has no address (there are:"),
     ("NMAD_RAILS", "lo=10", "NMAD_RAILS: '10' has no unit: write 2.8gbit"),
-    ("NMAD_DRIVER", "rdma", "NMAD_DRIVER: 'rdma' is no driver for interfaces (there are: tcp, udp, packet)"),
+    (
+        "NMAD_DRIVER",
+        "rdma",
+        "NMAD_DRIVER: 'rdma' is no driver for interfaces (there are: tcp, udp, packet, verbs, ofi:tcp, ",
+    ),
     ("NMAD_CHUNK", "4Mbit", "NMAD_CHUNK: '4Mbit' has an unknown unit: write 4096, 64KiB"),
     ("NMAD_CREDIT", "1k", "NMAD_CREDIT: '1k' is too little: at least 262144 B"),
     ("NMAD_PROFILE", "/no/such.profile", "profile (NMAD_PROFILE): /no/such.profile: No such file"),

@@ -44,7 +44,7 @@ pub trait Network: Around {
     /// What the error of a connection to that address means; `stood`: the connection was there before.
     fn setback(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Setback;
     /// Both sides have proved themselves: begins to hand over what else is needed.
-    fn hand_over(&mut self, socket: &OwnedFd, is_attempt: bool) -> Result<Self::Handover, Setback>;
+    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::Handover, Setback>;
     /// Goes on with that; whether it is complete.
     fn goes_on(&mut self, socket: &OwnedFd, handover: &mut Self::Handover) -> Result<bool, Setback>;
     /// Closes a connection such that what was said last still arrives.
@@ -226,7 +226,7 @@ impl<N: Network> Step<'_, N> {
             match action {
                 Action::Reach { id, peer, address } => self.connect(id, peer, address),
                 Action::Say { id, message, .. } => self.say(id, &message),
-                Action::Finish { id, is_attempt } => self.finish(id, is_attempt),
+                Action::Finish { id, .. } => self.finish(id),
                 Action::Refuse { id, code, text } => {
                     if let Some(Connection { talk, .. }) = self.take(id) {
                         talk.refuse(code, &text);
@@ -263,9 +263,9 @@ impl<N: Network> Step<'_, N> {
         }
     }
 
-    fn finish(&mut self, id: Id, is_attempt: bool) {
-        let Some(at) = self.find(id) else { return };
-        match self.network.hand_over(self.connections.list[at].talk.socket(), is_attempt) {
+    fn finish(&mut self, id: Id) {
+        let Some((at, opened)) = self.find(id).zip(self.opening.proved(id)) else { return };
+        match self.network.hand_over(self.connections.list[at].talk.socket(), &opened) {
             Ok(handover) => {
                 self.connections.list[at].stage = Stage::HandingOver(handover);
                 self.hand_over(at);

@@ -45,6 +45,17 @@ impl Ends {
         self.mac(secret, Side::Connecting) == proof.mac
     }
 
+    /// What proves that a message which follows the handshake is of this link and side; `is_attempt`: its
+    /// sender is the connecting side.
+    pub fn seal(&self, secret: &[u8; 32], is_attempt: bool, message: &[u8]) -> blake3::Hash {
+        let side = if is_attempt { Side::Connecting } else { Side::Answering };
+        let mut hasher = blake3::Hasher::new_keyed(secret);
+        hasher.update(b"NewMadeleine link, what follows");
+        hasher.update(self.mac(secret, side).as_bytes());
+        hasher.update(message);
+        hasher.finalize()
+    }
+
     fn mac(&self, secret: &[u8; 32], side: Side) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(secret);
         hasher.update(match side {

@@ -14,19 +14,24 @@ pub mod conformance;
 mod connections;
 mod conversation;
 pub mod error;
+mod fabric;
 pub mod handshake;
 mod hot;
 pub mod interface;
 pub mod landings;
+#[allow(unsafe_code)]
+mod library;
 pub mod loopback;
 pub mod network;
 mod news;
+mod ofi;
 pub mod opening;
 pub mod packet;
 pub mod shm;
 pub mod tcp;
 mod timer;
 pub mod udp;
+mod verbs;
 mod watch;
 
 /// The drivers for interfaces, the default first.
@@ -34,4 +39,15 @@ const NETWORKS: &[network::Network] = &[
     network::Network::of::<tcp::TcpRail>(),
     network::Network::of::<udp::UdpRail>(),
     network::Network::of::<packet::PacketRail>(),
+    network::Network::of::<verbs::VerbsRail>(),
+    network::Network::variant::<ofi::OfiRail>("ofi:tcp"),
+    network::Network::variant::<ofi::OfiRail>("ofi:shm"),
+    network::Network::variant::<ofi::OfiRail>("ofi:udp"),
+    network::Network::variant::<ofi::OfiRail>("ofi:sockets"),
+    network::Network::variant::<ofi::OfiRail>("ofi:verbs"),
+    network::Network::variant::<ofi::OfiRail>("ofi:efa"),
+    network::Network::variant::<ofi::OfiRail>("ofi:cxi"),
+    network::Network::variant::<ofi::OfiRail>("ofi:psm2"),
+    network::Network::variant::<ofi::OfiRail>("ofi:psm3"),
+    network::Network::variant::<ofi::OfiRail>("ofi:opx"),
 ];

@@ -20,17 +20,20 @@ pub struct Place {
 
 /// A rail over an interface; implementing it is what a driver owes to be registered.
 pub trait OverInterface: Driver + Sized + 'static {
-    /// Name of the driver, with which the names of its rails begin.
+    /// Name of the driver, with which the names of its rails begin; of one that has variants, what their
+    /// names begin with.
     const NAME: &'static str;
 
-    /// Opens a rail.
+    /// Opens a rail of the driver of this name.
     ///
     /// # Errors
     /// The interface is gone, or is not for this driver, or this process may not use it.
-    fn open_over(place: Place) -> Result<Self, DriverError>;
+    fn open_over(name: &'static str, place: Place) -> Result<Self, DriverError>;
 
-    /// Why this process cannot open rails, with the remedy; none: nothing is known against it.
-    fn hindrance() -> Option<String> {
+    /// Why this process cannot open rails of the driver of this name, with the remedy; none: nothing is known
+    /// against it.
+    fn hindrance(name: &str) -> Option<String> {
+        let _ = name;
         None
     }
 }
@@ -39,8 +42,8 @@ pub trait OverInterface: Driver + Sized + 'static {
 #[derive(Clone, Copy)]
 pub struct Network {
     name: &'static str,
-    open: fn(Place, &Layers) -> Result<Layered, DriverError>,
-    hindrance: fn() -> Option<String>,
+    open: fn(&'static str, Place, &Layers) -> Result<Layered, DriverError>,
+    hindrance: fn(&str) -> Option<String>,
 }
 
 impl Network {
@@ -49,9 +52,14 @@ impl Network {
 
     /// The driver of these rails.
     pub(crate) const fn of<R: OverInterface>() -> Network {
+        Network::variant::<R>(R::NAME)
+    }
+
+    /// A variant of the driver of these rails, with a name of its own.
+    pub(crate) const fn variant<R: OverInterface>(name: &'static str) -> Network {
         Network {
-            name: R::NAME,
-            open: |place, layers| Ok(layers.around(R::open_over(place)?)),
+            name,
+            open: |name, place, layers| Ok(layers.around(R::open_over(name, place)?)),
             hindrance: R::hindrance,
         }
     }
@@ -66,20 +74,22 @@ impl Network {
     /// # Errors
     /// As [`OverInterface::open_over`].
     pub fn open(self, place: Place, layers: &Layers) -> Result<Layered, DriverError> {
-        (self.open)(place, layers)
+        (self.open)(self.name, place, layers)
     }
 
     /// Why this process cannot open rails, with the remedy; none: nothing is known against it.
     pub fn hindrance(self) -> Option<String> {
-        (self.hindrance)()
+        (self.hindrance)(self.name)
     }
 
-    /// The driver of this name.
+    /// The driver of this name. What a name has behind a semicolon says how libfabric makes a provider
+    /// reliable (`ofi:tcp;ofi_rxm`), of which there is one way for each.
     ///
     /// # Errors
     /// There is none; the text lists the names.
     pub fn named(name: &str) -> Result<Network, String> {
-        let found = Network::ALL.iter().find(|network| network.name == name).copied();
+        let short = name.split_once(';').map_or(name, |(short, _)| short);
+        let found = Network::ALL.iter().find(|network| network.name == short).copied();
         found.ok_or_else(|| {
             let names: Vec<&str> = Network::ALL.iter().map(|network| network.name).collect();
             format!("'{name}' is no driver for interfaces (there are: {})", names.join(", "))
@@ -122,7 +132,9 @@ mod tests {
         }
         assert_eq!(
             Network::named("ucp").unwrap_err(),
-            "'ucp' is no driver for interfaces (there are: tcp, udp, packet)"
+            "'ucp' is no driver for interfaces (there are: tcp, udp, packet, verbs, ofi:tcp, ofi:shm, \
+             ofi:udp, ofi:sockets, ofi:verbs, ofi:efa, ofi:cxi, ofi:psm2, ofi:psm3, ofi:opx)"
         );
+        assert_eq!(Network::named("ofi:tcp;ofi_rxm"), Network::named("ofi:tcp"));
     }
 }

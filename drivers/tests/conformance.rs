@@ -7,7 +7,7 @@ use nmad_drivers::around::renumber::Renumbered;
 use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::Trace;
 use nmad_drivers::conformance::{Pair, check};
-use nmad_drivers::interface::Interface;
+use nmad_drivers::interface::{Interface, interfaces};
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_drivers::network::{Network, Place};
 use nmad_drivers::shm::{ShmConfig, ShmRail};
@@ -31,19 +31,28 @@ fn udp(rank: u32, interface: &Interface) -> UdpRail {
     UdpRail::open(config).expect("a rail opens on the loopback interface")
 }
 
-/// Each registered driver, on the loopback interface.
+/// The interface that drivers are tested on: the one of this name in the environment (a virtual machine has
+/// one with an RDMA device), otherwise the loopback interface.
+fn interface() -> Interface {
+    let Ok(name) = std::env::var("NMAD_TEST_INTERFACE") else { return Interface::loopback() };
+    let found = interfaces().expect("the system tells its interfaces");
+    let named = found.into_iter().find(|interface| interface.name == name);
+    named.unwrap_or_else(|| panic!("there is an interface {name}"))
+}
+
+/// Each registered driver, or the one that the environment names, which then must be able to run here.
 #[test]
 fn networks() {
-    for network in Network::ALL {
+    let only = std::env::var("NMAD_TEST_DRIVER").ok();
+    for network in Network::ALL.iter().filter(|n| only.as_ref().is_none_or(|only| only == n.name())) {
         if let Some(why) = network.hindrance() {
+            assert!(only.is_none(), "{}: {why}", network.name());
             eprintln!("skipped: {}: {why}", network.name());
             continue;
         }
         let rail = |rank| {
-            let place =
-                Place { rank: PeerId(rank), rail: 0, interface: Interface::loopback(), secret: [5; 32] };
-            let opened = network.open(place, &Layers::default());
-            opened.expect("a rail opens on the loopback interface").0
+            let place = Place { rank: PeerId(rank), rail: 0, interface: interface(), secret: [5; 32] };
+            network.open(place, &Layers::default()).unwrap_or_else(|e| panic!("{e}")).0
         };
         check(network.name(), || Pair::introduced(rail(0), rail(1)));
     }

@@ -128,6 +128,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("mpi.md", include_str!("../../share/docs/mpi.md")),
     ("one-sided.md", include_str!("../../share/docs/one-sided.md")),
     ("python.md", include_str!("../../share/docs/python.md")),
+    ("rdma.md", include_str!("../../share/docs/rdma.md")),
     ("run.md", include_str!("../../share/docs/run.md")),
     ("settings.md", include_str!("../../share/docs/settings.md")),
     ("simulator.md", include_str!("../../share/docs/simulator.md")),

@@ -254,6 +254,14 @@ impl Opening {
         }
     }
 
+    /// The link of a conversation in which both sides have proved themselves.
+    pub fn proved(&self, id: Id) -> Option<Opened> {
+        match self.attempt_in(id) {
+            Some(at) => self.attempts[at].opened(),
+            None => self.strangers[self.stranger_in(id)?].opened(),
+        }
+    }
+
     /// All is done for the link of this conversation, which the driver takes over. None: it is not wanted any
     /// more.
     pub fn finished(&mut self, id: Id) -> Option<Opened> {

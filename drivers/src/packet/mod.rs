@@ -27,12 +27,12 @@ use crate::network::{OverInterface, Place};
 impl OverInterface for PacketRail {
     const NAME: &'static str = "packet";
 
-    fn open_over(place: Place) -> Result<Self, DriverError> {
+    fn open_over(_: &'static str, place: Place) -> Result<Self, DriverError> {
         let Place { rank, rail, interface, secret } = place;
         PacketRail::open(PacketConfig::new(rank, rail, interface, secret))
     }
 
-    fn hindrance() -> Option<String> {
+    fn hindrance(_: &str) -> Option<String> {
         PacketRail::hindrance()
     }
 }

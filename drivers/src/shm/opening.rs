@@ -6,7 +6,7 @@
 //! that does not answer is there and busy, or starved by many others on few cores, and is waited for.
 
 use crate::connections::{Connections, Network, Outcome, Setback, Step};
-use crate::opening::{self, Around, Linked, Local, Medium, Trouble};
+use crate::opening::{self, Around, Linked, Local, Medium, Opened, Trouble};
 use crate::shm::config::ShmConfig;
 use crate::shm::descriptors::{self, Given};
 use crate::shm::home::Home;
@@ -121,8 +121,8 @@ impl Network for Listener<'_> {
         Setback { trouble, why }
     }
 
-    fn hand_over(&mut self, socket: &OwnedFd, is_attempt: bool) -> Result<Handover, Setback> {
-        if !is_attempt {
+    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Handover, Setback> {
+        if !opened.is_attempt {
             return Ok(Handover { memory: None, wakeup: None });
         }
         let home = self.0.home;

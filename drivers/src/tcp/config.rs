@@ -8,6 +8,8 @@ use std::time::Duration;
 /// How a TCP rail is opened. [`TcpConfig::new`] has the values that were measured to be best.
 #[derive(Clone)]
 pub struct TcpConfig {
+    /// Name of the driver: that of this one, or of one whose links open over TCP.
+    pub driver: &'static str,
     /// Rank of this process.
     pub rank: PeerId,
     /// Number of this rail in this process.
@@ -37,6 +39,7 @@ impl TcpConfig {
     /// The configuration that suits most networks.
     pub fn new(rank: PeerId, rail: u8, interface: Interface, secret: [u8; 32]) -> Self {
         TcpConfig {
+            driver: "tcp",
             rank,
             rail,
             interface,
@@ -52,7 +55,7 @@ impl TcpConfig {
 
     /// Name of the rail for the user.
     pub fn name(&self) -> String {
-        format!("tcp/{}", self.interface.name)
+        format!("{}/{}", self.driver, self.interface.name)
     }
 
     /// The address that the rail listens on.

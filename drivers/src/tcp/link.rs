@@ -1,6 +1,7 @@
 //! One peer over this rail: a socket, the queue to it, and the order that is arriving on it.
 
 use super::health::Health;
+use super::peers::Remote;
 use super::stream::Stream;
 use super::write::Outbox;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
@@ -52,6 +53,12 @@ pub enum Watched {
     Input,
     /// For room to write, too.
     Both,
+}
+
+impl Remote for Link {
+    fn remote(&self) -> u8 {
+        self.remote
+    }
 }
 
 impl Link {

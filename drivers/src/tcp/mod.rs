@@ -5,17 +5,17 @@
 //! never frames; it trusts no process that does not know the secret of the job.
 
 pub(crate) mod address;
-mod config;
+pub(crate) mod config;
 mod health;
 mod leave;
 mod link;
-mod opening;
+pub(crate) mod opening;
 mod padding;
-mod peers;
+pub(crate) mod peers;
 mod rail;
 mod read;
 mod scratch;
-mod socket;
+pub(crate) mod socket;
 mod stream;
 #[allow(unsafe_code)]
 mod sys;
@@ -42,7 +42,7 @@ pub(crate) fn now_ms() -> u64 {
 impl OverInterface for TcpRail {
     const NAME: &'static str = "tcp";
 
-    fn open_over(place: Place) -> Result<Self, DriverError> {
+    fn open_over(_: &'static str, place: Place) -> Result<Self, DriverError> {
         let Place { rank, rail, interface, secret } = place;
         TcpRail::open(TcpConfig::new(rank, rail, interface, secret))
     }

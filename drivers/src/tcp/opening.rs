@@ -6,40 +6,64 @@
 
 use super::config::TcpConfig;
 use super::leave::Leaving;
-use super::peers::Peers;
+use super::peers::{Peers, Remote};
 use super::socket::{self, Exit};
 use crate::connections::{Connections, Network, Outcome, Setback, Step};
-use crate::opening::{self, Around, Linked, Local, Medium, Trouble};
+use crate::opening::{self, Around, Linked, Local, Medium, Opened, Trouble};
 use crate::watch::Watch;
 use nmad_engine::packet::PeerId;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
+/// What a driver exchanges over a connection, once both sides have proved themselves.
+pub(crate) trait Exchange {
+    /// How far it is.
+    type State;
+    /// Begins it.
+    fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Setback>;
+    /// Goes on with it; whether it is complete.
+    fn goes_on(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback>;
+}
+
+/// A TCP link needs nothing but its connection.
+impl Exchange for () {
+    type State = ();
+
+    fn begin(&mut self, _: &OwnedFd, _: &Opened) -> Result<(), Setback> {
+        Ok(())
+    }
+
+    fn goes_on(&mut self, _: &OwnedFd, (): &mut ()) -> Result<bool, Setback> {
+        Ok(true)
+    }
+}
+
 /// Everything about links that are not open yet.
 #[derive(Debug)]
-pub struct Opening {
+pub(crate) struct Opening<S> {
     /// The machine: it receives the wanted links.
     pub machine: opening::Opening,
-    connections: Connections<()>,
+    connections: Connections<S>,
     listener: OwnedFd,
     exit: Exit,
     leaving: Leaving,
 }
 
 /// The parts of the rail that opening looks at.
-#[derive(Clone, Copy)]
-pub struct Rail<'a> {
+pub(crate) struct Rail<'a, L, E> {
     /// Its configuration.
     pub config: &'a TcpConfig,
     /// Its sockets.
     pub watch: &'a Watch,
     /// Its peers and their links.
-    pub peers: &'a Peers,
+    pub peers: &'a Peers<L>,
+    /// What else the driver exchanges.
+    pub exchange: &'a mut E,
     /// Milliseconds.
     pub now_ms: u64,
 }
 
-impl Opening {
+impl<S> Opening<S> {
     /// Behind this listening socket.
     pub fn new(listener: OwnedFd, config: &TcpConfig) -> Self {
         let TcpConfig { rank, rail, secret, bound, .. } = *config;
@@ -65,7 +89,12 @@ impl Opening {
     }
 
     /// Accepts waiting connections, reads all of them, goes on with every attempt.
-    pub fn step(&mut self, rail: Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome<()>>) {
+    pub fn step<L: Remote, E: Exchange<State = S>>(
+        &mut self,
+        rail: Rail<'_, L, E>,
+        scratch: &mut [u8],
+        outcome: &mut Vec<Outcome<S>>,
+    ) {
         let Opening { machine, connections, listener, exit, leaving } = self;
         leaving.step(scratch, rail.now_ms);
         let (watch, now_ms) = (rail.watch, rail.now_ms);
@@ -79,20 +108,20 @@ impl Opening {
     }
 }
 
-struct Tcp<'a> {
-    rail: Rail<'a>,
+struct Tcp<'a, L, E> {
+    rail: Rail<'a, L, E>,
     listener: &'a OwnedFd,
     exit: &'a Exit,
     leaving: &'a mut Leaving,
 }
 
-impl Around for Tcp<'_> {
+impl<L: Remote, E: Exchange> Around for Tcp<'_, L, E> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         self.rail.peers.known(peer).iter().map(|known| known.rail).collect()
     }
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
-        self.rail.peers.link(peer).map(|link| Linked { remote: link.remote, is_unproved: false })
+        self.rail.peers.link(peer).map(|link| Linked { remote: link.remote(), is_unproved: false })
     }
 
     fn homeless(&self) -> &'static str {
@@ -107,8 +136,8 @@ impl Around for Tcp<'_> {
     }
 }
 
-impl Network for Tcp<'_> {
-    type Handover = ();
+impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
+    type Handover = E::State;
 
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback> {
         let known = self.rail.peers.known(peer)[address];
@@ -132,12 +161,12 @@ impl Network for Tcp<'_> {
         Setback { trouble: if has_ended { Trouble::Ended } else { Trouble::Unreachable }, why }
     }
 
-    fn hand_over(&mut self, _: &OwnedFd, _: bool) -> Result<(), Setback> {
-        Ok(())
+    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<E::State, Setback> {
+        self.rail.exchange.begin(socket, opened)
     }
 
-    fn goes_on(&mut self, _: &OwnedFd, (): &mut ()) -> Result<bool, Setback> {
-        Ok(true)
+    fn goes_on(&mut self, socket: &OwnedFd, state: &mut E::State) -> Result<bool, Setback> {
+        self.rail.exchange.goes_on(socket, state)
     }
 
     fn leave(&mut self, socket: OwnedFd) {

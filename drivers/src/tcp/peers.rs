@@ -1,16 +1,21 @@
 //! The peers of a rail: where they are, and the link to each that has one.
 
 use super::address::Address;
-use super::link::Link;
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
 use std::cell::Cell;
 use std::ops::{Index, IndexMut};
 
+/// A link as far as opening another one depends on it.
+pub(crate) trait Remote {
+    /// Number of the peer's rail.
+    fn remote(&self) -> u8;
+}
+
 /// Every peer that this rail has heard of, by index. A peer keeps its index for the life of the rail.
-#[derive(Debug, Default)]
-pub struct Peers {
-    list: Vec<Peer>,
+#[derive(Debug)]
+pub struct Peers<L> {
+    list: Vec<Peer<L>>,
     index: HashMap<PeerId, usize>,
     /// The last peer looked up: a caller that sends to a peer mostly sends to it again.
     last: Cell<Option<(PeerId, usize)>>,
@@ -18,13 +23,13 @@ pub struct Peers {
 
 /// One peer as seen from this rail.
 #[derive(Debug)]
-pub struct Peer {
+pub struct Peer<L> {
     /// Who.
     pub id: PeerId,
     /// Where it listens, the best address first.
     pub known: Vec<Known>,
     /// The open link.
-    pub link: Option<Box<Link>>,
+    pub link: Option<Box<L>>,
 }
 
 /// An address of a peer that this rail may reach.
@@ -36,7 +41,13 @@ pub struct Known {
     pub address: Address,
 }
 
-impl Peers {
+impl<L> Default for Peers<L> {
+    fn default() -> Self {
+        Peers { list: Vec::new(), index: HashMap::new(), last: Cell::new(None) }
+    }
+}
+
+impl<L> Peers<L> {
     /// The index of a peer that was heard of.
     #[inline]
     pub fn find(&self, peer: PeerId) -> Option<usize> {
@@ -59,7 +70,7 @@ impl Peers {
     }
 
     /// The link to a peer, if there is one.
-    pub fn link(&self, peer: PeerId) -> Option<&Link> {
+    pub fn link(&self, peer: PeerId) -> Option<&L> {
         self[self.find(peer)?].link.as_deref()
     }
 
@@ -69,12 +80,12 @@ impl Peers {
     }
 
     /// Every peer.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer<L>> {
         self.list.iter_mut()
     }
 }
 
-impl Peer {
+impl<L> Peer<L> {
     /// Learns an address. The rail of the same number at the other side is the best, so that two rails on
     /// one subnet pair up in order.
     pub fn learn(&mut self, known: Known, rail: u8) {
@@ -84,18 +95,18 @@ impl Peer {
     }
 }
 
-impl Index<usize> for Peers {
-    type Output = Peer;
+impl<L> Index<usize> for Peers<L> {
+    type Output = Peer<L>;
 
     #[inline]
-    fn index(&self, index: usize) -> &Peer {
+    fn index(&self, index: usize) -> &Peer<L> {
         &self.list[index]
     }
 }
 
-impl IndexMut<usize> for Peers {
+impl<L> IndexMut<usize> for Peers<L> {
     #[inline]
-    fn index_mut(&mut self, index: usize) -> &mut Peer {
+    fn index_mut(&mut self, index: usize) -> &mut Peer<L> {
         &mut self.list[index]
     }
 }

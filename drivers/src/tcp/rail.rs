@@ -30,7 +30,7 @@ const GATHER: usize = 16;
 pub struct TcpRail {
     config: TcpConfig,
     address: Address,
-    opening: Opening,
+    opening: Opening<()>,
     outcome: Vec<Outcome<()>>,
     traffic: Traffic,
 }
@@ -76,7 +76,8 @@ impl TcpRail {
     #[inline(never)]
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let Traffic { watch, peers, scratch, .. } = &mut self.traffic;
-        let rail = opening::Rail { config: &self.config, watch, peers, now_ms: now_ms() };
+        let (config, exchange) = (&self.config, &mut ());
+        let rail = opening::Rail { config, watch, peers, exchange, now_ms: now_ms() };
         self.opening.step(rail, scratch, &mut self.outcome);
         for outcome in self.outcome.drain(..) {
             match outcome {

@@ -45,7 +45,7 @@ pub struct Traffic {
     /// The sockets of the rail.
     pub watch: Watch,
     /// The peers and their links.
-    pub peers: Peers,
+    pub peers: Peers<Link>,
     /// Where chunks go.
     pub landings: Landings,
     /// Where bytes arrive that have no other place.

@@ -39,7 +39,7 @@ pub(crate) const CHUNK: usize = 60 << 10;
 impl OverInterface for UdpRail {
     const NAME: &'static str = "udp";
 
-    fn open_over(place: Place) -> Result<Self, DriverError> {
+    fn open_over(_: &'static str, place: Place) -> Result<Self, DriverError> {
         let Place { rank, rail, interface, secret } = place;
         UdpRail::open(UdpConfig::new(rank, rail, interface, secret))
     }

@@ -59,7 +59,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub genv: Vec<(String, String)>,
 
-    /// How ranks that use NewMadeleine use interfaces: tcp, udp, packet, or several; sets NMAD_DRIVER
+    /// How ranks that use NewMadeleine use interfaces: tcp, udp, packet, verbs, ofi:PROVIDER, or several
     #[arg(long, value_name = "NAME,...")]
     pub driver: Option<String>,
 

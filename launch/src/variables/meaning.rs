@@ -9,7 +9,7 @@ const MEANINGS: [(&str, &str); 45] = [
     ("NMAD_CREDIT", "Unexpected data that one peer may leave in this process, in bytes"),
     ("NMAD_CROSS_MEMORY", "Large data straight from process to process inside a node: on or off"),
     ("NMAD_CXX", "The C++ compiler that mpicxx calls"),
-    ("NMAD_DRIVER", "Drivers of interfaces: tcp, udp, packet"),
+    ("NMAD_DRIVER", "Drivers of interfaces: tcp, udp, packet, verbs, ofi:PROVIDER"),
     ("NMAD_EAGER_MAX", "Longest message that is sent without a request to send, in bytes"),
     ("NMAD_EXPLAIN", "A line for each message that is sent: 1, or a file"),
     ("NMAD_FC", "The Fortran compiler that mpifort calls"),

@@ -1,0 +1,193 @@
+//! How links and landings end: no operation touches their memory any more when the call returns.
+//!
+//! An adapter that ends the operations of one endpoint does so when that is dropped. With the others, reads
+//! that are under way are waited for, which takes as long as some MiB take; if one does not end, the rail
+//! does, and others carry on.
+
+use super::adapter::{Adapter, Completion};
+use super::link::Link;
+use super::traffic::Traffic;
+use nmad_engine::packet::{LandingId, PeerId};
+use nmad_engine::transfer::driver::{Event, Order};
+use rustix::fd::OwnedFd;
+use rustix::net;
+use std::time::{Duration, Instant};
+
+/// Longest wait for operations that cannot be called off.
+const SETTLE: Duration = Duration::from_secs(1);
+
+impl<A: Adapter> Traffic<A> {
+    /// Reports what was found out of turn, after what was sent before.
+    #[inline]
+    pub(crate) fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        if !self.news.is_empty() {
+            self.news.report(report);
+        }
+    }
+
+    /// Reports this in its turn.
+    pub(crate) fn tell(&mut self, event: Event<'static>) {
+        self.news.found.push(event);
+    }
+
+    /// Reports the end of a link or of the attempt to open one.
+    #[cold]
+    pub(crate) fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
+        self.news.lost(&self.name, peer, why, unsent);
+    }
+
+    /// Gives up a link, if there is one, and reports that.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn lose(&mut self, peer: PeerId, why: &str) {
+        if let Some((_, unsent)) = self.remove(peer, why) {
+            self.lost(peer, why, unsent);
+        }
+    }
+
+    /// Gives up every link.
+    #[cold]
+    pub(super) fn lose_all(&mut self, why: &str) {
+        let open = self.peers.iter_mut().filter(|peer| peer.link.is_some()).map(|peer| peer.id);
+        for peer in open.collect::<Vec<_>>() {
+            self.lose(peer, why);
+        }
+    }
+
+    /// Takes a link away, because the engine gave it up; unsent orders are given back. Returns its
+    /// connection.
+    pub(crate) fn leave(&mut self, peer: PeerId) -> Option<OwnedFd> {
+        let removed = self.remove(peer, "was given up");
+        let (socket, unsent) = removed.map_or((None, Vec::new()), |(socket, unsent)| (Some(socket), unsent));
+        self.lost(peer, "was given up", unsent);
+        socket
+    }
+
+    /// Ends a link. None: there is none, or it has ended with all others, which was reported.
+    fn remove(&mut self, peer: PeerId, why: &str) -> Option<(OwnedFd, Vec<Order>)> {
+        let index = self.peers.find(peer)?;
+        self.peers[index].link.as_ref()?;
+        if !self.adapter.abilities().ends && !self.settle(index, None) {
+            self.give_up(peer, why);
+            return None;
+        }
+        let link = self.peers[index].link.take()?;
+        self.listed.retain(|listed| *listed != index);
+        self.ending.retain(|ending| *ending != index);
+        Some(self.dissolve(*link))
+    }
+
+    /// Ends the endpoint of a link, and then the use of its memory.
+    fn dissolve(&mut self, link: Link<A>) -> (OwnedFd, Vec<Order>) {
+        let Link { endpoint, name, socket, mut out, .. } = link;
+        drop(endpoint);
+        if self.adapter.abilities().ends {
+            self.sends.reclaim(name);
+            self.reads.forget(name);
+        }
+        self.peer_of[name as usize] = usize::MAX;
+        let _ = self.watch.remove(&socket);
+        (socket, out.take_unsent())
+    }
+
+    /// Ends every operation of the rail, and all links with the one to `peer`. No link is opened any more.
+    #[cold]
+    fn give_up(&mut self, peer: PeerId, why: &str) {
+        log::warn!("rail {}: peer {} stopped in the middle of a read: the rail ends", self.name, peer.0);
+        self.adapter.end();
+        let open = self.peers.iter_mut().filter_map(|peer| Some((peer.id, peer.link.take()?)));
+        for (other, link) in open.collect::<Vec<_>>() {
+            let (_, unsent) = self.dissolve(*link);
+            match other == peer {
+                true => self.lost(other, why, unsent),
+                false => self.lost(other, "shared an endpoint with a peer that stopped in a read", unsent),
+            }
+        }
+        self.listed.clear();
+        self.ending.clear();
+        self.found.clear();
+    }
+
+    /// Forgets a landing. Its memory is not touched any more.
+    pub(crate) fn close(&mut self, landing: LandingId) {
+        let Some(peer) = self.landings.close(landing) else { return };
+        let Some(index) = self.peers.find(peer).filter(|&index| self.peers[index].link.is_some()) else {
+            return;
+        };
+        if !self.settle(index, Some(landing)) {
+            return self.lose(peer, "stopped in the middle of a read (does it run?)");
+        }
+        self.on_ground(peer, |inbox, ground| inbox.discard(landing, ground.out));
+    }
+
+    /// Waits for the reads of a link into a landing, or into any; false: they take too long. No others are
+    /// begun meanwhile.
+    fn settle(&mut self, index: usize, landing: Option<LandingId>) -> bool {
+        let mut until = None;
+        while self.peers[index].link.as_ref().is_some_and(|link| link.inbox.is_reading(landing)) {
+            let now = Instant::now();
+            if now >= *until.get_or_insert(now + SETTLE) {
+                return false;
+            }
+            self.adapter.poll(&mut self.found);
+            for completion in std::mem::take(&mut self.found) {
+                match completion {
+                    Completion::Read { token, is_good } => self.has_read(token, is_good),
+                    other => self.found.push(other),
+                }
+            }
+            if self.is_broken(index) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the link is to be given up, so that its reads are not reported any more.
+    fn is_broken(&self, index: usize) -> bool {
+        let name = self.peers[index].link.as_ref().map(|link| link.name);
+        let is_of_it = |found: &Completion| match found {
+            Completion::Broken { endpoint, .. } => endpoint.is_none() || *endpoint == name,
+            _ => false,
+        };
+        self.found.iter().any(is_of_it)
+    }
+
+    /// A read has ended.
+    pub(super) fn has_read(&mut self, token: u32, is_good: bool) {
+        let Some(read) = self.reads.take(token) else { return };
+        let index = self.peer_of.get(read.endpoint as usize).copied();
+        let peer = index.and_then(|index| self.link_named(index, read.endpoint));
+        let Some(peer) = peer else { return };
+        if is_good {
+            self.on_ground(peer, |inbox, ground| inbox.read(read, ground));
+        } else {
+            self.on_ground(peer, |inbox, _| inbox.failed(read.chunk));
+            let why = "cannot be read from any more (has it died?)".into();
+            self.found.push(Completion::Broken { endpoint: Some(read.endpoint), why });
+        }
+    }
+
+    /// Ends the rail: what was posted leaves, if the fabric takes it in time. Returns the connections of the
+    /// links, whose other sides hear of it when they end.
+    pub(crate) fn end(&mut self) -> Vec<OwnedFd> {
+        let until = Instant::now() + SETTLE;
+        while !self.sends.are_all_free() && Instant::now() < until {
+            self.adapter.poll(&mut self.found);
+            for completion in std::mem::take(&mut self.found) {
+                match completion {
+                    Completion::Sent { slot } => self.sends.completed(slot),
+                    Completion::Broken { endpoint: Some(name), .. } => self.sends.reclaim(name),
+                    _ => {}
+                }
+            }
+        }
+        // The other sides hear of it before they could use an endpoint that has ended.
+        for peer in self.peers.iter_mut() {
+            let _ = peer.link.as_ref().map(|link| net::shutdown(&link.socket, net::Shutdown::Write));
+        }
+        self.adapter.end();
+        let links = self.peers.iter_mut().filter_map(|peer| peer.link.take());
+        links.collect::<Vec<_>>().into_iter().map(|link| self.dissolve(*link).0).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! One message that has arrived: whose it is, and what it says.
+
+use super::adapter::Adapter;
+use super::link::Link;
+use super::message::{Kind, Prefix};
+use super::read::Ground;
+use super::reads::Reads;
+use super::traffic::list;
+use crate::landings::Landings;
+use crate::news::News;
+use crate::tcp::peers::Peers;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::Event;
+use nmad_wire::{Header, Kind as Content};
+
+/// The parts of a rail that hearing a message needs.
+pub(super) struct Ears<'a, A: Adapter> {
+    pub(super) peers: &'a mut Peers<Link<A>>,
+    pub(super) adapter: &'a mut A,
+    pub(super) landings: &'a Landings,
+    pub(super) reads: &'a mut Reads,
+    pub(super) news: &'a mut News,
+    pub(super) peer_of: &'a [usize],
+    pub(super) listed: &'a mut Vec<usize>,
+}
+
+/// Hears a message; false: it belongs to no open link.
+///
+/// # Errors
+/// Its sender broke the protocol; the text follows the name of the peer.
+#[inline]
+pub(super) fn hear<A: Adapter>(
+    bytes: &[u8],
+    ears: Ears<'_, A>,
+    report: &mut dyn FnMut(Event<'_>),
+) -> Result<bool, (PeerId, String)> {
+    let Ears { peers, adapter, landings, reads, news, peer_of, listed } = ears;
+    let Some((Prefix { kind, credits, number, token }, rest)) = Prefix::decode(bytes) else {
+        return Ok(false);
+    };
+    let index = peer_of.get(token as u32 as usize).copied().filter(|index| *index != usize::MAX);
+    let Some(index) = index else { return Ok(false) };
+    let peer = peers[index].id;
+    let Some(link) = peers[index].link.as_deref_mut().filter(|link| link.token == token) else {
+        return Ok(false);
+    };
+    link.out.credit(credits);
+    if kind == Kind::Packet {
+        let is_packet = |header: Header| {
+            matches!(header.kind, Content::Packet | Content::Notice) && header.len as usize == rest.len()
+        };
+        if !Header::decode(rest).is_ok_and(is_packet) {
+            return Err((peer, "broke the protocol: a packet that is none".into()));
+        }
+        if link.inbox.is_empty() {
+            report(Event::Arrived { from: peer, packet: rest });
+            link.out.owe();
+        } else {
+            link.inbox.keep(rest);
+            list(listed, link, index);
+        }
+        if link.out.has_something() {
+            list(listed, link, index);
+        }
+        return Ok(true);
+    }
+    list(listed, link, index);
+    let Link { inbox, out, endpoint, name, .. } = link;
+    let heard = match kind {
+        Kind::Done => {
+            out.done(number, &mut news.sent);
+            Ok(())
+        }
+        Kind::Grant => {
+            let count = rest.first_chunk::<4>().map_or(0, |count| u32::from_le_bytes(*count));
+            out.grant(number, count);
+            Ok(())
+        }
+        Kind::Credit | Kind::Packet => Ok(()),
+        Kind::Part => {
+            let ground = &mut Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+            inbox.part(number, rest, ground)
+        }
+        Kind::Chunk | Kind::Whole | Kind::Parted => {
+            let ground = &mut Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+            inbox.chunk(kind, rest, ground)
+        }
+    };
+    heard.map(|()| true).map_err(|why| (peer, why))
+}

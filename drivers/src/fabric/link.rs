@@ -1,0 +1,40 @@
+//! One peer over a fabric: an endpoint, what waits to be sent to it, and what arrives from it.
+//!
+//! The connection on which the link was opened stays: it carries nothing any more, and its end is how the
+//! death of the peer is found out, also while nothing is sent.
+
+use super::adapter::Adapter;
+use super::read::Inbox;
+use super::write::Outbox;
+use crate::tcp::peers::Remote;
+use rustix::fd::OwnedFd;
+
+/// An open link.
+pub(crate) struct Link<A: Adapter> {
+    /// The fabric's end; ended before the memory that it uses.
+    pub(crate) endpoint: A::Endpoint,
+    /// Number of the peer's rail.
+    pub(crate) remote: u8,
+    /// What the adapter calls the endpoint.
+    pub(crate) name: u32,
+    /// With this token the peer's messages of this link begin.
+    pub(crate) token: u64,
+    /// The connection on which it was opened.
+    pub(crate) socket: OwnedFd,
+    /// What waits, and what the peer has not finished with.
+    pub(crate) out: Outbox<A::Region>,
+    /// What has come and is not complete.
+    pub(crate) inbox: Inbox<A::Region>,
+    /// The link is in the list of those that have something to post.
+    pub(crate) is_listed: bool,
+    /// There was no room for all that it has to post.
+    pub(crate) is_stuck: bool,
+    /// The connection has ended; the link ends at this time, in milliseconds, after what still arrives.
+    pub(crate) ends_ms: Option<u64>,
+}
+
+impl<A: Adapter> Remote for Link<A> {
+    fn remote(&self) -> u8 {
+        self.remote
+    }
+}

@@ -1,0 +1,200 @@
+//! What the two sides of a link exchange over the connection on which it opens: where the fabric finds them.
+//!
+//! | step | who | what |
+//! |---|---|---|
+//! | 1 | both | length, MAC, driver, token of the link, length of a slot, endpoint |
+//! | 2 | both, when they have joined | one byte: messages can arrive now |
+//!
+//! The MAC is made with the secret of the job and the nonces of the handshake before.
+
+use super::adapter::Adapter;
+use super::slots::SLOT;
+use crate::connections::Setback;
+use crate::handshake;
+use crate::opening::{Opened, Trouble};
+use crate::tcp::opening::Exchange;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags};
+
+/// Bytes of a MAC.
+const MAC: usize = 32;
+/// Longest message of the first step.
+const LONGEST: usize = 1024;
+/// The second step.
+const READY: u8 = 0x52;
+
+/// What one side says in the first step, behind the MAC.
+struct Told<'a> {
+    driver: &'a [u8],
+    token: u64,
+    slot: u32,
+    endpoint: &'a [u8],
+}
+
+/// A link that is being opened.
+pub(crate) struct Handover<E> {
+    /// This side's end.
+    pub(crate) endpoint: E,
+    /// What the adapter calls it.
+    pub(crate) name: u32,
+    /// This side's token of the link.
+    pub(crate) token: u64,
+    /// The other side's.
+    pub(crate) theirs: u64,
+    /// What was read.
+    heard: Vec<u8>,
+    has_joined: bool,
+    opened: Opened,
+}
+
+/// The fabric's part of opening links.
+pub(crate) struct Greeter<'a, A: Adapter> {
+    pub(crate) adapter: &'a mut A,
+    /// Name of the driver; both sides have the same.
+    pub(crate) driver: &'static str,
+    /// Secret of the job.
+    pub(crate) secret: [u8; 32],
+    /// Names of endpoints given so far.
+    pub(crate) names: &'a mut u32,
+    /// Tokens of links that the other side may use before this one does.
+    pub(crate) awaited: &'a mut Vec<u64>,
+}
+
+impl<A: Adapter> Exchange for Greeter<'_, A> {
+    type State = Handover<A::Endpoint>;
+
+    fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Setback> {
+        let name = *self.names;
+        let (endpoint, told) = self.adapter.endpoint(name).map_err(Setback::hopeless)?;
+        *self.names = name.wrapping_add(1);
+        let random = handshake::nonce();
+        let token = u64::from(name)
+            | u64::from(u32::from_le_bytes([random[0], random[1], random[2], random[3]])) << 32;
+        self.awaited.push(token);
+        let told =
+            Told { driver: self.driver.as_bytes(), token, slot: SLOT as u32, endpoint: &told }.encode();
+        let mac = opened.ends.seal(&self.secret, opened.is_attempt, &told);
+        let mut message = Vec::from((told.len() as u16).to_le_bytes());
+        message.extend_from_slice(mac.as_bytes());
+        message.extend_from_slice(&told);
+        say(socket, &message)?;
+        let opened = *opened;
+        Ok(Handover { endpoint, name, token, theirs: 0, heard: Vec::new(), has_joined: false, opened })
+    }
+
+    fn goes_on(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback> {
+        if !state.has_joined {
+            if !hear(socket, &mut state.heard, 2)? {
+                return Ok(false);
+            }
+            let len = usize::from(u16::from_le_bytes([state.heard[0], state.heard[1]]));
+            if len > LONGEST {
+                return Err(Setback::hopeless("broke the handshake: a message is too long"));
+            }
+            if !hear(socket, &mut state.heard, 2 + MAC + len)? {
+                return Ok(false);
+            }
+            self.join(state)?;
+            say(socket, &[READY])?;
+            state.has_joined = true;
+            state.heard.clear();
+        }
+        Ok(match hear(socket, &mut state.heard, 1)? {
+            false => false,
+            true if state.heard[0] == READY => true,
+            true => return Err(Setback::hopeless("broke the handshake: it never became ready")),
+        })
+    }
+}
+
+impl<A: Adapter> Greeter<'_, A> {
+    fn join(&mut self, state: &mut Handover<A::Endpoint>) -> Result<(), Setback> {
+        let (mac, told) = state.heard[2..].split_at(MAC);
+        let expected = state.opened.ends.seal(&self.secret, !state.opened.is_attempt, told);
+        // Comparing with a `blake3::Hash` takes the same time wherever the difference is.
+        if !mac.try_into().is_ok_and(|mac: [u8; MAC]| expected == mac) {
+            return Err(Setback::hopeless("broke the handshake: the proof of its endpoint is wrong"));
+        }
+        let told = Told::decode(told).ok_or_else(|| Setback::hopeless("broke the handshake: cut short"))?;
+        if told.driver != self.driver.as_bytes() {
+            let (ours, theirs) = (self.driver, String::from_utf8_lossy(told.driver));
+            return Err(Setback::hopeless(format!(
+                "uses driver {theirs} where this side uses {ours} (set the same NMAD_DRIVER everywhere)"
+            )));
+        }
+        if told.slot != SLOT as u32 {
+            return Err(Setback::hopeless("has buffers of another length (start one release everywhere)"));
+        }
+        state.theirs = told.token;
+        self.adapter.join(&mut state.endpoint, told.endpoint).map_err(Setback::hopeless)
+    }
+}
+
+impl Told<'_> {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![self.driver.len() as u8];
+        bytes.extend_from_slice(self.driver);
+        bytes.extend_from_slice(&self.token.to_le_bytes());
+        bytes.extend_from_slice(&self.slot.to_le_bytes());
+        bytes.extend_from_slice(self.endpoint);
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Told<'_>> {
+        let (len, rest) = bytes.split_first()?;
+        let (driver, rest) = rest.split_at_checked(usize::from(*len))?;
+        let (token, rest) = rest.split_first_chunk::<8>()?;
+        let (slot, endpoint) = rest.split_first_chunk::<4>()?;
+        let (token, slot) = (u64::from_le_bytes(*token), u32::from_le_bytes(*slot));
+        Some(Told { driver, token, slot, endpoint })
+    }
+}
+
+fn setback(e: Errno) -> Setback {
+    let why = format!("closed the connection while the link was opened: {e} (has it died?)");
+    Setback { trouble: Trouble::Ended, why }
+}
+
+/// Says something on a connection on which little else was said, so that there is room.
+fn say(socket: &OwnedFd, message: &[u8]) -> Result<(), Setback> {
+    match net::send(socket, message, SendFlags::NOSIGNAL) {
+        Ok(sent) if sent == message.len() => Ok(()),
+        Ok(_) => Err(setback(Errno::NOBUFS)),
+        Err(e) => Err(setback(e)),
+    }
+}
+
+/// Reads until there are `len` bytes, and no more than that; whether there are.
+fn hear(socket: &OwnedFd, heard: &mut Vec<u8>, len: usize) -> Result<bool, Setback> {
+    let mut bytes = [0; LONGEST];
+    while heard.len() < len {
+        let most = (len - heard.len()).min(LONGEST);
+        match net::recv(socket, &mut bytes[..most], RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => return Err(setback(Errno::CONNRESET)),
+            Ok((_, got)) => heard.extend_from_slice(&bytes[..got]),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(false),
+            Err(e) => return Err(setback(e)),
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_understood_and_nothing_shorter_is() {
+        let told = Told { driver: b"verbs", token: 1 << 60, slot: 7, endpoint: b"there" };
+        let bytes = told.encode();
+        let heard = Told::decode(&bytes).expect("all of it");
+        assert_eq!(
+            (heard.driver, heard.token, heard.slot, heard.endpoint),
+            (told.driver, 1 << 60, 7, told.endpoint)
+        );
+        let shortest = bytes.len() - told.endpoint.len();
+        assert!((0..shortest).all(|len| Told::decode(&bytes[..len]).is_none()));
+    }
+}

@@ -1,0 +1,239 @@
+//! The driver itself: links that open and close, and the traffic on those that are open.
+
+use super::adapter::{Abilities, Adapter};
+use super::link::Link;
+use super::opening::{Greeter, Handover};
+use super::read::Inbox;
+use super::slots::SLOT;
+use super::traffic::Traffic;
+use super::write::Outbox;
+use super::{PACKET, message};
+use crate::connections::Outcome;
+use crate::error::DriverError;
+use crate::network::Place;
+use crate::opening::Opened;
+use crate::tcp::address::Address;
+use crate::tcp::config::TcpConfig;
+use crate::tcp::opening::{Opening, Rail};
+use crate::tcp::peers::Known;
+use crate::tcp::{now_ms, socket};
+use crate::watch::{Token, Watch};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
+use nmad_wire::ChunkHeader;
+use std::net::SocketAddr;
+
+/// Orders taken at once; each link has its own, smaller depth.
+const ROOM: usize = 1024;
+/// Orders to one peer that are taken before the first is reported as sent.
+const DEPTH: usize = 4;
+/// Pieces that a packet may leave in place, since each packet is copied into a slot anyway.
+const GATHER: usize = 16;
+const _: () = assert!(PACKET + message::PREFIX == SLOT);
+
+/// A rail over a fabric.
+pub(crate) struct FabricRail<A: Adapter> {
+    config: TcpConfig,
+    address: Address,
+    opening: Opening<Handover<A::Endpoint>>,
+    outcome: Vec<Outcome<Handover<A::Endpoint>>>,
+    traffic: Traffic<A>,
+    abilities: Abilities,
+    bandwidth: u64,
+}
+
+impl<A: Adapter> FabricRail<A> {
+    /// Over this adapter, which is open on the interface of `place`. Links open over TCP on its address.
+    ///
+    /// # Errors
+    /// The address is not one of this machine, or the fabric refuses memory.
+    pub(crate) fn open(driver: &'static str, place: Place, adapter: A) -> Result<Self, DriverError> {
+        let Place { rank, rail, interface, secret, .. } = place;
+        let config = TcpConfig { driver, ..TcpConfig::new(rank, rail, interface, secret) };
+        let name = config.name();
+        let watch = Watch::new().map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
+        let (listener, port) = socket::listen(&name, &config)?;
+        let at = SocketAddr::new(config.address(), port);
+        let address = Address { socket: at, prefix: config.interface.prefix };
+        let opening = Opening::new(listener, &config);
+        watch
+            .add(opening.listener(), Token::Opening, false)
+            .map_err(|e| DriverError::new(&name, "cannot watch a socket", e))?;
+        let abilities = adapter.abilities();
+        let bandwidth = match config.interface.bandwidth {
+            0 => abilities.bandwidth,
+            known => known,
+        };
+        let failed = |what| DriverError { rail: name.clone(), what, cause: None };
+        let traffic = Traffic::new(name.clone(), &config.interface, watch, adapter).map_err(failed)?;
+        Ok(FabricRail { config, address, opening, outcome: Vec::new(), traffic, abilities, bandwidth })
+    }
+
+    fn connect(&mut self, to: PeerId) {
+        match self.traffic.peers.link(to).map(|link| link.remote) {
+            Some(remote) => self.traffic.tell(Event::Up { peer: to, remote }),
+            None if to == self.config.rank => {
+                self.traffic.lost(to, "is this process itself, which needs no network", Vec::new());
+            }
+            None => self.opening.machine.connect(to, now_ms()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let Traffic { watch, peers, adapter, names, awaited, .. } = &mut self.traffic;
+        let (config, secret) = (&self.config, self.config.secret);
+        let exchange = &mut Greeter { adapter, driver: config.driver, secret, names, awaited };
+        let rail = Rail { config, watch, peers, exchange, now_ms: now_ms() };
+        self.opening.step(rail, &mut [0; 512], &mut self.outcome);
+        for outcome in std::mem::take(&mut self.outcome) {
+            match outcome {
+                Outcome::Open(opened, fd, handover) => self.opened(opened, fd, handover, report),
+                Outcome::Failed(peer, why) => self.traffic.lost(peer, &why, Vec::new()),
+            }
+        }
+        if self.opening.machine.is_idle() {
+            self.traffic.forget_early();
+        }
+    }
+
+    fn opened(
+        &mut self,
+        opened: Opened,
+        socket: rustix::fd::OwnedFd,
+        handover: Handover<A::Endpoint>,
+        report: &mut dyn FnMut(Event<'_>),
+    ) {
+        let Opened { peer, remote, .. } = opened;
+        self.traffic.lose(peer, "opened another link in its place");
+        self.traffic.report(report);
+        let index = self.traffic.peers.find_or_add(peer);
+        if let Err(e) = self.traffic.watch.change(&socket, Token::Link(index), false) {
+            return self.traffic.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
+        }
+        log::debug!("rail {}: link to peer {} is open", self.traffic.name(), peer.0);
+        let Handover { endpoint, name, token, theirs, .. } = handover;
+        let (out, inbox) = (Outbox::new(theirs), Inbox::default());
+        let link = Link {
+            remote,
+            name,
+            token,
+            socket,
+            out,
+            inbox,
+            is_listed: false,
+            is_stuck: false,
+            ends_ms: None,
+            endpoint,
+        };
+        report(Event::Up { peer, remote });
+        self.traffic.add(index, link, report);
+    }
+}
+
+impl<A: Adapter> Driver for FabricRail<A> {
+    fn name(&self) -> &str {
+        self.traffic.name()
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            packet: PACKET,
+            chunk: u64::from(nmad_wire::MAX_LEN) - ChunkHeader::LEN as u64,
+            gather: GATHER,
+            depth: DEPTH,
+            push: u64::MAX,
+            inject: self.abilities.is_direct,
+            returns: true,
+            bandwidth: self.bandwidth,
+            ..Limits::default()
+        }
+    }
+
+    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+        self.traffic.landings.open(landing, from, into)
+    }
+
+    fn close(&mut self, landing: LandingId) {
+        self.traffic.close(landing);
+    }
+
+    fn room(&self) -> usize {
+        ROOM
+    }
+
+    #[inline]
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        match departure {
+            Departure::Message { to, head, data, how: How::Send | How::Inject, .. } => {
+                return self.traffic.send_now(to, head, data).into();
+            }
+            Departure::Message { .. } | Departure::Pushed { .. } => return Sent::Retry,
+            Departure::Order(order) => match order {
+                Order::Packet { to, .. } | Order::Chunk { to, .. } => self.traffic.post(to, order),
+                Order::Accept { from, landing } => self.traffic.accept(from, landing),
+                Order::Connect { to } => self.connect(to),
+                Order::Close { to } => {
+                    self.opening.machine.forget(to);
+                    if let Some(socket) = self.traffic.leave(to) {
+                        self.opening.leave(socket, now_ms());
+                    }
+                }
+            },
+        }
+        Sent::Posted
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.traffic.flush();
+    }
+
+    #[inline]
+    fn poll(&mut self, _: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if self.traffic.poll(report) || self.opening.machine.is_urgent() {
+            let knock = self.traffic.look();
+            if knock || !self.opening.is_idle() {
+                self.open_links(report);
+            }
+        }
+        self.traffic.report(report);
+        true
+    }
+
+    fn wakeup(&mut self, interest: Interest) -> Option<i32> {
+        match interest {
+            Interest::Links => {
+                self.traffic.look_soon();
+                Some(self.traffic.watch.descriptor())
+            }
+            Interest::Traffic => self.traffic.prepare_sleep(),
+        }
+    }
+
+    fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
+        let Ok(address) = address.parse::<Address>() else { return false };
+        let reachable = self.address.same_subnet(&address);
+        if reachable {
+            let index = self.traffic.peers.find_or_add(peer);
+            self.traffic.peers[index].learn(Known { rail, address }, self.config.rail);
+        }
+        reachable
+    }
+}
+
+impl<A: Adapter> Drop for FabricRail<A> {
+    /// What was sent shall still arrive.
+    fn drop(&mut self) {
+        for socket in self.traffic.end() {
+            self.opening.leave(socket, now_ms());
+        }
+        self.opening.drain(&mut [0; 512]);
+    }
+}

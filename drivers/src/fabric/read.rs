@@ -1,0 +1,405 @@
+//! The way in: packets and chunks in the order in which they left, each reported when it is complete and
+//! everything before it was reported.
+//!
+//! The receiver fetches the bytes of a chunk. So nobody else ever writes into the application's memory, and a
+//! landing that is closed is closed: this side knows which reads are under way, waits for them, and posts no
+//! more. A write by the sender could be under way to memory that was given back meanwhile.
+
+use super::adapter::{Adapter, Place, Posted, Purpose};
+use super::message::{Kind, Lies, decode_places};
+use super::reads::{Read, Reads};
+use super::write::{Outbox, PART, pays};
+use crate::landings::Landings;
+use nmad_engine::memory::{Segment, Segments};
+use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::transfer::driver::Event;
+use nmad_wire::{ChunkHeader, Header, Malformed};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Reads of one chunk at once.
+const READS: u32 = 4;
+/// Bytes of a read: long enough for the network, short enough that the end of a chunk waits for little.
+const READ: u64 = 1 << 20;
+/// Parts that are granted at first; as many again when half of them have come.
+const PARTS: u32 = 16;
+
+/// What has come from a peer and is not reported yet.
+pub(crate) struct Inbox<R> {
+    waiting: VecDeque<Incoming<R>>,
+}
+
+enum Incoming<R> {
+    Packet(Vec<u8>),
+    Chunk(Box<Arriving<R>>),
+}
+
+/// A chunk that has begun to arrive.
+struct Arriving<R> {
+    header: ChunkHeader,
+    source: Source,
+    stage: Stage,
+    /// Where it goes, while it does.
+    into: Segments,
+    /// Bytes that were asked for, and bytes that are there.
+    asked: u64,
+    landed: u64,
+    /// Reads under way.
+    flying: u32,
+    /// The target's pieces, as long as they are registered.
+    regions: Vec<(Range<usize>, R)>,
+}
+
+/// Where the bytes of a chunk come from.
+enum Source {
+    Memory(Vec<Lies>),
+    Here(Vec<u8>),
+    Parts,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It was pushed, and nobody has said yet where it goes; whether that was reported.
+    Held(bool),
+    /// Its bytes come.
+    Coming,
+    /// Nothing more comes; whether the bytes were kept.
+    Over(bool),
+}
+
+/// What arriving works with.
+pub(crate) struct Ground<'a, A: Adapter> {
+    pub(crate) adapter: &'a mut A,
+    pub(crate) endpoint: &'a mut A::Endpoint,
+    pub(crate) name: u32,
+    pub(crate) peer: PeerId,
+    pub(crate) landings: &'a Landings,
+    pub(crate) reads: &'a mut Reads,
+    pub(crate) out: &'a mut Outbox<A::Region>,
+}
+
+impl<R> Default for Inbox<R> {
+    fn default() -> Self {
+        Inbox { waiting: VecDeque::new() }
+    }
+}
+
+impl<R> Inbox<R> {
+    /// Whether everything that has come was reported.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Keeps a packet behind what is before it.
+    pub(crate) fn keep(&mut self, packet: &[u8]) {
+        self.waiting.push_back(Incoming::Packet(packet.to_vec()));
+    }
+
+    /// A chunk has come.
+    ///
+    /// # Errors
+    /// It is not well formed, or reaches past its landing.
+    pub(crate) fn chunk<A: Adapter<Region = R>>(
+        &mut self,
+        kind: Kind,
+        bytes: &[u8],
+        ground: &mut Ground<'_, A>,
+    ) -> Result<(), String> {
+        let mut arriving = Box::new(decode(kind, bytes).map_err(|e| format!("broke the protocol: {e}"))?);
+        if arriving.header.key != Key::PUSH.0 {
+            let (landing, key) = (LandingId(arriving.header.landing), Key(arriving.header.key));
+            arriving.begin(landing, key, ground)?;
+        }
+        self.waiting.push_back(Incoming::Chunk(arriving));
+        Ok(())
+    }
+
+    /// The chunk that the link holds goes to this landing.
+    ///
+    /// # Errors
+    /// It reaches past its landing.
+    pub(crate) fn accept<A: Adapter<Region = R>>(
+        &mut self,
+        landing: LandingId,
+        ground: &mut Ground<'_, A>,
+    ) -> Result<(), String> {
+        let Some(Incoming::Chunk(arriving)) = self.waiting.front_mut() else { return Ok(()) };
+        if !matches!(arriving.stage, Stage::Held(_)) {
+            return Ok(());
+        }
+        // A key that no landing has: the bytes are discarded.
+        let key = ground.landings.key(ground.peer, landing).unwrap_or(Key(0));
+        arriving.header.landing = landing.0;
+        arriving.begin(landing, key, ground)
+    }
+
+    /// The next bytes of a chunk.
+    ///
+    /// # Errors
+    /// It was not asked for.
+    pub(crate) fn part<A: Adapter<Region = R>>(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        ground: &mut Ground<'_, A>,
+    ) -> Result<(), String> {
+        // One whose landing was closed has been taken for complete, and what was granted before still comes.
+        let Some(arriving) = self.arriving(number) else { return Ok(()) };
+        arriving.part(bytes, ground)
+    }
+
+    /// A read of a chunk is complete.
+    pub(crate) fn read<A: Adapter<Region = R>>(&mut self, read: Read, ground: &mut Ground<'_, A>) {
+        let Some(arriving) = self.arriving(read.chunk) else { return };
+        arriving.flying -= 1;
+        arriving.landed += read.len;
+        arriving.consider(ground);
+    }
+
+    /// A read of a chunk has failed, and touches its memory no more.
+    pub(crate) fn failed(&mut self, chunk: u32) {
+        if let Some(arriving) = self.arriving(chunk) {
+            arriving.flying -= 1;
+        }
+    }
+
+    /// Asks for more bytes of the chunks that come; whether some did not fit.
+    ///
+    /// # Errors
+    /// The endpoint has failed.
+    pub(crate) fn pull<A: Adapter<Region = R>>(
+        &mut self,
+        ground: &mut Ground<'_, A>,
+    ) -> Result<bool, String> {
+        for incoming in &mut self.waiting {
+            let Incoming::Chunk(arriving) = incoming else { continue };
+            if arriving.pull(ground)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether reads into this landing are under way; none: into any.
+    pub(crate) fn is_reading(&self, landing: Option<LandingId>) -> bool {
+        self.waiting.iter().any(|incoming| match incoming {
+            Incoming::Chunk(a) => a.flying > 0 && landing.is_none_or(|l| l.0 == a.header.landing),
+            Incoming::Packet(_) => false,
+        })
+    }
+
+    /// What comes for a landing is discarded from now on. Reads of it that are under way are waited for.
+    pub(crate) fn discard(&mut self, landing: LandingId, out: &mut Outbox<R>) {
+        for incoming in &mut self.waiting {
+            match incoming {
+                Incoming::Chunk(a) if a.header.landing == landing.0 => match a.stage {
+                    Stage::Coming => a.end(false, out),
+                    Stage::Over(_) => a.stage = Stage::Over(false),
+                    Stage::Held(_) => {}
+                },
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether there is something to report.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.waiting.front().is_some_and(|front| match front {
+            Incoming::Packet(_) => true,
+            Incoming::Chunk(arriving) => matches!(arriving.stage, Stage::Held(false) | Stage::Over(_)),
+        })
+    }
+
+    /// Reports what is complete, up to what is not.
+    #[inline]
+    pub(crate) fn report(&mut self, from: PeerId, out: &mut Outbox<R>, report: &mut dyn FnMut(Event<'_>)) {
+        while let Some(front) = self.waiting.front_mut() {
+            match front {
+                Incoming::Packet(packet) => report(Event::Arrived { from, packet }),
+                Incoming::Chunk(arriving) => {
+                    if !arriving.report(from, report) {
+                        return;
+                    }
+                }
+            }
+            out.owe();
+            self.waiting.pop_front();
+        }
+    }
+
+    fn arriving(&mut self, number: u32) -> Option<&mut Arriving<R>> {
+        self.waiting.iter_mut().find_map(|incoming| match incoming {
+            Incoming::Chunk(arriving) if arriving.header.number == number => Some(&mut **arriving),
+            _ => None,
+        })
+    }
+}
+
+impl<R> Arriving<R> {
+    /// It is known where the chunk goes.
+    fn begin<A: Adapter<Region = R>>(
+        &mut self,
+        landing: LandingId,
+        key: Key,
+        ground: &mut Ground<'_, A>,
+    ) -> Result<(), String> {
+        let ChunkHeader { offset, len, .. } = self.header;
+        let found = ground.landings.find(ground.peer, landing, key, offset, u64::from(len));
+        let Some(into) = found.map_err(|_| "broke the protocol: a chunk past the end of its landing")? else {
+            self.end(false, ground.out);
+            return Ok(());
+        };
+        self.stage = Stage::Coming;
+        self.into = into;
+        if let Source::Here(bytes) = &self.source {
+            self.into.write(0, bytes);
+            self.landed = u64::from(len);
+            self.consider(ground);
+        } else if matches!(self.source, Source::Parts) || !self.register(ground) {
+            self.source = Source::Parts;
+            self.asked = u64::from(PARTS) * PART as u64;
+            ground.out.say_grant(self.header.number, PARTS);
+        }
+        Ok(())
+    }
+
+    /// Registers the target; false: it has to be written by this side.
+    fn register<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) -> bool {
+        if !pays(&self.into) {
+            return false;
+        }
+        for piece in self.into.iter() {
+            match ground.adapter.register(piece, Purpose::Target) {
+                Ok(region) => {
+                    let begin = piece.start.addr();
+                    self.regions.push((begin..begin + piece.len, region));
+                }
+                Err(why) => {
+                    log::debug!("data is copied that could have been read: {why}");
+                    self.regions.clear();
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn part<A: Adapter<Region = R>>(
+        &mut self,
+        bytes: &[u8],
+        ground: &mut Ground<'_, A>,
+    ) -> Result<(), String> {
+        let len = u64::from(self.header.len);
+        match (self.stage, &self.source) {
+            (Stage::Coming, Source::Parts) if self.landed + bytes.len() as u64 <= len => {}
+            (Stage::Over(false), _) => return Ok(()),
+            _ => return Err("broke the protocol: bytes of a chunk that were not asked for".into()),
+        }
+        self.into.write(self.landed, bytes);
+        self.landed += bytes.len() as u64;
+        let granted = self.asked.saturating_sub(self.landed);
+        if self.asked < len && granted <= u64::from(PARTS / 2) * PART as u64 {
+            self.asked += u64::from(PARTS) * PART as u64;
+            ground.out.say_grant(self.header.number, PARTS);
+        }
+        self.consider(ground);
+        Ok(())
+    }
+
+    /// Asks for what is still to be asked for; whether there was no room.
+    fn pull<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) -> Result<bool, String> {
+        let Source::Memory(lies) = &self.source else { return Ok(false) };
+        let len = u64::from(self.header.len);
+        while self.stage == Stage::Coming && self.flying < READS && self.asked < len {
+            let longest = READ.min(ground.adapter.abilities().read as u64);
+            let Some(piece) = self.into.slice(self.asked, longest).iter().next() else { break };
+            let Some((from, left)) = place(lies, self.asked) else { break };
+            let Some((_, region)) =
+                self.regions.iter().find(|(target, _)| target.contains(&piece.start.addr()))
+            else {
+                break;
+            };
+            let piece = Segment { len: piece.len.min(left as usize), ..piece };
+            let read = Read { endpoint: ground.name, chunk: self.header.number, len: piece.len as u64 };
+            let token = ground.reads.add(read);
+            match ground.adapter.read(ground.endpoint, piece, region, from, token) {
+                Ok(Posted::Full) => {
+                    ground.reads.take(token);
+                    return Ok(true);
+                }
+                Ok(_) => {}
+                Err(why) => {
+                    ground.reads.take(token);
+                    return Err(why);
+                }
+            }
+            self.flying += 1;
+            self.asked += piece.len as u64;
+        }
+        Ok(false)
+    }
+
+    /// Ends the chunk when all of it is there.
+    fn consider<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) {
+        if self.stage == Stage::Coming && self.landed >= u64::from(self.header.len) {
+            self.end(true, ground.out);
+        }
+    }
+
+    /// Nothing more comes. The sender hears of it, unless it has sent all and keeps nothing.
+    fn end(&mut self, kept: bool, out: &mut Outbox<R>) {
+        let knows = matches!(&self.source, Source::Here(_)) || kept && matches!(&self.source, Source::Parts);
+        if !knows {
+            out.say_done(self.header.number);
+        }
+        self.stage = Stage::Over(kept);
+        self.regions.clear();
+        self.into = Segments::empty();
+    }
+
+    /// Reports what there is to report; whether nothing more will be.
+    fn report(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        let ChunkHeader { number, ack, landing, offset, len, .. } = self.header;
+        let len = u64::from(len);
+        match self.stage {
+            Stage::Held(false) => {
+                self.stage = Stage::Held(true);
+                report(Event::Pushed { from, request: landing, len });
+                false
+            }
+            Stage::Held(true) | Stage::Coming => false,
+            Stage::Over(kept) => {
+                let landing = LandingId(landing);
+                report(Event::Landed { from, number, ack, landing, offset, len, kept });
+                true
+            }
+        }
+    }
+}
+
+/// Reads a chunk's header and where its bytes are.
+fn decode<R>(kind: Kind, bytes: &[u8]) -> Result<Arriving<R>, Malformed> {
+    let header = ChunkHeader::decode(Header::decode(bytes)?, bytes)?;
+    let (len, rest) = (u64::from(header.len), &bytes[ChunkHeader::LEN..]);
+    let source = match kind {
+        Kind::Chunk => Source::Memory(decode_places(rest, len)?),
+        Kind::Parted => Source::Parts,
+        _ if rest.len() as u64 == len => Source::Here(rest.to_vec()),
+        _ => return Err(Malformed("length of a chunk")),
+    };
+    let (stage, into, regions) = (Stage::Held(false), Segments::empty(), Vec::new());
+    Ok(Arriving { header, source, stage, into, asked: 0, landed: 0, flying: 0, regions })
+}
+
+/// Where the byte at `at` of a chunk lies, and how many follow it there.
+fn place(lies: &[Lies], mut at: u64) -> Option<(Place, u64)> {
+    for Lies { at: begin, len } in lies {
+        if at < *len {
+            return Some((Place { address: begin.address.wrapping_add(at), key: begin.key }, len - at));
+        }
+        at -= len;
+    }
+    None
+}

@@ -1,0 +1,418 @@
+//! Traffic on open links: what the adapter reports, and what follows from it.
+
+use super::adapter::{Adapter, Completion};
+use super::hear::{Ears, hear};
+use super::link::Link;
+use super::message::Prefix;
+use super::read::{Ground, Inbox};
+use super::reads::Reads;
+use super::slots::{SLOT, Slots};
+use super::write::{WINDOW, Way};
+use crate::carrier::Carrier;
+use crate::interface::Interface;
+use crate::landings::Landings;
+use crate::news::News;
+use crate::tcp::now_ms;
+use crate::tcp::peers::Peers;
+use crate::watch::{Token, Watch};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{LandingId, PeerId};
+use nmad_engine::transfer::driver::{Event, Order};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags};
+
+/// Slots that messages leave from, for all links.
+const SENDS: u32 = 256;
+/// Slots that messages arrive in: windows of some peers. More peers than that rarely send all at once, and
+/// then the fabric holds their messages back.
+const RECEIVES: u32 = 8 * WINDOW;
+/// Polls from one look at connections to the next.
+const LOOK_EVERY: u32 = 64;
+/// After a peer's connection has ended, what it sent before still arrives for so long, in milliseconds.
+const LINGER_MS: u64 = 50;
+/// Messages of links that this side is still opening, at most.
+const EARLY: usize = 1024;
+
+/// The open links of a rail. The order of the fields is that in which they end: endpoints before the memory
+/// that they use, and all of it before the adapter.
+pub(crate) struct Traffic<A: Adapter> {
+    pub(super) name: String,
+    pub(crate) peers: Peers<Link<A>>,
+    pub(crate) sends: Slots<A::Region>,
+    pub(crate) receives: Slots<A::Region>,
+    pub(crate) adapter: A,
+    pub(crate) watch: Watch,
+    pub(crate) landings: Landings,
+    /// Names of endpoints given so far.
+    pub(crate) names: u32,
+    /// Tokens of links that are being opened.
+    pub(crate) awaited: Vec<u64>,
+    /// What came for these.
+    early: Vec<Vec<u8>>,
+    /// The peer of each endpoint, by its name.
+    pub(super) peer_of: Vec<usize>,
+    pub(super) reads: Reads,
+    pub(super) news: News,
+    carrier: Carrier,
+    pub(super) found: Vec<Completion>,
+    /// Links that have something to post.
+    pub(super) listed: Vec<usize>,
+    /// Links whose connection has ended.
+    pub(super) ending: Vec<usize>,
+    polls: u32,
+}
+
+impl<A: Adapter> Traffic<A> {
+    /// No link yet, on the rail called `name`.
+    ///
+    /// # Errors
+    /// The system does not let this process register the memory that a rail needs.
+    pub(crate) fn new(
+        name: String,
+        interface: &Interface,
+        watch: Watch,
+        mut adapter: A,
+    ) -> Result<Self, String> {
+        let sends = Slots::new(&mut adapter, SENDS)?;
+        let receives = Slots::new(&mut adapter, RECEIVES)?;
+        if let Some(fd) = adapter.descriptor() {
+            watch.add(fd, Token::Bell, false).map_err(|e| format!("cannot watch the fabric: {e}"))?;
+        }
+        let carrier = Carrier::new(interface, &watch);
+        let mut traffic = Traffic {
+            name,
+            peers: Peers::default(),
+            sends,
+            receives,
+            adapter,
+            watch,
+            landings: Landings::default(),
+            names: 0,
+            awaited: Vec::new(),
+            early: Vec::new(),
+            peer_of: Vec::new(),
+            reads: Reads::default(),
+            news: News::default(),
+            carrier,
+            found: Vec::new(),
+            listed: Vec::new(),
+            ending: Vec::new(),
+            polls: 0,
+        };
+        traffic.fill()?;
+        Ok(traffic)
+    }
+
+    /// Gives the adapter all free receive slots.
+    pub(super) fn fill(&mut self) -> Result<(), String> {
+        while let Some(slot) = self.receives.take() {
+            self.receive(slot)?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, slot: u32) -> Result<(), String> {
+        let buffer = self.receives.segment(slot, SLOT);
+        self.adapter.receive(buffer, self.receives.region(), slot)
+    }
+
+    /// Name of the rail.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A link is open; what has come for it already is heard now.
+    pub(crate) fn add(&mut self, index: usize, link: Link<A>, report: &mut dyn FnMut(Event<'_>)) {
+        let (name, token) = (link.name as usize, link.token);
+        if self.peer_of.len() <= name {
+            self.peer_of.resize(name + 1, usize::MAX);
+        }
+        self.peer_of[name] = index;
+        self.peers[index].link = Some(Box::new(link));
+        self.awaited.retain(|awaited| *awaited != token);
+        for bytes in std::mem::take(&mut self.early) {
+            self.hear(&bytes, report);
+        }
+    }
+
+    /// No link is being opened any more.
+    pub(crate) fn forget_early(&mut self) {
+        self.awaited.clear();
+        self.early.clear();
+    }
+
+    /// Takes a packet or chunk, which leaves with the next flush.
+    #[inline]
+    pub(crate) fn post(&mut self, to: PeerId, order: Order) {
+        let found = self.peers.find(to);
+        let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
+        let Some((index, link)) = link else {
+            return self.lost(to, "has no open link", vec![order]);
+        };
+        link.out.push(order);
+        list(&mut self.listed, link, index);
+    }
+
+    /// Sends a packet at once, if nothing waits before it.
+    #[inline]
+    pub(crate) fn send_now(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
+        let Some(index) = self.peers.find(to) else { return false };
+        let Traffic { peers, sends, adapter, .. } = self;
+        let Some(Link { out, endpoint, name, .. }) = peers[index].link.as_deref_mut() else { return false };
+        let way = &mut Way { adapter, slots: sends, endpoint, name: *name };
+        match out.send_now(way, head, data) {
+            Ok(sent) => sent,
+            Err(why) => {
+                self.lose(to, &why);
+                false
+            }
+        }
+    }
+
+    /// The pushed chunk that a link holds goes to this landing.
+    pub(crate) fn accept(&mut self, from: PeerId, landing: LandingId) {
+        let accepted = self.on_ground(from, |link, ground| link.accept(landing, ground));
+        if let Some(Err(why)) = accepted {
+            self.lose(from, &why);
+        }
+    }
+
+    /// Lets everything leave that was posted.
+    #[inline]
+    pub(crate) fn flush(&mut self) {
+        if !self.listed.is_empty() {
+            self.write_listed();
+        }
+    }
+
+    /// Looks at the fabric once. True: it is time to look at connections.
+    #[inline]
+    pub(crate) fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        if !self.news.is_empty() {
+            self.news.report(report);
+        }
+        let mut found = std::mem::take(&mut self.found);
+        self.adapter.poll(&mut found);
+        for completion in found.drain(..) {
+            self.completed(completion, report);
+        }
+        // What followed from them is looked at in the next poll.
+        found.append(&mut self.found);
+        self.found = found;
+        if !self.listed.is_empty() {
+            self.report_listed(report);
+            self.write_listed();
+        }
+        if !self.ending.is_empty() {
+            self.end_links();
+        }
+        self.polls = self.polls.wrapping_add(1);
+        self.polls >= LOOK_EVERY
+    }
+
+    /// Looks at the connections. True: something happened on one that is no open link's.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn look(&mut self) -> bool {
+        self.polls = 0;
+        let mut knock = false;
+        let mut ended = Vec::new();
+        self.watch.look(|token, _| match token {
+            Token::Link(index) => ended.push(index),
+            Token::Carrier => self.carrier.heard(self.peers.iter_mut().map(|peer| peer.id), &mut self.news),
+            Token::Opening => knock = true,
+            Token::Bell => {}
+        });
+        for index in ended {
+            self.witness(index);
+        }
+        knock
+    }
+
+    /// Something happened on the connection of a link: it has ended.
+    fn witness(&mut self, index: usize) {
+        let Some(link) = self.peers[index].link.as_deref_mut() else { return };
+        match net::recv(&link.socket, &mut [0; 16], RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            _ => {
+                let _ = self.watch.remove(&link.socket);
+                if link.ends_ms.is_none() {
+                    link.ends_ms = Some(now_ms() + LINGER_MS);
+                    self.ending.push(index);
+                }
+            }
+        }
+    }
+
+    fn end_links(&mut self) {
+        let now_ms = now_ms();
+        for index in std::mem::take(&mut self.ending) {
+            let Some(ends_ms) = self.peers[index].link.as_ref().and_then(|link| link.ends_ms) else {
+                continue;
+            };
+            match now_ms >= ends_ms {
+                true => self.lose(self.peers[index].id, "closed the link (has it ended?)"),
+                false => self.ending.push(index),
+            }
+        }
+    }
+
+    /// Has the descriptor become readable with the next thing that happens. None: there is no such
+    /// descriptor, or something may have happened already.
+    pub(crate) fn prepare_sleep(&mut self) -> Option<i32> {
+        self.polls = LOOK_EVERY;
+        let is_calm = self.news.is_empty() && self.listed.is_empty() && self.ending.is_empty();
+        if !is_calm || self.adapter.descriptor().is_none() || !self.adapter.arm() {
+            return None;
+        }
+        self.adapter.poll(&mut self.found);
+        self.found.is_empty().then(|| self.watch.descriptor())
+    }
+
+    /// The next poll looks at connections.
+    pub(crate) fn look_soon(&mut self) {
+        self.polls = LOOK_EVERY;
+    }
+
+    fn completed(&mut self, completion: Completion, report: &mut dyn FnMut(Event<'_>)) {
+        match completion {
+            Completion::Received { slot, len } => {
+                self.received(slot, len, report);
+            }
+            Completion::Wasted { slot } => self.again(slot),
+            Completion::Sent { slot } => self.sends.completed(slot),
+            Completion::Read { token, is_good } => self.has_read(token, is_good),
+            Completion::Broken { endpoint: Some(name), why } => {
+                let peer = self.peer_of.get(name as usize).and_then(|&index| self.link_named(index, name));
+                if let Some(peer) = peer {
+                    self.lose(peer, &why);
+                }
+            }
+            Completion::Broken { endpoint: None, why } => self.lose_all(&why),
+        }
+    }
+
+    pub(super) fn link_named(&self, index: usize, name: u32) -> Option<PeerId> {
+        let is_known = index != usize::MAX && self.peers[index].link.as_ref().is_some_and(|l| l.name == name);
+        is_known.then(|| self.peers[index].id)
+    }
+
+    #[inline]
+    fn received(&mut self, slot: u32, len: usize, report: &mut dyn FnMut(Event<'_>)) {
+        let Traffic { receives, peers, adapter, landings, reads, news, peer_of, listed, .. } = self;
+        let bytes = receives.bytes(slot, len);
+        let ears = Ears { peers, adapter, landings, reads, news, peer_of, listed };
+        match hear(bytes, ears, report) {
+            Ok(true) => {}
+            Ok(false) => self.keep_early(slot, len),
+            Err((peer, why)) => self.lose(peer, &why),
+        }
+        self.again(slot);
+    }
+
+    /// Hears a message that came before its link was open.
+    fn hear(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
+        let Traffic { peers, adapter, landings, reads, news, peer_of, listed, .. } = self;
+        let ears = Ears { peers, adapter, landings, reads, news, peer_of, listed };
+        match hear(bytes, ears, report) {
+            Ok(true) => {}
+            Ok(false) => self.early.push(bytes.to_vec()),
+            Err((peer, why)) => self.lose(peer, &why),
+        }
+    }
+
+    /// A message of no open link is kept if its link is being opened, and dropped otherwise.
+    #[cold]
+    fn keep_early(&mut self, slot: u32, len: usize) {
+        let bytes = self.receives.bytes(slot, len);
+        let token = Prefix::decode(bytes).map(|(prefix, _)| prefix.token);
+        if token.is_some_and(|token| self.awaited.contains(&token)) && self.early.len() < EARLY {
+            self.early.push(bytes.to_vec());
+        }
+    }
+
+    /// A receive slot goes back to the adapter.
+    #[inline]
+    fn again(&mut self, slot: u32) {
+        if let Err(why) = self.receive(slot) {
+            self.lose_all(&why);
+        }
+    }
+
+    /// Does something with what arrives from a peer, and lists its link.
+    pub(super) fn on_ground<T>(
+        &mut self,
+        peer: PeerId,
+        act: impl FnOnce(&mut Inbox<A::Region>, &mut Ground<'_, A>) -> T,
+    ) -> Option<T> {
+        let index = self.peers.find(peer)?;
+        let Traffic { peers, adapter, landings, reads, listed, .. } = self;
+        let link = peers[index].link.as_deref_mut()?;
+        list(listed, link, index);
+        let Link { inbox, out, endpoint, name, .. } = link;
+        let ground = &mut Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+        Some(act(inbox, ground))
+    }
+
+    /// Reports what is complete on the links that have something.
+    fn report_listed(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        for &index in &self.listed {
+            let peer = self.peers[index].id;
+            if let Some(Link { inbox, out, .. }) = self.peers[index].link.as_deref_mut() {
+                inbox.report(peer, out, report);
+            }
+        }
+    }
+
+    /// Posts what can be posted on the links that have something. Those that have no room stay in the list.
+    fn write_listed(&mut self) {
+        let mut listed = std::mem::take(&mut self.listed);
+        listed.retain(|&index| {
+            if self.peers[index].link.as_ref().is_some_and(|link| link.is_stuck) {
+                // Perhaps nobody takes anything any more.
+                self.witness(index);
+            }
+            let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
+            link.is_listed = false;
+            if link.ends_ms.is_some() {
+                return false;
+            }
+            match self.write(index) {
+                Ok(left) => {
+                    let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
+                    link.is_stuck = left;
+                    link.is_listed = left || link.inbox.has_news();
+                    link.is_listed
+                }
+                Err(why) => {
+                    self.lose(self.peers[index].id, &why);
+                    false
+                }
+            }
+        });
+        // What was listed meanwhile.
+        listed.append(&mut self.listed);
+        self.listed = listed;
+    }
+
+    fn write(&mut self, index: usize) -> Result<bool, String> {
+        let Traffic { peers, adapter, landings, reads, sends, news, .. } = self;
+        let peer = peers[index].id;
+        let Some(link) = peers[index].link.as_deref_mut() else { return Ok(false) };
+        let Link { inbox, out, endpoint, name, .. } = link;
+        let mut ground = Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+        let left = inbox.pull(&mut ground)?;
+        let left_too =
+            out.write(&mut Way { adapter, slots: sends, endpoint, name: *name }, &mut news.sent)?;
+        Ok(left || left_too)
+    }
+}
+
+/// Lists a link among those that have something to post or report.
+#[inline]
+pub(super) fn list<A: Adapter>(listed: &mut Vec<usize>, link: &mut Link<A>, index: usize) {
+    if !link.is_listed {
+        link.is_listed = true;
+        listed.push(index);
+    }
+}

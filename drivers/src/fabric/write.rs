@@ -1,0 +1,364 @@
+//! The way out: packets are copied into slots, chunks are offered where they lie, and the peer reads them.
+//!
+//! | chunk | how it travels |
+//! |---|---|
+//! | fits into a slot | with its header |
+//! | few large pieces | registered here; the peer reads it, and says when it has |
+//! | many pieces, or memory that cannot be registered or read | in parts, as many as the peer grants |
+
+use super::adapter::{Adapter, Posted, Purpose};
+use super::message::{Kind, Lies, PLACES, PREFIX, Prefix, encode_chunk};
+use super::slots::{SLOT, Slots};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::Packet;
+use nmad_engine::transfer::driver::Order;
+use nmad_wire::ChunkHeader;
+use std::collections::VecDeque;
+
+/// Packets and chunks that one side sends before the other has said that it took some.
+pub(crate) const WINDOW: u32 = 64;
+/// Slots that are left for answers.
+const RESERVE: usize = 16;
+/// Bytes of a chunk that travel with its header.
+const WHOLE: u64 = (SLOT - PREFIX - ChunkHeader::LEN) as u64;
+/// Bytes of a part.
+pub(crate) const PART: usize = SLOT - PREFIX;
+/// Shorter pieces of memory are not worth a registration, in bytes.
+const PIECE_MIN: u64 = 4096;
+
+/// Something that the peer is owed, and that costs no credit.
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    kind: Kind,
+    number: u32,
+    count: u32,
+}
+
+/// A chunk whose header the peer has.
+struct Offered<R> {
+    order: Order,
+    number: u32,
+    /// The bytes, and how many of them have left in parts.
+    from: Segments,
+    at: u64,
+    /// Parts that the peer takes.
+    granted: u32,
+    /// While the peer may read.
+    regions: Vec<R>,
+}
+
+/// What waits for a link, and what the peer has not finished with.
+pub(crate) struct Outbox<R> {
+    queue: VecDeque<Order>,
+    answers: VecDeque<Answer>,
+    offered: Vec<Offered<R>>,
+    /// Packets and chunks that the peer takes now.
+    credits: u32,
+    /// Credits that the peer does not know of yet.
+    due: u32,
+    /// The peer's name of the link.
+    token: u64,
+}
+
+/// Where messages leave.
+pub(crate) struct Way<'a, A: Adapter> {
+    pub(crate) adapter: &'a mut A,
+    pub(crate) slots: &'a mut Slots<A::Region>,
+    pub(crate) endpoint: &'a mut A::Endpoint,
+    /// What the adapter calls the endpoint.
+    pub(crate) name: u32,
+}
+
+impl<R> Outbox<R> {
+    /// To a peer that calls the link by this token.
+    pub(crate) fn new(token: u64) -> Self {
+        let (queue, answers, offered) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        Outbox { queue, answers, offered, credits: WINDOW, due: 0, token }
+    }
+
+    /// Takes an order.
+    #[inline]
+    pub(crate) fn push(&mut self, order: Order) {
+        self.queue.push_back(order);
+    }
+
+    /// The peer has taken so many packets and chunks.
+    #[inline]
+    pub(crate) fn credit(&mut self, count: u16) {
+        self.credits += u32::from(count);
+    }
+
+    /// A packet or chunk of the peer's was taken.
+    #[inline]
+    pub(crate) fn owe(&mut self) {
+        self.due += 1;
+    }
+
+    /// The peer has the chunk, or does not want it; whether there is one of this number.
+    pub(crate) fn done(&mut self, number: u32, sent: &mut Vec<Order>) -> bool {
+        let Some(at) = self.offered.iter().position(|offered| offered.number == number) else { return false };
+        sent.push(self.offered.remove(at).order);
+        true
+    }
+
+    /// The peer takes so many more parts of a chunk; whether there is one of this number.
+    pub(crate) fn grant(&mut self, number: u32, count: u32) -> bool {
+        let found = self.offered.iter_mut().find(|offered| offered.number == number);
+        let Some(offered) = found else { return false };
+        offered.granted = offered.granted.saturating_add(count);
+        // From now on it travels in parts.
+        offered.regions.clear();
+        true
+    }
+
+    /// Has the peer hear that a chunk of its is complete.
+    pub(crate) fn say_done(&mut self, number: u32) {
+        self.answers.push_back(Answer { kind: Kind::Done, number, count: 0 });
+    }
+
+    /// Has the peer send parts of a chunk.
+    pub(crate) fn say_grant(&mut self, number: u32, count: u32) {
+        self.answers.push_back(Answer { kind: Kind::Grant, number, count });
+    }
+
+    /// Whether orders wait, or the peer waits for something that no packet has carried.
+    #[inline]
+    pub(crate) fn has_something(&self) -> bool {
+        !self.queue.is_empty() || !self.answers.is_empty() || self.due >= WINDOW / 2
+    }
+
+    /// Everything that was not reported as sent, in the order of posting.
+    pub(crate) fn take_unsent(&mut self) -> Vec<Order> {
+        let offered = self.offered.drain(..).map(|offered| offered.order);
+        offered.chain(self.queue.drain(..)).collect()
+    }
+
+    /// Posts what can be posted; whether something is left for which there was no room. What needs nothing
+    /// more is added to `sent`.
+    ///
+    /// # Errors
+    /// The endpoint has failed.
+    pub(crate) fn write<A: Adapter<Region = R>>(
+        &mut self,
+        way: &mut Way<'_, A>,
+        sent: &mut Vec<Order>,
+    ) -> Result<bool, String> {
+        let left =
+            self.write_answers(way)? || self.write_parts(way, sent)? || self.write_orders(way, sent)?;
+        if !left && self.due >= WINDOW / 2 {
+            self.post(way, Kind::Credit, 0, |_| 0)?;
+        }
+        way.adapter.flush(way.endpoint)?;
+        Ok(left)
+    }
+
+    /// Posts a packet of one message, if nothing waits before it; whether it did.
+    ///
+    /// # Errors
+    /// The endpoint has failed.
+    #[inline]
+    pub(crate) fn send_now<A: Adapter<Region = R>>(
+        &mut self,
+        way: &mut Way<'_, A>,
+        head: &[u64],
+        data: &Segments,
+    ) -> Result<bool, String> {
+        let len = size_of_val(head) + data.len() as usize;
+        if !self.queue.is_empty() || self.credits == 0 || len > PART || way.slots.count_free() <= RESERVE {
+            return Ok(false);
+        }
+        let posted = self.post(way, Kind::Packet, 0, |out| {
+            let mut at = 0;
+            for word in head {
+                out[at..at + 8].copy_from_slice(&word.to_ne_bytes());
+                at += 8;
+            }
+            copy(data, &mut out[at..]);
+            len
+        })?;
+        self.credits -= u32::from(posted);
+        way.adapter.flush(way.endpoint)?;
+        Ok(posted)
+    }
+
+    fn write_answers<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Result<bool, String> {
+        while let Some(&Answer { kind, number, count }) = self.answers.front() {
+            let posted = self.post(way, kind, number, |out| match kind {
+                Kind::Grant => {
+                    out[..4].copy_from_slice(&count.to_le_bytes());
+                    4
+                }
+                _ => 0,
+            })?;
+            if !posted {
+                return Ok(true);
+            }
+            self.answers.pop_front();
+        }
+        Ok(false)
+    }
+
+    fn write_parts<A: Adapter<Region = R>>(
+        &mut self,
+        way: &mut Way<'_, A>,
+        sent: &mut Vec<Order>,
+    ) -> Result<bool, String> {
+        for place in (0..self.offered.len()).rev() {
+            while self.offered[place].granted > 0 {
+                let Offered { number, from, at, .. } = &self.offered[place];
+                let (number, part, end) = (*number, from.slice(*at, PART as u64), from.len());
+                if way.slots.count_free() <= RESERVE {
+                    return Ok(true);
+                }
+                let posted = self.post(way, Kind::Part, number, |out| copy(&part, out))?;
+                if !posted {
+                    return Ok(true);
+                }
+                let offered = &mut self.offered[place];
+                offered.granted -= 1;
+                offered.at += part.len();
+                if offered.at >= end {
+                    sent.push(self.offered.remove(place).order);
+                    break;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn write_orders<A: Adapter<Region = R>>(
+        &mut self,
+        way: &mut Way<'_, A>,
+        sent: &mut Vec<Order>,
+    ) -> Result<bool, String> {
+        while let Some(order) = self.queue.pop_front() {
+            // Credits come with a message, which is when the rest is tried again.
+            if self.credits == 0 || way.slots.count_free() <= RESERVE {
+                let waits_for_peer = self.credits == 0;
+                self.queue.push_front(order);
+                return Ok(!waits_for_peer);
+            }
+            let posted = match &order {
+                Order::Packet { packet, .. } => {
+                    self.post(way, Kind::Packet, 0, |out| stage(packet, out))?.then_some(None)
+                }
+                Order::Chunk { .. } => self.offer(way, &order)?,
+                Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => Some(None),
+            };
+            match posted {
+                None => {
+                    self.queue.push_front(order);
+                    return Ok(true);
+                }
+                Some(None) => sent.push(order),
+                Some(Some((number, from, regions))) => {
+                    self.offered.push(Offered { order, number, from, at: 0, granted: 0, regions });
+                }
+            }
+            self.credits -= 1;
+        }
+        Ok(false)
+    }
+
+    /// Posts the header of a chunk. None: there was no room. Otherwise what has to be kept until the peer
+    /// has all of it, unless that has left with the header.
+    #[expect(clippy::type_complexity, reason = "read in one place only")]
+    fn offer<A: Adapter<Region = R>>(
+        &mut self,
+        way: &mut Way<'_, A>,
+        order: &Order,
+    ) -> Result<Option<Option<(u32, Segments, Vec<R>)>>, String> {
+        let Order::Chunk { number, ack, landing, key, offset, from, .. } = order else {
+            return Ok(Some(None));
+        };
+        let (number, ack, offset, len) = (*number, *ack, *offset, from.len() as u32);
+        let header = ChunkHeader { number, ack, landing: landing.0, key: key.0, offset, len };
+        if from.len() <= WHOLE {
+            let posted = self.post(way, Kind::Whole, number, |out| {
+                let at = encode_chunk(&header, &[], out);
+                at + copy(from, &mut out[at..])
+            })?;
+            return Ok(posted.then_some(None));
+        }
+        let (places, regions) = register(way.adapter, from);
+        let kind = if places.is_empty() { Kind::Parted } else { Kind::Chunk };
+        let posted = self.post(way, kind, number, |out| encode_chunk(&header, &places, out))?;
+        Ok(posted.then(|| Some((number, from.clone(), regions))))
+    }
+
+    /// Posts one message, whose bytes behind the prefix `fill` writes; false: there is no room.
+    #[inline]
+    fn post<A: Adapter<Region = R>>(
+        &mut self,
+        way: &mut Way<'_, A>,
+        kind: Kind,
+        number: u32,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+    ) -> Result<bool, String> {
+        let Some(slot) = way.slots.take() else { return Ok(false) };
+        let credits = self.due.min(u32::from(u16::MAX)) as u16;
+        let bytes = way.slots.bytes_mut(slot);
+        Prefix { kind, credits, number, token: self.token }.encode(bytes);
+        let len = PREFIX + fill(&mut bytes[PREFIX..]);
+        let message = way.slots.segment(slot, len);
+        let posted = way.adapter.send(way.endpoint, message, way.slots.region(), slot);
+        match posted {
+            Ok(Posted::Taken) => way.slots.posted(slot, way.name),
+            _ => way.slots.free(slot),
+        }
+        let is_posted = posted? != Posted::Full;
+        if is_posted {
+            self.due -= u32::from(credits);
+        }
+        Ok(is_posted)
+    }
+}
+
+/// Registers memory for the peer to read: where each piece lies. Nothing, if that is not possible or does
+/// not pay.
+fn register<A: Adapter>(adapter: &mut A, from: &Segments) -> (Vec<Lies>, Vec<A::Region>) {
+    let none = (Vec::new(), Vec::new());
+    if !adapter.abilities().reads || !pays(from) {
+        return none;
+    }
+    let (mut places, mut regions) = (Vec::new(), Vec::new());
+    for piece in from.iter() {
+        match adapter.register(piece, Purpose::Source) {
+            Ok(region) => {
+                places.push(Lies { at: adapter.place(&region), len: piece.len as u64 });
+                regions.push(region);
+            }
+            Err(why) => {
+                log::debug!("data is copied that a peer could have read: {why}");
+                return none;
+            }
+        }
+    }
+    (places, regions)
+}
+
+/// Whether memory is of few and long pieces.
+pub(crate) fn pays(memory: &Segments) -> bool {
+    let count = memory.iter().take(PLACES + 1).count();
+    count <= PLACES && memory.len() / (count as u64).max(1) >= PIECE_MIN
+}
+
+/// Copies memory to the beginning of `out`; returns the bytes.
+fn copy(from: &Segments, out: &mut [u8]) -> usize {
+    let mut at = 0;
+    for slice in from.slices() {
+        out[at..at + slice.len()].copy_from_slice(slice);
+        at += slice.len();
+    }
+    at
+}
+
+/// Copies a packet with what was left in place; returns the bytes.
+fn stage(packet: &Packet, out: &mut [u8]) -> usize {
+    let mut at = 0;
+    packet.parts(|part| {
+        out[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    });
+    at
+}

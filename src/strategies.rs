@@ -212,6 +212,11 @@ impl Strategy for Watched {
         self.ask("carried", |own| own.carried(len, rails, took));
     }
 
+    fn gathers(&self) -> bool {
+        let gathers = |own: &dyn Strategy| catch_unwind(AssertUnwindSafe(|| own.gathers()));
+        self.own.as_deref().map_or(self.auto.gathers(), |own| gathers(own).unwrap_or(false))
+    }
+
     fn revises(&self) -> bool {
         let revises = |own: &dyn Strategy| catch_unwind(AssertUnwindSafe(|| own.revises()));
         self.own.as_deref().map_or(self.auto.revises(), |own| revises(own).unwrap_or(false))

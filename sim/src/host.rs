@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 const TICK_NS: u64 = 1_000_000;
 /// Turns in a row after which other hosts get their chance.
 const TURNS_MAX: usize = 200;
+/// Looks on one link alone from one turn of the pump to the next, at most.
+const LOOKS: u32 = 32;
 
 /// What the application is doing.
 #[derive(Debug)]
@@ -56,6 +58,10 @@ pub struct Host {
     packings: BTreeMap<usize, Packing>,
     unpackings: BTreeMap<usize, Unpacking>,
     spin_ns: u64,
+    /// The networks that its rails are on.
+    fabrics: Vec<usize>,
+    /// Looks on one link since the pump was turned.
+    looked: u32,
     /// The time that the pump received last.
     told_ns: u64,
     /// See [`crate::Scenario::holds_back`].
@@ -91,6 +97,8 @@ impl Host {
             packings: BTreeMap::new(),
             unpackings: BTreeMap::new(),
             spin_ns: 1_000,
+            fabrics: scenario.rails[id].clone(),
+            looked: 0,
             told_ns: 0,
             holds_back: scenario.holds_back,
             looks: scenario.looks,
@@ -123,7 +131,7 @@ impl Host {
         for _ in 0..TURNS_MAX {
             let acted = self.act(plan, oracle)?;
             let urgent = matches!(self.mode, Mode::Waiting(_) | Mode::Probing(_));
-            let moved = self.look() | self.turn(urgent);
+            let moved = self.look() || (!self.looks_on() && self.turn(urgent));
             again = self.collect(oracle)? | acted | moved;
             active |= again;
             if !again || matches!(self.mode, Mode::Computing(_)) {
@@ -146,6 +154,27 @@ impl Host {
             moved = true;
         }
         moved
+    }
+
+    /// Whether it looks on one link only for the time being, since nothing else has come and nothing is to be
+    /// posted. Like the library it turns the pump after some looks at the latest.
+    fn looks_on(&mut self) -> bool {
+        let Mode::Waiting(ops) = &self.mode else { return false };
+        let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
+        let from = request.and_then(|request| self.engine.awaited_from(*request));
+        let is_known = from.filter(|_| self.looks).and_then(|from| self.engine.looks_on(from)).is_some();
+        let has_come = || {
+            let mut network = lock(&self.network);
+            self.fabrics.iter().any(|&fabric| network.inbound(fabric, self.id) > 0)
+        };
+        self.looked += 1;
+        let goes_on = is_known && self.looked < LOOKS && !has_come();
+        let now = Instant::from_ns(self.told_ns);
+        if goes_on && !self.engine.has_orders(now) {
+            return true;
+        }
+        self.looked = 0;
+        false
     }
 
     fn turn(&mut self, urgent: bool) -> bool {

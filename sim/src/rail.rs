@@ -150,12 +150,11 @@ impl SimRail {
         let peer = from.0 as usize;
         let next = network.next_packet(self.fabric, self.host, peer);
         let Some(bytes) = next.filter(|_| !self.held.contains_key(&peer)) else { return false };
-        drop(network);
-        report(Event::Arrived { from, packet: &bytes });
         let taking = self.model.take(bytes.len() as u64, false);
-        let mut network = lock(&self.network);
         network.next_inbound(self.fabric, self.host);
         network.take_packet(self.host, taking, &bytes);
+        drop(network);
+        report(Event::Arrived { from, packet: &bytes });
         true
     }
 

@@ -38,6 +38,21 @@ fn congestion() {
 }
 
 #[test]
+fn regret_over_two_rails() {
+    check("regret-two");
+}
+
+#[test]
+fn regret_over_unequal_rails() {
+    check("regret-four-one");
+}
+
+#[test]
+fn regret_over_three_rails() {
+    check("regret-three");
+}
+
+#[test]
 fn p1() {
     check("p1");
 }

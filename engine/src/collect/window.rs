@@ -250,6 +250,12 @@ impl Window {
         self.bytes
     }
 
+    /// Entries that any rail may take.
+    #[inline]
+    pub fn common_count(&self) -> usize {
+        self.common.len()
+    }
+
     /// Whether something waits that prefers latency.
     #[inline]
     pub(crate) fn is_hasty(&self) -> bool {

@@ -147,7 +147,10 @@ pub(super) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, loa
     }
     match entries {
         Some(entries) => at.counters.left(entries, len),
-        None => at.counters.left_chunk(len),
+        None => {
+            at.counters.left_chunk(len);
+            at.give_chunk();
+        }
     }
     if busy > 0 {
         at.give(now, to, link.forecast.busy_ns(busy));

@@ -26,7 +26,7 @@ impl Engine {
     /// waits, so the rail's clock does not count.
     #[inline]
     pub fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
-        let idle = urgent || now >= self.rails.get(rail.index())?.idle_at;
+        let idle = urgent || now >= self.rails.get(rail.index())?.idle_at();
         if self.rails[rail.index()].limits.lossy
             && let Some(order) = self.timed_order(now, rail)
         {
@@ -48,7 +48,7 @@ impl Engine {
         }
         for _ in 0..self.ready.len() {
             let id = *self.ready.front()?;
-            let order = self.order_for(now, rail, id, idle);
+            let order = self.order_for(now, rail, id, (idle, urgent));
             self.take_turn(id, now);
             if order.is_some() {
                 return order;
@@ -116,7 +116,13 @@ impl Engine {
     }
 
     #[inline]
-    fn order_for(&mut self, now: Instant, rail: RailId, id: PeerId, idle: bool) -> Option<Order> {
+    fn order_for(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        id: PeerId,
+        (idle, urgent): (bool, bool),
+    ) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
         if self.peer(id).is_some_and(|peer| !peer.held.is_empty()) {
             self.release_held(now, id);
@@ -128,7 +134,9 @@ impl Engine {
         }
         let acknowledge = link.ack_is_due(now);
         if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.is_hasty() {
-            let order = self.packet_for(now, rail, id).or_else(|| self.chunk_for(now, rail, id));
+            let gathers = !urgent && self.gathers(now, peer);
+            let packet = if gathers { None } else { self.packet_for(now, rail, id) };
+            let order = packet.or_else(|| self.chunk_for(now, rail, id));
             if order.is_some() {
                 return order;
             }
@@ -136,6 +144,17 @@ impl Engine {
             self.prepare(now, rail, id);
         }
         if acknowledge { self.notice_for(rail, id) } else { None }
+    }
+
+    /// Whether packets wait although a rail is idle: the core has just posted some on another one, and all
+    /// rails share its time. What is submitted meanwhile shares a packet, until one is full.
+    #[inline]
+    fn gathers(&self, now: Instant, peer: &Peer) -> bool {
+        peer.links.len() > 1
+            && self.rails.iter().any(|rail| rail.is_gathering(now))
+            && peer.strategy.gathers()
+            && peer.window.backlog() < peer.packet_max
+            && !peer.window.is_hasty()
     }
 
     #[inline]

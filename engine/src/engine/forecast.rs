@@ -136,13 +136,17 @@ impl Peer {
         views.iter_mut().for_each(|view| view.idle_at = start);
         let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
         let handshake_ns = views.iter().map(|view| view.forecast.profile().handshake_ns()).min()?;
-        // Each further rail opens the landing too, is posted to and looked at: a short message's work.
+        // Each rail of several opens the landing too, is posted to and looked at: a short message's work. For
+        // the first one that is measured; but where a message may have to be sent again there is a Fin.
         let further_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min()?;
         let mut announcing_pays = |len: u64| {
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
             let shares = wire::split(&mut **strategy, start, len, &views);
             let count = if let Shares::Fixed(shares) = &shares { shares.len() as u64 } else { 1 };
-            let handshake_ns = handshake_ns + count.saturating_sub(1) * further_ns;
+            let is_shared = count > 1;
+            let handshake_ns = handshake_ns + if is_shared { count * further_ns } else { 0 };
+            // A share that pays pays also where the message is expected, and not copied once more.
+            let copy_ns = memcpy.filter(|_| !is_shared).map_or(0, |curve| curve.ns(len));
             let body_ns = match shares {
                 Shares::FirstIdle => views.iter().map(|view| view.forecast.body_ns(len)).min(),
                 Shares::Fixed(shares) => {
@@ -150,7 +154,7 @@ impl Peer {
                     views.iter().filter_map(|view| Some(view.forecast.body_ns(of(view)?.1))).max()
                 }
             };
-            handshake_ns + body_ns.unwrap_or(0) < eager_ns + memcpy.map_or(0, |curve| curve.ns(len))
+            handshake_ns + body_ns.unwrap_or(0) < eager_ns + copy_ns
         };
         let (mut below, mut above) = (0, UNEXPECTED_MAX);
         while above - below > 1 {

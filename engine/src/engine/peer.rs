@@ -413,7 +413,7 @@ pub(super) fn view_of_any<'a>(
 ) -> RailView<'a> {
     let mut view = view(now, link, rails, primary, fastest);
     if !link.accepts(rails[link.rail.index()].limits.depth) {
-        let rest = link.forecast.busy_ns(link.tx.pending());
+        let rest = link.forecast.busy_ns(link.tx.bytes_at_rail());
         view.idle_at = view.idle_at.max(now + Duration::from_ns(rest));
     }
     view

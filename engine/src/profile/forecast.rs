@@ -101,6 +101,12 @@ impl Forecast {
         scaled(len, self.profile.body().last_ns_per_byte() * self.load)
     }
 
+    /// Nanoseconds that a second packet takes beyond a first one that could have held both.
+    #[inline]
+    pub fn packet_ns(&self) -> u64 {
+        self.loaded(self.profile.packet_ns())
+    }
+
     /// Bytes that a further nanosecond brings when it carries much: the asymptotic bandwidth.
     pub fn bandwidth(&self) -> f64 {
         self.profile.body().bandwidth() as f64 / 1e9 * self.pace

@@ -38,6 +38,8 @@ pub struct Profile {
     chunk: (u64, u64),
     /// What announcing costs before the body may go.
     handshake_ns: u64,
+    /// What a second packet costs.
+    packet_ns: u64,
 }
 
 impl Profile {
@@ -97,6 +99,8 @@ impl Profile {
         let thresholds = Some(crossings.but_for_trifles(threshold::trifle(memcpy.as_ref())));
         let chunk = (crossings.chunk_min, body.ns(crossings.chunk_min));
         let handshake_ns = handshake_ns.unwrap_or(2 * eager_curve.start_ns());
+        let packet_ns = threshold::packet_ns(of(Method::Aggregate), of(Method::Pair));
+        let packet_ns = packet_ns.unwrap_or(eager_curve.start_ns());
         let (samples, eager, crossings) = (by_method, eager_curve, Some(crossings));
         Ok(Profile {
             provenance,
@@ -109,6 +113,7 @@ impl Profile {
             memcpy,
             chunk,
             handshake_ns,
+            packet_ns,
         })
     }
 
@@ -127,6 +132,7 @@ impl Profile {
             memcpy: None,
             chunk: (chunk_min, line.ns(chunk_min)),
             handshake_ns: 2 * line.start_ns(),
+            packet_ns: line.start_ns(),
             body: line,
         }
     }
@@ -203,6 +209,12 @@ impl Profile {
     /// What announcing a message costs before its body may go, in nanoseconds: Rts and Cts.
     pub fn handshake_ns(&self) -> u64 {
         self.handshake_ns
+    }
+
+    /// What a second packet takes beyond a first one that could have held both, in nanoseconds; the time of a
+    /// short message if that was not measured.
+    pub fn packet_ns(&self) -> u64 {
+        self.packet_ns
     }
 
     /// A message that is announced first, up to the end of its receive, in nanoseconds.

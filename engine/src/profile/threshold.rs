@@ -151,6 +151,13 @@ pub(super) fn unexpected(eager: &[(u64, u64)], memcpy: Option<&Curve>) -> Vec<(u
     eager.iter().map(|&(len, ns)| (len, ns + memcpy.map_or(0, |curve| curve.ns(len).min(ns)))).collect()
 }
 
+/// What a second packet costs: the least of what two messages in two packets take beyond the same in one, at
+/// sizes at which sharing pays. None: it was not measured, or never pays.
+pub(super) fn packet_ns(shared: &[Sample], apart: &[Sample]) -> Option<u64> {
+    let more = |one: &Sample| apart.iter().find(|two| two.len == one.len)?.ns.checked_sub(one.ns);
+    shared.iter().take(4).filter_map(more).min()
+}
+
 /// The length whose bytes take as long as the start.
 pub(super) fn chunk_min(body: &Curve) -> u64 {
     body.bytes(body.start_ns().saturating_mul(2)).max(1)

@@ -2,8 +2,11 @@
 //!
 //! A small message goes over the rail that is predicted to deliver it first, its busy time included, so it
 //! may wait for a fast rail that is busy rather than take an idle slow one; whatever else waits joins it
-//! while sharing a packet pays (P2 section 3.3 and P4 section III-B). Which messages are small is the
-//! threshold of the peer. Large bodies are shared out with equal finish time, as `split` does, unless one
+//! while sharing a packet pays (P2 section 3.3 and P4 section III-B). Several messages that wait are shared
+//! out like a body, so that all rails are predicted to have delivered theirs at the same time; where a second
+//! packet costs more than it brings all go in one. Rails share the core that posts, so that after a packet on
+//! one of them all gather for a moment ([`Strategy::gathers`]). Which messages are small is the threshold of
+//! the peer. Large bodies are shared out with equal finish time, as `split` does, unless one
 //! rail alone was seen to be faster ([`super::together`]).
 
 use super::aggregate::coalesce;
@@ -11,9 +14,10 @@ use super::builder::PacketBuilder;
 use super::split::equal_finish;
 use super::strategy::{RailView, Shares, Strategy};
 use super::together::Together;
+use super::wire;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::Prefer;
-use crate::collect::window::Window;
+use crate::collect::window::{Entry, Window};
 use crate::packet::RailId;
 
 #[derive(Default)]
@@ -34,11 +38,26 @@ impl Strategy for Auto {
     #[inline]
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         let first = if rail.rivals.is_empty() { None } else { window.first() };
-        let common = first.is_none_or(|entry| match entry.prefer() {
-            Prefer::Bandwidth => carries_most(rail),
-            Prefer::Either | Prefer::Latency => delivers_first(now, entry.data_len(), rail),
-        });
-        coalesce(rail.scope(common), window, packet);
+        let part = match first {
+            None => u64::MAX,
+            Some(entry) if entry.prefer() == Prefer::Bandwidth => all_if(carries_most(rail)),
+            Some(entry) if window.common_count() == 1 => all_if(delivers_first(now, entry.data_len(), rail)),
+            Some(entry) => part_of(now, (window.backlog() as u64, entry.len() as u64), rail),
+        };
+        // The message at the end of the part belongs to it if most of it does.
+        let is_mine = |len: usize, entry: &Entry| (len + entry.len() / 2) as u64 <= part;
+        let begun = packet.len();
+        if part < u64::MAX {
+            let scope = rail.scope(part > 0);
+            while packet.take(window, scope, |packet, entry| {
+                packet.fits(entry) && is_mine(packet.len() - begun, entry)
+            }) {}
+        }
+        coalesce(rail.scope(part == u64::MAX), window, packet);
+    }
+
+    fn gathers(&self) -> bool {
+        true
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
@@ -56,6 +75,44 @@ impl Strategy for Auto {
 
     fn revises(&self) -> bool {
         true
+    }
+}
+
+fn all_if(condition: bool) -> u64 {
+    if condition { u64::MAX } else { 0 }
+}
+
+/// Bytes of messages, `len` together, of which the first has `first`, that this rail shall carry now: all of
+/// them if no other one takes part. The rail with the largest share takes the first message in any case. One
+/// that is busy leaves them to a rail with a share that is idle earlier: where messages share no packet, the
+/// core would post all of one rail's before another one has any.
+fn part_of(now: Instant, (len, first): (u64, u64), rail: &RailView) -> u64 {
+    let rails = core::iter::once(*rail).chain(rail.rivals.iter().copied());
+    let Some((ways, count)) = wire::ways(now, len, rails) else { return u64::MAX };
+    let ways = &ways[..count];
+    let (shares, finish_ns) = equal_finish(now, len, ways);
+    if shares.len() > 1 {
+        // Rails are posted to one after the other.
+        let further_ns = ways.iter().map(|way| way.forecast.packet_ns()).min().unwrap_or(0);
+        let alone_ns = |way: &&RailView| way.idle_at.since(now).as_ns() + way.forecast.body_ns(len);
+        let best = ways.iter().min_by_key(|way| (alone_ns(way), way.rail));
+        let together_ns = finish_ns + (shares.len() as u64 - 1) * further_ns;
+        if let Some(best) = best.filter(|best| alone_ns(best) <= together_ns) {
+            return all_if(best.rail == rail.rail);
+        }
+    }
+    let takes = |way: &RailView| shares.iter().any(|share| share.0 == way.rail && share.1 >= first);
+    let is_before = |way: &RailView| way.idle_at < rail.idle_at && takes(way);
+    if rail.idle_at > now && ways.iter().any(is_before) {
+        return 0;
+    }
+    let mine = shares.iter().find(|share| share.0 == rail.rail).map_or(0, |share| share.1);
+    let leads = |other: &(RailId, u64)| other.1 < mine || (other.1 == mine && rail.rail <= other.0);
+    match mine {
+        all if all == len => u64::MAX,
+        most if shares.iter().all(leads) => most.max(first),
+        // One message too many delays a slow rail more than the fast one that takes it instead.
+        less => less.saturating_sub(first / 2),
     }
 }
 
@@ -79,4 +136,73 @@ fn carries_most(rail: &RailView) -> bool {
 /// How long it takes until a rail has delivered a message of `len` bytes, with what it has to carry before.
 fn arrives_ns(now: Instant, len: u64, rail: &RailView) -> u64 {
     rail.idle_at.since(now).as_ns() + rail.forecast.eager_ns(len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Packet, PeerId};
+    use crate::profile::forecast::Forecast;
+    use crate::schedule::builder::Bounds;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const BOUNDS: Bounds =
+        Bounds { len: 1 << 20, in_place_min: 0, block_min: 0, aggregate_max: usize::MAX, gather: 0 };
+
+    /// Rails of these rates, in bytes per microsecond, whose messages take a microsecond more.
+    fn forecasts(rates: &[u64]) -> Vec<Forecast> {
+        rates.iter().map(|rate| Forecast::nominal(1_000, rate * 1_000_000, 1)).collect()
+    }
+
+    /// Entries that each rail takes of `count` with `len` bytes, when all are asked in turn until nothing is
+    /// left, as by a caller that waits.
+    fn taken(rates: &[u64], count: usize, len: usize) -> Vec<usize> {
+        let (forecasts, now) = (forecasts(rates), Instant::from_ns(1_000_000));
+        let mut window = Window::new(PeerId(1));
+        (0..count).for_each(|_| window.submit(None, Entry::control(vec![0; len])));
+        let (mut auto, mut taken) = (Auto::default(), vec![0; rates.len()]);
+        let mut idle_at = vec![now; rates.len()];
+        for turn in 0.. {
+            let index = turn % rates.len();
+            assert!(turn < 100_000, "the rails leave {} entries", window.common_count());
+            let view = |index: usize| RailView {
+                rail: RailId(index as u8),
+                wire: RailId(index as u8),
+                idle_at: idle_at[index],
+                bandwidth: 0,
+                latency_ns: 0,
+                primary: index == 0,
+                fastest: index == 0,
+                forecast: &forecasts[index],
+                rivals: &[],
+            };
+            let rivals: Vec<RailView> = (0..rates.len()).filter(|other| *other != index).map(view).collect();
+            let mut packet = PacketBuilder::new(Packet::default(), BOUNDS, Vec::new());
+            let before = window.common_count();
+            auto.fill(now, &RailView { rivals: &rivals, ..view(index) }, &mut window, &mut packet);
+            let carried = before - window.common_count();
+            taken[index] += carried;
+            idle_at[index] =
+                idle_at[index] + Duration::from_ns(forecasts[index].busy_ns((carried * len) as u64));
+            if window.is_empty() {
+                break;
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn what_waits_is_shared_out_so_that_rails_end_together() {
+        let halves = taken(&[100, 100], 64, 1_000);
+        assert!(halves[0].abs_diff(halves[1]) <= 4, "{halves:?}");
+        let unequal = taken(&[400, 100], 100, 1_000);
+        assert!((75..=85).contains(&unequal[0]), "{unequal:?}");
+    }
+
+    #[test]
+    fn a_second_packet_that_costs_more_than_it_brings_is_saved() {
+        assert_eq!(taken(&[100, 100], 16, 10), [16, 0]);
+        assert_eq!(taken(&[100, 400], 16, 10), [0, 16]);
+    }
 }

@@ -220,6 +220,13 @@ pub trait Strategy: Send {
     fn revises(&self) -> bool {
         false
     }
+
+    /// Whether packets wait while the core rests from posting some on another rail, for as long as that took,
+    /// unless the caller waits: what is submitted meanwhile then shares one packet. A strategy that puts one
+    /// message into each packet gains nothing by that.
+    fn gathers(&self) -> bool {
+        false
+    }
 }
 
 impl fmt::Debug for dyn Strategy {

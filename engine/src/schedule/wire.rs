@@ -14,24 +14,37 @@ pub fn split(strategy: &mut dyn Strategy, now: Instant, len: u64, rails: &[RailV
     if rails.iter().all(|view| view.wire == view.rail) {
         return strategy.split(now, len, rails);
     }
-    let Some(first) = rails.first() else { return Shares::FirstIdle };
-    let (mut ways, mut count) = ([*first; nmad_wire::MAX_RAILS], 0);
-    for view in rails {
-        match ways[..count].iter_mut().find(|way| way.wire == view.wire) {
-            Some(way) => {
-                let (primary, fastest) = (way.primary || view.primary, way.fastest || view.fastest);
-                let best = if leads(now, view, way, len) { *view } else { *way };
-                *way = RailView { primary, fastest, ..best };
-            }
-            None => {
-                ways[count] = *view;
-                count += 1;
-            }
-        }
-    }
+    let Some((ways, count)) = ways(now, len, rails.iter().copied()) else { return Shares::FirstIdle };
     let Shares::Fixed(shares) = strategy.split(now, len, &ways[..count]) else { return Shares::FirstIdle };
     let best = |&(rail, len): &(_, u64)| (best_way(now, rails, rail, len), len);
     Shares::Fixed(shares.iter().map(best).collect::<ShareList>())
+}
+
+/// Rails, and how many there are.
+pub(super) type Ways<'a> = ([RailView<'a>; nmad_wire::MAX_RAILS], usize);
+
+/// Of the rails over each wire the one that carries `len` bytes first; none without rails.
+pub(super) fn ways<'a>(
+    now: Instant,
+    len: u64,
+    mut rails: impl Iterator<Item = RailView<'a>>,
+) -> Option<Ways<'a>> {
+    let (mut ways, mut count) = ([rails.next()?; nmad_wire::MAX_RAILS], 1);
+    for view in &mut rails {
+        match ways[..count].iter_mut().find(|way| way.wire == view.wire) {
+            Some(way) => {
+                let (primary, fastest) = (way.primary || view.primary, way.fastest || view.fastest);
+                let best = if leads(now, &view, way, len) { view } else { *way };
+                *way = RailView { primary, fastest, ..best };
+            }
+            None if count < nmad_wire::MAX_RAILS => {
+                ways[count] = view;
+                count += 1;
+            }
+            None => {}
+        }
+    }
+    Some((ways, count))
 }
 
 /// The rail that carries a share first, of all that share the wire of `rail`.

@@ -89,7 +89,14 @@ pub(crate) struct Rail {
     pub(crate) wire: RailId,
     /// There are others.
     pub(crate) shares: bool,
-    pub(crate) idle_at: Instant,
+    /// When the wire will have carried what was given to it until the last report of a post.
+    wire_at: Instant,
+    /// Until when the core that posted pauses, for as long as that took.
+    core_at: Instant,
+    /// What it was given since the last report of a post has chunks in it.
+    has_chunks: bool,
+    /// The last post was of packets alone.
+    gathers: bool,
     pub(crate) counters: RailCounters,
     pub(crate) openings: VecDeque<Opening>,
     /// Connects and closes; they go first and do not wait.
@@ -133,7 +140,10 @@ impl Rail {
             name: String::new(),
             wire,
             shares: false,
-            idle_at: Instant::default(),
+            wire_at: Instant::default(),
+            core_at: Instant::default(),
+            has_chunks: false,
+            gathers: false,
             counters: RailCounters::default(),
             openings: VecDeque::new(),
             errands: VecDeque::new(),
@@ -146,20 +156,39 @@ impl Rail {
         }
     }
 
-    /// When it will have carried what was given to it, also what was given in this very pass.
+    /// When it takes something again: its wire is free, and the core has paused for as long as the last post
+    /// took.
+    #[inline]
+    pub(crate) fn idle_at(&self) -> Instant {
+        self.wire_at.max(self.core_at)
+    }
+
+    /// When the wire will have carried what was given to it, also what was given in this very pass.
     #[inline]
     pub(crate) fn busy_until(&self, now: Instant) -> Instant {
         match self.given_ns {
-            0 => self.idle_at,
-            given_ns => self.idle_at.max(now) + Duration::from_ns(given_ns),
+            0 => self.wire_at,
+            given_ns => self.wire_at.max(now) + Duration::from_ns(given_ns),
         }
+    }
+
+    /// What it is given has chunks in it, which nothing could join.
+    #[inline]
+    pub(crate) fn give_chunk(&mut self) {
+        self.has_chunks = true;
+    }
+
+    /// Whether the core that posted packets on it pauses, so that what is submitted meanwhile shares one.
+    #[inline]
+    pub(crate) fn is_gathering(&self, now: Instant) -> bool {
+        self.gathers && now < self.core_at
     }
 
     /// It is given something for a peer that the wire takes `ns` nanoseconds for.
     #[inline]
     pub(crate) fn give(&mut self, now: Instant, to: PeerId, ns: u64) {
         if self.only != Some(to) {
-            let idle = self.given_ns == 0 && self.idle_at <= now;
+            let idle = self.given_ns == 0 && self.idle_at() <= now;
             self.only = idle.then_some(to);
         }
         self.given_ns += ns;
@@ -169,8 +198,8 @@ impl Rail {
     /// later: a shaper lets a burst pass, and without this the clock would run ahead by each. What goes to
     /// other peers is not known, so then the clock is not set back; nor is it set forward unless `sure`.
     pub(crate) fn is_busy_until(&mut self, peer: PeerId, at: Instant, sure: bool) {
-        if at > self.idle_at && sure || at < self.idle_at && self.only == Some(peer) {
-            self.idle_at = at;
+        if at > self.wire_at && sure || at < self.wire_at && self.only == Some(peer) {
+            self.wire_at = at;
         }
     }
 
@@ -181,8 +210,33 @@ impl Rail {
     pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
         let from = from.unwrap_or(until - self.post_cost);
         self.post_cost = until.since(from);
-        let core = until + self.post_cost;
-        let wire = from.max(self.idle_at) + Duration::from_ns(core::mem::take(&mut self.given_ns));
-        self.idle_at = self.idle_at.max(core).max(wire);
+        self.core_at = until + self.post_cost;
+        self.gathers = !core::mem::take(&mut self.has_chunks);
+        self.wire_at = from.max(self.wire_at) + Duration::from_ns(core::mem::take(&mut self.given_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_ns(ns)
+    }
+
+    #[test]
+    fn after_packets_the_core_gathers_as_long_as_posting_them_took_and_after_chunks_it_does_not() {
+        let limits = Limits { bandwidth: 1_000_000_000, ..Limits::default() };
+        let mut rail = Rail::new(limits, RailId(0));
+        rail.give(at(0), PeerId(1), 100);
+        rail.posted(Some(at(0)), at(2_000));
+        assert!(rail.is_gathering(at(3_999)) && !rail.is_gathering(at(4_000)));
+        // The wire is free, the rail rests.
+        assert_eq!((rail.busy_until(at(3_000)), rail.idle_at()), (at(100), at(4_000)));
+        rail.give(at(5_000), PeerId(1), 50_000);
+        rail.give_chunk();
+        rail.posted(Some(at(5_000)), at(10_000));
+        assert!(!rail.is_gathering(at(10_001)));
+        assert_eq!(rail.idle_at(), at(55_000));
     }
 }

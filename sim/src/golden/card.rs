@@ -44,6 +44,10 @@ pub struct Card {
     pub register_ns: [u64; 2],
     /// Longest packet.
     pub packet: usize,
+    /// A stream of the kernel: cores copy all bytes in and out, a body may follow its request to send without
+    /// an answer, and the socket takes this number of bytes before they are on the wire. Zero: a card that
+    /// reads and writes memory.
+    pub swallows: u64,
 }
 
 impl Card {
@@ -86,6 +90,9 @@ impl Model for Card {
     fn post(&self, load: &Load) -> Posting {
         let Load { len, pieces, chunk } = *load;
         let core_ns = self.send_ns + pieces as u64 * self.gather_ns;
+        if self.swallows > 0 {
+            return Posting { core_ns, copied: len, ..Posting::default() };
+        }
         if chunk {
             let core_ns = core_ns + self.register(len);
             Posting { core_ns, setup_ns: self.setup_ns, ..Posting::default() }
@@ -100,7 +107,8 @@ impl Model for Card {
     }
 
     fn take(&self, len: u64, chunk: bool) -> Taking {
-        let copied = if chunk || len > self.copy_max { 0 } else { len };
+        let in_place = self.swallows == 0 && (chunk || len > self.copy_max);
+        let copied = if in_place { 0 } else { len };
         Taking { core_ns: self.recv_ns, copied }
     }
 
@@ -127,6 +135,7 @@ impl Model for Card {
             chunk: 1 << 40,
             gather: 16,
             depth: self.depth,
+            push: if self.swallows > 0 { u64::MAX } else { 0 },
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
             ..Limits::default()
@@ -134,11 +143,11 @@ impl Model for Card {
     }
 
     fn swallows(&self) -> u64 {
-        0
+        self.swallows
     }
 
     fn remote_write(&self) -> bool {
-        true
+        self.swallows == 0
     }
 
     fn jitter_ns(&self) -> u64 {

@@ -45,6 +45,14 @@ pub const X5650: Machine = Machine {
     ..ENGINE
 };
 
+/// A host of today, for networks of today: Zen 5, on which a `send` of 64 KiB takes 7.3 us longer than one of
+/// 8 B.
+pub const TODAY: Machine = Machine {
+    name: "Zen 5",
+    copy: Some(Copying { start_ns: 4, near: 9_000_000_000, near_len: 1 << 20, far: 6_000_000_000 }),
+    ..ENGINE
+};
+
 /// The same host if the library above the network cost nothing but copies: stands in for an MPI that maps
 /// requests straight to the driver.
 pub fn without_engine(machine: &Machine) -> Machine {

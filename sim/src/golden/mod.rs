@@ -15,6 +15,7 @@ mod p3;
 mod p4;
 mod p5;
 pub mod ping_pong;
+mod regret;
 pub mod sampling;
 mod shares;
 pub mod show;
@@ -46,6 +47,9 @@ const fn figure(name: &'static str, title: &'static str, make: fn() -> String) -
 pub const FIGURES: &[Figure] = &[
     figure("networks", "the models and where their numbers come from", overview::networks),
     figure("congestion", "congestion control over lossy and shared rails", congestion::compared),
+    figure("regret-two", "what auto loses against any other way, two equal rails", regret::equal),
+    figure("regret-four-one", "the same over rails of 4 and 1 Gbit/s", regret::unequal),
+    figure("regret-three", "the same over three rails", regret::three),
     figure("p1-2", "overhead of the engine, single messages", p1::overhead),
     figure("p1-3", "8 and 16 messages on communicators of their own", p1::aggregation),
     figure("p1-4", "indexed datatype of 64 B and 256 KB blocks", p1::datatype),

@@ -30,6 +30,9 @@ pub struct Stage {
     /// Several messages that are posted together wait for the call that waits for them, which the library
     /// does once a program has shown that habit; else the first one leaves at once.
     pub holds_back: bool,
+    /// A single message is sent by a call that waits, which may pass the window, and messages are awaited by
+    /// calls that may look at one rail only, as in the library.
+    pub is_blocking: bool,
     /// The drivers take packets while earlier ones are under way, which the papers' library does not use.
     pub pipelined: bool,
     /// See [`Scenario::wires`].
@@ -80,10 +83,18 @@ impl Stage {
             cards: cards.to_vec(),
             config,
             holds_back: true,
+            is_blocking: false,
             pipelined: false,
             wires: Vec::new(),
             profiles: Vec::new(),
         }
+    }
+
+    /// Rails as the library drives them: eager limit, thresholds and chunks are its own, and its cards take
+    /// as many packets as they can hold.
+    pub fn shipped(machine: Machine, cards: &[&'static Card], strategy: &str) -> Stage {
+        let config = Config { strategy: strategy.into(), ..Config::default() };
+        Stage { config, is_blocking: true, ..Stage::new(machine, cards, strategy) }
     }
 
     /// Half a round trip of one message, in nanoseconds.
@@ -104,7 +115,12 @@ impl Stage {
         let len: usize = exchange.messages.iter().sum();
         // The first rounds open links and settle credits and promises; the times of small messages vary a
         // little with what control frames ride along.
-        let (warm, measured) = if len < 256 << 10 { (6, 5) } else { (2, 1) };
+        let (warm, measured) = match len {
+            _ if exchange.messages.len() > 16 => (3, 2),
+            ..0x0004_0000 => (6, 5),
+            0x0004_0000..=0x0080_0000 => (2, 1),
+            _ => (1, 1),
+        };
         let (plan, rounds) = plan(exchange, warm + measured);
         let mut world = World::new(self.scenario(exchange), plan, false);
         world.run().unwrap_or_else(|objection| panic!("golden ping-pong of {len} B: {objection}"));
@@ -133,8 +149,8 @@ impl Stage {
             machine: self.machine,
             // A single message is sent by a call that waits for it.
             holds_back: self.holds_back && exchange.messages.len() > 1 && !exchange.is_datatype,
-            looks: false,
-            hurries: false,
+            looks: self.is_blocking,
+            hurries: self.is_blocking && exchange.messages.len() == 1,
             profiles: self.profiles.clone(),
             rails: vec![(0..self.cards.len()).collect(); 2],
             configs: vec![config(0), config(1)],

@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::model::Model;
 use nmad_engine::profile::measured::{Profile, Provenance};
 use nmad_engine::profile::sample::{Method, Sample};
-use nmad_engine::{Effort, Reach, Sampler};
+use nmad_engine::{Config, Effort, Reach, Sampler};
 use std::sync::Arc;
 
 /// Longest eager message that is probed, in bytes: what a library may keep unexpected (P4 section III-B).
@@ -43,7 +43,13 @@ impl Bench {
     fn sample(&self, len_max: usize, in_place_min: Option<usize>) -> Profile {
         let packet_max = EAGER_MAX.min(self.card.eager_max()) as u64;
         let gathers = self.card.limits().gather > 0;
-        let reach = Reach { packet_max, len_max: len_max as u64, gathers, pushes: false, host: true };
+        let reach = Reach {
+            packet_max,
+            len_max: len_max as u64,
+            gathers,
+            pushes: self.card.limits().push > 0,
+            host: true,
+        };
         let mut sampler = Sampler::new(reach, EFFORT);
         while let Some(probe) = sampler.next_probe() {
             let ns = self.probe(probe.method, probe.len as usize, in_place_min);
@@ -61,6 +67,9 @@ impl Bench {
             _ => {
                 let mut stage = Stage::new(self.machine, &[self.card], "aggregate");
                 (stage.config.eager_max, stage.config.in_place_min) = (None, in_place_min);
+                if self.card.swallows > 0 {
+                    stage.config.chunk = Config::default().chunk;
+                }
                 let messages = vec![len; if two { 2 } else { 1 }];
                 stage.run(&Exchange { messages, probe: Some(method), ..Exchange::default() }).half_ns
             }

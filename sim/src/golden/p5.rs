@@ -173,6 +173,7 @@ fn iteration_ns(card: &'static Card, policy: Policy, (most, degree): (usize, usi
         configs: (0..HOSTS as u32).map(config).collect(),
         strikes: Vec::new(),
         outages: Vec::new(),
+        takes_turns: false,
         canary: None,
         wires: Vec::new(),
     };

@@ -178,9 +178,12 @@ impl<T> Lock<T> {
         guard
     }
 
-    /// The ordinary lock, if a guest has it and gives it away soon.
+    /// The ordinary lock, if a guest has it and gives it away soon. Without an owner there are no guests, and
+    /// the owner stays blocked for ever.
     fn await_guest(&self) -> Option<MutexGuard<'_, ()>> {
-        let looks = (0..LOOKS + YIELDS).take_while(|_| self.blocked.load(Ordering::Relaxed));
+        let has_guest =
+            || self.owner.load(Ordering::Relaxed) != NOBODY && self.blocked.load(Ordering::Relaxed);
+        let looks = (0..LOOKS + YIELDS).take_while(|_| has_guest());
         for look in looks {
             if look < LOOKS {
                 std::hint::spin_loop();

@@ -4,8 +4,8 @@
 //! rails ([`plain`]). [`pattern`] has what two ranks measure, [`stats`] condenses samples to a median and a
 //! spread, [`table`] prints them on a terminal, [`plot`] draws them as SVG. This crate stands above the
 //! library and is used by the command line only; [`plain`] knows nothing of NewMadeleine, so that the
-//! yardstick cannot inherit its faults; [`comparison`] draws figures of other MPIs; [`phase`] predicts phases of
-//! communication.
+//! yardstick cannot inherit its faults; [`comparison`] draws figures of other MPIs; [`phase`] predicts
+//! phases of communication.
 #![deny(unsafe_code)]
 
 pub mod budget;

@@ -1,5 +1,5 @@
-//! Receivers that are late: what goes without asking because of them, within their credit, and what asks again
-//! once they are timely.
+//! Receivers that are late: what goes without asking because of them, within their credit, and what asks
+//! again once they are timely.
 
 #[path = "common/net.rs"]
 mod net;
@@ -44,8 +44,8 @@ fn compute(net: &mut Net) {
     }
 }
 
-/// A message whose receive is posted, from whose sending on the receiver computes; whether it had left before the
-/// receiver was back.
+/// A message whose receive is posted, from whose sending on the receiver computes; whether it had left
+/// before the receiver was back.
 fn overlapped(net: &mut Net, len: usize, seed: u64) -> bool {
     let recv = net.recv(1, from(0), 0, exact(1), len);
     let sent = net.send(0, 1, 0, 1, &pattern(len, seed));

@@ -9,8 +9,8 @@
 //!
 //! A line gives the program of one rank, or of all (`*`) that have no line of their own. Ranks are numbers;
 //! with a sign they count from the rank itself, around the end. `recv FROM` posts a receive for the next
-//! message of that rank, `send TO LEN` blocks as MPI_Send does, `isend TO LEN` does not, `compute TIME` computes
-//! without a call into the library, and `wait` waits for everything that was begun.
+//! message of that rank, `send TO LEN` blocks as MPI_Send does, `isend TO LEN` does not, `compute TIME`
+//! computes without a call into the library, and `wait` waits for everything that was begun.
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,96 +2,14 @@
 //!
 //! Message by message in the order of time, with the rules of the library (ARCHITECTURE.md, "The life of a
 //! large message"): up to the eager limit a message is copied and its send ends; above it the receiver is
-//! asked, answers when the receive is posted and it does not compute, and the send ends when the body has left,
-//! or over several rails when the receiver, not computing, has said that it has everything. Rails carry one
-//! thing after the other and share bodies so that all finish together.
+//! asked, answers when the receive is posted and it does not compute, and the send ends when the body has
+//! left, or over several rails when the receiver, not computing, has said that it has everything. Rails
+//! carry one thing after the other and share bodies so that all finish together.
 
+use super::outcome::{Phase, RankPhase, Setting, Stretch, Stuck};
 use super::pattern::{Pattern, Step};
-use newmadeleine::engine::Forecast;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::fmt;
-
-/// The network of a rank, and how it is used.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// What each rail takes; every rank has the same ones, and each rank its own.
-    pub rails: Vec<Forecast>,
-    /// Longest message that goes without asking, in bytes.
-    pub eager_max: u64,
-    /// Longest message of the application; longer ones are cut (P5 section 5.2). None: they stay whole.
-    pub fragment: Option<u64>,
-    /// All sends of a rank between two waits go on at once (P5 figure 12).
-    pub parallel: bool,
-}
-
-/// What a rank did, and until when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
-    /// In nanoseconds.
-    pub start_ns: u64,
-    /// In nanoseconds.
-    pub end_ns: u64,
-    /// It computed; otherwise it sent or waited.
-    pub is_calculation: bool,
-}
-
-/// One rank's phase; times in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RankPhase {
-    /// In sends and waits.
-    pub communication_ns: u64,
-    /// In calculation.
-    pub calculation_ns: u64,
-    /// When it is done.
-    pub end_ns: u64,
-    /// Messages sent, fragments counted.
-    pub messages: u64,
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Of the messages, those that asked first.
-    pub asked: u64,
-    /// What it did, in order.
-    pub stretches: Vec<Stretch>,
-}
-
-/// The phase of all ranks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phase {
-    /// By rank.
-    pub ranks: Vec<RankPhase>,
-}
-
-impl Phase {
-    /// Until the last rank is done.
-    pub fn duration_ns(&self) -> u64 {
-        self.ranks.iter().map(|rank| rank.end_ns).max().unwrap_or(0)
-    }
-
-    /// The longest time in communication over the mean of all: 1 is balance.
-    pub fn imbalance(&self) -> f64 {
-        let times = || self.ranks.iter().map(|rank| rank.communication_ns as f64);
-        let sum: f64 = times().sum();
-        if sum > 0.0 { times().fold(0.0, f64::max) * self.ranks.len() as f64 / sum } else { 1.0 }
-    }
-}
-
-/// Ranks that wait for each other, or for messages that nobody sends.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stuck(
-    /// A line for each rank of the cycle, or for each that waits in vain.
-    pub Vec<String>,
-);
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the pattern never ends:")?;
-        self.0.iter().try_for_each(|line| write!(f, "\n  {line}"))?;
-        write!(f, "\npost receives before blocking sends, or use isend")
-    }
-}
-
-impl std::error::Error for Stuck {}
 
 /// A message.
 #[derive(Debug)]

@@ -7,8 +7,9 @@ mod what_if;
 use clap::Args;
 use newmadeleine::Options;
 use newmadeleine::engine::{Config, Forecast};
+use nmad_bench::phase::outcome::{Phase, Setting};
 use nmad_bench::phase::pattern::Pattern;
-use nmad_bench::phase::predict::{Phase, Setting, predict};
+use nmad_bench::phase::predict::predict;
 use nmad_testbed::Rate;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -45,7 +46,8 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "RATE,...", value_delimiter = ',')]
     rails: Vec<Rate>,
     /// Latency of rails that are given by their rates, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "US", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     latency: u64,
     /// A change to compare with: eager=SIZE, rails=RATE,..., fragments=SIZE or parallel-send, several joined
     /// by +; may be repeated

@@ -1,6 +1,6 @@
 //! Predicted phases as tables, as JSON and as a picture.
 
-use nmad_bench::phase::predict::{RankPhase, Stretch};
+use nmad_bench::phase::outcome::{RankPhase, Stretch};
 use nmad_bench::plot::{LaneGroup, RailLane, Span, timeline_svg};
 use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;

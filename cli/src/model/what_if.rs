@@ -1,7 +1,7 @@
 //! `--what-if`: what is different.
 
 use newmadeleine::engine::Forecast;
-use nmad_bench::phase::predict::Setting;
+use nmad_bench::phase::outcome::Setting;
 use nmad_testbed::Rate;
 use std::fmt;
 use std::str::FromStr;

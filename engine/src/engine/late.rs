@@ -56,8 +56,8 @@ impl Lateness {
     }
 
     /// A message has waited so long for the answer, if it has asked and nothing else was under way, and for
-    /// the news of its end. It counts as much as all before it: receivers change with the phases of a program.
-    /// The pause grows while they agree.
+    /// the news of its end. It counts as much as all before it: receivers change with the phases of a
+    /// program. The pause grows while they agree.
     fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
         let usual_ns = self.wait_ns(answer_ns.is_none());
         let is_late_again = usual_ns > 0 && answer_ns.unwrap_or(0).saturating_add(end_ns) >= usual_ns / 2;
@@ -123,9 +123,9 @@ impl Engine {
         if wanted && len <= budget && !peer.lateness.is_told {
             peer.lateness.is_told = true;
             let text = format!(
-                "peer {} receives late, and what it takes without asking is used up: a message of {len} B waits \
-                 for its receive, and so do others until earlier ones are received (a larger NMAD_CREDIT there \
-                 lets more wait; this is said once)",
+                "peer {} receives late, and what it takes without asking is used up: a message of {len} B \
+                 waits for its receive, and so do others until earlier ones are received (a larger \
+                 NMAD_CREDIT there lets more wait; this is said once)",
                 id.0
             );
             self.notices.push_back(super::Notice { peer: id, text });

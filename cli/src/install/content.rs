@@ -121,6 +121,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("collectives.md", include_str!("../../share/docs/collectives.md")),
     ("failover.md", include_str!("../../share/docs/failover.md")),
     ("fortran.md", include_str!("../../share/docs/fortran.md")),
+    ("imbalance.md", include_str!("../../share/docs/imbalance.md")),
     ("install.md", include_str!("../../share/docs/install.md")),
     ("json.md", include_str!("../../share/docs/json.md")),
     ("json.schema.json", include_str!("../../share/docs/json.schema.json")),

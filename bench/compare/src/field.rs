@@ -36,7 +36,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Ours and the peers that there are, each with the program; what is missing is told.
+    /// Ours and the peers that there are, each with the program; peers that cannot be used are reported.
     pub(crate) fn find(
         &self,
         workshop: &Workshop,
@@ -68,7 +68,7 @@ impl Field<'_> {
     }
 }
 
-/// What is missing in a run, each once.
+/// Reasons why parts of a run are missing, each once.
 #[derive(Default)]
 pub(crate) struct Missing(Vec<String>);
 

@@ -42,7 +42,7 @@ pub struct RankPhase {
     pub bytes: u64,
     /// Of the messages, those that asked first.
     pub asked: u64,
-    /// What it did, in order.
+    /// Calculation and communication, in order.
     pub stretches: Vec<Stretch>,
 }
 

@@ -23,7 +23,7 @@ pub const RANKS_MAX: usize = 4096;
 pub enum Step {
     /// Posts a receive for the next message from this rank.
     Recv(usize),
-    /// Sends so many bytes to this rank.
+    /// Sends a message to this rank.
     Send {
         /// The receiver.
         to: usize,
@@ -32,7 +32,7 @@ pub enum Step {
         /// Until its memory may be reused.
         blocks: bool,
     },
-    /// Computes for so many nanoseconds.
+    /// Computes for this time, in nanoseconds.
     Compute(u64),
     /// Waits for everything that was begun.
     Wait,

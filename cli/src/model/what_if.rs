@@ -1,4 +1,4 @@
-//! `--what-if`: what is different.
+//! `--what-if`: changes of the setting.
 
 use newmadeleine::engine::Forecast;
 use nmad_bench::phase::outcome::Setting;

@@ -37,7 +37,7 @@ pub(super) struct Lateness {
     end_ns: u64,
     /// Messages above the eager limit that went without asking since one has asked.
     eager: u32,
-    /// After so many the next one asks.
+    /// After this number of them the next one asks.
     pause: u32,
     /// The user knows that there is not enough credit.
     is_told: bool,
@@ -81,7 +81,7 @@ impl Peer {
         let wait_ns = self.lateness.wait_ns(invited);
         wait_ns > 0
             && !self.fixed.has_eager_max()
-            // One reliable rail pushes instead; over one that loses packets only so much may be in flight.
+            // One reliable rail pushes instead; one that loses packets bounds the bytes in flight.
             && self.may_push.is_none()
             && self.used().all(|(_, link)| !link.lossy)
             && self.lateness.eager < self.lateness.pause

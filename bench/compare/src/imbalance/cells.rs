@@ -125,7 +125,7 @@ impl Plan {
         self.batches().map(drop)
     }
 
-    /// What is run, job by job.
+    /// The jobs, in the order in which they run.
     ///
     /// # Errors
     /// It names something that there is not.

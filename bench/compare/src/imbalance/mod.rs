@@ -33,7 +33,7 @@ pub struct ImbalanceRequest {
     pub cache: PathBuf,
     /// Gets sources and programs.
     pub work: PathBuf,
-    /// What is run.
+    /// Programs, sizes and places.
     pub plan: Plan,
     /// Microseconds of calculation in an iteration of a toy.
     pub calculation_us: u64,
@@ -62,7 +62,7 @@ pub struct Measured {
     pub who: String,
     /// From 1.
     pub round: u32,
-    /// What was run.
+    /// The program and its arguments.
     #[serde(flatten)]
     pub exercise: Exercise,
     /// Microseconds of communication in an iteration: of the rank that took longest in each, the median over
@@ -131,7 +131,7 @@ pub fn run(
     Ok(course.missing.texts().to_vec())
 }
 
-/// What goes on during the rounds.
+/// The state of a run during its rounds.
 struct Course<'a> {
     request: &'a ImbalanceRequest,
     workshop: Workshop,

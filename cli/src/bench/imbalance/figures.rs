@@ -36,7 +36,7 @@ pub(super) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Who has a figure, ours first.
+    /// The contestants that have a figure, ours first.
     pub(super) fn names(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for measured in &self.all {
@@ -78,7 +78,7 @@ fn communication(measured: &Measured) -> f64 {
     measured.communication_us
 }
 
-/// What was measured, exercise by exercise, in the order in which they came.
+/// The figures by place and exercise.
 pub(super) fn groups(all: &[Measured]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for measured in all {

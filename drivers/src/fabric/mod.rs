@@ -1,11 +1,13 @@
 //! Rails over fabrics: what the drivers of adapters with registered memory and reliable delivery share.
 //!
 //! An [`adapter::Adapter`] is the library of such a fabric, opened on one interface: [`crate::ofi`] has the
-//! one for libfabric, [`crate::verbs`] that for InfiniBand and RoCE. Here is everything else, once: links
-//! open over a TCP connection of the same interface, whose end then tells of the peer's death; packets travel
-//! in registered slots, with credits so that the peer has a buffer for each; chunks are read by their
-//! receiver from where they lie. It knows headers, never frames; it trusts no process that does not know the secret of
-//! the job.
+//! one for libfabric, [`crate::verbs`] that for InfiniBand and RoCE. Here is everything else, once:
+//!
+//! - links open over a TCP connection of the same interface, whose end then tells of the peer's death;
+//! - packets travel in registered slots, with credits so that the peer has a buffer for each;
+//! - chunks are read by their receiver from where they lie.
+//!
+//! It knows headers, never frames; it trusts no process that does not know the secret of the job.
 
 pub(crate) mod adapter;
 mod ends;

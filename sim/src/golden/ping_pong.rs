@@ -118,7 +118,7 @@ impl Stage {
         let (warm, measured) = match len {
             _ if exchange.messages.len() > 16 => (3, 2),
             ..0x0004_0000 => (6, 5),
-            0x0004_0000..=0x0080_0000 => (2, 1),
+            0x0004_0000..0x0100_0000 => (2, 1),
             _ => (1, 1),
         };
         let (plan, rounds) = plan(exchange, warm + measured);

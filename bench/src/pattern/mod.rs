@@ -18,6 +18,7 @@ pub mod overlap;
 mod pair;
 pub mod prediction;
 pub mod rate;
+pub mod regret;
 pub mod threads;
 pub mod thresholds;
 mod turns;

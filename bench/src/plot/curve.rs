@@ -91,6 +91,12 @@ pub fn latency_svg_with(title: &str, series: &[Series], marks: &[Mark]) -> Resul
     curves(title, "us", (series, marks), |pixels| Axis::log(range, 10.0, 8, pixels))
 }
 
+/// Times relative to the fastest way over the message size, both logarithmic.
+pub fn ratio_svg(title: &str, series: &[Series]) -> Result<String, PlotError> {
+    let highest = values(series).fold(2.0, f64::max);
+    curves(title, "times", (series, &[]), |pixels| Axis::log(1.0..=highest, 2.0, 8, pixels))
+}
+
 /// The points that can be drawn, in order of size.
 fn drawable(series: &Series) -> Vec<Point> {
     let is_drawable = |point: &Point| point.len > 0 && point.value.is_finite() && point.value > 0.0;

@@ -17,7 +17,7 @@ mod timeline;
 
 pub use canvas::PlotError;
 pub use curve::{
-    Mark, Point, Role, Series, bandwidth_svg, bandwidth_svg_with, latency_svg, latency_svg_with,
+    Mark, Point, Role, Series, bandwidth_svg, bandwidth_svg_with, latency_svg, latency_svg_with, ratio_svg,
 };
 pub use distribution::{Distribution, distribution_svg};
 pub use dots::{Dot, DotGroup, dots_svg};

@@ -20,6 +20,8 @@ Examples:
   nmad bench latency --here                  two ranks on this host
   nmad bench latency --driver udp            datagrams, beside bare TCP and UDP sockets
   nmad bench thresholds                      what thresholds lose against the best method of each size
+  nmad bench regret --rails 4gbit,1gbit --svg regret.svg
+                                             auto against every strategy and every rail, size by size
   nmad bench prediction --rails 4gbit,2.8gbit
                                              how well the times of large messages are predicted
   nmad bench fairness --rails 1gbit --driver udp,tcp
@@ -100,6 +102,8 @@ pub(crate) enum Compared {
     Threads(Threads),
     /// Thresholds from profiles against each fixed choice, size by size
     Thresholds(Thresholds),
+    /// The default strategy against every other one and against each rail alone, size by size
+    Regret(Regret),
     /// Several messages on as many contexts, against one message of the same total length
     Multiseg(Multiseg),
 }
@@ -198,6 +202,18 @@ pub(crate) struct Thresholds {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Regret {
+    /// Messages that are submitted together and then awaited; 1: calls that wait for each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    pub(crate) window: usize,
+    /// Draw times relative to the fastest way over the size
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Multiseg {
     /// Numbers of messages [default: 2,4,8,16]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_one)]
@@ -241,6 +257,25 @@ impl Common {
     pub(crate) fn with_plain(&self) -> bool {
         self.plain || !self.no_plain
     }
+
+    /// Two rails of these rates, in bits per second, if fewer are asked for.
+    fn with_rails(&self, usual: [u64; 2]) -> Common {
+        let usual = || usual.map(Rate::Limited).to_vec();
+        let rails = if self.rails.len() < 2 { usual() } else { self.rails.clone() };
+        Common { rails, ..self.clone() }
+    }
+}
+
+impl Pattern {
+    /// What all patterns have in common, with rails that are enough for this one.
+    pub(crate) fn staged(&self) -> Common {
+        match self {
+            Pattern::Compared(Compared::Regret(args)) => {
+                args.sizes.common.with_rails([4_000_000_000, 1_000_000_000])
+            }
+            _ => self.common().clone(),
+        }
+    }
 }
 
 impl Failover {
@@ -249,12 +284,9 @@ impl Failover {
         self.sizes.size.clone().unwrap_or_else(|| failover::Plan::LENS.to_vec())
     }
 
-    /// One rail of several fails: two of 1 Gbit/s, if fewer are asked for.
+    /// One rail of several fails.
     pub(crate) fn with_two_rails(&self) -> Common {
-        let usual = vec![Rate::Limited(1_000_000_000); 2];
-        let asked = &self.sizes.common.rails;
-        let rails = if asked.len() < 2 { usual } else { asked.clone() };
-        Common { rails, ..self.sizes.common.clone() }
+        self.sizes.common.with_rails([1_000_000_000; 2])
     }
 }
 
@@ -278,6 +310,7 @@ impl Compared {
             Compared::Rate(args) => &args.sizes.common,
             Compared::Threads(args) => &args.sizes.common,
             Compared::Thresholds(args) => &args.sizes.common,
+            Compared::Regret(args) => &args.sizes.common,
             Compared::Multiseg(args) => &args.common,
         }
     }

@@ -8,6 +8,7 @@ mod failover;
 mod imbalance;
 mod overlap;
 mod predicted;
+mod regret;
 mod report;
 mod shared;
 
@@ -47,7 +48,7 @@ fn ranked(pattern: &Pattern) -> ExitCode {
             // What two flows share is an interface.
             Pattern::Fairness(_) => stage(common).over_interfaces().run_ranks(4, &words, &[]),
             Pattern::Failover(args) => failover::main(args, &stage(&args.with_two_rails())),
-            _ => stage(common).run(&words, &[]),
+            _ => stage(&pattern.staged()).run(&words, &[]),
         };
     }
     match measure(pattern) {
@@ -75,8 +76,8 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
     let common = pattern.common();
     let compares = match pattern {
         Pattern::Compared(compared) => {
-            use Compared::{Multiseg, Threads, Thresholds};
-            !matches!(compared, Multiseg(_) | Threads(_) | Thresholds(_))
+            use Compared::{Multiseg, Regret, Threads, Thresholds};
+            !matches!(compared, Multiseg(_) | Regret(_) | Threads(_) | Thresholds(_))
         }
         Pattern::Prediction(_) | Pattern::Fairness(_) | Pattern::Failover(_) | Pattern::Overlap(_) => false,
     };
@@ -141,6 +142,7 @@ fn run(
                 each,
             )
         }
+        Compared::Regret(args) => regret::run(pair, args, each),
         Compared::Multiseg(args) => {
             let Common { strategy, repeat, .. } = args.common.clone();
             let plan = multiseg::Plan::of(repeat.unwrap_or(21), strategy);
@@ -164,6 +166,7 @@ fn report(pattern: &Compared, options: &Options, session: &Session) -> Report {
             let what = if args.two { "half round trip of two messages" } else { "half round trip" };
             report.of("thresholds", what, "us", Better::Ratio)
         }
+        Compared::Regret(args) => report.of("regret", regret::title(args), "us", Better::Ratio),
         Compared::Multiseg(_) => {
             report.of("multiseg", "half round trip of several messages", "us", Better::Ratio)
         }

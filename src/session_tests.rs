@@ -1,7 +1,7 @@
 //! Tests of the session.
 
 use super::*;
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::{Config, Segments};
 use nmad_engine::{Departure, Event, Limits, PollScope, Sent};
 use std::sync::Arc;
@@ -31,11 +31,11 @@ impl Driver for Heard {
         Limits::default()
     }
 
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+    fn open(&mut self, _: RegionId, _: PeerId, _: Segments) -> Key {
         Key(1)
     }
 
-    fn close(&mut self, _: LandingId) {}
+    fn close(&mut self, _: RegionId) {}
 
     fn room(&self) -> usize {
         0

@@ -18,7 +18,6 @@ mod fabric;
 pub mod handshake;
 mod hot;
 pub mod interface;
-pub mod landings;
 #[allow(unsafe_code)]
 mod library;
 pub mod loopback;
@@ -27,6 +26,7 @@ mod news;
 mod ofi;
 pub mod opening;
 pub mod packet;
+pub mod regions;
 pub mod shm;
 pub mod tcp;
 mod timer;

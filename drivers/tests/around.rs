@@ -6,7 +6,7 @@ use nmad_drivers::around::trace::{Trace, What};
 use nmad_drivers::around::{Around, Layer};
 use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::loopback::LoopbackRail;
-use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
+use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::time::{Duration, Instant};
@@ -109,7 +109,7 @@ fn throttled(rate: u64) -> f64 {
     const COUNT: u32 = 200;
     let mut rail = up(Throttle::new(rate, Duration::ZERO));
     let (source, target) = (Memory::pattern(100_000, 1), Memory::zeroed(100_000));
-    let key = rail.open(LandingId(1), ME, target.segments());
+    let key = rail.open(RegionId(1), ME, target.segments());
     let (mut posted, mut sent) = (0, 0);
     let begun = Instant::now();
     while sent < COUNT {
@@ -124,7 +124,7 @@ fn throttled(rate: u64) -> f64 {
 
 fn chunk(number: u32, key: Key, source: &Memory) -> Order {
     let from = source.segments();
-    Order::Chunk { to: ME, number, ack: 0, landing: LandingId(1), key, offset: 0, from }
+    Order::Chunk { to: ME, number, ack: 0, region: RegionId(1), key, offset: 0, from }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use nmad_drivers::around::throttle::Throttle;
 use nmad_drivers::around::trace::Trace;
 use nmad_drivers::around::{Around, Layer};
 use nmad_drivers::conformance::memory::Memory;
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Limits, Order, Remote, Scope, Sent};
 use nmad_engine::{
     Caller, Config, Context, Engine, Hints, Instant, Met, PeerId, Plan, Segments, Source, Submitted, Tag,
@@ -39,10 +39,10 @@ impl Driver for Recording {
     fn limits(&self) -> Limits {
         self.limits
     }
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+    fn open(&mut self, _: RegionId, _: PeerId, _: Segments) -> Key {
         Key(1)
     }
-    fn close(&mut self, _: LandingId) {}
+    fn close(&mut self, _: RegionId) {}
     fn room(&self) -> usize {
         8
     }

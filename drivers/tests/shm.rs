@@ -2,7 +2,7 @@
 
 use nmad_drivers::conformance::memory::{Memory, pattern};
 use nmad_drivers::shm::{ShmConfig, ShmRail};
-use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
+use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Order, Scope};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const SECRET: [u8; 32] = [5; 32];
 /// The address of the parent, for the child; with `off` behind it cross-memory access is forbidden.
 const PARENT: &str = "NMAD_TEST_PARENT";
-const LANDING: LandingId = LandingId(9);
+const REGION: RegionId = RegionId(9);
 const LEN: usize = 8 << 20;
 
 fn open(rank: u32, cross_memory: bool) -> ShmRail {
@@ -19,7 +19,7 @@ fn open(rank: u32, cross_memory: bool) -> ShmRail {
     ShmRail::open(config).expect("a rail opens")
 }
 
-/// The other process: tells its address and the key of a landing, and answers a chunk by what it got.
+/// The other process: tells its address and the key of a receive region, and answers a chunk by what it got.
 #[test]
 fn child() {
     let Ok(parent) = std::env::var(PARENT) else { return };
@@ -42,7 +42,7 @@ fn child() {
             _ => {}
         });
         if key.take().is_some() {
-            let key = rail.open(LANDING, PeerId(0), memory.segments());
+            let key = rail.open(REGION, PeerId(0), memory.segments());
             answers.push(key.0.to_le_bytes().to_vec());
         }
         for (number, bytes) in answers.drain(..).enumerate() {
@@ -111,7 +111,7 @@ impl Pair {
 
     fn send(&mut self, number: u32, offset: u64, from: &Memory) {
         let (key, from) = (self.key, from.segments());
-        let order = Order::Chunk { to: PeerId(1), number, ack: 7, landing: LANDING, key, offset, from };
+        let order = Order::Chunk { to: PeerId(1), number, ack: 7, region: REGION, key, offset, from };
         self.rail.send(Departure::Order(order));
         self.rail.flush();
     }

@@ -3,7 +3,7 @@
 use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::interface::Interface;
 use nmad_drivers::udp::{Stray, UdpConfig, UdpRail};
-use nmad_engine::packet::{LandingId, Packet, PeerId};
+use nmad_engine::packet::{Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::net::{SocketAddr, UdpSocket};
@@ -302,8 +302,8 @@ fn a_chunk_that_is_sent_again_fills_in_what_was_lost() {
         _ => vec![bytes.to_vec()],
     };
     let (source, target) = (Memory::pattern(60 << 10, 3), Memory::zeroed(60 << 10));
-    let landing = LandingId(9);
-    let key = world.rails[1].open(landing, PeerId(0), target.segments());
+    let region = RegionId(9);
+    let key = world.rails[1].open(region, PeerId(0), target.segments());
     let mut rounds = 0;
     while world.seen[1].landed.is_empty() {
         let from = source.segments();
@@ -311,7 +311,7 @@ fn a_chunk_that_is_sent_again_fills_in_what_was_lost() {
             to: PeerId(1),
             number: 4,
             ack: 0,
-            landing,
+            region,
             key,
             offset: 0,
             from,

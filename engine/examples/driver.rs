@@ -8,8 +8,8 @@
 //! ```
 
 use nmad_engine::{
-    Completion, Config, Context, Departure, Driver, Engine, Event, Hints, Instant, Key, LandingId, Limits,
-    Order, PeerId, PollScope, Segments, Sent, Source, Tag, TagMatch, pump,
+    Completion, Config, Context, Departure, Driver, Engine, Event, Hints, Instant, Key, Limits, Order,
+    PeerId, PollScope, RegionId, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::collections::HashMap;
 use std::mem::take;
@@ -23,8 +23,8 @@ enum Message {
     /// The link opens; with the number of the sender's rail.
     Hello(u8),
     Packet(Vec<u8>),
-    /// Number, acknowledgement, landing, its key, offset, data.
-    Chunk(u32, u32, LandingId, Key, u64, Vec<u8>),
+    /// Number, acknowledgement, receive region, its key, offset, data.
+    Chunk(u32, u32, RegionId, Key, u64, Vec<u8>),
     /// The sender gives the link up.
     End,
 }
@@ -37,7 +37,7 @@ pub struct ChannelRail {
     incoming: Receiver<Message>,
     is_asked: bool,
     is_up: bool,
-    landings: HashMap<LandingId, (Key, Segments)>,
+    regions: HashMap<RegionId, (Key, Segments)>,
     keys: u64,
     /// Events for the next poll: an engine receives events only there.
     news: Vec<Event<'static>>,
@@ -54,7 +54,7 @@ impl ChannelRail {
             incoming,
             is_asked: false,
             is_up: false,
-            landings: HashMap::new(),
+            regions: HashMap::new(),
             keys: 0,
             news: Vec::new(),
         };
@@ -76,7 +76,7 @@ impl ChannelRail {
 
     fn lose(&mut self, why: &str) {
         (self.is_asked, self.is_up) = (false, false);
-        self.landings.clear();
+        self.regions.clear();
         let why = format!("rail {}: peer {} {why}", self.name(), self.peer.0);
         // Orders that have not left would be given back here; an order posted to a channel has left.
         self.news.push(Event::Lost { peer: self.peer, why, unsent: Vec::new() });
@@ -91,12 +91,12 @@ impl ChannelRail {
                 report(Event::Up { peer, remote });
             }
             Message::Packet(packet) if self.is_up => report(Event::Arrived { from: peer, packet: &packet }),
-            Message::Chunk(number, ack, landing, key, offset, data) if self.is_up => {
+            Message::Chunk(number, ack, region, key, offset, data) if self.is_up => {
                 let len = data.len() as u64;
                 let fits = |into: &Segments| offset.checked_add(len).is_some_and(|end| end <= into.len());
-                let open = self.landings.get(&landing).filter(|(own, into)| *own == key && fits(into));
+                let open = self.regions.get(&region).filter(|(own, into)| *own == key && fits(into));
                 let kept = open.map(|(_, into)| into.write(offset, &data)).is_some();
-                report(Event::Landed { from: peer, number, ack, landing, offset, len, kept });
+                report(Event::Landed { from: peer, number, ack, region, offset, len, kept });
             }
             Message::End if self.is_up => self.lose("gave the link up"),
             // Sent before the other side knew that the link had ended.
@@ -113,14 +113,14 @@ impl Driver for ChannelRail {
         let (packet, chunk) = (16 << 10, 1 << 30);
         Limits { packet, chunk, gather: 4, depth: DEPTH, ..Limits::default() }
     }
-    fn open(&mut self, landing: LandingId, _: PeerId, into: Segments) -> Key {
-        // Each key once, so that late chunks never fall into a landing that came after theirs.
+    fn open(&mut self, region: RegionId, _: PeerId, into: Segments) -> Key {
+        // Each key once, so that late chunks never fall into a receive region that came after theirs.
         self.keys += 1;
-        self.landings.insert(landing, (Key(self.keys), into));
+        self.regions.insert(region, (Key(self.keys), into));
         Key(self.keys)
     }
-    fn close(&mut self, landing: LandingId) {
-        self.landings.remove(&landing);
+    fn close(&mut self, region: RegionId) {
+        self.regions.remove(&region);
     }
     fn room(&self) -> usize {
         DEPTH.saturating_sub(self.news.len())
@@ -140,10 +140,10 @@ impl Driver for ChannelRail {
                 self.tell(Message::Packet(bytes));
                 self.news.push(Event::Sent { to, number, packet: Some(packet) });
             }
-            Order::Chunk { to, number, ack, landing, key, offset, from } => {
+            Order::Chunk { to, number, ack, region, key, offset, from } => {
                 let mut data = Vec::with_capacity(from.len() as usize);
                 from.append_to(&mut data);
-                self.tell(Message::Chunk(number, ack, landing, key, offset, data));
+                self.tell(Message::Chunk(number, ack, region, key, offset, data));
                 self.news.push(Event::Sent { to, number, packet: None });
             }
             // Nothing is pushed over a rail whose limits allow none.

@@ -3,7 +3,7 @@
 //! - [`collect`]: what the application asked: requests, matching, order, the window.
 //! - [`schedule`]: what an idle rail carries: strategies and the packet builder.
 //! - [`profile`]: what rails were measured to do, and how long something will take.
-//! - [`transfer`]: orders to rails and their reports: drivers, links, landings, credits.
+//! - [`transfer`]: orders to rails and their reports: drivers, links, receive regions, credits.
 //!
 //! [`Engine`] joins them; [`pump`] is the only loop. The core asks nobody, it is asked: it reads no clock,
 //! opens no socket and starts no thread. Time is an argument, so that real hosts and simulated ones run
@@ -35,7 +35,7 @@ pub use engine::{
 };
 pub use memory::{Segment, Segments};
 pub use nmad_wire::MAX_RAILS;
-pub use packet::{Key, LandingId, Packet, PeerId, RailId, RequestId, StrategyId};
+pub use packet::{Key, Packet, PeerId, RailId, RegionId, RequestId, StrategyId};
 pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
 pub use profile::doubt::Doubt;

@@ -38,14 +38,14 @@ impl StrategyId {
 
 /// Where the chunks of one large message go; chosen by the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LandingId(pub u64);
+pub struct RegionId(pub u64);
 
-/// How a rail finds a landing on the receiver's side; means something to the drivers of that rail only.
+/// How a rail finds a receive region on the receiver's side; means something to the drivers of that rail only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(pub u64);
 
 impl Key {
-    /// The key of a pushed chunk: its sender knows no landing yet and names its own request instead. No
+    /// The key of a pushed chunk: its sender knows no receive region yet and names its own request instead. No
     /// driver gives this key out.
     pub const PUSH: Key = Key(u64::MAX);
 }

@@ -294,16 +294,16 @@ fn errands(node: &mut impl Access) {
         }
         while let Some(opening) = node.engine().next_opening(id) {
             match opening {
-                Opening::Open(landing, from, into) => {
-                    let key = node.ask(id, |rail| rail.open(landing, from, into)).expect(IN_PLACE);
-                    node.engine().opened(id, landing, key);
+                Opening::Open(region, from, into) => {
+                    let key = node.ask(id, |rail| rail.open(region, from, into)).expect(IN_PLACE);
+                    node.engine().opened(id, region, key);
                 }
-                Opening::Accept(from, landing) => {
-                    let accept = Departure::Order(Order::Accept { from, landing });
+                Opening::Accept(from, region) => {
+                    let accept = Departure::Order(Order::Accept { from, region });
                     node.ask(id, |rail| rail.send(accept)).expect(IN_PLACE);
                 }
-                Opening::Close(landing, memory) => {
-                    node.ask(id, |rail| rail.close(landing)).expect(IN_PLACE);
+                Opening::Close(region, memory) => {
+                    node.ask(id, |rail| rail.close(region)).expect(IN_PLACE);
                     drop(memory);
                 }
             }

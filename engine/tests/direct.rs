@@ -6,8 +6,8 @@ mod short;
 
 use common::{Pair, bytes, leave_to_inner, pattern, segments};
 use nmad_engine::{
-    Caller, Config, Context, Departure, Driver, Envelope, Event, Hints, How, Instant, Key, LandingId, Limits,
-    Order, PeerId, PollScope, Registry, Segments, Sent, Source, Submitted, Tag, TagMatch, pump,
+    Caller, Config, Context, Departure, Driver, Envelope, Event, Hints, How, Instant, Key, Limits, Order,
+    PeerId, PollScope, RegionId, Registry, Segments, Sent, Source, Submitted, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

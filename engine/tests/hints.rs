@@ -89,7 +89,7 @@ fn what_depends_on_a_message_for_another_rail_waits_for_it() {
 
 #[test]
 fn what_depends_on_a_large_message_makes_it_ask_at_once() {
-    // The second large message of a flow waits a little for a promise.
+    // The second large message of a flow waits a little for an Rtr.
     let mut net = net(&[limits()], Config::default());
     let data = pattern(200_000, 1);
     for _ in 0..2 {

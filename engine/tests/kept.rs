@@ -6,8 +6,8 @@ mod short;
 
 use common::{Pair, bytes, leave_to_inner, limits, pattern, segments};
 use nmad_engine::{
-    Caller, Config, Context, Departure, Driver, Event, Hints, How, Instant, Key, LandingId, Limits, Order,
-    Packet, PeerId, PollScope, RailId, Segments, Sent, Source, Tag, TagMatch, pump,
+    Caller, Config, Context, Departure, Driver, Event, Hints, How, Instant, Key, Limits, Order, Packet,
+    PeerId, PollScope, RailId, RegionId, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -5,8 +5,8 @@ mod common;
 use common::{Pair, bytes, leave_to_inner, memory, pattern, segments};
 use nmad_engine::transfer::driver::Remote;
 use nmad_engine::{
-    Caller, Config, Context, Departure, Driver, Envelope, Event, Hints, How, Instant, Key, LandingId, Limits,
-    Met, PeerId, PollScope, Segments, Sent, Source, Tag, TagMatch, pump,
+    Caller, Config, Context, Departure, Driver, Envelope, Event, Hints, How, Instant, Key, Limits, Met,
+    PeerId, PollScope, RegionId, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::sync::{Arc, Mutex};
 

@@ -8,7 +8,7 @@ mod net;
 use lone::{Lone, encoded, packet};
 use net::memory;
 use net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Context, Event, Hints, Instant, LandingId, PeerId, RailId, Tag};
+use nmad_engine::{Config, Context, Event, Hints, Instant, PeerId, RailId, RegionId, Tag};
 use nmad_wire::{
     Control, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, MAX_LEN, Replay, Rts, Withdrawn, flags,
     frames,
@@ -150,7 +150,7 @@ fn eager(seq: u32, len: u32) -> Eager {
 }
 
 fn rts(seq: u32) -> Rts {
-    Rts { flags: 0, context: 0, tag: 9, seq, len: 1, request: 1, landing: 0, pushed: 0 }
+    Rts { flags: 0, context: 0, tag: 9, seq, len: 1, request: 1, region: 0, pushed: 0 }
 }
 
 #[test]
@@ -186,19 +186,19 @@ fn an_answer_to_a_request_of_somebody_else_closes_its_peer() {
     let mut lone = victim();
     let (_, data) = lone.memory.lend(&[7; 100_000], 0);
     let large = lone.engine.send(PeerId(FRIEND), Context(0), Tag(0), data, Hints::default());
-    let cts = |len| Frame::Cts(Cts { request: large.0, landing: 1, len, keys: Keys::default() });
+    let cts = |len| Frame::Cts(Cts { request: large.0, region: 1, len, keys: Keys::default() });
     lone.arrive(STRANGER, &[cts(10)]);
     assert!(lone.engine.failure(PeerId(STRANGER)).is_some());
     lone.arrive(FRIEND, &[cts(100_001)]);
     assert!(lone.engine.failure(PeerId(FRIEND)).is_some(), "more than the message has");
     // Of requests that are not there (any more) an answer may be late.
-    assert!(!frames_close(&[Frame::Cts(Cts { request: 77, landing: 1, len: 1, keys: Keys::default() })]));
+    assert!(!frames_close(&[Frame::Cts(Cts { request: 77, region: 1, len: 1, keys: Keys::default() })]));
     assert!(!frames_close(&[Frame::Fin(Fin { request: 77 })]));
-    assert!(!frames_close(&[Frame::Withdrawn(Withdrawn { landing: 77, used: false })]));
+    assert!(!frames_close(&[Frame::Withdrawn(Withdrawn { region: 77, used: false })]));
 }
 
 #[test]
-fn a_chunk_outside_of_its_landing_closes_its_peer() {
+fn a_chunk_outside_of_its_region_closes_its_peer() {
     for (offset, len, outside) in [
         (0, 50_000, false),
         (49_999, 1, false),
@@ -217,9 +217,9 @@ fn a_chunk_outside_of_its_landing_closes_its_peer() {
             net.now += 1_000;
         }
         let engine = &mut net.hosts[0].engine;
-        // The only landing has the first name there is.
-        let landing = LandingId(1 << 32);
-        let chunk = |from| Event::Landed { from, number: 9, ack: 0, landing, offset, len, kept: true };
+        // The only receive region has the first name there is.
+        let region = RegionId(1 << 32);
+        let chunk = |from| Event::Landed { from, number: 9, ack: 0, region, offset, len, kept: true };
         engine.handle(Instant::from_ns(1), RailId(0), chunk(PeerId(STRANGER)));
         assert_eq!(engine.failure(PeerId(STRANGER)).is_some(), outside, "{len} B at {offset}");
         if !outside {

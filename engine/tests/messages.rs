@@ -98,8 +98,8 @@ fn a_second_large_message_needs_no_handshake_when_its_receive_is_posted() {
         pair.seen[0].lock().unwrap().clear();
         pair.send(0, 0, 1, pattern(150_000));
         pair.hosts[0].turn(true);
-        let promised = pair.seen[0].lock().unwrap().iter().any(|line| line.contains("promised landing"));
-        assert_eq!(promised, round > 0, "the first message tells that the flow is large");
+        let invited = pair.seen[0].lock().unwrap().iter().any(|line| line.contains("open region"));
+        assert_eq!(invited, round > 0, "the first message tells that the flow is large");
         pair.settle();
         assert_eq!(pair.result(1, recv).unwrap().unwrap().len, 150_000);
         assert_eq!(&bytes(memory)[..150_000], pattern(150_000));
@@ -107,7 +107,7 @@ fn a_second_large_message_needs_no_handshake_when_its_receive_is_posted() {
 }
 
 #[test]
-fn a_promised_receive_can_be_cancelled() {
+fn an_rtrd_receive_can_be_cancelled() {
     let mut pair = Pair::new(1, Config::default());
     pair.recv(1, FROM_0, 0, exact(1), 100_000);
     pair.send(0, 0, 1, pattern(100_000));

@@ -6,8 +6,8 @@ mod net;
 
 use net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
-    Caller, Config, Context, Departure, Driver, Event, Hints, How, Instant, Key, LandingId, Limits, Order,
-    PeerId, Plan, PollScope, Protocol, RailId, Segments, Sent, Tag,
+    Caller, Config, Context, Departure, Driver, Event, Hints, How, Instant, Key, Limits, Order, PeerId, Plan,
+    PollScope, Protocol, RailId, RegionId, Segments, Sent, Tag,
 };
 use std::sync::{Arc, Mutex};
 
@@ -29,11 +29,11 @@ impl Driver for Recording {
     fn limits(&self) -> Limits {
         self.inner.limits()
     }
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.inner.open(landing, from, into)
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+        self.inner.open(region, from, into)
     }
-    fn close(&mut self, landing: LandingId) {
-        self.inner.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.inner.close(region);
     }
     fn room(&self) -> usize {
         self.inner.room()
@@ -186,11 +186,11 @@ fn what_is_long_is_pushed_or_asks_or_is_invited() {
     check(case(pushes, 100 * KIB, Caller::GoesOn), Protocol::Push, false, first);
 
     let asked = check(case(limits(), 100 * KIB, Caller::Waits), Protocol::Rendezvous, false, &["packet"]);
-    assert!(asked.given.contains(&"chunk") && !said(&asked).contains("promised landing"));
+    assert!(asked.given.contains(&"chunk") && !said(&asked).contains("open region"));
 
     let invited = Case { invited: true, ..case(limits(), 100 * KIB, Caller::Waits) };
     let invited = check(invited, Protocol::Rtr, false, &["packet", "chunk"]);
-    assert!(said(&invited).contains("promised landing"), "{}", said(&invited));
+    assert!(said(&invited).contains("open region"), "{}", said(&invited));
 }
 
 #[test]

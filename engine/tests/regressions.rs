@@ -1,11 +1,11 @@
-//! Faults of messages, promises and memory that were there once; each name says what must hold.
+//! Faults of messages, Rtrs and memory that were there once; each name says what must hold.
 
 #[path = "common/net.rs"]
 mod net;
 
 use net::{Net, exact, from, pattern};
 use nmad_engine::{Config, Context, Error, Event, Hints, Instant, PeerId, RailId, Source, TagMatch};
-use nmad_wire::{Cts, Fin, Frame, Header, Keys, Kind, Promise, Rts, Withdraw, Withdrawn};
+use nmad_wire::{Cts, Fin, Frame, Header, Keys, Kind, Rtr, Rts, Withdraw, Withdrawn};
 
 const LONG: usize = 100_000;
 
@@ -39,34 +39,34 @@ fn an_empty_message_ends_although_the_credit_is_spent() {
 }
 
 #[test]
-fn an_empty_message_ends_although_a_landing_was_promised() {
+fn an_empty_message_ends_although_a_region_was_open_for_it() {
     let mut net = Net::pair(1, Config::default());
     spend_credit(&mut net);
     let first = net.recv(1, from(0), 0, exact(5), LONG);
     net.send(0, 1, 0, 5, &pattern(LONG, 1));
     net.settle();
     assert!(net.got(1, first, &pattern(LONG, 1)));
-    let promised = net.recv(1, from(0), 0, exact(5), LONG);
+    let invited = net.recv(1, from(0), 0, exact(5), LONG);
     net.settle();
     let sent = net.send(0, 1, 0, 5, &[]);
     net.settle();
-    assert!(net.got(1, promised, &[]));
+    assert!(net.got(1, invited, &[]));
     assert!(matches!(net.result(0, sent), Some(Ok(_))));
     assert_eq!(net.hosts[0].engine.peer_view(PeerId(1)).unwrap().body_backlog, 0);
     assert!(net.hosts[0].engine.is_drained());
 }
 
 #[test]
-fn a_promise_taken_by_an_unordered_message_is_not_used_again() {
+fn an_rtr_taken_by_an_unordered_message_is_not_used_again() {
     let mut net = Net::pair(1, Config::default());
     net.recv(1, from(0), 0, exact(5), LONG);
     net.send(0, 1, 0, 5, &pattern(LONG, 1));
     net.settle();
-    let promised = net.recv(1, from(0), 0, exact(5), LONG);
+    let invited = net.recv(1, from(0), 0, exact(5), LONG);
     net.settle();
     net.send_with(0, 1, 0, 5, &[7; 8], Hints { unordered: true, ..Hints::default() });
     net.settle();
-    assert!(net.got(1, promised, &[7; 8]));
+    assert!(net.got(1, invited, &[7; 8]));
     net.send(0, 1, 0, 5, &pattern(LONG, 2));
     net.settle();
     let late = net.recv(1, from(0), 0, exact(5), LONG);
@@ -75,13 +75,13 @@ fn a_promise_taken_by_an_unordered_message_is_not_used_again() {
 }
 
 #[test]
-fn an_unordered_message_does_not_get_into_the_landing_of_another() {
+fn an_unordered_message_does_not_get_into_the_region_of_another() {
     for rails in [1, 2] {
         let mut net = Net::pair(rails, Config::default());
         net.recv(1, from(0), 0, exact(5), LONG);
         net.send(0, 1, 0, 5, &pattern(LONG, 1));
         net.settle();
-        let promised = net.recv(1, from(0), 0, exact(5), LONG);
+        let invited = net.recv(1, from(0), 0, exact(5), LONG);
         net.settle();
         let (slow, fast) = (pattern(LONG, 2), pattern(LONG - 1, 3));
         net.send_with(0, 1, 0, 5, &slow, Hints { priority: -1, ..Hints::default() });
@@ -89,30 +89,30 @@ fn an_unordered_message_does_not_get_into_the_landing_of_another() {
         net.settle();
         let late = net.recv(1, from(0), 0, exact(5), LONG);
         net.settle();
-        let in_order = net.got(1, promised, &slow) && net.got(1, late, &fast);
-        let overtaken = net.got(1, promised, &fast) && net.got(1, late, &slow);
+        let in_order = net.got(1, invited, &slow) && net.got(1, late, &fast);
+        let overtaken = net.got(1, invited, &fast) && net.got(1, late, &slow);
         assert!(in_order || overtaken, "{rails} rails");
     }
 }
 
 #[test]
-fn a_promise_used_by_a_message_that_has_to_wait_for_an_earlier_one_is_not_withdrawn() {
+fn an_rtr_used_by_a_message_that_has_to_wait_for_an_earlier_one_is_not_withdrawn() {
     let mut net = Net::pair(1, Config::default());
     net.recv(1, from(0), 0, exact(2), LONG);
     net.send(0, 1, 0, 2, &pattern(LONG, 1));
     net.settle();
-    // Used once, so that the sender expects promises and holds back a request to send for a while.
+    // Used once, so that the sender expects Rtrs and holds back a request to send for a while.
     for _ in 0..2 {
         net.recv(1, from(0), 0, exact(2), LONG);
         net.settle();
         net.send(0, 1, 0, 2, &pattern(LONG, 2));
         net.settle();
     }
-    let (promised, buffer) = net.recv(1, from(0), 0, exact(2), LONG);
+    let (invited, buffer) = net.recv(1, from(0), 0, exact(2), LONG);
     net.settle();
     net.send(0, 1, 0, 1, &pattern(LONG, 3));
     net.send(0, 1, 0, 2, &pattern(LONG, 4));
-    assert!(net.cancel(1, promised));
+    assert!(net.cancel(1, invited));
     for turn in 0..60 {
         net.turn(turn % 2, true);
         net.now += 50;
@@ -120,9 +120,9 @@ fn a_promise_used_by_a_message_that_has_to_wait_for_an_earlier_one_is_not_withdr
     net.settle();
     let first = net.recv(1, from(0), 0, exact(1), LONG);
     net.settle();
-    let second = match net.result(1, promised) {
+    let second = match net.result(1, invited) {
         Some(Err(Error::Cancelled)) => net.recv(1, from(0), 0, exact(2), LONG),
-        _ => (promised, buffer),
+        _ => (invited, buffer),
     };
     net.settle();
     assert!(net.got(1, first, &pattern(LONG, 3)));
@@ -130,15 +130,15 @@ fn a_promise_used_by_a_message_that_has_to_wait_for_an_earlier_one_is_not_withdr
 }
 
 #[test]
-fn a_receive_that_is_cancelled_before_its_promise_left_promises_nothing() {
+fn a_receive_that_is_cancelled_before_its_rtr_left_invites_nothing() {
     let mut net = Net::pair(1, Config::default());
     net.recv(1, from(0), 0, exact(2), LONG);
     net.send(0, 1, 0, 2, &pattern(LONG, 1));
     net.settle();
-    let (promised, _) = net.recv(1, from(0), 0, exact(2), LONG);
-    assert!(net.cancel(1, promised));
+    let (invited, _) = net.recv(1, from(0), 0, exact(2), LONG);
+    assert!(net.cancel(1, invited));
     net.settle();
-    assert_eq!(net.result(1, promised), Some(Err(Error::Cancelled)));
+    assert_eq!(net.result(1, invited), Some(Err(Error::Cancelled)));
     net.send(0, 1, 0, 2, &pattern(LONG, 2));
     net.settle();
     let recv = net.recv(1, from(0), 0, exact(2), LONG);
@@ -253,7 +253,7 @@ fn a_grant_that_no_rail_can_use_closes_the_peer() {
         if keyed {
             keys.push(0, 1);
         }
-        let cts = notice(&Frame::Cts(Cts { request: sent.0, landing: 1, len: LONG as u64, keys }));
+        let cts = notice(&Frame::Cts(Cts { request: sent.0, region: 1, len: LONG as u64, keys }));
         let event = Event::Arrived { from: PeerId(1), packet: &cts };
         net.hosts[0].engine.handle(Instant::from_ns(net.now), RailId(0), event);
         net.turn(0, true);
@@ -279,33 +279,33 @@ fn a_receive_that_nobody_cancelled_is_not_cancelled_by_its_peer() {
     net.send(0, 1, 0, 1, &pattern(LONG, 1));
     net.settle();
     net.carried();
-    let (promised, _) = net.recv(1, from(0), 0, exact(1), LONG);
+    let (invited, _) = net.recv(1, from(0), 0, exact(1), LONG);
     net.settle();
     let packets: Vec<_> = net.carried().into_iter().filter(|c| c.from == 1).collect();
-    let landing = packets.iter().find_map(|c| {
+    let region = packets.iter().find_map(|c| {
         nmad_wire::frames(&c.bytes[Header::LEN..]).find_map(|frame| match frame {
-            Ok(Frame::Promise(promise)) => Some(promise.landing),
+            Ok(Frame::Rtr(rtr)) => Some(rtr.region),
             _ => None,
         })
     });
-    let withdrawn = Frame::Withdrawn(Withdrawn { landing: landing.expect("a promise"), used: false });
+    let withdrawn = Frame::Withdrawn(Withdrawn { region: region.expect("an Rtr"), used: false });
     let event = Event::Arrived { from: PeerId(0), packet: &notice(&withdrawn) };
     net.hosts[1].engine.handle(Instant::from_ns(net.now), RailId(0), event);
     net.settle();
-    assert_ne!(net.result(1, promised), Some(Err(Error::Cancelled)));
+    assert_ne!(net.result(1, invited), Some(Err(Error::Cancelled)));
 }
 
 #[test]
-fn a_promise_that_comes_after_it_was_asked_back_is_not_used() {
+fn an_rtr_that_comes_after_it_was_asked_back_is_not_used() {
     for overtaken in [false, true] {
         let mut net = Net::pair(1, Config::default());
         net.recv(1, from(0), 0, exact(1), LONG);
         net.send(0, 1, 0, 1, &pattern(LONG, 1));
         net.settle();
-        let (landing, mut keys) = (77, Keys::default());
+        let (region, mut keys) = (77, Keys::default());
         keys.push(0, 1);
-        let promise = Promise { context: 0, tag: 1, seq: 1, landing, len: LONG as u64, keys };
-        let mut frames = [Frame::Promise(promise), Frame::Withdraw(Withdraw { landing })];
+        let rtr = Rtr { context: 0, tag: 1, seq: 1, region, len: LONG as u64, keys };
+        let mut frames = [Frame::Rtr(rtr), Frame::Withdraw(Withdraw { region })];
         if overtaken {
             frames.reverse();
         }
@@ -320,7 +320,7 @@ fn a_promise_that_comes_after_it_was_asked_back_is_not_used() {
         assert!(net.got(1, recv, &pattern(LONG, 2)), "overtaken: {overtaken}");
         let packets: Vec<_> = net.carried().into_iter().filter(|c| c.from == 0 && c.is_packet).collect();
         let mut frames = packets.iter().flat_map(|c| nmad_wire::frames(&c.bytes[Header::LEN..]));
-        let uses = |rts: &Rts| rts.landing == landing;
+        let uses = |rts: &Rts| rts.region == region;
         assert!(!frames.any(|f| matches!(f, Ok(Frame::Rts(rts)) if uses(&rts))), "overtaken: {overtaken}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Promise,
+    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Rtr,
     Replay, Rts, Seen, Withdraw, Withdrawn,
 };
 
@@ -63,7 +63,7 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A value that may mean something: extremes, small numbers, and names of requests and landings, which are
+/// A value that may mean something: extremes, small numbers, and names of requests and receive regions, which are
 /// generation above and place below.
 fn field(rng: &mut Rng) -> u64 {
     match rng.below(6) {
@@ -101,7 +101,7 @@ fn packet(rng: &mut Rng, number: u32) -> Vec<u8> {
 fn chunk(rng: &mut Rng, number: u32) -> Vec<u8> {
     let len = rng.of(&[0, 1, 100, 8_192, 50_000]);
     let offset = if rng.one_in(2) { field(rng) } else { rng.below(60_000) as u64 };
-    let header = ChunkHeader { number, ack: seq(rng), landing: field(rng), key: field(rng), offset, len };
+    let header = ChunkHeader { number, ack: seq(rng), region: field(rng), key: field(rng), offset, len };
     let mut bytes = header.encode().to_vec();
     bytes.resize(ChunkHeader::LEN + len.min(200) as usize, 0x5a);
     bytes
@@ -127,19 +127,19 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             let (flags, len) = (rng.below(32) as u8, rng.of(&[0, 1, 50_000, 60_000, u64::MAX]));
             let pushed = rng.of(&[0, 1, len / 2, len, u64::MAX]);
             let (context, tag, seq) = (context(rng), tag(rng), seq(rng));
-            let (request, landing) = (field(rng), field(rng));
-            Frame::Rts(Rts { flags, context, tag, seq, len, request, landing, pushed })
+            let (request, region) = (field(rng), field(rng));
+            Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed })
         }
         4 | 5 => Frame::Cts(Cts {
             request: field(rng),
-            landing: field(rng),
+            region: field(rng),
             len: rng.of(&[0, 1, 50_000, 50_001, u64::MAX]),
             keys: keys(rng),
         }),
         6 => {
-            let (context, tag, seq, landing) = (context(rng), tag(rng), seq(rng), field(rng));
+            let (context, tag, seq, region) = (context(rng), tag(rng), seq(rng), field(rng));
             let len = rng.of(&[0, 1, 50_000, u64::MAX]);
-            Frame::Promise(Promise { context, tag, seq, landing, len, keys: keys(rng) })
+            Frame::Rtr(Rtr { context, tag, seq, region, len, keys: keys(rng) })
         }
         7 => Frame::Fin(Fin { request: field(rng) }),
         8 => Frame::Ack(Ack { beyond: field(rng) }),
@@ -157,8 +157,8 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             return Frame::Part(part, &data).encode(out);
         }
         11 => Frame::LinkDown(LinkDown { rail: rng.below(3) as u8 }),
-        12 => Frame::Withdraw(Withdraw { landing: field(rng) }),
-        13 => Frame::Withdrawn(Withdrawn { landing: field(rng), used: rng.one_in(2) }),
+        12 => Frame::Withdraw(Withdraw { region: field(rng) }),
+        13 => Frame::Withdrawn(Withdrawn { region: field(rng), used: rng.one_in(2) }),
         15 => Frame::Ask(Ask { rail: rng.below(3) as u8, question: seq(rng) }),
         16 => {
             let (rail, below, beyond, moved) = (rng.below(3) as u8, seq(rng), field(rng), seq(rng));

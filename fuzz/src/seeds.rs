@@ -3,7 +3,7 @@
 use crate::rng::Rng;
 use nmad_wire::{
     Ack, Ask, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, Part,
-    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
+    Rtr, Proof, Refusal, RefusalCode, Replay, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
 };
 
 const SEEN: Seen = Seen { rail: 0, question: 1, below: 1, beyond: 4, moved: 2 };
@@ -24,7 +24,7 @@ fn eager(seq: u32, flags: u8) -> Eager {
 }
 
 fn rts(seq: u32, flags: u8, len: u64) -> Rts {
-    Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, landing: NAME, pushed: len.min(1) }
+    Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, region: NAME, pushed: len.min(1) }
 }
 
 fn keys(rails: u8) -> Keys {
@@ -41,10 +41,10 @@ pub fn packets() -> Vec<(String, Vec<u8>)> {
 }
 
 fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
-    let promise = Promise { context: 3, tag: 30, seq: 1, landing: NAME | 1, len: 50_000, keys: keys(2) };
-    let cts = Cts { request: NAME | 1, landing: NAME, len: 50_000, keys: keys(2) };
+    let rtr = Rtr { context: 3, tag: 30, seq: 1, region: NAME | 1, len: 50_000, keys: keys(2) };
+    let cts = Cts { request: NAME | 1, region: NAME, len: 50_000, keys: keys(2) };
     let one = |frame: Frame<'_>| packet(Kind::Packet, &[frame]);
-    let chunk = ChunkHeader { number: 4, ack: 0, landing: NAME | 1, key: 1, offset: 0, len: 100 };
+    let chunk = ChunkHeader { number: 4, ack: 0, region: NAME | 1, key: 1, offset: 0, len: 100 };
     let mut chunk = chunk.encode().to_vec();
     chunk.resize(ChunkHeader::LEN + 100, 7);
     vec![
@@ -52,18 +52,18 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("eager-synchronous", one(Frame::Eager(eager(2, flags::FIN), &[7; 8]))),
         ("eager-unordered", one(Frame::Eager(eager(0, flags::UNORDERED), &[7; 8]))),
         ("rts", one(Frame::Rts(rts(2, flags::FIN, 50_000)))),
-        ("rts-promised", one(Frame::Rts(rts(2, flags::PROMISED, 50_000)))),
+        ("rts-invited", one(Frame::Rts(rts(2, flags::INVITED, 50_000)))),
         ("rts-parts", one(Frame::Rts(rts(2, flags::PARTS, 300)))),
         ("part", one(Frame::Part(Part { request: NAME, offset: 200, total: 300, len: 100 }, &[7; 100]))),
         ("cts", one(Frame::Cts(cts))),
-        ("promise", one(Frame::Promise(promise))),
+        ("rtr", one(Frame::Rtr(rtr))),
         ("fin", one(Frame::Fin(Fin { request: NAME | 1 }))),
         ("ack", packet(Kind::Notice, &[Frame::Ack(Ack { beyond: 5 })])),
         ("credit", one(Frame::Credit(Credit { limit: 1 << 20 }))),
         ("replay", one(Frame::Replay(Replay { rail: 1, number: 9, frames: &[12, 0] }))),
         ("link-down", one(Frame::LinkDown(LinkDown { rail: 1 }))),
-        ("withdraw", one(Frame::Withdraw(Withdraw { landing: NAME }))),
-        ("withdrawn", one(Frame::Withdrawn(Withdrawn { landing: NAME, used: false }))),
+        ("withdraw", one(Frame::Withdraw(Withdraw { region: NAME }))),
+        ("withdrawn", one(Frame::Withdrawn(Withdrawn { region: NAME, used: false }))),
         ("bye", one(Frame::Bye)),
         ("ask", packet(Kind::Notice, &[Frame::Ask(Ask { rail: 1, question: 1 })])),
         ("seen", packet(Kind::Notice, &[Frame::Seen(SEEN)])),
@@ -90,13 +90,13 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
     longest[..4].copy_from_slice(&nmad_wire::MAX_LEN.to_le_bytes());
     let mut long_data = one(Frame::Eager(eager(2, 0), &[7; 8]));
     long_data[Header::LEN + 20..Header::LEN + 24].copy_from_slice(&u32::MAX.to_le_bytes());
-    let outside = ChunkHeader { number: 4, ack: 0, landing: NAME, key: 1, offset: u64::MAX - 100, len: 100 };
+    let outside = ChunkHeader { number: 4, ack: 0, region: NAME, key: 1, offset: u64::MAX - 100, len: 100 };
     let early: Vec<Frame<'_>> = (0..200).map(|i| Frame::Rts(rts(3 + i * 1_000, 0, u64::MAX))).collect();
-    let promises: Vec<Frame<'_>> = (0..60)
-        .map(|context| Promise { context, tag: 0, seq: 0, landing: 1, len: 0, keys: keys(0) })
-        .map(Frame::Promise)
+    let rtrs: Vec<Frame<'_>> = (0..60)
+        .map(|context| Rtr { context, tag: 0, seq: 0, region: 1, len: 0, keys: keys(0) })
+        .map(Frame::Rtr)
         .collect();
-    let empty = Cts { request: NAME | 1, landing: NAME, len: 0, keys: keys(0) };
+    let empty = Cts { request: NAME | 1, region: NAME, len: 0, keys: keys(0) };
     let lines = Refusal { code: RefusalCode::Rank, text: "one\ntwo\u{1b}[2J" };
     vec![
         ("bad-nested", [deep.encode().to_vec(), nested].concat()),
@@ -104,7 +104,7 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("bad-data-length", long_data),
         ("bad-chunk-outside", [outside.encode().to_vec(), vec![0; 100]].concat()),
         ("bad-early", packet(Kind::Packet, &early)),
-        ("bad-promises", packet(Kind::Packet, &promises)),
+        ("bad-rtrs", packet(Kind::Packet, &rtrs)),
         ("bad-cts-empty", one(Frame::Cts(empty))),
         ("bad-seq-twice", packet(Kind::Packet, &[Frame::Rts(rts(9, 0, 1)), Frame::Rts(rts(9, 0, 1))])),
         ("bad-seq-past", one(Frame::Rts(rts(0, 0, 1)))),

@@ -1,14 +1,14 @@
 //! A host in the middle of everything: what one of its peers sends is replaced by strange bytes.
 //!
 //! Host 0 is the victim, host 1 the stranger, host 2 a good peer. Between 0 and 1 there are receives posted,
-//! unexpected messages, a rendezvous on its way in both directions, a promise in both directions and a
+//! unexpected messages, a rendezvous on its way in both directions, an Rtr in both directions and a
 //! synchronous send; between 0 and 2 there is the same, and it has to go on.
 
 use crate::heap;
 use crate::net::memory::BufferId;
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
-    Config, Event, Hints, Instant, Key, LandingId, PeerId, RailId, RequestId, Source, TagMatch,
+    Config, Event, Hints, Instant, Key, RegionId, PeerId, RailId, RequestId, Source, TagMatch,
 };
 use nmad_wire::{ChunkHeader, Header, Kind};
 
@@ -32,7 +32,7 @@ impl Victim {
         let config = Config { strategy: "greedy".into(), chunk, credit, ..Config::default() };
         let mut net = Net::new(3, &[limits(); 2], &config, 1);
         for peer in [1, 2] {
-            promises(&mut net, peer);
+            rtrs(&mut net, peer);
         }
         let mut expected = Vec::new();
         for peer in [1, 2] {
@@ -65,15 +65,15 @@ impl Victim {
             .filter(|header| header.kind == Kind::Chunk)
             .and_then(|header| ChunkHeader::decode(header, packet).ok());
         match chunk {
-            Some(ChunkHeader { landing: request, key, len, .. }) if key == Key::PUSH.0 => {
+            Some(ChunkHeader { region: request, key, len, .. }) if key == Key::PUSH.0 => {
                 engine.handle(now, rail, Event::Pushed { from, request, len: u64::from(len) });
             }
-            Some(ChunkHeader { number, ack, landing, offset, len, .. }) => {
-                let (landing, len) = (LandingId(landing), u64::from(len));
+            Some(ChunkHeader { number, ack, region, offset, len, .. }) => {
+                let (region, len) = (RegionId(region), u64::from(len));
                 engine.handle(
                     now,
                     rail,
-                    Event::Landed { from, number, ack, landing, offset, len, kept: true },
+                    Event::Landed { from, number, ack, region, offset, len, kept: true },
                 );
             }
             None => engine.handle(now, rail, Event::Arrived { from, packet }),
@@ -108,8 +108,8 @@ impl Victim {
     }
 }
 
-/// Both sides have promised the other a landing that is not used.
-fn promises(net: &mut Net, peer: u32) {
+/// Both sides have a receive region open for the other that is not used.
+fn rtrs(net: &mut Net, peer: u32) {
     let host = peer as usize;
     for (at, other) in [(0, peer), (host, 0)] {
         for round in 0..2 {

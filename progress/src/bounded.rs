@@ -1,5 +1,5 @@
 //! Waiting for a bounded time, for requests whose names may be wrong: what callers need whose language cannot
-//! promise that a request is waited for once.
+//! Rtr that a request is waited for once.
 
 use crate::lock::Guard;
 use crate::node::{Core, Looked, Node, Outcome};

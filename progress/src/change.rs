@@ -1,7 +1,7 @@
 //! Rails that come and go while the node runs.
 
 use crate::node::Node;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::{Departure, Driver, Engine, Event, Interest, Limits, PollScope, RailId, Segments, Sent};
 
 /// In the place of a rail that is gone: nothing happens there.
@@ -17,11 +17,11 @@ impl Driver for Vacant {
         Limits::default()
     }
 
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+    fn open(&mut self, _: RegionId, _: PeerId, _: Segments) -> Key {
         Key(0)
     }
 
-    fn close(&mut self, _: LandingId) {}
+    fn close(&mut self, _: RegionId) {}
 
     fn room(&self) -> usize {
         0

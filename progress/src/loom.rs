@@ -7,7 +7,7 @@ use crate::node::Core;
 use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
 use nmad_engine::{Caller, Config, Context, Engine, Hints, Instant, PeerId, RailId, Tag, pump};
 use std::ops::{Deref, DerefMut};
@@ -42,11 +42,11 @@ impl Driver for Rail {
         Limits { packet: 1 << 12, depth: 8, ..Limits::default() }
     }
 
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+    fn open(&mut self, _: RegionId, _: PeerId, _: Segments) -> Key {
         Key(1)
     }
 
-    fn close(&mut self, _: LandingId) {}
+    fn close(&mut self, _: RegionId) {}
 
     fn room(&self) -> usize {
         8

@@ -14,7 +14,7 @@ pub struct Load {
     pub len: u64,
     /// Pieces of user memory that a packet leaves in place.
     pub pieces: usize,
-    /// Part of a large message for a landing, not a packet.
+    /// Part of a large message for a receive region, not a packet.
     pub chunk: bool,
 }
 
@@ -74,7 +74,7 @@ pub trait Model: Debug + Send + Sync {
     /// Bytes that the rail swallows before they are on the wire and already reports as sent, as a kernel
     /// socket does.
     fn swallows(&self) -> u64;
-    /// Chunks reach their landing without the receiver's core.
+    /// Chunks reach their receive region without the receiver's core.
     fn remote_write(&self) -> bool;
     /// The slow side of chance: each arrival is late by up to this much.
     fn jitter_ns(&self) -> u64;

@@ -3,7 +3,7 @@
 use crate::model::Model;
 use crate::network::{Inbound, Key, Shared, Standing, lock};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key as LandingKey, LandingId, Packet, PeerId};
+use nmad_engine::packet::{Key as RegionKey, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Limits, Order, Remote, Scope, Sent};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct SimRail {
     fabric: usize,
     host: usize,
     posted: Vec<Order>,
-    /// By sender: a pushed chunk whose landing is not known, and what has arrived behind it.
+    /// By sender: a pushed chunk whose receive region is not known, and what has arrived behind it.
     held: BTreeMap<usize, VecDeque<Inbound>>,
 }
 
@@ -45,19 +45,19 @@ impl Driver for SimRail {
         Limits { looks: true, returns, ..self.model.limits() }
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> LandingKey {
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> RegionKey {
         let mut network = lock(&self.network);
         network.work(self.host, self.model.open_ns(into.len()));
-        let key = network.open((self.fabric, self.host), landing, from, into);
+        let key = network.open((self.fabric, self.host), region, from, into);
         if key.is_none() {
-            let text = format!("h{} opened landing {:#x} twice on net{}", self.host, landing.0, self.fabric);
+            let text = format!("h{} opened region {:#x} twice on net{}", self.host, region.0, self.fabric);
             network.oracle.object(text);
         }
-        LandingKey(key.unwrap_or(0))
+        RegionKey(key.unwrap_or(0))
     }
 
-    fn close(&mut self, landing: LandingId) {
-        lock(&self.network).close(self.fabric, self.host, landing);
+    fn close(&mut self, region: RegionId) {
+        lock(&self.network).close(self.fabric, self.host, region);
     }
 
     fn room(&self) -> usize {
@@ -132,9 +132,9 @@ impl SimRail {
                 self.flush();
                 lock(&self.network).close_link(self.key(to));
             }
-            Order::Accept { from, landing } => {
+            Order::Accept { from, region } => {
                 if let Some(held) = self.held.remove(&(from.0 as usize)) {
-                    lock(&self.network).release(self.fabric, self.host, landing, held);
+                    lock(&self.network).release(self.fabric, self.host, region, held);
                 }
             }
             order => self.posted.push(order),
@@ -174,8 +174,8 @@ impl SimRail {
             return None;
         }
         match &inbound {
-            Inbound::Chunk { head, .. } if head.key == LandingKey::PUSH.0 => {
-                let (request, len) = (head.landing.0, head.len);
+            Inbound::Chunk { head, .. } if head.key == RegionKey::PUSH.0 => {
+                let (request, len) = (head.region.0, head.len);
                 report(Event::Pushed { from: PeerId(from as u32), request, len });
                 self.held.insert(from, VecDeque::from([inbound]));
                 None
@@ -202,7 +202,7 @@ impl SimRail {
                     from: PeerId(from as u32),
                     number: head.number,
                     ack: head.ack,
-                    landing: head.landing,
+                    region: head.region,
                     offset: head.offset,
                     len: head.len,
                     kept: written.unwrap_or(false),

@@ -192,7 +192,7 @@ impl World {
         }
         let done_at = *self.done_at.get_or_insert(self.now);
         let settled = living.all(|host| liveness::is_settled(host.id, &host.engine, &network));
-        if settled && network.is_idle() && network.open_landings().next().is_none() {
+        if settled && network.is_idle() && network.open_regions().next().is_none() {
             return Ok(true);
         }
         if self.now < done_at + SETTLE_NS {
@@ -205,7 +205,7 @@ impl World {
         ))
     }
 
-    /// Requests and landings that are left over, for a message.
+    /// Requests and receive regions that are left over, for a message.
     fn left(&self, network: &Network) -> String {
         let mut texts: Vec<String> = Vec::new();
         for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {
@@ -216,8 +216,8 @@ impl World {
         }
         texts.extend(
             network
-                .open_landings()
-                .map(|(fabric, host, id)| format!("net{fabric} h{host} landing {:#x}", id.0)),
+                .open_regions()
+                .map(|(fabric, host, id)| format!("net{fabric} h{host} region {:#x}", id.0)),
         );
         texts.join("; ")
     }

@@ -112,7 +112,7 @@ impl<'a> Talk<'a> {
         })
     }
 
-    /// Posts receives for as much. They name no tag: one that does might be promised to the sender, which
+    /// Posts receives for as much. They name no tag: one that does might invite the sender, which
     /// saves the handshake that is to be measured.
     pub(super) fn post(&mut self, len: usize, count: usize) -> [Option<RequestId>; 2] {
         let memory = &mut self.into.0;

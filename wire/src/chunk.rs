@@ -10,11 +10,11 @@ pub struct ChunkHeader {
     pub number: u32,
     /// Cumulative acknowledgement of the other direction.
     pub ack: u32,
-    /// The receiver's landing.
-    pub landing: u64,
-    /// The key by which the receiver's rail finds the landing.
+    /// The receiver's receive region.
+    pub region: u64,
+    /// The key by which the receiver's rail finds the receive region.
     pub key: u64,
-    /// Where in the landing the bytes begin.
+    /// Where in the receive region the bytes begin.
     pub offset: u64,
     /// Bytes that follow.
     pub len: u32,
@@ -32,7 +32,7 @@ impl ChunkHeader {
         let len = Self::LEN as u32 + self.len;
         let header = Header { kind: Kind::Chunk, len, number: self.number, ack: self.ack };
         put(&mut out, at, &header.encode());
-        put(&mut out, at, &self.landing.to_le_bytes());
+        put(&mut out, at, &self.region.to_le_bytes());
         put(&mut out, at, &self.key.to_le_bytes());
         put(&mut out, at, &self.offset.to_le_bytes());
         out
@@ -45,7 +45,7 @@ impl ChunkHeader {
     pub fn decode(header: Header, bytes: &[u8]) -> Result<ChunkHeader, Malformed> {
         let mut c = Cursor::new(bytes);
         c.take(Header::LEN, "chunk header cut short")?;
-        let landing = c.u64("chunk header cut short")?;
+        let region = c.u64("chunk header cut short")?;
         let key = c.u64("chunk header cut short")?;
         let offset = c.u64("chunk header cut short")?;
         let len =
@@ -53,6 +53,6 @@ impl ChunkHeader {
         if offset.checked_add(u64::from(len)).is_none() {
             return Err(Malformed("chunk range past the end of 64 bits"));
         }
-        Ok(ChunkHeader { number: header.number, ack: header.ack, landing, key, offset, len })
+        Ok(ChunkHeader { number: header.number, ack: header.ack, region, key, offset, len })
     }
 }

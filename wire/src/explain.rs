@@ -29,11 +29,9 @@ impl fmt::Display for Explain<'_> {
         match header.kind {
             Kind::Packet | Kind::Notice => packet(f, header, &self.0[Header::LEN..]),
             Kind::Chunk => match ChunkHeader::decode(header, self.0) {
-                Ok(c) => write!(
-                    f,
-                    "chunk #{} of {} B to landing {:#x} at {}",
-                    c.number, c.len, c.landing, c.offset
-                ),
+                Ok(c) => {
+                    write!(f, "chunk #{} of {} B to region {:#x} at {}", c.number, c.len, c.region, c.offset)
+                }
                 Err(e) => write!(f, "{e}"),
             },
             Kind::Control => match Control::decode(self.0) {
@@ -77,8 +75,8 @@ impl fmt::Display for Frame<'_> {
             Frame::Rts(r) => {
                 write!(f, "rts {} B context {} tag {:#x}", r.len, r.context, r.tag)?;
                 order(f, r.flags, r.seq)?;
-                if r.flags & flags::PROMISED != 0 {
-                    write!(f, " to promised landing {:#x}", r.landing)
+                if r.flags & flags::INVITED != 0 {
+                    write!(f, " to open region {:#x}", r.region)
                 } else if r.flags & flags::PUSHED != 0 {
                     write!(f, " of which {} B are pushed", r.pushed)
                 } else if r.flags & flags::PARTS != 0 {
@@ -88,12 +86,12 @@ impl fmt::Display for Frame<'_> {
                 }
             }
             Frame::Part(p, _) => write!(f, "part of {} B at {} of {} B", p.len, p.offset, p.total),
-            Frame::Cts(c) => write!(f, "cts landing {:#x} takes {} B", c.landing, c.len),
-            Frame::Promise(p) => {
+            Frame::Cts(c) => write!(f, "cts region {:#x} takes {} B", c.region, c.len),
+            Frame::Rtr(p) => {
                 write!(
                     f,
-                    "promise landing {:#x} takes {} B context {} tag {:#x} from seq {}",
-                    p.landing, p.len, p.context, p.tag, p.seq
+                    "rtr region {:#x} takes {} B context {} tag {:#x} from seq {}",
+                    p.region, p.len, p.context, p.tag, p.seq
                 )
             }
             Frame::Fin(x) => write!(f, "fin {:#x}", x.request),
@@ -101,8 +99,8 @@ impl fmt::Display for Frame<'_> {
             Frame::Credit(c) => write!(f, "credit up to {} B", c.limit),
             Frame::Replay(r) => write!(f, "replay of rail {} #{} ({} B)", r.rail, r.number, r.frames.len()),
             Frame::LinkDown(d) => write!(f, "rail {} down", d.rail),
-            Frame::Withdraw(w) => write!(f, "withdraw landing {:#x}", w.landing),
-            Frame::Withdrawn(w) => write!(f, "withdrawn landing {:#x}, used: {}", w.landing, w.used),
+            Frame::Withdraw(w) => write!(f, "withdraw region {:#x}", w.region),
+            Frame::Withdrawn(w) => write!(f, "withdrawn region {:#x}, used: {}", w.region, w.used),
             Frame::Bye => write!(f, "bye"),
             Frame::Ask(a) => write!(f, "question {}: what has arrived from rail {}?", a.question, a.rail),
             Frame::Seen(seen) => {

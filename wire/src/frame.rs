@@ -1,7 +1,7 @@
 //! Frames: the units inside a packet, and their encoding.
 //!
 //! One byte tells the frame, one its flags; the other fields have fixed places. Only eager data, the keys
-//! of a landing and a replayed packet have a length of their own, and it is checked against the packet.
+//! of a receive region and a replayed packet have a length of their own, and it is checked against the packet.
 
 use crate::cursor::{Cursor, Malformed, put};
 use crate::part::part;
@@ -16,8 +16,8 @@ pub mod flags {
     pub const FIN: u8 = 1;
     /// The message is not ordered with the others of its flow and has no sequence number.
     pub const UNORDERED: u8 = 2;
-    /// A rendezvous request that uses a promised landing; the landing's number follows.
-    pub const PROMISED: u8 = 4;
+    /// A rendezvous request that uses an open receive region; the receive region's number follows.
+    pub const INVITED: u8 = 4;
     /// A rendezvous request whose first bytes follow on the same link without having been asked for; their
     /// number follows.
     pub const PUSHED: u8 = 8;
@@ -27,8 +27,8 @@ pub mod flags {
 
     /// The byte with these bits.
     #[inline]
-    pub const fn of(fin: bool, unordered: bool, promised: bool) -> u8 {
-        (fin as u8) * FIN + (unordered as u8) * UNORDERED + (promised as u8) * PROMISED
+    pub const fn of(fin: bool, unordered: bool, invited: bool) -> u8 {
+        (fin as u8) * FIN + (unordered as u8) * UNORDERED + (invited as u8) * INVITED
     }
 }
 
@@ -49,7 +49,7 @@ pub struct Eager {
     pub request: u64,
 }
 
-/// Keys of one landing, at most one for each of the receiver's rails.
+/// Keys of one receive region, at most one for each of the receiver's rails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Keys {
     count: u8,
@@ -101,34 +101,34 @@ impl Keys {
     }
 }
 
-/// A rendezvous is granted: the landing is open.
+/// A rendezvous is granted: the receive region is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cts {
     /// The sender's request, from its [`Rts`].
     pub request: u64,
-    /// The receiver's landing.
-    pub landing: u64,
-    /// Bytes that the landing takes; less than announced when the receive buffer is shorter.
+    /// The receiver's receive region.
+    pub region: u64,
+    /// Bytes that the receive region takes; less than announced when the receive buffer is shorter.
     pub len: u64,
-    /// How each of the receiver's rails finds the landing.
+    /// How each of the receiver's rails finds the receive region.
     pub keys: Keys,
 }
 
-/// A landing is open before anybody asked: the next message of this flow and tag needs no handshake
+/// A receive region is open before anybody asked: the next message of this flow and tag needs no handshake
 /// (receiver-initiated rendezvous, P5 section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Promise {
+pub struct Rtr {
     /// Communication context.
     pub context: u32,
     /// The tag that the posted receive names.
     pub tag: u64,
     /// The receiver has matched everything of this flow before this sequence number.
     pub seq: u32,
-    /// The receiver's landing.
-    pub landing: u64,
-    /// Bytes that the landing takes.
+    /// The receiver's receive region.
+    pub region: u64,
+    /// Bytes that the receive region takes.
     pub len: u64,
-    /// How each of the receiver's rails finds the landing.
+    /// How each of the receiver's rails finds the receive region.
     pub keys: Keys,
 }
 
@@ -164,18 +164,18 @@ pub struct Replay<'a> {
     pub frames: &'a [u8],
 }
 
-/// A promise is to be taken back, because its receive was cancelled.
+/// An Rtr is to be taken back, because its receive was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Withdraw {
-    /// The promised landing.
-    pub landing: u64,
+    /// The invited region.
+    pub region: u64,
 }
 
 /// Answer to [`Withdraw`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Withdrawn {
-    /// The promised landing.
-    pub landing: u64,
+    /// The invited region.
+    pub region: u64,
     /// A message already uses it: the receive will complete.
     pub used: bool,
 }
@@ -191,8 +191,8 @@ pub enum Frame<'a> {
     Part(Part, &'a [u8]),
     /// See [`Cts`].
     Cts(Cts),
-    /// See [`Promise`].
-    Promise(Promise),
+    /// See [`Rtr`].
+    Rtr(Rtr),
     /// See [`Fin`].
     Fin(Fin),
     /// See [`Ack`].
@@ -218,7 +218,7 @@ pub enum Frame<'a> {
 pub(crate) const EAGER: u8 = 1;
 pub(crate) const RTS: u8 = 2;
 const CTS: u8 = 3;
-const PROMISE: u8 = 4;
+const RTR: u8 = 4;
 const FIN: u8 = 5;
 const ACK: u8 = 6;
 const CREDIT: u8 = 7;
@@ -295,14 +295,14 @@ impl Frame<'_> {
                 out.extend_from_slice(data);
             }
             Frame::Cts(cts) => {
-                fields(out, CTS, 0, &[cts.request, cts.landing, cts.len]);
+                fields(out, CTS, 0, &[cts.request, cts.region, cts.len]);
                 cts.keys.encode(out);
             }
-            Frame::Promise(p) => {
-                out.extend_from_slice(&[PROMISE, 0]);
+            Frame::Rtr(p) => {
+                out.extend_from_slice(&[RTR, 0]);
                 out.extend_from_slice(&p.context.to_le_bytes());
                 out.extend_from_slice(&p.seq.to_le_bytes());
-                for field in [p.tag, p.landing, p.len] {
+                for field in [p.tag, p.region, p.len] {
                     out.extend_from_slice(&field.to_le_bytes());
                 }
                 p.keys.encode(out);
@@ -317,8 +317,8 @@ impl Frame<'_> {
                 out.extend_from_slice(replay.frames);
             }
             Frame::LinkDown(down) => out.extend_from_slice(&[LINK_DOWN, down.rail]),
-            Frame::Withdraw(w) => fields(out, WITHDRAW, 0, &[w.landing]),
-            Frame::Withdrawn(w) => fields(out, WITHDRAWN, u8::from(w.used), &[w.landing]),
+            Frame::Withdraw(w) => fields(out, WITHDRAW, 0, &[w.region]),
+            Frame::Withdrawn(w) => fields(out, WITHDRAWN, u8::from(w.used), &[w.region]),
             Frame::Bye => out.extend_from_slice(&[BYE, 0]),
             Frame::Ask(ask) => ask.encode(out),
             Frame::Seen(seen) => seen.encode(out),
@@ -395,10 +395,10 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
         RTS => Frame::Rts(rts(c, bits)?),
         CTS => {
             const SHORT: &str = "Cts cut short";
-            let (request, landing, len) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
-            Frame::Cts(Cts { request, landing, len, keys: Keys::decode(c)? })
+            let (request, region, len) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
+            Frame::Cts(Cts { request, region, len, keys: Keys::decode(c)? })
         }
-        PROMISE => Frame::Promise(promise(c)?),
+        RTR => Frame::Rtr(rtr(c)?),
         FIN => Frame::Fin(Fin { request: c.u64("Fin cut short")? }),
         ACK => Frame::Ack(Ack { beyond: c.u64("Ack cut short")? }),
         CREDIT => Frame::Credit(Credit { limit: c.u64("Credit cut short")? }),
@@ -416,9 +416,9 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
             })
         }
         LINK_DOWN => Frame::LinkDown(LinkDown { rail: rail(bits)? }),
-        WITHDRAW => Frame::Withdraw(Withdraw { landing: c.u64("Withdraw cut short")? }),
+        WITHDRAW => Frame::Withdraw(Withdraw { region: c.u64("Withdraw cut short")? }),
         WITHDRAWN if bits <= 1 => {
-            Frame::Withdrawn(Withdrawn { landing: c.u64("Withdrawn cut short")?, used: bits == 1 })
+            Frame::Withdrawn(Withdrawn { region: c.u64("Withdrawn cut short")?, used: bits == 1 })
         }
         BYE => Frame::Bye,
         PART => part(c)?,
@@ -428,9 +428,9 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
     })
 }
 
-fn promise(c: &mut Cursor<'_>) -> Result<Promise, Malformed> {
-    const SHORT: &str = "Promise cut short";
+fn rtr(c: &mut Cursor<'_>) -> Result<Rtr, Malformed> {
+    const SHORT: &str = "Rtr cut short";
     let (context, seq) = (c.u32(SHORT)?, c.u32(SHORT)?);
-    let (tag, landing, len) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
-    Ok(Promise { context, tag, seq, landing, len, keys: Keys::decode(c)? })
+    let (tag, region, len) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
+    Ok(Rtr { context, tag, seq, region, len, keys: Keys::decode(c)? })
 }

@@ -9,7 +9,7 @@ use crate::{MAX_LEN, VERSION};
 pub enum Kind {
     /// Frames, to the end of the packet.
     Packet = 1,
-    /// The rest of a [`crate::ChunkHeader`] and bytes for a landing.
+    /// The rest of a [`crate::ChunkHeader`] and bytes for a receive region.
     Chunk = 2,
     /// A [`crate::Control`] message of a link that is being opened or refused.
     Control = 3,

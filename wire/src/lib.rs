@@ -1,7 +1,7 @@
 //! Bytes and frames: the lowest room of the house.
 //!
 //! A *packet* is what a rail takes: a [`Header`] followed by *frames*. A *chunk* is a part of a large
-//! message: a [`ChunkHeader`] followed by raw bytes that belong into a landing. *Link control* (hello,
+//! message: a [`ChunkHeader`] followed by raw bytes that belong into a receive region. *Link control* (hello,
 //! welcome, proof, refuse) opens a link. Everything is little endian and carries a version.
 //!
 //! This layer knows no peer, no request and no clock. It trusts no length that arrives: every decoder
@@ -28,7 +28,7 @@ pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
 pub use explain::{Explain, explain, explain_alone};
 pub use frame::{
-    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Promise, Replay, Withdraw, Withdrawn, flags, frames,
+    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Replay, Rtr, Withdraw, Withdrawn, flags, frames,
 };
 pub use header::{Header, Kind};
 pub use part::Part;

@@ -20,8 +20,8 @@ pub struct Rts {
     pub len: u64,
     /// The sender's request, which [`Cts`] and [`Fin`] name.
     pub request: u64,
-    /// The promised landing with [`flags::PROMISED`]; not on the wire otherwise.
-    pub landing: u64,
+    /// The invited region with [`flags::INVITED`]; not on the wire otherwise.
+    pub region: u64,
     /// How many bytes of the message are pushed, with [`flags::PUSHED`]; not on the wire otherwise.
     pub pushed: u64,
 }
@@ -35,7 +35,7 @@ impl Rts {
     /// The whole packet of one with [`flags::PUSHED`] that has nothing beside it.
     #[inline]
     pub fn alone(&self, number: u32, ack: u32) -> [u8; Self::ALONE_LEN] {
-        debug_assert!(self.flags & (flags::PUSHED | flags::PROMISED) == flags::PUSHED);
+        debug_assert!(self.flags & (flags::PUSHED | flags::INVITED) == flags::PUSHED);
         let header = Header { kind: Kind::Packet, len: Self::ALONE_LEN as u32, number, ack };
         let mut packet = [0; Self::ALONE_LEN];
         let at = &mut 0;
@@ -56,8 +56,8 @@ impl Rts {
         for field in [self.tag, self.len, self.request] {
             out.extend_from_slice(&field.to_le_bytes());
         }
-        if self.flags & flags::PROMISED != 0 {
-            out.extend_from_slice(&self.landing.to_le_bytes());
+        if self.flags & flags::INVITED != 0 {
+            out.extend_from_slice(&self.region.to_le_bytes());
         }
         if self.flags & flags::PUSHED != 0 {
             out.extend_from_slice(&self.pushed.to_le_bytes());
@@ -68,18 +68,18 @@ impl Rts {
 /// The frame behind its first two bytes.
 pub(crate) fn rts(c: &mut Cursor<'_>, bits: u8) -> Result<Rts, Malformed> {
     const SHORT: &str = "Rts cut short";
-    if bits & !(flags::FIN | flags::UNORDERED | flags::PROMISED | flags::PUSHED | flags::PARTS) != 0 {
+    if bits & !(flags::FIN | flags::UNORDERED | flags::INVITED | flags::PUSHED | flags::PARTS) != 0 {
         return Err(Malformed("unknown flags of an Rts"));
     }
-    if (bits & (flags::PROMISED | flags::PUSHED | flags::PARTS)).count_ones() > 1 {
+    if (bits & (flags::INVITED | flags::PUSHED | flags::PARTS)).count_ones() > 1 {
         return Err(Malformed("an Rts whose bytes come in several ways"));
     }
     let (context, seq) = (c.u32(SHORT)?, c.u32(SHORT)?);
     let (tag, len, request) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
-    let landing = if bits & flags::PROMISED != 0 { c.u64(SHORT)? } else { 0 };
+    let region = if bits & flags::INVITED != 0 { c.u64(SHORT)? } else { 0 };
     let pushed = if bits & flags::PUSHED != 0 { c.u64(SHORT)? } else { 0 };
     if pushed > len {
         return Err(Malformed("an Rts that pushes more than its message"));
     }
-    Ok(Rts { flags: bits, context, tag, seq, len, request, landing, pushed })
+    Ok(Rts { flags: bits, context, tag, seq, len, request, region, pushed })
 }

@@ -54,7 +54,7 @@ fn every_header_and_control_message_cut_short_is_refused() {
 
 #[test]
 fn a_chunk_header_cut_short_or_out_of_range_is_refused() {
-    let chunk = ChunkHeader { number: 1, ack: 2, landing: 3, key: 4, offset: 5, len: 6 };
+    let chunk = ChunkHeader { number: 1, ack: 2, region: 3, key: 4, offset: 5, len: 6 };
     let bytes = chunk.encode();
     let header = Header::decode(&bytes).unwrap();
     for len in 0..bytes.len() {
@@ -237,8 +237,8 @@ proptest! {
 
 #[test]
 fn every_control_message_and_chunk_is_explained_in_one_line() {
-    let chunk = ChunkHeader { number: 1, ack: 2, landing: 3, key: 4, offset: 5, len: 6 }.encode();
-    assert_eq!(explain(&chunk).to_string(), "chunk #1 of 6 B to landing 0x3 at 5");
+    let chunk = ChunkHeader { number: 1, ack: 2, region: 3, key: 4, offset: 5, len: 6 }.encode();
+    assert_eq!(explain(&chunk).to_string(), "chunk #1 of 6 B to region 0x3 at 5");
     for control in common::controls() {
         let text = explain(&control.encode()).to_string();
         assert!(!text.contains("malformed") && !text.contains(char::is_control), "{text}");

@@ -22,12 +22,12 @@ proptest! {
 
     #[test]
     fn a_chunk_header_comes_back(
-        (number, ack, landing, key) in any::<(u32, u32, u64, u64)>(),
+        (number, ack, region, key) in any::<(u32, u32, u64, u64)>(),
         len in 0..=MAX_LEN - ChunkHeader::LEN as u32,
         offset: u64,
     ) {
         let offset = offset.min(u64::MAX - u64::from(len));
-        let chunk = ChunkHeader { number, ack, landing, key, offset, len };
+        let chunk = ChunkHeader { number, ack, region, key, offset, len };
         let bytes = chunk.encode();
         let header = Header::decode(&bytes).unwrap();
         prop_assert_eq!((header.kind, header.len), (Kind::Chunk, len + ChunkHeader::LEN as u32));
@@ -130,7 +130,7 @@ fn a_request_that_pushes_is_the_same_alone_and_among_others() {
         seq: 0x2122_2324,
         len: 1 << 40,
         request: 0x3132_3334_3536_3738,
-        landing: 0,
+        region: 0,
         pushed: 1 << 20,
     };
     let packet = rts.alone(7, 9);

@@ -1,7 +1,7 @@
 //! A rail that costs almost nothing: packets change hands in memory.
 
 use nmad_engine::{
-    Departure, Driver, Event, How, Key, LandingId, Limits, Order, Packet, PeerId, PollScope, Segments, Sent,
+    Departure, Driver, Event, How, Key, Limits, Order, Packet, PeerId, PollScope, RegionId, Segments, Sent,
 };
 use std::sync::{Arc, Mutex};
 
@@ -64,11 +64,11 @@ impl Driver for FreeRail {
         Limits { packet: 64 << 10, chunk: 1 << 20, depth: 8, ..Limits::default() }
     }
 
-    fn open(&mut self, landing: LandingId, _: PeerId, _: Segments) -> Key {
-        Key(landing.0)
+    fn open(&mut self, region: RegionId, _: PeerId, _: Segments) -> Key {
+        Key(region.0)
     }
 
-    fn close(&mut self, _: LandingId) {}
+    fn close(&mut self, _: RegionId) {}
 
     fn room(&self) -> usize {
         8

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_last_from_their_posting_to_their_landing() {
+    fn chunks_last_from_their_posting_to_their_region() {
         let sender = records(vec![
             record(10, "a", What::PostChunk, 1, 60),
             record(10, "b", What::PostChunk, 1, 40),

@@ -1,10 +1,10 @@
-//! The same over a rail: packets when small, chunks into an open landing when large.
+//! The same over a rail: packets when small, chunks into an open receive region when large.
 
 use super::way::Way;
 use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::interface::Interface;
 use nmad_drivers::tcp::{TcpConfig, TcpRail};
-use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
+use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::error::Error;
@@ -20,7 +20,7 @@ pub struct Railed {
     peer: PeerId,
     out: Memory,
     into: Memory,
-    landing: u64,
+    region: u64,
     key: Key,
     seen: Seen,
     spare: Option<Packet>,
@@ -53,7 +53,7 @@ impl Railed {
         }
         let (out, into) = (Memory::zeroed(0), Memory::zeroed(0));
         let seen = Seen::default();
-        let mut railed = Railed { rail, peer, out, into, landing: 0, key: Key(0), seen, spare: None };
+        let mut railed = Railed { rail, peer, out, into, region: 0, key: Key(0), seen, spare: None };
         railed.until(|seen| seen.up > 0);
         Ok(railed)
     }
@@ -70,7 +70,7 @@ impl Railed {
                     seen.spare = packet;
                 }
                 Event::Landed { kept, .. } => {
-                    assert!(kept, "the landing is open");
+                    assert!(kept, "the region is open");
                     seen.came += 1;
                 }
                 Event::Arrived { .. } => seen.came += 1,
@@ -88,12 +88,12 @@ impl Railed {
             self.rail.send(Departure::Order(Order::Packet { to, number, packet }));
         } else {
             let from = self.out.segments();
-            let (landing, key) = (LandingId(self.landing), self.key);
+            let (region, key) = (RegionId(self.region), self.key);
             self.rail.send(Departure::Order(Order::Chunk {
                 to,
                 number,
                 ack: 0,
-                landing,
+                region,
                 key,
                 offset: 0,
                 from,
@@ -120,10 +120,10 @@ impl Way for Railed {
         // The same on both sides, so keys need not be told: one is opened per preparation.
         if self.into.bytes().len() != len {
             let pair = (Memory::pattern(len, 1), Memory::zeroed(len));
-            self.rail.close(LandingId(self.landing));
+            self.rail.close(RegionId(self.region));
             (self.out, self.into) = pair;
-            self.landing += 1;
-            self.key = self.rail.open(LandingId(self.landing), self.peer, self.into.segments());
+            self.region += 1;
+            self.key = self.rail.open(RegionId(self.region), self.peer, self.into.segments());
         }
     }
 

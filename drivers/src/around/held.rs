@@ -19,8 +19,8 @@ impl Held {
             Event::Remote { from, .. } => Event::Moved { peer: from },
             Event::Arrived { from, packet } => return Held::Arrived(from, packet.to_vec()),
             Event::Up { peer, remote } => Event::Up { peer, remote },
-            Event::Landed { from, number, ack, landing, offset, len, kept } => {
-                Event::Landed { from, number, ack, landing, offset, len, kept }
+            Event::Landed { from, number, ack, region, offset, len, kept } => {
+                Event::Landed { from, number, ack, region, offset, len, kept }
             }
             Event::Pushed { from, request, len } => Event::Pushed { from, request, len },
             Event::Moved { peer } => Event::Moved { peer },

@@ -13,7 +13,7 @@ mod ticks;
 pub mod trace;
 
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -70,12 +70,12 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.layer.limits(&self.rail)
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.rail.open(landing, from, into)
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+        self.rail.open(region, from, into)
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.rail.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.rail.close(region);
     }
 
     fn room(&self) -> usize {

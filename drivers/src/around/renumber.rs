@@ -1,7 +1,7 @@
 //! A rail of another job than that of its process: its peers have numbers of their own there.
 
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -84,13 +84,13 @@ impl Driver for Renumbered {
         self.rail.know(rank, rail, address)
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
         let from = self.rank(from);
-        self.rail.open(landing, from, into)
+        self.rail.open(region, from, into)
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.rail.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.rail.close(region);
     }
 
     fn room(&self) -> usize {

@@ -1,11 +1,11 @@
-//! Cases about chunks and landings.
+//! Cases about chunks and receive regions.
 
 use super::memory::Memory;
 use super::world::{A, B, Seen, World};
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::Order;
 
-const LANDING: LandingId = LandingId(0xABCD_0000_0001);
+const REGION: RegionId = RegionId(0xABCD_0000_0001);
 
 pub(super) fn gather(world: &mut World) {
     world.connect();
@@ -14,7 +14,7 @@ pub(super) fn gather(world: &mut World) {
     let target = Memory::zeroed(400_000);
     // Uneven pieces on both sides, in another order than in memory.
     let into = target.pieces(&[200_000..399_999, 0..1, 7..50_000, 60_000..60_011, 100_000..199_000]);
-    let key = world.rail(B).open(LANDING, from, into.clone());
+    let key = world.rail(B).open(REGION, from, into.clone());
     let out = source.pieces(&[150_000..300_000, 0..3, 10..100_000, 100_001..100_002]);
     let len = out.len();
     let mut offset = 0;
@@ -22,10 +22,10 @@ pub(super) fn gather(world: &mut World) {
         let from = out.slice(offset, part);
         let part = from.len();
         let number = number as u32;
-        world.post(A, Order::Chunk { to, number, ack: 7, landing: LANDING, key, offset, from });
+        world.post(A, Order::Chunk { to, number, ack: 7, region: REGION, key, offset, from });
         let done = number as usize + 1;
         world.until("one chunk", |w| w.landed(B) == done && w.sent(A) == done);
-        assert!(matches!(world.seen(B).last(), Some(Seen::Landed(n, LANDING, at, l, true))
+        assert!(matches!(world.seen(B).last(), Some(Seen::Landed(n, REGION, at, l, true))
             if (*n, *at, *l) == (number, offset, part)));
         offset += part;
     }
@@ -34,7 +34,7 @@ pub(super) fn gather(world: &mut World) {
     into.slice(0, len).append_to(&mut landed);
     assert!(sent == landed, "the bytes are the same");
     assert!(target.bytes()[50_000..60_000].iter().all(|b| *b == 0), "nothing between the pieces");
-    world.rail(B).close(LANDING);
+    world.rail(B).close(REGION);
     world.kept.extend([source, target]);
 }
 
@@ -43,7 +43,7 @@ pub(super) fn among_packets(world: &mut World) {
     let from = world.id(A);
     let source = Memory::pattern(8 << 20, 2);
     let target = Memory::zeroed(source.bytes().len());
-    let key = world.rail(B).open(LANDING, from, target.segments());
+    let key = world.rail(B).open(REGION, from, target.segments());
     let depth = world.limits().depth;
     let (mut posted, mut expected) = (0, Vec::new());
     for round in 0..4 {
@@ -57,7 +57,7 @@ pub(super) fn among_packets(world: &mut World) {
         let part = source.segments().slice(round * (2 << 20), 2 << 20);
         world.until("room", |w| posted < w.sent(A) + depth);
         let (to, number, offset) = (world.id(B), posted as u32, round * (2 << 20));
-        world.post(A, Order::Chunk { to, number, ack: 7, landing: LANDING, key, offset, from: part });
+        world.post(A, Order::Chunk { to, number, ack: 7, region: REGION, key, offset, from: part });
         posted += 1;
     }
     world.until("everything", |w| w.landed(B) == 4 && w.arrived(B) == 16 && w.sent(A) == 20);
@@ -75,21 +75,21 @@ pub(super) fn empty(world: &mut World) {
     let from = world.id(A);
     let nothing = Memory::zeroed(0);
     let target = Memory::zeroed(10);
-    let key = world.rail(B).open(LANDING, from, target.segments());
-    world.post_chunk(0, LANDING, key, 10, &nothing);
+    let key = world.rail(B).open(REGION, from, target.segments());
+    world.post_chunk(0, REGION, key, 10, &nothing);
     world.until("the chunk", |w| w.landed(B) == 1 && w.sent(A) == 1);
-    assert!(matches!(world.seen(B).last(), Some(Seen::Landed(0, LANDING, 10, 0, true))));
+    assert!(matches!(world.seen(B).last(), Some(Seen::Landed(0, REGION, 10, 0, true))));
     world.kept.extend([nothing, target]);
 }
 
 pub(super) fn not_open(world: &mut World) {
     world.connect();
     let source = Memory::pattern(300_000, 3);
-    world.post_chunk(0, LANDING, Key(12345), 77, &source);
+    world.post_chunk(0, REGION, Key(12345), 77, &source);
     world.post_packet(A, 1, 64);
     world.until("both", |w| w.landed(B) == 1 && w.arrived(B) == 1 && w.sent(A) == 2);
     let landed = world.seen(B).iter().find(|seen| matches!(seen, Seen::Landed(..)));
-    assert!(matches!(landed, Some(Seen::Landed(0, LANDING, 77, 300_000, false))), "{landed:?}");
+    assert!(matches!(landed, Some(Seen::Landed(0, REGION, 77, 300_000, false))), "{landed:?}");
     world.check_arrived(B, &[(1, 64)]);
     world.kept.push(source);
 }
@@ -99,11 +99,11 @@ pub(super) fn stale_key(world: &mut World) {
     let from = world.id(A);
     let source = Memory::pattern(100_000, 4);
     let target = Memory::zeroed(100_000);
-    let stale = world.rail(B).open(LANDING, from, target.segments());
-    world.rail(B).close(LANDING);
-    let key = world.rail(B).open(LANDING, from, target.segments());
+    let stale = world.rail(B).open(REGION, from, target.segments());
+    world.rail(B).close(REGION);
+    let key = world.rail(B).open(REGION, from, target.segments());
     assert_ne!(key, stale, "a key is given out once");
-    world.post_chunk(0, LANDING, stale, 0, &source);
+    world.post_chunk(0, REGION, stale, 0, &source);
     world.until("the chunk", |w| w.landed(B) == 1 && w.sent(A) == 1);
     assert!(matches!(world.seen(B).last(), Some(Seen::Landed(.., false))), "discarded");
     assert!(target.bytes().iter().all(|b| *b == 0), "untouched");
@@ -115,11 +115,11 @@ pub(super) fn closed_in_the_middle(world: &mut World) {
     let from = world.id(A);
     let source = Memory::pattern(16 << 20, 5);
     let mut target = Memory::zeroed(source.bytes().len());
-    let key = world.rail(B).open(LANDING, from, target.segments());
-    world.post_chunk(0, LANDING, key, 0, &source);
+    let key = world.rail(B).open(REGION, from, target.segments());
+    world.post_chunk(0, REGION, key, 0, &source);
     let begun = |memory: &Memory| memory.bytes()[..64] == source.bytes()[..64];
     world.until("the chunk begins to land", |w| begun(&target) || w.landed(B) > 0);
-    world.rail(B).close(LANDING);
+    world.rail(B).close(REGION);
     target.bytes_mut().fill(0xEE);
     world.post_packet(A, 1, 64);
     world.until("everything", |w| w.landed(B) == 1 && w.arrived(B) == 1 && w.sent(A) == 2);
@@ -134,9 +134,9 @@ pub(super) fn both_ways(world: &mut World) {
     let memory: Vec<_> = (0..2).map(|seed| (Memory::pattern(len, seed), Memory::zeroed(len))).collect();
     for side in [A, B] {
         let (to, me) = (world.id(1 - side), world.id(side));
-        let key = world.rail(1 - side).open(LANDING, me, memory[side].1.segments());
+        let key = world.rail(1 - side).open(REGION, me, memory[side].1.segments());
         let from = memory[side].0.segments();
-        world.post(side, Order::Chunk { to, number: 0, ack: 7, landing: LANDING, key, offset: 0, from });
+        world.post(side, Order::Chunk { to, number: 0, ack: 7, region: REGION, key, offset: 0, from });
         world.post_packet(side, 1, 1000);
     }
     world

@@ -2,7 +2,7 @@
 
 use super::memory::Memory;
 use super::world::{A, B, Seen, World};
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::Order;
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ pub(super) fn peer_ends(world: &mut World) {
     // The peer does not read, so that not all of this can leave.
     let count = world.limits().depth.min(3) as u32;
     for number in 0..count {
-        world.post_chunk(number, LandingId(1), Key(1), 0, &source);
+        world.post_chunk(number, RegionId(1), Key(1), 0, &source);
     }
     for _ in 0..100 {
         world.poll(A);

@@ -2,11 +2,11 @@
 
 use super::memory::Memory;
 use super::world::{A, B, Seen, World, packet};
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::{Departure, Order, Sent};
 
-const LANDING: LandingId = LandingId(0xABCD_0000_0002);
-const REQUEST: LandingId = LandingId(0x77_0000_0001);
+const REGION: RegionId = RegionId(0xABCD_0000_0002);
+const REQUEST: RegionId = RegionId(0x77_0000_0001);
 
 fn pushed(world: &World) -> usize {
     world.seen(B).iter().filter(|seen| matches!(seen, Seen::Pushed(..))).count()
@@ -37,14 +37,14 @@ pub(super) fn held(world: &mut World) {
             "nothing passes a chunk of {len} B that is held"
         );
         let from = world.id(A);
-        world.rail(B).open(LANDING, from, target.segments());
-        world.order(B, Order::Accept { from, landing: LANDING });
+        world.rail(B).open(REGION, from, target.segments());
+        world.order(B, Order::Accept { from, region: REGION });
         world.until("the rest", |w| w.landed(B) == 1 && w.arrived(B) == 2 && w.sent(A) == 3);
-        assert!(matches!(world.seen(B)[2], Seen::Landed(1, LANDING, 0, l, true) if l == len as u64));
+        assert!(matches!(world.seen(B)[2], Seen::Landed(1, REGION, 0, l, true) if l == len as u64));
         assert!(target.bytes()[..len] == *source.bytes(), "the bytes of {len} are the same");
         assert!(target.bytes()[len..].iter().all(|byte| *byte == 0), "nothing behind them");
         world.check_arrived(B, &[(0, 40), (2, 200)]);
-        world.rail(B).close(LANDING);
+        world.rail(B).close(REGION);
         world.kept.extend([source, target]);
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn many(world: &mut World) {
     // Each is accepted while the next ones wait behind it.
     while world.landed(B) < targets.len() {
         if posted < targets.len() && posted < world.sent(A) + depth {
-            let request = LandingId(REQUEST.0 + posted as u64);
+            let request = RegionId(REQUEST.0 + posted as u64);
             world.post_chunk(posted as u32, request, Key::PUSH, 0, &source);
             posted += 1;
         } else {
@@ -79,11 +79,11 @@ fn accept(world: &mut World, targets: &[Memory]) {
 fn accept_one(world: &mut World, target: &Memory) {
     let landed = world.landed(B);
     let from = world.id(A);
-    let landing = LandingId(LANDING.0 + landed as u64);
-    world.rail(B).open(landing, from, target.segments());
-    world.order(B, Order::Accept { from, landing });
+    let region = RegionId(REGION.0 + landed as u64);
+    world.rail(B).open(region, from, target.segments());
+    world.order(B, Order::Accept { from, region });
     world.until("it lands", |w| w.landed(B) == landed + 1);
-    world.rail(B).close(landing);
+    world.rail(B).close(region);
 }
 
 /// Packets with a pushed chunk behind them that are not posted, among some that are.
@@ -100,7 +100,7 @@ pub(super) fn at_once(world: &mut World) {
             to,
             number: second,
             ack: 7,
-            landing: REQUEST,
+            region: REQUEST,
             key: Key::PUSH,
             offset: 0,
             from: source.segments(),
@@ -137,10 +137,10 @@ pub(super) fn discarded(world: &mut World) {
     world.post_packet(A, 1, 64);
     world.until("the chunk is announced", |w| pushed(w) == 1);
     let from = world.id(A);
-    world.order(B, Order::Accept { from, landing: LANDING });
+    world.order(B, Order::Accept { from, region: REGION });
     world.until("both", |w| w.landed(B) == 1 && w.arrived(B) == 1 && w.sent(A) == 2);
     let landed = world.seen(B).iter().find(|seen| matches!(seen, Seen::Landed(..)));
-    assert!(matches!(landed, Some(Seen::Landed(0, LANDING, 0, 200_000, false))), "{landed:?}");
+    assert!(matches!(landed, Some(Seen::Landed(0, REGION, 0, 200_000, false))), "{landed:?}");
     world.check_arrived(B, &[(1, 64)]);
     world.kept.push(source);
 }

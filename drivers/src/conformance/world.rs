@@ -2,7 +2,7 @@
 
 use super::Pair;
 use super::memory::{Memory, pattern};
-use nmad_engine::packet::{Key, LandingId, Packet, PeerId};
+use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ pub enum Seen {
     Arrived(PeerId, Vec<u8>),
     /// See [`Event::Pushed`]: request, length.
     Pushed(u64, u64),
-    /// See [`Event::Landed`]: number, landing, offset, length, kept.
-    Landed(u32, LandingId, u64, u64, bool),
+    /// See [`Event::Landed`]: number, receive region, offset, length, kept.
+    Landed(u32, RegionId, u64, u64, bool),
     /// See [`Event::Sent`]: number, and whether the packet was given back.
     Sent(u32, bool),
     /// See [`Event::Lost`]: why, and the numbers of what was not sent.
@@ -208,9 +208,9 @@ impl World {
     }
 
     /// Posts a chunk.
-    pub fn post_chunk(&mut self, number: u32, landing: LandingId, key: Key, offset: u64, from: &Memory) {
+    pub fn post_chunk(&mut self, number: u32, region: RegionId, key: Key, offset: u64, from: &Memory) {
         let to = self.id(B);
-        self.post(A, Order::Chunk { to, number, ack: 7, landing, key, offset, from: from.segments() });
+        self.post(A, Order::Chunk { to, number, ack: 7, region, key, offset, from: from.segments() });
     }
 
     /// Checks that the packets at a side are these, whole and in this order.
@@ -246,9 +246,9 @@ fn note(event: Event<'_>) -> Option<Seen> {
         Event::Pushed { request, len, .. } => Seen::Pushed(request, len),
         Event::Up { peer, remote } => Seen::Up(peer, remote),
         Event::Arrived { from, packet } => Seen::Arrived(from, packet.to_vec()),
-        Event::Landed { number, ack, landing, offset, len, kept, .. } => {
+        Event::Landed { number, ack, region, offset, len, kept, .. } => {
             assert_eq!(ack, 7, "the acknowledgement of chunk {number}");
-            Seen::Landed(number, landing, offset, len, kept)
+            Seen::Landed(number, region, offset, len, kept)
         }
         Event::Sent { number, packet, .. } => Seen::Sent(number, packet.is_some()),
         Event::Lost { why, unsent, .. } => Seen::Lost(why, unsent.iter().map(number).collect()),

@@ -1,4 +1,4 @@
-//! How links and landings end: no operation touches their memory any more when the call returns.
+//! How links and receive regions end: no operation touches their memory any more when the call returns.
 //!
 //! An adapter that ends the operations of one endpoint does so when that is dropped. With the others, reads
 //! that are under way are waited for, which takes as long as some MiB take; if one does not end, the rail
@@ -7,7 +7,7 @@
 use super::adapter::{Adapter, Completion};
 use super::link::Link;
 use super::traffic::Traffic;
-use nmad_engine::packet::{LandingId, PeerId};
+use nmad_engine::packet::{PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::fd::OwnedFd;
 use rustix::net;
@@ -108,23 +108,23 @@ impl<A: Adapter> Traffic<A> {
         self.found.clear();
     }
 
-    /// Forgets a landing. Its memory is not touched any more.
-    pub(crate) fn close(&mut self, landing: LandingId) {
-        let Some(peer) = self.landings.close(landing) else { return };
+    /// Forgets a receive region. Its memory is not touched any more.
+    pub(crate) fn close(&mut self, region: RegionId) {
+        let Some(peer) = self.regions.close(region) else { return };
         let Some(index) = self.peers.find(peer).filter(|&index| self.peers[index].link.is_some()) else {
             return;
         };
-        if !self.settle(index, Some(landing)) {
+        if !self.settle(index, Some(region)) {
             return self.lose(peer, "stopped in the middle of a read (does it run?)");
         }
-        self.on_ground(peer, |inbox, ground| inbox.discard(landing, ground.out));
+        self.on_ground(peer, |inbox, ground| inbox.discard(region, ground.out));
     }
 
-    /// Waits for the reads of a link into a landing, or into any; false: they take too long. No others are
+    /// Waits for the reads of a link into a receive region, or into any; false: they take too long. No others are
     /// begun meanwhile.
-    fn settle(&mut self, index: usize, landing: Option<LandingId>) -> bool {
+    fn settle(&mut self, index: usize, region: Option<RegionId>) -> bool {
         let mut until = None;
-        while self.peers[index].link.as_ref().is_some_and(|link| link.inbox.is_reading(landing)) {
+        while self.peers[index].link.as_ref().is_some_and(|link| link.inbox.is_reading(region)) {
             let now = Instant::now();
             if now >= *until.get_or_insert(now + SETTLE) {
                 return false;

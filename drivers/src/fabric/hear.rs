@@ -6,8 +6,8 @@ use super::message::{Kind, Prefix};
 use super::read::Ground;
 use super::reads::Reads;
 use super::traffic::list;
-use crate::landings::Landings;
 use crate::news::News;
+use crate::regions::Regions;
 use crate::tcp::peers::Peers;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Event;
@@ -17,7 +17,7 @@ use nmad_wire::{Header, Kind as Content};
 pub(super) struct Ears<'a, A: Adapter> {
     pub(super) peers: &'a mut Peers<Link<A>>,
     pub(super) adapter: &'a mut A,
-    pub(super) landings: &'a Landings,
+    pub(super) regions: &'a Regions,
     pub(super) reads: &'a mut Reads,
     pub(super) news: &'a mut News,
     pub(super) peer_of: &'a [usize],
@@ -34,7 +34,7 @@ pub(super) fn hear<A: Adapter>(
     ears: Ears<'_, A>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, (PeerId, String)> {
-    let Ears { peers, adapter, landings, reads, news, peer_of, listed } = ears;
+    let Ears { peers, adapter, regions, reads, news, peer_of, listed } = ears;
     let Some((Prefix { kind, credits, number, token }, rest)) = Prefix::decode(bytes) else {
         return Ok(false);
     };
@@ -78,11 +78,11 @@ pub(super) fn hear<A: Adapter>(
         }
         Kind::Credit | Kind::Packet => Ok(()),
         Kind::Part => {
-            let ground = &mut Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+            let ground = &mut Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
             inbox.part(number, rest, ground)
         }
         Kind::Chunk | Kind::Whole | Kind::Parted => {
-            let ground = &mut Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+            let ground = &mut Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
             inbox.chunk(kind, rest, ground)
         }
     };

@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn places_have_the_length_of_their_chunk() {
-        let header = ChunkHeader { number: 1, ack: 2, landing: 3, key: 4, offset: 5, len: 30 };
+        let header = ChunkHeader { number: 1, ack: 2, region: 3, key: 4, offset: 5, len: 30 };
         let places = [10, 20].map(|len| Lies { at: Place { address: 1 << 40, key: u64::MAX }, len });
         let mut bytes = [0; 200];
         let len = encode_chunk(&header, &places, &mut bytes);

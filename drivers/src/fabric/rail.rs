@@ -19,7 +19,7 @@ use crate::tcp::peers::Known;
 use crate::tcp::{now_ms, socket};
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 use std::net::SocketAddr;
@@ -152,12 +152,12 @@ impl<A: Adapter> Driver for FabricRail<A> {
         }
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.traffic.landings.open(landing, from, into)
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+        self.traffic.regions.open(region, from, into)
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.traffic.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.traffic.close(region);
     }
 
     fn room(&self) -> usize {
@@ -173,7 +173,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
             Departure::Message { .. } | Departure::Pushed { .. } => return Sent::Retry,
             Departure::Order(order) => match order {
                 Order::Packet { to, .. } | Order::Chunk { to, .. } => self.traffic.post(to, order),
-                Order::Accept { from, landing } => self.traffic.accept(from, landing),
+                Order::Accept { from, region } => self.traffic.accept(from, region),
                 Order::Connect { to } => self.connect(to),
                 Order::Close { to } => {
                     self.opening.machine.forget(to);

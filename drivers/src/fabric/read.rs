@@ -2,16 +2,16 @@
 //! everything before it was reported.
 //!
 //! The receiver fetches the bytes of a chunk. So nobody else ever writes into the application's memory, and a
-//! landing that is closed is closed: this side knows which reads are under way, waits for them, and posts no
+//! receive region that is closed is closed: this side knows which reads are under way, waits for them, and posts no
 //! more. A write by the sender could be under way to memory that was given back meanwhile.
 
 use super::adapter::{Adapter, Place, Posted, Purpose};
 use super::message::{Kind, Lies, decode_places};
 use super::reads::{Read, Reads};
 use super::write::{Outbox, PART, pays};
-use crate::landings::Landings;
+use crate::regions::Regions;
 use nmad_engine::memory::{Segment, Segments};
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Header, Malformed};
 use std::collections::VecDeque;
@@ -73,7 +73,7 @@ pub(crate) struct Ground<'a, A: Adapter> {
     pub(crate) endpoint: &'a mut A::Endpoint,
     pub(crate) name: u32,
     pub(crate) peer: PeerId,
-    pub(crate) landings: &'a Landings,
+    pub(crate) regions: &'a Regions,
     pub(crate) reads: &'a mut Reads,
     pub(crate) out: &'a mut Outbox<A::Region>,
 }
@@ -99,7 +99,7 @@ impl<R> Inbox<R> {
     /// A chunk has come.
     ///
     /// # Errors
-    /// It is not well formed, or reaches past its landing.
+    /// It is not well formed, or reaches past its receive region.
     pub(crate) fn chunk<A: Adapter<Region = R>>(
         &mut self,
         kind: Kind,
@@ -108,30 +108,30 @@ impl<R> Inbox<R> {
     ) -> Result<(), String> {
         let mut arriving = Box::new(decode(kind, bytes).map_err(|e| format!("broke the protocol: {e}"))?);
         if arriving.header.key != Key::PUSH.0 {
-            let (landing, key) = (LandingId(arriving.header.landing), Key(arriving.header.key));
-            arriving.begin(landing, key, ground)?;
+            let (region, key) = (RegionId(arriving.header.region), Key(arriving.header.key));
+            arriving.begin(region, key, ground)?;
         }
         self.waiting.push_back(Incoming::Chunk(arriving));
         Ok(())
     }
 
-    /// The chunk that the link holds goes to this landing.
+    /// The chunk that the link holds goes to this receive region.
     ///
     /// # Errors
-    /// It reaches past its landing.
+    /// It reaches past its receive region.
     pub(crate) fn accept<A: Adapter<Region = R>>(
         &mut self,
-        landing: LandingId,
+        region: RegionId,
         ground: &mut Ground<'_, A>,
     ) -> Result<(), String> {
         let Some(Incoming::Chunk(arriving)) = self.waiting.front_mut() else { return Ok(()) };
         if !matches!(arriving.stage, Stage::Held(_)) {
             return Ok(());
         }
-        // A key that no landing has: the bytes are discarded.
-        let key = ground.landings.key(ground.peer, landing).unwrap_or(Key(0));
-        arriving.header.landing = landing.0;
-        arriving.begin(landing, key, ground)
+        // A key that no receive region has: the bytes are discarded.
+        let key = ground.regions.key(ground.peer, region).unwrap_or(Key(0));
+        arriving.header.region = region.0;
+        arriving.begin(region, key, ground)
     }
 
     /// The next bytes of a chunk.
@@ -144,7 +144,7 @@ impl<R> Inbox<R> {
         bytes: &[u8],
         ground: &mut Ground<'_, A>,
     ) -> Result<(), String> {
-        // One whose landing was closed has been taken for complete, and what was granted before still comes.
+        // One whose receive region was closed has been taken for complete, and what was granted before still comes.
         let Some(arriving) = self.arriving(number) else { return Ok(()) };
         arriving.part(bytes, ground)
     }
@@ -181,19 +181,19 @@ impl<R> Inbox<R> {
         Ok(false)
     }
 
-    /// Whether reads into this landing are under way; none: into any.
-    pub(crate) fn is_reading(&self, landing: Option<LandingId>) -> bool {
+    /// Whether reads into this receive region are under way; none: into any.
+    pub(crate) fn is_reading(&self, region: Option<RegionId>) -> bool {
         self.waiting.iter().any(|incoming| match incoming {
-            Incoming::Chunk(a) => a.flying > 0 && landing.is_none_or(|l| l.0 == a.header.landing),
+            Incoming::Chunk(a) => a.flying > 0 && region.is_none_or(|l| l.0 == a.header.region),
             Incoming::Packet(_) => false,
         })
     }
 
-    /// What comes for a landing is discarded from now on. Reads of it that are under way are waited for.
-    pub(crate) fn discard(&mut self, landing: LandingId, out: &mut Outbox<R>) {
+    /// What comes for a receive region is discarded from now on. Reads of it that are under way are waited for.
+    pub(crate) fn discard(&mut self, region: RegionId, out: &mut Outbox<R>) {
         for incoming in &mut self.waiting {
             match incoming {
-                Incoming::Chunk(a) if a.header.landing == landing.0 => match a.stage {
+                Incoming::Chunk(a) if a.header.region == region.0 => match a.stage {
                     Stage::Coming => a.end(false, out),
                     Stage::Over(_) => a.stage = Stage::Over(false),
                     Stage::Held(_) => {}
@@ -241,13 +241,13 @@ impl<R> Arriving<R> {
     /// It is known where the chunk goes.
     fn begin<A: Adapter<Region = R>>(
         &mut self,
-        landing: LandingId,
+        region: RegionId,
         key: Key,
         ground: &mut Ground<'_, A>,
     ) -> Result<(), String> {
         let ChunkHeader { offset, len, .. } = self.header;
-        let found = ground.landings.find(ground.peer, landing, key, offset, u64::from(len));
-        let Some(into) = found.map_err(|_| "broke the protocol: a chunk past the end of its landing")? else {
+        let found = ground.regions.find(ground.peer, region, key, offset, u64::from(len));
+        let Some(into) = found.map_err(|_| "broke the protocol: a chunk past the end of its region")? else {
             self.end(false, ground.out);
             return Ok(());
         };
@@ -361,18 +361,18 @@ impl<R> Arriving<R> {
 
     /// Reports what there is to report; whether nothing more will be.
     fn report(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
-        let ChunkHeader { number, ack, landing, offset, len, .. } = self.header;
+        let ChunkHeader { number, ack, region, offset, len, .. } = self.header;
         let len = u64::from(len);
         match self.stage {
             Stage::Held(false) => {
                 self.stage = Stage::Held(true);
-                report(Event::Pushed { from, request: landing, len });
+                report(Event::Pushed { from, request: region, len });
                 false
             }
             Stage::Held(true) | Stage::Coming => false,
             Stage::Over(kept) => {
-                let landing = LandingId(landing);
-                report(Event::Landed { from, number, ack, landing, offset, len, kept });
+                let region = RegionId(region);
+                report(Event::Landed { from, number, ack, region, offset, len, kept });
                 true
             }
         }

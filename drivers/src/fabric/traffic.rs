@@ -10,13 +10,13 @@ use super::slots::{SLOT, Slots};
 use super::write::{WINDOW, Way};
 use crate::carrier::Carrier;
 use crate::interface::Interface;
-use crate::landings::Landings;
 use crate::news::News;
+use crate::regions::Regions;
 use crate::tcp::now_ms;
 use crate::tcp::peers::Peers;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{LandingId, PeerId};
+use nmad_engine::packet::{PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
@@ -42,7 +42,7 @@ pub(crate) struct Traffic<A: Adapter> {
     pub(crate) receives: Slots<A::Region>,
     pub(crate) adapter: A,
     pub(crate) watch: Watch,
-    pub(crate) landings: Landings,
+    pub(crate) regions: Regions,
     /// Names of endpoints given so far.
     pub(crate) names: u32,
     /// Tokens of links that are being opened.
@@ -86,7 +86,7 @@ impl<A: Adapter> Traffic<A> {
             receives,
             adapter,
             watch,
-            landings: Landings::default(),
+            regions: Regions::default(),
             names: 0,
             awaited: Vec::new(),
             early: Vec::new(),
@@ -169,9 +169,9 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// The pushed chunk that a link holds goes to this landing.
-    pub(crate) fn accept(&mut self, from: PeerId, landing: LandingId) {
-        let accepted = self.on_ground(from, |link, ground| link.accept(landing, ground));
+    /// The pushed chunk that a link holds goes to this receive region.
+    pub(crate) fn accept(&mut self, from: PeerId, region: RegionId) {
+        let accepted = self.on_ground(from, |link, ground| link.accept(region, ground));
         if let Some(Err(why)) = accepted {
             self.lose(from, &why);
         }
@@ -299,9 +299,9 @@ impl<A: Adapter> Traffic<A> {
 
     #[inline]
     fn received(&mut self, slot: u32, len: usize, report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { receives, peers, adapter, landings, reads, news, peer_of, listed, .. } = self;
+        let Traffic { receives, peers, adapter, regions, reads, news, peer_of, listed, .. } = self;
         let bytes = receives.bytes(slot, len);
-        let ears = Ears { peers, adapter, landings, reads, news, peer_of, listed };
+        let ears = Ears { peers, adapter, regions, reads, news, peer_of, listed };
         match hear(bytes, ears, report) {
             Ok(true) => {}
             Ok(false) => self.keep_early(slot, len),
@@ -312,8 +312,8 @@ impl<A: Adapter> Traffic<A> {
 
     /// Hears a message that came before its link was open.
     fn hear(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { peers, adapter, landings, reads, news, peer_of, listed, .. } = self;
-        let ears = Ears { peers, adapter, landings, reads, news, peer_of, listed };
+        let Traffic { peers, adapter, regions, reads, news, peer_of, listed, .. } = self;
+        let ears = Ears { peers, adapter, regions, reads, news, peer_of, listed };
         match hear(bytes, ears, report) {
             Ok(true) => {}
             Ok(false) => self.early.push(bytes.to_vec()),
@@ -346,11 +346,11 @@ impl<A: Adapter> Traffic<A> {
         act: impl FnOnce(&mut Inbox<A::Region>, &mut Ground<'_, A>) -> T,
     ) -> Option<T> {
         let index = self.peers.find(peer)?;
-        let Traffic { peers, adapter, landings, reads, listed, .. } = self;
+        let Traffic { peers, adapter, regions, reads, listed, .. } = self;
         let link = peers[index].link.as_deref_mut()?;
         list(listed, link, index);
         let Link { inbox, out, endpoint, name, .. } = link;
-        let ground = &mut Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+        let ground = &mut Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
         Some(act(inbox, ground))
     }
 
@@ -396,11 +396,11 @@ impl<A: Adapter> Traffic<A> {
     }
 
     fn write(&mut self, index: usize) -> Result<bool, String> {
-        let Traffic { peers, adapter, landings, reads, sends, news, .. } = self;
+        let Traffic { peers, adapter, regions, reads, sends, news, .. } = self;
         let peer = peers[index].id;
         let Some(link) = peers[index].link.as_deref_mut() else { return Ok(false) };
         let Link { inbox, out, endpoint, name, .. } = link;
-        let mut ground = Ground { adapter, endpoint, name: *name, peer, landings, reads, out };
+        let mut ground = Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
         let left = inbox.pull(&mut ground)?;
         let left_too =
             out.write(&mut Way { adapter, slots: sends, endpoint, name: *name }, &mut news.sent)?;

@@ -268,11 +268,11 @@ impl<R> Outbox<R> {
         way: &mut Way<'_, A>,
         order: &Order,
     ) -> Result<Option<Option<(u32, Segments, Vec<R>)>>, String> {
-        let Order::Chunk { number, ack, landing, key, offset, from, .. } = order else {
+        let Order::Chunk { number, ack, region, key, offset, from, .. } = order else {
             return Ok(Some(None));
         };
         let (number, ack, offset, len) = (*number, *ack, *offset, from.len() as u32);
-        let header = ChunkHeader { number, ack, landing: landing.0, key: key.0, offset, len };
+        let header = ChunkHeader { number, ack, region: region.0, key: key.0, offset, len };
         if from.len() <= WHOLE {
             let posted = self.post(way, Kind::Whole, number, |out| {
                 let at = encode_chunk(&header, &[], out);

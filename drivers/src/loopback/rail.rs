@@ -1,8 +1,8 @@
 //! The driver: a queue from the sending to the receiving side of the same process.
 
-use crate::landings::Landings;
+use crate::regions::Regions;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Order, Scope, Sent};
 use std::mem;
 
@@ -15,7 +15,7 @@ pub struct LoopbackRail {
     me: PeerId,
     rail: u8,
     up: bool,
-    landings: Landings,
+    regions: Regions,
     posted: Vec<Order>,
     /// The list that is being reported, kept for its memory.
     moving: Vec<Order>,
@@ -32,7 +32,7 @@ impl LoopbackRail {
             me,
             rail,
             up: false,
-            landings: Landings::default(),
+            regions: Regions::default(),
             posted: Vec::new(),
             moving: Vec::new(),
             unsent: Vec::new(),
@@ -66,14 +66,14 @@ impl LoopbackRail {
                 }
                 report(Event::Sent { to, number, packet: Some(packet) });
             }
-            Order::Chunk { to, number, ack, landing, key, offset, from } if to == self.me && self.up => {
+            Order::Chunk { to, number, ack, region, key, offset, from } if to == self.me && self.up => {
                 let len = from.len();
-                let Ok(into) = self.landings.find(to, landing, key, offset, len) else {
-                    return self.lost(to, "chunk past the end of its landing", None, report);
+                let Ok(into) = self.regions.find(to, region, key, offset, len) else {
+                    return self.lost(to, "chunk past the end of its region", None, report);
                 };
                 let kept = into.map(|into| into.copy_from(&from)).is_some();
                 report(Event::Sent { to, number, packet: None });
-                report(Event::Landed { from: to, number, ack, landing, offset, len, kept });
+                report(Event::Landed { from: to, number, ack, region, offset, len, kept });
             }
             Order::Close { to } => {
                 self.up = false;
@@ -113,12 +113,12 @@ impl Driver for LoopbackRail {
         }
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.landings.open(landing, from, into)
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+        self.regions.open(region, from, into)
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.landings.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.regions.close(region);
     }
 
     fn room(&self) -> usize {

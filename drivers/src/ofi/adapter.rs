@@ -306,7 +306,7 @@ impl Adapter for OfiAdapter {
         let context = self.reads.of(token, endpoint.name);
         let (start, len, description) = (into.start.cast(), into.len, region.description());
         let Place { address, key } = from;
-        // SAFETY: the endpoint is open; the memory is the landing's until the completion is there.
+        // SAFETY: the endpoint is open; the memory is the receive region's until the completion is there.
         let status = unsafe {
             ((*(*at).rma).read)(at, start, len, description, endpoint.address, address, key, context)
         };

@@ -15,7 +15,7 @@ pub(super) struct Provider {
     /// A message leaves without a system call.
     pub(super) is_direct: bool,
     /// Reads of a peer's memory end without the peer's help, so that they end soon whatever it does.
-    /// Otherwise data travels in messages: a landing could not be closed while the peer computes.
+    /// Otherwise data travels in messages: a receive region could not be closed while the peer computes.
     pub(super) reads: bool,
 }
 

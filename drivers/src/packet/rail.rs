@@ -10,9 +10,9 @@ use super::sys::Socket;
 use super::wakes::{Wakes, bell};
 use crate::carrier::Carrier;
 use crate::error::DriverError;
-use crate::landings::Landings;
 use crate::news::News;
 use crate::opening::RETRY_MS;
+use crate::regions::Regions;
 use crate::tcp::address::Address;
 use crate::tcp::now_ms;
 use crate::timer::Timer;
@@ -25,7 +25,7 @@ use crate::udp::{CHUNK, PACKET};
 use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -65,7 +65,7 @@ pub struct PacketRail {
     by_way: HashMap<Way, usize>,
     /// The link from which the last frame came.
     latest: Option<(Way, usize)>,
-    landings: Landings,
+    regions: Regions,
     strays: Strays,
     touched: Vec<usize>,
     blocked: Vec<usize>,
@@ -132,7 +132,7 @@ impl PacketRail {
             by_peer: HashMap::new(),
             by_way: HashMap::new(),
             latest: None,
-            landings: Landings::default(),
+            regions: Regions::default(),
             strays: Strays::default(),
             touched: Vec::new(),
             blocked: Vec::new(),
@@ -219,7 +219,7 @@ impl PacketRail {
     #[inline]
     fn take_frames(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for _ in 0..FRAMES {
-            let PacketRail { socket, digest, wakes, by_way, latest, links, landings, strays, .. } = self;
+            let PacketRail { socket, digest, wakes, by_way, latest, links, regions, strays, .. } = self;
             let Some(frame) = socket.frame() else { return };
             wakes.found(socket);
             if let Some((way, bytes)) = frame::open(frame) {
@@ -231,7 +231,7 @@ impl PacketRail {
                     self.socket.release();
                     continue;
                 };
-                if !read(link, bytes, (socket, digest, strays), landings, report) {
+                if !read(link, bytes, (socket, digest, strays), regions, report) {
                     let peer = link.peer;
                     self.lose(peer, "closed the link (has it ended?)");
                 }
@@ -398,12 +398,12 @@ impl Driver for PacketRail {
         }
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.landings.open(landing, from, into)
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+        self.regions.open(region, from, into)
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.landings.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.regions.close(region);
     }
 
     fn room(&self) -> usize {

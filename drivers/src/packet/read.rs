@@ -3,7 +3,7 @@
 use super::digest::Digest;
 use super::link::Link;
 use super::sys::Socket;
-use crate::landings::Landings;
+use crate::regions::Regions;
 use crate::udp::assembly::Place;
 use crate::udp::datagram::{Datagram, LEN, Signal};
 use crate::udp::seal::Check;
@@ -17,7 +17,7 @@ pub fn read(
     link: &mut Link,
     bytes: &[u8],
     (socket, digest, strays): (&Socket, &Digest, &mut Strays),
-    landings: &Landings,
+    regions: &Regions,
     report: &mut dyn FnMut(Event<'_>),
 ) -> bool {
     let Some((tag, datagram)) = Datagram::decode(bytes) else {
@@ -37,7 +37,7 @@ pub fn read(
     link.heard = true;
     match datagram.as_signal() {
         None => {
-            let mut to = Place { peer: link.peer, landings, last: None };
+            let mut to = Place { peer: link.peer, regions, last: None };
             if let Err(stray) = link.assemblies.take(&datagram, data, &mut to, report) {
                 strays.count(stray);
             } else if link.assemblies.is_expecting() {

@@ -13,7 +13,7 @@ use super::ring::{CONTENT, Consumer, Producer};
 use super::selector::{Choice, Probe, Selector};
 use super::shared::{Obstacle, Shared};
 use super::wakeup::{self, Fence};
-use crate::landings::Landings;
+use crate::regions::Regions;
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,7 +32,7 @@ pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
 /// What a pass over a link needs of the rail.
 pub struct Turn<'a> {
     pub peer: PeerId,
-    pub landings: &'a Landings,
+    pub regions: &'a Regions,
     pub sent: &'a mut Vec<Order>,
     pub selector: &'a mut Selector,
     pub report: Report<'a>,
@@ -316,7 +316,7 @@ impl Link {
         Ok(moved)
     }
 
-    /// Ends the link: nobody touches the memory of its orders or landings after this. The orders that
+    /// Ends the link: nobody touches the memory of its orders or receive regions after this. The orders that
     /// were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {
         self.end_offer();

@@ -11,12 +11,12 @@ use super::selector::Selector;
 use super::{claim, now_ms, wakeup};
 use crate::connections::Outcome;
 use crate::error::DriverError;
-use crate::landings::Landings;
 use crate::news::News;
+use crate::regions::Regions;
 use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -45,9 +45,9 @@ pub struct ShmRail {
     outcome: Vec<Outcome<Handover>>,
     pub(super) peers: Peers,
     selector: Selector,
-    landings: Landings,
+    regions: Regions,
     /// Regions that peers may push into.
-    published: HashMap<LandingId, (PeerId, Key, regions::List)>,
+    published: HashMap<RegionId, (PeerId, Key, regions::List)>,
     /// Peers to whom something was posted since the last flush.
     touched: Vec<PeerId>,
     news: News,
@@ -75,7 +75,7 @@ impl ShmRail {
             outcome: Vec::new(),
             peers: Peers::default(),
             selector: Selector::default(),
-            landings: Landings::default(),
+            regions: Regions::default(),
             published: HashMap::new(),
             touched: Vec::new(),
             news: News::default(),
@@ -133,13 +133,13 @@ impl ShmRail {
         }
     }
 
-    /// The pushed chunk that a link holds goes to this landing.
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
-        let key = self.landings.key(from, landing);
+    /// The pushed chunk that a link holds goes to this receive region.
+    fn accept(&mut self, from: PeerId, region: RegionId) {
+        let key = self.regions.key(from, region);
         if let Some(link) = self.peers.link_mut(from) {
             // A peer to which something is sent at the same time pulls that.
             let helps = link.outgoing.is_empty();
-            link.incoming.accept(&link.shared, landing, key, helps);
+            link.incoming.accept(&link.shared, region, key, helps);
         }
     }
 
@@ -148,7 +148,7 @@ impl ShmRail {
     fn order(&mut self, order: Order) {
         match order {
             Order::Packet { to, .. } | Order::Chunk { to, .. } => self.post(to, order),
-            Order::Accept { from, landing } => self.accept(from, landing),
+            Order::Accept { from, region } => self.accept(from, region),
             Order::Connect { to } => self.connect(to),
             Order::Close { to } => {
                 self.opening.machine.forget(to);
@@ -164,7 +164,7 @@ impl ShmRail {
         let peer = PeerId(rank as u32);
         let Some(link) = self.peers.link_mut(peer) else { return };
         let (sent, selector) = (&mut self.news.sent, &mut self.selector);
-        match link.advance(&mut Turn { peer, landings: &self.landings, sent, selector, report }) {
+        match link.advance(&mut Turn { peer, regions: &self.regions, sent, selector, report }) {
             Ok(true) => {}
             // Where it goes is said between two polls.
             Ok(false) if link.incoming.is_held() => {}
@@ -298,21 +298,21 @@ impl Driver for ShmRail {
         }
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
         let (address, pieces, list) = regions::describe(&into);
         let len = into.len();
-        let key = self.landings.open(landing, from, into);
+        let key = self.regions.open(region, from, into);
         if let Some(link) = self.peers.link(from).filter(|_| self.config.cross_memory)
             && link.publish(key, (address, pieces), len)
         {
-            self.published.insert(landing, (from, key, list));
+            self.published.insert(region, (from, key, list));
         }
         key
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.landings.close(landing);
-        if let Some((from, key, _list)) = self.published.remove(&landing)
+    fn close(&mut self, region: RegionId) {
+        self.regions.close(region);
+        if let Some((from, key, _list)) = self.published.remove(&region)
             && let Some(link) = self.peers.link(from)
         {
             link.close(key);

@@ -13,7 +13,7 @@ use crate::error::DriverError;
 use crate::opening::Opened;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 use std::net::SocketAddr;
@@ -120,12 +120,12 @@ impl Driver for TcpRail {
         }
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.traffic.landings.open(landing, from, into)
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+        self.traffic.regions.open(region, from, into)
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.traffic.landings.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.traffic.regions.close(region);
     }
 
     fn room(&self) -> usize {
@@ -144,7 +144,7 @@ impl Driver for TcpRail {
             Departure::Message { .. } | Departure::Pushed { .. } => return Sent::Retry,
             Departure::Order(order) => match order {
                 Order::Packet { to, .. } | Order::Chunk { to, .. } => self.traffic.post(to, order),
-                Order::Accept { from, landing } => self.traffic.accept(from, landing),
+                Order::Accept { from, region } => self.traffic.accept(from, region),
                 Order::Connect { to } => self.connect(to),
                 Order::Close { to } => self.leave(to),
             },

@@ -1,10 +1,10 @@
-//! The stream of one peer becomes packets and bytes in landings. Only values here, no socket.
+//! The stream of one peer becomes packets and bytes in receive regions. Only values here, no socket.
 
 use super::padding;
 use super::scratch::{Kept, Scratch};
-use crate::landings::Landings;
+use crate::regions::Regions;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Control, Header, Kind, Malformed};
 
@@ -21,7 +21,7 @@ pub enum Stream {
     Partial(Vec<u8>),
     /// A chunk of which this number of bytes has arrived, never all of them.
     Chunk(ChunkHeader, u32),
-    /// A pushed chunk whose landing is not known yet.
+    /// A pushed chunk whose receive region is not known yet.
     Held(Held),
     /// Bytes read together with the end of a chunk, for the next poll.
     Kept(Kept),
@@ -40,7 +40,7 @@ pub struct Place<'a> {
     /// Whose stream it is.
     pub peer: PeerId,
     /// Where chunks go.
-    pub landings: &'a Landings,
+    pub regions: &'a Regions,
     /// Empty buffers for partial packets, so that an idle link holds none.
     pub pool: &'a mut Vec<Vec<u8>>,
     /// Longest packet in bytes.
@@ -103,9 +103,9 @@ impl Stream {
     }
 
     /// The pushed chunk that is held goes there.
-    pub fn accept(&mut self, landing: LandingId, key: Key) {
+    pub fn accept(&mut self, region: RegionId, key: Key) {
         if let Stream::Held(held) = self {
-            (held.header.landing, held.header.key, held.accepted) = (landing.0, key.0, true);
+            (held.header.region, held.header.key, held.accepted) = (region.0, key.0, true);
         }
     }
 
@@ -138,8 +138,8 @@ impl Stream {
         Ok(!matches!(self, Stream::Held(_)))
     }
 
-    /// The memory where the rest of the chunk in progress belongs; none if there is none, or its landing
-    /// is not open (any more). Asked anew for each read, since a landing may close in between.
+    /// The memory where the rest of the chunk in progress belongs; none if there is none, or its receive region
+    /// is not open (any more). Asked anew for each read, since a receive region may close in between.
     pub fn target(&self, place: &Place<'_>) -> Result<Option<Segments>, Malformed> {
         match self {
             Stream::Chunk(header, done) => rest(header, *done, place),
@@ -161,7 +161,7 @@ impl Stream {
             from: place.peer,
             number: header.number,
             ack: header.ack,
-            landing: LandingId(header.landing),
+            region: RegionId(header.region),
             offset: header.offset,
             len: u64::from(header.len),
             kept,
@@ -244,7 +244,7 @@ impl Stream {
         Ok(tail)
     }
 
-    /// The header of a chunk is there, and its landing is known.
+    /// The header of a chunk is there, and its receive region is known.
     fn land(
         &mut self,
         chunk: ChunkHeader,
@@ -272,7 +272,7 @@ impl Stream {
                 let chunk = ChunkHeader::decode(header, packet)?;
                 if chunk.key == Key::PUSH.0 {
                     *self = Stream::Held(Held { header: chunk, behind: Kept::default(), accepted: false });
-                    let (request, len) = (chunk.landing, u64::from(chunk.len));
+                    let (request, len) = (chunk.region, u64::from(chunk.len));
                     report(Event::Pushed { from: place.peer, request, len });
                 } else {
                     self.land(chunk, place, report)?;
@@ -312,12 +312,12 @@ pub fn is_packet(bytes: &[u8]) -> bool {
 }
 
 fn rest(chunk: &ChunkHeader, done: u32, place: &Place<'_>) -> Result<Option<Segments>, Malformed> {
-    let (landing, key) = (LandingId(chunk.landing), Key(chunk.key));
+    let (region, key) = (RegionId(chunk.region), Key(chunk.key));
     let (offset, left) = (chunk.offset + u64::from(done), u64::from(chunk.len - done));
     place
-        .landings
-        .find(place.peer, landing, key, offset, left)
-        .map_err(|_| Malformed("chunk past the end of its landing"))
+        .regions
+        .find(place.peer, region, key, offset, left)
+        .map_err(|_| Malformed("chunk past the end of its region"))
 }
 
 #[cfg(test)]
@@ -339,15 +339,15 @@ mod tests {
 
     fn chunk(number: u32, key: Key, offset: u64, data: &[u8]) -> Vec<u8> {
         let len = data.len() as u32;
-        let header = ChunkHeader { number, ack: 3, landing: 9, key: key.0, offset, len };
+        let header = ChunkHeader { number, ack: 3, region: 9, key: key.0, offset, len };
         [&header.encode()[..], padding::bytes(len), data].concat()
     }
 
     /// Feeds the pieces one after the other; returns what was reported, in short.
-    fn feed(landings: &Landings, pieces: &[&[u8]]) -> Result<Vec<String>, Broken> {
+    fn feed(regions: &Regions, pieces: &[&[u8]]) -> Result<Vec<String>, Broken> {
         let mut seen = Vec::new();
         let (mut stream, mut pool) = (Stream::default(), Vec::new());
-        let mut place = Place { peer: PEER, landings, pool: &mut pool, longest: 1000 };
+        let mut place = Place { peer: PEER, regions, pool: &mut pool, longest: 1000 };
         for piece in pieces {
             let mut left = *piece;
             while !left.is_empty() {
@@ -374,8 +374,8 @@ mod tests {
 
     #[test]
     fn what_follows_a_chunk_waits_for_the_next_poll() {
-        let (landings, mut scratch, mut pool) = (Landings::default(), Scratch::default(), Vec::new());
-        let mut place = Place { peer: PEER, landings: &landings, pool: &mut pool, longest: 1000 };
+        let (regions, mut scratch, mut pool) = (Regions::default(), Scratch::default(), Vec::new());
+        let mut place = Place { peer: PEER, regions: &regions, pool: &mut pool, longest: 1000 };
         let pushed = chunk(1, Key::PUSH, 0, &[7; 100]);
         let (mut stream, mut polls) = (Stream::default(), Vec::new());
         let bytes = [&pushed[..], &packet(2, 20), &pushed, &packet(3, 30)].concat();
@@ -389,7 +389,7 @@ mod tests {
         stream.keep(scratch.lend(taken..bytes.len()));
         polls.push(events.take());
         for _ in 0..4 {
-            stream.accept(LandingId(9), Key(77));
+            stream.accept(RegionId(9), Key(77));
             stream.resume(&mut scratch, &mut place, &mut report).expect("well formed");
             polls.push(events.take());
         }
@@ -408,8 +408,8 @@ mod tests {
         let data = Memory::pattern(200, 1);
         for first in 0..600 {
             let target = Memory::zeroed(300);
-            let mut landings = Landings::default();
-            let key = landings.open(LandingId(9), PEER, target.segments());
+            let mut regions = Regions::default();
+            let key = regions.open(RegionId(9), PEER, target.segments());
             let whole = [
                 packet(1, 16),
                 packet(2, 100),
@@ -422,7 +422,7 @@ mod tests {
             .concat();
             let (head, tail) = whole.split_at(first.min(whole.len()));
             let (middle, tail) = tail.split_at((1 + first % 7).min(tail.len()));
-            let seen = feed(&landings, &[head, middle, tail]).expect("well formed");
+            let seen = feed(&regions, &[head, middle, tail]).expect("well formed");
             let expected = [
                 "packet 1 16",
                 "packet 2 100",
@@ -441,11 +441,11 @@ mod tests {
     fn padding_is_not_data() {
         let data = Memory::pattern(20_000, 2);
         let target = Memory::zeroed(20_000);
-        let mut landings = Landings::default();
-        let key = landings.open(LandingId(9), PEER, target.segments());
+        let mut regions = Regions::default();
+        let key = regions.open(RegionId(9), PEER, target.segments());
         let whole = [chunk(1, key, 0, data.bytes()), packet(2, 20)].concat();
         for cut in [1, 20, 39, 40, 41, 100, 127, 128, 129, 5000] {
-            let seen = feed(&landings, &[&whole[..cut], &whole[cut..]]).expect("well formed");
+            let seen = feed(&regions, &[&whole[..cut], &whole[cut..]]).expect("well formed");
             assert_eq!(seen, ["chunk 1 20000 true", "packet 2 20"], "cut at {cut}");
             assert!(target.bytes() == data.bytes(), "cut at {cut}");
         }
@@ -454,10 +454,10 @@ mod tests {
     #[test]
     fn what_is_wrong_ends_the_stream() {
         let target = Memory::zeroed(100);
-        let mut landings = Landings::default();
-        let key = landings.open(LandingId(9), PEER, target.segments());
+        let mut regions = Regions::default();
+        let key = regions.open(RegionId(9), PEER, target.segments());
         let refusal = Control::Refuse(Refusal { code: RefusalCode::Rank, text: "go away" }).encode();
-        let broken = |bytes: &[u8]| feed(&landings, &[bytes]).expect_err("malformed");
+        let broken = |bytes: &[u8]| feed(&regions, &[bytes]).expect_err("malformed");
         assert_eq!(broken(&refusal), Broken::Refused("go away".into()));
         for (bytes, what) in [
             (chunk(1, key, 1, &[0; 100]), "past the end"),

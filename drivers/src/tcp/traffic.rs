@@ -15,11 +15,11 @@ use super::{PACKET, now_ms};
 use crate::carrier::Carrier;
 use crate::hot::Hot;
 use crate::interface::Interface;
-use crate::landings::Landings;
 use crate::news::News;
+use crate::regions::Regions;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -47,7 +47,7 @@ pub struct Traffic {
     /// The peers and their links.
     pub peers: Peers<Link>,
     /// Where chunks go.
-    pub landings: Landings,
+    pub regions: Regions,
     /// Where bytes arrive that have no other place.
     pub scratch: Scratch,
     carrier: Carrier,
@@ -97,7 +97,7 @@ impl Traffic {
             carrier: Carrier::new(interface, &watch),
             watch,
             peers: Peers::default(),
-            landings: Landings::default(),
+            regions: Regions::default(),
             scratch: Scratch::default(),
             hot: Hot::default(),
             lists: Lists::default(),
@@ -159,13 +159,13 @@ impl Traffic {
         how
     }
 
-    /// The pushed chunk that a link holds goes to this landing.
-    pub fn accept(&mut self, from: PeerId, landing: LandingId) {
+    /// The pushed chunk that a link holds goes to this receive region.
+    pub fn accept(&mut self, from: PeerId, region: RegionId) {
         let Some(index) = self.peers.find(from) else { return };
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
-        // A key that no landing has: the bytes are discarded.
-        let key = self.landings.key(from, landing).unwrap_or(Key(0));
-        link.stream.accept(landing, key);
+        // A key that no receive region has: the bytes are discarded.
+        let key = self.regions.key(from, region).unwrap_or(Key(0));
+        link.stream.accept(region, key);
         self.lists.going_on.push(index);
     }
 
@@ -415,8 +415,8 @@ impl Traffic {
     fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return false };
-        let (id, landings, pool) = (peer.id, &self.landings, &mut self.pool);
-        let mut place = Place { peer: id, landings, pool, longest: PACKET };
+        let (id, regions, pool) = (peer.id, &self.regions, &mut self.pool);
+        let mut place = Place { peer: id, regions, pool, longest: PACKET };
         let fd = link.socket.as_fd();
         for round in 0..READS {
             match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {

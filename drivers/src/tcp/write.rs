@@ -315,9 +315,9 @@ fn send_in_place(
 /// What precedes the padding and the bytes of a chunk.
 #[inline]
 fn header(order: &Order) -> Option<[u8; ChunkHeader::LEN]> {
-    let Order::Chunk { number, ack, landing, key, offset, ref from, .. } = *order else { return None };
+    let Order::Chunk { number, ack, region, key, offset, ref from, .. } = *order else { return None };
     let len = from.len() as u32;
-    Some(ChunkHeader { number, ack, landing: landing.0, key: key.0, offset, len }.encode())
+    Some(ChunkHeader { number, ack, region: region.0, key: key.0, offset, len }.encode())
 }
 
 #[inline]

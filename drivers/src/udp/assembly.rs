@@ -2,15 +2,15 @@
 //!
 //! A train loses some of its datagrams and is then sent again as a whole, with the same number. Parts that
 //! came the first time count, so the second time only the missing ones have to arrive. Parts of a chunk go
-//! into its landing at once. The first part has the header of the whole: without it the others have no place
+//! into its receive region at once. The first part has the header of the whole: without it the others have no place
 //! and are dropped.
 
 use super::datagram::Datagram;
 use super::strays::Stray;
 use super::{CHUNK, PACKET};
-use crate::landings::Landings;
+use crate::regions::Regions;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Header, Kind};
 
@@ -52,18 +52,18 @@ enum What {
 pub struct Place<'a> {
     /// Who sent them.
     pub peer: PeerId,
-    /// The rail's landings.
-    pub landings: &'a Landings,
+    /// The rail's receive regions.
+    pub regions: &'a Regions,
     /// Memory of the chunk that came last, by its number.
     pub last: Option<(u32, Option<Segments>)>,
 }
 
 impl Place<'_> {
-    /// The memory of a chunk; none: its landing is not open.
+    /// The memory of a chunk; none: its receive region is not open.
     fn memory(&mut self, chunk: &ChunkHeader) -> Result<Option<&Segments>, Stray> {
         if self.last.as_ref().is_none_or(|(number, _)| *number != chunk.number) {
-            let (landing, key) = (LandingId(chunk.landing), Key(chunk.key));
-            let found = self.landings.find(self.peer, landing, key, chunk.offset, u64::from(chunk.len));
+            let (region, key) = (RegionId(chunk.region), Key(chunk.key));
+            let found = self.regions.find(self.peer, region, key, chunk.offset, u64::from(chunk.len));
             self.last = Some((chunk.number, found.map_err(|_| Stray::Malformed)?));
         }
         Ok(self.last.as_ref().and_then(|(_, memory)| memory.as_ref()))
@@ -186,7 +186,7 @@ impl Assemblies {
                 self.buffers.push(buffer);
             }
             What::Chunk(chunk) => {
-                // A key is given out once: if it opens the landing now, it has done so for all parts.
+                // A key is given out once: if it opens the receive region now, it has done so for all parts.
                 let kept = place.memory(&chunk)?.is_some();
                 report(landed(place.peer, &chunk, kept));
             }
@@ -240,8 +240,8 @@ impl Assembly {
 }
 
 fn landed(from: PeerId, chunk: &ChunkHeader, kept: bool) -> Event<'static> {
-    let &ChunkHeader { number, ack, landing, offset, len, .. } = chunk;
-    Event::Landed { from, number, ack, landing: LandingId(landing), offset, len: u64::from(len), kept }
+    let &ChunkHeader { number, ack, region, offset, len, .. } = chunk;
+    Event::Landed { from, number, ack, region: RegionId(region), offset, len: u64::from(len), kept }
 }
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
         // The last of the long parts is as long as a short one.
         let (long, short) = (parts(&packet, 400, 0), parts(&packet, 240, 1));
         assert_eq!(long[2].1.len(), short[0].1.len());
-        let (landings, mut dice) = (Landings::default(), 1_u64);
+        let (regions, mut dice) = (Regions::default(), 1_u64);
         for _ in 0..2000 {
             let mut mixed = [&long[..], &short[..]].concat();
             mixed.sort_by_key(|_| {
@@ -274,7 +274,7 @@ mod tests {
             });
             let (mut assemblies, mut whole) = (Assemblies::default(), 0);
             for (datagram, data) in mixed.iter().chain(&short) {
-                let mut place = Place { peer: PeerId(1), landings: &landings, last: None };
+                let mut place = Place { peer: PeerId(1), regions: &regions, last: None };
                 let taken = assemblies.take(datagram, data, &mut place, &mut |event| {
                     assert!(matches!(event, Event::Arrived { packet: found, .. } if found == packet));
                     whole += 1;

@@ -15,14 +15,14 @@ use super::{CHUNK, PACKET, socket};
 use crate::carrier::Carrier;
 use crate::error::DriverError;
 use crate::hot::Hot;
-use crate::landings::Landings;
 use crate::news::News;
 use crate::opening::RETRY_MS;
+use crate::regions::Regions;
 use crate::tcp::address::Address;
 use crate::timer::Timer;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -56,7 +56,7 @@ pub struct UdpRail {
     opening: Opening,
     outcome: Vec<Outcome<Way>>,
     peers: Peers,
-    landings: Landings,
+    regions: Regions,
     strays: Strays,
     scratch: Box<[u8]>,
     hot: Hot,
@@ -96,7 +96,7 @@ impl UdpRail {
             opening,
             outcome: Vec::new(),
             peers: Peers::default(),
-            landings: Landings::default(),
+            regions: Regions::default(),
             strays: Strays::default(),
             scratch: vec![0; SCRATCH].into(),
             hot: Hot::default(),
@@ -186,8 +186,8 @@ impl UdpRail {
     fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let peer = &mut self.peers[index];
         let Some(link) = peer.link.as_deref_mut() else { return false };
-        let (id, landings) = (peer.id, &self.landings);
-        let mut place = Place { peer: id, landings, last: None };
+        let (id, regions) = (peer.id, &self.regions);
+        let mut place = Place { peer: id, regions, last: None };
         for round in 0..READS {
             match read(link, &mut self.scratch, &mut place, &mut self.strays, report) {
                 Ok(true) => {}
@@ -374,12 +374,12 @@ impl Driver for UdpRail {
         }
     }
 
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-        self.landings.open(landing, from, into)
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+        self.regions.open(region, from, into)
     }
 
-    fn close(&mut self, landing: LandingId) {
-        self.landings.close(landing);
+    fn close(&mut self, region: RegionId) {
+        self.regions.close(region);
     }
 
     fn room(&self) -> usize {

@@ -163,11 +163,11 @@ pub(crate) fn parts<'a>(order: &'a Order, head: &'a [u8], mut part: impl FnMut(&
 }
 
 pub(crate) fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
-    let Order::Chunk { number, ack, landing, key, offset, from, .. } = order else {
+    let Order::Chunk { number, ack, region, key, offset, from, .. } = order else {
         return [0; ChunkHeader::LEN];
     };
-    let (landing, key, len) = (landing.0, key.0, from.len() as u32);
-    ChunkHeader { number: *number, ack: *ack, landing, key, offset: *offset, len }.encode()
+    let (region, key, len) = (region.0, key.0, from.len() as u32);
+    ChunkHeader { number: *number, ack: *ack, region, key, offset: *offset, len }.encode()
 }
 
 pub(crate) fn number(order: &Order) -> u32 {

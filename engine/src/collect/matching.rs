@@ -6,7 +6,7 @@
 use super::lists::{ListKey, Listed, Lists, Neighbours};
 use super::request::{Context, Envelope, Source, TagMatch};
 use super::run::Run;
-use crate::packet::{LandingId, PeerId, RequestId};
+use crate::packet::{PeerId, RegionId, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -27,16 +27,16 @@ pub(crate) enum Arrived {
 /// How the body of a large message comes to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comes {
-    /// Its sender waits for a landing.
+    /// Its sender waits for a receive region.
     Asked,
-    /// It goes to this landing, which was promised.
-    Promised(LandingId),
+    /// It goes to this receive region, which was opened before it was announced.
+    Invited(RegionId),
     /// This number of its bytes is on the way.
     Pushed(u64),
     /// All of it comes in parts, each in a packet.
     Parts(u64),
-    /// This number of its bytes is on the way or here, in a landing of our own.
-    Stored(LandingId),
+    /// This number of its bytes is on the way or here, in a receive region of our own.
+    Stored(RegionId),
 }
 
 impl Arrived {
@@ -61,10 +61,10 @@ pub(crate) struct Unexpected {
 }
 
 impl Unexpected {
-    /// Whether all of it is here; `here` says it of a large message and its landing.
-    pub(crate) fn is_here(&self, here: impl Fn(&Envelope, LandingId) -> bool) -> bool {
+    /// Whether all of it is here; `here` says it of a large message and its receive region.
+    pub(crate) fn is_here(&self, here: impl Fn(&Envelope, RegionId) -> bool) -> bool {
         match self.body {
-            Arrived::Rts { body: Comes::Stored(landing), .. } => here(&self.envelope, landing),
+            Arrived::Rts { body: Comes::Stored(region), .. } => here(&self.envelope, region),
             Arrived::Rts { .. } => false,
             Arrived::Inline(..) | Arrived::Stored(_) => true,
         }
@@ -73,14 +73,14 @@ impl Unexpected {
     /// Bytes of its data that lie in memory of the engine's own.
     fn stored_len(&self) -> u64 {
         match self.body {
-            Arrived::Rts { body: Comes::Asked | Comes::Promised(_), .. } => 0,
+            Arrived::Rts { body: Comes::Asked | Comes::Invited(_), .. } => 0,
             Arrived::Rts { .. } | Arrived::Inline(..) | Arrived::Stored(_) => self.envelope.len,
         }
     }
 
-    /// Whether it lies in this landing of our own.
-    pub(crate) fn lies_in(&self, stored: LandingId) -> bool {
-        matches!(self.body, Arrived::Rts { body: Comes::Stored(landing), .. } if landing == stored)
+    /// Whether it lies in this receive region of our own.
+    pub(crate) fn lies_in(&self, stored: RegionId) -> bool {
+        matches!(self.body, Arrived::Rts { body: Comes::Stored(region), .. } if region == stored)
     }
 }
 
@@ -149,8 +149,8 @@ impl Matching {
 
     /// Forgets the messages of a peer that have only announced themselves, and what follows them in their
     /// flow: a receive for such a message must not get a later one. `here` says of a large message and its
-    /// landing whether all of it is here.
-    pub(crate) fn forget_requests(&mut self, peer: PeerId, here: impl Fn(&Envelope, LandingId) -> bool) {
+    /// receive region whether all of it is here.
+    pub(crate) fn forget_requests(&mut self, peer: PeerId, here: impl Fn(&Envelope, RegionId) -> bool) {
         let of_peer = || self.unexpected.iter().filter(|(_, m)| m.envelope.peer == peer);
         let announced: Vec<Envelope> =
             of_peer().filter(|(_, m)| !m.is_here(&here)).map(|(_, m)| m.envelope).collect();
@@ -165,8 +165,8 @@ impl Matching {
         }
     }
 
-    /// Whether a message waits that lies in this landing of our own.
-    pub(crate) fn keeps(&self, stored: LandingId) -> bool {
+    /// Whether a message waits that lies in this receive region of our own.
+    pub(crate) fn keeps(&self, stored: RegionId) -> bool {
         self.unexpected.iter().any(|(_, message)| message.lies_in(stored))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::clock::Instant;
 use crate::memory::Segments;
-use crate::packet::{LandingId, PeerId, RailId, RequestId, StrategyId};
+use crate::packet::{PeerId, RailId, RegionId, RequestId, StrategyId};
 use crate::profile::sample::Method;
 use alloc::boxed::Box;
 use core::fmt;
@@ -213,7 +213,7 @@ pub(crate) struct Outgoing {
     pub(crate) envelope: Envelope,
     pub(crate) data: Segments,
     pub(crate) hints: Hints,
-    /// Set by the Cts or by a promise.
+    /// Set by the Cts or by an Rtr.
     pub(crate) grant: Option<Grant>,
     /// The receiver will say when it has everything; until then chunks may have to be sent again.
     pub(crate) wants_fin: bool,
@@ -261,7 +261,7 @@ impl Outgoing {
 /// The receiver's permission to send the body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grant {
-    pub(crate) landing: LandingId,
+    pub(crate) region: RegionId,
     pub(crate) len: u64,
     pub(crate) keys: nmad_wire::Keys,
 }
@@ -275,9 +275,9 @@ pub(crate) struct Recv {
     pub(crate) tag: TagMatch,
     /// Place in the table of posted receives while unmatched.
     pub(crate) posted: Option<u32>,
-    /// Where a large message lands, or is promised to.
-    pub(crate) landing: Option<LandingId>,
-    /// The peer was asked to give the promise back.
+    /// Where a large message lands, or is invited to.
+    pub(crate) region: Option<RegionId>,
+    /// The peer was asked to give the Rtr back.
     pub(crate) withdrawn: bool,
     /// The incremental message of which this is the first piece.
     pub(crate) message: Option<u64>,
@@ -286,6 +286,6 @@ pub(crate) struct Recv {
 impl Recv {
     #[inline(always)]
     pub(crate) fn new(into: Segments, (from, context, tag): (Source, Context, TagMatch)) -> Self {
-        Recv { into, from, context, tag, posted: None, landing: None, withdrawn: false, message: None }
+        Recv { into, from, context, tag, posted: None, region: None, withdrawn: false, message: None }
     }
 }

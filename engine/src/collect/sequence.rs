@@ -3,7 +3,7 @@
 
 use super::matching::{Arrived, Comes};
 use super::request::Envelope;
-use crate::packet::LandingId;
+use crate::packet::RegionId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -23,13 +23,13 @@ pub(crate) struct Flow {
     pub(crate) send_next: u32,
     /// Number of the next message to match.
     pub(crate) recv_next: u32,
-    /// The last message matched was large: it pays to promise landings.
+    /// The last message matched was large: it pays to open a receive region early.
     pub(crate) large: bool,
-    /// The last large message was promised a landing before it was announced, or soon after.
-    pub(crate) expects_promise: bool,
-    /// The peer's promises are in use: messages are sent in order, whatever they allow.
-    pub(crate) promised: bool,
-    /// Messages without order were sent: promises, which rely on the order, are not used.
+    /// The last large message was invited before it was announced, or soon after.
+    pub(crate) expects_rtr: bool,
+    /// The peer's Rtrs are in use: messages are sent in order, whatever they allow.
+    pub(crate) invited: bool,
+    /// Messages without order were sent: Rtrs, which rely on the order, are not used.
     pub(crate) relaxed: bool,
     early: BTreeMap<u32, Early>,
 }
@@ -65,10 +65,10 @@ impl Flow {
         !self.early.is_empty()
     }
 
-    /// Whether a message that waits for earlier ones uses this promised landing.
-    pub(crate) fn uses(&self, landing: LandingId) -> bool {
-        let promised = Comes::Promised(landing);
-        self.early.values().any(|early| matches!(early.body, Arrived::Rts { body, .. } if body == promised))
+    /// Whether a message that waits for earlier ones uses this open receive region.
+    pub(crate) fn uses(&self, region: RegionId) -> bool {
+        let invited = Comes::Invited(region);
+        self.early.values().any(|early| matches!(early.body, Arrived::Rts { body, .. } if body == invited))
     }
 
     /// The next message in order, if it is already there.

@@ -6,7 +6,7 @@ use crate::clock::{Duration, Instant};
 use crate::collect::matching::{Arrived, Comes};
 use crate::collect::request::{Context, Envelope, Request, Tag};
 use crate::collect::sequence::{Early, Place};
-use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::packet::{PeerId, RailId, RegionId, RequestId};
 use crate::transfer::driver::Event;
 use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
@@ -55,11 +55,11 @@ impl Engine {
         match event {
             Event::Arrived { from, packet } => self.on_any(now, rail, from, packet),
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
-            Event::Landed { from, number, ack, landing, offset, len, kept } => {
+            Event::Landed { from, number, ack, region, offset, len, kept } => {
                 self.note_arrival(rail, from, len);
                 self.on_number(now, rail, from, number, ack);
                 self.rails[rail.index()].counters.chunks_in += 1;
-                if kept && let Err(why) = self.on_landed(from, landing, offset, len) {
+                if kept && let Err(why) = self.on_landed(from, region, offset, len) {
                     self.violate(from, why);
                 }
             }
@@ -221,7 +221,7 @@ impl Engine {
                 Frame::Rts(rts) => self.on_rts(from, rts)?,
                 Frame::Part(part, data) => self.on_part(from, part, data)?,
                 Frame::Cts(cts) => self.on_cts(now, from, cts)?,
-                Frame::Promise(promise) => self.on_promise(from, promise)?,
+                Frame::Rtr(rtr) => self.on_rtr(from, rtr)?,
                 Frame::Fin(fin) => self.on_fin(now, from, fin)?,
                 // An acknowledgement in a replay is about a link that is dead.
                 Frame::Ack(_) if depth > 0 => {}
@@ -240,7 +240,7 @@ impl Engine {
                 Frame::Ask(_) | Frame::Seen(_) if depth > 0 => {}
                 Frame::Ask(ask) => self.on_ask(rail, from, ask),
                 Frame::Seen(seen) => self.on_seen(now, from, seen),
-                Frame::Withdraw(withdraw) => self.on_withdraw(from, withdraw.landing),
+                Frame::Withdraw(withdraw) => self.on_withdraw(from, withdraw.region),
                 Frame::Withdrawn(answer) => self.on_withdrawn(from, answer),
                 Frame::Bye => {
                     if let Some(peer) = self.peer_mut(from) {
@@ -314,7 +314,7 @@ impl Engine {
         let mut body = match rts {
             Rts { flags, .. } if flags & flags::PARTS != 0 => self.name_parts(from, &rts)?,
             Rts { pushed: 1.., .. } => Comes::Pushed(rts.pushed),
-            Rts { flags, .. } if flags & flags::PROMISED != 0 => Comes::Promised(LandingId(rts.landing)),
+            Rts { flags, .. } if flags & flags::INVITED != 0 => Comes::Invited(RegionId(rts.region)),
             _ => Comes::Asked,
         };
         let fin = rts.flags & flags::FIN != 0;
@@ -359,7 +359,7 @@ impl Engine {
         match body {
             Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(len)], theirs),
             Arrived::Stored(data) => self.deliver(request, envelope, &data, theirs),
-            Arrived::Rts { fin, body } => self.grant_landing(request, envelope, theirs, fin, body),
+            Arrived::Rts { fin, body } => self.grant_region(request, envelope, theirs, fin, body),
         }
     }
 
@@ -375,8 +375,8 @@ impl Engine {
             Arrived::Rts { fin, body: body @ (Comes::Pushed(_) | Comes::Parts(_)) } => {
                 Arrived::Rts { fin, body: self.stored(from, body, theirs) }
             }
-            // Promised to a receive that is gone: the sender gets another landing.
-            Arrived::Rts { fin, body: Comes::Promised(_) } => Arrived::Rts { fin, body: Comes::Asked },
+            // Invited by a receive that is gone: the sender gets another receive region.
+            Arrived::Rts { fin, body: Comes::Invited(_) } => Arrived::Rts { fin, body: Comes::Asked },
             other => other,
         }
     }
@@ -395,9 +395,9 @@ impl Engine {
     pub(super) fn deliver(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         recv.into.write(0, data);
-        let (landing, message) = (recv.landing, recv.message);
-        if let Some(landing) = landing {
-            self.close_landing(landing);
+        let (region, message) = (recv.region, recv.message);
+        if let Some(region) = region {
+            self.close_region(region);
         }
         if let Some(message) = message {
             self.first_piece_matched(message, &envelope);
@@ -450,16 +450,16 @@ impl Engine {
         for request in in_place {
             self.entry_left(Instant::default(), request);
         }
-        if let Some((request, landing, len)) = chunk {
-            self.on_chunk_sent(request, landing, len);
+        if let Some((request, region, len)) = chunk {
+            self.on_chunk_sent(request, region, len);
         }
     }
 
-    fn on_chunk_sent(&mut self, request: RequestId, landing: crate::packet::LandingId, len: u64) {
+    fn on_chunk_sent(&mut self, request: RequestId, region: crate::packet::RegionId, len: u64) {
         if let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) {
             outgoing.at_rails -= 1;
-            let pushed = outgoing.pushed > 0 && landing.0 == request.0;
-            if pushed || outgoing.grant.is_some_and(|grant| grant.landing == landing) {
+            let pushed = outgoing.pushed > 0 && region.0 == request.0;
+            if pushed || outgoing.grant.is_some_and(|grant| grant.region == region) {
                 outgoing.sent += len;
             }
             self.consider_sent(request);

@@ -6,7 +6,7 @@ use super::peer::{Peer, brisk, has_enough, strategy_of, view};
 use super::receipt::Receipts;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Outgoing, Request};
-use crate::packet::{Key, LandingId, PeerId, RailId};
+use crate::packet::{Key, PeerId, RailId, RegionId};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Shares};
 use crate::schedule::wire;
@@ -66,7 +66,7 @@ impl Engine {
         let link = peer.link_mut(rail).expect("a chunk was cut for it");
         let number = link.tx.next_number();
         let ack = link.rx.below();
-        let ChunkCargo { landing, key, offset, .. } = cargo;
+        let ChunkCargo { region, key, offset, .. } = cargo;
         let from = cargo.from.clone();
         if let Some(receipts) = &mut self.receipts {
             receipts.carried(cargo.request, rail, from.len());
@@ -74,7 +74,7 @@ impl Engine {
         let (len, kept) = (from.len(), Some((Cargo::Chunk(cargo), Vec::new())));
         let load = Load { entries: None, len, busy: len + ChunkHeader::LEN as u64, kept };
         book(now, id, link, &mut self.rails[rail.index()], load);
-        Order::Chunk { to: id, number, ack, landing, key, offset, from }
+        Order::Chunk { to: id, number, ack, region, key, offset, from }
     }
 }
 
@@ -106,15 +106,15 @@ fn cut(
     for index in 0..bodies.len() {
         let body = &mut bodies[index];
         let Some(Request::Large(outgoing)) = requests.get_mut(body.request.0) else { continue };
-        let granted = outgoing.grant.and_then(|g| Some((g.landing, Key(g.keys.get(remote)?))));
-        let ahead = body.push.then_some((LandingId(body.request.0), Key::PUSH));
-        let Some((landing, key)) = ahead.or(granted) else { continue };
+        let granted = outgoing.grant.and_then(|g| Some((g.region, Key(g.keys.get(remote)?))));
+        let ahead = body.push.then_some((RegionId(body.request.0), Key::PUSH));
+        let Some((region, key)) = ahead.or(granted) else { continue };
         let max = if body.push { u64::MAX } else { max };
         let is_first = |len| is_first(outgoing, len);
         let Some((offset, len)) = body.next_chunk(rail, is_first, max) else { continue };
         let from = outgoing.data.slice(offset, len);
         outgoing.at_rails += 1;
-        let cargo = ChunkCargo { request: body.request, landing, key, offset, from };
+        let cargo = ChunkCargo { request: body.request, region, key, offset, from };
         if body.is_empty() {
             bodies.remove(index);
         }

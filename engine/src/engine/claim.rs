@@ -6,7 +6,7 @@ use super::failure::is_here;
 use crate::collect::matching::Unexpected;
 use crate::collect::request::{Context, Envelope, Error, Recv, Request, Source, TagMatch};
 use crate::memory::Segments;
-use crate::packet::{LandingId, PeerId, RequestId};
+use crate::packet::{PeerId, RegionId, RequestId};
 use crate::slab::Slab;
 use alloc::vec::Vec;
 
@@ -41,7 +41,7 @@ impl Engine {
             context,
             tag: TagMatch::Exact(tag),
             posted: None,
-            landing: None,
+            region: None,
             withdrawn: false,
             message: None,
         })));
@@ -52,14 +52,14 @@ impl Engine {
         request
     }
 
-    /// Whether a claimed message lies in this landing of our own.
-    pub(super) fn claims(&self, stored: LandingId) -> bool {
+    /// Whether a claimed message lies in this receive region of our own.
+    pub(super) fn claims(&self, stored: RegionId) -> bool {
         self.claimed.iter().any(|(_, message)| message.lies_in(stored))
     }
 
     /// The peer is gone: messages that it had only announced will not come.
     pub(super) fn forget_claims(&mut self, peer: PeerId) {
-        let here = |message: &Envelope, stored| is_here(&self.landings, message, stored);
+        let here = |message: &Envelope, stored| is_here(&self.regions, message, stored);
         let lost = |message: &Unexpected| message.envelope.peer == peer && !message.is_here(here);
         let lost: Vec<u64> = self.claimed.iter().filter(|(_, m)| lost(m)).map(|(name, _)| name).collect();
         lost.into_iter().for_each(|name| drop(self.claimed.remove(name)));

@@ -10,7 +10,7 @@ use super::plan::{Caller, Plan, Protocol, Wanted};
 use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Hints, Outgoing, Request, Tag};
 use crate::memory::Segments;
-use crate::packet::{Key, LandingId, Packet, PeerId, RailId, RequestId};
+use crate::packet::{Key, Packet, PeerId, RailId, RegionId, RequestId};
 use crate::transfer::driver::{Order, Sent};
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
@@ -105,12 +105,12 @@ impl Leaving {
     pub(crate) fn pushed(&self, to: &To, data: &Segments) -> ([u8; Rts::ALONE_LEN], Order) {
         let &(peer, Context(context), Tag(tag)) = to;
         let (seq, len, request) = (self.seq, data.len(), self.request.0);
-        let rts = Rts { flags: flags::PUSHED, context, tag, seq, len, request, landing: 0, pushed: len };
+        let rts = Rts { flags: flags::PUSHED, context, tag, seq, len, request, region: 0, pushed: len };
         let chunk = Order::Chunk {
             to: peer,
             number: self.number.wrapping_add(1),
             ack: self.ack,
-            landing: LandingId(request),
+            region: RegionId(request),
             key: Key::PUSH,
             offset: 0,
             from: data.clone(),
@@ -332,8 +332,8 @@ impl Engine {
         let is_part = sent == Sent::Posted;
         let packet = is_part.then(|| (Cargo::Packet(None), Vec::new()));
         let chunk = is_part.then(|| {
-            let landing = LandingId(request.0);
-            let cargo = ChunkCargo { request, landing, key: Key::PUSH, offset: 0, from: data.clone() };
+            let region = RegionId(request.0);
+            let cargo = ChunkCargo { request, region, key: Key::PUSH, offset: 0, from: data.clone() };
             (Cargo::Chunk(cargo), Vec::new())
         });
         let head = Rts::ALONE_LEN as u64;

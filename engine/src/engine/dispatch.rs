@@ -314,7 +314,7 @@ impl Engine {
         link.tx.resend(number, now);
         let order = match &mut link.tx.entry(number)?.cargo {
             Cargo::Packet(packet) => Order::Packet { to: id, number, packet: packet.take()? },
-            Cargo::Chunk(ChunkCargo { request, landing, key, offset, from }) => {
+            Cargo::Chunk(ChunkCargo { request, region, key, offset, from }) => {
                 match self.requests.get_mut(request.0) {
                     Some(Request::Large(outgoing)) => outgoing.at_rails += 1,
                     // The request has ended, its memory is no longer ours; only the number is missing.
@@ -324,7 +324,7 @@ impl Engine {
                     to: id,
                     number,
                     ack,
-                    landing: *landing,
+                    region: *region,
                     key: *key,
                     offset: *offset,
                     from: from.clone(),

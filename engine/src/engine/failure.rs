@@ -9,13 +9,13 @@ use super::{Engine, Notice};
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Error, Request, Source};
 use crate::collect::window::Entry;
-use crate::packet::{LandingId, Packet, PeerId, RailId, RequestId};
+use crate::packet::{Packet, PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
 use crate::schedule::builder::Built;
 use crate::slab::Slab;
 use crate::transfer::driver::Order;
-use crate::transfer::landing::Landing;
 use crate::transfer::link::{Link, State};
+use crate::transfer::region::Region;
 use crate::transfer::retention::{Cargo, ChunkCargo, InFlight};
 use alloc::format;
 use alloc::string::String;
@@ -277,15 +277,15 @@ impl Engine {
         if returns {
             return;
         }
-        let waiting: Vec<LandingId> = self
-            .landings
+        let waiting: Vec<RegionId> = self
+            .regions
             .iter()
-            .filter(|(_, landing)| landing.from == id)
-            .map(|(name, _)| LandingId(name))
+            .filter(|(_, region)| region.from == id)
+            .map(|(name, _)| RegionId(name))
             .collect();
-        for landing in waiting {
-            if self.landings.get_mut(landing.0).is_some_and(|l| l.answered(rail)) {
-                self.tell_keys(landing);
+        for region in waiting {
+            if self.regions.get_mut(region.0).is_some_and(|l| l.answered(rail)) {
+                self.tell_keys(region);
             }
         }
     }
@@ -328,10 +328,10 @@ impl Engine {
 
     /// A chunk that may be lost goes back to what is to be sent.
     fn put_back(&mut self, id: PeerId, chunk: ChunkCargo, at_rail: bool, acked: bool) {
-        let ChunkCargo { request, landing, offset, from, .. } = chunk;
+        let ChunkCargo { request, region, offset, from, .. } = chunk;
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
         outgoing.at_rails -= u32::from(at_rail);
-        let current = outgoing.grant.is_some_and(|grant| grant.landing == landing);
+        let current = outgoing.grant.is_some_and(|grant| grant.region == region);
         let (needed, priority) = (current && !outgoing.has_fin && !acked, outgoing.hints.priority);
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if needed {
@@ -357,7 +357,7 @@ impl Engine {
         peer.standing = Standing::Gone(Arc::from(why));
         peer.window.clear();
         peer.bodies.clear();
-        peer.promises.clear();
+        peer.rtrs.clear();
         peer.asked_back.clear();
         peer.held.clear();
         peer.requested.clear();
@@ -378,8 +378,8 @@ impl Engine {
             self.notices.push_back(Notice { peer: id, text: String::from(why) });
         }
         // Messages that were only announced cannot come any more; those that are here stay deliverable.
-        let landings = &self.landings;
-        self.matching.forget_requests(id, |message, stored| is_here(landings, message, stored));
+        let regions = &self.regions;
+        self.matching.forget_requests(id, |message, stored| is_here(regions, message, stored));
         self.forget_claims(id);
         for request in self.requests_of(id) {
             self.end_with_peer(request, id);
@@ -393,8 +393,8 @@ impl Engine {
             Request::Eager(eager) => eager.envelope.peer == id,
             Request::Large(outgoing) => outgoing.envelope.peer == id,
             Request::Recv(recv) => {
-                let landing = recv.landing.and_then(|landing| self.landings.get(landing.0));
-                landing.is_some_and(|landing| landing.from == id) || recv.from == Source::Peer(id)
+                let region = recv.region.and_then(|region| self.regions.get(region.0));
+                region.is_some_and(|region| region.from == id) || recv.from == Source::Peer(id)
             }
             Request::Ended(_) => false,
         };
@@ -406,19 +406,19 @@ impl Engine {
 
     fn end_with_peer(&mut self, request: RequestId, id: PeerId) {
         if let Some(Request::Recv(recv)) = self.requests.get(request.0) {
-            let (posted, landing) = (recv.posted, recv.landing);
+            let (posted, region) = (recv.posted, recv.region);
             if let Some(place) = posted {
                 self.matching.retract(place);
             }
-            if let Some(landing) = landing {
-                self.close_landing(landing);
+            if let Some(region) = region {
+                self.close_region(region);
             }
         }
         self.fail_request(request, Error::PeerLost(id));
     }
 }
 
-/// Whether all of a message has arrived in a landing of our own.
-pub(super) fn is_here(landings: &Slab<Landing>, message: &Envelope, stored: LandingId) -> bool {
-    landings.get(stored.0).is_some_and(|landing| landing.is_full() && landing.into.len() == message.len)
+/// Whether all of a message has arrived in a receive region of our own.
+pub(super) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
+    regions.get(stored.0).is_some_and(|region| region.is_full() && region.into.len() == message.len)
 }

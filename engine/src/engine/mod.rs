@@ -45,9 +45,9 @@ use crate::schedule::strategy::{Registry, Strategy, UnknownStrategy};
 use crate::slab::Slab;
 use crate::transfer::congestion::Scheme;
 use crate::transfer::driver::Limits;
-use crate::transfer::landing::Landing;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{Opening, Rail, RailCounters};
+use crate::transfer::region::Region;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -188,7 +188,7 @@ pub struct Engine {
     untold: usize,
     // transfer
     rails: Vec<Rail>,
-    landings: Slab<Landing>,
+    regions: Slab<Region>,
     /// Lossy links, the only ones with timers.
     timed: Vec<(PeerId, RailId)>,
     /// No lossy link needs anything before, unless something happens.
@@ -234,7 +234,7 @@ impl Engine {
             ended: Ended::default(),
             untold: 0,
             rails: Vec::new(),
-            landings: Slab::default(),
+            regions: Slab::default(),
             timed: Vec::new(),
             rests_until: Instant::default(),
             unheard: None,
@@ -434,7 +434,7 @@ impl Engine {
         self.ready.iter().any(|&peer| self.peer(peer).is_some_and(any))
     }
 
-    /// Whether a landing or a link waits to be opened or closed.
+    /// Whether a receive region or a link waits to be opened or closed.
     #[inline]
     pub fn has_errands(&self) -> bool {
         self.has_errands

@@ -12,8 +12,8 @@ use crate::collect::matching::Comes;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::collect::window::Entry;
 use crate::memory::Segments;
-use crate::packet::{LandingId, PeerId, RequestId};
-use crate::transfer::landing::Landing;
+use crate::packet::{PeerId, RegionId, RequestId};
+use crate::transfer::region::Region;
 use nmad_wire::{Eager, Frame, Part, Rts, flags};
 
 /// Bytes of the request to send, which shares a packet with the first part.
@@ -43,7 +43,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(to) else { return request };
         let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
         let (context, tag, name) = (context.0, tag.0, request.0);
-        let names = Rts { flags, context, tag, seq, len, request: name, landing: 0, pushed: 0 };
+        let names = Rts { flags, context, tag, seq, len, request: name, region: 0, pushed: 0 };
         peer.window.submit(rail, Entry::rts(Frame::Rts(names).to_vec(), None, &hints));
         let mut offset = 0;
         while offset < len {
@@ -58,10 +58,10 @@ impl Engine {
 
     /// The names of a message whose bytes come in parts have come.
     pub(super) fn name_parts(&mut self, from: PeerId, rts: &Rts) -> Result<Comes, Wrong> {
-        let Some(landing) = self.parts_of(from, rts.request, rts.len)? else {
+        let Some(region) = self.parts_of(from, rts.request, rts.len)? else {
             return Ok(Comes::Parts(rts.len));
         };
-        let Some(peer) = self.peer_mut(from) else { return Ok(Comes::Stored(landing)) };
+        let Some(peer) = self.peer_mut(from) else { return Ok(Comes::Stored(region)) };
         if let Some(parts) = peer.parts.iter_mut().find(|parts| parts.request == rts.request) {
             if parts.named {
                 return Err("a request in parts is told twice");
@@ -69,34 +69,34 @@ impl Engine {
             parts.named = true;
         }
         self.forget_parts(from, rts.request);
-        Ok(Comes::Stored(landing))
+        Ok(Comes::Stored(region))
     }
 
     /// Where parts of this message go, if some have come; otherwise it is charged now.
-    fn parts_of(&mut self, from: PeerId, request: u64, len: u64) -> Result<Option<LandingId>, Wrong> {
+    fn parts_of(&mut self, from: PeerId, request: u64, len: u64) -> Result<Option<RegionId>, Wrong> {
         let Some(peer) = self.peer_mut(from) else { return Ok(None) };
         if let Some(known) = peer.parts.iter().find(|parts| parts.request == request) {
-            return if known.len == len { Ok(Some(known.landing)) } else { Err("parts of another length") };
+            return if known.len == len { Ok(Some(known.region)) } else { Err("parts of another length") };
         }
         if peer.credit.received(len) { Ok(None) } else { Err("more eager data than it was granted") }
     }
 
-    /// Bytes of this message will come in parts, for this landing.
-    pub(super) fn await_parts(&mut self, from: PeerId, request: u64, landing: LandingId, len: u64) {
+    /// Bytes of this message will come in parts, for this receive region.
+    pub(super) fn await_parts(&mut self, from: PeerId, request: u64, region: RegionId, len: u64) {
         if let Some(peer) = self.peer_mut(from) {
-            peer.parts.push(Parts { request, landing, len, named: true });
+            peer.parts.push(Parts { request, region, len, named: true });
             peer.credit.consume(len);
         }
     }
 
     /// Memory of our own for parts that no receive has asked for yet.
-    pub(super) fn store_parts(&mut self, from: PeerId, request: u64, len: u64, named: bool) -> LandingId {
-        let landing = Landing::stored(from, len, core::iter::empty());
-        let landing = LandingId(self.landings.insert(landing));
+    pub(super) fn store_parts(&mut self, from: PeerId, request: u64, len: u64, named: bool) -> RegionId {
+        let region = Region::stored(from, len, core::iter::empty());
+        let region = RegionId(self.regions.insert(region));
         if let Some(peer) = self.peer_mut(from) {
-            peer.parts.push(Parts { request, landing, len, named });
+            peer.parts.push(Parts { request, region, len, named });
         }
-        landing
+        region
     }
 
     /// A part has arrived.
@@ -109,10 +109,10 @@ impl Engine {
             Some(id) => id,
             None => self.store_parts(from, request, total, false),
         };
-        let Some(landing) = self.landings.get_mut(id.0) else { return Ok(()) };
-        landing.into.write(offset, data);
-        landing.landed(offset, data.len() as u64);
-        let stored = landing.buffer.is_some();
+        let Some(region) = self.regions.get_mut(id.0) else { return Ok(()) };
+        region.into.write(offset, data);
+        region.landed(offset, data.len() as u64);
+        let stored = region.buffer.is_some();
         self.forget_parts(from, request);
         if stored {
             self.consider_stored(id)
@@ -124,11 +124,11 @@ impl Engine {
 
     /// A message that has its names and all of its parts needs nothing more.
     fn forget_parts(&mut self, from: PeerId, request: u64) {
-        let Engine { peers, landings, .. } = self;
+        let Engine { peers, regions, .. } = self;
         let peer = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer else { return };
         let is_over = |parts: &Parts| {
-            let whole = landings.get(parts.landing.0).is_none_or(|landing| landing.covers(parts.len));
+            let whole = regions.get(parts.region.0).is_none_or(|region| region.covers(parts.len));
             parts.request == request && parts.named && whole
         };
         peer.parts.retain(|parts| !is_over(parts));
@@ -146,7 +146,7 @@ pub(super) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
 pub(super) struct Parts {
     /// The sender's request.
     request: u64,
-    landing: LandingId,
+    region: RegionId,
     len: u64,
     /// Its request to send has come.
     named: bool,

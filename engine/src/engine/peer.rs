@@ -8,7 +8,7 @@ use super::parts::Parts;
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
-use crate::packet::{LandingId, PeerId, RailId, RequestId, StrategyId};
+use crate::packet::{PeerId, RailId, RegionId, RequestId, StrategyId};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Registry, Strategy};
 use crate::transfer::credit::Credit;
@@ -20,7 +20,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use nmad_wire::{Eager, Header, Promise, Replay};
+use nmad_wire::{Eager, Header, Replay, Rtr};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -60,11 +60,11 @@ const CHUNK_FLOOR: u64 = 64 << 10;
 /// rest can still go elsewhere.
 const AHEAD: u64 = 2;
 
-/// How long a request to send waits for a promise that usually comes. One that comes later has cost a
+/// How long a request to send waits for an Rtr that usually comes. One that comes later has cost a
 /// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
 pub(super) const PATIENCE: Duration = Duration::from_us(5);
 
-/// How long a large send has waited for a promise.
+/// How long a large send has waited for an Rtr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
     New,
@@ -77,7 +77,7 @@ pub(super) enum Patience {
 pub(super) struct Push {
     /// The sender's request.
     pub(super) request: u64,
-    pub(super) landing: LandingId,
+    pub(super) region: RegionId,
     pub(super) len: u64,
 }
 
@@ -95,11 +95,11 @@ pub(super) struct Peer {
     // transfer
     pub(super) links: Vec<Link>,
     pub(super) credit: Credit,
-    /// Landings that the peer has open for messages we have not sent yet.
-    pub(super) promises: Vec<Promise>,
-    /// Landings that it asked back before it was heard that they are open: packets overtake each other. The
-    /// latest few; a later one still finds a landing that is closed.
-    pub(super) asked_back: VecDeque<LandingId>,
+    /// Receive regions that the peer has open for messages we have not sent yet.
+    pub(super) rtrs: Vec<Rtr>,
+    /// Receive regions that it asked back before it was heard that they are open: packets overtake each other. The
+    /// latest few; a later one still finds a receive region that is closed.
+    pub(super) asked_back: VecDeque<RegionId>,
     /// Large sends that wait for their Cts, oldest first: context, sequence number, request.
     pub(super) requested: Vec<(u32, u32, u64)>,
     /// The peer's rails whose links have not opened on this side.
@@ -117,7 +117,7 @@ pub(super) struct Peer {
     pub(super) parts: Vec<Parts>,
     /// Messages that were announced with a request to send.
     pub(super) announced: u64,
-    /// Large sends that wait a little for a promise, and since when.
+    /// Large sends that wait a little for an Rtr, and since when.
     pub(super) held: Vec<(RequestId, Patience)>,
     /// The only rail that is left, if its link is open.
     pub(super) lane: Option<Lane>,
@@ -163,7 +163,7 @@ impl Peer {
             bodies: VecDeque::new(),
             links: Vec::new(),
             credit: Credit::new(credit),
-            promises: Vec::new(),
+            rtrs: Vec::new(),
             asked_back: VecDeque::new(),
             requested: Vec::new(),
             orphans: Vec::new(),
@@ -244,7 +244,7 @@ impl Peer {
         self.derive_thresholds(rails);
     }
 
-    /// Whether some rail that is left, or still to open, may carry chunks to a landing with these keys.
+    /// Whether some rail that is left, or still to open, may carry chunks to a receive region with these keys.
     pub(super) fn can_use(&self, keys: &nmad_wire::Keys) -> bool {
         let usable = |link: &Link| link.remote.is_none_or(|remote| keys.get(remote).is_some());
         self.links.iter().any(|link| link.state != State::Dead && usable(link))
@@ -260,30 +260,30 @@ impl Peer {
         self.window.submit(rail, Entry::control(frame.to_vec()));
     }
 
-    /// Takes the promise for this context and tag, if there is one.
-    pub(super) fn take_promise(&mut self, context: u32, tag: u64) -> Option<Promise> {
-        let index = self.promises.iter().position(|p| p.context == context && p.tag == tag)?;
-        Some(self.promises.swap_remove(index))
+    /// Takes the Rtr for this context and tag, if there is one.
+    pub(super) fn take_rtr(&mut self, context: u32, tag: u64) -> Option<Rtr> {
+        let index = self.rtrs.iter().position(|p| p.context == context && p.tag == tag)?;
+        Some(self.rtrs.swap_remove(index))
     }
 
-    /// Whether there is a promise for this context and tag.
-    pub(super) fn has_promise(&self, context: u32, tag: u64) -> bool {
-        self.promises.iter().any(|p| p.context == context && p.tag == tag)
+    /// Whether there is an Rtr for this context and tag.
+    pub(super) fn has_rtr(&self, context: u32, tag: u64) -> bool {
+        self.rtrs.iter().any(|p| p.context == context && p.tag == tag)
     }
 
-    /// Takes back a promise by its landing; false if it was used or never kept.
-    pub(super) fn drop_promise(&mut self, landing: LandingId) -> bool {
-        let before = self.promises.len();
-        self.promises.retain(|p| p.landing != landing.0);
-        self.promises.len() < before
+    /// Takes back an Rtr by its receive region; false if it was used or never kept.
+    pub(super) fn drop_rtr(&mut self, region: RegionId) -> bool {
+        let before = self.rtrs.len();
+        self.rtrs.retain(|p| p.region != region.0);
+        self.rtrs.len() < before
     }
 
-    /// A landing is asked back of which nothing is known: if its promise comes, it comes too late.
-    pub(super) fn expect_no_promise(&mut self, landing: LandingId) {
+    /// A receive region is asked back of which nothing is known: if its Rtr comes, it comes too late.
+    pub(super) fn expect_no_rtr(&mut self, region: RegionId) {
         if self.asked_back.len() >= IN_FLIGHT_MAX {
             self.asked_back.pop_front();
         }
-        self.asked_back.push_back(landing);
+        self.asked_back.push_back(region);
     }
 
     /// A rail of the peer whose link has not opened on this side.
@@ -303,12 +303,12 @@ impl Peer {
         rail.or(self.only).filter(|&rail| self.link(rail).is_some_and(Link::is_there))
     }
 
-    /// Whether there is nothing but large sends that wait for a promise, and for how long they will.
+    /// Whether there is nothing but large sends that wait for an Rtr, and for how long they will.
     pub(super) fn only_waits(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.patient_until().is_some()
     }
 
-    /// When the first of the sends that wait for a promise will wait no longer.
+    /// When the first of the sends that wait for an Rtr will wait no longer.
     pub(super) fn patient_until(&self) -> Option<Instant> {
         let until = self.held.iter().map(|(_, patience)| match patience {
             Patience::New | Patience::Seen => None,
@@ -344,10 +344,10 @@ impl Peer {
         self.window.is_empty() && self.revises() && has_enough(link)
     }
 
-    /// Whether a message would be alone, and would not be needed for a promise.
+    /// Whether a message would be alone, and would not be needed for an Rtr.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.has_nothing() && self.promises.is_empty()
+        self.has_nothing() && self.rtrs.is_empty()
     }
 
     /// Whether no rail would get anything.

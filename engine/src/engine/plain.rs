@@ -153,7 +153,7 @@ impl Engine {
             return None;
         }
         let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
-        // A large one may pay to promise its memory, and that needs a name.
+        // A large one may pay to open its memory early, and that needs a name.
         let large = into.len() as usize > peer.eager_max && peer.flows.of(context.0).large;
         if large || peer.is_gone() {
             return None;
@@ -167,7 +167,7 @@ impl Engine {
     #[inline]
     pub fn awaited_from(&self, request: RequestId) -> Option<PeerId> {
         match self.requests.get(request.0) {
-            Some(Request::Recv(Recv { from: Source::Peer(from), landing: None, .. })) => Some(*from),
+            Some(Request::Recv(Recv { from: Source::Peer(from), region: None, .. })) => Some(*from),
             _ => None,
         }
     }
@@ -354,7 +354,7 @@ fn awaited<'a>(
 #[inline(always)]
 fn usual(request: Option<&Request>) -> Option<&Recv> {
     match request {
-        Some(Request::Recv(recv)) if recv.landing.is_none() && recv.message.is_none() => Some(recv),
+        Some(Request::Recv(recv)) if recv.region.is_none() && recv.message.is_none() => Some(recv),
         _ => None,
     }
 }

@@ -259,7 +259,7 @@ impl Peer {
         len: u64,
         hints: Hints,
     ) -> Protocol {
-        let invited = !hints.unordered && self.has_promise(context.0, tag.0);
+        let invited = !hints.unordered && self.has_rtr(context.0, tag.0);
         if self.goes_eager(len, hints) && !(invited && self.takes_invitation(len)) {
             if len as usize > self.longest_eager() {
                 return Protocol::EagerParts;

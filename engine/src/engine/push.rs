@@ -10,10 +10,10 @@ use super::Engine;
 use super::lane::Lane;
 use super::peer::{Peer, Push};
 use crate::collect::request::{Envelope, Request};
-use crate::packet::{LandingId, PeerId, RailId, RequestId};
+use crate::packet::{PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
-use crate::transfer::landing::{Announced, Landing};
 use crate::transfer::rail::Opening;
+use crate::transfer::region::{Announced, Region};
 use nmad_wire::{Fin, Frame};
 
 /// The least that is pushed of a message that cannot be pushed whole: the answer is there before that is
@@ -42,22 +42,22 @@ impl Engine {
         self.make_ready(to);
     }
 
-    /// A chunk of `len` bytes will come from the peer, for this landing.
-    pub(super) fn await_push(&mut self, from: PeerId, theirs: u64, landing: LandingId, len: u64) {
-        let stored = self.landings.get(landing.0).is_some_and(|landing| landing.buffer.is_some());
+    /// A chunk of `len` bytes will come from the peer, for this receive region.
+    pub(super) fn await_push(&mut self, from: PeerId, theirs: u64, region: RegionId, len: u64) {
+        let stored = self.regions.get(region.0).is_some_and(|region| region.buffer.is_some());
         let Some(peer) = self.peer_mut(from) else { return };
-        peer.pushes.push(Push { request: theirs, landing, len });
+        peer.pushes.push(Push { request: theirs, region, len });
         if !stored {
             peer.credit.consume(len);
         }
     }
 
     /// Memory of our own for a chunk that nobody has asked for yet.
-    pub(super) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> LandingId {
+    pub(super) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> RegionId {
         let rails = self.peer(from).map(Self::living_rails).unwrap_or_default();
-        let landing = Landing::stored(from, len, rails.iter().copied());
-        let into = landing.into.clone();
-        let id = LandingId(self.landings.insert(landing));
+        let region = Region::stored(from, len, rails.iter().copied());
+        let into = region.into.clone();
+        let id = RegionId(self.regions.insert(region));
         for rail in rails {
             self.open_on(rail, Opening::Open(id, from, into.clone()));
         }
@@ -65,7 +65,7 @@ impl Engine {
         id
     }
 
-    /// A pushed chunk has begun to arrive: its link goes on when it knows the landing.
+    /// A pushed chunk has begun to arrive: its link goes on when it knows the receive region.
     pub(super) fn on_pushed(
         &mut self,
         rail: RailId,
@@ -76,10 +76,10 @@ impl Engine {
         let Some(peer) = self.peer_mut(from).filter(|peer| !peer.is_gone()) else { return Ok(()) };
         let place = peer.pushes.iter().position(|push| push.request == request);
         let push = place.map(|place| peer.pushes.swap_remove(place)).filter(|push| push.len == len);
-        let Some(Push { landing, .. }) = push else {
+        let Some(Push { region, .. }) = push else {
             return Err("pushed chunk that was not announced");
         };
-        self.open_on(rail, Opening::Accept(from, landing));
+        self.open_on(rail, Opening::Accept(from, region));
         Ok(())
     }
 
@@ -90,29 +90,29 @@ impl Engine {
         envelope: Envelope,
         theirs: u64,
         fin: bool,
-        stored: LandingId,
+        stored: RegionId,
     ) {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
-        if let Some(promised) = recv.landing.replace(stored) {
-            self.close_landing(promised);
+        if let Some(invited) = recv.region.replace(stored) {
+            self.close_region(invited);
         }
-        let Some(landing) = self.landings.get_mut(stored.0) else { return };
-        landing.request = request;
-        landing.announced = Some(Announced { envelope, request: theirs, fin, knows_keys: true });
+        let Some(region) = self.regions.get_mut(stored.0) else { return };
+        region.request = request;
+        region.announced = Some(Announced { envelope, request: theirs, fin, knows_keys: true });
         self.consider_stored(stored);
     }
 
     /// All that was pushed is stored and a receive has matched it: the receive gets it and, if there is
     /// more, asks for the rest.
-    pub(super) fn consider_stored(&mut self, stored: LandingId) {
-        let Some(landing) = self.landings.get(stored.0).filter(|landing| landing.is_full()) else { return };
-        let (request, pushed) = (landing.request, landing.into.len());
-        let Some(Announced { envelope, request: theirs, fin, .. }) = landing.announced else { return };
+    pub(super) fn consider_stored(&mut self, stored: RegionId) {
+        let Some(region) = self.regions.get(stored.0).filter(|region| region.is_full()) else { return };
+        let (request, pushed) = (region.request, region.into.len());
+        let Some(Announced { envelope, request: theirs, fin, .. }) = region.announced else { return };
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
-        recv.into.copy_from(&landing.into);
-        recv.landing = None;
+        recv.into.copy_from(&region.into);
+        recv.region = None;
         let wanted = envelope.len.min(recv.into.len());
-        self.close_landing(stored);
+        self.close_region(stored);
         if let Some(peer) = self.peer_mut(envelope.peer) {
             peer.credit.consume(pushed);
         }
@@ -134,23 +134,23 @@ impl Engine {
     }
 
     fn ask_for_rest(&mut self, request: RequestId, pushed: u64, announced: Announced) {
-        let id = self.new_landing(request, announced.envelope.peer);
-        let Some(landing) = self.landings.get_mut(id.0) else { return };
-        landing.announced = Some(announced);
-        landing.landed(0, pushed);
-        if landing.is_ready() {
+        let id = self.new_region(request, announced.envelope.peer);
+        let Some(region) = self.regions.get_mut(id.0) else { return };
+        region.announced = Some(announced);
+        region.landed(0, pushed);
+        if region.is_ready() {
             self.tell_keys(id);
         }
     }
 
     /// The peer is gone: what of its messages is incomplete, or can match no more, is dropped.
     pub(super) fn forget_stored(&mut self, from: PeerId) {
-        let of_peer = |landing: &Landing| landing.from == from && landing.buffer.is_some();
-        let stored = self.landings.iter().filter(|(_, landing)| of_peer(landing));
-        let stored: alloc::vec::Vec<_> = stored.map(|(name, _)| LandingId(name)).collect();
+        let of_peer = |region: &Region| region.from == from && region.buffer.is_some();
+        let stored = self.regions.iter().filter(|(_, region)| of_peer(region));
+        let stored: alloc::vec::Vec<_> = stored.map(|(name, _)| RegionId(name)).collect();
         for id in stored {
             if !self.matching.keeps(id) && !self.claims(id) {
-                self.close_landing(id);
+                self.close_region(id);
             }
         }
     }

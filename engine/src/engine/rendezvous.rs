@@ -1,4 +1,4 @@
-//! Large messages, both ways: Rts, Cts and Fin; landings; and promises, which save the handshake when the
+//! Large messages, both ways: Rts, Cts and Fin; receive regions; and Rtrs, which save the handshake when the
 //! receive was posted early (P5 section 7).
 
 use super::Engine;
@@ -7,28 +7,28 @@ use crate::clock::Instant;
 use crate::collect::matching::Comes;
 use crate::collect::request::{Context, Envelope, Error, Grant, Hints, Request, Source, TagMatch};
 use crate::collect::window::Entry;
-use crate::packet::{Key, LandingId, PeerId, RailId, RequestId};
+use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
-use crate::transfer::landing::{Announced, Landing};
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::Opening;
+use crate::transfer::region::{Announced, Region};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use nmad_wire::{Cts, Fin, Frame, Promise, Rts, Withdraw, Withdrawn, flags};
+use nmad_wire::{Cts, Fin, Frame, Rtr, Rts, Withdraw, Withdrawn, flags};
 
 /// A grant that nobody can use.
-pub(super) const NO_KEY: &str = "landing without a key for any rail that is left";
-/// Promises that one peer may have here; more are not kept, and cost no more than a handshake.
-const PROMISES_MAX: usize = 1024;
+pub(super) const NO_KEY: &str = "region without a key for any rail that is left";
+/// Rtrs that one peer may have here; more are not kept, and cost no more than a handshake.
+const RTRS_MAX: usize = 1024;
 
 impl Engine {
-    /// Whether the receiver usually promises landings for this flow: then the request waits a little for
-    /// the promise, and is on the list of those that do.
-    pub(super) fn expects_promise(&mut self, request: RequestId) -> bool {
+    /// Whether the receiver usually invites messages of this flow: then the request waits a little for
+    /// the Rtr, and is on the list of those that do.
+    pub(super) fn expects_rtr(&mut self, request: RequestId) -> bool {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return false };
         let (Envelope { peer, context, seq, .. }, unordered) = (outgoing.envelope, outgoing.hints.unordered);
         let Some(peer) = self.peer_mut(peer) else { return false };
-        let expects = !unordered && peer.flows.of(context.0).expects_promise;
+        let expects = !unordered && peer.flows.of(context.0).expects_rtr;
         if expects {
             peer.requested.push((context.0, seq, request.0));
             peer.held.push((request, Patience::New));
@@ -38,7 +38,7 @@ impl Engine {
         expects
     }
 
-    /// Announces those large messages that have waited long enough for a promise.
+    /// Announces those large messages that have waited long enough for an Rtr.
     #[cold]
     pub(super) fn release_held(&mut self, now: Instant, id: PeerId) {
         self.ask_for_held(id, |patience| match *patience {
@@ -55,7 +55,7 @@ impl Engine {
         });
     }
 
-    /// Announces those large messages that wait for a promise no longer.
+    /// Announces those large messages that wait for an Rtr no longer.
     pub(super) fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };
         let mut late = Vec::new();
@@ -70,28 +70,28 @@ impl Engine {
             let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { continue };
             let context = outgoing.envelope.context.0;
             if let Some(peer) = self.peer_mut(id) {
-                peer.flows.of(context).expects_promise = false;
+                peer.flows.of(context).expects_rtr = false;
                 peer.requested.retain(|&(_, _, other)| other != request.0);
             }
             self.request_to_send(request, None);
         }
     }
 
-    /// Announces a large message; with a promise its body follows at once.
-    pub(super) fn request_to_send(&mut self, request: RequestId, promise: Option<Promise>) {
+    /// Announces a large message; with an Rtr its body follows at once.
+    pub(super) fn request_to_send(&mut self, request: RequestId, rtr: Option<Rtr>) {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
-        outgoing.invited = promise.is_some();
+        outgoing.invited = rtr.is_some();
         let (envelope, hints) = (outgoing.envelope, outgoing.hints);
         let pushed = outgoing.pushed;
         let push = if pushed > 0 { flags::PUSHED } else { 0 };
         let rts = Rts {
-            flags: flags::of(outgoing.wants_fin, hints.unordered, promise.is_some()) | push,
+            flags: flags::of(outgoing.wants_fin, hints.unordered, rtr.is_some()) | push,
             context: envelope.context.0,
             tag: envelope.tag.0,
             seq: envelope.seq,
             len: envelope.len,
             request: request.0,
-            landing: promise.map_or(0, |p| p.landing),
+            region: rtr.map_or(0, |p| p.region),
             pushed,
         };
         let frame = Frame::Rts(rts).to_vec();
@@ -99,16 +99,16 @@ impl Engine {
         peer.announced += 1;
         let rail = peer.wished(hints.rail);
         peer.window.submit(rail, Entry::rts(frame, Some(request), &hints));
-        if !hints.unordered && promise.is_none() && pushed == 0 {
+        if !hints.unordered && rtr.is_none() && pushed == 0 {
             peer.requested.push((envelope.context.0, envelope.seq, request.0));
         }
         self.make_ready(envelope.peer);
-        if let Some(Promise { landing, len, keys, .. }) = promise {
-            self.grant(request, Grant { landing: LandingId(landing), len: len.min(envelope.len), keys });
+        if let Some(Rtr { region, len, keys, .. }) = rtr {
+            self.grant(request, Grant { region: RegionId(region), len: len.min(envelope.len), keys });
         }
     }
 
-    /// The receiver's landing is known: the body may go.
+    /// The receiver's receive region is known: the body may go.
     fn grant(&mut self, request: RequestId, grant: Grant) {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
         let Hints { priority, rail, strategy, .. } = outgoing.hints;
@@ -133,11 +133,11 @@ impl Engine {
         if outgoing.envelope.peer != from || cts.len > outgoing.envelope.len {
             return Err("Cts for a request that is not its own");
         }
-        // The answer to a request that a promise has meanwhile granted; the same landing.
-        if outgoing.grant.is_some_and(|grant| grant.landing.0 == cts.landing) {
+        // The answer to a request that an Rtr has meanwhile granted; the same receive region.
+        if outgoing.grant.is_some_and(|grant| grant.region.0 == cts.region) {
             return Ok(());
         }
-        let grant = Grant { landing: LandingId(cts.landing), len: cts.len, keys: cts.keys };
+        let grant = Grant { region: RegionId(cts.region), len: cts.len, keys: cts.keys };
         if !self.peer(from).is_some_and(|peer| peer.can_use(&grant.keys)) {
             return Err(NO_KEY);
         }
@@ -189,8 +189,8 @@ impl Engine {
         }
     }
 
-    /// A receive has matched a large message: its memory becomes a landing.
-    pub(super) fn grant_landing(
+    /// A receive has matched a large message: its memory becomes a receive region.
+    pub(super) fn grant_region(
         &mut self,
         request: RequestId,
         envelope: Envelope,
@@ -200,7 +200,7 @@ impl Engine {
     ) {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
         recv.posted = None;
-        let (into, promised, message) = (recv.into.clone(), recv.landing, recv.message);
+        let (into, invited, message) = (recv.into.clone(), recv.region, recv.message);
         if let Some(message) = message {
             self.first_piece_matched(message, &envelope);
         }
@@ -219,27 +219,27 @@ impl Engine {
                 return self.claim_stored(request, envelope, theirs, fin, stored);
             }
             Comes::Pushed(len) | Comes::Parts(len) => len,
-            Comes::Asked | Comes::Promised(_) => 0,
+            Comes::Asked | Comes::Invited(_) => 0,
         };
         if into.is_empty() || envelope.len == 0 {
             peer.control(&Frame::Fin(Fin { request: theirs }));
             self.make_ready(envelope.peer);
-            if let Some(landing) = promised {
-                self.close_landing(landing);
+            if let Some(region) = invited {
+                self.close_region(region);
             }
             return self.end_recv(request, envelope);
         }
-        let id = promised.unwrap_or_else(|| match parts {
-            true => self.new_landing_on(request, envelope.peer, Vec::new()),
-            false => self.new_landing(request, envelope.peer),
+        let id = invited.unwrap_or_else(|| match parts {
+            true => self.new_region_on(request, envelope.peer, Vec::new()),
+            false => self.new_region(request, envelope.peer),
         });
-        let Some(landing) = self.landings.get_mut(id.0) else { return };
+        let Some(region) = self.regions.get_mut(id.0) else { return };
         let whole = pushed > 0 && pushed == envelope.len.min(into.len());
-        let knows_keys = whole || body == Comes::Promised(id);
+        let knows_keys = whole || body == Comes::Invited(id);
         // A sender that has more to send than is wanted would wait for the keys.
         let fin = fin || (whole && pushed < envelope.len);
-        landing.announced = Some(Announced { envelope, request: theirs, fin, knows_keys });
-        if landing.is_ready() && !knows_keys {
+        region.announced = Some(Announced { envelope, request: theirs, fin, knows_keys });
+        if region.is_ready() && !knows_keys {
             self.tell_keys(id);
         }
         if parts {
@@ -251,22 +251,22 @@ impl Engine {
         self.consider_landed(id);
     }
 
-    pub(super) fn new_landing(&mut self, request: RequestId, from: PeerId) -> LandingId {
+    pub(super) fn new_region(&mut self, request: RequestId, from: PeerId) -> RegionId {
         let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
-        self.new_landing_on(request, from, rails)
+        self.new_region_on(request, from, rails)
     }
 
     /// The same, open to chunks over these rails; none: the message comes in packets.
-    fn new_landing_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> LandingId {
-        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return LandingId(0) };
+    fn new_region_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> RegionId {
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return RegionId(0) };
         let into = recv.into.clone();
-        let landing = Landing::new(request, from, into.clone(), rails.iter().copied());
-        let id = LandingId(self.landings.insert(landing));
+        let region = Region::new(request, from, into.clone(), rails.iter().copied());
+        let id = RegionId(self.regions.insert(region));
         for rail in rails {
             self.open_on(rail, Opening::Open(id, from, into.clone()));
         }
         if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
-            recv.landing = Some(id);
+            recv.region = Some(id);
         }
         id
     }
@@ -283,30 +283,30 @@ impl Engine {
         Some(opening)
     }
 
-    /// A rail has opened a landing; this key leads there.
-    pub fn opened(&mut self, rail: RailId, landing: LandingId, key: Key) {
-        match self.landings.get_mut(landing.0).filter(|landing| landing.awaits(rail)) {
+    /// A rail has opened a receive region; this key leads there.
+    pub fn opened(&mut self, rail: RailId, region: RegionId, key: Key) {
+        match self.regions.get_mut(region.0).filter(|region| region.awaits(rail)) {
             Some(awaiting) => {
                 if awaiting.opened(rail, key) {
-                    self.tell_keys(landing);
+                    self.tell_keys(region);
                 }
             }
             // It was closed, or the rail lost its link, while the rail was still to be asked.
-            None => self.open_on(rail, Opening::Close(landing, None)),
+            None => self.open_on(rail, Opening::Close(region, None)),
         }
     }
 
-    /// All rails have opened a landing: tells its keys, as the answer to a request or as a promise.
-    pub(super) fn tell_keys(&mut self, id: LandingId) {
-        let Some(landing) = self.landings.get(id.0) else { return };
-        let (from, keys, len) = (landing.from, landing.keys, landing.into.len());
-        let frame = match landing.announced {
+    /// All rails have opened a receive region: tells its keys, as the answer to a request or as an Rtr.
+    pub(super) fn tell_keys(&mut self, id: RegionId) {
+        let Some(region) = self.regions.get(id.0) else { return };
+        let (from, keys, len) = (region.from, region.keys, region.into.len());
+        let frame = match region.announced {
             Some(Announced { knows_keys: true, .. }) => return,
             Some(Announced { request, envelope, .. }) => {
-                Frame::Cts(Cts { request, landing: id.0, len: len.min(envelope.len), keys })
+                Frame::Cts(Cts { request, region: id.0, len: len.min(envelope.len), keys })
             }
             None => {
-                let Some(Request::Recv(recv)) = self.requests.get(landing.request.0) else { return };
+                let Some(Request::Recv(recv)) = self.requests.get(region.request.0) else { return };
                 let (Context(context), TagMatch::Exact(tag)) = (recv.context, recv.tag) else { return };
                 // Cancelled before it was announced: the peer answers that it knows nothing of it.
                 if recv.withdrawn {
@@ -314,7 +314,7 @@ impl Engine {
                 }
                 let Some(peer) = self.peer_mut(from) else { return };
                 let seq = peer.flows.of(context).recv_next;
-                Frame::Promise(Promise { context, tag: tag.0, seq, landing: id.0, len, keys })
+                Frame::Rtr(Rtr { context, tag: tag.0, seq, region: id.0, len, keys })
             }
         };
         if let Some(peer) = self.peer_mut(from) {
@@ -326,7 +326,7 @@ impl Engine {
     /// Whether it pays to tell the peer that this receive is posted: it names peer and tag, is first in
     /// line, has room for a large message, and the last message of the flow was large.
     #[inline]
-    pub(super) fn consider_promise(&mut self, request: RequestId) {
+    pub(super) fn consider_rtr(&mut self, request: RequestId) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let (Source::Peer(from), TagMatch::Exact(_), Some(place)) = (recv.from, recv.tag, recv.posted) else {
             return;
@@ -339,105 +339,105 @@ impl Engine {
         let pushed = peer.may_push.is_some_and(|(longest, _)| room <= longest);
         let pays = !pushed && peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
         if pays && self.matching.is_first(place) {
-            self.new_landing(request, from);
+            self.new_region(request, from);
         }
     }
 
-    /// The peer has a landing open for a message that we have perhaps not sent yet. A promise is of use if
+    /// The peer has a receive region open for a message that we have perhaps not sent yet. An Rtr is of use if
     /// nothing of the flow went since it was made, or just the request that it answers.
-    pub(super) fn on_promise(&mut self, from: PeerId, promise: Promise) -> Result<(), &'static str> {
+    pub(super) fn on_rtr(&mut self, from: PeerId, rtr: Rtr) -> Result<(), &'static str> {
         let Some(peer) = self.peer_mut(from) else { return Ok(()) };
-        if !peer.can_use(&promise.keys) {
+        if !peer.can_use(&rtr.keys) {
             return Err(NO_KEY);
         }
-        if !peer.asked_back.contains(&LandingId(promise.landing)) {
-            self.keep_promise(from, promise);
+        if !peer.asked_back.contains(&RegionId(rtr.region)) {
+            self.keep_rtr(from, rtr);
         }
         Ok(())
     }
 
-    fn keep_promise(&mut self, from: PeerId, promise: Promise) {
+    fn keep_rtr(&mut self, from: PeerId, rtr: Rtr) {
         let Some(peer) = self.peer_mut(from) else { return };
-        let flow = peer.flows.of(promise.context);
+        let flow = peer.flows.of(rtr.context);
         if flow.relaxed {
             return;
         }
-        flow.promised = true;
-        flow.expects_promise = true;
-        if promise.seq == flow.send_next {
-            peer.take_promise(promise.context, promise.tag);
-            if peer.promises.len() < PROMISES_MAX {
-                peer.promises.push(promise);
+        flow.invited = true;
+        flow.expects_rtr = true;
+        if rtr.seq == flow.send_next {
+            peer.take_rtr(rtr.context, rtr.tag);
+            if peer.rtrs.len() < RTRS_MAX {
+                peer.rtrs.push(rtr);
             }
             return;
         }
-        let waiting = peer.requested.iter().find(|&&(c, seq, _)| c == promise.context && seq == promise.seq);
+        let waiting = peer.requested.iter().find(|&&(c, seq, _)| c == rtr.context && seq == rtr.seq);
         let Some(&(_, _, request)) = waiting else { return };
         let Some(Request::Large(outgoing)) = self.requests.get(request) else { return };
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        if outgoing.envelope.tag.0 == promise.tag && outgoing.grant.is_none() {
+        if outgoing.envelope.tag.0 == rtr.tag && outgoing.grant.is_none() {
             let request = RequestId(request);
             if let Some(index) = peer.held.iter().position(|(held, _)| *held == request) {
                 peer.held.swap_remove(index);
                 peer.requested.retain(|&(_, _, other)| other != request.0);
-                return self.request_to_send(request, Some(promise));
+                return self.request_to_send(request, Some(rtr));
             }
-            let len = promise.len.min(outgoing.envelope.len);
-            let grant = Grant { landing: LandingId(promise.landing), len, keys: promise.keys };
+            let len = rtr.len.min(outgoing.envelope.len);
+            let grant = Grant { region: RegionId(rtr.region), len, keys: rtr.keys };
             self.grant(request, grant);
         }
     }
 
-    /// Asks for a promise back, because its receive is cancelled.
-    pub(super) fn withdraw(&mut self, peer: PeerId, landing: LandingId) {
+    /// Asks for an Rtr back, because its receive is cancelled.
+    pub(super) fn withdraw(&mut self, peer: PeerId, region: RegionId) {
         if let Some(peer) = self.peer_mut(peer) {
-            peer.control(&Frame::Withdraw(Withdraw { landing: landing.0 }));
+            peer.control(&Frame::Withdraw(Withdraw { region: region.0 }));
         }
         self.make_ready(peer);
     }
 
-    pub(super) fn on_withdraw(&mut self, from: PeerId, landing: u64) {
+    pub(super) fn on_withdraw(&mut self, from: PeerId, region: u64) {
         let is_used = |request: &Request| match request {
-            Request::Large(o) => o.envelope.peer == from && o.grant.is_some_and(|g| g.landing.0 == landing),
+            Request::Large(o) => o.envelope.peer == from && o.grant.is_some_and(|g| g.region.0 == region),
             _ => false,
         };
         let used = self.requests.iter().any(|(_, request)| is_used(request));
         let Some(peer) = self.peer_mut(from) else { return };
-        if !peer.drop_promise(LandingId(landing)) && !used {
-            peer.expect_no_promise(LandingId(landing));
+        if !peer.drop_rtr(RegionId(region)) && !used {
+            peer.expect_no_rtr(RegionId(region));
         }
-        peer.control(&Frame::Withdrawn(Withdrawn { landing, used }));
+        peer.control(&Frame::Withdrawn(Withdrawn { region, used }));
         self.make_ready(from);
     }
 
     pub(super) fn on_withdrawn(&mut self, from: PeerId, answer: Withdrawn) {
-        let Some(landing) = self.landings.get(answer.landing).filter(|l| l.from == from) else { return };
-        let request = landing.request;
+        let Some(region) = self.regions.get(answer.region).filter(|l| l.from == from) else { return };
+        let request = region.request;
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let (posted, withdrawn, context) = (recv.posted, recv.withdrawn, recv.context.0);
         let Some(peer) = self.peer_mut(from) else { return };
         // The message may be here already, behind an earlier one of its flow; its sender knows it no more.
-        let used = answer.used || peer.flows.of(context).uses(LandingId(answer.landing));
+        let used = answer.used || peer.flows.of(context).uses(RegionId(answer.region));
         if let (Some(place), true, false) = (posted, withdrawn, used) {
             self.matching.retract(place);
-            self.close_landing(LandingId(answer.landing));
+            self.close_region(RegionId(answer.region));
             self.fail_request(request, Error::Cancelled);
         }
     }
 
-    /// A chunk lies in a landing.
+    /// A chunk lies in a receive region.
     pub(super) fn on_landed(
         &mut self,
         from: PeerId,
-        id: LandingId,
+        id: RegionId,
         offset: u64,
         len: u64,
     ) -> Result<(), &'static str> {
-        let Some(landing) = self.landings.get_mut(id.0) else { return Ok(()) };
-        if landing.from != from || !landing.landed(offset, len) {
-            return Err("chunk outside of its landing");
+        let Some(region) = self.regions.get_mut(id.0) else { return Ok(()) };
+        if region.from != from || !region.landed(offset, len) {
+            return Err("chunk outside of its region");
         }
-        if landing.buffer.is_some() {
+        if region.buffer.is_some() {
             self.consider_stored(id);
             return Ok(());
         }
@@ -445,10 +445,10 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn consider_landed(&mut self, id: LandingId) {
-        let Some(landing) = self.landings.get(id.0).filter(|landing| landing.is_complete()) else { return };
-        let (request, announced) = (landing.request, landing.announced);
-        self.close_landing(id);
+    pub(super) fn consider_landed(&mut self, id: RegionId) {
+        let Some(region) = self.regions.get(id.0).filter(|region| region.is_complete()) else { return };
+        let (request, announced) = (region.request, region.announced);
+        self.close_region(id);
         let Some(Announced { envelope, request: theirs, fin, .. }) = announced else { return };
         if fin && let Some(peer) = self.peer_mut(envelope.peer) {
             peer.control(&Frame::Fin(Fin { request: theirs }));
@@ -465,10 +465,10 @@ impl Engine {
         self.complete(request, if cut { Err(Error::Truncated { envelope, capacity }) } else { Ok(envelope) });
     }
 
-    pub(super) fn close_landing(&mut self, id: LandingId) {
-        let Some(mut landing) = self.landings.remove(id.0) else { return };
-        let memory = landing.buffer.take().map(Arc::new);
-        for rail in landing.rails() {
+    pub(super) fn close_region(&mut self, id: RegionId) {
+        let Some(mut region) = self.regions.remove(id.0) else { return };
+        let memory = region.buffer.take().map(Arc::new);
+        for rail in region.rails() {
             self.open_on(rail, Opening::Close(id, memory.clone()));
         }
     }

@@ -55,8 +55,8 @@ impl Engine {
             return self.send_behind_held((to, context, tag), data, hints, refused);
         }
         let flow = peer.flows.of(context.0);
-        // A permission that is not used where promises are, which rely on the order.
-        let hints = Hints { unordered: hints.unordered && !flow.promised, ..hints };
+        // A permission that is not used where Rtrs are, which rely on the order.
+        let hints = Hints { unordered: hints.unordered && !flow.invited, ..hints };
         if hints.unordered {
             flow.relaxed = true;
         } else if let Some(refused) = refused {
@@ -66,13 +66,10 @@ impl Engine {
             flow.send_next = flow.send_next.wrapping_add(1);
         }
         let goes_eager = peer.goes_eager(len, hints);
-        let promise = if peer.promises.is_empty() || hints.unordered {
-            None
-        } else {
-            peer.take_promise(context.0, tag.0)
-        };
+        let rtr =
+            if peer.rtrs.is_empty() || hints.unordered { None } else { peer.take_rtr(context.0, tag.0) };
         let in_parts = len as usize > peer.longest_eager();
-        let (is_long, invited) = (len as usize > peer.eager_max, promise.is_some());
+        let (is_long, invited) = (len as usize > peer.eager_max, rtr.is_some());
         // What is long goes straight to its place, if the receiver has said where that is.
         let unasked = goes_eager && !(invited && peer.takes_invitation(len));
         if unasked {
@@ -82,7 +79,7 @@ impl Engine {
             self.note_way(to, (len, hints), unasked);
         }
         if !unasked {
-            return self.send_large(envelope, data, hints, promise, refused);
+            return self.send_large(envelope, data, hints, rtr, refused);
         }
         if in_parts {
             return self.send_in_parts(envelope, data, hints, refused);
@@ -103,7 +100,7 @@ impl Engine {
         request
     }
 
-    /// What a message depends on asks for its turn now instead of waiting for a promise.
+    /// What a message depends on asks for its turn now instead of waiting for an Rtr.
     #[cold]
     fn send_behind_held(
         &mut self,
@@ -132,19 +129,19 @@ impl Engine {
         envelope: Envelope,
         data: Segments,
         hints: Hints,
-        promise: Option<nmad_wire::Promise>,
+        rtr: Option<nmad_wire::Rtr>,
         refused: Option<Refused>,
     ) -> RequestId {
         // Whoever measures what a handshake costs gets one.
-        let asks = promise.is_some() || hints.probe == Some(Method::Rendezvous);
+        let asks = rtr.is_some() || hints.probe == Some(Method::Rendezvous);
         let pushed = if asks { 0 } else { self.spend_push(&envelope) };
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // Bytes that go ahead say nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);
         let outgoing = Outgoing { wants_fin, pushed, ..Outgoing::new(envelope, data, hints) };
         let request = self.enter(refused, Request::Large(Box::new(outgoing)));
-        if promise.is_some() || pushed > 0 || !self.expects_promise(request) {
-            self.request_to_send(request, promise);
+        if rtr.is_some() || pushed > 0 || !self.expects_rtr(request) {
+            self.request_to_send(request, rtr);
         }
         request
     }
@@ -208,7 +205,7 @@ impl Engine {
         if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
             recv.posted = Some(place);
         }
-        self.consider_promise(request);
+        self.consider_rtr(request);
     }
 
     pub(super) fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
@@ -216,7 +213,7 @@ impl Engine {
         match &body {
             Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(*len)], theirs),
             Arrived::Stored(data) => self.deliver(request, envelope, data, theirs),
-            &Arrived::Rts { fin, body } => self.grant_landing(request, envelope, theirs, fin, body),
+            &Arrived::Rts { fin, body } => self.grant_region(request, envelope, theirs, fin, body),
         }
         self.consider_credit(envelope.peer);
     }
@@ -232,10 +229,10 @@ impl Engine {
     /// already or is a send, and ends as if nobody had asked.
     pub fn cancel(&mut self, request: RequestId) -> bool {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return false };
-        let (place, landing, from) = (recv.posted, recv.landing, recv.from);
+        let (place, region, from) = (recv.posted, recv.region, recv.from);
         recv.withdrawn = true;
-        match (place, landing, from) {
-            (Some(_), Some(landing), Source::Peer(peer)) => self.withdraw(peer, landing),
+        match (place, region, from) {
+            (Some(_), Some(region), Source::Peer(peer)) => self.withdraw(peer, region),
             (Some(place), _, _) => {
                 self.matching.retract(place);
                 self.fail_request(request, Error::Cancelled);

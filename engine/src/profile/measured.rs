@@ -200,7 +200,7 @@ impl Profile {
         &self.copied
     }
 
-    /// The body of a large message whose landing is known: from the first chunk's post to the arrival of the
+    /// The body of a large message whose receive region is known: from the first chunk's post to the arrival of the
     /// last one. The measured rendezvous without its handshake.
     pub fn body(&self) -> &Curve {
         &self.body

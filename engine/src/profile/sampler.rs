@@ -13,7 +13,7 @@
 //! `probe.round_trips` times for each repetition sends one message of `probe.len` bytes (two, one after the
 //! other, for [`Method::Pair`] and [`Method::Aggregate`]) with [`crate::Hints::probe`] set to the method and
 //! waits for as much to come back. The time of a repetition is the elapsed time divided by twice the round
-//! trips. Receives take any tag: one that names its sender and tag might be promised to the sender, which
+//! trips. Receives take any tag: one that names its sender and tag might invite the sender, which
 //! would save the handshake that a rendezvous is measured for. [`Method::Memcpy`] and [`Method::HandOff`]
 //! concern the host alone; their time is that of one copy or hand-off.
 //!

@@ -4,7 +4,7 @@
 //! shows how to write one.
 
 use crate::memory::Segments;
-use crate::packet::{Key, LandingId, Packet, PeerId};
+use crate::packet::{Key, Packet, PeerId, RegionId};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -86,7 +86,7 @@ pub enum Order {
         /// Header and frames.
         packet: Packet,
     },
-    /// Put part of a large message into a landing of the peer.
+    /// Put part of a large message into a receive region of the peer.
     Chunk {
         /// Receiver.
         to: PeerId,
@@ -94,26 +94,26 @@ pub enum Order {
         number: u32,
         /// Acknowledgement of the other direction to carry along.
         ack: u32,
-        /// The receiver's landing; with [`Key::PUSH`] the sender's request.
-        landing: LandingId,
+        /// The receiver's receive region; with [`Key::PUSH`] the sender's request.
+        region: RegionId,
         /// The key that the receiver's rail gave for it, or [`Key::PUSH`].
         key: Key,
-        /// Where in the landing.
+        /// Where in the receive region.
         offset: u64,
         /// The bytes, in user memory. None when a lossy link sends again a number whose message has ended.
         from: Segments,
     },
-    /// The pushed chunk that `from` has announced ([`Event::Pushed`]) goes to the beginning of this landing,
-    /// which is open; the link goes on. If the landing has been closed meanwhile, its bytes are discarded.
+    /// The pushed chunk that `from` has announced ([`Event::Pushed`]) goes to the beginning of this receive region,
+    /// which is open; the link goes on. If the receive region has been closed meanwhile, its bytes are discarded.
     /// Taken even without room.
     Accept {
         /// Who pushes.
         from: PeerId,
         /// Where it goes.
-        landing: LandingId,
+        region: RegionId,
     },
     /// Give up the link: the peer broke the protocol, died, or left, or the other side gave it up. When
-    /// [`Driver::send`] returns, no memory of its orders or landings is touched any more. Answered by
+    /// [`Driver::send`] returns, no memory of its orders or receive regions is touched any more. Answered by
     /// [`Event::Lost`] at the next poll, with the orders that were not sent. Taken even without room.
     Close {
         /// The peer.
@@ -264,12 +264,12 @@ pub enum Event<'a> {
     Pushed {
         /// Who sent it.
         from: PeerId,
-        /// The sender's request, from the place of the landing.
+        /// The sender's request, from the place of the receive region.
         request: u64,
         /// Bytes.
         len: u64,
     },
-    /// A chunk lies in its landing. Also reported, with `len` as sent, for a chunk whose landing is not
+    /// A chunk lies in its receive region. Also reported, with `len` as sent, for a chunk whose receive region is not
     /// open (any more): its bytes are discarded, its number counts.
     Landed {
         /// Who sent it.
@@ -278,13 +278,13 @@ pub enum Event<'a> {
         number: u32,
         /// Acknowledgement that it carried.
         ack: u32,
-        /// Which landing.
-        landing: LandingId,
+        /// Which receive region.
+        region: RegionId,
         /// Where in it.
         offset: u64,
         /// Bytes.
         len: u64,
-        /// False if the landing was not open and the bytes were discarded.
+        /// False if the receive region was not open and the bytes were discarded.
         kept: bool,
     },
     /// An order has left: user memory and the packet are no longer in use by the rail.
@@ -353,10 +353,10 @@ pub trait Driver: Send {
         let _ = (peer, rail, address);
         false
     }
-    /// Makes user memory reachable: chunks from `from` for this landing are put there.
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key;
-    /// Forgets a landing. Its memory is not touched after this call; chunks for it are discarded.
-    fn close(&mut self, landing: LandingId);
+    /// Makes user memory reachable: chunks from `from` for this receive region are put there.
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key;
+    /// Forgets a receive region. Its memory is not touched after this call; chunks for it are discarded.
+    fn close(&mut self, region: RegionId);
     /// Orders that it takes now; zero: busy.
     fn room(&self) -> usize;
     /// Takes something to send. What an [`Order`] costs may be put off until [`Driver::flush`]; the others

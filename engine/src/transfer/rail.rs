@@ -3,7 +3,7 @@
 use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
-use crate::packet::{LandingId, PeerId, RailId};
+use crate::packet::{PeerId, RailId, RegionId};
 use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
 use crate::schedule::builder::Built;
@@ -66,11 +66,11 @@ impl RailCounters {
 #[derive(Debug)]
 pub enum Opening {
     /// Make the memory reachable for chunks from this peer; answer with [`crate::Engine::opened`].
-    Open(LandingId, PeerId, Segments),
+    Open(RegionId, PeerId, Segments),
     /// The chunk that this peer pushes goes there.
-    Accept(PeerId, LandingId),
+    Accept(PeerId, RegionId),
     /// Forget it. Memory of the engine's own that belonged to it goes when every rail has done that.
-    Close(LandingId, Option<Arc<Buffer>>),
+    Close(RegionId, Option<Arc<Buffer>>),
 }
 
 impl Opening {

@@ -1,4 +1,4 @@
-//! Which ranges of a landing have arrived.
+//! Which ranges of a receive region have arrived.
 
 use alloc::vec::Vec;
 

@@ -6,7 +6,7 @@
 
 use crate::clock::Instant;
 use crate::memory::Segments;
-use crate::packet::{Key, LandingId, Packet, RequestId};
+use crate::packet::{Key, Packet, RegionId, RequestId};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkCargo {
     pub(crate) request: RequestId,
-    pub(crate) landing: LandingId,
+    pub(crate) region: RegionId,
     pub(crate) key: Key,
     pub(crate) offset: u64,
     pub(crate) from: Segments,
@@ -49,8 +49,8 @@ pub(crate) struct Released {
     /// A buffer for reuse.
     pub(crate) packet: Option<Packet>,
     pub(crate) in_place: Vec<RequestId>,
-    /// The chunk's request, landing and length.
-    pub(crate) chunk: Option<(RequestId, LandingId, u64)>,
+    /// The chunk's request, receive region and length.
+    pub(crate) chunk: Option<(RequestId, RegionId, u64)>,
 }
 
 /// What an acknowledgement brought.
@@ -164,7 +164,7 @@ impl Retention {
                 place.iter_mut().filter(|packet| !packet.in_place.is_empty()).for_each(Packet::gather);
             }
             Cargo::Packet(_) => released.packet = packet,
-            Cargo::Chunk(chunk) => released.chunk = Some((chunk.request, chunk.landing, chunk.from.len())),
+            Cargo::Chunk(chunk) => released.chunk = Some((chunk.request, chunk.region, chunk.from.len())),
         }
         let len = entry.len;
         let arrived = if done && !entry.acked { entry.len } else { 0 };

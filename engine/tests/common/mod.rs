@@ -3,7 +3,7 @@
 
 use nmad_engine::{
     Completion, Config, Context, Departure, Driver, Engine, Envelope, Error, Event, Hints, Instant, Key,
-    LandingId, Limits, Order, PeerId, PollScope, RequestId, Segments, Sent, Source, Tag, TagMatch, pump,
+    Limits, Order, PeerId, PollScope, RegionId, RequestId, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ pub struct QueueRail {
     sent: Vec<(u32, Option<nmad_engine::Packet>)>,
     up: Option<bool>,
     lost: bool,
-    landings: BTreeMap<u64, Segments>,
+    regions: BTreeMap<u64, Segments>,
     pub cut: Arc<Mutex<bool>>,
     limits: Limits,
     pub seen: Arc<Mutex<Vec<String>>>,
@@ -53,11 +53,11 @@ macro_rules! leave_to_inner {
         fn limits(&self) -> Limits {
             self.inner.limits()
         }
-        fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
-            self.inner.open(landing, from, into)
+        fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
+            self.inner.open(region, from, into)
         }
-        fn close(&mut self, landing: LandingId) {
-            self.inner.close(landing);
+        fn close(&mut self, region: RegionId) {
+            self.inner.close(region);
         }
         fn room(&self) -> usize {
             self.inner.room()
@@ -74,12 +74,12 @@ impl Driver for QueueRail {
     fn limits(&self) -> Limits {
         self.limits
     }
-    fn open(&mut self, landing: LandingId, _: PeerId, into: Segments) -> Key {
-        self.landings.insert(landing.0, into);
-        Key(landing.0)
+    fn open(&mut self, region: RegionId, _: PeerId, into: Segments) -> Key {
+        self.regions.insert(region.0, into);
+        Key(region.0)
     }
-    fn close(&mut self, landing: LandingId) {
-        self.landings.remove(&landing.0);
+    fn close(&mut self, region: RegionId) {
+        self.regions.remove(&region.0);
     }
     fn room(&self) -> usize {
         16
@@ -128,11 +128,11 @@ impl Driver for QueueRail {
                 Order::Packet { packet, .. } => {
                     report(Event::Arrived { from: self.peer, packet: &packet.bytes })
                 }
-                Order::Chunk { number, ack, landing, offset, from, .. } => {
-                    let place = self.landings.get(&landing.0);
+                Order::Chunk { number, ack, region, offset, from, .. } => {
+                    let place = self.regions.get(&region.0);
                     place.map(|into| into.slice(offset, from.len()).copy_from(&from));
                     let (kept, len, from) = (place.is_some(), from.len(), self.peer);
-                    report(Event::Landed { from, number, ack, landing, offset, len, kept });
+                    report(Event::Landed { from, number, ack, region, offset, len, kept });
                 }
                 _ => {}
             }
@@ -209,7 +209,7 @@ impl Pair {
                     sent: Vec::new(),
                     up: Some(true),
                     lost: false,
-                    landings: BTreeMap::new(),
+                    regions: BTreeMap::new(),
                     cut: cuts[number].clone(),
                     limits,
                     seen: if me == 0 { seen[number].clone() } else { Default::default() },

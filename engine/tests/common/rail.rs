@@ -7,7 +7,7 @@
 
 use super::memory::Memory;
 use nmad_engine::{
-    Departure, Driver, Event, Key, LandingId, Limits, Order, Packet, PeerId, PollScope, Segments, Sent,
+    Departure, Driver, Event, Key, Limits, Order, Packet, PeerId, PollScope, RegionId, Segments, Sent,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ pub struct Faults {
 #[derive(Debug, Clone)]
 enum Item {
     Packet(Vec<u8>),
-    Chunk { number: u32, ack: u32, landing: LandingId, key: Key, offset: u64, bytes: Vec<u8> },
+    Chunk { number: u32, ack: u32, region: RegionId, key: Key, offset: u64, bytes: Vec<u8> },
 }
 
 /// Rail, sender, receiver.
@@ -57,7 +57,7 @@ pub struct Wires {
     pub mended: BTreeSet<usize>,
     anew: BTreeSet<Lane>,
     pub memory: Memory,
-    /// Landings in memory of the engines' own: rail, host, landing.
+    /// Receive regions in memory of the engines' own: rail, host, receive region.
     pub own: BTreeSet<(usize, u32, u64)>,
     /// The orders that left, if they are recorded.
     pub carried: Option<Vec<Carried>>,
@@ -136,9 +136,9 @@ pub struct MemoryRail {
     /// Carried but not reported: the memory is in use.
     unreported: Vec<(PeerId, u32, Option<Packet>, Vec<Segments>)>,
     up: BTreeSet<u32>,
-    landings: BTreeMap<u64, (PeerId, Segments)>,
+    regions: BTreeMap<u64, (PeerId, Segments)>,
     accepted: Vec<(u32, Item)>,
-    /// By sender: a pushed chunk whose landing is not known yet, and what came behind it.
+    /// By sender: a pushed chunk whose receive region is not known yet, and what came behind it.
     pushed: BTreeMap<u32, VecDeque<Item>>,
     /// Closed by the engine, to be answered; and finished.
     closed: BTreeSet<u32>,
@@ -153,9 +153,9 @@ fn receiver(order: &Order) -> u32 {
     }
 }
 
-/// A key is no landing's name, so that nobody takes one for the other.
-fn key_of(landing: LandingId) -> Key {
-    Key(landing.0 ^ 0x55)
+/// A key is no receive region's name, so that nobody takes one for the other.
+fn key_of(region: RegionId) -> Key {
+    Key(region.0 ^ 0x55)
 }
 
 impl MemoryRail {
@@ -169,7 +169,7 @@ impl MemoryRail {
             late: Vec::new(),
             unreported: Vec::new(),
             up: BTreeSet::new(),
-            landings: BTreeMap::new(),
+            regions: BTreeMap::new(),
             accepted: Vec::new(),
             pushed: BTreeMap::new(),
             closed: BTreeSet::new(),
@@ -251,11 +251,11 @@ impl MemoryRail {
                     wires.carry(lane, Item::Packet(bytes), self.limits.lossy);
                     self.unreported.push((to, number, Some(packet), memory));
                 }
-                Order::Chunk { to, number, ack, landing, key, offset, from } => {
+                Order::Chunk { to, number, ack, region, key, offset, from } => {
                     wires.memory.check_lent(&from);
                     assert!(from.len() <= self.limits.chunk, "a chunk longer than its rail allows");
                     from.append_to(&mut bytes);
-                    let item = Item::Chunk { number, ack, landing, key, offset, bytes };
+                    let item = Item::Chunk { number, ack, region, key, offset, bytes };
                     wires.carry(lane, item, self.limits.lossy);
                     self.unreported.push((to, number, None, vec![from]));
                 }
@@ -300,28 +300,28 @@ impl MemoryRail {
     }
 
     fn land(&mut self, from: u32, item: Item) -> Option<Event<'static>> {
-        let Item::Chunk { number, ack, landing, key, offset, bytes } = item else { return None };
+        let Item::Chunk { number, ack, region, key, offset, bytes } = item else { return None };
         let len = bytes.len() as u64;
-        let place = self.landings.get(&landing.0).filter(|(owner, into)| {
+        let place = self.regions.get(&region.0).filter(|(owner, into)| {
             let inside = offset.checked_add(len).is_some_and(|end| end <= into.len());
-            owner.0 == from && key == key_of(landing) && inside
+            owner.0 == from && key == key_of(region) && inside
         });
         if let Some((_, into)) = place {
             let wires = self.wires.lock().unwrap();
-            if !wires.own.contains(&(self.number, self.me, landing.0)) {
+            if !wires.own.contains(&(self.number, self.me, region.0)) {
                 wires.memory.check_lent(&into.slice(offset, len));
             }
             into.write(offset, &bytes);
         }
-        Some(Event::Landed { from: PeerId(from), number, ack, landing, offset, len, kept: place.is_some() })
+        Some(Event::Landed { from: PeerId(from), number, ack, region, offset, len, kept: place.is_some() })
     }
 }
 
 impl MemoryRail {
-    fn accept(&mut self, from: PeerId, landing: LandingId) {
+    fn accept(&mut self, from: PeerId, region: RegionId) {
         let mut held = self.pushed.remove(&from.0).expect("a pushed chunk is held");
-        if let Some(Item::Chunk { landing: place, key, .. }) = held.front_mut() {
-            (*place, *key) = (landing, key_of(landing));
+        if let Some(Item::Chunk { region: place, key, .. }) = held.front_mut() {
+            (*place, *key) = (region, key_of(region));
         }
         self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
     }
@@ -361,12 +361,12 @@ impl MemoryRail {
             }
             Order::Close { to } => {
                 self.closed.insert(to.0);
-                self.landings.retain(|_, (from, _)| *from != to);
+                self.regions.retain(|_, (from, _)| *from != to);
                 if !self.limits.lossy {
                     self.wires.lock().unwrap().kill(self.number, self.me, to.0);
                 }
             }
-            Order::Accept { from, landing } => self.accept(from, landing),
+            Order::Accept { from, region } => self.accept(from, region),
             order => {
                 assert!(self.up.contains(&peer) && !self.lost.contains(&peer), "an order for a closed link");
                 let cut = self.wires.lock().unwrap().dead.contains(&(self.number, self.me, peer));
@@ -384,17 +384,17 @@ impl Driver for MemoryRail {
     fn limits(&self) -> Limits {
         self.limits
     }
-    fn open(&mut self, landing: LandingId, from: PeerId, into: Segments) -> Key {
+    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
         let mut wires = self.wires.lock().unwrap();
         if !wires.memory.is_lent(&into) {
-            wires.own.insert((self.number, self.me, landing.0));
+            wires.own.insert((self.number, self.me, region.0));
         }
-        self.landings.insert(landing.0, (from, into));
-        key_of(landing)
+        self.regions.insert(region.0, (from, into));
+        key_of(region)
     }
-    fn close(&mut self, landing: LandingId) {
-        self.wires.lock().unwrap().own.remove(&(self.number, self.me, landing.0));
-        self.landings.remove(&landing.0);
+    fn close(&mut self, region: RegionId) {
+        self.wires.lock().unwrap().own.remove(&(self.number, self.me, region.0));
+        self.regions.remove(&region.0);
     }
     fn room(&self) -> usize {
         16 - self.held.len().min(16)
@@ -431,8 +431,8 @@ impl Driver for MemoryRail {
                     self.pushed.entry(from).or_default().push_back(item);
                 }
                 Item::Packet(bytes) => report(Event::Arrived { from: PeerId(from), packet: &bytes }),
-                Item::Chunk { landing, key: Key::PUSH, ref bytes, .. } => {
-                    let (request, len) = (landing.0, bytes.len() as u64);
+                Item::Chunk { region, key: Key::PUSH, ref bytes, .. } => {
+                    let (request, len) = (region.0, bytes.len() as u64);
                     self.pushed.insert(from, VecDeque::from([item]));
                     report(Event::Pushed { from: PeerId(from), request, len });
                 }

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_engine::{Config, Engine, PeerId};
 use nmad_progress::{Idle, Node};
@@ -84,11 +84,11 @@ impl<S: Special> Driver for Rail<S> {
         self.special.limits()
     }
 
-    fn open(&mut self, _: LandingId, _: PeerId, _: Segments) -> Key {
+    fn open(&mut self, _: RegionId, _: PeerId, _: Segments) -> Key {
         Key(1)
     }
 
-    fn close(&mut self, _: LandingId) {}
+    fn close(&mut self, _: RegionId) {}
 
     fn room(&self) -> usize {
         8

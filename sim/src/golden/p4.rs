@@ -235,7 +235,7 @@ pub fn joe() -> String {
     table.numbers(&[
         Number::new("both networks are faster from", sizes[from] as f64 / 1024.0, 12.0, "KB").differs(
             "with several rails a large send ends only when its receiver says so, and both cards make the \
-             landing reachable, one after the other",
+             region reachable, one after the other",
         ),
         Number::new(
             "share of the sum of both bandwidths",
@@ -251,8 +251,8 @@ pub fn joe() -> String {
         "Up to 2 KB both together take at most {} % longer than InfiniBand alone: looking at the other \
          card. \
          Around the rendezvous threshold it is up to {} %: with several rails a large send ends only \
-         when its receiver says so, so in a ping-pong the answer's receive is posted, and its landing \
-         promised, later; and both cards make the landing reachable, one after the other.",
+         when its receiver says so, so in a ping-pong the answer's receive is posted, and its region \
+         invited, later; and both cards make the region reachable, one after the other.",
         rounded(eager * 100.0),
         rounded(medium * 100.0)
     ));

@@ -50,7 +50,7 @@ pub struct Exchange {
     pub apart: bool,
     /// They are the blocks of one message instead, which lie apart on both sides (a derived datatype).
     pub is_datatype: bool,
-    /// The messages are the sampler's, carried by this method; receives take any tag, so that no promise
+    /// The messages are the sampler's, carried by this method; receives take any tag, so that no Rtr
     /// saves a handshake.
     pub probe: Option<Method>,
     /// The application copies on each side, before it sends and after it has received, for so long.
@@ -113,7 +113,7 @@ impl Stage {
     /// An oracle objects: then the engine is broken, and no time means anything.
     pub fn run(&self, exchange: &Exchange) -> Outcome {
         let len: usize = exchange.messages.iter().sum();
-        // The first rounds open links and settle credits and promises; the times of small messages vary a
+        // The first rounds open links and settle credits and Rtrs; the times of small messages vary a
         // little with what control frames ride along.
         let (warm, measured) = match len {
             _ if exchange.messages.len() > 16 => (3, 2),

@@ -78,8 +78,8 @@ impl Cargo {
         match self {
             Cargo::Packet(bytes) => explain(bytes).to_string(),
             Cargo::Chunk(c, _) => {
-                let (number, len, landing) = (c.number, c.len, c.landing.0);
-                format!("chunk #{number} of {len} B to landing {landing:#x} at {}, ack {}", c.offset, c.ack)
+                let (number, len, region) = (c.number, c.len, c.region.0);
+                format!("chunk #{number} of {len} B to region {region:#x} at {}, ack {}", c.offset, c.ack)
             }
             Cargo::Offer(_) => String::from("offer"),
         }
@@ -91,8 +91,8 @@ impl Cargo {
         match self {
             Cargo::Packet(bytes) => bytes.iter().fold(0xcbf2_9ce4_8422_2325, add),
             Cargo::Chunk(head, bytes) => {
-                let ChunkHead { number, ack, landing, key, offset, len } = *head;
-                let head = [u64::from(number), u64::from(ack), landing.0, key, offset, len];
+                let ChunkHead { number, ack, region, key, offset, len } = *head;
+                let head = [u64::from(number), u64::from(ack), region.0, key, offset, len];
                 let head =
                     head.iter().flat_map(|word| word.to_le_bytes()).fold(1, |sum, byte| add(sum, &byte));
                 bytes.iter().fold(head, add)
@@ -434,8 +434,8 @@ pub(super) fn order_len(order: &Order) -> u64 {
 /// Reads the memory of an order; returns the cargo and the report to its sender.
 fn load(order: Order, to: usize) -> (Cargo, Inbound) {
     match order {
-        Order::Chunk { number, ack, landing, key, offset, from, .. } => {
-            let head = ChunkHead { number, ack, landing, key: key.0, offset, len: from.len() };
+        Order::Chunk { number, ack, region, key, offset, from, .. } => {
+            let head = ChunkHead { number, ack, region, key: key.0, offset, len: from.len() };
             let mut bytes = Vec::with_capacity(from.len() as usize);
             from.append_to(&mut bytes);
             (Cargo::Chunk(head, bytes), Inbound::Sent { to, number, packet: None })

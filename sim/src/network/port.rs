@@ -1,7 +1,7 @@
-//! The port of one host on one fabric: arrived cargo, and the landings that are open on it.
+//! The port of one host on one fabric: arrived cargo, and the receive regions that are open on it.
 
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key as PushKey, LandingId, Packet, PeerId};
+use nmad_engine::packet::{Key as PushKey, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::Order;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,15 +22,15 @@ pub enum Inbound {
         /// Header and frames.
         bytes: Vec<u8>,
     },
-    /// A chunk; its bytes are still here unless the interface wrote them to the landing itself.
+    /// A chunk; its bytes are still here unless the interface wrote them to the receive region itself.
     Chunk {
         /// Who sent it.
         from: usize,
         /// Everything but the bytes.
         head: ChunkHead,
-        /// The bytes, until they are in the landing.
+        /// The bytes, until they are in the receive region.
         bytes: Vec<u8>,
-        /// They were written on arrival, and whether a landing took them.
+        /// They were written on arrival, and whether a receive region took them.
         written: Option<bool>,
     },
     /// A message that may be copied from its sender's memory.
@@ -86,18 +86,18 @@ pub struct ChunkHead {
     pub number: u32,
     /// Acknowledgement of the other direction.
     pub ack: u32,
-    /// The receiver's landing.
-    pub landing: LandingId,
+    /// The receiver's receive region.
+    pub region: RegionId,
     /// Its key on this rail.
     pub key: u64,
-    /// Where in the landing.
+    /// Where in the receive region.
     pub offset: u64,
     /// Bytes.
     pub len: u64,
 }
 
 #[derive(Debug)]
-struct Landing {
+struct Region {
     key: u64,
     from: usize,
     into: Segments,
@@ -117,7 +117,7 @@ pub(super) struct Port {
     pub(super) landed: Vec<(u64, u64)>,
     /// Orders posted and not yet reported as sent, over all links.
     pub(super) outstanding: usize,
-    landings: BTreeMap<LandingId, Landing>,
+    regions: BTreeMap<RegionId, Region>,
 }
 
 impl Port {
@@ -130,29 +130,29 @@ impl Port {
             landed: Vec::new(),
             queue: VecDeque::new(),
             outstanding: 0,
-            landings: BTreeMap::new(),
+            regions: BTreeMap::new(),
         }
     }
 }
 
 impl super::Network {
-    /// Makes memory reachable on a port; `None` if that landing is already open there.
+    /// Makes memory reachable on a port; `None` if that receive region is already open there.
     pub fn open(
         &mut self,
         (fabric, host): (usize, usize),
-        landing: LandingId,
+        region: RegionId,
         from: PeerId,
         into: Segments,
     ) -> Option<u64> {
         let key = self.next_key;
         self.next_key += 1;
-        let entry = Landing { key, from: from.0 as usize, into };
-        self.port(fabric, host).landings.insert(landing, entry).is_none().then_some(key)
+        let entry = Region { key, from: from.0 as usize, into };
+        self.port(fabric, host).regions.insert(region, entry).is_none().then_some(key)
     }
 
-    /// Forgets a landing; says whether it was open.
-    pub fn close(&mut self, fabric: usize, host: usize, landing: LandingId) -> bool {
-        self.port(fabric, host).landings.remove(&landing).is_some()
+    /// Forgets a receive region; says whether it was open.
+    pub fn close(&mut self, fabric: usize, host: usize, region: RegionId) -> bool {
+        self.port(fabric, host).regions.remove(&region).is_some()
     }
 
     /// Bytes of chunks that landed at a host since `start`, and when the last of them had.
@@ -161,13 +161,13 @@ impl super::Network {
         since.fold((0, start), |(bytes, last), &(at, len)| (bytes + len, last.max(at)))
     }
 
-    /// Landings that are open anywhere on living hosts: fabric, host, landing.
-    pub fn open_landings(&self) -> impl Iterator<Item = (usize, usize, LandingId)> + '_ {
+    /// Receive regions that are open anywhere on living hosts: fabric, host, receive region.
+    pub fn open_regions(&self) -> impl Iterator<Item = (usize, usize, RegionId)> + '_ {
         let living = self.ports.iter().filter(|((_, host), _)| !self.doing[*host].dead);
-        living.flat_map(|(&(fabric, host), port)| port.landings.keys().map(move |&id| (fabric, host, id)))
+        living.flat_map(|(&(fabric, host), port)| port.regions.keys().map(move |&id| (fabric, host, id)))
     }
 
-    /// The next thing that a port has to report. Bytes of chunks are in their landing afterwards.
+    /// The next thing that a port has to report. Bytes of chunks are in their receive region afterwards.
     pub fn next_inbound(&mut self, fabric: usize, host: usize) -> Option<Inbound> {
         let mut next = self.port(fabric, host).inbox.pop_front()?;
         if let Inbound::Chunk { from, head, bytes, written } = &mut next
@@ -187,11 +187,11 @@ impl super::Network {
         }
     }
 
-    /// A pushed chunk goes to this landing, and all that was held behind it follows.
-    pub fn release(&mut self, fabric: usize, host: usize, landing: LandingId, mut held: VecDeque<Inbound>) {
-        let key = self.port(fabric, host).landings.get(&landing).map_or(0, |landing| landing.key);
+    /// A pushed chunk goes to this receive region, and all that was held behind it follows.
+    pub fn release(&mut self, fabric: usize, host: usize, region: RegionId, mut held: VecDeque<Inbound>) {
+        let key = self.port(fabric, host).regions.get(&region).map_or(0, |region| region.key);
         if let Some(Inbound::Chunk { head, .. }) = held.front_mut() {
-            (head.landing, head.key) = (landing, key);
+            (head.region, head.key) = (region, key);
         }
         let inbox = &mut self.port(fabric, host).inbox;
         held.append(inbox);
@@ -213,22 +213,22 @@ impl super::Network {
         head: &ChunkHead,
         bytes: &[u8],
     ) -> bool {
-        let Some(landing) = self.port(fabric, host).landings.get(&head.landing) else { return false };
-        if landing.key != head.key || landing.from != from {
+        let Some(region) = self.port(fabric, host).regions.get(&head.region) else { return false };
+        if region.key != head.key || region.from != from {
             let text = format!(
-                "chunk of h{from} for landing {:#x} of h{host} has key {}, the landing is h{}'s with key {}",
-                head.landing.0, head.key, landing.from, landing.key
+                "chunk of h{from} for region {:#x} of h{host} has key {}, the region is h{}'s with key {}",
+                head.region.0, head.key, region.from, region.key
             );
             self.oracle.object(text);
             return false;
         }
-        let room = landing.into.len();
-        if landing.into.write(head.offset, bytes) < bytes.len() {
+        let room = region.into.len();
+        if region.into.write(head.offset, bytes) < bytes.len() {
             let text = format!(
-                "chunk of {} B at {} of h{from} reaches beyond landing {:#x} of h{host} ({room} B)",
+                "chunk of {} B at {} of h{from} reaches beyond region {:#x} of h{host} ({room} B)",
                 bytes.len(),
                 head.offset,
-                head.landing.0
+                head.region.0
             );
             self.oracle.object(text);
         }

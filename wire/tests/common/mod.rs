@@ -3,7 +3,7 @@
 
 use nmad_wire::{
     Ack, Ask, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, MAX_RAILS, Part,
-    Promise, Proof, Refusal, RefusalCode, Replay, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
+    Proof, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -65,9 +65,9 @@ fn eager() -> impl Strategy<Value = Owned> {
 fn rts() -> impl Strategy<Value = Owned> {
     let fields = (prop_oneof![0..12u8, 16..20u8], narrow(), wide(), narrow(), wide(), wide(), wide());
     fields.prop_map(|(flags, context, tag, seq, len, request, detail)| {
-        let landing = if flags & flags::PROMISED != 0 { detail } else { 0 };
+        let region = if flags & flags::INVITED != 0 { detail } else { 0 };
         let pushed = if flags & flags::PUSHED != 0 { detail.min(len) } else { 0 };
-        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, landing, pushed }))
+        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed }))
     })
 }
 
@@ -90,13 +90,11 @@ fn replay() -> impl Strategy<Value = Owned> {
 
 fn grants() -> impl Strategy<Value = Owned> {
     let cts = (wide(), wide(), wide(), keys())
-        .prop_map(|(request, landing, len, keys)| Frame::Cts(Cts { request, landing, len, keys }));
-    let promise = (narrow(), wide(), narrow(), wide(), wide(), keys()).prop_map(
-        |(context, tag, seq, landing, len, keys)| {
-            Frame::Promise(Promise { context, tag, seq, landing, len, keys })
-        },
+        .prop_map(|(request, region, len, keys)| Frame::Cts(Cts { request, region, len, keys }));
+    let rtr = (narrow(), wide(), narrow(), wide(), wide(), keys()).prop_map(
+        |(context, tag, seq, region, len, keys)| Frame::Rtr(Rtr { context, tag, seq, region, len, keys }),
     );
-    prop_oneof![cts, promise].prop_map(without_data)
+    prop_oneof![cts, rtr].prop_map(without_data)
 }
 
 fn short() -> impl Strategy<Value = Owned> {
@@ -105,8 +103,8 @@ fn short() -> impl Strategy<Value = Owned> {
         wide().prop_map(|beyond| Frame::Ack(Ack { beyond })),
         wide().prop_map(|limit| Frame::Credit(Credit { limit })),
         (0..MAX_RAILS as u8).prop_map(|rail| Frame::LinkDown(LinkDown { rail })),
-        wide().prop_map(|landing| Frame::Withdraw(Withdraw { landing })),
-        (wide(), any::<bool>()).prop_map(|(landing, used)| Frame::Withdrawn(Withdrawn { landing, used })),
+        wide().prop_map(|region| Frame::Withdraw(Withdraw { region })),
+        (wide(), any::<bool>()).prop_map(|(region, used)| Frame::Withdrawn(Withdrawn { region, used })),
         Just(Frame::Bye),
         (0..MAX_RAILS as u8, any::<u32>()).prop_map(|(rail, question)| Frame::Ask(Ask { rail, question })),
         (0..MAX_RAILS as u8, any::<u32>(), any::<u32>(), wide(), any::<u32>()).prop_map(
@@ -129,8 +127,8 @@ pub fn one_of_each() -> Vec<Owned> {
     (0..3).for_each(|rail| keys.push(rail, 100 + u64::from(rail)));
     let eager = Eager { flags: 0, context: 1, tag: 2, seq: 3, len: 5, request: 0 };
     let data = vec![9; 5];
-    let rts = Rts { flags: 0, context: 1, tag: 2, seq: 3, len: 4, request: 5, landing: 0, pushed: 0 };
-    let promised = Rts { flags: flags::PROMISED | flags::FIN, landing: 6, ..rts };
+    let rts = Rts { flags: 0, context: 1, tag: 2, seq: 3, len: 4, request: 5, region: 0, pushed: 0 };
+    let invited = Rts { flags: flags::INVITED | flags::FIN, region: 6, ..rts };
     let pushed = Rts { flags: flags::PUSHED | flags::UNORDERED, pushed: 4, ..rts };
     let synchronous = Eager { flags: flags::FIN, request: 7, ..eager };
     let mut list = vec![
@@ -144,17 +142,17 @@ pub fn one_of_each() -> Vec<Owned> {
     ];
     let others = [
         Frame::Rts(rts),
-        Frame::Rts(promised),
+        Frame::Rts(invited),
         Frame::Rts(pushed),
         Frame::Rts(Rts { flags: flags::PARTS, ..rts }),
-        Frame::Cts(Cts { request: 1, landing: 2, len: 3, keys }),
-        Frame::Promise(Promise { context: 1, tag: 2, seq: 3, landing: 4, len: 5, keys }),
+        Frame::Cts(Cts { request: 1, region: 2, len: 3, keys }),
+        Frame::Rtr(Rtr { context: 1, tag: 2, seq: 3, region: 4, len: 5, keys }),
         Frame::Fin(Fin { request: 1 }),
         Frame::Ack(Ack { beyond: 1 }),
         Frame::Credit(Credit { limit: 1 }),
         Frame::LinkDown(LinkDown { rail: 1 }),
-        Frame::Withdraw(Withdraw { landing: 1 }),
-        Frame::Withdrawn(Withdrawn { landing: 1, used: true }),
+        Frame::Withdraw(Withdraw { region: 1 }),
+        Frame::Withdrawn(Withdrawn { region: 1, used: true }),
         Frame::Bye,
         Frame::Ask(Ask { rail: 1, question: 2 }),
         Frame::Seen(Seen { rail: 1, question: 5, below: 2, beyond: 3, moved: 4 }),

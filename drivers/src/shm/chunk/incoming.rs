@@ -11,7 +11,7 @@ use crate::shm::ring::cell::{About, Chunk, Range};
 use crate::shm::selector::{Method, question};
 use crate::shm::shared::{Obstacle, Shared};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,10 +101,10 @@ impl Incoming {
 
     /// The chunk that is held goes to this region; nowhere, if that has no key any more. If it is copied once
     /// and the sender has time to help, the sender learns where, so that it may push some of it after all.
-    pub fn accept(&mut self, b: &Shared, landing: LandingId, key: Option<Key>, helps: bool) {
+    pub fn accept(&mut self, b: &Shared, region: RegionId, key: Option<Key>, helps: bool) {
         let Some(incoming) = self.chunks.back_mut().filter(|incoming| incoming.is_held) else { return };
-        let Chunk { landing: to, key: with, .. } = &mut incoming.chunk;
-        (*to, *with, incoming.is_held) = (landing, key.unwrap_or(Key::PUSH), false);
+        let Chunk { region: to, key: with, .. } = &mut incoming.chunk;
+        (*to, *with, incoming.is_held) = (region, key.unwrap_or(Key::PUSH), false);
         if let Some(key) = key.filter(|_| helps && !incoming.is_bounced() && b.peer_can()) {
             let told = b.segment.word(b.end.other().goes_to(incoming.place));
             told.store(key.0, Ordering::Release);
@@ -125,8 +125,8 @@ impl Incoming {
                 && incoming.bounced + len <= incoming.chunk.len
         };
         let incoming = of.filter(fits).ok_or("broke the protocol: part of no chunk")?;
-        let Chunk { landing, key, offset, .. } = incoming.chunk;
-        let found = turn.landings.find(turn.peer, landing, key, offset + part.at, len);
+        let Chunk { region, key, offset, .. } = incoming.chunk;
+        let found = turn.regions.find(turn.peer, region, key, offset + part.at, len);
         if let Some(into) = found.map_err(|_| PAST_END)? {
             into.write(0, bytes);
         }
@@ -192,14 +192,14 @@ impl Incoming {
                 b.answer(question(incoming.about.name), begun.elapsed());
             }
             let kept = find(turn, &incoming.chunk)?.is_some();
-            let Chunk { number, ack, landing, offset, len, .. } = incoming.chunk;
+            let Chunk { number, ack, region, offset, len, .. } = incoming.chunk;
             self.chunks.pop_front();
             // The next one has its turn now.
             if let Some(In { begun: Some(begun), .. }) = self.chunks.front_mut() {
                 *begun = Instant::now();
             }
             let from = turn.peer;
-            (turn.report)(Event::Landed { from, number, ack, landing, offset, len, kept });
+            (turn.report)(Event::Landed { from, number, ack, region, offset, len, kept });
             any = true;
         }
         Ok(any)
@@ -214,10 +214,10 @@ impl Incoming {
     }
 }
 
-const PAST_END: &str = "broke the protocol: chunk past the end of its landing";
+const PAST_END: &str = "broke the protocol: chunk past the end of its region";
 
 fn find(turn: &Turn<'_>, chunk: &Chunk) -> Result<Option<Segments>, String> {
-    let found = turn.landings.find(turn.peer, chunk.landing, chunk.key, chunk.offset, chunk.len);
+    let found = turn.regions.find(turn.peer, chunk.region, chunk.key, chunk.offset, chunk.len);
     found.map_err(|_| PAST_END.into())
 }
 

@@ -167,13 +167,13 @@ impl Outgoing {
         theirs: Option<Method>,
         (probe, selector, chosen): (&mut Probe, &mut Selector, Option<Choice>),
     ) -> Option<(About, Chunk)> {
-        let Order::Chunk { number, ack, landing, key, offset, ref from, .. } = order else { return None };
+        let Order::Chunk { number, ack, region, key, offset, ref from, .. } = order else { return None };
         let (from, place, round) = (from.clone(), self.next % CHUNKS, Round::of((self.next / CHUNKS) as u64));
         let len = from.len();
         self.next += 1;
         self.last[place] = cell;
         let (address, pieces, list) = regions::describe(&from);
-        let chunk = Chunk { number, ack, landing, key, offset, len, address, pieces };
+        let chunk = Chunk { number, ack, region, key, offset, len, address, pieces };
         let target = self.known.target(b, key, (offset, len));
         let can_cma = target.is_some() || b.peer_can();
         let expects = can_cma && (theirs.is_some() || self.exchange.is_likely());

@@ -2,7 +2,7 @@
 
 use super::CONTENT;
 use crate::shm::selector::Method;
-use nmad_engine::packet::{Key, LandingId};
+use nmad_engine::packet::{Key, RegionId};
 use nmad_wire::AloneHead;
 
 /// A packet; the value is its length, the content its bytes, which go on in the next cells if there are more.
@@ -68,7 +68,7 @@ impl About {
 pub struct Chunk {
     pub number: u32,
     pub ack: u32,
-    pub landing: LandingId,
+    pub region: RegionId,
     pub key: Key,
     pub offset: u64,
     pub len: u64,
@@ -80,17 +80,17 @@ pub struct Chunk {
 impl Chunk {
     pub fn encode(&self) -> [u8; CONTENT] {
         let numbers = u64::from(self.number) | u64::from(self.ack) << 32;
-        of_words([numbers, self.landing.0, self.key.0, self.offset, self.len, self.address, self.pieces])
+        of_words([numbers, self.region.0, self.key.0, self.offset, self.len, self.address, self.pieces])
     }
 
     /// From content. None: it reaches past the end of 64 bits.
     pub fn decode(content: &[u8; CONTENT]) -> Option<Chunk> {
-        let [numbers, landing, key, offset, len, address, pieces] = words(content);
+        let [numbers, region, key, offset, len, address, pieces] = words(content);
         offset.checked_add(len)?;
         Some(Chunk {
             number: numbers as u32,
             ack: (numbers >> 32) as u32,
-            landing: LandingId(landing),
+            region: RegionId(region),
             key: Key(key),
             offset,
             len,
@@ -167,7 +167,7 @@ mod tests {
         let chunk = Chunk {
             number: 1,
             ack: 2,
-            landing: LandingId(3),
+            region: RegionId(3),
             key: Key(4),
             offset: 5,
             len: 6,

@@ -182,11 +182,7 @@ impl Link {
                 self.incoming.add(about, chunk)?;
                 self.outgoing.meet(&self.shared, about.met, self.producer.taken());
                 if chunk.key == Key::PUSH {
-                    (turn.report)(Event::Pushed {
-                        from: turn.peer,
-                        request: chunk.landing.0,
-                        len: chunk.len,
-                    });
+                    (turn.report)(Event::Pushed { from: turn.peer, request: chunk.region.0, len: chunk.len });
                 }
             }
             cell::PART => {

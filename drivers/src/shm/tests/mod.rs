@@ -11,7 +11,7 @@ use crate::shm::ring::cell::{self, Chunk, Range};
 use crate::shm::selector::Method;
 use crate::shm::{ShmConfig, ShmRail};
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, LandingId, PeerId};
+use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Order, Scope, Sent};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::sync::atomic::Ordering;
@@ -141,20 +141,20 @@ pub fn lost(event: &Event<'_>) -> Option<String> {
 fn after(kind: u8, value: u32, content: &[u8]) -> String {
     let mut rails = connected();
     let memory = Memory::zeroed(8192);
-    let key = rails[0].open(LandingId(7), PeerId(1), memory.segments());
+    let key = rails[0].open(RegionId(7), PeerId(1), memory.segments());
     assert_eq!(key, Key(1), "the first key");
     let mut whole = [0; CONTENT];
     whole[..content.len()].copy_from_slice(content);
     rails[1].peers.link_mut(PeerId(0)).expect("a link").push(kind, value, &whole);
     let why = until(&mut rails, lost);
-    assert!(memory.bytes().iter().all(|byte| *byte == 0), "the landing is untouched");
+    assert!(memory.bytes().iter().all(|byte| *byte == 0), "the region is untouched");
     why
 }
 
 const CHUNK: Chunk = Chunk {
     number: 0,
     ack: 7,
-    landing: LandingId(7),
+    region: RegionId(7),
     key: Key(1),
     offset: 0,
     len: 4096,
@@ -184,10 +184,10 @@ fn impossible_cells_end_the_link_and_touch_nothing() {
 }
 
 #[test]
-fn a_chunk_past_the_end_of_its_landing_ends_the_link() {
+fn a_chunk_past_the_end_of_its_region_ends_the_link() {
     for chunk in [Chunk { offset: 8000, ..CHUNK }, Chunk { len: 8193, ..CHUNK }] {
         let why = after(cell::CHUNK, 0, &chunk.encode());
-        assert!(why.contains("past the end of its landing"), "{why}");
+        assert!(why.contains("past the end of its region"), "{why}");
     }
 }
 
@@ -195,7 +195,7 @@ fn a_chunk_past_the_end_of_its_landing_ends_the_link() {
 fn a_chunk_at_addresses_that_are_not_there_ends_the_link() {
     let mut rails = connected();
     let memory = Memory::zeroed(8192);
-    rails[0].open(LandingId(7), PeerId(1), memory.segments());
+    rails[0].open(RegionId(7), PeerId(1), memory.segments());
     let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
     let (segment, end) = (&link.shared.segment, link.shared.end);
     claim::begin(segment.word(end.claim(0)), Round::of(0), CHUNK.len, false);
@@ -288,14 +288,14 @@ fn addresses_of_other_machines_are_not_reached() {
     }
 }
 
-/// A chunk of 4 MiB from rank 1 to a landing of rank 0, after which one of the two looks no more. With
+/// A chunk of 4 MiB from rank 1 to a receive region of rank 0, after which one of the two looks no more. With
 /// `ends` rank 1 ends when it has sent it.
 fn alone(looks: usize, ends: bool) {
     let mut rails = connected();
     let (source, target) = (Memory::pattern(4 << 20, 3), Memory::zeroed(4 << 20));
-    let key = rails[0].open(LandingId(7), PeerId(1), target.segments());
-    let (to, landing, from) = (PeerId(0), LandingId(7), source.segments());
-    rails[1].send(Departure::Order(Order::Chunk { to, number: 0, ack: 7, landing, key, offset: 0, from }));
+    let key = rails[0].open(RegionId(7), PeerId(1), target.segments());
+    let (to, region, from) = (PeerId(0), RegionId(7), source.segments());
+    rails[1].send(Departure::Order(Order::Chunk { to, number: 0, ack: 7, region, key, offset: 0, from }));
     let begun = Instant::now();
     let mut done = false;
     while !done {
@@ -336,21 +336,13 @@ pub fn turn(
     (len, pushed): (usize, bool),
 ) -> Vec<Method> {
     let memories = [0, 1].map(|rank| (Memory::pattern(len, u64::from(number) + rank), Memory::zeroed(len)));
-    let (landing, peer) = (LandingId(u64::from(number)), |rank: usize| PeerId(1 - rank as u32));
+    let (region, peer) = (RegionId(u64::from(number)), |rank: usize| PeerId(1 - rank as u32));
     let mut ways = Vec::new();
     for &rank in senders {
         let (to, from) = (peer(rank), memories[rank].0.segments());
         let target = memories[1 - rank].1.segments();
-        let key = if pushed { Key::PUSH } else { rails[1 - rank].open(landing, peer(1 - rank), target) };
-        rails[rank].send(Departure::Order(Order::Chunk {
-            to,
-            number,
-            ack: 0,
-            landing,
-            key,
-            offset: 0,
-            from,
-        }));
+        let key = if pushed { Key::PUSH } else { rails[1 - rank].open(region, peer(1 - rank), target) };
+        rails[rank].send(Departure::Order(Order::Chunk { to, number, ack: 0, region, key, offset: 0, from }));
         ways.extend(rails[rank].peers.link(to).and_then(|link| Some(link.outgoing.chunks.back()?.method)));
     }
     let (begun, mut left) = (Instant::now(), 2 * senders.len());
@@ -364,14 +356,14 @@ pub fn turn(
                 _ => {}
             });
             if comes {
-                rail.open(landing, peer(rank), memories[rank].1.segments());
-                rail.send(Departure::Order(Order::Accept { from: peer(rank), landing }));
+                rail.open(region, peer(rank), memories[rank].1.segments());
+                rail.send(Departure::Order(Order::Accept { from: peer(rank), region }));
             }
         }
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
     }
     for &rank in senders {
-        rails[1 - rank].close(landing);
+        rails[1 - rank].close(region);
         assert!(memories[rank].0.bytes() == memories[1 - rank].1.bytes(), "chunk {number} of rank {rank}");
     }
     ways
@@ -418,8 +410,8 @@ fn a_sender_that_ends_has_brought_its_chunk() {
 fn a_sender_that_ends_has_pushed_its_chunk() {
     let mut rails = connected();
     let (source, target) = (Memory::pattern(40_000, 3), Memory::zeroed(40_000));
-    let (to, landing, from) = (PeerId(0), LandingId(9), source.segments());
-    let chunk = Order::Chunk { to, number: 0, ack: 0, landing, key: Key::PUSH, offset: 0, from };
+    let (to, region, from) = (PeerId(0), RegionId(9), source.segments());
+    let chunk = Order::Chunk { to, number: 0, ack: 0, region, key: Key::PUSH, offset: 0, from };
     rails[1].send(Departure::Order(chunk));
     let (begun, mut done) = (Instant::now(), false);
     while !done {
@@ -439,8 +431,8 @@ fn a_sender_that_ends_has_pushed_its_chunk() {
             _ => {}
         });
         if pushed {
-            rails[0].open(LandingId(7), PeerId(1), target.segments());
-            rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), landing: LandingId(7) }));
+            rails[0].open(RegionId(7), PeerId(1), target.segments());
+            rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), region: RegionId(7) }));
         }
         assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
     }
@@ -455,12 +447,12 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
     let (begun, mut across) = (Instant::now(), 0);
     for number in 0..30 {
         let (source, target) = (Memory::pattern(LEN, u64::from(number)), Memory::zeroed(LEN));
-        let (to, landing, from) = (PeerId(0), LandingId(u64::from(number)), source.segments());
+        let (to, region, from) = (PeerId(0), RegionId(u64::from(number)), source.segments());
         rails[1].send(Departure::Order(Order::Chunk {
             to,
             number,
             ack: 0,
-            landing,
+            region,
             key: Key::PUSH,
             offset: 0,
             from,
@@ -472,8 +464,8 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
             rails[0].poll(Scope::All, &mut |event| comes |= matches!(event, Event::Pushed { .. }));
             assert!(begun.elapsed() < Duration::from_secs(20), "its cell is there");
         }
-        rails[0].open(landing, PeerId(1), target.segments());
-        rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), landing }));
+        rails[0].open(region, PeerId(1), target.segments());
+        rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), region }));
         while !(sent && landed) {
             // The sender alone brings a single copy.
             if sent || !goes_across {
@@ -482,7 +474,7 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
             rails[1].poll(Scope::All, &mut |event| sent |= matches!(event, Event::Sent { .. }));
             assert!(begun.elapsed() < Duration::from_secs(20), "{number} goes across: {goes_across}");
         }
-        rails[0].close(landing);
+        rails[0].close(region);
         across += u32::from(goes_across);
         assert!(source.bytes() == target.bytes());
     }

@@ -3,7 +3,7 @@
 use super::{introduced, opened, turn};
 use crate::conformance::memory::Memory;
 use crate::shm::ShmRail;
-use nmad_engine::packet::{LandingId, PeerId};
+use nmad_engine::packet::{PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -40,10 +40,10 @@ fn when_oversubscribed_chunks_that_meet_are_left_to_their_receivers_for_a_while(
     (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1], kind)));
     let untouched = (9..100).any(|number| {
         let (source, target) = (Memory::pattern(1 << 20, 3), Memory::zeroed(1 << 20));
-        let (to, landing, from) = (PeerId(1), LandingId(9), source.segments());
-        let key = rails[1].open(landing, PeerId(0), target.segments());
+        let (to, region, from) = (PeerId(1), RegionId(9), source.segments());
+        let key = rails[1].open(region, PeerId(0), target.segments());
         let begun = Instant::now();
-        rails[0].send(Departure::Order(Order::Chunk { to, number, ack: 0, landing, key, offset: 0, from }));
+        rails[0].send(Departure::Order(Order::Chunk { to, number, ack: 0, region, key, offset: 0, from }));
         rails[0].flush();
         rails[0].poll(Scope::All, &mut |_| ());
         // Whoever stood still meanwhile has waited for long enough.
@@ -56,7 +56,7 @@ fn when_oversubscribed_chunks_that_meet_are_left_to_their_receivers_for_a_while(
         }
         assert!(source.bytes() == target.bytes());
         until_landed(&mut rails);
-        rails[1].close(landing);
+        rails[1].close(region);
         untouched
     });
     assert!(untouched, "once at least");

@@ -1,4 +1,4 @@
-//! A landing: where the chunks of one large message go, and what of it is there.
+//! A receive region: where the chunks of one large message go, and what of it is there.
 
 use super::ranges::Ranges;
 use crate::collect::request::Envelope;
@@ -14,12 +14,12 @@ pub(crate) struct Announced {
     pub(crate) request: u64,
     /// Whether it waits for a Fin.
     pub(crate) fin: bool,
-    /// Whether the sender already has the keys, from a promise.
+    /// Whether the sender already has the keys, from an Rtr.
     pub(crate) knows_keys: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Landing {
+pub(crate) struct Region {
     /// The receive; [`RequestId::NONE`] while what lands has found none.
     pub(crate) request: RequestId,
     pub(crate) from: PeerId,
@@ -35,7 +35,7 @@ pub(crate) struct Landing {
     ranges: Ranges,
 }
 
-impl Landing {
+impl Region {
     pub(crate) fn new(
         request: RequestId,
         from: PeerId,
@@ -45,14 +45,14 @@ impl Landing {
         let awaited = rails.fold(0, |bits, rail| bits | 1 << rail.0);
         let keys = Keys::default();
         let ranges = Ranges::default();
-        Landing { request, from, into, keys, awaited, open: 0, announced: None, buffer: None, ranges }
+        Region { request, from, into, keys, awaited, open: 0, announced: None, buffer: None, ranges }
     }
 
-    /// A landing of our own for `len` bytes that `from` pushes.
+    /// A receive region of our own for `len` bytes that `from` pushes.
     pub(crate) fn stored(from: PeerId, len: u64, rails: impl Iterator<Item = RailId>) -> Self {
         let buffer = Buffer::new(len as usize);
-        let landing = Landing::new(RequestId::NONE, from, buffer.segments(), rails);
-        Landing { buffer: Some(buffer), ..landing }
+        let region = Region::new(RequestId::NONE, from, buffer.segments(), rails);
+        Region { buffer: Some(buffer), ..region }
     }
 
     /// Whether the rail was asked to open it and has not answered.
@@ -90,7 +90,7 @@ impl Landing {
         self.announced.map(|a| a.envelope.len.min(self.into.len()))
     }
 
-    /// A chunk lies there. False if it is outside of the landing.
+    /// A chunk lies there. False if it is outside of the receive region.
     pub(crate) fn landed(&mut self, offset: u64, len: u64) -> bool {
         match offset.checked_add(len) {
             Some(end) if end <= self.into.len() => {

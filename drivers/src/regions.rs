@@ -4,8 +4,8 @@ use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 
-/// The open receive regions of a rail. A key is given out once only, so a chunk that was on its way to a receive region
-/// that has been closed can never fall into another one.
+/// The open receive regions of a rail. A key is given out once only, so a chunk that was on its way to a
+/// receive region that has been closed can never fall into another one.
 #[derive(Debug, Default)]
 pub struct Regions {
     open: HashMap<RegionId, Region>,
@@ -47,7 +47,8 @@ impl Regions {
         self.open.is_empty()
     }
 
-    /// The memory for `len` bytes at `offset` of a receive region; none if it is not open for this peer and key.
+    /// The memory for `len` bytes at `offset` of a receive region; none if it is not open for this peer and
+    /// key.
     ///
     /// # Errors
     /// The range is not inside the receive region.

@@ -324,8 +324,8 @@ impl Buffer {
 
     pub(crate) fn segments(&self) -> Segments {
         let start = UnsafeCell::raw_get(self.0.as_ptr());
-        // SAFETY: valid as long as the buffer, which its receive region keeps until the rails have closed it; the
-        // cells may be written through a shared reference.
+        // SAFETY: valid as long as the buffer, which its receive region keeps until the rails have closed it;
+        // the cells may be written through a shared reference.
         unsafe { Segments::from_raw(start, self.0.len()) }
     }
 }

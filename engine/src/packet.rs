@@ -40,13 +40,14 @@ impl StrategyId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionId(pub u64);
 
-/// How a rail finds a receive region on the receiver's side; means something to the drivers of that rail only.
+/// How a rail finds a receive region on the receiver's side; means something to the drivers of that rail
+/// only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(pub u64);
 
 impl Key {
-    /// The key of a pushed chunk: its sender knows no receive region yet and names its own request instead. No
-    /// driver gives this key out.
+    /// The key of a pushed chunk: its sender knows no receive region yet and names its own request instead.
+    /// No driver gives this key out.
     pub const PUSH: Key = Key(u64::MAX);
 }
 

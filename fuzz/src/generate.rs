@@ -63,8 +63,8 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A value that may mean something: extremes, small numbers, and names of requests and receive regions, which are
-/// generation above and place below.
+/// A value that may mean something: extremes, small numbers, and names of requests and receive regions, which
+/// are generation above and place below.
 fn field(rng: &mut Rng) -> u64 {
     match rng.below(6) {
         0 => rng.of(&[0, 1, 2, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 31, 1 << 30, 0xffff_ffff, 50_000]),

@@ -1,7 +1,8 @@
 //! Frames: the units inside a packet, and their encoding.
 //!
 //! One byte tells the frame, one its flags; the other fields have fixed places. Only eager data, the keys
-//! of a receive region and a replayed packet have a length of their own, and it is checked against the packet.
+//! of a receive region and a replayed packet have a length of their own, and it is checked against the
+//! packet.
 
 use crate::cursor::{Cursor, Malformed, put};
 use crate::part::part;

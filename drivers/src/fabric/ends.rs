@@ -120,8 +120,8 @@ impl<A: Adapter> Traffic<A> {
         self.on_ground(peer, |inbox, ground| inbox.discard(region, ground.out));
     }
 
-    /// Waits for the reads of a link into a receive region, or into any; false: they take too long. No others are
-    /// begun meanwhile.
+    /// Waits for the reads of a link into a receive region, or into any; false: they take too long. No others
+    /// are begun meanwhile.
     fn settle(&mut self, index: usize, region: Option<RegionId>) -> bool {
         let mut until = None;
         while self.peers[index].link.as_ref().is_some_and(|link| link.inbox.is_reading(region)) {

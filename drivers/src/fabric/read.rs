@@ -2,8 +2,8 @@
 //! everything before it was reported.
 //!
 //! The receiver fetches the bytes of a chunk. So nobody else ever writes into the application's memory, and a
-//! receive region that is closed is closed: this side knows which reads are under way, waits for them, and posts no
-//! more. A write by the sender could be under way to memory that was given back meanwhile.
+//! receive region that is closed is closed: this side knows which reads are under way, waits for them, and
+//! posts no more. A write by the sender could be under way to memory that was given back meanwhile.
 
 use super::adapter::{Adapter, Place, Posted, Purpose};
 use super::message::{Kind, Lies, decode_places};
@@ -144,7 +144,8 @@ impl<R> Inbox<R> {
         bytes: &[u8],
         ground: &mut Ground<'_, A>,
     ) -> Result<(), String> {
-        // One whose receive region was closed has been taken for complete, and what was granted before still comes.
+        // One whose receive region was closed has been taken for complete, and what was granted before still
+        // comes.
         let Some(arriving) = self.arriving(number) else { return Ok(()) };
         arriving.part(bytes, ground)
     }
@@ -189,7 +190,8 @@ impl<R> Inbox<R> {
         })
     }
 
-    /// What comes for a receive region is discarded from now on. Reads of it that are under way are waited for.
+    /// What comes for a receive region is discarded from now on. Reads of it that are under way are waited
+    /// for.
     pub(crate) fn discard(&mut self, region: RegionId, out: &mut Outbox<R>) {
         for incoming in &mut self.waiting {
             match incoming {

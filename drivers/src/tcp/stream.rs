@@ -138,8 +138,8 @@ impl Stream {
         Ok(!matches!(self, Stream::Held(_)))
     }
 
-    /// The memory where the rest of the chunk in progress belongs; none if there is none, or its receive region
-    /// is not open (any more). Asked anew for each read, since a receive region may close in between.
+    /// The memory where the rest of the chunk in progress belongs; none if there is none, or its receive
+    /// region is not open (any more). Asked anew for each read, since a receive region may close in between.
     pub fn target(&self, place: &Place<'_>) -> Result<Option<Segments>, Malformed> {
         match self {
             Stream::Chunk(header, done) => rest(header, *done, place),

@@ -23,8 +23,9 @@ pub fn read_into(fd: BorrowedFd<'_>, into: &Segments, behind: &mut [u8]) -> io::
         count += 1;
         asked += behind.len();
     }
-    // SAFETY: whoever made the segments promised that they are writable until the receive region is closed, and
-    // they come from a receive region that is open now; `behind` is borrowed mutably; `count` entries are set.
+    // SAFETY: whoever made the segments promised that they are writable until the receive region is closed,
+    // and they come from a receive region that is open now; `behind` is borrowed mutably; `count` entries are
+    // set.
     let n = unsafe { libc::readv(fd.as_raw_fd(), list.as_ptr(), count as i32) };
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok((n as usize, asked)) }
 }

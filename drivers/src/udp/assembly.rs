@@ -2,8 +2,8 @@
 //!
 //! A train loses some of its datagrams and is then sent again as a whole, with the same number. Parts that
 //! came the first time count, so the second time only the missing ones have to arrive. Parts of a chunk go
-//! into its receive region at once. The first part has the header of the whole: without it the others have no place
-//! and are dropped.
+//! into its receive region at once. The first part has the header of the whole: without it the others have no
+//! place and are dropped.
 
 use super::datagram::Datagram;
 use super::strays::Stray;

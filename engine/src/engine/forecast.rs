@@ -136,8 +136,9 @@ impl Peer {
         views.iter_mut().for_each(|view| view.idle_at = start);
         let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
         let handshake_ns = views.iter().map(|view| view.forecast.profile().handshake_ns()).min()?;
-        // Each rail of several opens the receive region too, is posted to and looked at: a short message's work. For
-        // the first one that is measured; but where a message may have to be sent again there is a Fin.
+        // Each rail of several opens the receive region too, is posted to and looked at: a short message's
+        // work. For the first one that is measured; but where a message may have to be sent again there is a
+        // Fin.
         let further_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min()?;
         let mut announcing_pays = |len: u64| {
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);

@@ -97,8 +97,8 @@ pub(super) struct Peer {
     pub(super) credit: Credit,
     /// Receive regions that the peer has open for messages we have not sent yet.
     pub(super) rtrs: Vec<Rtr>,
-    /// Receive regions that it asked back before it was heard that they are open: packets overtake each other. The
-    /// latest few; a later one still finds a receive region that is closed.
+    /// Receive regions that it asked back before it was heard that they are open: packets overtake each
+    /// other. The latest few; a later one still finds a receive region that is closed.
     pub(super) asked_back: VecDeque<RegionId>,
     /// Large sends that wait for their Cts, oldest first: context, sequence number, request.
     pub(super) requested: Vec<(u32, u32, u64)>,
@@ -244,7 +244,8 @@ impl Peer {
         self.derive_thresholds(rails);
     }
 
-    /// Whether some rail that is left, or still to open, may carry chunks to a receive region with these keys.
+    /// Whether some rail that is left, or still to open, may carry chunks to a receive region with these
+    /// keys.
     pub(super) fn can_use(&self, keys: &nmad_wire::Keys) -> bool {
         let usable = |link: &Link| link.remote.is_none_or(|remote| keys.get(remote).is_some());
         self.links.iter().any(|link| link.state != State::Dead && usable(link))

@@ -343,8 +343,8 @@ impl Engine {
         }
     }
 
-    /// The peer has a receive region open for a message that we have perhaps not sent yet. An Rtr is of use if
-    /// nothing of the flow went since it was made, or just the request that it answers.
+    /// The peer has a receive region open for a message that we have perhaps not sent yet. An Rtr is of use
+    /// if nothing of the flow went since it was made, or just the request that it answers.
     pub(super) fn on_rtr(&mut self, from: PeerId, rtr: Rtr) -> Result<(), &'static str> {
         let Some(peer) = self.peer_mut(from) else { return Ok(()) };
         if !peer.can_use(&rtr.keys) {

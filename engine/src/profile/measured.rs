@@ -200,8 +200,8 @@ impl Profile {
         &self.copied
     }
 
-    /// The body of a large message whose receive region is known: from the first chunk's post to the arrival of the
-    /// last one. The measured rendezvous without its handshake.
+    /// The body of a large message whose receive region is known: from the first chunk's post to the arrival
+    /// of the last one. The measured rendezvous without its handshake.
     pub fn body(&self) -> &Curve {
         &self.body
     }

@@ -103,9 +103,9 @@ pub enum Order {
         /// The bytes, in user memory. None when a lossy link sends again a number whose message has ended.
         from: Segments,
     },
-    /// The pushed chunk that `from` has announced ([`Event::Pushed`]) goes to the beginning of this receive region,
-    /// which is open; the link goes on. If the receive region has been closed meanwhile, its bytes are discarded.
-    /// Taken even without room.
+    /// The pushed chunk that `from` has announced ([`Event::Pushed`]) goes to the beginning of this receive
+    /// region, which is open; the link goes on. If the receive region has been closed meanwhile, its bytes
+    /// are discarded. Taken even without room.
     Accept {
         /// Who pushes.
         from: PeerId,
@@ -269,8 +269,8 @@ pub enum Event<'a> {
         /// Bytes.
         len: u64,
     },
-    /// A chunk lies in its receive region. Also reported, with `len` as sent, for a chunk whose receive region is not
-    /// open (any more): its bytes are discarded, its number counts.
+    /// A chunk lies in its receive region. Also reported, with `len` as sent, for a chunk whose receive
+    /// region is not open (any more): its bytes are discarded, its number counts.
     Landed {
         /// Who sent it.
         from: PeerId,

@@ -1,8 +1,8 @@
 //! Layer 3: orders to rails and their reports.
 //!
 //! The driver interface, the state of each rail and of each link (numbers, acknowledgements, what has to
-//! be kept for sending again), receive regions of large messages and byte credits. This layer never looks into a
-//! request or a window.
+//! be kept for sending again), receive regions of large messages and byte credits. This layer never looks
+//! into a request or a window.
 
 pub mod congestion;
 pub(crate) mod credit;

@@ -98,9 +98,9 @@ fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> 
         Side::Push => libc::process_vm_writev,
     };
     let (ours, theirs) = (local.len() as libc::c_ulong, remote.len() as libc::c_ulong);
-    // SAFETY: the local pieces are borrowed, mutably if they are written, or come from segments of a receive region
-    // or an order that this side holds, whose maker promised that they may be written or read; the remote
-    // ones mean nothing here.
+    // SAFETY: the local pieces are borrowed, mutably if they are written, or come from segments of a receive
+    // region or an order that this side holds, whose maker promised that they may be written or read; the
+    // remote ones mean nothing here.
     let done = unsafe { system(pid, local.as_ptr(), ours, remote.as_ptr(), theirs, 0) };
     match done {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -26,8 +26,8 @@ const EDGES: &[(&str, &[&str])] = &[
     // Layer 2, what an idle rail carries: it sees the window and the view of a rail, never a driver.
     ("schedule", &["collect", "profile"]),
     // Layer 3, the orders of rails and their reports: it sees orders, never the window. It names messages in
-    // receive regions, and keeps a packet that is ready beside the rail it waits for. Its profile says which packets
-    // a rail takes, and until when it is busy.
+    // receive regions, and keeps a packet that is ready beside the rail it waits for. Its profile says which
+    // packets a rail takes, and until when it is busy.
     ("transfer", &["collect::request", "schedule::builder", "profile"]),
 ];
 

@@ -73,11 +73,6 @@ fn p4() {
 }
 
 #[test]
-fn p5() {
-    check("p5");
-}
-
-#[test]
 fn every_figure_has_a_file_and_every_file_a_figure() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     let there = std::fs::read_dir(folder).expect("sim/golden");

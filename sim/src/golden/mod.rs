@@ -13,7 +13,6 @@ mod p1;
 mod p2;
 mod p3;
 mod p4;
-mod p5;
 pub mod ping_pong;
 mod regret;
 pub mod sampling;
@@ -70,7 +69,6 @@ pub const FIGURES: &[Figure] = &[
     figure("p4-14", "aggregation thresholds (figures 14 to 18)", p4::aggregation),
     figure("p4-19", "two unequal networks on cluster joe (figures 19 and 20)", p4::joe),
     figure("p4-21", "two very unequal networks on cluster jack", p4::jack),
-    figure("p5-6", "overlapToy: eager limits and our own choice (figures 6, 7, 17, 18)", p5::eager_limits),
 ];
 
 /// Figures whose name is `name`, or begins with it and a dash: `p2` are all of P2. All without a name.

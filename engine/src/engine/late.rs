@@ -4,11 +4,11 @@
 //! A receiver that computes answers no request to send, and says of no message that it has arrived. Both
 //! waits are measured on the messages themselves, beyond what a handshake and the rails take: from the
 //! request to its answer, and from the predicted end of the body to the news of it. Once a message would
-//! wait longer than copying it on both sides takes, it goes as eager data, in a packet or in parts, as
-//! long as that leaves half of the credit to others: credit is the receiver's memory budget, so a flood
-//! falls back to rendezvous early, and goes on when the receiver has taken something. A receive that is
-//! posted in time invites the message ([`super::rendezvous`]), which spares the first wait but not the
-//! second.
+//! wait longer than it loses as eager data, it goes so, in a packet or in parts, as long as that leaves
+//! half of the credit to others: credit is the receiver's memory budget, so a flood falls back to
+//! rendezvous early, and goes on when the receiver has taken something. It loses the copies on both sides
+//! and, if it fits into a packet, the other rails. A receive that is posted in time invites the message
+//! ([`super::rendezvous`]), which spares the first wait but not the second.
 //!
 //! Eager messages measure nothing, so now and then one asks: after [`FIRST`] of them, and after twice as
 //! many each time that the receiver was late again. A probe costs one wait, so that is what the loss is
@@ -85,7 +85,7 @@ impl Peer {
             && self.may_push.is_none()
             && self.used().all(|(_, link)| !link.lossy)
             && self.lateness.eager < self.lateness.pause
-            && wait_ns > self.copies_ns(len)
+            && wait_ns > self.copies_ns(len) + self.one_rail_ns(len)
     }
 
     /// What copying a message takes, into the retransmission buffer here and out of unexpected data
@@ -95,6 +95,17 @@ impl Peer {
         let measured = forecasts().find_map(|forecast| Some(forecast.profile().memcpy()?.ns(len)));
         let fastest = || forecasts().map(|forecast| forecast.body_ns(len)).min();
         measured.or_else(fastest).unwrap_or(0).saturating_mul(2)
+    }
+
+    /// How much longer a message takes that one packet carries than one that all rails share.
+    fn one_rail_ns(&self, len: u64) -> u64 {
+        if len as usize > self.longest_eager() {
+            return 0;
+        }
+        let forecasts = || self.used().map(|(_, link)| &link.forecast);
+        let alone = forecasts().map(|forecast| forecast.busy_ns(len)).min().unwrap_or(0);
+        let together = len as f64 / forecasts().map(|forecast| forecast.bandwidth()).sum::<f64>();
+        alone.saturating_sub(together as u64)
     }
 
     /// Whether a message whose receive is posted goes straight to its place: it is above the limit, and the

@@ -75,9 +75,10 @@ fn of(name: &str, cards: &[&'static Card]) -> String {
     let sizes: Vec<usize> = spaced(1, LONGEST).into_iter().chain(BEYOND).collect();
     let singles = rows(&ways, &sizes, &Exchange::one);
     section(&mut table, "single messages", &singles, &mut worst);
+    let lengths: Vec<usize> = (0..=WINDOW_LONGEST.ilog2()).map(|power| 1 << power).collect();
     for (habit, title) in [(false, "windows"), (true, "windows, with the habit")] {
         ways.iter_mut().for_each(|way| way.stage.holds_back = habit);
-        let windows = rows(&ways, &spaced(1, WINDOW_LONGEST), &window);
+        let windows = rows(&ways, &lengths, &window);
         section(&mut table, title, &windows, &mut worst);
     }
     let above: Vec<&(f64, String)> = worst.iter().filter(|(regret, _)| *regret > BOUND).collect();

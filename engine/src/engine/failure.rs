@@ -156,7 +156,8 @@ impl Engine {
         self.rails[rail.index()].counters.left += u64::from(returns && was_up);
         peer.topology_changed(&self.rails);
         let is_last = !peer.links.iter().any(Link::is_there);
-        if is_last && (leaving || !peer.left().any(|link| link.was_up())) {
+        let others_left = || peer.left().any(|link| link.rail != rail && link.was_up());
+        if is_last && (leaving || !others_left()) {
             let why = if leaving { format!("peer {} has left the job", id.0) } else { String::from(why) };
             return self.fail_peer(id, &why);
         }

@@ -196,7 +196,7 @@ fn several_rails_have_a_threshold_of_their_own() {
         net.hosts[0].engine.eager_max(PeerId(1)).unwrap()
     };
     let (one, two) = (max(1), max(2));
-    // Both leave data in place. A handshake over two is more work, and what short messages gain by two is
-    // little.
-    assert!((5_100..5_300).contains(&one) && (5_600..5_850).contains(&two), "{one} and {two}");
+    // Both leave data in place. Over two a large message has also ended only when its Fin has come, and what
+    // short messages gain by two is little.
+    assert!((5_100..5_300).contains(&one) && (14_300..14_900).contains(&two), "{one} and {two}");
 }

@@ -61,15 +61,19 @@ pub const ALL: [&str; 45] = [
 ];
 
 /// Those of our tests, examples and scripts.
-pub const OF_TESTS: [&str; 11] = [
+pub const OF_TESTS: [&str; 15] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
     "NMAD_INSIDE_SLURM",
     "NMAD_MACHINES",
+    "NMAD_RDMA_CACHE",
+    "NMAD_RDMA_LIMIT_S",
     "NMAD_SIZES",
     "NMAD_TEST_AGAIN",
     "NMAD_TEST_BULK",
     "NMAD_TEST_CASE",
+    "NMAD_TEST_DRIVER",
+    "NMAD_TEST_INTERFACE",
     "NMAD_TEST_PARENT",
     "NMAD_TEST_REFUSED",
     "NMAD_TEST_ROUND",

@@ -128,6 +128,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("machines.md", include_str!("../../share/docs/machines.md")),
     ("mpi.md", include_str!("../../share/docs/mpi.md")),
     ("one-sided.md", include_str!("../../share/docs/one-sided.md")),
+    ("progress.md", include_str!("../../share/docs/progress.md")),
     ("python.md", include_str!("../../share/docs/python.md")),
     ("rdma.md", include_str!("../../share/docs/rdma.md")),
     ("run.md", include_str!("../../share/docs/run.md")),

@@ -44,7 +44,7 @@ fn a_wire_of_two_ways_is_one_rail_to_the_split() {
     let len = 4 << 20;
     let two = stage(&[&BROAD, &MX_10G], &[0, 1]).run(&Exchange::one(len));
     let three = stage(&[&BRISK, &BROAD, &MX_10G], &[0, 0, 2]).run(&Exchange::one(len));
-    assert!(three.shares[0].0 < len as u64 / 25, "the worse way carries at most the short end: {three:?}");
-    assert!(three.shares[1].0.abs_diff(two.shares[0].0) < len as u64 / 40, "{three:?}, without it {two:?}");
-    assert!(three.half_ns < two.half_ns + two.half_ns / 7, "{three:?}, without it {two:?}");
+    assert!(three.shares[0].0 < len as u64 / 100, "the worse way carries at most the short end: {three:?}");
+    assert!(three.shares[1].0.abs_diff(two.shares[0].0) < len as u64 / 50, "{three:?}, without it {two:?}");
+    assert!(three.half_ns < two.half_ns + two.half_ns / 20, "{three:?}, without it {two:?}");
 }

@@ -5,7 +5,7 @@
 #ifndef COMPARE_H
 #define COMPARE_H
 
-#include <mpi.h>
+#include "common.h"
 #include <stddef.h>
 
 /* What one job measures, in this order. `number` counts from zero in the file of cells. */
@@ -39,12 +39,8 @@ int thread_pattern(const struct cell *cell, struct pattern *found);
 /* Memory to send from and to receive into: `longest` bytes each, written once. */
 extern char *out_buffer, *in_buffer;
 extern size_t longest;
-extern int rank, size;
 
 /* The number behind a letter in a variant, as in `w64`. */
 int number_in(const char *variant);
-
-/* Ends the job: the cell cannot be measured as it was asked for. */
-void refuse(const char *why);
 
 #endif

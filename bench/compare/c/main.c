@@ -10,53 +10,25 @@
  * Warm-up: the number of rounds doubles until they take half of a sample; none of that counts. Then follow five
  * samples, of which the median is reported; three if one round is longer than a sample, and one if it takes more than
  * a second. A sample's time is that of the rank that took longest. */
-#define _GNU_SOURCE
 #include "compare.h"
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SAMPLES = 5, FEW_SAMPLES = 3, CELLS = 4096, ROUNDS = 1 << 22 };
 
 char *out_buffer, *in_buffer;
 size_t longest;
-int rank, size;
+const char *const program = "compare";
 
 static struct cell cells[CELLS];
 static int cell_count;
 /* Length of a sample in seconds. */
 static double sample = 0.01;
 
-void refuse(const char *why) {
-  fprintf(stderr, "compare: %s\n", why);
-  MPI_Abort(MPI_COMM_WORLD, 3);
-}
-
 int number_in(const char *variant) {
   while (*variant && (*variant < '0' || *variant > '9')) variant++;
   return atoi(variant);
-}
-
-/* Binds this process to one of the cores that it may use, in turns by rank: before MPI_Init, so that what the library
- * allocates and starts is placed accordingly. The launchers' own variables tell the rank. */
-static void pin(void) {
-  const char *names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
-  cpu_set_t allowed, one;
-  int wanted = 0, core;
-  for (int i = 0; i < 3; i++)
-    if (getenv(names[i])) {
-      wanted = atoi(getenv(names[i]));
-      break;
-    }
-  if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) == 0) return;
-  wanted %= CPU_COUNT(&allowed);
-  for (core = 0; core < CPU_SETSIZE; core++)
-    if (CPU_ISSET(core, &allowed) && wanted-- == 0) break;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  sched_setaffinity(0, sizeof one, &one);
 }
 
 /* Bytes of a buffer that a cell needs: every pattern stays below what its plan says here. */
@@ -92,11 +64,6 @@ static int find(const struct cell *cell, struct pattern *found) {
   return point_pattern(cell, found) || stream_pattern(cell, found) || type_pattern(cell, found) ||
          collective_pattern(cell, found) || overlap_pattern(cell, found) || one_sided_pattern(cell, found) ||
          thread_pattern(cell, found);
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
 }
 
 /* Seconds for `rounds` rounds, the same number on all ranks. */
@@ -169,15 +136,6 @@ static void measure_all(void) {
     }
     fflush(stdout);
   }
-}
-
-static void introduce(void) {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length;
-  MPI_Get_library_version(text, &length);
-  text[strcspn(text, "\n\t")] = 0;
-  if (rank == 0) printf("library\t%s\n", text);
-  fflush(stdout);
 }
 
 int main(int count, char **words) {

@@ -4,33 +4,7 @@
 #include "compare.h"
 #include <string.h>
 
-enum { PIECE = 1000 };
-
-static volatile double result = 1;
-/* Pieces of computing in a microsecond. */
-static double pieces_a_us;
-
-static void compute(double pieces) {
-  double value = result;
-  for (; pieces > 0; pieces--)
-    for (int i = 0; i < PIECE; i++) value = value * 0.999999 + 1e-6;
-  result = value;
-}
-
-/* The fastest of some tries, so that one interruption does not change the amount. */
-static void calibrate(void) {
-  double best = 1;
-  for (int i = 0; i < 20; i++) {
-    double took = MPI_Wtime();
-    compute(10);
-    took = MPI_Wtime() - took;
-    if (took < best) best = took;
-  }
-  pieces_a_us = 10 / (best * 1e6);
-  MPI_Bcast(&pieces_a_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-}
-
-static double pieces(const struct cell *cell) { return pieces_a_us * (20 + (double)cell->bytes * 8 / 1e4); }
+static double pieces(const struct cell *cell) { return pieces_a_us() * (20 + (double)cell->bytes * 8 / 1e4); }
 
 static double message(int rounds, const struct cell *cell) {
   int bytes = (int)cell->bytes;
@@ -58,7 +32,7 @@ static double reduction(int rounds, const struct cell *cell) {
 }
 
 static void prepare(const struct cell *cell) {
-  if (pieces_a_us == 0) calibrate();
+  pieces_a_us();
   memset(out_buffer, 0, cell->bytes);
 }
 

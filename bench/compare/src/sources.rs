@@ -11,12 +11,17 @@ use crate::job::output;
 /// A program that is compiled with each library's `mpicc`.
 pub(crate) struct Program {
     name: &'static str,
+    /// Besides [`COMMON`].
     sources: &'static [(&'static str, &'static str)],
     /// Of the compiler, before the sources.
     flags: &'static [&'static str],
     /// After them.
     libraries: &'static [&'static str],
 }
+
+/// What all programs have.
+const COMMON: [(&str, &str); 2] =
+    [("common.h", include_str!("../c/common.h")), ("common.c", include_str!("../c/common.c"))];
 
 /// What `nmad bench compare` runs.
 pub(crate) const COMPARE: Program = Program {
@@ -51,6 +56,12 @@ pub(crate) const IMBALANCE: Program = Program {
     flags: &["-O2", "-std=c11", "-pthread", "-fopenmp"],
     libraries: &["-lm"],
 };
+
+impl Program {
+    fn files(&self) -> impl Iterator<Item = &(&'static str, &'static str)> {
+        COMMON.iter().chain(self.sources)
+    }
+}
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -114,7 +125,7 @@ impl Workshop {
     pub(crate) fn unpack(&self, program: &Program) -> Result<(), CompareError> {
         let sources = self.sources(program);
         fs::create_dir_all(&sources).map_err(CompareError::file("make the folder", &sources))?;
-        for (name, text) in program.sources {
+        for (name, text) in program.files() {
             let path = sources.join(name);
             fs::write(&path, text).map_err(CompareError::file("write", &path))?;
         }
@@ -132,7 +143,7 @@ impl Workshop {
         let sources = self.sources(program);
         let mut compiler = Command::new(prefix.join("bin/mpicc"));
         compiler.args(program.flags).arg("-o").arg(&built);
-        let names = program.sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".c"));
+        let names = program.files().map(|(name, _)| name).filter(|name| name.ends_with(".c"));
         compiler.args(names.map(|name| sources.join(name))).args(program.libraries);
         compiler.env_remove("LD_LIBRARY_PATH");
         output(&mut compiler, LIMIT).map_err(|why| format!("its mpicc cannot build the program: {why}"))?;

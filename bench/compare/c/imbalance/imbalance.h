@@ -12,7 +12,7 @@
 #ifndef IMBALANCE_H
 #define IMBALANCE_H
 
-#include <mpi.h>
+#include "common.h"
 #include <stddef.h>
 
 enum { ITERATIONS_MAX = 4096 };
@@ -71,7 +71,6 @@ struct times {
   double operations;
 };
 
-extern int rank, size;
 extern struct settings settings;
 
 /* phase.c */
@@ -92,8 +91,5 @@ const char *minife(const struct cell *cell, struct times *times);
 unsigned long long mixed(unsigned long long a, unsigned long long b, unsigned long long c);
 
 void *memory(size_t bytes);
-
-/* Ends the job: it cannot be measured as it was asked for. */
-void refuse(const char *why);
 
 #endif

@@ -11,26 +11,19 @@
  *
  * The times of a rank are means over the iterations. Those of a phase are medians over the iterations, of the rank that
  * took longest in each. */
-#define _GNU_SOURCE
 #include "imbalance.h"
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CELLS = 1024 };
 
-int rank, size;
+const char *const program = "imbalance";
 struct settings settings = {4000, 100, 64 << 10, 1, 1};
 
 static struct cell cells[CELLS];
 static int cell_count;
 static struct times times;
-
-void refuse(const char *why) {
-  fprintf(stderr, "imbalance: %s\n", why);
-  MPI_Abort(MPI_COMM_WORLD, 3);
-}
 
 void *memory(size_t bytes) {
   void *at = malloc(bytes > 0 ? bytes : 1);
@@ -60,11 +53,6 @@ static void read_cells(const char *path) {
     cell_count++;
   }
   fclose(file);
-}
-
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
 }
 
 /* Of each iteration the rank that took longest, sorted, at rank 0. */
@@ -121,34 +109,6 @@ static void measure(const struct cell *cell) {
   if (wrong) fprintf(stderr, "imbalance: rank %d, %s %s: %s\n", rank, cell->program, cell->variant, why);
   if (!anywhere) print(cell);
   else if (rank == 0) printf("skip\t%d\tthe result is wrong\n", cell->number);
-  fflush(stdout);
-}
-
-/* Binds this process to one of the cores that it may use, in turns by rank, before MPI_Init. */
-static void pin(void) {
-  const char *names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
-  cpu_set_t allowed, one;
-  int wanted = 0, core;
-  for (int i = 0; i < 3; i++)
-    if (getenv(names[i])) {
-      wanted = atoi(getenv(names[i]));
-      break;
-    }
-  if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) == 0) return;
-  wanted %= CPU_COUNT(&allowed);
-  for (core = 0; core < CPU_SETSIZE; core++)
-    if (CPU_ISSET(core, &allowed) && wanted-- == 0) break;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  sched_setaffinity(0, sizeof one, &one);
-}
-
-static void introduce(void) {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length;
-  MPI_Get_library_version(text, &length);
-  text[strcspn(text, "\n\t")] = 0;
-  if (rank == 0) printf("library\t%s\n", text);
   fflush(stdout);
 }
 

@@ -8,31 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1000, WARM_UP = 20 };
-
-static volatile double result = 1;
-/* Pieces of arithmetic in a microsecond. */
-static double pieces_a_us;
-
-static void calculate(double pieces) {
-  double value = result;
-  for (; pieces > 0; pieces--)
-    for (int i = 0; i < PIECE; i++) value = value * 0.999999 + 1e-6;
-  result = value;
-}
-
-/* The fastest of some tries, so that one interruption does not change the amount. */
-static void calibrate(void) {
-  double best = 1;
-  for (int i = 0; i < 20; i++) {
-    double took = MPI_Wtime();
-    calculate(10);
-    took = MPI_Wtime() - took;
-    if (took < best) best = took;
-  }
-  pieces_a_us = 10 / (best * 1e6);
-  MPI_Bcast(&pieces_a_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-}
+enum { WARM_UP = 20 };
 
 static size_t length(const struct cell *cell, int from, int to, int number) {
   unsigned long long drawn = mixed(settings.seed, (unsigned long long)from << 32 | (unsigned)to, (unsigned)number);
@@ -85,9 +61,7 @@ const char *toy(const struct cell *cell, struct times *times) {
   struct exchange exchange = {.out_count = cell->degree * cell->messages, .in_count = cell->degree * cell->messages};
   int is_overlapped = !strcmp(cell->program, "overlap"), is_right = 1;
   size_t table = (size_t)exchange.out_count * sizeof(struct message);
-  double pieces;
-  if (pieces_a_us == 0) calibrate();
-  pieces = settings.calculation_us * pieces_a_us;
+  double pieces = settings.calculation_us * pieces_a_us();
   exchange.out = memory(table);
   exchange.in = memory(table);
   list(exchange.out, cell, 1);
@@ -102,11 +76,11 @@ const char *toy(const struct cell *cell, struct times *times) {
     exchange_receive(&exchange);
     exchange_send(&exchange);
     sent = MPI_Wtime();
-    if (is_overlapped) calculate(pieces / 2);
+    if (is_overlapped) compute(pieces / 2);
     waited = MPI_Wtime();
     exchange_wait(&exchange);
     done = MPI_Wtime();
-    calculate(is_overlapped ? pieces / 2 : pieces);
+    compute(is_overlapped ? pieces / 2 : pieces);
     calculated = MPI_Wtime();
     MPI_Allreduce(&part, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     is_right = is_right && sum == size && is_stamped(exchange.in, exchange.in_count, i);

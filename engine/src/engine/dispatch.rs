@@ -26,7 +26,7 @@ impl Engine {
     /// waits, so the rail's clock does not count.
     #[inline]
     pub fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
-        let idle = urgent || now >= self.rails.get(rail.index())?.idle_at();
+        let idle = urgent || now >= self.rails.get(rail.index())?.idle_at;
         if self.rails[rail.index()].limits.lossy
             && let Some(order) = self.timed_order(now, rail)
         {

@@ -403,7 +403,7 @@ impl Engine {
         let waits = |&(index, rail): &(usize, &Rail)| {
             rail.prepared.is_some() || self.ready.iter().any(|&peer| self.takes(peer, RailId(index as u8)))
         };
-        let idle = self.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at()).min();
+        let idle = self.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at).min();
         let held = self.ready.iter().filter_map(|&peer| self.peer(peer)?.patient_until()).min();
         let timers = self.timed.iter().filter_map(|&(peer, rail)| {
             let link = self.peer(peer)?.link(rail)?;
@@ -428,7 +428,7 @@ impl Engine {
         let stuck = |peer: &Peer, link: &Link| {
             let rail = &self.rails[link.rail.index()];
             let takes = link.accepts(rail.limits.depth) && !peer.holds_back(link);
-            link.is_up() && rail.idle_at() <= now && !takes
+            link.is_up() && rail.idle_at <= now && !takes
         };
         let any = |peer: &Peer| peer.links.iter().any(|link| stuck(peer, link));
         self.ready.iter().any(|&peer| self.peer(peer).is_some_and(any))

@@ -89,14 +89,11 @@ pub(crate) struct Rail {
     pub(crate) wire: RailId,
     /// There are others.
     pub(crate) shares: bool,
-    /// When the wire will have carried what was given to it until the last report of a post.
-    wire_at: Instant,
-    /// Until when the core that posted pauses, for as long as that took.
-    core_at: Instant,
+    pub(crate) idle_at: Instant,
+    /// Until when the core that posted packets alone pauses, for as long as that took.
+    gathers_until: Instant,
     /// What it was given since the last report of a post has chunks in it.
     has_chunks: bool,
-    /// The last post was of packets alone.
-    gathers: bool,
     pub(crate) counters: RailCounters,
     pub(crate) openings: VecDeque<Opening>,
     /// Connects and closes; they go first and do not wait.
@@ -140,10 +137,9 @@ impl Rail {
             name: String::new(),
             wire,
             shares: false,
-            wire_at: Instant::default(),
-            core_at: Instant::default(),
+            idle_at: Instant::default(),
+            gathers_until: Instant::default(),
             has_chunks: false,
-            gathers: false,
             counters: RailCounters::default(),
             openings: VecDeque::new(),
             errands: VecDeque::new(),
@@ -156,19 +152,12 @@ impl Rail {
         }
     }
 
-    /// When it takes something again: its wire is free, and the core has paused for as long as the last post
-    /// took.
-    #[inline]
-    pub(crate) fn idle_at(&self) -> Instant {
-        self.wire_at.max(self.core_at)
-    }
-
-    /// When the wire will have carried what was given to it, also what was given in this very pass.
+    /// When it will have carried what was given to it, also what was given in this very pass.
     #[inline]
     pub(crate) fn busy_until(&self, now: Instant) -> Instant {
         match self.given_ns {
-            0 => self.wire_at,
-            given_ns => self.wire_at.max(now) + Duration::from_ns(given_ns),
+            0 => self.idle_at,
+            given_ns => self.idle_at.max(now) + Duration::from_ns(given_ns),
         }
     }
 
@@ -181,14 +170,14 @@ impl Rail {
     /// Whether the core that posted packets on it pauses, so that what is submitted meanwhile shares one.
     #[inline]
     pub(crate) fn is_gathering(&self, now: Instant) -> bool {
-        self.gathers && now < self.core_at
+        now < self.gathers_until
     }
 
     /// It is given something for a peer that the wire takes `ns` nanoseconds for.
     #[inline]
     pub(crate) fn give(&mut self, now: Instant, to: PeerId, ns: u64) {
         if self.only != Some(to) {
-            let idle = self.given_ns == 0 && self.idle_at() <= now;
+            let idle = self.given_ns == 0 && self.idle_at <= now;
             self.only = idle.then_some(to);
         }
         self.given_ns += ns;
@@ -198,8 +187,8 @@ impl Rail {
     /// later: a shaper lets a burst pass, and without this the clock would run ahead by each. What goes to
     /// other peers is not known, so then the clock is not set back; nor is it set forward unless `sure`.
     pub(crate) fn is_busy_until(&mut self, peer: PeerId, at: Instant, sure: bool) {
-        if at > self.wire_at && sure || at < self.wire_at && self.only == Some(peer) {
-            self.wire_at = at;
+        if at > self.idle_at && sure || at < self.idle_at && self.only == Some(peer) {
+            self.idle_at = at;
         }
     }
 
@@ -210,9 +199,10 @@ impl Rail {
     pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
         let from = from.unwrap_or(until - self.post_cost);
         self.post_cost = until.since(from);
-        self.core_at = until + self.post_cost;
-        self.gathers = !core::mem::take(&mut self.has_chunks);
-        self.wire_at = from.max(self.wire_at) + Duration::from_ns(core::mem::take(&mut self.given_ns));
+        let core = until + self.post_cost;
+        let wire = from.max(self.idle_at) + Duration::from_ns(core::mem::take(&mut self.given_ns));
+        self.idle_at = self.idle_at.max(core).max(wire);
+        self.gathers_until = if core::mem::take(&mut self.has_chunks) { until } else { core };
     }
 }
 
@@ -231,12 +221,11 @@ mod tests {
         rail.give(at(0), PeerId(1), 100);
         rail.posted(Some(at(0)), at(2_000));
         assert!(rail.is_gathering(at(3_999)) && !rail.is_gathering(at(4_000)));
-        // The wire is free, the rail rests.
-        assert_eq!((rail.busy_until(at(3_000)), rail.idle_at()), (at(100), at(4_000)));
+        assert_eq!((rail.busy_until(at(3_000)), rail.idle_at), (at(4_000), at(4_000)));
         rail.give(at(5_000), PeerId(1), 50_000);
         rail.give_chunk();
         rail.posted(Some(at(5_000)), at(10_000));
         assert!(!rail.is_gathering(at(10_001)));
-        assert_eq!(rail.idle_at(), at(55_000));
+        assert_eq!(rail.idle_at, at(55_000));
     }
 }

@@ -1,7 +1,7 @@
 //! A model of a communication phase (P5 section 7): how long it takes each rank, and how uneven that is.
 //!
-//! [`pattern`] reads who sends how much to whom, in which order, when receives are posted, and what is
-//! computed meanwhile; [`predict`] goes through it message by message, with the times that the profiles of
+//! [`pattern`] reads the messages of each rank in their order, the posting of receives, and the calculation
+//! meanwhile; [`predict`] goes through it message by message, with the times that the profiles of
 //! the rails say; [`outcome`] is what comes of that.
 
 pub mod outcome;

@@ -26,7 +26,7 @@ fn is_about(value: u64, expected: u64) -> bool {
 #[test]
 fn a_message_that_goes_without_asking_costs_its_copy_only() {
     let phase = phase(OVERLAP, &setting(2, 1 << 20));
-    // 500 KB are copied in 125 us; what was sent meanwhile is there when it is waited for.
+    // 500 KB are copied in 125 us; the messages have arrived by the time that they are waited for.
     assert!(is_about(phase.ranks[0].communication_ns, 125_000 + 12_500), "{phase:?}");
     assert_eq!(phase.ranks.iter().map(|rank| rank.asked).sum::<u64>(), 0);
     assert!(is_about(phase.duration_ns(), 3_140_000), "{phase:?}");

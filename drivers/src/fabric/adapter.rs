@@ -98,7 +98,7 @@ pub(crate) trait Adapter: Send + 'static {
     /// Registered memory.
     type Region: Send;
 
-    /// What it can do.
+    /// Its abilities.
     fn abilities(&self) -> Abilities;
 
     /// An endpoint of this name, and what the other side needs to know to join it.

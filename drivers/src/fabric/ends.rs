@@ -168,7 +168,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Ends the rail: what was posted leaves, if the fabric takes it in time. Returns the connections of the
+    /// Ends the rail: posted orders leave, if the fabric takes them in time. Returns the connections of the
     /// links, whose other sides hear of it when they end.
     pub(crate) fn end(&mut self) -> Vec<OwnedFd> {
         let until = Instant::now() + SETTLE;

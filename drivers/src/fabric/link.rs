@@ -1,4 +1,4 @@
-//! One peer over a fabric: an endpoint, what waits to be sent to it, and what arrives from it.
+//! One peer over a fabric: an endpoint, a queue of orders for it, and the arrivals from it.
 //!
 //! The connection on which the link was opened stays: it carries nothing any more, and its end is how the
 //! death of the peer is found out, also while nothing is sent.
@@ -21,9 +21,9 @@ pub(crate) struct Link<A: Adapter> {
     pub(crate) token: u64,
     /// The connection on which it was opened.
     pub(crate) socket: OwnedFd,
-    /// What waits, and what the peer has not finished with.
+    /// Orders that wait, and those that the peer has not finished with.
     pub(crate) out: Outbox<A::Region>,
-    /// What has come and is not complete.
+    /// Incomplete arrivals.
     pub(crate) inbox: Inbox<A::Region>,
     /// The link is in the list of those that have something to post.
     pub(crate) is_listed: bool,

@@ -49,10 +49,10 @@ pub(crate) enum Kind {
 const KINDS: [Kind; 8] =
     [Kind::Packet, Kind::Chunk, Kind::Whole, Kind::Parted, Kind::Part, Kind::Done, Kind::Grant, Kind::Credit];
 
-/// What stands before everything.
+/// The head of every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {
-    /// What follows.
+    /// The kind of the content.
     pub(crate) kind: Kind,
     /// Messages that the receiver may send more.
     pub(crate) credits: u16,
@@ -110,7 +110,7 @@ pub(crate) fn encode_chunk(header: &ChunkHeader, places: &[Lies], out: &mut [u8]
 /// Reads the places of a chunk of `len` bytes.
 ///
 /// # Errors
-/// They are too many, or are not places of so many bytes.
+/// They are too many, or do not add up to that length.
 pub(crate) fn decode_places(bytes: &[u8], len: u64) -> Result<Vec<Lies>, Malformed> {
     if !bytes.len().is_multiple_of(PLACE) || bytes.len() > PLACES * PLACE {
         return Err(Malformed("places of a chunk"));

@@ -42,7 +42,7 @@ pub(crate) struct Handover<E> {
     pub(crate) token: u64,
     /// The other side's.
     pub(crate) theirs: u64,
-    /// What was read.
+    /// The bytes read.
     heard: Vec<u8>,
     has_joined: bool,
     opened: Opened,

@@ -229,7 +229,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
 }
 
 impl<A: Adapter> Drop for FabricRail<A> {
-    /// What was sent shall still arrive.
+    /// Sent messages shall still arrive.
     fn drop(&mut self) {
         for socket in self.traffic.end() {
             self.opening.leave(socket, now_ms());

@@ -24,7 +24,7 @@ const READ: u64 = 1 << 20;
 /// Parts that are granted at first; as many again when half of them have come.
 const PARTS: u32 = 16;
 
-/// What has come from a peer and is not reported yet.
+/// Arrivals from a peer that are not reported yet.
 pub(crate) struct Inbox<R> {
     waiting: VecDeque<Incoming<R>>,
 }
@@ -190,7 +190,7 @@ impl<R> Inbox<R> {
         })
     }
 
-    /// What comes for a receive region is discarded from now on. Reads of it that are under way are waited
+    /// Arrivals for a receive region are discarded from now on. Reads of it that are under way are waited
     /// for.
     pub(crate) fn discard(&mut self, region: RegionId, out: &mut Outbox<R>) {
         for incoming in &mut self.waiting {

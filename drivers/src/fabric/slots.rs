@@ -52,7 +52,7 @@ impl Drop for Memory {
 }
 
 impl<R> Slots<R> {
-    /// So many of them, registered with the adapter.
+    /// Buffers in this number, registered with the adapter.
     ///
     /// # Errors
     /// The system does not let this process register that much.

@@ -28,7 +28,7 @@ const SENDS: u32 = 256;
 const RECEIVES: u32 = 8 * WINDOW;
 /// Polls from one look at connections to the next.
 const LOOK_EVERY: u32 = 64;
-/// After a peer's connection has ended, what it sent before still arrives for so long, in milliseconds.
+/// Time in milliseconds for which messages still arrive after their sender's connection has ended.
 const LINGER_MS: u64 = 50;
 /// Messages of links that this side is still opening, at most.
 const EARLY: usize = 1024;
@@ -47,7 +47,7 @@ pub(crate) struct Traffic<A: Adapter> {
     pub(crate) names: u32,
     /// Tokens of links that are being opened.
     pub(crate) awaited: Vec<u64>,
-    /// What came for these.
+    /// Arrivals for these.
     early: Vec<Vec<u8>>,
     /// The peer of each endpoint, by its name.
     pub(super) peer_of: Vec<usize>,
@@ -121,7 +121,7 @@ impl<A: Adapter> Traffic<A> {
         &self.name
     }
 
-    /// A link is open; what has come for it already is heard now.
+    /// A link is open; early arrivals for it are heard now.
     pub(crate) fn add(&mut self, index: usize, link: Link<A>, report: &mut dyn FnMut(Event<'_>)) {
         let (name, token) = (link.name as usize, link.token);
         if self.peer_of.len() <= name {
@@ -390,7 +390,7 @@ impl<A: Adapter> Traffic<A> {
                 }
             }
         });
-        // What was listed meanwhile.
+        // Additions to the list meanwhile.
         listed.append(&mut self.listed);
         self.listed = listed;
     }

@@ -47,7 +47,7 @@ struct Offered<R> {
     regions: Vec<R>,
 }
 
-/// What waits for a link, and what the peer has not finished with.
+/// Orders that wait for a link, and those that the peer has not finished with.
 pub(crate) struct Outbox<R> {
     queue: VecDeque<Order>,
     answers: VecDeque<Answer>,
@@ -82,7 +82,7 @@ impl<R> Outbox<R> {
         self.queue.push_back(order);
     }
 
-    /// The peer has taken so many packets and chunks.
+    /// The peer has taken this number of packets and chunks.
     #[inline]
     pub(crate) fn credit(&mut self, count: u16) {
         self.credits += u32::from(count);
@@ -101,7 +101,7 @@ impl<R> Outbox<R> {
         true
     }
 
-    /// The peer takes so many more parts of a chunk; whether there is one of this number.
+    /// The peer takes this number of further parts of a chunk; whether there is one of this number.
     pub(crate) fn grant(&mut self, number: u32, count: u32) -> bool {
         let found = self.offered.iter_mut().find(|offered| offered.number == number);
         let Some(offered) = found else { return false };

@@ -57,8 +57,9 @@ def cargo():
 
 def module(profile):
     """The package of the module, by path: its texts, and the library that cargo builds."""
-    # With the command beside it, so that what both have in common is not built twice.
-    words = ["build", "--profile", profile, "-p", "nmad-python", "-p", "nmad-cli"]
+    # Alone: with the command beside it, cargo would give both other features of their dependencies than the command
+    # has by itself, and build it anew in `install`.
+    words = ["build", "--profile", profile, "-p", "nmad-python"]
     words += ["--message-format", "json-render-diagnostics"]
     built = subprocess.run([cargo(), *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     artifacts = [json.loads(line) for line in built.stdout.splitlines()]

@@ -48,6 +48,11 @@ impl Cores {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
+    fn numbers(&self) -> Vec<usize> {
+        let has = |core: &usize| self.0[core / 64] & (1 << (core % 64)) != 0;
+        (0..64 * self.0.len()).filter(has).collect()
+    }
+
     fn meets(&self, other: &Cores) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
@@ -72,6 +77,13 @@ pub(crate) fn judge<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Core
     let idle = if has_own(mine, &node) && !is_cut { Idle::DEDICATED } else { Idle::SHARED };
     let all = together(&node).max(1);
     (idle, if share < mine.count() { all.min(share) } else { all })
+}
+
+/// The cores on which ranks of our node may run, ascending: what launchers have shared out among them.
+pub(crate) fn of_node<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<usize> {
+    let (nodes, me) = (job.nodes(), job.rank() as usize);
+    let here = told.zip(nodes).filter(|(_, node)| **node == nodes[me]);
+    here.fold(Cores::default(), |all, (cores, _)| all.join(cores)).numbers()
 }
 
 /// The cores that some rank may run on.
@@ -111,6 +123,8 @@ mod tests {
         assert_eq!(together(&[&first, &second]), 2);
         assert_eq!(together(&[&first, &first]), 1);
         assert_eq!(together(&[&both, &second, &both]), 2);
+        assert_eq!(Cores::of([3, 64, 200]).numbers(), [3, 64, 200]);
+        assert!(Cores::default().numbers().is_empty());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Whether it pays to hold back the first message of a burst.
+//! What a program does after it has submitted messages: it waits soon, or it computes. That decides whether
+//! it pays to hold back the first message of a burst, and whether messages may gather at all.
 //!
 //! The first message of a burst leaves at once and what follows gathers. A program that
 //! submits several messages and then waits, again and again, is better served if the first one gathers
@@ -7,6 +8,10 @@
 //! the waiting call comes; so the first message is held as long as that was worth more than it cost over the
 //! last thousand bursts. A processor that the system has taken away for a moment looks like a program that
 //! computes, but not often, and not for long.
+//!
+//! What follows the first message gathers while its rail is busy, and leaves with the waiting call or when
+//! the helper looks. If programs compute after their submissions, that delays messages by more than gathering
+//! spares: then each leaves as it is submitted, as if somebody waited for it.
 
 use nmad_engine::{Duration, Instant};
 
@@ -33,6 +38,9 @@ pub(crate) struct Bursts {
     count: u32,
     /// Microseconds that holding would have gained on average.
     worth: f32,
+    /// Microseconds that messages would have been earlier on average, had all of them left at once, less what
+    /// gathering has spared.
+    haste: f32,
     held: bool,
 }
 
@@ -54,6 +62,12 @@ impl Bursts {
         self.held
     }
 
+    /// Whether messages leave when they are submitted, busy rails or not: the program is likely to compute.
+    #[inline]
+    pub(crate) fn leaves_at_once(&self) -> bool {
+        self.haste > 0.0
+    }
+
     /// Whether somebody should say when a waiting call comes.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
@@ -66,17 +80,19 @@ impl Bursts {
         let Some(since) = self.since.take() else { return };
         let took = now.since(since);
         if took >= LATE {
-            self.was_worth(-(took.as_ns() as f32 / 1e3).min(COST_MAX));
+            let late = (took.as_ns() as f32 / 1e3).min(COST_MAX);
+            self.was_worth(-late, late);
         } else if self.count > 1 {
-            self.was_worth(GAIN);
+            self.was_worth(GAIN, -GAIN * (self.count - 1) as f32);
         }
         self.count = 0;
         self.held = false;
     }
 
     #[inline]
-    fn was_worth(&mut self, latest: f32) {
+    fn was_worth(&mut self, latest: f32, haste: f32) {
         self.worth += LATEST * (latest - self.worth);
+        self.haste += LATEST * (haste - self.haste);
     }
 }
 
@@ -122,6 +138,28 @@ mod tests {
         assert!((0..100).any(|_| burst(&mut bursts, 40, 10)));
         assert!(bursts.submitted(at(0)));
         assert!((0..2 * CLOCK_EVERY).any(|_| !bursts.holds() && !bursts.submitted(at(25))));
+    }
+
+    #[test]
+    fn messages_leave_at_once_where_the_program_computes_after_them() {
+        let mut bursts = Bursts::default();
+        assert!(!bursts.leaves_at_once());
+        burst(&mut bursts, 1, 500);
+        assert!(bursts.leaves_at_once());
+        // Single messages that are waited for gather nothing, and say nothing.
+        (0..1000).for_each(|_| assert!(!burst(&mut bursts, 1, 5)));
+        assert!(bursts.leaves_at_once());
+    }
+
+    #[test]
+    fn messages_gather_again_after_some_bursts_that_are_waited_for() {
+        let mut bursts = Bursts::default();
+        burst(&mut bursts, 1, 500);
+        let hasty = (0..100).filter(|_| {
+            burst(&mut bursts, 40, 10);
+            bursts.leaves_at_once()
+        });
+        assert!(hasty.count() < 10);
     }
 
     #[test]

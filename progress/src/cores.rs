@@ -1,6 +1,6 @@
 //! Which cores are idle, and what the application's threads wait for.
 //!
-//! Nothing is guessed: the mask of the process says which cores the job has, `/proc/stat` how busy each is,
+//! Nothing is guessed: the masks of the ranks of this node say which cores the job has, `/proc/stat` how busy each is,
 //! and `/proc/self/task` on which of them threads of this process run, and for how long they were ready
 //! without a core. Where the system hides one of these (containers, other systems) no core counts as idle.
 //! Reading them takes some 20 us and 5 us more for each thread, so they are read ten times a second at most.
@@ -48,6 +48,13 @@ impl Cores {
     /// Those of this process, measured from now on.
     pub(crate) fn new() -> Cores {
         Cores { mask: sched_getaffinity(None).ok(), loads: read_loads(), read_at: Instant::now() }
+    }
+
+    /// These may be used too, besides those of the process.
+    pub(crate) fn add(&mut self, more: &[usize]) {
+        if let Some(mask) = &mut self.mask {
+            more.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| mask.set(core));
+        }
     }
 
     /// Those that the process may still use: the system may have taken some away, or given some back. The

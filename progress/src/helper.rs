@@ -14,6 +14,7 @@ use crate::node::{Core, Node, Shared};
 use crate::policy::{Account, PERIOD, Policy, Sight, Step};
 use crate::setting::Progress;
 use crate::signals;
+use crate::slice;
 use crate::watch::Watch;
 use nmad_engine::{Duration as Span, Interest};
 use rustix::event::{EventfdFlags, eventfd};
@@ -34,6 +35,11 @@ const REST: Span = Span::from_ms(3_600_000);
 /// With a rail that loses it looks so often: there only this process itself acknowledges and says that it
 /// lives, and peers give up a process that leaves them without an answer for some seconds.
 const LOOK: Span = Span::from_ms(250);
+
+/// What it may run without a break where it shares a core: the least that Linux grants. Whoever asks for less
+/// than others gets the core as soon as it wakes; with the usual 3 ms the helper waits until the program has
+/// computed for as long.
+const SLICE: Span = Span::from_us(100);
 
 /// What the helper does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,6 +97,8 @@ struct State {
     stop: AtomicBool,
     /// The setting was changed.
     changed: AtomicBool,
+    /// Cores of the job beside those of the process.
+    shared: Mutex<Vec<usize>>,
     /// Ends a rest.
     bell: OwnedFd,
     helped: Mutex<Helped>,
@@ -103,7 +111,9 @@ impl Helper {
         let allowed = cores.allowed();
         let helped = Mutex::new(Helped { allowed, gives_way: oversubscribed, ..Helped::default() });
         let no = || AtomicBool::new(false);
-        let state = Arc::new(State { resting: no(), stop: no(), changed: no(), bell, helped });
+        let shared_cores = Mutex::new(Vec::new());
+        let (resting, stop, changed) = (no(), no(), no());
+        let state = Arc::new(State { resting, stop, changed, shared: shared_cores, bell, helped });
         let own = state.clone();
         let serve = move || Work::new(&shared, &own, cores, oversubscribed).serve();
         let thread = signals::without(|| thread::Builder::new().name(NAME.into()).spawn(serve))?;
@@ -145,6 +155,15 @@ impl Node {
         state.changed.store(true, Ordering::Release);
         state.ring();
         Ok(())
+    }
+
+    /// The helper may run on these cores too while they are idle: those of other ranks of this node, which
+    /// launchers bind to cores of their own.
+    pub fn share_cores(&self, cores: Vec<usize>) {
+        let state = &self.helper.state;
+        *state.shared.lock().unwrap_or_else(PoisonError::into_inner) = cores;
+        state.changed.store(true, Ordering::Release);
+        state.ring();
     }
 
     /// What the helper has decided and done.
@@ -233,6 +252,7 @@ impl<'a> Work<'a> {
     fn new(shared: &'a Shared, state: &'a State, cores: Cores, oversubscribed: bool) -> Work<'a> {
         // A nap should be as long as was asked for; the system rounds up by 50 us otherwise.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        slice::ask_for(SLICE);
         let policy = Policy::new(state.helped().setting.clone(), oversubscribed);
         let (watched, before) = (Vec::new(), (Span::ZERO, Span::ZERO));
         Work { shared, state, policy, cores, turns: 0, watched, given: Span::ZERO, before }
@@ -257,6 +277,7 @@ impl<'a> Work<'a> {
 
     /// Another setting is in force from now on.
     fn adopt(&mut self) {
+        self.cores.add(&self.state.shared.lock().unwrap_or_else(PoisonError::into_inner));
         let mut helped = self.state.helped();
         self.policy.set(helped.setting.clone());
         helped.is_suspended = false;
@@ -379,7 +400,11 @@ impl<'a> Work<'a> {
         let loses = core.rails.iter().flatten().any(|rail| rail.limits().lossy);
         drop(core);
         if !self.state.is_called() {
-            self.state.sleep(&doors, if loses { LOOK } else { REST });
+            match is_off {
+                // The descriptors of streams tell of messages as well, which are none of its business.
+                true => self.state.sleep(&[], LOOK),
+                false => self.state.sleep(&doors, if loses { LOOK } else { REST }),
+            }
         }
         let is_rung = !self.state.resting.swap(false, Ordering::AcqRel);
         // The thread that holds the lock instead looks at the doors itself, sooner or later.

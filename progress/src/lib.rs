@@ -31,6 +31,7 @@ mod service;
 mod setting;
 mod several;
 mod signals;
+mod slice;
 mod watch;
 
 pub use bounded::UnknownRequest;

@@ -292,7 +292,10 @@ impl Shared {
             }
             *now = self.clock.now();
             if !bursts.submitted(*now) {
-                self.push(core, false);
+                match bursts.leaves_at_once() {
+                    true => self.push_at_once(core),
+                    false => _ = self.push(core, false),
+                }
             }
         } else if core.engine.has_errands() {
             core.now = self.clock.now();
@@ -300,6 +303,17 @@ impl Shared {
         } else {
             self.collect(core);
         }
+    }
+
+    /// Feeds the rails although nobody waits, since the program is likely to compute. It looks for the
+    /// invitations that large messages hope for, and those without one ask.
+    #[cold]
+    fn push_at_once(&self, core: &mut Guard<'_, Core>) {
+        if core.engine.hopes_for_rtr() {
+            self.turn(core, true);
+            core.engine.ask_at_once();
+        }
+        self.push(core, true);
     }
 
     /// Somebody waits: the window is released.

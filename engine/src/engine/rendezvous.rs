@@ -55,6 +55,18 @@ impl Engine {
         });
     }
 
+    /// Whether a large message that was submitted waits for its Rtr.
+    pub fn hopes_for_rtr(&self) -> bool {
+        self.ready.iter().any(|&id| self.peer(id).is_some_and(|peer| !peer.held.is_empty()))
+    }
+
+    /// Large messages that wait for an Rtr ask now: nobody will look for it soon.
+    pub fn ask_at_once(&mut self) {
+        for place in 0..self.ready.len() {
+            self.ask_for_held(self.ready[place], |_| false);
+        }
+    }
+
     /// Announces those large messages that wait for an Rtr no longer.
     pub(super) fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };

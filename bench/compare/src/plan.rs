@@ -131,6 +131,7 @@ impl Family {
             Family::Streams => own(&["oneway", "twoway", "pairs", "rate"]),
             Family::Shapes => own(&["types", "unexpected", "overlap"]),
             Family::OneSided => own(&["put", "get", "fetch_and_op", "accumulate"]),
+            Family::Threads => own(&["threads", "partitioned"]),
             Family::Collectives => {
                 COLLECTIVES.iter().flat_map(|name| [name.to_string(), format!("i{name}")]).collect()
             }
@@ -249,6 +250,9 @@ fn cells(place: &'static Place, family: Family, extent: Extent) -> Vec<Cell> {
             for variant in ["own2", "own4", "tag2", "tag4"] {
                 cells.add("threads", variant, sizes.iter().copied());
             }
+            for variant in ["parts8", "whole8"] {
+                cells.add("partitioned", variant, [64 * KIB, MIB]);
+            }
         }
         _ => {}
     }
@@ -317,6 +321,7 @@ fn one_sided(cells: &mut Cells, full: bool) {
         cells.add(pattern, "c1", [8].iter().chain(long).copied());
     }
     cells.add("put", "a1000", [8]);
+    cells.add("put", "b1", [8]);
     cells.add("fetch_and_op", "a1", [8]);
     cells.add("accumulate", "a1", [8].iter().chain(long).copied());
 }

@@ -1,9 +1,10 @@
 //! The examples in C, in both binary interfaces.
 
-use crate::library::{ABIS, compile_all};
+use crate::library::{ABIS, compile_all, output};
 use nmad_launch::{ExitReport, Job, Stdin};
 use nmad_mpi_table::Abi;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -96,6 +97,19 @@ fn processes_are_started_meet_and_part() {
     for (abi, ranks) in [(ABIS[0], 1), (ABIS[1], 2), (ABIS[0], 3)] {
         run(abi, "tests/native/spawn.c", &[], ranks, 0);
     }
+}
+
+#[test]
+fn without_a_launcher_that_starts_processes_there_is_an_error_that_names_one() {
+    for abi in ABIS {
+        let program = compile_all("c99", abi, &[source("tests/native/spawn.c")]);
+        output(Command::new(program).arg("alone").env("NMAD_SAMPLE", "off"));
+    }
+}
+
+#[test]
+fn a_message_of_more_than_4_gib_needs_no_second_buffer() {
+    run(ABIS[0], "tests/native/large.c", &[], 2, 0);
 }
 
 #[test]

@@ -204,8 +204,8 @@ impl Client {
         let _ = unsafe { (self.functions.abort)(code, why.as_ptr(), ptr::null(), 0) };
     }
 
-    /// Has the launcher start programs as a job of their own, with one variable more in their environment; those
-    /// that name no folder run in that of this process.
+    /// Has the launcher start programs as a job of their own, with one variable more in their environment;
+    /// those that name no folder run in that of this process.
     ///
     /// # Errors
     /// [`Failure`].
@@ -231,7 +231,7 @@ impl Client {
             })
             .collect();
         let mut job = [0; NAME_SIZE];
-        // SAFETY: all texts and lists live until the call returns, which copies them; there is room for a name.
+        // SAFETY: texts and lists live until the call returns, which copies them; there is room for a name.
         let status =
             unsafe { (self.functions.spawn)(ptr::null(), 0, apps.as_ptr(), apps.len(), job.as_mut_ptr()) };
         check(&self.functions, status)

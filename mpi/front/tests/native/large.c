@@ -1,5 +1,5 @@
-/* A message of more than 4 GiB arrives, and no process has a second buffer for it: both buffers show the same 16 MiB over
- * and over, and the processes may have half a GiB of other memory. */
+/* A message of more than 4 GiB arrives, and no process has a second buffer for it: both buffers show the same 16 MiB
+ * over and over, and the processes may have half a GiB of other memory. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

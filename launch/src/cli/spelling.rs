@@ -220,8 +220,8 @@ fn assignment(
         if words.as_slice().is_empty() {
             let (name, value) = (name.display(), value.display());
             return Err(usage(&format!(
-                "{option} {name} {value}: {value} is taken for the value, and no program follows; in one word \
-                 it is `{option} {name}=VALUE`"
+                "{option} {name} {value}: {value} is taken for the value, and no program follows; in one \
+                 word it is `{option} {name}=VALUE`"
             )));
         }
         out.push("=");

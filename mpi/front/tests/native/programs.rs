@@ -149,6 +149,22 @@ fn what_a_program_gets_wrong_with_windows_is_told() {
 }
 
 #[test]
+fn a_rank_that_dies_with_a_lock_or_inside_an_epoch_is_an_error_and_no_hang() {
+    for (ways, lines) in [(&[][..], 1), (FRAMES, 2)] {
+        let report = tempfile::NamedTempFile::new().expect("a file");
+        let words = [report.path().to_str().expect("a path in text"), "flush"];
+        start(ABIS[0], &["tests/native/window-death.c"], &words[..lines], 3, 137, ways);
+        let told = std::fs::read_to_string(report.path()).expect("a report");
+        assert_eq!(told.lines().count(), lines, "{told}");
+        for line in told.lines() {
+            let is_right =
+                line.contains(": aborted: ") && line.contains("window") && line.contains("rank 1 is gone");
+            assert!(is_right, "{told}");
+        }
+    }
+}
+
+#[test]
 fn a_target_that_computes_is_accessed_nevertheless() {
     for ways in [&[][..], FRAMES] {
         start(ABIS[0], &["tests/native/window-passive.c"], &[], 2, 0, ways);

@@ -1,5 +1,5 @@
 /* Eight threads of rank 0 fill the parts of a message, each after some computing: `parts8`, each thread says when its
- * part is ready (MPI_Pready); `whole8`, one MPI_Send after the last part. A round ends when rank 1 has answered. */
+ * part is ready (MPI_Pready); `single8`, one MPI_Send after the last part. A round ends when rank 1 has answered. */
 #define _POSIX_C_SOURCE 200809L
 #include "compare.h"
 #include <pthread.h>

@@ -90,10 +90,12 @@ pub(crate) enum Family {
     OneSided,
     /// The job asks for MPI_THREAD_MULTIPLE.
     Threads,
+    /// So does this one, whose threads fill one message.
+    Partitioned,
 }
 
 impl Family {
-    pub(crate) const ALL: [Family; 7] = [
+    pub(crate) const ALL: [Family; 8] = [
         Family::First,
         Family::PingPong,
         Family::Streams,
@@ -101,6 +103,7 @@ impl Family {
         Family::Collectives,
         Family::OneSided,
         Family::Threads,
+        Family::Partitioned,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -112,6 +115,7 @@ impl Family {
             Family::Collectives => "collectives",
             Family::OneSided => "onesided",
             Family::Threads => "threads",
+            Family::Partitioned => "partitioned",
         }
     }
 
@@ -119,7 +123,7 @@ impl Family {
     pub(crate) fn cores(self) -> Cores {
         match self {
             Family::First => Cores::Launcher,
-            Family::Threads => Cores::Any,
+            Family::Threads | Family::Partitioned => Cores::Any,
             _ => Cores::Own,
         }
     }
@@ -131,7 +135,6 @@ impl Family {
             Family::Streams => own(&["oneway", "twoway", "pairs", "rate"]),
             Family::Shapes => own(&["types", "unexpected", "overlap"]),
             Family::OneSided => own(&["put", "get", "fetch_and_op", "accumulate"]),
-            Family::Threads => own(&["threads", "partitioned"]),
             Family::Collectives => {
                 COLLECTIVES.iter().flat_map(|name| [name.to_string(), format!("i{name}")]).collect()
             }
@@ -250,7 +253,9 @@ fn cells(place: &'static Place, family: Family, extent: Extent) -> Vec<Cell> {
             for variant in ["own2", "own4", "tag2", "tag4"] {
                 cells.add("threads", variant, sizes.iter().copied());
             }
-            for variant in ["parts8", "whole8"] {
+        }
+        Family::Partitioned if is_pair => {
+            for variant in ["parts8", "single8"] {
                 cells.add("partitioned", variant, [64 * KIB, MIB]);
             }
         }

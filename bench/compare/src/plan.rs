@@ -255,8 +255,10 @@ fn cells(place: &'static Place, family: Family, extent: Extent) -> Vec<Cell> {
             }
         }
         Family::Partitioned if is_pair => {
+            // Short parts take one rail.
+            let sizes: &[u64] = if full && !place.has_rails() { &[64 * KIB, MIB] } else { &[MIB] };
             for variant in ["parts8", "single8"] {
-                cells.add("partitioned", variant, [64 * KIB, MIB]);
+                cells.add("partitioned", variant, sizes.iter().copied());
             }
         }
         _ => {}

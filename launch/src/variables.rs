@@ -12,7 +12,7 @@ pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 pub const PREFIX: &str = "NMAD_";
 
 /// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
-pub const ALL: [&str; 45] = [
+pub const ALL: [&str; 46] = [
     "NMAD_CC",
     "NMAD_CHUNK",
     "NMAD_CONFIG",
@@ -53,6 +53,7 @@ pub const ALL: [&str; 45] = [
     "NMAD_SAMPLE",
     "NMAD_SECRET",
     "NMAD_SINGLETON",
+    "NMAD_STARTED_BY",
     "NMAD_STATS",
     "NMAD_STRATEGY",
     "NMAD_TESTBED",

@@ -5,9 +5,9 @@
 //! count and the type that are given with it, and left alone until the operation is complete.
 
 use crate::constant::IN_PLACE;
-use crate::datatype::{Datatype, Scalar};
+use crate::datatype::{Basic, Datatype, Scalar};
 use crate::error::{Class, Error, Result};
-use crate::op::Op;
+use crate::op::{Op, Predefined};
 use newmadeleine::{Segment, Segments};
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -176,6 +176,17 @@ pub(crate) fn reduce(
 ) -> Result<()> {
     // SAFETY: the caller's promise, see above.
     unsafe { op.reduce(input, inout, count, datatype) }
+}
+
+/// The same with a predefined operator and a type that it allows.
+pub(crate) fn combine(
+    (op, basic): (Predefined, Basic),
+    input: *const c_void,
+    inout: *mut c_void,
+    count: i64,
+) {
+    // SAFETY: the caller's promise, see above.
+    unsafe { op.reduce(basic, input, inout, count) }
 }
 
 /// Reads a signed integer of the program's; of a longer one the lower 64 bits.

@@ -19,10 +19,12 @@ struct cell {
 /* Does `rounds` rounds of the cell and returns the seconds that they took on this rank. */
 typedef double work(int rounds, const struct cell *cell);
 
-/* How a cell is measured. A round counts as `things` operations; `prepare` and `finish` may be null. */
+/* How a cell is measured. A round counts as `things` operations; `prepare` and `finish` may be null, and `most` limits
+ * the rounds of a sample, if it is not zero. */
 struct pattern {
   work *run;
   int things;
+  int most;
   void (*prepare)(const struct cell *cell);
   void (*finish)(const struct cell *cell);
 };
@@ -35,6 +37,7 @@ int collective_pattern(const struct cell *cell, struct pattern *found);
 int overlap_pattern(const struct cell *cell, struct pattern *found);
 int one_sided_pattern(const struct cell *cell, struct pattern *found);
 int thread_pattern(const struct cell *cell, struct pattern *found);
+int parts_pattern(const struct cell *cell, struct pattern *found);
 
 /* Memory to send from and to receive into: `longest` bytes each, written once. */
 extern char *out_buffer, *in_buffer;

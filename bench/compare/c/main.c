@@ -63,7 +63,7 @@ static int find(const struct cell *cell, struct pattern *found) {
   found->things = 1;
   return point_pattern(cell, found) || stream_pattern(cell, found) || type_pattern(cell, found) ||
          collective_pattern(cell, found) || overlap_pattern(cell, found) || one_sided_pattern(cell, found) ||
-         thread_pattern(cell, found);
+         thread_pattern(cell, found) || parts_pattern(cell, found);
 }
 
 /* Seconds for `rounds` rounds, the same number on all ranks. */
@@ -77,13 +77,14 @@ static double timed(const struct pattern *pattern, int rounds, const struct cell
 
 /* Warms up and finds how many rounds a sample has; `once` is set to the seconds of one round. */
 static int rounds_of_a_sample(const struct pattern *pattern, const struct cell *cell, double *once) {
+  int most = pattern->most ? pattern->most : ROUNDS;
   for (int rounds = 1;; rounds *= 2) {
     double took = timed(pattern, rounds, cell);
-    if (took > sample / 2 || rounds >= ROUNDS) {
+    if (took > sample / 2 || rounds >= most) {
       double wanted;
       *once = took / rounds;
       wanted = sample / (*once > 1e-9 ? *once : 1e-9);
-      return wanted < 1 ? 1 : wanted > ROUNDS ? ROUNDS : (int)wanted;
+      return wanted < 1 ? 1 : wanted > most ? most : (int)wanted;
     }
   }
 }

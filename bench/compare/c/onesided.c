@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW_MAX = 4096 };
+enum { WINDOW_MAX = 4096, BUSY_ROUNDS = 5 };
+
+/* What rank 1 computes in a round with a busy target, and what rank 0 does before it begins. */
+enum { BUSY_US = 10000, LATER_US = 1000 };
 
 static MPI_Win window;
 static char *memory;
@@ -49,6 +52,16 @@ static double accesses(int rounds, const struct cell *cell) {
   return MPI_Wtime() - begun;
 }
 
+static double accesses_of_busy(int rounds, const struct cell *cell) {
+  double took = 0, pieces = pieces_a_us() * (rank == 0 ? LATER_US : BUSY_US);
+  while (rounds-- > 0) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    compute(pieces);
+    took += accesses(1, cell);
+  }
+  return took;
+}
+
 static void prepare(const struct cell *cell) {
   MPI_Aint bytes = (MPI_Aint)cell->bytes * number_in(cell->variant) + 64;
   is_created = cell->variant[0] == 'c';
@@ -79,7 +92,11 @@ int one_sided_pattern(const struct cell *cell, struct pattern *found) {
       int count = number_in(cell->variant);
       if (count < 1 || count > WINDOW_MAX) refuse("1 to 4096 accesses for a flush");
       chosen = table[i].access;
-      *found = (struct pattern){accesses, count, prepare, finish};
+      *found = (struct pattern){.run = accesses, .things = count, .prepare = prepare, .finish = finish};
+      if (cell->variant[0] == 'b') {
+        found->run = accesses_of_busy;
+        found->most = BUSY_ROUNDS;
+      }
       return 1;
     }
   return 0;

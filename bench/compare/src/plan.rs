@@ -90,10 +90,12 @@ pub(crate) enum Family {
     OneSided,
     /// The job asks for MPI_THREAD_MULTIPLE.
     Threads,
+    /// So does this one, whose threads fill one message.
+    Partitioned,
 }
 
 impl Family {
-    pub(crate) const ALL: [Family; 7] = [
+    pub(crate) const ALL: [Family; 8] = [
         Family::First,
         Family::PingPong,
         Family::Streams,
@@ -101,6 +103,7 @@ impl Family {
         Family::Collectives,
         Family::OneSided,
         Family::Threads,
+        Family::Partitioned,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -112,6 +115,7 @@ impl Family {
             Family::Collectives => "collectives",
             Family::OneSided => "onesided",
             Family::Threads => "threads",
+            Family::Partitioned => "partitioned",
         }
     }
 
@@ -119,7 +123,7 @@ impl Family {
     pub(crate) fn cores(self) -> Cores {
         match self {
             Family::First => Cores::Launcher,
-            Family::Threads => Cores::Any,
+            Family::Threads | Family::Partitioned => Cores::Any,
             _ => Cores::Own,
         }
     }
@@ -250,6 +254,13 @@ fn cells(place: &'static Place, family: Family, extent: Extent) -> Vec<Cell> {
                 cells.add("threads", variant, sizes.iter().copied());
             }
         }
+        Family::Partitioned if is_pair => {
+            // Short parts take one rail.
+            let sizes: &[u64] = if full && !place.has_rails() { &[64 * KIB, MIB] } else { &[MIB] };
+            for variant in ["parts8", "single8"] {
+                cells.add("partitioned", variant, sizes.iter().copied());
+            }
+        }
         _ => {}
     }
     cells.cells
@@ -317,6 +328,7 @@ fn one_sided(cells: &mut Cells, full: bool) {
         cells.add(pattern, "c1", [8].iter().chain(long).copied());
     }
     cells.add("put", "a1000", [8]);
+    cells.add("put", "b1", [8]);
     cells.add("fetch_and_op", "a1", [8]);
     cells.add("accumulate", "a1", [8].iter().chain(long).copied());
 }

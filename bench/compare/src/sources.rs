@@ -35,6 +35,7 @@ pub(crate) const COMPARE: Program = Program {
         ("types.c", include_str!("../c/types.c")),
         ("collect.c", include_str!("../c/collect.c")),
         ("overlap.c", include_str!("../c/overlap.c")),
+        ("parts.c", include_str!("../c/parts.c")),
         ("threads.c", include_str!("../c/threads.c")),
     ],
     flags: &["-O2", "-std=c11", "-pthread"],

@@ -8,12 +8,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Bootstrap;
+use crate::pmi::spawn::{PARENT_PORT, Request};
 use crate::pmi::value;
 use crate::pmix::library::{Client, Failure, Held, WHOLE_JOB};
 use crate::{LaunchError, Secret};
 
 /// The key under which rank 0 gives the secret to the others.
 const SECRET_KEY: &str = "nmad-secret";
+/// Set for processes that a rank has asked for: the job of that rank, and what it gives them.
+pub const STARTED_BY: &str = "NMAD_STARTED_BY";
 
 /// A rank of a job under a PMIx launcher.
 pub struct Pmix {
@@ -235,6 +238,36 @@ impl Bootstrap for Pmix {
 
     fn job(&self) -> &str {
         &self.job
+    }
+
+    fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
+        // PRRTE ends all jobs because of a program that is not there.
+        if let Some(missing) = request.programs.iter().find(|wanted| !wanted.is_here()) {
+            let why = format!("there is no program {} that may be executed", missing.program);
+            return Err(LaunchError::NoSpawn(why));
+        }
+        let port = request.preput.iter().find(|(key, _)| key == PARENT_PORT);
+        let port = port.map_or("", |(_, value)| value.as_str());
+        let started = self.client.spawn(&request.programs, &format!("{STARTED_BY}={} {port}", self.job));
+        started.map_err(|failure| match failure {
+            Failure::Refused(why) => {
+                LaunchError::NoSpawn(format!("the launcher has started no processes: {why}"))
+            }
+            failure => failed("asked for more processes", self.limit_s)(failure),
+        })
+    }
+
+    fn preset(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        let variable = std::env::var(STARTED_BY).ok().filter(|_| key == PARENT_PORT);
+        let Some((job, port)) = variable.as_deref().and_then(|value| value.split_once(' ')) else {
+            return Ok(None);
+        };
+        // A job that a started process starts in its turn inherits the variable, too.
+        let is_ours = match self.client.get(self.rank(), "pmix.parent", self.limit_s) {
+            Ok(Some(Held::Job(parent))) => parent == job,
+            _ => job != self.job,
+        };
+        Ok(is_ours.then(|| port.to_string()))
     }
 
     fn abort(&mut self, code: i32, why: &str) {

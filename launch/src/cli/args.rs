@@ -39,7 +39,7 @@ pub struct RunArgs {
     /// How many ranks to start; without it one, or as many as the machines have slots [spelled -np and -c as
     /// well]
     #[arg(short = 'n', long = "ranks", visible_alias = "np", short_alias = 'c', value_name = "N")]
-    #[arg(value_parser = count)]
+    #[arg(value_parser = count, allow_negative_numbers = true)]
     pub count: Option<u32>,
 
     /// Tag each line of output with the rank that wrote it, as in `[2] hello`

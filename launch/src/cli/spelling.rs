@@ -146,19 +146,29 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
     Ok(out)
 }
 
-/// Whether an option with one dash can be one of clap's: a letter, or a letter and its number.
+/// Whether an option can be one of clap's: with one dash a letter, or a letter and its number.
 fn known(text: &str) -> Result<(), clap::Error> {
-    let is_long = text.starts_with("--");
+    let is_long = text.strip_prefix("--").is_some_and(is_ours);
     let is_count = ["-n", "-c"].iter().any(|name| {
         text.strip_prefix(name).is_some_and(|rest| rest.trim_start_matches('=').parse::<u32>().is_ok())
     });
     if is_long || is_count || text.len() <= 2 {
         return Ok(());
     }
+    let name = text.split('=').next().unwrap_or(text);
     Err(usage(&format!(
-        "there is no option {text} here; see --help (options of the program follow its name, and those of \
+        "there is no option {name} here; see --help (options of the program follow its name, and those of \
          MPICH and Open MPI that only tune their launchers may stand here)"
     )))
+}
+
+/// Whether the name of a long option, with or without a value behind it, is one of [`RunArgs`].
+fn is_ours(option: &str) -> bool {
+    let name = option.split('=').next().unwrap_or(option);
+    let is_of = |arg: &clap::Arg| {
+        arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|all| all.contains(&name))
+    };
+    ["help", "version"].contains(&name) || RunArgs::augment_args(Command::new("")).get_arguments().any(is_of)
 }
 
 /// An option and its value in one word.
@@ -192,7 +202,7 @@ fn all_programs(
 fn assignment(
     option: &str,
     has_two_dashes: bool,
-    words: &mut impl Iterator<Item = OsString>,
+    words: &mut std::vec::IntoIter<OsString>,
 ) -> Result<OsString, clap::Error> {
     let fail = || usage(&format!("{option} needs a name and a value, as in `{option} NAME VALUE`"));
     let mut out = OsString::from(format!("-{option}="));
@@ -206,8 +216,16 @@ fn assignment(
                  and in two words it is `-env NAME VALUE`"
             )));
         }
+        let value = words.next().ok_or_else(fail)?;
+        if words.as_slice().is_empty() {
+            let (name, value) = (name.display(), value.display());
+            return Err(usage(&format!(
+                "{option} {name} {value}: {value} is taken for the value, and no program follows; in one \
+                 word it is `{option} {name}=VALUE`"
+            )));
+        }
         out.push("=");
-        out.push(words.next().ok_or_else(fail)?);
+        out.push(value);
     }
     Ok(out)
 }
@@ -230,7 +248,7 @@ pub fn programs(command: &mut Vec<OsString>) -> Vec<Vec<OsString>> {
 }
 
 fn usage(text: &str) -> clap::Error {
-    clap::Error::raw(ErrorKind::InvalidValue, format!("{text}\n"))
+    clap::Error::raw(ErrorKind::InvalidValue, text)
 }
 
 #[cfg(test)]

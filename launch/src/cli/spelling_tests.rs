@@ -128,7 +128,10 @@ fn wrong_lines_explain_themselves() {
         ("-n abc a", "number of ranks, 1 to"),
         ("-nabc a", "there is no option -nabc"),
         ("-n", "a value is required"),
-        ("--bogus a", "unexpected argument '--bogus'"),
+        ("-n -3 a", "invalid value '-3'"),
+        ("--bogus a", "there is no option --bogus here"),
+        ("--bogus=3 a", "there is no option --bogus here"),
+        ("-env A a", "no program follows"),
         ("--env A a", "--env A: it should be of the form NAME=VALUE"),
         ("-rankfile x a", "there is no option -rankfile"),
         ("-outfile-pattern x a", "there is no option -outfile-pattern"),
@@ -149,5 +152,7 @@ fn wrong_lines_explain_themselves() {
     ] {
         let error = read(line).expect_err(line);
         assert!(error.contains(words), "{line}: {error}");
+        // What clap advises by itself is for other commands.
+        assert!(!error.contains("tip:") && !error.contains("\n\n\n"), "{line}: {error}");
     }
 }

@@ -1,5 +1,6 @@
 //! `mcmd=spawn`: a rank asks its launcher for more processes, in a block of lines for each program.
 
+use rustix::fs::{Access, access};
 use std::path::PathBuf;
 
 /// Set for processes that a running job has asked for, by Hydra and by our launcher.
@@ -24,6 +25,16 @@ impl Wanted {
     /// The folder in which it runs, if one was named.
     pub fn folder(&self) -> Option<PathBuf> {
         self.info.iter().rev().find(|(key, _)| key == "wdir").map(|(_, value)| PathBuf::from(value))
+    }
+
+    /// Whether this process could start it: its file, or one of its name in a folder of `PATH`.
+    pub fn is_here(&self) -> bool {
+        let may_run = |file: PathBuf| file.is_file() && access(&file, Access::EXEC_OK).is_ok();
+        if self.program.contains('/') {
+            return may_run(self.folder().unwrap_or_default().join(&self.program));
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| may_run(folder.join(&self.program)))
     }
 }
 
@@ -149,6 +160,21 @@ mod tests {
         assert_eq!(reading.block(&blocks[0]), Ok(None));
         assert_eq!(reading.block(&blocks[1]), Ok(Some(request())));
         assert_eq!(request().programs[0].folder(), Some(PathBuf::from("/tmp")));
+    }
+
+    #[test]
+    fn programs_are_looked_for_in_their_folder_and_in_path() {
+        let wanted = |program: &str, folder: &str| Wanted {
+            program: program.into(),
+            info: vec![("wdir".into(), folder.into())],
+            ..Wanted::default()
+        };
+        for (program, is_here) in
+            [("sh", true), ("./sh", true), ("/bin/sh", true), ("no-such-program", false)]
+        {
+            assert_eq!(wanted(program, "/bin").is_here(), is_here, "{program}");
+        }
+        assert!(!wanted("./sh", "/").is_here() && !wanted("/bin", "/").is_here());
     }
 
     #[test]

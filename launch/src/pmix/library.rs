@@ -3,6 +3,7 @@
 //! Numbers and layouts are those of the PMIx standard, version 4 (chapters 3 and 5; `pmix_common.h`), which
 //! libraries from 3 to 6 share as far as they are used here.
 
+use crate::pmi::spawn::Wanted;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ const BOOL: u16 = 1;
 const STRING: u16 = 3;
 const INT: u16 = 6;
 const UINT32: u16 = 14;
+const PROC: u16 = 22;
 /// Visible to all ranks.
 const GLOBAL: u8 = 3;
 /// Information about the job rather than about a rank.
@@ -39,6 +41,7 @@ union Data {
     int: c_int,
     uint32: u32,
     string: *mut c_char,
+    process: *mut Proc,
     /// The longest member of the standard's union, a variable of the environment.
     _longest: [*mut c_void; 3],
 }
@@ -56,6 +59,18 @@ struct Info {
     value: Value,
 }
 
+/// A program of a spawn: lists end with a null pointer.
+#[repr(C)]
+struct App {
+    program: *const c_char,
+    args: *const *const c_char,
+    variables: *const *const c_char,
+    folder: *const c_char,
+    count: c_int,
+    infos: *const Info,
+    info_count: usize,
+}
+
 /// The functions that are called.
 struct Functions {
     init: unsafe extern "C" fn(*mut Proc, *const Info, usize) -> c_int,
@@ -65,6 +80,7 @@ struct Functions {
     commit: unsafe extern "C" fn() -> c_int,
     fence: unsafe extern "C" fn(*const Proc, usize, *const Info, usize) -> c_int,
     abort: unsafe extern "C" fn(c_int, *const c_char, *const Proc, usize) -> c_int,
+    spawn: unsafe extern "C" fn(*const Info, usize, *const App, usize, *mut c_char) -> c_int,
     error_string: unsafe extern "C" fn(c_int) -> *const c_char,
 }
 
@@ -86,6 +102,8 @@ pub enum Held {
     Number(u32),
     /// Text.
     Text(String),
+    /// The job of a process.
+    Job(String),
 }
 
 /// A rank's connection to its launcher.
@@ -186,6 +204,39 @@ impl Client {
         let _ = unsafe { (self.functions.abort)(code, why.as_ptr(), ptr::null(), 0) };
     }
 
+    /// Has the launcher start programs as a job of their own, with one variable more in their environment;
+    /// those that name no folder run in that of this process.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn spawn(&self, programs: &[Wanted], variable: &str) -> Result<(), Failure> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let variables = List::new([variable])?;
+        let texts = programs.iter().map(|wanted| {
+            let words = std::iter::once(&wanted.program).chain(&wanted.args);
+            let folder = wanted.folder().unwrap_or_else(|| here.clone());
+            Ok((List::new(words.map(String::as_str))?, c_string(&folder.to_string_lossy())?, wanted.count))
+        });
+        let texts = texts.collect::<Result<Vec<_>, Failure>>()?;
+        let apps: Vec<App> = texts
+            .iter()
+            .map(|(words, folder, count)| App {
+                program: words.pointers[0],
+                args: words.pointers.as_ptr(),
+                variables: variables.pointers.as_ptr(),
+                folder: folder.as_ptr(),
+                count: (*count).try_into().unwrap_or(c_int::MAX),
+                infos: ptr::null(),
+                info_count: 0,
+            })
+            .collect();
+        let mut job = [0; NAME_SIZE];
+        // SAFETY: texts and lists live until the call returns, which copies them; there is room for a name.
+        let status =
+            unsafe { (self.functions.spawn)(ptr::null(), 0, apps.as_ptr(), apps.len(), job.as_mut_ptr()) };
+        check(&self.functions, status)
+    }
+
     /// Says goodbye.
     ///
     /// # Errors
@@ -193,6 +244,21 @@ impl Client {
     pub fn finish(self) -> Result<(), Failure> {
         // SAFETY: no directives are given.
         check(&self.functions, unsafe { (self.functions.finalize)(ptr::null(), 0) })
+    }
+}
+
+/// Texts as C has a list of them.
+struct List {
+    /// Of the texts, and a null pointer behind them.
+    pointers: Vec<*const c_char>,
+    _texts: Vec<CString>,
+}
+
+impl List {
+    fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<List, Failure> {
+        let texts = texts.into_iter().map(c_string).collect::<Result<Vec<_>, _>>()?;
+        let pointers = texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect();
+        Ok(List { pointers, _texts: texts })
     }
 }
 
@@ -225,6 +291,7 @@ unsafe fn functions(library: *mut c_void) -> Result<Functions, String> {
             commit: function(library, c"PMIx_Commit")?,
             fence: function(library, c"PMIx_Fence")?,
             abort: function(library, c"PMIx_Abort")?,
+            spawn: function(library, c"PMIx_Spawn")?,
             error_string: function(library, c"PMIx_Error_string")?,
         })
     }
@@ -274,6 +341,13 @@ unsafe fn take(value: *mut Value) -> Option<Held> {
                 libc::free(text.cast());
                 Some(Held::Text(copy))
             }
+            PROC => {
+                let process = (*value).data.process;
+                (*process).name[NAME_SIZE - 1] = 0;
+                let job = CStr::from_ptr((*process).name.as_ptr()).to_string_lossy().into_owned();
+                libc::free(process.cast());
+                Some(Held::Job(job))
+            }
             _ => None,
         };
         libc::free(value.cast());
@@ -304,6 +378,7 @@ mod tests {
     #[test]
     fn structures_are_as_the_standard_says() {
         assert_eq!((size_of::<Proc>(), size_of::<Value>(), size_of::<Info>()), (260, 32, 552));
+        assert_eq!(size_of::<App>(), 7 * size_of::<usize>());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::local::Inherit;
 use crate::local::spawn::inherits;
 
 /// What belongs to a host, a login or a terminal: the ranks have that of their own host.
-const OF_THIS_HOST: [&str; 21] = [
+const OF_THIS_HOST: [&str; 22] = [
     "DISPLAY",
     "HOME",
     "HOST",
@@ -27,6 +27,7 @@ const OF_THIS_HOST: [&str; 21] = [
     "NMAD_LOCAL_RANK",
     "NMAD_LOCAL_SIZE",
     "NMAD_SECRET",
+    "NMAD_STARTED_BY",
     "MPI_LOCALRANKID",
 ];
 

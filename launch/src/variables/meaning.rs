@@ -1,7 +1,7 @@
 //! What each variable of the environment means, in a line: for tools that list them.
 
 /// Names and meanings, by name.
-const MEANINGS: [(&str, &str); 45] = [
+const MEANINGS: [(&str, &str); 46] = [
     ("NMAD_CC", "The C compiler that mpicc calls"),
     ("NMAD_CHUNK", "What of a large message is given to a rail at once, in bytes"),
     ("NMAD_CONFIG", "The configuration file"),
@@ -42,6 +42,7 @@ const MEANINGS: [(&str, &str); 45] = [
     ("NMAD_SAMPLE", "Whether rails are measured at first use: auto, off, force"),
     ("NMAD_SECRET", "Set by the launcher: the secret of the job"),
     ("NMAD_SINGLETON", "1: a process of Slurm without PMI is a job of its own"),
+    ("NMAD_STARTED_BY", "Set by a process that starts others, for these: where they connect"),
     ("NMAD_STATS", "What the rails have carried, told at the end: 1, or a folder"),
     ("NMAD_STRATEGY", "The strategy: what decides which rail carries what"),
     ("NMAD_TESTBED", "Set by the testbed for processes on its hosts"),

@@ -124,13 +124,25 @@ impl Op {
         };
         match operand(datatype) {
             Some(basic) if op.allows(basic) => {
-                let operands = Operands { input, inout, count: usize::try_from(count).unwrap_or(0) };
                 // SAFETY: the caller's promise, and the operator allows the type.
-                unsafe { kernel::reduce(op, basic, operands) };
+                unsafe { op.reduce(basic, input, inout, count) };
                 Ok(())
             }
             basic => Err(refuse(op, basic)),
         }
+    }
+}
+
+impl Predefined {
+    /// As [`Op::reduce`], of elements of a type that the operator [allows](Predefined::allows); not
+    /// MPI_REPLACE or MPI_NO_OP.
+    ///
+    /// # Safety
+    /// As [`Op::reduce`].
+    pub(crate) unsafe fn reduce(self, basic: Basic, input: *const c_void, inout: *mut c_void, count: i64) {
+        let operands = Operands { input, inout, count: usize::try_from(count).unwrap_or(0) };
+        // SAFETY: the caller's promise.
+        unsafe { kernel::reduce(self, basic, operands) };
     }
 }
 

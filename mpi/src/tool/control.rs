@@ -25,7 +25,7 @@ pub enum Scope {
 }
 
 /// Those that this process does not read any more, or that nobody should read.
-const OF_OTHERS: [&str; 9] = [
+const OF_OTHERS: [&str; 10] = [
     "NMAD_CC",
     "NMAD_CXX",
     "NMAD_FC",
@@ -34,10 +34,12 @@ const OF_OTHERS: [&str; 9] = [
     "NMAD_MPI_ABI",
     SECRET,
     "NMAD_SINGLETON",
+    PARENT,
     "NMAD_TESTBED",
 ];
-/// Its value opens connections to the job: it is not shown.
+/// Their values open connections to the job: they are not shown.
 const SECRET: &str = "NMAD_SECRET";
+const PARENT: &str = "NMAD_STARTED_BY";
 const STRATEGY: &str = "NMAD_STRATEGY";
 const PROGRESS: &str = "NMAD_PROGRESS";
 

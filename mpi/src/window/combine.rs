@@ -4,7 +4,7 @@ use super::memory::Base;
 use super::place::Place;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Result};
-use crate::memory::{Representation, reduce, unpack};
+use crate::memory::{Representation, combine, unpack};
 use crate::op::{Op, Predefined};
 use std::ffi::c_void;
 
@@ -58,13 +58,15 @@ impl Combination {
             }
             return Ok(());
         }
-        let (size, extent) = (self.basic.size(), self.basic.extent());
-        if size != extent {
+        // The type knows its numbers; those of `Basic` are worked out at each call.
+        let datatype = Datatype::predefined(self.basic);
+        let size = datatype.size();
+        if size != datatype.extent() {
             return self.apply_with_gaps(data, base, place);
         }
         let mut done = 0;
         for (offset, len) in place.runs() {
-            self.reduce(data[done..].as_ptr().cast(), base.operand(offset), len as i64 / size)?;
+            self.reduce(data[done..].as_ptr().cast(), base.operand(offset), len as i64 / size);
             done += len as usize;
         }
         Ok(())
@@ -85,7 +87,7 @@ impl Combination {
                 let into = room.as_mut_ptr().cast::<c_void>();
                 let packed = (element.as_ptr().cast(), size);
                 unpack(Representation::Native, packed, &mut 0, into, (1, datatype))?;
-                self.reduce(into, base.operand(offset + at as u64), 1)?;
+                self.reduce(into, base.operand(offset + at as u64), 1);
                 at += size;
             }
             shown = (shown + len as usize) % size;
@@ -95,9 +97,8 @@ impl Combination {
 
     /// Of elements in a row, as they are in memory.
     #[inline]
-    pub(super) fn reduce(self, input: *const c_void, inout: *mut c_void, count: i64) -> Result<()> {
-        let op = Op::Predefined(self.op);
-        reduce(&op, input, inout, (count, Datatype::predefined(self.basic)))
+    fn reduce(self, input: *const c_void, inout: *mut c_void, count: i64) {
+        combine((self.op, self.basic), input, inout, count);
     }
 }
 

@@ -188,14 +188,15 @@ impl Access<'_> {
             self.check_len(data)?;
         }
         into.map_or(Ok(()), |into| self.check_len(into))?;
-        let element = combination.basic.size().max(1) as u64;
-        let step = STEP / element * element;
         let (seen, mut from) = (self.seen()?, 0);
+        // No element is so long that a step has less than half of its bytes.
         if let Some(base) = seen
-            && self.place.len() <= step
+            && self.place.len() <= STEP / 2
         {
             return self.combine_here(combination, base, &self.place, (data, into));
         }
+        let element = combination.basic.size().max(1) as u64;
+        let step = STEP / element * element;
         while from < self.place.len() {
             let len = step.min(self.place.len() - from);
             let place = match self.place.len() <= step {
@@ -340,8 +341,9 @@ fn accumulate_as(
     let combination = Combination::new(&op, basic).map_err(|why| window.about(target.0, &why))?;
     let data = match combination.reads() {
         true => {
-            let own = committed(origin.2)?;
-            if origin.1 > 0 && element(window, own)? != basic {
+            // The same handle has been checked as the target's.
+            let is_same = origin.2 == target.3;
+            if !is_same && origin.1 > 0 && element(window, committed(origin.2)?)? != basic {
                 let text = format_args!(
                     "rank {} as the target: the elements are {} there, and others at the origin",
                     target.0,

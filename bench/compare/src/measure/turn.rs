@@ -43,7 +43,7 @@ impl Turn<'_> {
     fn words(&self, cells: PathBuf) -> Vec<OsString> {
         let mut words = vec!["--cells".into(), cells.into(), "--ms".into()];
         words.push(format!("{:.2}", self.sample_ms).into());
-        if self.family == Family::Threads {
+        if matches!(self.family, Family::Threads | Family::Partitioned) {
             words.push("--threads".into());
         }
         words

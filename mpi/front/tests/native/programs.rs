@@ -1,9 +1,10 @@
 //! The examples in C, in both binary interfaces.
 
-use crate::library::{ABIS, compile_all};
+use crate::library::{ABIS, compile_all, output};
 use nmad_launch::{ExitReport, Job, Stdin};
 use nmad_mpi_table::Abi;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -99,6 +100,19 @@ fn processes_are_started_meet_and_part() {
 }
 
 #[test]
+fn without_a_launcher_that_starts_processes_there_is_an_error_that_names_one() {
+    for abi in ABIS {
+        let program = compile_all("c99", abi, &[source("tests/native/spawn.c")]);
+        output(Command::new(program).arg("alone").env("NMAD_SAMPLE", "off"));
+    }
+}
+
+#[test]
+fn a_message_of_more_than_4_gib_needs_no_second_buffer() {
+    run(ABIS[0], "tests/native/large.c", &[], 2, 0);
+}
+
+#[test]
 fn sessions_come_and_go_with_and_without_the_world() {
     for abi in ABIS {
         [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/sessions.c", &[], ranks, 0));
@@ -131,6 +145,22 @@ fn updates_of_windows_arrive_once_are_atomic_and_keep_their_order() {
 fn what_a_program_gets_wrong_with_windows_is_told() {
     for ways in [&[][..], FRAMES] {
         ABIS.into_iter().for_each(|abi| start(abi, &["tests/native/window-errors.c"], &[], 2, 0, ways));
+    }
+}
+
+#[test]
+fn a_rank_that_dies_with_a_lock_or_inside_an_epoch_is_an_error_and_no_hang() {
+    for (ways, lines) in [(&[][..], 1), (FRAMES, 2)] {
+        let report = tempfile::NamedTempFile::new().expect("a file");
+        let words = [report.path().to_str().expect("a path in text"), "flush"];
+        start(ABIS[0], &["tests/native/window-death.c"], &words[..lines], 3, 137, ways);
+        let told = std::fs::read_to_string(report.path()).expect("a report");
+        assert_eq!(told.lines().count(), lines, "{told}");
+        for line in told.lines() {
+            let is_right =
+                line.contains(": aborted: ") && line.contains("window") && line.contains("rank 1 is gone");
+            assert!(is_right, "{told}");
+        }
     }
 }
 

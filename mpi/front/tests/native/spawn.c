@@ -178,6 +178,18 @@ static void errors(void)
     MPI_Close_port(port);
 }
 
+/* Without a launcher nothing is started, and the text says what starts processes. */
+static void alone(char *self)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int code, len, codes[2] = {MPI_SUCCESS, MPI_SUCCESS};
+    MPI_Comm inter = MPI_COMM_WORLD;
+    code = MPI_Comm_spawn(self, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
+    expect("nobody starts processes", code, MPI_ERR_SPAWN);
+    MPI_Error_string(code, text, &len);
+    CHECK(strstr(text, "mpiexec") != NULL && inter == MPI_COMM_NULL && codes[0] != MPI_SUCCESS);
+}
+
 /* Two processes with a socket between them. */
 static void joined(void)
 {
@@ -229,8 +241,9 @@ int main(int argc, char **argv)
         if (!strcmp(role, "child")) child(parent, atoi(argv[2]));
         if (!strcmp(role, "server")) serve(parent, argv[2]);
         if (!strcmp(role, "client")) call(parent, argv[2]);
+    } else if (argc > 1) {
+        alone(argv[0]);
     } else {
-        CHECK(argc == 1);
         spawned(argv[0]);
         if (rank == 0) met(argv[0]);
         errors();

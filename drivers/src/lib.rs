@@ -4,8 +4,8 @@
 //! events. It sees headers, never frames or requests, and knows neither strategies nor profiles. Each
 //! folder has the same file names: `rail.rs` is the driver itself, `link.rs` one peer over it, `write.rs`
 //! and `read.rs` the two directions, `opening.rs` its own part of how a link opens. [`opening`] is the state
-//! machine that opens the links of all of them, [`around`] holds drivers around a driver, [`conformance`] is
-//! the suite that every driver passes.
+//! machine that opens the links of all of them, [`node`] the memory of other processes of a node, [`around`]
+//! holds drivers around a driver, [`conformance`] is the suite that every driver passes.
 #![deny(unsafe_code)]
 
 pub mod around;
@@ -23,6 +23,7 @@ mod library;
 pub mod loopback;
 pub mod network;
 mod news;
+pub mod node;
 mod ofi;
 pub mod opening;
 pub mod packet;

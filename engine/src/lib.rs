@@ -46,9 +46,8 @@ pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::Thresholds;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
-pub use schedule::strategy::{
-    Maker, RailView, Registry, ShareList, Shares, Strategy, UnknownStrategy, Waiting,
-};
+pub use schedule::registry::{Maker, Registry, UnknownStrategy};
+pub use schedule::strategy::{RailView, ShareList, Shares, Strategy, Waiting};
 pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
     Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,

@@ -5,17 +5,17 @@
 //! async-signal-safe calls are allowed: system calls and memory that exists already, no allocation.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::{Errno, FdFlags};
+use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Resource, Rlimit, Signal, setrlimit};
 use rustix::thread::CpuSet;
 
 use crate::LaunchError;
-use crate::local::guard::order;
 
 /// Takes over the launcher's descriptor, whose number came in `PMI_FD`. Once for a process.
 pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
@@ -91,6 +91,16 @@ pub fn prepare_child(command: &mut Command, before: Before<'_>) {
     };
     // SAFETY: the closure makes a few system calls and allocates nothing (its errors are plain numbers).
     unsafe { command.pre_exec(prepare) };
+}
+
+/// Tells the guard that process group `group` is that of rank `rank` from now on, or that none is (0). A
+/// guard that somebody killed is no reason to end the job: the error is for nobody, and there is no SIGPIPE.
+/// Nothing here is allocated, so that a child may call it before `exec`.
+pub fn order(orders: impl AsFd, rank: u32, group: i32) -> Result<(), Errno> {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&rank.to_ne_bytes());
+    bytes[4..].copy_from_slice(&group.to_ne_bytes());
+    send(orders, &bytes, SendFlags::NOSIGNAL).map(drop)
 }
 
 /// Forks a process that reads `(slot, group)` pairs from `orders` and, when the other end closes, sends

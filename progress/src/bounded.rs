@@ -3,7 +3,6 @@
 
 use crate::lock::Guard;
 use crate::node::{Core, Looked, Node, Outcome};
-use crate::several::only;
 use nmad_engine::{Duration, RequestId};
 
 /// A request that does not exist: it never did, or its end was reported already.
@@ -132,4 +131,10 @@ fn twice(requests: &[RequestId]) -> Option<usize> {
         sorted.windows(2).find(|pair| pair[0] == pair[1])?;
     }
     places.next()
+}
+
+/// The one that has to end before any of them has; none if any of several may.
+#[inline]
+fn only(requests: &[RequestId]) -> Option<RequestId> {
+    if let [request] = requests { Some(*request) } else { None }
 }

@@ -43,9 +43,3 @@ impl Core {
         }
     }
 }
-
-/// The one that has to end before any of them has; none if any of several may.
-#[inline]
-pub(crate) fn only(requests: &[RequestId]) -> Option<RequestId> {
-    if let [request] = requests { Some(*request) } else { None }
-}

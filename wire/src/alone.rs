@@ -1,6 +1,6 @@
 //! A packet that holds nothing but one message without a request, as most do.
 
-use crate::frame::EAGER;
+use crate::code::EAGER;
 use crate::{Eager, Header, Kind, MAX_LEN, VERSION, flags};
 
 /// The bytes before the data of a packet that [`Eager::alone`] takes apart, eight in each word.

@@ -4,6 +4,7 @@
 //! of a receive region and a replayed packet have a length of their own, and it is checked against the
 //! packet.
 
+use crate::code::*;
 use crate::cursor::{Cursor, Malformed, put};
 use crate::part::part;
 use crate::rts::rts;
@@ -215,22 +216,6 @@ pub enum Frame<'a> {
     /// See [`Seen`].
     Seen(Seen),
 }
-
-pub(crate) const EAGER: u8 = 1;
-pub(crate) const RTS: u8 = 2;
-const CTS: u8 = 3;
-const RTR: u8 = 4;
-const FIN: u8 = 5;
-const ACK: u8 = 6;
-const CREDIT: u8 = 7;
-const REPLAY: u8 = 8;
-const LINK_DOWN: u8 = 9;
-const WITHDRAW: u8 = 10;
-const WITHDRAWN: u8 = 11;
-const BYE: u8 = 12;
-pub(crate) const PART: u8 = 13;
-pub(crate) const ASK: u8 = 14;
-pub(crate) const SEEN: u8 = 15;
 
 impl Eager {
     /// Longest encoding of the header in bytes, data not included.

@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod alone;
 mod chunk;
+mod code;
 mod control;
 mod cursor;
 mod explain;

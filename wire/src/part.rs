@@ -1,8 +1,8 @@
 //! Parts of a message that is sent without asking and is longer than a packet.
 
 use crate::Frame;
+use crate::code::PART;
 use crate::cursor::{Cursor, Malformed};
-use crate::frame::PART;
 use alloc::vec::Vec;
 
 /// Some bytes of a message that is sent without asking and is longer than a packet. Its names are in the

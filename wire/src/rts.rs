@@ -1,7 +1,7 @@
 //! The request to send a large message.
 
+use crate::code::RTS;
 use crate::cursor::{Cursor, Malformed, put};
-use crate::frame::RTS;
 use crate::{Header, Kind, flags};
 use alloc::vec::Vec;
 

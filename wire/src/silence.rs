@@ -1,8 +1,8 @@
 //! Frames about a rail that has fallen silent. They travel on another one, in packets without a number.
 
 use crate::MAX_RAILS;
+use crate::code::{ASK, SEEN};
 use crate::cursor::{Cursor, Malformed};
-use crate::frame::{ASK, SEEN};
 use alloc::vec::Vec;
 
 /// The sender of this frame gave up one of its rails to this peer.

@@ -5,7 +5,6 @@ use super::link::Link;
 use super::message::{Kind, Prefix};
 use super::read::Ground;
 use super::reads::Reads;
-use super::traffic::list;
 use crate::news::News;
 use crate::regions::Regions;
 use crate::tcp::peers::Peers;
@@ -57,14 +56,14 @@ pub(super) fn hear<A: Adapter>(
             link.out.owe();
         } else {
             link.inbox.keep(rest);
-            list(listed, link, index);
+            link.list(index, listed);
         }
         if link.out.has_something() {
-            list(listed, link, index);
+            link.list(index, listed);
         }
         return Ok(true);
     }
-    list(listed, link, index);
+    link.list(index, listed);
     let Link { inbox, out, endpoint, name, .. } = link;
     let heard = match kind {
         Kind::Done => {

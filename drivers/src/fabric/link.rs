@@ -33,6 +33,17 @@ pub(crate) struct Link<A: Adapter> {
     pub(crate) ends_ms: Option<u64>,
 }
 
+impl<A: Adapter> Link<A> {
+    /// Lists it among the links that have something to post or report.
+    #[inline]
+    pub(super) fn list(&mut self, index: usize, listed: &mut Vec<usize>) {
+        if !self.is_listed {
+            self.is_listed = true;
+            listed.push(index);
+        }
+    }
+}
+
 impl<A: Adapter> Remote for Link<A> {
     fn remote(&self) -> u8 {
         self.remote

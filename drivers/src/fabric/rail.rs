@@ -14,15 +14,13 @@ use crate::network::Place;
 use crate::opening::Opened;
 use crate::tcp::address::Address;
 use crate::tcp::config::TcpConfig;
+use crate::tcp::now_ms;
 use crate::tcp::opening::{Opening, Rail};
-use crate::tcp::peers::Known;
-use crate::tcp::{now_ms, socket};
-use crate::watch::{Token, Watch};
+use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
-use std::net::SocketAddr;
 
 /// Orders taken at once; each link has its own, smaller depth.
 const ROOM: usize = 1024;
@@ -51,20 +49,13 @@ impl<A: Adapter> FabricRail<A> {
     pub(crate) fn open(driver: &'static str, place: Place, adapter: A) -> Result<Self, DriverError> {
         let Place { rank, rail, interface, secret, .. } = place;
         let config = TcpConfig { driver, ..TcpConfig::new(rank, rail, interface, secret) };
-        let name = config.name();
-        let watch = Watch::new().map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
-        let (listener, port) = socket::listen(&name, &config)?;
-        let at = SocketAddr::new(config.address(), port);
-        let address = Address { socket: at, prefix: config.interface.prefix };
-        let opening = Opening::new(listener, &config);
-        watch
-            .add(opening.listener(), Token::Opening, false)
-            .map_err(|e| DriverError::new(&name, "cannot watch a socket", e))?;
+        let (opening, watch, address) = Opening::listen(&config)?;
         let abilities = adapter.abilities();
         let bandwidth = match config.interface.bandwidth {
             0 => abilities.bandwidth,
             known => known,
         };
+        let name = config.name();
         let failed = |what| DriverError { rail: name.clone(), what, cause: None };
         let traffic = Traffic::new(name.clone(), &config.interface, watch, adapter).map_err(failed)?;
         Ok(FabricRail { config, address, opening, outcome: Vec::new(), traffic, abilities, bandwidth })
@@ -218,13 +209,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
     }
 
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
-        let Ok(address) = address.parse::<Address>() else { return false };
-        let reachable = self.address.same_subnet(&address);
-        if reachable {
-            let index = self.traffic.peers.find_or_add(peer);
-            self.traffic.peers[index].learn(Known { rail, address }, self.config.rail);
-        }
-        reachable
+        self.traffic.peers.know(&self.config, &self.address, (peer, rail, address))
     }
 }
 

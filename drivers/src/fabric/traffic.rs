@@ -150,7 +150,7 @@ impl<A: Adapter> Traffic<A> {
             return self.lost(to, "has no open link", vec![order]);
         };
         link.out.push(order);
-        list(&mut self.listed, link, index);
+        link.list(index, &mut self.listed);
     }
 
     /// Sends a packet at once, if nothing waits before it.
@@ -348,7 +348,7 @@ impl<A: Adapter> Traffic<A> {
         let index = self.peers.find(peer)?;
         let Traffic { peers, adapter, regions, reads, listed, .. } = self;
         let link = peers[index].link.as_deref_mut()?;
-        list(listed, link, index);
+        link.list(index, listed);
         let Link { inbox, out, endpoint, name, .. } = link;
         let ground = &mut Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
         Some(act(inbox, ground))
@@ -405,14 +405,5 @@ impl<A: Adapter> Traffic<A> {
         let left_too =
             out.write(&mut Way { adapter, slots: sends, endpoint, name: *name }, &mut news.sent)?;
         Ok(left || left_too)
-    }
-}
-
-/// Lists a link among those that have something to post or report.
-#[inline]
-pub(super) fn list<A: Adapter>(listed: &mut Vec<usize>, link: &mut Link<A>, index: usize) {
-    if !link.is_listed {
-        link.is_listed = true;
-        listed.push(index);
     }
 }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Name of the rail for the user.
+pub(super) const NAME: &str = "shm";
+
 /// How the rail is opened.
 #[derive(Clone)]
 pub struct ShmConfig {

@@ -3,11 +3,10 @@
 
 use crate::error::DriverError;
 use crate::handshake::nonce;
+use crate::node::{Segment, across, cache_of_core};
 use crate::shm::address::Address;
-use crate::shm::cma::sys;
 use crate::shm::layout::{End, LEN, MAGIC};
 use crate::shm::link::Opened;
-use crate::shm::segment::Segment;
 use crate::shm::shared::Shared;
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
@@ -51,7 +50,7 @@ impl Home {
         watch.add(&socket, Token::Opening, false).map_err(|e| failed("cannot watch a socket", e))?;
         watch.add(&wakeup, Token::Bell, false).map_err(|e| failed("cannot watch an eventfd", e))?;
         if cross_memory {
-            sys::permit_access();
+            across::permit_access();
         }
         let mark = nonce();
         let words = [0, 8].map(|at| mark[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
@@ -91,7 +90,7 @@ impl Home {
     /// Says where our mark is and what is there.
     fn sign(&self, segment: &Segment, end: End) {
         let [first, second] = self.mark.each_ref().map(|word| word.load(Ordering::Relaxed));
-        let words = [(&raw const *self.mark) as u64, first, second, sys::cache_of_core()];
+        let words = [(&raw const *self.mark) as u64, first, second, cache_of_core()];
         for (at, word) in words.into_iter().enumerate() {
             segment.word(end.probe() + at * 8).store(word, Ordering::Relaxed);
         }
@@ -106,7 +105,7 @@ impl Home {
         socket: OwnedFd,
         wakeup: OwnedFd,
     ) -> Opened {
-        let pid = sys::peer_of(socket.as_fd()).filter(|pid| *pid > 0);
+        let pid = across::peer_of(socket.as_fd()).filter(|pid| *pid > 0);
         let process = pid.and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let pid = pid.filter(|pid| self.cross_memory && can_access(*pid, &segment, end.other()));
         let shared = Shared::new(segment, end, pid);
@@ -122,6 +121,6 @@ fn can_access(pid: i32, segment: &Segment, end: End) -> bool {
     let [address, first, second] =
         [0, 8, 16].map(|word| segment.word(end.probe() + word).load(Ordering::Relaxed));
     let mut found = [0; 2];
-    let reads = sys::peek(pid, address, &mut found).is_ok() && found == [first, second];
-    reads && sys::poke(pid, address, &found).is_ok()
+    let reads = across::peek(pid, address, &mut found).is_ok() && found == [first, second];
+    reads && across::poke(pid, address, &found).is_ok()
 }

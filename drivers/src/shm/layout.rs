@@ -4,7 +4,7 @@
 //! and the other polls has a cache line of its own.
 
 use super::ring::{CONTENT, Cells};
-use super::segment::Segment;
+use crate::node::Segment;
 use std::sync::atomic::AtomicU64;
 
 /// Cells of each ring, 16 KiB: four windows of 64 short messages (half and twice were not measured).
@@ -119,11 +119,6 @@ impl End {
     /// Which side copies what of the message that this side offers.
     pub fn offer(self) -> usize {
         self.side(4)
-    }
-
-    /// Where that message goes, told by the peer: an address, or zero.
-    pub fn offer_target(self) -> usize {
-        self.offer() + 8
     }
 
     /// Which side copies what of this side's chunk number `place`.

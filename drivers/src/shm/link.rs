@@ -3,17 +3,15 @@
 use super::bounce::ranges::Ranges;
 use super::chunk::incoming::Incoming;
 use super::chunk::outgoing::Outgoing;
-use super::cma::offer::Offer;
-use super::cma::regions;
+use super::cma::{Offer, regions};
 use super::layout::BOUNCE;
 use super::ring::cell;
-use super::ring::read::Found;
 use super::ring::rhythm::Rhythm;
-use super::ring::{CONTENT, Consumer, Producer};
-use super::selector::{Choice, Probe, Selector};
+use super::ring::{CONTENT, Consumer, Found, Producer};
+use super::selector::{Choice, Probe};
 use super::shared::{Obstacle, Shared};
+use super::turn::Turn;
 use super::wakeup::{self, Fence};
-use crate::regions::Regions;
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,21 +20,6 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-
-/// The reason for ending a link whose peer counts an impossible number of cells.
-pub const IMPOSSIBLE: &str = "broke the protocol: took cells that were not there";
-
-/// Reports what happened.
-pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
-
-/// What a pass over a link needs of the rail.
-pub struct Turn<'a> {
-    pub peer: PeerId,
-    pub regions: &'a Regions,
-    pub sent: &'a mut Vec<Order>,
-    pub selector: &'a mut Selector,
-    pub report: Report<'a>,
-}
 
 /// What the handshake leaves behind.
 #[derive(Debug)]
@@ -59,7 +42,8 @@ pub struct Link {
     /// The connection over which the link was opened.
     pub socket: OwnedFd,
     wakeup: OwnedFd,
-    process: Option<OwnedFd>,
+    /// The peer's process as a descriptor.
+    pub(super) process: Option<OwnedFd>,
     /// Orders that the ring has not taken yet.
     pub(super) queue: VecDeque<Order>,
     pub(super) producer: Producer,
@@ -79,7 +63,7 @@ pub struct Link {
     pub(super) consumer: Consumer,
     /// Cells of the last packet that came.
     pub(super) row: u64,
-    /// Their content, if there were several.
+    /// Content of the last one that came in several.
     pub(super) gathered: [[u8; CONTENT]; cell::ROW],
     /// Bytes taken out of the peer's bounce buffer of which the peer does not know.
     pub(super) untold_bytes: u64,
@@ -132,11 +116,6 @@ impl Link {
     #[inline]
     pub fn is_copying(&self) -> bool {
         !self.outgoing.is_empty() || !self.incoming.is_empty()
-    }
-
-    /// The peer's process as a descriptor.
-    pub fn process(&self) -> Option<&OwnedFd> {
-        self.process.as_ref()
     }
 
     /// Lets the peer write into a receive region; false: there is no place for it in the table.
@@ -193,7 +172,7 @@ impl Link {
 
     /// Whether there is nothing to do, at the cost of a few loads.
     #[inline]
-    pub fn is_silent(&mut self) -> bool {
+    pub fn is_silent(&self) -> bool {
         self.look_ahead();
         self.is_calm() && !self.has_cells()
     }
@@ -211,12 +190,9 @@ impl Link {
 
     /// Whether the peer still has its end of the connection, asked of the system.
     pub(super) fn is_there(&self) -> bool {
-        is_there(self.watched())
-    }
-
-    /// What becomes readable when the peer ends.
-    pub(super) fn watched(&self) -> [Option<&OwnedFd>; 2] {
-        [Some(&self.socket), self.process.as_ref()]
+        let watched = [Some(&self.socket), self.process.as_ref()].into_iter().flatten();
+        let mut polled: Vec<PollFd<'_>> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
     }
 
     /// What the system says about the connection, if it has ended.
@@ -339,11 +315,4 @@ impl Drop for Link {
 /// Wakes a process that sleeps on this descriptor.
 pub fn wake(wakeup: &OwnedFd) {
     let _ = rustix::io::write(wakeup, &1u64.to_ne_bytes());
-}
-
-/// Whether the peer has not ended.
-pub(super) fn is_there(watched: [Option<&OwnedFd>; 2]) -> bool {
-    let watched = watched.into_iter().flatten();
-    let mut polled: Vec<PollFd<'_>> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
 }

@@ -1,15 +1,12 @@
 //! Shared memory inside one node: a driver of the room below the engine.
 //!
-//! Two processes share a segment that has no name ([`segment`], [`layout`]). Three transports use it:
+//! Two processes share a segment that has no name ([`crate::node`], [`layout`]). Three transports use it:
 //!
 //! | room | carries | by |
 //! |---|---|---|
-//! | [`ring`] | packets of up to 336 B, and word of everything else | cells of one cache line each, in shared
-//! memory |
-//! | [`bounce`] | longer packets, chunks | bounce buffers beside the ring: copied in by one core, out by the
-//! other one |
-//! | [`cma`] | chunks, messages for which both sides wait | a single copy by process_vm_readv and
-//! process_vm_writev |
+//! | [`ring`] | packets of up to 336 B, and word of everything else | cells of one cache line each |
+//! | [`bounce`] | longer packets, chunks | bounce buffers, which one core fills and the other empties |
+//! | [`cma`] | chunks, messages for which both sides wait | single copies by process_vm_readv and writev |
 //!
 //! A message of up to 336 B takes the ring. For a longer one the [`selector`] chooses between the other two
 //! by measured cost. Parts of large messages are [`chunk`]s, which both sides copy: which side copies which
@@ -27,14 +24,12 @@
 //!
 //! The driver knows headers, never frames; it trusts no peer that does not know the secret of the job.
 
-pub mod across;
 mod address;
 mod bounce;
 mod chunk;
 mod claim;
 mod cma;
 mod config;
-mod descriptors;
 mod home;
 mod layout;
 mod link;
@@ -42,23 +37,13 @@ mod opening;
 mod peers;
 mod rail;
 mod ring;
-#[allow(unsafe_code)]
-mod segment;
 mod selector;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod wakeup;
 mod word;
 
 pub use config::ShmConfig;
 pub use rail::ShmRail;
-pub use segment::Segment;
-
-use rustix::time::{ClockId, clock_gettime};
-
-/// Milliseconds of a clock that is cheap to read.
-fn now_ms() -> u64 {
-    let now = clock_gettime(ClockId::MonotonicCoarse);
-    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
-}

@@ -6,14 +6,13 @@
 //! that does not answer is there and busy, or starved by many others on few cores, and is waited for.
 
 use crate::connections::{Connections, Network, Outcome, Setback, Step};
+use crate::node::Segment;
+use crate::node::descriptors::{self, Given};
 use crate::opening::{self, Around, Linked, Local, Medium, Opened, Trouble};
-use crate::shm::config::ShmConfig;
-use crate::shm::descriptors::{self, Given};
+use crate::shm::config::{NAME, ShmConfig};
 use crate::shm::home::Home;
 use crate::shm::layout::End;
 use crate::shm::peers::Peers;
-use crate::shm::rail::ShmRail;
-use crate::shm::segment::Segment;
 use crate::watch::Watch;
 use nmad_engine::packet::PeerId;
 use rustix::fd::{AsFd, OwnedFd};
@@ -50,7 +49,7 @@ pub struct Rail<'a> {
 impl Opening {
     pub fn new(config: &ShmConfig) -> Opening {
         let ShmConfig { rank, rail, secret, bound, .. } = *config;
-        let local = Local { name: ShmRail::NAME.into(), rank, rail, secret, bound };
+        let local = Local { name: NAME.into(), rank, rail, secret, bound };
         let machine = opening::Opening::new(local, Medium::Connections);
         Opening { machine, connections: Connections::default() }
     }
@@ -79,7 +78,7 @@ fn told(e: impl Into<io::Error>) -> String {
 impl Around for Listener<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         // A node has one rail of this kind in each process.
-        self.0.peers.remote(peer).into_iter().collect()
+        self.0.peers.known(peer).map(|(rail, _)| *rail).into_iter().collect()
     }
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
@@ -99,7 +98,7 @@ impl Network for Listener<'_> {
     type Handover = Handover;
 
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback> {
-        let Some(at) = self.0.peers.address(peer) else { return Err(Setback::hopeless(self.homeless())) };
+        let Some((_, at)) = self.0.peers.known(peer) else { return Err(Setback::hopeless(self.homeless())) };
         self.0.home.dial(at).map_err(|e| self.setback(peer, address, false, e))
     }
 

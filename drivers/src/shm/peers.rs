@@ -52,13 +52,9 @@ impl Peers {
         Some(link)
     }
 
-    pub fn address(&self, peer: PeerId) -> Option<&Address> {
-        self.list.get(peer.0 as usize)?.known.as_ref().map(|(_, address)| address)
-    }
-
-    /// The number of its rail, at its side.
-    pub fn remote(&self, peer: PeerId) -> Option<u8> {
-        self.list.get(peer.0 as usize)?.known.as_ref().map(|(rail, _)| *rail)
+    /// The number of its rail, at its side, and where that is.
+    pub fn known(&self, peer: PeerId) -> Option<&(u8, Address)> {
+        self.list.get(peer.0 as usize)?.known.as_ref()
     }
 
     pub fn learn(&mut self, peer: PeerId, rail: u8, address: Address) {

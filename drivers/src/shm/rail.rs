@@ -1,18 +1,20 @@
 //! The driver itself: links that open and close, and the traffic on those that are open.
 
 use super::cma::{offer, regions};
-use super::config::ShmConfig;
+use super::config::{self, ShmConfig};
 use super::home::Home;
 use super::layout::{PACKET, PUSH};
-use super::link::{Link, Opened, Turn, wake};
+use super::link::{Link, Opened, wake};
 use super::opening::{self, Handover, Opening};
 use super::peers::Peers;
 use super::selector::Selector;
-use super::{claim, now_ms, wakeup};
+use super::turn::Turn;
+use super::{claim, wakeup};
 use crate::connections::Outcome;
 use crate::error::DriverError;
 use crate::news::News;
 use crate::regions::Regions;
+use crate::tcp::now_ms;
 use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
@@ -58,7 +60,7 @@ pub struct ShmRail {
 
 impl ShmRail {
     /// Name of the rail for the user.
-    pub const NAME: &str = "shm";
+    pub const NAME: &str = config::NAME;
 
     /// Opens a rail, which peers can reach from now on.
     ///
@@ -143,21 +145,6 @@ impl ShmRail {
         }
     }
 
-    /// Something that is queued, or about links.
-    #[inline]
-    fn order(&mut self, order: Order) {
-        match order {
-            Order::Packet { to, .. } | Order::Chunk { to, .. } => self.post(to, order),
-            Order::Accept { from, region } => self.accept(from, region),
-            Order::Connect { to } => self.connect(to),
-            Order::Close { to } => {
-                self.opening.machine.forget(to);
-                let link = self.peers.remove(to);
-                self.end(to, link, "was given up");
-            }
-        }
-    }
-
     /// Reads what a peer has left, writes what waits for it, copies.
     #[inline(never)]
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
@@ -168,11 +155,7 @@ impl ShmRail {
             Ok(true) => {}
             // Where it goes is said between two polls.
             Ok(false) if link.incoming.is_held() => {}
-            Ok(false) => {
-                if let Some(why) = link.ended.take() {
-                    self.lose(peer, &why);
-                }
-            }
+            Ok(false) => _ = link.ended.take().map(|why| self.lose(peer, &why)),
             Err(why) => self.lose(peer, &why),
         }
     }
@@ -227,7 +210,7 @@ impl ShmRail {
         let mut link = Box::new(Link::new(opened));
         link.shared.is_oversubscribed = self.is_oversubscribed();
         let token = Token::Link(peer.0 as usize);
-        let process = link.process().map_or(Ok(()), |process| self.watch.add(process, token, false));
+        let process = link.process.as_ref().map_or(Ok(()), |process| self.watch.add(process, token, false));
         if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {
             return self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
         }
@@ -278,23 +261,20 @@ impl Driver for ShmRail {
     }
 
     fn limits(&self) -> Limits {
+        let copies = self.config.cross_memory;
+        let offers = copies && !self.is_oversubscribed();
         Limits {
             packet: PACKET,
             chunk: claim::LONGEST.min(1 << 30),
             gather: GATHER,
             depth: DEPTH,
-            lossy: false,
-            push: if self.is_oversubscribed() && self.config.cross_memory { 0 } else { PUSH },
+            push: if copies && !offers { 0 } else { PUSH },
             inject: true,
-            single_copy: if self.config.cross_memory && !self.is_oversubscribed() {
-                offer::OFFERS
-            } else {
-                (0, 0)
-            },
+            single_copy: if offers { offer::OFFERS } else { (0, 0) },
             looks: true,
-            returns: false,
             bandwidth: 10_000_000_000,
             latency_ns: 200,
+            ..Limits::default()
         }
     }
 
@@ -338,7 +318,16 @@ impl Driver for ShmRail {
             // Whatever could be sent could be injected.
             Departure::Message { how: How::Send, .. } | Departure::Pushed { .. } => Sent::Retry,
             Departure::Order(order) => {
-                self.order(order);
+                match order {
+                    Order::Packet { to, .. } | Order::Chunk { to, .. } => self.post(to, order),
+                    Order::Accept { from, region } => self.accept(from, region),
+                    Order::Connect { to } => self.connect(to),
+                    Order::Close { to } => {
+                        self.opening.machine.forget(to);
+                        let link = self.peers.remove(to);
+                        self.end(to, link, "was given up");
+                    }
+                }
                 Sent::Posted
             }
         }

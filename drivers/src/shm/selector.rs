@@ -11,7 +11,7 @@
 //! that distance. What needs no measurement is a rule, and stands where it applies: short data takes bounce
 //! buffers; when oversubscribed or in an exchange the receiver copies, since every core has enough to do.
 
-use crate::shm::segment::Segment;
+use crate::node::Segment;
 use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
@@ -148,10 +148,8 @@ impl Row {
             self.again += 1;
             self.tried = best + 1 + self.again % (among.len() - 1).max(1);
         }
-        match place < ROW {
-            true => (among[self.tried % among.len()], true),
-            false => (among[best], false),
-        }
+        let is_trial = place < ROW;
+        (among[if is_trial { self.tried % among.len() } else { best }], is_trial)
     }
 
     /// The place of the fastest method so far, of equal ones the first.

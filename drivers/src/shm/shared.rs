@@ -1,11 +1,14 @@
 //! What two processes share for one link: the memory, and the way to each other's.
 
-use crate::shm::layout::{End, Ring, RingOf};
-use crate::shm::segment::Segment;
+use crate::node::Segment;
+use crate::shm::layout::{BOUNCE, End, Ring, RingOf};
 use rustix::io::Errno;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+/// The reason for ending a link whose peer counts an impossible number of cells.
+pub const IMPOSSIBLE: &str = "broke the protocol: took cells that were not there";
 
 /// The memory between two processes, seen from one.
 #[derive(Debug)]
@@ -88,6 +91,17 @@ impl Shared {
     #[inline]
     pub fn theirs(&self) -> RingOf<'_> {
         RingOf(&self.segment, self.theirs)
+    }
+
+    /// A range of the peer's bounce buffer, as a cell names it.
+    ///
+    /// # Errors
+    /// It is not inside.
+    pub fn bounced(&self, start: u32, len: usize) -> Result<&[u8], String> {
+        if start > BOUNCE || len > (BOUNCE - start) as usize {
+            return Err("broke the protocol: range outside of its bounce buffer".into());
+        }
+        Ok(self.segment.bytes(self.end.other().bounce(start), len))
     }
 
     /// Answers a question of the peer ([`crate::shm::selector`]).

@@ -4,16 +4,19 @@
 //! peer dies; a peer that does not answer then is busy, or starved by many others on few cores: go on waiting
 //! for it.
 
+use super::address::Address;
 use super::config::TcpConfig;
 use super::leave::Leaving;
 use super::peers::{Peers, Remote};
 use super::socket::{self, Exit};
 use crate::connections::{Connections, Network, Outcome, Setback, Step};
+use crate::error::DriverError;
 use crate::opening::{self, Around, Linked, Local, Medium, Opened, Trouble};
-use crate::watch::Watch;
+use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::net::SocketAddr;
 
 /// What a driver exchanges over a connection, once both sides have proved themselves.
 pub(crate) trait Exchange {
@@ -64,13 +67,23 @@ pub(crate) struct Rail<'a, L, E> {
 }
 
 impl<S> Opening<S> {
-    /// Behind this listening socket.
-    pub fn new(listener: OwnedFd, config: &TcpConfig) -> Self {
+    /// Listens on the address of the interface; also the sockets to watch, and where peers find this one.
+    ///
+    /// # Errors
+    /// The address is not one of this machine, or the congestion control asked for is not permitted.
+    pub fn listen(config: &TcpConfig) -> Result<(Self, Watch, Address), DriverError> {
         let TcpConfig { rank, rail, secret, bound, .. } = *config;
-        let local = Local { name: config.name(), rank, rail, secret, bound };
-        let machine = opening::Opening::new(local, Medium::Connections);
+        let name = config.name();
+        let watch = Watch::new().map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
+        let (listener, port) = socket::listen(&name, config)?;
+        watch
+            .add(&listener, Token::Opening, false)
+            .map_err(|e| DriverError::new(&name, "cannot watch a socket", e))?;
+        let at = SocketAddr::new(config.address(), port);
+        let address = Address { socket: at, prefix: config.interface.prefix };
+        let machine = opening::Opening::new(Local { name, rank, rail, secret, bound }, Medium::Connections);
         let (connections, exit, leaving) = (Connections::default(), Exit::new(config), Leaving::default());
-        Opening { machine, connections, listener, exit, leaving }
+        Ok((Opening { machine, connections, listener, exit, leaving }, watch, address))
     }
 
     /// Whether nothing is under way, so that only a new connection needs work.
@@ -100,11 +113,6 @@ impl<S> Opening<S> {
         let (watch, now_ms) = (rail.watch, rail.now_ms);
         let network = Tcp { rail, listener, exit, leaving };
         Step { connections, opening: machine, network, watch, now_ms, outcome }.run();
-    }
-
-    /// The listening socket.
-    pub fn listener(&self) -> impl AsFd + '_ {
-        &self.listener
     }
 }
 

@@ -1,6 +1,7 @@
 //! The peers of a rail: where they are, and the link to each that has one.
 
 use super::address::Address;
+use super::config::TcpConfig;
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
 use std::cell::Cell;
@@ -67,6 +68,22 @@ impl<L> Peers<L> {
             self.list.push(Peer { id: peer, known: Vec::new(), link: None });
             self.list.len() - 1
         })
+    }
+
+    /// Learns where a rail of a peer listens, as the peer told; false: it cannot be reached from here.
+    pub fn know(
+        &mut self,
+        config: &TcpConfig,
+        own: &Address,
+        (peer, rail, address): (PeerId, u8, &str),
+    ) -> bool {
+        let Ok(address) = address.parse::<Address>() else { return false };
+        let is_reachable = own.same_subnet(&address) || config.routed;
+        if is_reachable {
+            let index = self.find_or_add(peer);
+            self[index].learn(Known { rail, address }, config.rail);
+        }
+        is_reachable
     }
 
     /// The link to a peer, if there is one.

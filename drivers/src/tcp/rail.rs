@@ -4,19 +4,16 @@ use super::address::Address;
 use super::config::TcpConfig;
 use super::link::Link;
 use super::opening::{self, Opening};
-use super::peers::Known;
-use super::socket;
 use super::traffic::Traffic;
 use super::{PACKET, now_ms};
 use crate::connections::Outcome;
 use crate::error::DriverError;
 use crate::opening::Opened;
-use crate::watch::{Token, Watch};
+use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
-use std::net::SocketAddr;
 
 /// Orders taken at once; each link has its own, smaller depth.
 const ROOM: usize = 1024;
@@ -41,16 +38,8 @@ impl TcpRail {
     /// # Errors
     /// The address is not one of this machine, or the congestion control asked for is not permitted.
     pub fn open(config: TcpConfig) -> Result<TcpRail, DriverError> {
-        let name = config.name();
-        let watch = Watch::new().map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
-        let (listener, port) = socket::listen(&name, &config)?;
-        let socket = SocketAddr::new(config.address(), port);
-        let address = Address { socket, prefix: config.interface.prefix };
-        let opening = Opening::new(listener, &config);
-        watch
-            .add(opening.listener(), Token::Opening, false)
-            .map_err(|e| DriverError::new(&name, "cannot watch a socket", e))?;
-        let traffic = Traffic::new(name, &config.interface, watch);
+        let (opening, watch, address) = Opening::listen(&config)?;
+        let traffic = Traffic::new(config.name(), &config.interface, watch);
         Ok(TcpRail { config, address, opening, outcome: Vec::new(), traffic })
     }
 
@@ -189,13 +178,7 @@ impl Driver for TcpRail {
     }
 
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
-        let Ok(address) = address.parse::<Address>() else { return false };
-        let reachable = self.address.same_subnet(&address) || self.config.routed;
-        if reachable {
-            let index = self.traffic.peers.find_or_add(peer);
-            self.traffic.peers[index].learn(Known { rail, address }, self.config.rail);
-        }
-        reachable
+        self.traffic.peers.know(&self.config, &self.address, (peer, rail, address))
     }
 }
 

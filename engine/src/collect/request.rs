@@ -226,8 +226,8 @@ pub(crate) struct Outgoing {
     pub(crate) pushed: u64,
     /// The receiver has invited it.
     pub(crate) invited: bool,
-    /// When its request to send left; zero where that is not known.
-    pub(crate) asked_at: Instant,
+    /// When its request to send left, where that is known.
+    pub(crate) asked_at: Option<Instant>,
     /// How long it waited for the answer, beyond a handshake; none: it was not asked, or that says nothing.
     pub(crate) answer_ns: Option<u64>,
     /// When it was predicted to have arrived; zero before it is shared out, or where nobody says that it has.
@@ -250,7 +250,7 @@ impl Outgoing {
             sent: 0,
             pushed: 0,
             invited: false,
-            asked_at: Instant::default(),
+            asked_at: None,
             answer_ns: None,
             due: Instant::default(),
             shared: None,

@@ -448,7 +448,7 @@ impl Engine {
         }
         self.recycle(packet);
         for request in in_place {
-            self.entry_left(Instant::default(), request);
+            self.entry_left(None, request);
         }
         if let Some((request, region, len)) = chunk {
             self.on_chunk_sent(request, region, len);

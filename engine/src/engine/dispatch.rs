@@ -199,7 +199,7 @@ impl Engine {
             self.note_packet(now, rail, id, (&staged, Protocol::Eager));
             self.note_packet(now, rail, id, (&in_place, Protocol::EagerZcopy));
         }
-        self.end_staged(now, &staged);
+        self.end_staged(Some(now), &staged);
         staged.clear();
         self.staged = staged;
         self.depart(now, rail, id, packet, in_place, entries)
@@ -234,7 +234,7 @@ impl Engine {
 
     /// Messages whose data was copied into a packet have ended for their sender.
     #[inline]
-    pub(super) fn end_staged(&mut self, now: Instant, staged: &[RequestId]) {
+    pub(super) fn end_staged(&mut self, now: Option<Instant>, staged: &[RequestId]) {
         for &request in staged {
             self.entry_left(now, request);
         }

@@ -231,7 +231,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(id) else { return };
         let place = peer.late.iter().position(|late| (late.0, late.1) == (rail, number));
         let requests = place.map(|place| peer.late.swap_remove(place).2).unwrap_or_default();
-        requests.into_iter().for_each(|request| self.entry_left(Instant::default(), request));
+        requests.into_iter().for_each(|request| self.entry_left(None, request));
     }
 
     /// What a dead link held, and what was meant for it, goes over the other links.
@@ -239,7 +239,7 @@ impl Engine {
     fn move_over(&mut self, rail: RailId, id: PeerId, lost: Vec<InFlight>, returns: bool) {
         if let Some(prepared) = self.rails[rail.index()].prepared.take_if(|prepared| prepared.to == id) {
             let Built { packet, staged, .. } = prepared.built;
-            self.end_staged(Instant::default(), &staged);
+            self.end_staged(None, &staged);
             self.resubmit(id, frames_of(packet));
         }
         let survivor = self.peer(id).and_then(|p| p.links.iter().find(|l| l.is_there())).map(|l| l.rail);
@@ -260,10 +260,7 @@ impl Engine {
             match self.peer_mut(id) {
                 // The rail may still refer to their memory.
                 Some(peer) if late => peer.late.push((rail, entry.number, entry.in_place)),
-                _ => entry
-                    .in_place
-                    .into_iter()
-                    .for_each(|request| self.entry_left(Instant::default(), request)),
+                _ => entry.in_place.into_iter().for_each(|request| self.entry_left(None, request)),
             }
             if let Some(survivor) = survivor {
                 let counters = &mut self.rails[survivor.index()].counters;

@@ -151,12 +151,10 @@ impl Engine {
         let place = outgoing.envelope.peer.0 as usize;
         let peer = peers.get_mut(place).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer.filter(|peer| peer.bodies.is_empty()) else { return };
-        if outgoing.asked_at == Instant::default() {
-            return;
-        }
+        let Some(asked_at) = outgoing.asked_at else { return };
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
         let usual_ns = peer.used().map(|(_, link)| handshake(link)).min().unwrap_or(0);
-        let wait_ns = now.since(outgoing.asked_at).as_ns().saturating_sub(usual_ns);
+        let wait_ns = now.since(asked_at).as_ns().saturating_sub(usual_ns);
         match outgoing.wants_fin {
             true => outgoing.answer_ns = Some(wait_ns),
             // A reliable rail has it when it has left: nothing else is waited for.

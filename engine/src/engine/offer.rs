@@ -9,7 +9,6 @@ use super::Engine;
 use super::depart::{Leaving, Refused, Submitted, To};
 use super::lane::Lane;
 use crate::Error;
-use crate::clock::Instant;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
@@ -75,7 +74,7 @@ impl Engine {
         let Some(offered) = self.end_offer(from) else { return };
         let Offered { leaving, to, data, request, .. } = *offered;
         self.injected(&leaving, to.0, data.len());
-        self.entry_left(Instant::default(), request);
+        self.entry_left(None, request);
     }
 
     /// The receiver does not copy what was offered: it leaves in another way.

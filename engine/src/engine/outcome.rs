@@ -14,10 +14,10 @@ use crate::packet::RequestId;
 pub struct NotWell;
 
 impl Engine {
-    /// A small message has left its sender's memory, or the request to send a large one is on its way; zero
-    /// for a time that is not known.
+    /// A small message has left its sender's memory, or the request to send a large one is on its way; no
+    /// time: it is not known when.
     #[inline]
-    pub(super) fn entry_left(&mut self, now: Instant, request: RequestId) {
+    pub(super) fn entry_left(&mut self, now: Option<Instant>, request: RequestId) {
         match self.requests.get_mut(request.0) {
             Some(Request::Eager(eager)) => {
                 eager.waiting = eager.waiting.saturating_sub(1);

@@ -9,7 +9,6 @@
 //! the peer. Large bodies are shared out with equal finish time, as `split` does, unless one
 //! rail alone was seen to be faster ([`super::together`]).
 
-use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
 use super::split::equal_finish;
 use super::strategy::{RailView, Shares, Strategy};
@@ -53,7 +52,7 @@ impl Strategy for Auto {
                 packet.fits(entry) && is_mine(packet.len() - begun, entry)
             }) {}
         }
-        coalesce(rail.scope(part == u64::MAX), window, packet);
+        packet.coalesce(window, rail.scope(part == u64::MAX));
     }
 
     fn gathers(&self) -> bool {

@@ -100,6 +100,12 @@ impl PacketBuilder {
         }
     }
 
+    /// Takes all that fits.
+    #[inline]
+    pub fn coalesce(&mut self, window: &mut Window, scope: Scope) {
+        while self.take(window, scope, PacketBuilder::fits) {}
+    }
+
     /// Takes the first entry of the window that fits into what is left of the packet and for which `wants`
     /// says yes, and puts it in; false: there is none. A strategy takes entries in no other way, so it
     /// cannot lose one.

@@ -22,9 +22,6 @@ impl Strategy for Fifo {
     }
 
     fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {
-        match rails.iter().find(|rail| rail.primary) {
-            Some(primary) => Shares::of([(primary.rail, len)]),
-            None => Shares::FirstIdle,
-        }
+        Shares::primary(len, rails)
     }
 }

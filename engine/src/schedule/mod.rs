@@ -4,19 +4,14 @@
 //! view of that rail and fills the packet (P1 section 3.2), and it decides how a large body is shared out.
 //! This layer sees the window and views of rails, never a driver or a link.
 
-mod aggregate;
-mod aggregate_fastest;
 mod auto;
 pub(crate) mod body;
 pub mod builder;
-mod dichotomy;
 pub mod feed;
 mod fifo;
-mod greedy;
-mod iso_split;
-mod ratio_split;
+mod papers;
+pub mod registry;
 pub(crate) mod split;
 pub mod strategy;
 mod together;
-mod weighted;
 pub mod wire;

@@ -11,7 +11,6 @@
 //! with what is left of the time when it is idle: a message waits for it, wholly if need be. T is never
 //! later than the finish of the best rail alone.
 
-use super::aggregate::coalesce;
 use super::builder::PacketBuilder;
 use super::strategy::{self, RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
@@ -30,7 +29,7 @@ impl Strategy for Split {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        coalesce(rail.scope(rail.fastest), window, packet);
+        packet.coalesce(window, rail.scope(rail.fastest));
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {

@@ -3,7 +3,7 @@
 use super::{Launcher, RunArgs, machines};
 use crate::remote::allocation::{self, Allocation, Scheduler};
 use crate::remote::start::{is_here, own_program};
-use crate::remote::starter::{Starting, Way, ssh};
+use crate::remote::way::{Starting, Way, ssh};
 use crate::remote::{Machine, Machines, Share, place, slots};
 use crate::{Host, LaunchError, Placement};
 

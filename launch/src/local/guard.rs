@@ -7,8 +7,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::{LaunchError, os};
@@ -40,18 +39,8 @@ impl Guard {
 
     /// The group of rank `rank` is gone, and its number may become someone else's.
     pub fn forget(&self, rank: u32) {
-        let _ = self.orders().map(|orders| order(orders, rank, 0));
+        let _ = self.orders().map(|orders| os::order(orders, rank, 0));
     }
-}
-
-/// Tells the guard that process group `group` is that of rank `rank` from now on, or that none is (0). A
-/// guard that somebody killed is no reason to end the job: the error is for nobody, and there is no SIGPIPE.
-/// Nothing here is allocated, so that a child may call it before `exec`.
-pub fn order(orders: impl AsFd, rank: u32, group: i32) -> Result<(), Errno> {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&rank.to_ne_bytes());
-    bytes[4..].copy_from_slice(&group.to_ne_bytes());
-    send(orders, &bytes, SendFlags::NOSIGNAL).map(drop)
 }
 
 impl Drop for Guard {

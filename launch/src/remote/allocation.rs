@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use super::Machine;
-use super::starter::Way;
+use super::way::Way;
 use crate::LaunchError;
 use crate::bootstrap::Lookup;
 

@@ -130,7 +130,7 @@ fn name(level: Level) -> &'static str {
 mod tests {
     use super::*;
     use crate::remote::Machines;
-    use crate::remote::starter::{Starting, ssh};
+    use crate::remote::way::{Starting, ssh};
 
     fn said(other: Other, job: &Job) -> String {
         let words = words(other, job).expect("it can");

@@ -153,7 +153,7 @@ impl Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::starter::{Starting, ssh};
+    use crate::remote::way::{Starting, ssh};
 
     fn hosts() -> Hosts {
         let starting = Starting { way: ssh("ssh", &[]), program: "nmad".into() };

@@ -1,6 +1,6 @@
 //! Which rank runs on which machine.
 
-use super::starter::Starting;
+use super::way::Starting;
 use crate::LaunchError;
 
 /// A machine of the list that the user or the scheduler gave.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::starter::Starting;
+use super::way::Starting;
 use crate::binding::Binding;
 use crate::local::Program;
 use crate::pmi::server::{Absent, Phase};
@@ -225,7 +225,7 @@ pub fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::starter::Way;
+    use crate::remote::way::Way;
 
     fn intro() -> Intro {
         Intro {

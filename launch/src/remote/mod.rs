@@ -37,6 +37,7 @@ mod message;
 mod proof;
 pub(crate) mod start;
 pub mod starter;
+pub mod way;
 
 pub use layout::{Machine, Machines, Share, place, slots};
 

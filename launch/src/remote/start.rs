@@ -1,7 +1,8 @@
 //! Starting the agents of a job, each in the way that leads to its host.
 
 use super::message::{Intro, Node};
-use super::starter::{Leaders, Way};
+use super::starter::Leaders;
+use super::way::Way;
 use super::{AGENT_WORD, Machines};
 use crate::{LaunchError, Secret, host_name};
 

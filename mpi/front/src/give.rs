@@ -1,7 +1,7 @@
 //! Answers of the core for C.
 
 use crate::abi::{Abi, Kind, Numbers};
-use crate::errors;
+use crate::codes;
 use crate::take::PREDEFINED_KEYVALS;
 use nmad_mpi::Status;
 use nmad_mpi::api::Code;
@@ -145,7 +145,7 @@ pub(crate) fn keyval<A: Abi>(keyval: Keyval) -> i32 {
 
 /// An error class.
 pub(crate) fn class<A: Abi>(class: Class) -> i32 {
-    errors::class_out::<A>(class)
+    codes::class_out::<A>(class)
 }
 
 /// Writes a list, as far as there is room.
@@ -197,7 +197,7 @@ pub(crate) fn statuses<A: Abi>(to: *mut A::Status, from: &[Status], error: Optio
             clear_error::<A>(place);
         }
         if with_errors {
-            *A::error(place) = errors::code_out::<A>(Code { class: each.error, detail: 0 });
+            *A::error(place) = codes::code_out::<A>(Code { class: each.error, detail: 0 });
         }
     }
 }

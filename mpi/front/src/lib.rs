@@ -10,6 +10,7 @@
 mod abi;
 mod answer;
 mod by_hand;
+mod codes;
 mod errors;
 mod give;
 mod take;

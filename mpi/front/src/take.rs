@@ -1,7 +1,7 @@
 //! Arguments of C for the core: checked as far as their kind says, with an error that names the argument.
 
 use crate::abi::{Abi, Kind, Numbers, Weights};
-use crate::errors;
+use crate::codes;
 use nmad_mpi::Status;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::constant::{IN_PLACE, ROOT, SplitType, ThreadLevel, UNDEFINED};
@@ -247,18 +247,18 @@ pub(crate) fn keyval<A: Abi>(name: &str, keyval: i32) -> Result<Keyval> {
 
 /// An error class, or a code that the program has added.
 pub(crate) fn class<A: Abi>(name: &str, number: i32) -> Result<Class> {
-    known(name, number, errors::class_in::<A>(number))
+    known(name, number, codes::class_in::<A>(number))
 }
 
 /// An error code.
 pub(crate) fn code<A: Abi>(name: &str, number: i32) -> Result<Code> {
-    let code = errors::code_in::<A>(number);
+    let code = codes::code_in::<A>(number);
     known(name, number, code.class).map(|_| code)
 }
 
 fn known(name: &str, number: i32, class: Class) -> Result<Class> {
     match class {
-        errors::NO_CLASS => {
+        codes::NO_CLASS => {
             Err(Class::ARG.error(format!("argument {name}: {number} is no error class and no error code")))
         }
         class => Ok(class),

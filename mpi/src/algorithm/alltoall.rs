@@ -1,6 +1,7 @@
 //! All-to-all: a block of each rank for each rank.
 
-use super::choice::{Algorithm, Family, Problem};
+use super::board;
+use super::choice::{Algorithm, Direct, Family, Memory, Problem};
 use super::cost::log2_ceil;
 use super::place::{Blocks, Place};
 use super::schedule::{Builder, Step};
@@ -44,6 +45,20 @@ impl Problem for Alltoall {
 
     fn len(&self) -> u64 {
         self.block.unwrap_or(0)
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[Direct {
+                memory: Memory::Board,
+                fits: |p, team| {
+                    p.block.is_some() && board::serves(team, p.len().saturating_mul(team.size() as u64))
+                },
+                cost: |p, team, cost| {
+                    cost.look(team, p.len()) + cost.copy(team, p.len().saturating_mul(team.size() as u64))
+                },
+            }]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

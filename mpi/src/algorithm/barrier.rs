@@ -1,6 +1,7 @@
 //! Barrier: nobody leaves before everybody has come. Messages are empty.
 
-use super::choice::{Algorithm, Context, Family, Problem, TWO_LEVEL};
+use super::board;
+use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::place::{Buffer, Place, Spot};
 use super::schedule::Builder;
@@ -16,6 +17,16 @@ impl Problem for Barrier {
 
     fn len(&self) -> u64 {
         0
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[Direct {
+                memory: Memory::Board,
+                fits: |_, team| board::serves(team, 0),
+                cost: |_, team, cost| cost.look(team, 0),
+            }]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

@@ -11,6 +11,7 @@
 
 use super::memory::combine;
 use super::operator::Operator;
+use super::team::Team;
 use crate::error::Result;
 use newmadeleine::{Segments, SharedMemory};
 use std::ops::Range;
@@ -27,6 +28,16 @@ const HEAD: usize = 16;
 /// Slots of a rank.
 const RING: u64 = 4;
 const LINE: usize = 64;
+
+/// Whether ranks can do an operation on a board in which each posts `len` bytes at most.
+pub fn serves(team: &Team, len: u64) -> bool {
+    len <= POST_MAX as u64 && is_of_one_node(team, RANKS_MAX)
+}
+
+/// Whether they share a node, and are not more than so many.
+pub(super) fn is_of_one_node(team: &Team, ranks_max: usize) -> bool {
+    !team.spans_nodes() && (2..=ranks_max).contains(&team.size())
+}
 
 /// Called between two looks while nothing has come; an error ends the wait.
 pub type Pause<'a> = &'a mut dyn FnMut() -> Result<()>;

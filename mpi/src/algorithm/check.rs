@@ -1,13 +1,23 @@
 //! Mismatched collectives are found out (`NMAD_MPI_CHECK=1`): before any data moves, all ranks tell each
 //! other which collective they are in, and compare. Of an intercommunicator the ranks of both groups do.
 
-use super::compare::{self, ANY, RECORD, Seats};
 use super::cost::log2_ceil;
 use super::inter::Role;
 use super::place::Place;
-use super::schedule::{Builder, SLOTS};
+use super::schedule::{Builder, SLOTS, Seats};
 use super::team::Team;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Numbers of a record: kind, root, operator, arguments, bytes sent and received, basic types likewise.
+pub(super) const FIELDS: usize = 10;
+/// Bytes of a record.
+pub(super) const RECORD: u64 = (FIELDS * size_of::<u64>()) as u64;
+/// A field that may differ, or says nothing.
+pub(super) const ANY: u64 = u64::MAX;
+/// The root `MPI_ROOT`.
+pub(super) const ITSELF: u64 = u64::MAX - 1;
+/// The root `MPI_PROC_NULL`.
+pub(super) const NULL: u64 = u64::MAX - 2;
 
 /// The variable that switches it on.
 pub const CHECK: &str = "NMAD_MPI_CHECK";
@@ -206,8 +216,8 @@ impl Record {
         let Alike { root, operator, arguments, sent, received } = self.alike;
         let root = root.map(|root| match root {
             Root::Rank(rank) => u64::from(rank),
-            Root::Itself => compare::ITSELF,
-            Root::Null => compare::NULL,
+            Root::Itself => ITSELF,
+            Root::Null => NULL,
         });
         let [first, second, third] = arguments;
         let rest = [sent.len, received.len, sent.signature, received.signature];

@@ -18,6 +18,39 @@ pub struct Algorithm<P: 'static> {
     pub build: fn(&P, &Team, &Context<'_>, &mut Builder),
 }
 
+/// The blocking collective of a communicator for which such memory is made: many communicators never have as
+/// many.
+pub const FIRST: u32 = 4;
+
+/// Memory that all ranks of a node see, in which they do a collective without messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Short collectives ([`super::board`]).
+    Board,
+    /// Long reductions ([`super::pool`]).
+    Pool,
+}
+
+impl Memory {
+    /// The name by which the user chooses it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Memory::Board => "board",
+            Memory::Pool => "pool",
+        }
+    }
+}
+
+/// One way to do a collective in such memory: no schedule, so it serves blocking calls.
+pub struct Direct<P: 'static> {
+    /// The memory.
+    pub memory: Memory,
+    /// As for an [`Algorithm`].
+    pub fits: fn(&P, &Team) -> bool,
+    /// Predicted nanoseconds, the same on all ranks.
+    pub cost: fn(&P, &Team, &Cost) -> f64,
+}
+
 /// A collective for which there are several algorithms.
 pub trait Problem: Sized + 'static {
     /// Which collective it is.
@@ -25,6 +58,9 @@ pub trait Problem: Sized + 'static {
 
     /// Its algorithms. One that fits everything comes first.
     fn algorithms() -> &'static [Algorithm<Self>];
+
+    /// Its algorithms in memory that the ranks of a node share.
+    fn direct() -> &'static [Direct<Self>];
 
     /// Bytes that describe its size, for the log.
     fn len(&self) -> u64;
@@ -90,7 +126,8 @@ impl Family {
     /// The names of its algorithms.
     pub fn algorithms(self) -> Vec<&'static str> {
         fn names<P: Problem>() -> Vec<&'static str> {
-            P::algorithms().iter().map(|algorithm| algorithm.name).collect()
+            let direct = P::direct().iter().map(|direct| direct.memory.name());
+            P::algorithms().iter().map(|algorithm| algorithm.name).chain(direct).collect()
         }
         match self {
             Family::Barrier => names::<super::barrier::Barrier>(),
@@ -125,7 +162,7 @@ impl Choices {
         let mut choices = Choices::default();
         for &family in Family::ALL {
             match lookup(family.variable()).as_deref() {
-                None | Some("" | AUTO | BOARD) => {}
+                None | Some("" | AUTO) => {}
                 Some(name) => choices.name(family, name)?,
             }
         }
@@ -141,7 +178,7 @@ impl Choices {
         let names = family.algorithms();
         let Some(number) = names.iter().position(|known| *known == name) else {
             return Err(Class::OTHER.error(format!(
-                "{}={name}: {} has no such algorithm ({AUTO}, {BOARD}, {})",
+                "{}={name}: {} has no such algorithm ({AUTO}, {})",
                 family.variable(),
                 family.name(),
                 names.join(", ")
@@ -151,11 +188,9 @@ impl Choices {
         Ok(())
     }
 
-    /// Whether the user leaves the choice to us, so that short data may take the board ([`super::board`]) and
-    /// long reductions the pool ([`super::pool`]).
-    #[inline]
-    pub fn is_free(&self, family: Family) -> bool {
-        self.named[family as usize] == 0
+    /// The place of the named algorithm in [`Family::algorithms`].
+    fn named(&self, family: Family) -> Option<usize> {
+        self.named[family as usize].checked_sub(1).map(usize::from)
     }
 
     /// As numbers, of which all ranks take the largest, so that they choose alike.
@@ -175,13 +210,35 @@ impl Context<'_> {
     pub fn choose<P: Problem>(&self, problem: &P, team: &Team) -> &'static Algorithm<P> {
         let algorithms = P::algorithms();
         let fits = |algorithm: &&'static Algorithm<P>| (algorithm.fits)(problem, team);
-        let named = self.choices.named[P::FAMILY as usize].checked_sub(1).filter(|_| !self.inner);
-        if let Some(named) = named.and_then(|number| algorithms.get(number as usize)).filter(fits) {
+        if let Some(named) = self.named::<P>().and_then(|place| algorithms.get(place)).filter(fits) {
             return named;
         }
         let offered = algorithms.iter().filter(|a| !(self.inner && a.name == TWO_LEVEL)).filter(fits);
         let cost = |algorithm: &Algorithm<P>| (algorithm.cost)(problem, team, self.cost);
         offered.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(&algorithms[0])
+    }
+
+    fn named<P: Problem>(&self) -> Option<usize> {
+        self.choices.named(P::FAMILY).filter(|_| !self.inner)
+    }
+
+    /// The shared memory in which a blocking call is predicted to end before it would with any schedule, or
+    /// which the user names.
+    pub fn direct<P: Problem>(&self, problem: &P, team: &Team) -> Option<Memory> {
+        let fits = |direct: &&'static Direct<P>| (direct.fits)(problem, team);
+        let chosen = self.choose(problem, team);
+        if let Some(place) = self.named::<P>() {
+            let direct = place.checked_sub(P::algorithms().len()).and_then(|place| P::direct().get(place));
+            if let Some(direct) = direct.filter(fits) {
+                return Some(direct.memory);
+            }
+            if P::algorithms().get(place).is_some_and(|named| named.name == chosen.name) {
+                return None;
+            }
+        }
+        let cost = |direct: &Direct<P>| (direct.cost)(problem, team, self.cost);
+        let best = P::direct().iter().filter(fits).min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+        (cost(best) < (chosen.cost)(problem, team, self.cost)).then_some(best.memory)
     }
 
     /// The same context within an algorithm of two levels.
@@ -190,22 +247,26 @@ impl Context<'_> {
         Context { inner: true, ..*self }
     }
 
-    /// One line about a choice: the time predicted for each algorithm.
-    pub fn explain<P: Problem>(&self, problem: &P, team: &Team) -> String {
-        let chosen = self.choose(problem, team);
+    /// One line about a choice, in `memory` or with a schedule: the time predicted for each algorithm.
+    pub fn explain<P: Problem>(&self, problem: &P, team: &Team, memory: Option<Memory>) -> String {
+        let chosen = memory.map_or_else(|| self.choose(problem, team).name, Memory::name);
         let (family, size, len) = (P::FAMILY.name(), team.size(), problem.len());
-        let mut line = format!("{family} of {len} B over {size} ranks: {}", chosen.name);
-        let named = self.choices.named[P::FAMILY as usize] > 0;
-        if named {
-            let variable = P::FAMILY.variable();
-            let _ = write!(line, " (asked for by {variable})");
+        let mut line = format!("{family} of {len} B over {size} ranks: {chosen}");
+        if self.named::<P>().is_some_and(|place| P::FAMILY.algorithms().get(place) == Some(&chosen)) {
+            let _ = write!(line, " (asked for by {})", P::FAMILY.variable());
         }
-        for algorithm in P::algorithms() {
-            let us = (algorithm.cost)(problem, team, self.cost) / 1000.0;
-            let _ = match (algorithm.fits)(problem, team) {
-                true => write!(line, ", {} {us:.1} us", algorithm.name),
-                false => write!(line, ", {} does not fit", algorithm.name),
+        let schedules = P::algorithms().iter().map(|a| (a.name, a.fits, a.cost));
+        for (name, fits, cost) in
+            schedules.chain(P::direct().iter().map(|d| (d.memory.name(), d.fits, d.cost)))
+        {
+            let us = cost(problem, team, self.cost) / 1000.0;
+            let _ = match fits(problem, team) {
+                true => write!(line, ", {name} {us:.1} us"),
+                false => write!(line, ", {name} does not fit"),
             };
+        }
+        if let (None, Some(direct)) = (memory, self.direct(problem, team)) {
+            let _ = write!(line, "; {} from blocking call {FIRST} on", direct.name());
         }
         line
     }
@@ -213,14 +274,46 @@ impl Context<'_> {
 
 /// The name by which users leave the choice to us.
 pub const AUTO: &str = "auto";
-/// The name of what is done on the board where that is possible, and otherwise as [`AUTO`] chooses.
-pub const BOARD: &str = "board";
 /// The name of all algorithms that treat nodes apart.
 pub const TWO_LEVEL: &str = "two_level";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithm::allreduce::Allreduce;
+    use crate::algorithm::operands::Operands;
+    use crate::algorithm::operator::Operator;
+    use crate::algorithm::place::{Buffer, Spot};
+    use crate::datatype::{Basic, Datatype};
+    use crate::op::{Op, Predefined};
+
+    /// The shared memory of an allreduce of `len` bytes over ranks on these nodes, and the line about it.
+    fn direct(choices: &Choices, nodes: &[u32], len: i64) -> (Option<Memory>, String) {
+        let sum = Operator::new(&Op::Predefined(Predefined::Sum), Datatype::predefined(Basic::Double));
+        let operands = Operands { operator: sum.expect("numbers have sums"), count: len / 8 };
+        let (from, into) = (Spot::start(Buffer::Send), Spot::start(Buffer::Recv));
+        let (problem, team) = (Allreduce { from, into, operands }, Team::new(nodes, 0));
+        let context = Context { cost: &Cost { cores: 32, ..Cost::default() }, choices, inner: false };
+        let memory = context.direct(&problem, &team);
+        (memory, context.explain(&problem, &team, memory))
+    }
+
+    #[test]
+    fn memory_that_ranks_share_is_chosen_by_predicted_cost_and_by_name() {
+        let free = Choices::default();
+        let (memory, line) = direct(&free, &[0; 2], 8);
+        assert!(memory == Some(Memory::Board) && line.contains("2 ranks: board, "), "{line}");
+        let (memory, line) = direct(&free, &[0; 2], 1 << 20);
+        assert!(memory == Some(Memory::Pool) && line.contains("board does not fit, pool "), "{line}");
+        assert_eq!(direct(&free, &[0; 32], 2000).0, None, "each rank would combine what all have");
+        assert_eq!(direct(&free, &[0, 0, 1, 1], 8).0, None, "no memory of two nodes");
+        let named = |name| read("NMAD_MPI_ALLREDUCE", name).expect("there is one");
+        assert_eq!(direct(&named("ring"), &[0; 2], 8).0, None);
+        let (memory, line) = direct(&named("board"), &[0; 32], 2000);
+        assert!(memory == Some(Memory::Board) && line.contains("board (asked for by NMAD_MPI_ALL"), "{line}");
+        let (memory, line) = direct(&named("board"), &[0; 2], 1 << 20);
+        assert!(memory == Some(Memory::Pool) && !line.contains("asked for"), "as auto chooses: {line}");
+    }
 
     fn read(name: &str, value: &str) -> Result<Choices> {
         Choices::read(|asked| (asked == name).then(|| value.to_string()))
@@ -229,9 +322,9 @@ mod tests {
     #[test]
     fn users_name_algorithms_and_are_told_which_there_are() {
         let ring = read("NMAD_MPI_ALLREDUCE", "ring").expect("there is one");
-        assert!(!ring.is_free(Family::Allreduce) && ring.is_free(Family::Bcast));
+        assert!(ring.named(Family::Allreduce).is_some() && ring.named(Family::Bcast).is_none());
         assert_eq!(Choices::default().agreed(&ring.figures()), ring);
-        for free in ["", AUTO, BOARD] {
+        for free in ["", AUTO] {
             assert_eq!(read("NMAD_MPI_ALLREDUCE", free), Ok(Choices::default()));
         }
         for &family in Family::ALL {

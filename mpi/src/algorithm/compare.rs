@@ -1,19 +1,9 @@
 //! Comparing what ranks say about a collective ([`super::check`]). All ranks see the same records, so all
 //! come to the same verdict.
 
-use super::check::{Kind, Operation};
+use super::check::{ANY, FIELDS, ITSELF, Kind, NULL, Operation};
+use super::schedule::Seats;
 use crate::error::{Class, Error, Result};
-
-/// Numbers of a record: kind, root, operator, arguments, bytes sent and received, basic types likewise.
-const FIELDS: usize = 10;
-/// Bytes of a record.
-pub(super) const RECORD: u64 = (FIELDS * size_of::<u64>()) as u64;
-/// A field that may differ, or says nothing.
-pub(super) const ANY: u64 = u64::MAX;
-/// The root `MPI_ROOT`.
-pub(super) const ITSELF: u64 = u64::MAX - 1;
-/// The root `MPI_PROC_NULL`.
-pub(super) const NULL: u64 = u64::MAX - 2;
 
 const KIND: usize = 0;
 const ROOT: usize = 1;
@@ -21,15 +11,6 @@ const OPERATOR: usize = 2;
 const FIRST_ARGUMENT: usize = 3;
 const SENT: [usize; 2] = [6, 8];
 const RECEIVED: [usize; 2] = [7, 9];
-
-/// Who sits where: the first group, and behind it the other one, if there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seats {
-    /// Our seat.
-    pub me: u32,
-    /// Seats of the first group.
-    pub first: u32,
-}
 
 /// What everybody says, by seat.
 struct Records<'a> {

@@ -1,6 +1,7 @@
 //! Gather: a block of each rank goes to the root.
 
-use super::choice::{Algorithm, Family, Problem};
+use super::board;
+use super::choice::{Algorithm, Direct, Family, Memory, Problem};
 use super::cost::log2_ceil;
 use super::place::{Blocks, Place};
 use super::schedule::Builder;
@@ -25,6 +26,16 @@ impl Problem for Gather {
 
     fn len(&self) -> u64 {
         self.block.unwrap_or(0)
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[Direct {
+                memory: Memory::Board,
+                fits: |p, team| p.block.is_some_and(|block| board::serves(team, block)),
+                cost: |p, team, cost| cost.look(team, p.len()),
+            }]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

@@ -19,6 +19,12 @@ impl Operands {
         self.operator.len(self.count)
     }
 
+    /// Whether they lie in a row, on all ranks alike: only types of the standard are known to be the same.
+    pub fn is_plain(&self) -> bool {
+        let datatype = self.operator.datatype();
+        datatype.basic().is_some() && datatype.is_contiguous()
+    }
+
     /// All of it.
     pub fn place(&self, spot: Spot) -> Place {
         self.operator.place(spot, self.count)

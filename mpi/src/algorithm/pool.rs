@@ -10,9 +10,10 @@
 //! rank that had finished reading the operands before, and a rank that leaves a sum there has met every rank
 //! since they began the next slice.
 
-use super::board::Pause;
+use super::board::{POST_MAX, Pause, is_of_one_node};
 use super::memory::{Scratch, combine};
 use super::operator::Operator;
+use super::team::Team;
 use crate::error::Result;
 use newmadeleine::{Segments, SharedMemory};
 use std::ops::Range;
@@ -20,6 +21,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most ranks: everybody waits for everybody.
 pub const RANKS_MAX: usize = 32;
+
+/// Whether ranks can combine vectors of `len` bytes in a pool; shorter ones are for a board.
+pub fn serves(team: &Team, len: u64) -> bool {
+    len > POST_MAX as u64 && is_of_one_node(team, RANKS_MAX)
+}
 
 /// Bytes of a room, if there are not too many ranks: a vector of 1 MiB goes through in one slice.
 const ROOM: usize = 1 << 20;

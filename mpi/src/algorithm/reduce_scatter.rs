@@ -1,9 +1,11 @@
 //! Reduce-scatter: operands of all ranks are combined, and each rank gets a part of the result.
 
-use super::choice::{Algorithm, Context, Family, Problem};
+use super::board;
+use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem};
 use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::{Blocks, Spot};
+use super::pool;
 use super::reduce::Reduce;
 use super::scatter::Scatter;
 use super::schedule::{Builder, Step};
@@ -42,6 +44,27 @@ impl Problem for ReduceScatter {
 
     fn len(&self) -> u64 {
         self.operands.len()
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[
+                Direct {
+                    memory: Memory::Board,
+                    fits: |p, team| p.operands.is_plain() && board::serves(team, p.len()),
+                    cost: |p, team, cost| {
+                        let part = p.len() / team.size() as u64;
+                        let combined = cost.reduce(team, p.len().saturating_sub(part));
+                        cost.look(team, part) + cost.copy(team, p.len()) + combined
+                    },
+                },
+                Direct {
+                    memory: Memory::Pool,
+                    fits: |p, team| p.operands.is_plain() && pool::serves(team, p.len()),
+                    cost: |p, team, cost| cost.pooled(team, p.len()),
+                },
+            ]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

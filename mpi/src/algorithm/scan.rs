@@ -1,6 +1,7 @@
 //! Scan and exscan: each rank gets what the ranks up to it, or before it, combine to.
 
-use super::choice::{Algorithm, Family, Problem};
+use super::board;
+use super::choice::{Algorithm, Direct, Family, Memory, Problem};
 use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::Spot;
@@ -35,6 +36,18 @@ impl Problem for Scan {
 
     fn len(&self) -> u64 {
         self.operands.len()
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[Direct {
+                memory: Memory::Board,
+                fits: |p, team| p.operands.is_plain() && board::serves(team, p.len()),
+                cost: |p, team, cost| {
+                    cost.look(team, p.len()) + cost.reduce(team, p.len() * (team.size() as u64 - 1))
+                },
+            }]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

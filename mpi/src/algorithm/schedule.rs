@@ -1,9 +1,17 @@
 //! A schedule: a graph of messages, copies and reductions. It is built once and may be run many times.
 
-use super::compare::Seats;
 use super::operator::Operator;
 use super::place::{Buffer, Place, Spot};
 use crate::datatype::Datatype;
+
+/// Who sits where: the first group, and behind it the other one, if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seats {
+    /// Our seat.
+    pub me: u32,
+    /// Seats of the first group.
+    pub first: u32,
+}
 
 /// Bits of a tag for the place of a message within a schedule; the rest numbers the collective.
 pub const SLOT_BITS: u32 = 24;

@@ -4,7 +4,7 @@ use super::desk::Key;
 use super::port::{Free, Held};
 use super::settings::settings;
 use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
-use crate::algorithm::choice::{Context, Problem};
+use crate::algorithm::choice::{Context, Memory, Problem};
 use crate::algorithm::run::{Caller, Run};
 use crate::algorithm::schedule::Builder;
 use crate::algorithm::team::Team;
@@ -81,10 +81,15 @@ impl Call {
 
     /// Adds a problem to a schedule, by the algorithm that suits it.
     pub(super) fn solve<P: Problem>(&self, problem: &P, context: &Context<'_>, builder: &mut Builder) {
-        if context.choices.explain && self.me() == 0 {
-            tell_user(format_args!("nmad: {}", context.explain(problem, self.team())));
-        }
+        self.explain(problem, context, None);
         problem.build(self.team(), context, builder);
+    }
+
+    /// Tells the user which algorithm was chosen, and why, if that was asked for.
+    pub(super) fn explain<P: Problem>(&self, problem: &P, context: &Context<'_>, memory: Option<Memory>) {
+        if context.choices.explain && self.me() == 0 {
+            tell_user(format_args!("nmad: {}", context.explain(problem, self.team(), memory)));
+        }
     }
 
     /// Finds the schedule for a key, or builds one: `build` adds to it.
@@ -121,8 +126,7 @@ impl Call {
         if settings.check {
             self.tell(alike, &mut builder);
         }
-        let context = Context { cost: &settings.cost, choices: &settings.choices, inner: false };
-        build(self, &context, &mut builder)?;
+        build(self, &settings.context(), &mut builder)?;
         Ok(Run::new(Arc::new(builder.finish())))
     }
 

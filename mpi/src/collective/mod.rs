@@ -7,6 +7,7 @@
 mod arguments;
 mod call;
 mod desk;
+mod direct;
 pub(crate) mod moves;
 pub(crate) mod neighbors;
 mod port;

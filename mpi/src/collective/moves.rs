@@ -9,7 +9,6 @@ use crate::algorithm::barrier::Barrier;
 use crate::algorithm::bcast::Bcast;
 use crate::algorithm::board::{Board, Pause};
 use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
-use crate::algorithm::choice::Family;
 use crate::algorithm::gather::Gather;
 use crate::algorithm::inter::{Groups, Role};
 use crate::algorithm::place::Buffer;
@@ -35,18 +34,15 @@ impl Call {
 
 pub(crate) fn barrier(form: Form, comm: Comm) -> Result<Ready> {
     let call = Call::new(Operation::Barrier, form, comm)?;
-    if call.on_board(Family::Barrier, 0, |board, pause| board.barrier(pause))? {
+    if call.on_board(&|| Barrier, Some(0), |board, pause| board.barrier(pause))? {
         return Ok(call.done());
     }
     let key = call.key(0, false, [None, None]);
     call.ready(Some(key), Alike::default(), (null(), null_mut()), |call, context, builder| {
-        let Some(groups) = call.groups() else {
-            return {
-                call.solve(&Barrier, context, builder);
-                Ok(())
-            };
-        };
-        groups.barrier(builder);
+        match call.groups() {
+            Some(groups) => groups.barrier(builder),
+            None => call.solve(&Barrier, context, builder),
+        }
         Ok(())
     })
 }
@@ -68,24 +64,19 @@ pub(crate) fn bcast(
         let memory = data.memory(buffer)?;
         board.spread(rank, &memory, (0, &memory), pause)
     };
-    if call.on_board(Family::Bcast, data.len(), spread)? {
+    let problem = || Bcast { data: data.place(Buffer::Recv), root: rank };
+    if call.on_board(&problem, Some(data.len()), spread)? {
         return Ok(call.done());
     }
     let amount = if is_bystander { Amount::default() } else { data.amount() };
     let alike = Alike { root: Some(role.map_or(Root::Rank(rank as u32), Root::from)), ..Alike::of(amount) };
     let key = call.key(root, false, [None, Some(data)]);
     call.ready(Some(key), alike, (null(), buffer), |call, context, builder| {
-        let place = data.place(Buffer::Recv);
         match (call.groups(), role) {
-            (Some(groups), Some(role)) => {
-                groups.bcast(role, &place, context, builder);
-                Ok(())
-            }
-            _ => {
-                call.solve(&Bcast { data: place, root: rank }, context, builder);
-                Ok(())
-            }
+            (Some(groups), Some(role)) => groups.bcast(role, &problem().data, context, builder),
+            _ => call.solve(&problem(), context, builder),
         }
+        Ok(())
     })
 }
 
@@ -150,22 +141,20 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
         let into = |rank| recv.map_or(Ok(Segments::empty()), |recv| recv.block(received.0, rank));
         board.collect(rank, &own, into, pause)
     };
-    if call.on_board(Family::Gather, block, collect)? {
+    let problem = || Gather {
+        send: send.map(|send| send.place(Buffer::Send)),
+        recv: recv.map(|recv| recv.blocks(Buffer::Recv)),
+        block: Some(block),
+        root: rank,
+    };
+    if call.on_board(&problem, Some(block), collect)? {
         return Ok(call.done());
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..block_of(recv.or(send)) };
     let key = call.key(root, in_place, [send, recv]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
-        let problem = Gather {
-            send: send.map(|send| send.place(Buffer::Send)),
-            recv: recv.map(|recv| recv.blocks(Buffer::Recv)),
-            block: Some(block),
-            root: rank,
-        };
-        {
-            call.solve(&problem, context, builder);
-            Ok(())
-        }
+        call.solve(&problem(), context, builder);
+        Ok(())
     })
 }
 
@@ -204,22 +193,20 @@ pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, com
         }
         Ok(())
     };
-    if call.on_board(Family::Scatter, block.saturating_mul(call.size() as u64), spread)? {
+    let problem = || Scatter {
+        send: send.map(|send| send.blocks(Buffer::Send)),
+        recv: recv.map(|recv| recv.place(Buffer::Recv)),
+        block: Some(block),
+        root: rank,
+    };
+    if call.on_board(&problem, Some(block.saturating_mul(call.size() as u64)), spread)? {
         return Ok(call.done());
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..block_of(send.or(recv)) };
     let key = call.key(root, in_place, [send, recv]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
-        let problem = Scatter {
-            send: send.map(|send| send.blocks(Buffer::Send)),
-            recv: recv.map(|recv| recv.place(Buffer::Recv)),
-            block: Some(block),
-            root: rank,
-        };
-        {
-            call.solve(&problem, context, builder);
-            Ok(())
-        }
+        call.solve(&problem(), context, builder);
+        Ok(())
     })
 }
 
@@ -248,23 +235,19 @@ pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) 
         let own = send.map_or_else(|| recv.block(received.0, call.me()), |send| send.memory(sent.0))?;
         board.exchange(&own, 0, |rank| recv.block(received.0, rank), pause)
     };
-    if call.on_board(Family::Allgather, recv.len(), exchange)? {
+    let problem =
+        || Allgather { send: send.map(|send| send.place(Buffer::Send)), recv: recv.blocks(Buffer::Recv) };
+    if call.on_board(&problem, Some(recv.len()), exchange)? {
         return Ok(call.done());
     }
     let alike = crossing(&call, send, recv);
     let key = call.key(0, in_place, [send, Some(recv)]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
-        let (send, recv) = (send.map(|send| send.place(Buffer::Send)), recv.blocks(Buffer::Recv));
-        match (call.groups(), &send) {
-            (Some(groups), Some(send)) => {
-                groups.allgather(send, &recv, builder);
-                Ok(())
-            }
-            _ => {
-                call.solve(&Allgather { send, recv }, context, builder);
-                Ok(())
-            }
+        match (call.groups(), problem()) {
+            (Some(groups), Allgather { send: Some(send), recv }) => groups.allgather(&send, &recv, builder),
+            (_, problem) => call.solve(&problem, context, builder),
         }
+        Ok(())
     })
 }
 
@@ -283,23 +266,21 @@ pub(crate) fn alltoall(form: Form, sent: Sent, received: Received, comm: Comm) -
         let from = call.me() * recv.len() as usize;
         board.exchange(&own, from, |rank| recv.block(received.0, rank), pause)
     };
-    if call.on_board(Family::Alltoall, recv.len().saturating_mul(call.size() as u64), exchange)? {
+    let problem = || Alltoall {
+        send: send.map(|send| send.blocks(Buffer::Send)),
+        recv: recv.blocks(Buffer::Recv),
+        block: Some(recv.len()),
+    };
+    if call.on_board(&problem, Some(recv.len().saturating_mul(call.size() as u64)), exchange)? {
         return Ok(call.done());
     }
     let alike = crossing(&call, send, recv);
     let key = call.key(0, in_place, [send, Some(recv)]);
     call.ready(Some(key), alike, (sent.0, received.0), |call, context, builder| {
-        let send = send.map(|send| send.blocks(Buffer::Send));
-        let (block, recv) = (Some(recv.len()), recv.blocks(Buffer::Recv));
-        match (call.groups(), &send) {
-            (Some(groups), Some(send)) => {
-                groups.alltoall(send, &recv, builder);
-                Ok(())
-            }
-            _ => {
-                call.solve(&Alltoall { send, recv, block }, context, builder);
-                Ok(())
-            }
+        match (call.groups(), problem()) {
+            (Some(groups), Alltoall { send: Some(send), recv, .. }) => groups.alltoall(&send, &recv, builder),
+            (_, problem) => call.solve(&problem, context, builder),
         }
+        Ok(())
     })
 }

@@ -9,7 +9,6 @@ use super::settings::settings;
 use crate::algorithm::allreduce::Allreduce;
 use crate::algorithm::board::{Board, Pause};
 use crate::algorithm::check::{Alike, Form, Operation, Root, number};
-use crate::algorithm::choice::Family;
 use crate::algorithm::inter::Role;
 use crate::algorithm::operands::Operands;
 use crate::algorithm::place::{Buffer, Spot};
@@ -52,20 +51,9 @@ impl Reduction {
         Alike { operator: told(self.op), ..Alike::of(self.data.amount()) }
     }
 
-    /// Whether operands lie in a row, on all ranks alike: only types of the standard are known to be the
-    /// same.
-    fn is_plain(&self) -> bool {
-        self.data.datatype.basic().is_some() && self.data.datatype.is_contiguous()
-    }
-
-    /// Bytes to post, if it is plain.
-    fn posted(&self) -> u64 {
-        if self.is_plain() { self.data.len() } else { u64::MAX }
-    }
-
-    /// Bytes of the vector, if it is plain.
+    /// Bytes of the vector, if it lies in a row on all ranks alike.
     fn len(&self) -> Option<u64> {
-        self.is_plain().then(|| self.data.len())
+        self.operands.is_plain().then(|| self.data.len())
     }
 
     /// The beginnings of the parts of `size` ranks, if the vector has the same part for each.
@@ -140,8 +128,14 @@ pub(crate) fn reduce(
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::AtRoot(rank), &into), pause)
     };
-    if call.on_board(Family::Reduce, reduction.posted(), combine)?
-        || call.in_pool(Family::Reduce, reduction.len(), pooled)?
+    let problem = || Reduce {
+        from: operands_at(in_place),
+        into: is_root.then_some(RECV),
+        operands: reduction.operands.clone(),
+        root: rank,
+    };
+    if call.on_board(&problem, reduction.len(), combine)?
+        || call.in_pool(&problem, reduction.len(), pooled)?
     {
         return Ok(call.done());
     }
@@ -149,16 +143,8 @@ pub(crate) fn reduce(
     let key = reduction.key(&call, root, in_place);
     call.ready(Some(key), alike, buffers, |call, context, builder| {
         builder.operator(&reduction.operands.operator);
-        let problem = Reduce {
-            from: operands_at(in_place),
-            into: is_root.then_some(RECV),
-            operands: reduction.operands,
-            root: rank,
-        };
-        {
-            call.solve(&problem, context, builder);
-            Ok(())
-        }
+        call.solve(&problem(), context, builder);
+        Ok(())
     })
 }
 
@@ -196,25 +182,22 @@ pub(crate) fn allreduce(
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::Everywhere, &into), pause)
     };
-    if call.on_board(Family::Allreduce, reduction.posted(), combine)?
-        || call.in_pool(Family::Allreduce, reduction.len(), pooled)?
+    let problem =
+        || Allreduce { from: operands_at(in_place), into: RECV, operands: reduction.operands.clone() };
+    if call.on_board(&problem, reduction.len(), combine)?
+        || call.in_pool(&problem, reduction.len(), pooled)?
     {
         return Ok(call.done());
     }
     let key = reduction.key(&call, 0, in_place);
     let alike = reduction.alike();
     call.ready(Some(key), alike, buffers, |call, context, builder| {
-        let operands = reduction.operands;
-        builder.operator(&operands.operator);
-        if let Some(groups) = call.groups() {
-            groups.allreduce((SEND, RECV), &operands, context, builder);
-            return Ok(());
+        builder.operator(&reduction.operands.operator);
+        match call.groups() {
+            Some(groups) => groups.allreduce((SEND, RECV), &reduction.operands, context, builder),
+            None => call.solve(&problem(), context, builder),
         }
-        let problem = Allreduce { from: operands_at(in_place), into: RECV, operands };
-        {
-            call.solve(&problem, context, builder);
-            Ok(())
-        }
+        Ok(())
     })
 }
 
@@ -285,8 +268,14 @@ fn scattered(
         let sums = Sums { operator: &reduction.operands.operator, bounds: &bounds };
         pool.combine(&own, &sums, (Wanted::Parts, &into.memory(buffers.1)?), pause)
     };
-    if call.on_board(Family::ReduceScatter, reduction.posted(), combine)?
-        || call.in_pool(Family::ReduceScatter, reduction.len(), pooled)?
+    let problem = || ReduceScatter {
+        from: operands_at(in_place),
+        into: RECV,
+        operands: reduction.operands.clone(),
+        bounds: bounds.clone(),
+    };
+    if call.on_board(&problem, reduction.len(), combine)?
+        || call.in_pool(&problem, reduction.len(), pooled)?
     {
         return Ok(call.done());
     }
@@ -295,17 +284,14 @@ fn scattered(
     let arguments = [recvcounts, None, None];
     let alike = Alike { arguments, ..reduction.alike() };
     call.ready(key, alike, buffers, |call, context, builder| {
-        let operands = reduction.operands;
-        builder.operator(&operands.operator);
-        if let Some(groups) = call.groups() {
-            groups.reduce_scatter((SEND, RECV), &operands, &bounds, context, builder);
-            return Ok(());
+        builder.operator(&reduction.operands.operator);
+        match call.groups() {
+            Some(groups) => {
+                groups.reduce_scatter((SEND, RECV), &reduction.operands, &bounds, context, builder);
+            }
+            None => call.solve(&problem(), context, builder),
         }
-        let problem = ReduceScatter { from: operands_at(in_place), into: RECV, operands, bounds };
-        {
-            call.solve(&problem, context, builder);
-            Ok(())
-        }
+        Ok(())
     })
 }
 
@@ -331,18 +317,20 @@ pub(crate) fn scan(
         };
         board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
     };
-    if call.on_board(Family::Scan, reduction.posted(), combine)? {
+    let problem = || Scan {
+        from: operands_at(in_place),
+        into: RECV,
+        operands: reduction.operands.clone(),
+        is_exclusive,
+    };
+    if call.on_board(&problem, reduction.len(), combine)? {
         return Ok(call.done());
     }
     let key = reduction.key(&call, 0, in_place);
     let alike = reduction.alike();
     call.ready(Some(key), alike, buffers, |call, context, builder| {
-        let operands = reduction.operands;
-        builder.operator(&operands.operator);
-        let problem = Scan { from: operands_at(in_place), into: RECV, operands, is_exclusive };
-        {
-            call.solve(&problem, context, builder);
-            Ok(())
-        }
+        builder.operator(&reduction.operands.operator);
+        call.solve(&problem(), context, builder);
+        Ok(())
     })
 }

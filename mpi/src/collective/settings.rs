@@ -25,6 +25,12 @@ pub(super) struct Settings {
     pub(super) check: bool,
 }
 
+impl Settings {
+    pub(super) fn context(&self) -> Context<'_> {
+        Context { cost: &self.cost, choices: &self.choices, inner: false }
+    }
+}
+
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 const AGREED: usize = FIGURES + Family::ALL.len() + 1;

@@ -1,24 +1,21 @@
-//! The board and the pool of a communicator: when they are made, and how ranks wait at them.
+//! The board and the pool of a communicator: their memory, and how ranks wait at them.
 
-use super::call::Call;
-use super::settings::{greatest, settings};
-use crate::algorithm::board::{self, Board, POST_MAX, Pause};
-use crate::algorithm::choice::Family;
-use crate::algorithm::pool::{self, Pool};
+use super::settings::greatest;
+use crate::algorithm::board::{Board, POST_MAX};
+use crate::algorithm::choice::{Family, Memory};
+use crate::algorithm::pool::Pool;
 use crate::comm::Communicator;
 use crate::error::{Class, Result};
 use crate::task;
-use crate::world::{World, world};
+use crate::world::World;
+use newmadeleine::SharedMemory;
 use newmadeleine::engine::PeerId;
-use newmadeleine::{SharedMemory, tell_user};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Collectives of a communicator before it gets memory for them: many communicators never have as many.
-const FIRST: u32 = 4;
 /// Looks between two turns of the pump: others may wait for our messages before they come to the board.
 const LOOKS: u32 = 64;
 /// Then the core is given to others now and then.
@@ -27,19 +24,62 @@ const SPIN: Duration = Duration::from_micros(50);
 const AWAKE: Duration = Duration::from_millis(10);
 const NAP: Duration = Duration::from_micros(50);
 
+/// Classes of length, by powers of two.
+const CLASSES: usize = 40;
+
 /// What a communicator has of both.
-#[derive(Default)]
 pub(super) struct Shared {
     board: Place<Board>,
     pool: Place<Pool>,
+    chosen: [[Chosen; CLASSES]; Family::ALL.len()],
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        let chosen = std::array::from_fn(|_| std::array::from_fn(|_| Chosen::default()));
+        Shared { board: Place::default(), pool: Place::default(), chosen }
+    }
+}
+
+impl Shared {
+    #[inline]
+    pub(super) fn chosen(&self, family: Family, len: u64) -> &Chosen {
+        let class = |len: u64| (u64::BITS - len.leading_zeros()) as usize;
+        let class = match len > POST_MAX as u64 {
+            true => class(len).clamp(class(POST_MAX as u64) + 1, CLASSES - 1),
+            false => class(len),
+        };
+        &self.chosen[family as usize][class]
+    }
+}
+
+/// The choice for collectives of one family and class of length: asked once, since it takes longer than the
+/// collective itself.
+#[derive(Default)]
+pub(super) struct Chosen(pub(super) AtomicU8);
+
+impl Chosen {
+    const SCHEDULE: u8 = 1;
+    const BOARD: u8 = 2;
+    const POOL: u8 = 3;
+    /// The line for the user was written.
+    pub(super) const TOLD: u8 = 1 << 7;
+
+    pub(super) fn number(memory: Option<Memory>) -> u8 {
+        match memory {
+            None => Self::SCHEDULE,
+            Some(Memory::Board) => Self::BOARD,
+            Some(Memory::Pool) => Self::POOL,
+        }
+    }
 }
 
 /// One of them, if there is one.
-struct Place<T> {
+pub(super) struct Place<T> {
     /// Collectives that wanted it before it was made.
-    wanted: AtomicU32,
+    pub(super) wanted: AtomicU32,
     /// None: it cannot be had.
-    made: OnceLock<Option<Mutex<T>>>,
+    pub(super) made: OnceLock<Option<Mutex<T>>>,
 }
 
 impl<T> Default for Place<T> {
@@ -49,20 +89,19 @@ impl<T> Default for Place<T> {
 }
 
 /// A method of collectives in shared memory.
-trait Means: Sized {
-    /// For whom, in the line that explains it.
-    fn purpose() -> String;
-    const RANKS_MAX: usize;
+pub(super) trait Means: Sized {
+    const MEMORY: Memory;
+    fn place(shared: &Shared) -> &Place<Self>;
     /// Bytes for `size` ranks.
     fn len(size: usize) -> usize;
     fn new(memory: SharedMemory, size: usize, me: usize) -> Self;
 }
 
 impl Means for Board {
-    const RANKS_MAX: usize = board::RANKS_MAX;
+    const MEMORY: Memory = Memory::Board;
 
-    fn purpose() -> String {
-        format!("collectives of up to {POST_MAX} B: board")
+    fn place(shared: &Shared) -> &Place<Self> {
+        &shared.board
     }
 
     fn len(size: usize) -> usize {
@@ -75,10 +114,10 @@ impl Means for Board {
 }
 
 impl Means for Pool {
-    const RANKS_MAX: usize = pool::RANKS_MAX;
+    const MEMORY: Memory = Memory::Pool;
 
-    fn purpose() -> String {
-        format!("reductions of more than {POST_MAX} B: pool")
+    fn place(shared: &Shared) -> &Place<Self> {
+        &shared.pool
     }
 
     fn len(size: usize) -> usize {
@@ -87,77 +126,6 @@ impl Means for Pool {
 
     fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
         Pool::new(memory, size, me)
-    }
-}
-
-impl Call {
-    /// Does a collective on the board, if every rank does: `len` are the bytes that a rank posts, the same
-    /// on all ranks. False: it takes another way.
-    #[inline]
-    pub(super) fn on_board(
-        &self,
-        family: Family,
-        len: u64,
-        work: impl FnOnce(&mut Board, Pause<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        if len > POST_MAX as u64 {
-            return Ok(false);
-        }
-        self.in_shared(family, &self.on.comm.desk().shared.board, work)
-    }
-
-    /// Does a long reduction in the pool, if every rank does: `len` are the bytes of the vector, the same on
-    /// all ranks; none if they do not lie in a row. False: it takes another way.
-    pub(super) fn in_pool(
-        &self,
-        family: Family,
-        len: Option<u64>,
-        work: impl FnOnce(&mut Pool, Pause<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        if len.is_none_or(|len| len <= POST_MAX as u64) {
-            return Ok(false);
-        }
-        self.in_shared(family, &self.on.comm.desk().shared.pool, work)
-    }
-
-    #[inline]
-    fn in_shared<T: Means>(
-        &self,
-        family: Family,
-        place: &Place<T>,
-        work: impl FnOnce(&mut T, Pause<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        let settings = settings();
-        if !self.is_blocking() || settings.check || !settings.choices.is_free(family) {
-            return Ok(false);
-        }
-        let made = match place.made.get() {
-            Some(made) => made.as_ref(),
-            None => self.consider(place)?,
-        };
-        let Some(means) = made else { return Ok(false) };
-        let mut means = means.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let is_crowded = self.team().crowd() > settings.cost.cores;
-        let mut wait =
-            Wait { world: world()?, comm: &self.on.comm, is_crowded, looks: 0, since: None, checked: 0 };
-        work(&mut means, &mut || wait.pause()).map(|()| true)
-    }
-
-    /// Makes it when it is time: all ranks count the same calls.
-    #[cold]
-    fn consider<'a, T: Means>(&self, place: &'a Place<T>) -> Result<Option<&'a Mutex<T>>> {
-        let (team, comm) = (self.team(), &self.on.comm);
-        let (size, me) = (team.size(), team.me());
-        let is_suited = self.remote().is_none() && !team.spans_nodes() && (2..=T::RANKS_MAX).contains(&size);
-        if is_suited && place.wanted.fetch_add(1, Ordering::Relaxed) + 1 < FIRST {
-            return Ok(None);
-        }
-        let memory = if is_suited { make(comm, T::len(size), me)? } else { None };
-        if let (true, 0, Some(_)) = (settings().choices.explain, me, &memory) {
-            tell_user(format_args!("nmad: over {size} ranks of one node, {}", T::purpose()));
-        }
-        let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
-        Ok(place.made.get_or_init(|| made).as_ref())
     }
 }
 
@@ -198,20 +166,20 @@ fn open(process: u64, fd: u64, len: usize) -> Option<SharedMemory> {
 }
 
 /// Waiting for other ranks.
-struct Wait<'a> {
-    world: &'a World,
-    comm: &'a Communicator,
+pub(super) struct Wait<'a> {
+    pub(super) world: &'a World,
+    pub(super) comm: &'a Communicator,
     /// Others need our core to get on.
-    is_crowded: bool,
-    looks: u32,
-    since: Option<Instant>,
+    pub(super) is_crowded: bool,
+    pub(super) looks: u32,
+    pub(super) since: Option<Instant>,
     /// Times that we looked whether somebody is gone.
-    checked: u32,
+    pub(super) checked: u32,
 }
 
 impl Wait<'_> {
     #[inline]
-    fn pause(&mut self) -> Result<()> {
+    pub(super) fn pause(&mut self) -> Result<()> {
         self.looks += 1;
         if self.is_crowded || self.looks.is_multiple_of(LOOKS) {
             return self.rest();

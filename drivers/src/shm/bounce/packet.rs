@@ -1,14 +1,14 @@
 //! Packets that are too long for a row of cells: in a range of the sender's bounce buffer, which a cell
 //! names.
 
+use crate::node::Segment;
 use crate::shm::layout::{BOUNCE, PACKET};
-use crate::shm::link::{Link, Report};
-use crate::shm::ring::CONTENT;
+use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
-use crate::shm::ring::write::Content;
-use crate::shm::segment::Segment;
+use crate::shm::ring::{CONTENT, Content};
 use crate::shm::selector::{Method, Selector};
 use crate::shm::shared::Shared;
+use crate::shm::turn::Report;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::AloneHead;
@@ -18,10 +18,6 @@ use std::time::Instant;
 /// the pattern of longer ones by itself. Zen 4: with none at all 1 KiB takes 1.09 times as long between near
 /// cores, 1.06 between far ones, 4 KiB 1.06 (half and twice were not measured).
 const READY: usize = 512;
-/// Bytes that may be taken out of bounce buffers before word goes to their sender: a quarter, so that it
-/// never waits for room (half sends word twice as often; twice was not measured).
-const TELL_BYTES: u64 = BOUNCE as u64 / 4;
-
 impl Link {
     /// Writes `len` bytes as a packet; false: there is no room.
     pub fn put_bounced(
@@ -57,7 +53,7 @@ impl Link {
         let mut content = [0; CONTENT];
         self.consumer.content(&self.shared.theirs(), 0, &mut content);
         let Range { start, of: question, .. } = Range::decode(&content);
-        let packet = range_of(&self.shared, start, len)?;
+        let packet = self.shared.bounced(start, len)?;
         let begun = (question != 0).then(Instant::now);
         report(Event::Arrived { from, packet });
         if let Some(begun) = begun {
@@ -66,12 +62,6 @@ impl Link {
         self.untold_bytes += len as u64;
         self.taken(1);
         Ok(())
-    }
-
-    /// Whether the sender needs word now of the bytes that were taken.
-    #[inline]
-    pub fn is_much_taken(&self) -> bool {
-        self.untold_bytes >= TELL_BYTES
     }
 
     /// Fetches the lines that the next packet would be written to, if it is like the last one. The peer has
@@ -97,15 +87,4 @@ impl Link {
         self.ask()?;
         Ok(self.ranges.take(self.producer.next(), len))
     }
-}
-
-/// A range of the peer's bounce buffer, as a cell names it.
-///
-/// # Errors
-/// It is not inside.
-pub fn range_of(shared: &Shared, start: u32, len: usize) -> Result<&[u8], String> {
-    if start > BOUNCE || len > (BOUNCE - start) as usize {
-        return Err("broke the protocol: range outside of its bounce buffer".into());
-    }
-    Ok(shared.segment.bytes(shared.end.other().bounce(start), len))
 }

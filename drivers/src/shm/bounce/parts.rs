@@ -1,10 +1,10 @@
 //! Parts of chunks: the sender copies them into bounce buffers, the receiver copies them out, at the same
 //! time.
 
+use crate::node::Segment;
 use crate::shm::claim::{self, Side};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
-use crate::shm::segment::Segment;
 use crate::shm::selector::Method;
 
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half
@@ -33,10 +33,8 @@ impl Link {
                 continue;
             };
             let part = out.from.slice(range.0, range.1 - range.0);
-            let put = match out.method {
-                Method::NonTemporal => Segment::put_non_temporal,
-                _ => Segment::put,
-            };
+            let is_non_temporal = out.method == Method::NonTemporal;
+            let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
             let mut place = b.end.bounce(start);
             for piece in part.slices() {
                 put(&b.segment, place, piece);

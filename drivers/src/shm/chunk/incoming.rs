@@ -2,14 +2,14 @@
 //! peer pushes them.
 
 use super::Silence;
+use crate::node::across::Remote;
 use crate::shm::claim::{self, Round, Side};
 use crate::shm::cma::regions;
-use crate::shm::cma::sys::{self, Remote};
 use crate::shm::layout::{CHUNKS, CUT};
-use crate::shm::link::Turn;
 use crate::shm::ring::cell::{About, Chunk, Range};
 use crate::shm::selector::{Method, question};
 use crate::shm::shared::{Obstacle, Shared};
+use crate::shm::turn::Turn;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::Event;
@@ -168,7 +168,7 @@ impl Incoming {
             let claimed = claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len, alone);
             let (Some(source), Some(range)) = (&incoming.source, claimed) else { continue };
             let part = into.slice(range.0, range.1 - range.0);
-            let copied = sys::copy(Side::Pull, pid, &part, source, range.0);
+            let copied = source.read(pid, range.0, &part);
             claim::end(word, incoming.round, Side::Pull, range, copied.is_ok());
             return copied.map(|()| part.len()).map_err(failed);
         }

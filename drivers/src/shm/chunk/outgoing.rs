@@ -2,9 +2,9 @@
 //! ([`crate::shm::bounce::parts`]), unless the peer pulls them.
 
 use super::{Exchange, Silence};
+use crate::node::across::Remote;
 use crate::shm::claim::{self, Round, Side};
 use crate::shm::cma::regions;
-use crate::shm::cma::sys::{self, Remote};
 use crate::shm::layout::{CHUNKS, CUT, PACKET};
 use crate::shm::ring::cell::{About, Chunk};
 use crate::shm::selector::{Choice, Contention, Method, Probe, Selector};
@@ -272,7 +272,7 @@ impl Outgoing {
                 out.begun = None;
             }
             let part = out.from.slice(range.0, range.1 - range.0);
-            let copied = sys::copy(Side::Push, pid, &part, target, out.offset + range.0);
+            let copied = target.write(pid, out.offset + range.0, &part);
             claim::end(word, out.round, Side::Push, range, copied.is_ok());
             return copied.map(|()| part.len()).map_err(|e| Obstacle::of("written to", e));
         }

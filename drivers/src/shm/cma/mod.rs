@@ -1,7 +1,6 @@
 //! `cma`: single copy from process to process by process_vm_readv and process_vm_writev (cross-memory
-//! attach).
+//! attach, [`crate::node::across`]).
 //!
-//! - [`sys`]: the system calls, and where the peer's memory is.
 //! - [`regions`]: receive regions that a sender may write into.
 //! - [`offer`]: a message whose sender and receiver both wait: it stays where it is until it was copied.
 //!
@@ -11,7 +10,19 @@
 //! [`crate::shm::bounce`] serves.
 
 pub mod offer;
-mod patience;
 pub mod regions;
-#[allow(unsafe_code)]
-pub mod sys;
+
+use crate::shm::selector::Choice;
+use nmad_engine::memory::Segments;
+use std::time::Instant;
+
+/// A message that this side has offered, until it is known what becomes of it.
+#[derive(Debug)]
+pub struct Offer {
+    /// Its number on the link.
+    pub number: u32,
+    pub data: Segments,
+    pub begun: Instant,
+    /// How it was chosen to offer it.
+    pub choice: Choice,
+}

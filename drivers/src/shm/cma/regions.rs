@@ -10,10 +10,10 @@
 //! Each has a full fence in between, so either the sender finds no key, or the receiver finds the chunk and
 //! waits for the end of the copy that has begun.
 
-use super::sys::{self, Remote};
+use crate::node::Segment;
+use crate::node::across::{self, Remote};
 use crate::shm::claim::{self, Round, Side};
 use crate::shm::layout::{CHUNKS, End, REGIONS};
-use crate::shm::segment::Segment;
 use crate::shm::shared::Shared;
 use crate::shm::word::Word;
 use nmad_engine::memory::Segments;
@@ -47,7 +47,7 @@ pub fn fetch(pid: i32, (address, pieces): (u64, u64), len: u64) -> std::io::Resu
         0 | PIECES_MAX.. => None,
         _ => {
             let mut list = vec![0; pieces as usize * 2];
-            sys::peek(pid, address, &mut list)?;
+            across::peek(pid, address, &mut list)?;
             Remote::new(list.chunks_exact(2).map(|pair| (pair[0], pair[1])))
         }
     };

@@ -2,7 +2,7 @@
 //!
 //! - [`cell`]: what cells contain.
 //! - [`write`], [`read`]: orders into the ring, and what the ring brings.
-//! - [`rhythm`]: when the reader looks at the next cell.
+//! - [`rhythm`]: whether the next packet is expected to come alone.
 //!
 //! The first word of a cell tells that it is there (its tag says in which round of the ring it was written)
 //! and what it is; the rest is its content. So a small packet moves one line from core to core and nothing
@@ -20,10 +20,42 @@ pub mod rhythm;
 pub mod write;
 
 use crate::shm::word::Word;
+use nmad_engine::packet::Packet;
 use std::sync::atomic::Ordering;
 
 /// Bytes of content in one cell.
 pub const CONTENT: usize = 56;
+
+/// What a packet consists of.
+pub trait Content {
+    /// Calls `put` with each part in turn.
+    fn each(&self, put: impl FnMut(&[u8]));
+}
+
+impl Content for Packet {
+    #[inline]
+    fn each(&self, put: impl FnMut(&[u8])) {
+        self.parts(put);
+    }
+}
+
+impl Content for &[u8] {
+    #[inline]
+    fn each(&self, mut put: impl FnMut(&[u8])) {
+        put(self);
+    }
+}
+
+/// The kind of cells that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Found {
+    /// There was nothing.
+    Nothing,
+    /// More of a chunk that is known.
+    Parts,
+    /// A packet or a chunk, which may want an answer before anything long is copied.
+    News,
+}
 
 /// Where the cells of one ring lie.
 pub trait Cells {
@@ -111,13 +143,7 @@ impl Producer {
     /// Writes a cell. There must be room.
     #[inline]
     pub fn push<C: Cells>(&mut self, cells: &C, head: Head, content: &[u8]) {
-        self.push_parts(cells, head, |cell| cells.put(cell, 0, content));
-    }
-
-    /// Writes a cell whose content `put` writes, given its number. There must be room.
-    #[inline]
-    pub fn push_parts<C: Cells>(&mut self, cells: &C, head: Head, mut put: impl FnMut(u64)) {
-        self.push_row(cells, head, 1, |cell, _| put(cell));
+        self.push_row(cells, head, 1, |cell, _| cells.put(cell, 0, content));
     }
 
     /// Writes a row of cells, which are one thing; `put` writes the content of each, given its number and its

@@ -1,10 +1,11 @@
 //! Orders into the ring.
 
 use super::cell;
-use super::{CONTENT, Cells, Head};
+use super::{CONTENT, Cells, Content, Head};
 use crate::shm::layout::CELLS;
-use crate::shm::link::{IMPOSSIBLE, Link};
+use crate::shm::link::Link;
 use crate::shm::selector::Selector;
+use crate::shm::shared::IMPOSSIBLE;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet};
 use nmad_engine::transfer::driver::{Order, Sent};
@@ -13,26 +14,6 @@ use std::sync::atomic::Ordering;
 
 /// Bytes of data that fit into a cell beside the head of a message that is alone.
 const BESIDE: usize = CONTENT - size_of::<AloneHead>();
-
-/// What a packet consists of.
-pub trait Content {
-    /// Calls `put` with each part in turn.
-    fn each(&self, put: impl FnMut(&[u8]));
-}
-
-impl Content for Packet {
-    #[inline]
-    fn each(&self, put: impl FnMut(&[u8])) {
-        self.parts(put);
-    }
-}
-
-impl Content for &[u8] {
-    #[inline]
-    fn each(&self, mut put: impl FnMut(&[u8])) {
-        put(self);
-    }
-}
 
 /// A packet that was not built: words of its head, and its data.
 struct Parts<'a> {
@@ -99,7 +80,7 @@ impl Link {
         }
         let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
         let word = self.head(cell::PACKET, len as u32);
-        self.producer.push_parts(&cells, word, |cell| cells.put_words(cell, head, data));
+        self.producer.push_row(&cells, word, 1, |cell, _| cells.put_words(cell, head, data));
         self.pushed();
         self.rouse();
         Ok(true)

@@ -1,7 +1,7 @@
 //! Attributes: functions that copy and delete them, and values that may not be there.
 
 use super::{Word, function};
-use crate::{Abi, Numbers, errors, give};
+use crate::{Abi, Numbers, codes, give};
 use nmad_mpi::api::{self, Copy, Delete, Owner};
 use nmad_mpi::error::{Class, Error, Result};
 use nmad_mpi::handle::{Comm, Keyval, Type, Win};
@@ -26,7 +26,7 @@ fn answered<A: Abi>(code: i32, what: &str) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
-    let class = errors::code_in::<A>(code).class;
+    let class = codes::code_in::<A>(code).class;
     Err(Error::new(class, format!("the {what} function of an attribute answered {code}")))
 }
 
@@ -110,7 +110,7 @@ fn predefined<A: Abi>(keyval: Keyval, attribute: usize) -> usize {
     let (place, translate): (usize, fn(i32) -> i32) = match keyval {
         Keyval::IO => (0, A::rank_out),
         Keyval::HOST => (1, A::rank_out),
-        Keyval::LAST_USED_CODE => (2, |code| errors::class_out::<A>(Class(code))),
+        Keyval::LAST_USED_CODE => (2, |code| codes::class_out::<A>(Class(code))),
         _ => return attribute,
     };
     let number = std::ptr::with_exposed_provenance::<AtomicI32>(attribute);

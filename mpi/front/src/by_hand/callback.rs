@@ -1,7 +1,7 @@
 //! Error handlers and generalized requests: the core calls functions of the program.
 
 use super::{Word, function};
-use crate::{Abi, errors, give};
+use crate::{Abi, codes, give};
 use nmad_mpi::api::Callbacks;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::error::{Class, Result};
@@ -21,7 +21,7 @@ macro_rules! handlers {
             // SAFETY: the program passes an error handler for this kind of object.
             let called: Handler<A::Handle> = unsafe { function(called) }.ok_or_else(|| null($argument))?;
             let handler = move |object, code: Code| {
-                let (mut object, mut code) = (give::$give::<A>($object(object)), errors::code_out::<A>(code));
+                let (mut object, mut code) = (give::$give::<A>($object(object)), codes::code_out::<A>(code));
                 // SAFETY: both places live for the call.
                 unsafe { called(&mut object, &mut code) }
             };
@@ -55,7 +55,7 @@ pub(crate) fn grequest_start<A: Abi>(
     let free: Free = free.ok_or_else(|| null("free_fn"))?;
     let cancel: Cancel = cancel.ok_or_else(|| null("cancel_fn"))?;
     let state = Word(state);
-    let class = |code: i32| errors::code_in::<A>(code).class;
+    let class = |code: i32| codes::code_in::<A>(code).class;
     let callbacks = Callbacks {
         query: Box::new(move |status| {
             let mut own = crate::abi::blank::<A>();

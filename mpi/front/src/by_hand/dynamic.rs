@@ -98,7 +98,7 @@ fn spawn<A: Abi>(
         Ok(Spawn { programs, preput: Vec::new() })
     };
     let made = api::comm_spawn(request, root, comm);
-    let code = made.as_ref().err().map_or(0, |error| crate::errors::class_out::<A>(error.class()));
+    let code = made.as_ref().err().map_or(0, |error| crate::codes::class_out::<A>(error.class()));
     let started = match &made {
         // Everybody gets them, and knows by now how many there are.
         Ok(comm) => api::comm_remote_size(*comm)? as usize,

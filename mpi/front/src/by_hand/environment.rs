@@ -1,6 +1,6 @@
 //! Begin and end.
 
-use crate::{Abi, errors, give, take};
+use crate::{Abi, codes, give, take};
 use nmad_mpi::api::{self, Numbers};
 use nmad_mpi::constant::ThreadLevel;
 use nmad_mpi::error::{Class, Result};
@@ -56,7 +56,7 @@ pub(crate) fn session_get_nth_pset<A: Abi>(
 
 /// The numbers in the words of errors are those that the program knows.
 fn numbers<A: Abi>() -> Numbers {
-    Numbers { rank: A::rank_out, tag: A::tag_out, class: errors::class_out::<A> }
+    Numbers { rank: A::rank_out, tag: A::tag_out, class: codes::class_out::<A> }
 }
 
 /// The code is an exit code, not one of MPI's.

@@ -3,7 +3,8 @@
 mod rings;
 mod rows;
 
-use super::choice::{Algorithm, Family, Problem, TWO_LEVEL};
+use super::board;
+use super::choice::{Algorithm, Direct, Family, Memory, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::place::{Blocks, Place};
 use super::schedule::Builder;
@@ -41,6 +42,16 @@ impl Problem for Allgather {
 
     fn len(&self) -> u64 {
         self.recv.len(0)
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[Direct {
+                memory: Memory::Board,
+                fits: |p, team| board::serves(team, p.len()),
+                cost: |p, team, cost| cost.look(team, p.len()),
+            }]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

@@ -5,10 +5,12 @@ mod rabenseifner;
 mod ring;
 
 use super::bcast::Bcast;
-use super::choice::{Algorithm, Context, Family, Problem, TWO_LEVEL};
+use super::board;
+use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::Spot;
+use super::pool;
 use super::reduce::Reduce;
 use super::schedule::Builder;
 use super::team::Team;
@@ -39,6 +41,25 @@ impl Problem for Allreduce {
 
     fn len(&self) -> u64 {
         self.operands.len()
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[
+                Direct {
+                    memory: Memory::Board,
+                    fits: |p, team| p.operands.is_plain() && board::serves(team, p.len()),
+                    cost: |p, team, cost| {
+                        cost.look(team, p.len()) + cost.reduce(team, p.len() * (team.size() as u64 - 1))
+                    },
+                },
+                Direct {
+                    memory: Memory::Pool,
+                    fits: |p, team| p.operands.is_plain() && pool::serves(team, p.len()),
+                    cost: |p, team, cost| cost.pooled(team, p.len()),
+                },
+            ]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

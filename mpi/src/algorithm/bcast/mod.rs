@@ -4,7 +4,8 @@ mod chain;
 mod scatter_allgather;
 mod trees;
 
-use super::choice::{Algorithm, Context, Family, Problem, TWO_LEVEL};
+use super::board;
+use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::place::Place;
 use super::schedule::Builder;
@@ -27,6 +28,16 @@ impl Problem for Bcast {
 
     fn len(&self) -> u64 {
         self.data.len()
+    }
+
+    fn direct() -> &'static [Direct<Self>] {
+        const {
+            &[Direct {
+                memory: Memory::Board,
+                fits: |p, team| board::serves(team, p.len()),
+                cost: |p, team, cost| cost.post(team, p.len()),
+            }]
+        }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

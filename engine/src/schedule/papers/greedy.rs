@@ -1,12 +1,12 @@
 //! `greedy`: each rail that becomes idle takes the first message there is, whole (P2 section 3.2).
 
-use super::builder::PacketBuilder;
-use super::strategy::{RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::schedule::builder::PacketBuilder;
+use crate::schedule::strategy::{RailView, Shares, Strategy};
 
-pub(super) struct Greedy;
+pub(crate) struct Greedy;
 
 impl Strategy for Greedy {
     fn name(&self) -> &'static str {

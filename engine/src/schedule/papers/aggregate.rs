@@ -1,13 +1,13 @@
 //! `aggregate`: coalesces data and control frames of all flows to one peer into packets on the primary
 //! rail; first fit, so that a later small message can fill what an earlier large one leaves (P1 section 4).
 
-use super::builder::PacketBuilder;
-use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
-use crate::collect::window::{Scope, Window};
+use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::schedule::builder::PacketBuilder;
+use crate::schedule::strategy::{self, RailView, Shares, Strategy};
 
-pub(super) struct Aggregate;
+pub(crate) struct Aggregate;
 
 impl Strategy for Aggregate {
     fn name(&self) -> &'static str {
@@ -19,16 +19,10 @@ impl Strategy for Aggregate {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        coalesce(rail.scope(rail.primary), window, packet);
+        packet.coalesce(window, rail.scope(rail.primary));
     }
 
-    fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
-        super::fifo::Fifo.split(now, len, rails)
+    fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {
+        Shares::primary(len, rails)
     }
-}
-
-/// Fills the packet with all that fits.
-#[inline]
-pub(super) fn coalesce(scope: Scope, window: &mut Window, packet: &mut PacketBuilder) {
-    while packet.take(window, scope, PacketBuilder::fits) {}
 }

@@ -1,14 +1,13 @@
 //! `aggregate_fastest`: small messages are coalesced on the rail with the lowest latency, large ones go
 //! whole to whichever rail is idle (P2 section 3.3).
 
-use super::aggregate::coalesce;
-use super::builder::PacketBuilder;
-use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::schedule::builder::PacketBuilder;
+use crate::schedule::strategy::{self, RailView, Shares, Strategy};
 
-pub(super) struct AggregateFastest;
+pub(crate) struct AggregateFastest;
 
 impl Strategy for AggregateFastest {
     fn name(&self) -> &'static str {
@@ -20,7 +19,7 @@ impl Strategy for AggregateFastest {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        coalesce(rail.scope(rail.fastest), window, packet);
+        packet.coalesce(window, rail.scope(rail.fastest));
     }
 
     fn split(&mut self, _: Instant, _: u64, _: &[RailView]) -> Shares {

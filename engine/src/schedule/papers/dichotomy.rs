@@ -6,14 +6,13 @@
 //! More than two rails are the business of `weighted` and `split`. Small messages are coalesced on the rail
 //! with the lowest latency.
 
-use super::aggregate::coalesce;
-use super::builder::PacketBuilder;
-use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::schedule::builder::PacketBuilder;
+use crate::schedule::strategy::{self, RailView, Shares, Strategy};
 
-pub(super) struct Dichotomy;
+pub(crate) struct Dichotomy;
 
 impl Strategy for Dichotomy {
     fn name(&self) -> &'static str {
@@ -25,7 +24,7 @@ impl Strategy for Dichotomy {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        coalesce(rail.scope(rail.fastest), window, packet);
+        packet.coalesce(window, rail.scope(rail.fastest));
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {

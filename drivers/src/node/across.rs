@@ -1,7 +1,6 @@
-//! System calls that have no safe wrapper: memory of another process. With [`crate::shm::segment`] the only
-//! `unsafe` of this driver.
+//! Memory of another process of this node and user, read and written in one call of the system
+//! (process_vm_readv, process_vm_writev). The caller knows its addresses.
 
-use crate::shm::claim::Side;
 use nmad_engine::memory::Segments;
 use rustix::fd::{AsRawFd, BorrowedFd};
 use std::io;
@@ -29,7 +28,8 @@ impl Remote {
         Some(remote)
     }
 
-    pub fn len(&self) -> u64 {
+    /// Bytes of all pieces.
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
@@ -49,53 +49,89 @@ impl Remote {
         }
         count
     }
+
+    /// Copies from `offset` on into memory of ours, all of it.
+    ///
+    /// # Errors
+    /// The system does not permit it, or some of the memory is not there.
+    pub fn read(&self, pid: i32, offset: u64, into: &Segments) -> io::Result<()> {
+        self.copy(Call::Read, pid, offset, into)
+    }
+
+    /// Copies all of memory of ours to `offset`.
+    ///
+    /// # Errors
+    /// As [`Remote::read`].
+    pub fn write(&self, pid: i32, offset: u64, from: &Segments) -> io::Result<()> {
+        self.copy(Call::Write, pid, offset, from)
+    }
+
+    fn copy(&self, by: Call, pid: i32, offset: u64, ours: &Segments) -> io::Result<()> {
+        let mut done = 0;
+        while done < ours.len() {
+            let rest = ours.slice(done, ours.len() - done);
+            let mut local = [EMPTY; PIECES];
+            let (mut count, mut len) = (0, 0);
+            for piece in rest.iter().take(PIECES) {
+                local[count] = libc::iovec { iov_base: piece.start.cast(), iov_len: piece.len };
+                (count, len) = (count + 1, len + piece.len as u64);
+            }
+            let mut remote = [EMPTY; PIECES];
+            let pieces = self.fill(offset + done, len, &mut remote);
+            done += call(by, pid, &local[..count], &remote[..pieces])?;
+        }
+        Ok(())
+    }
 }
 
-/// Copies all of `ours` from (pull) or to (push) the peer's memory at `offset` of `theirs`.
+/// Reads pieces (address and length, in order) of a process into memory of ours that is as long.
 ///
 /// # Errors
-/// The system does not permit it, or some of the peer's memory is not there.
-pub fn copy(side: Side, pid: i32, ours: &Segments, theirs: &Remote, offset: u64) -> io::Result<()> {
-    let mut done = 0;
-    while done < ours.len() {
-        let rest = ours.slice(done, ours.len() - done);
-        let mut local = [EMPTY; PIECES];
-        let (mut count, mut len) = (0, 0);
-        for piece in rest.iter().take(PIECES) {
-            local[count] = libc::iovec { iov_base: piece.start.cast(), iov_len: piece.len };
-            (count, len) = (count + 1, len + piece.len as u64);
-        }
-        let mut remote = [EMPTY; PIECES];
-        let pieces = theirs.fill(offset + done, len, &mut remote);
-        done += call(side, pid, &local[..count], &remote[..pieces])?;
-    }
-    Ok(())
+/// As [`Remote::read`].
+pub fn read(process: i32, into: &Segments, pieces: impl IntoIterator<Item = (u64, u64)>) -> io::Result<()> {
+    Remote::new(pieces).ok_or(io::ErrorKind::InvalidInput)?.read(process, 0, into)
+}
+
+/// Writes memory of ours to pieces (address and length, in order) of a process that are as long.
+///
+/// # Errors
+/// As [`Remote::read`].
+pub fn write(process: i32, from: &Segments, pieces: impl IntoIterator<Item = (u64, u64)>) -> io::Result<()> {
+    Remote::new(pieces).ok_or(io::ErrorKind::InvalidInput)?.write(process, 0, from)
 }
 
 const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-pub fn peek(pid: i32, address: u64, into: &mut [u64]) -> io::Result<()> {
+/// Reads words at an address of a process.
+pub(crate) fn peek(pid: i32, address: u64, into: &mut [u64]) -> io::Result<()> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: size_of_val(into) };
-    words(Side::Pull, pid, local, address)
+    words(Call::Read, pid, local, address)
 }
 
-pub fn poke(pid: i32, address: u64, from: &[u64]) -> io::Result<()> {
+/// Writes words to an address of a process.
+pub(crate) fn poke(pid: i32, address: u64, from: &[u64]) -> io::Result<()> {
     let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: size_of_val(from) };
-    words(Side::Push, pid, local, address)
+    words(Call::Write, pid, local, address)
 }
 
-fn words(side: Side, pid: i32, local: libc::iovec, address: u64) -> io::Result<()> {
+fn words(by: Call, pid: i32, local: libc::iovec, address: u64) -> io::Result<()> {
     let remote = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: local.iov_len };
-    match call(side, pid, &[local], &[remote])? {
+    match call(by, pid, &[local], &[remote])? {
         done if done == local.iov_len as u64 => Ok(()),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
-fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
-    let system = match side {
-        Side::Pull => libc::process_vm_readv,
-        Side::Push => libc::process_vm_writev,
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Read,
+    Write,
+}
+
+fn call(by: Call, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
+    let system = match by {
+        Call::Read => libc::process_vm_readv,
+        Call::Write => libc::process_vm_writev,
     };
     let (ours, theirs) = (local.len() as libc::c_ulong, remote.len() as libc::c_ulong);
     // SAFETY: the local pieces are borrowed, mutably if they are written, or come from segments of a receive
@@ -111,27 +147,13 @@ fn call(side: Side, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> 
 
 /// Lets processes of the same user access this one's memory where the system asks for that (yama). Elsewhere
 /// the system says that it does not know what is meant.
-pub fn permit_access() {
+pub(crate) fn permit_access() {
     // SAFETY: changes which processes may access this one; no memory is involved.
     let _ = unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }
 
-/// A number of the largest cache that this core shares with others: equal for cores that share one; zero: not
-/// known.
-pub fn cache_of_core() -> u64 {
-    let core = rustix::thread::sched_getcpu();
-    let shared = |index| {
-        let path = format!("/sys/devices/system/cpu/cpu{core}/cache/index{index}/shared_cpu_list");
-        std::fs::read_to_string(path).ok()
-    };
-    let list = (0..8).rev().find_map(shared).unwrap_or_default();
-    // The first core of the list.
-    let first: String = list.chars().take_while(char::is_ascii_digit).collect();
-    first.parse().map_or(0, |first: u64| first + 1)
-}
-
 /// The process at the other end of a socket, by its number in our namespace.
-pub fn peer_of(fd: BorrowedFd<'_>) -> Option<i32> {
+pub(crate) fn peer_of(fd: BorrowedFd<'_>) -> Option<i32> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
     let target = (&raw mut peer).cast();
@@ -155,12 +177,12 @@ mod tests {
         let theirs = Remote::new(from.iter().map(|p| (p.start as u64, p.len as u64))).expect("a sum");
         let me = std::process::id() as i32;
         let (offset, len) = (1234, from.len() - 2000);
-        copy(Side::Pull, me, &into.slice(offset, len), &theirs, offset).expect("one's own memory");
+        theirs.read(me, offset, &into.slice(offset, len)).expect("one's own memory");
         let (mut sent, mut landed) = (Vec::new(), Vec::new());
         from.slice(offset, len).append_to(&mut sent);
         into.slice(offset, len).append_to(&mut landed);
         assert!(sent == landed);
-        assert!(copy(Side::Pull, me, &into, &Remote::new([(4096, 100_000)]).expect("a sum"), 0).is_err());
+        assert!(read(me, &into, [(4096, 100_000)]).is_err());
         assert!(Remote::new([(0, u64::MAX), (0, 2)]).is_none());
     }
 }

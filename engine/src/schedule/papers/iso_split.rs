@@ -1,14 +1,13 @@
 //! `iso_split`: large bodies in equal parts over all open rails (figure 3b of P4); small messages are
 //! coalesced on the rail with the lowest latency.
 
-use super::aggregate::coalesce;
-use super::builder::PacketBuilder;
-use super::strategy::{self, RailView, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::schedule::builder::PacketBuilder;
+use crate::schedule::strategy::{self, RailView, Shares, Strategy};
 
-pub(super) struct IsoSplit;
+pub(crate) struct IsoSplit;
 
 impl Strategy for IsoSplit {
     fn name(&self) -> &'static str {
@@ -20,7 +19,7 @@ impl Strategy for IsoSplit {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        coalesce(rail.scope(rail.fastest), window, packet);
+        packet.coalesce(window, rail.scope(rail.fastest));
     }
 
     fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {

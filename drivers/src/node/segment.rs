@@ -3,7 +3,7 @@
 //! It has no name anywhere (memfd), so it is gone with the last process that has it, however that ends, no
 //! other user can reach it, and none of an older job can be found by mistake. Its size is sealed, so that no
 //! access ever faults because the other side has made it shorter. Pages come into being when they are first
-//! written. With [`crate::shm::cma::sys`] the only `unsafe` of this driver.
+//! written.
 //!
 //! The other process writes here too. Words are atomic; what else is written belongs to one side at a time,
 //! as [`crate::shm::ring`] tells. Offsets are checked against the mapping at each access, so a peer that

@@ -1,4 +1,4 @@
-//! Descriptors that are handed over when a link opens.
+//! Descriptors that one process hands over to another one, through a socket between them.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

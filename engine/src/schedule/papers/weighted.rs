@@ -10,14 +10,13 @@
 //! It knows neither latencies nor that bandwidth depends on the size, which is what `split` adds. Small
 //! messages are coalesced on the rail with the lowest latency.
 
-use super::aggregate::coalesce;
-use super::builder::PacketBuilder;
-use super::strategy::{self, RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::schedule::builder::PacketBuilder;
+use crate::schedule::strategy::{self, RailView, ShareList, Shares, Strategy};
 
-pub(super) struct Weighted;
+pub(crate) struct Weighted;
 
 impl Strategy for Weighted {
     fn name(&self) -> &'static str {
@@ -29,7 +28,7 @@ impl Strategy for Weighted {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        coalesce(rail.scope(rail.fastest), window, packet);
+        packet.coalesce(window, rail.scope(rail.fastest));
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {

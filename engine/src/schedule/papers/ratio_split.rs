@@ -2,14 +2,13 @@
 //! 3.4); configured or nominal ones where nothing was sampled. It ignores that the ratio depends on the size
 //! and that a rail may be busy. Small messages are coalesced on the rail with the lowest latency.
 
-use super::aggregate::coalesce;
-use super::builder::PacketBuilder;
-use super::strategy::{self, RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::schedule::builder::PacketBuilder;
+use crate::schedule::strategy::{self, RailView, ShareList, Shares, Strategy};
 
-pub(super) struct RatioSplit;
+pub(crate) struct RatioSplit;
 
 impl Strategy for RatioSplit {
     fn name(&self) -> &'static str {
@@ -21,7 +20,7 @@ impl Strategy for RatioSplit {
     }
 
     fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        coalesce(rail.scope(rail.fastest), window, packet);
+        packet.coalesce(window, rail.scope(rail.fastest));
     }
 
     fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {

@@ -1,0 +1,28 @@
+//! What processes of one node need to reach each other: a segment that two of them share ([`Segment`]) and
+//! the descriptors by which the second one gets it ([`descriptors`]), copies straight from process to process
+//! ([`across`]), and how far their cores are apart.
+//!
+//! Below the driver `shm`, whose links lie in segments; the layers above take the same for collectives and
+//! windows within a node. It knows neither links nor messages.
+
+#[allow(unsafe_code)]
+pub mod across;
+pub(crate) mod descriptors;
+#[allow(unsafe_code)]
+mod segment;
+
+pub use segment::Segment;
+
+/// A number of the largest cache that this core shares with others: equal for cores that share one; zero: not
+/// known.
+pub(crate) fn cache_of_core() -> u64 {
+    let core = rustix::thread::sched_getcpu();
+    let shared = |index| {
+        let path = format!("/sys/devices/system/cpu/cpu{core}/cache/index{index}/shared_cpu_list");
+        std::fs::read_to_string(path).ok()
+    };
+    let list = (0..8).rev().find_map(shared).unwrap_or_default();
+    // The first core of the list.
+    let first: String = list.chars().take_while(char::is_ascii_digit).collect();
+    first.parse().map_or(0, |first: u64| first + 1)
+}

@@ -1,0 +1,18 @@
+//! What a pass over a link needs of the rail.
+
+use super::selector::Selector;
+use crate::regions::Regions;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::{Event, Order};
+
+/// Reports what happened.
+pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
+
+/// The parts of the rail for one pass over the link to one peer.
+pub struct Turn<'a> {
+    pub peer: PeerId,
+    pub regions: &'a Regions,
+    pub sent: &'a mut Vec<Order>,
+    pub selector: &'a mut Selector,
+    pub report: Report<'a>,
+}

@@ -45,6 +45,8 @@ const RENDEZVOUS_MIN: u64 = 1 << 10;
 const OUTLINE_RATIO: u64 = 16;
 /// Up to this multiple of the time of shorter messages, that of a longer one says nothing of its bytes.
 const UNSEEN: u64 = 2;
+/// A point that was visited once does not count if it took this many times as long as a longer one.
+const STRAY: u64 = 2;
 /// A repetition takes at least this long, or it has several round trips.
 const REPETITION_NS: u64 = 4_000;
 
@@ -226,9 +228,19 @@ impl Sampler {
         let floor = self.floor();
         let sample = |(&point, visits): (&Point, &Vec<Sample>)| {
             let count = visits.iter().map(|visit| visit.count).sum();
-            floor.believed(point, visits).map(|sample| (point.0, Sample { count, ..sample }))
+            let sample = floor.believed(point, visits)?;
+            (!self.is_stray(point, visits)).then_some((point.0, Sample { count, ..sample }))
         };
         Profile::new(provenance, self.found.iter().filter_map(sample))
+    }
+
+    /// Whether a point was visited once and took far longer than a longer one of the same method, which was
+    /// visited more often: something else had the cores just then, which says nothing of the others.
+    fn is_stray(&self, (method, len): Point, visits: &[Sample]) -> bool {
+        let longer = self.found.range((method, len + 1)..=(method, u64::MAX));
+        let confirmed = longer.filter(|(_, others)| others.len() > 1);
+        let least_ns = confirmed.filter_map(|(_, others)| Some(others.first()?.ns)).min();
+        matches!((visits, least_ns), ([only], Some(ns)) if only.ns > STRAY * ns)
     }
 
     /// The first measurements.
@@ -424,4 +436,42 @@ impl Sampler {
 /// The whole number closest to the middle in log size, between the two.
 fn geometric_mean(below: u64, above: u64) -> u64 {
     (u128::from(below.max(1)) * u128::from(above)).isqrt() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rail of 1 GB/s whose points were visited twice, but for what `odd` visits.
+    fn profile(odd: (u64, u64)) -> Profile {
+        let reach =
+            Reach { packet_max: 1 << 16, len_max: 1 << 20, gathers: false, pushes: false, host: false };
+        let mut sampler = Sampler::new(reach, Effort::QUICK);
+        let mut visit = |method, len: u64, ns| {
+            sampler.measured(&Probe { method, len, repetitions: 1, round_trips: 1 }, &mut [ns]);
+        };
+        for _ in 0..2 {
+            (0..16).map(|bits| 1 << bits).for_each(|len| visit(Method::Copy, len, 3_000 + len));
+            (10..21).map(|bits| 1 << bits).for_each(|len| visit(Method::Rendezvous, len, 9_000 + len));
+        }
+        visit(Method::Copy, odd.0, odd.1);
+        sampler.stage = Stage::Settle;
+        sampler.finish(Provenance::default()).expect("many sizes")
+    }
+
+    #[test]
+    fn a_point_that_was_disturbed_in_its_only_visit_says_nothing() {
+        let disturbed = profile((23, 221 * 3_000));
+        assert!(disturbed.samples(Method::Copy).iter().all(|sample| sample.len != 23));
+        assert!(disturbed.contradiction() < 0.1, "{}", disturbed.contradiction());
+    }
+
+    #[test]
+    fn a_sample_that_nothing_confirms_is_marked_by_its_spread() {
+        let profile = profile((23, 3_023));
+        let spread =
+            |len: u64| profile.samples(Method::Copy).iter().find(|s| s.len == len).map(Sample::spread);
+        assert_eq!(spread(16), Some(0.0));
+        assert!(spread(23).is_some_and(|spread| spread > 0.1), "{:?}", spread(23));
+    }
 }

@@ -14,7 +14,7 @@ mod p2;
 mod p3;
 mod p4;
 pub mod ping_pong;
-mod regret;
+pub mod regret;
 pub mod sampling;
 mod shares;
 pub mod show;
@@ -58,12 +58,14 @@ pub const FIGURES: &[Figure] = &[
     figure("p2-5", "greedy balancing, four segments", p2::greedy_four),
     figure("p2-6", "small messages joined on the fastest card", p2::fastest),
     figure("p2-7", "packet stripping by sampled ratios", p2::stripping),
+    figure("p2-bus", "the I/O bus, where it binds and where it does not", p2::bus),
     figure("p3-2", "which networks take part while some are busy", shares::busy),
     figure("p3-3", "eager packets over one network or two", p3::eager_greedy),
     figure("p3-4", "two eager packets, three ways", p3::offload_diagram),
     figure("p3-8", "one large message split over two networks", p3::bandwidths),
     figure("p3-9", "eager messages submitted from two cores", p3::offload),
     figure("p4-three", "the weighted formula, over three networks", shares::three),
+    figure("p4-2", "one length in one to sixteen messages", p4::subdivision),
     figure("p4-4", "iovec thresholds (figures 4 to 8)", p4::iovec),
     figure("p4-9", "rendezvous thresholds (figures 9 to 13)", p4::rendezvous),
     figure("p4-14", "aggregation thresholds (figures 14 to 18)", p4::aggregation),

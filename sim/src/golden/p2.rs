@@ -4,7 +4,9 @@ use super::card::Card;
 use super::machines::OPTERON;
 use super::networks::{ELAN, MX_10G};
 use super::ping_pong::{Exchange, Stage, bandwidth};
+use super::sampling::sampled;
 use super::table::{Column, Number, Table, rounded, size, us};
+use crate::machine::Machine;
 
 const MODEL: &str = "mx-10g, elan on Opteron 1.8 GHz";
 
@@ -46,7 +48,7 @@ pub fn raw_elan() -> String {
 fn raw(card: &'static Card, title: &str, [latency, peak]: [f64; 2]) -> String {
     let mut table = Table::new(title, MODEL);
     table.note("joined: strategy aggregate; apart: strategy fifo, one packet a segment.");
-    let (joined, apart) = (Stage::new(OPTERON, &[card], "aggregate"), Stage::new(OPTERON, &[card], "fifo"));
+    let (joined, apart) = (sampled(OPTERON, &[card], "aggregate"), sampled(OPTERON, &[card], "fifo"));
     let small = sizes(2..=15);
     let regular = times(&joined, &small, 1);
     let [two, four] = [2, 4].map(|count| times(&joined, &small, count));
@@ -82,17 +84,17 @@ fn raw(card: &'static Card, title: &str, [latency, peak]: [f64; 2]) -> String {
     table.claim(
         "Below 16 KB it is best to copy the segments together and to send them at once",
         won_two == below && won_four == below,
-        &format!("{won_two} of {below} sizes with two segments, {won_four} of {below} with four"),
+        &format!(
+            "faster at {won_two} of {below} sizes with two segments, at {won_four} of {below} with four; at \
+             the others the engine does not join them"
+        ),
     );
-    let longer = |joined: &[u64], apart: &[u64]| {
-        let each = joined.iter().zip(apart).take(below).map(|(joined, apart)| *joined as f64 / *apart as f64);
-        each.fold(0.0, f64::max) - 1.0
-    };
-    let worst = longer(&two, &two_apart).max(longer(&four, &four_apart));
+    let threshold = |stage: &Stage| Some(stage.profiles.first()?.as_ref()?.thresholds()?.aggregate_max);
     table.note(&format!(
-        "From 4 KB on two packets win by up to {} %: while the second is under way, the receiver copies \
-         the first out; what shares a packet is copied out after the last byte.",
-        rounded(worst * 100.0)
+        "Segments of more than {} B share no packet (the sampled aggregation threshold): while the second \
+         packet is under way, the receiver copies the first out; what shares a packet is copied out after \
+         the last byte.",
+        threshold(&joined).unwrap_or(u64::MAX)
     ));
     let at_once = Stage { holds_back: false, ..joined.clone() };
     let first = times(&at_once, &[16], 2)[0];
@@ -109,8 +111,8 @@ fn raw(card: &'static Card, title: &str, [latency, peak]: [f64; 2]) -> String {
 fn greedy(title: &str, count: usize, peak: Option<f64>) -> String {
     let mut table = Table::new(title, MODEL);
     table.note(&format!("{count} segments; the size is that of all of them. greedy: both cards."));
-    let both = Stage::new(OPTERON, &[&MX_10G, &ELAN], "greedy");
-    let (mx, elan) = (Stage::new(OPTERON, &[&MX_10G], "fifo"), Stage::new(OPTERON, &[&ELAN], "fifo"));
+    let both = sampled(OPTERON, &[&MX_10G, &ELAN], "greedy");
+    let (mx, elan) = (sampled(OPTERON, &[&MX_10G], "fifo"), sampled(OPTERON, &[&ELAN], "fifo"));
     let sizes = sizes(4..=23);
     let [balanced, mx, elan] = [&both, &mx, &elan].map(|stage| times(stage, &sizes, count));
     table.series(&[
@@ -159,10 +161,10 @@ pub fn fastest() -> String {
         Table::new("P2 figure 6: small messages joined on the fastest card, large ones balanced", MODEL);
     table.note("2 segments. joined: strategy aggregate_fastest with both cards.");
     let stages = [
-        Stage::new(OPTERON, &[&MX_10G, &ELAN], "aggregate_fastest"),
-        Stage::new(OPTERON, &[&MX_10G, &ELAN], "greedy"),
-        Stage::new(OPTERON, &[&MX_10G], "aggregate"),
-        Stage::new(OPTERON, &[&ELAN], "aggregate"),
+        sampled(OPTERON, &[&MX_10G, &ELAN], "aggregate_fastest"),
+        sampled(OPTERON, &[&MX_10G, &ELAN], "greedy"),
+        sampled(OPTERON, &[&MX_10G], "aggregate"),
+        sampled(OPTERON, &[&ELAN], "aggregate"),
     ];
     let sizes = sizes(2..=15);
     let [joined, balanced, mx, elan] = stages.each_ref().map(|stage| times(stage, &sizes, 2));
@@ -191,19 +193,10 @@ pub fn fastest() -> String {
 /// Figure 7: large messages stripped by sampled ratios.
 pub fn stripping() -> String {
     let mut table = Table::new("P2 figure 7: packet stripping with an adaptive threshold", MODEL);
-    let (mx, elan) =
-        (Stage::new(OPTERON, &[&MX_10G], "aggregate"), Stage::new(OPTERON, &[&ELAN], "aggregate"));
-    // What the paper's library samples at its start: the bandwidth of each network.
-    let sampled = [&mx, &elan].map(|stage| (stage.bandwidth(4 << 20) * f64::from(1 << 20)) as u64);
-    let mut split = Stage::new(OPTERON, &[&MX_10G, &ELAN], "ratio_split");
-    split.config.bandwidths = sampled.to_vec();
-    table.note(&format!(
-        "One segment. stripped: strategy ratio_split, with the bandwidths that a ping-pong of 4 MB \
-         measures ({} and {} MB/s).",
-        sampled[0] >> 20,
-        sampled[1] >> 20
-    ));
-    let iso = Stage::new(OPTERON, &[&MX_10G, &ELAN], "iso_split");
+    let (mx, elan) = (sampled(OPTERON, &[&MX_10G], "aggregate"), sampled(OPTERON, &[&ELAN], "aggregate"));
+    let split = sampled(OPTERON, &[&MX_10G, &ELAN], "ratio_split");
+    table.note("One segment. stripped: strategy ratio_split, whose ratio comes from the sampled profiles.");
+    let iso = sampled(OPTERON, &[&MX_10G, &ELAN], "iso_split");
     let sizes = sizes(15..=23);
     let [stripped, halves, mx, elan] = [&split, &iso, &mx, &elan].map(|stage| times(stage, &sizes, 1));
     table.series(&[
@@ -223,6 +216,45 @@ pub fn stripping() -> String {
             rounded(top(&halves)),
             rounded(top(&mx))
         ),
+    );
+    table.finish()
+}
+
+/// Section 3.2: an I/O bus that carries less than its networks.
+pub fn bus() -> String {
+    let mut table = Table::new("P2 section 3.2: the I/O bus", "mx-10g, elan on Opteron 1.8 GHz");
+    table.note(
+        "2 segments, strategy greedy. The bus carries 2 GB/s (2048 MB/s) in one direction, and all of a \
+         host's networks share it. Myri-10G and Quadrics stay below that, as in the paper; two of Myri-10G \
+         do not.",
+    );
+    let free = Machine { bus: None, ..OPTERON };
+    let stages = [
+        sampled(OPTERON, &[&MX_10G, &ELAN], "greedy"),
+        sampled(free, &[&MX_10G, &ELAN], "greedy"),
+        sampled(OPTERON, &[&MX_10G, &MX_10G], "greedy"),
+        sampled(free, &[&MX_10G, &MX_10G], "greedy"),
+    ];
+    let sizes = sizes(16..=23);
+    let [both, both_free, two, two_free] = stages.each_ref().map(|stage| times(stage, &sizes, 2));
+    table.series(&[
+        heads(&sizes),
+        ("both MB/s", in_mb(&sizes, &both)),
+        ("no bus", in_mb(&sizes, &both_free)),
+        ("two Myri-10G MB/s", in_mb(&sizes, &two)),
+        ("no bus", in_mb(&sizes, &two_free)),
+    ]);
+    let top = |times: &[u64]| rates(&sizes, times).into_iter().fold(0.0, f64::max);
+    table.numbers(&[Number::new("largest bandwidth of two Myri-10G", top(&two), 2048.0, "MB/s").set()]);
+    table.given(
+        "The bus supports data transfers up to approximately 2 GB/s",
+        top(&two) <= 2048.0 && top(&two) < top(&two_free),
+        &format!("{} MB/s, and {} without a bus", rounded(top(&two)), rounded(top(&two_free))),
+    );
+    table.claim(
+        "Greedy over Myri-10G and Quadrics gains its bandwidth because the bus has room for it",
+        top(&both) > 0.97 * top(&both_free),
+        &format!("{} MB/s, and {} without a bus", rounded(top(&both)), rounded(top(&both_free))),
     );
     table.finish()
 }

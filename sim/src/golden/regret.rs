@@ -59,6 +59,37 @@ pub fn three() -> String {
     of("rails of 4, 2.8 and 1 Gbit/s", &[&TCP_4G, &TCP_3G, &TCP_1G])
 }
 
+/// Rows of the three tables for a few sizes: what a test can afford to make. Cells are joined by spaces.
+pub fn spots(name: &str) -> Vec<String> {
+    let cards: &[&'static Card] = match name {
+        "regret-two" => &[&TCP_1G, &TCP_1G],
+        "regret-four-one" => &[&TCP_4G, &TCP_1G],
+        _ => &[&TCP_4G, &TCP_3G, &TCP_1G],
+    };
+    let mut ways = ways(cards);
+    let mut all = rows(&ways, &[8, 24 << 10, 512 << 10], &Exchange::one);
+    all.extend(rows(&ways, &[64, 1 << 10], &window));
+    ways.iter_mut().for_each(|way| way.stage.holds_back = true);
+    all.extend(rows(&ways, &[8], &window));
+    all.iter().map(|row| cells(row).map(|cell| cell.1).join(" ")).collect()
+}
+
+/// The heads of a row and what stands below them.
+fn cells(row: &Row) -> [(&'static str, String); 5] {
+    [
+        ("bytes", size(row.len)),
+        ("auto us", us(row.ours_ns)),
+        ("best us", us(row.best_ns)),
+        ("best", row.best.clone()),
+        ("regret %", format!("{:.1}", row.regret() * 100.0)),
+    ]
+}
+
+/// Messages of a window, each of this length.
+fn window(len: usize) -> Exchange {
+    Exchange { messages: vec![len; WINDOW], ..Exchange::default() }
+}
+
 /// Single messages, and windows of small ones.
 fn of(name: &str, cards: &[&'static Card]) -> String {
     let title = format!("Regret of auto against every other strategy and every single rail: {name}");
@@ -71,7 +102,6 @@ fn of(name: &str, cards: &[&'static Card]) -> String {
     );
     let mut worst: Vec<(f64, String)> = Vec::new();
     let mut ways = ways(cards);
-    let window = |len: usize| Exchange { messages: vec![len; WINDOW], ..Exchange::default() };
     let sizes: Vec<usize> = spaced(1, LONGEST).into_iter().chain(BEYOND).collect();
     let singles = rows(&ways, &sizes, &Exchange::one);
     section(&mut table, "single messages", &singles, &mut worst);
@@ -129,13 +159,10 @@ fn rows(ways: &[Way], sizes: &[usize], exchange: &dyn Fn(usize) -> Exchange) -> 
 
 fn section(table: &mut Table, title: &str, rows: &[Row], worst: &mut Vec<(f64, String)>) {
     table.note(&format!("{title}:"));
-    let column = |of: &dyn Fn(&Row) -> String| rows.iter().map(of).collect::<Vec<_>>();
-    table.series(&[
-        ("bytes", column(&|row| size(row.len))),
-        ("auto us", column(&|row| us(row.ours_ns))),
-        ("best us", column(&|row| us(row.best_ns))),
-        ("best", column(&|row| row.best.clone())),
-        ("regret %", column(&|row| format!("{:.1}", row.regret() * 100.0))),
-    ]);
+    let all: Vec<_> = rows.iter().map(cells).collect();
+    let column = |index: usize| all.iter().map(|cells| cells[index].1.clone()).collect::<Vec<_>>();
+    let heads = all.first().map(|cells| cells.each_ref().map(|cell| cell.0)).unwrap_or_default();
+    let columns: Vec<_> = heads.iter().enumerate().map(|(index, head)| (*head, column(index))).collect();
+    table.series(&columns);
     worst.extend(rows.iter().map(|row| (row.regret(), format!("{title}, {} B", size(row.len)))));
 }

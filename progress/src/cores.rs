@@ -2,8 +2,9 @@
 //!
 //! Nothing is guessed: the masks of the ranks of this node say which cores the job has, `/proc/stat` how
 //! busy each is, and `/proc/self/task` on which of them threads of this process run, and for how long they
-//! were ready without a core. Where the system hides one of these (containers, other systems) no core counts as idle.
-//! Reading them takes some 20 us and 5 us more for each thread, so they are read ten times a second at most.
+//! were ready without a core. Where the system hides one of these (containers, other systems) no core
+//! counts as idle. Reading them takes some 20 us and 5 us more for each thread, so they are read ten times
+//! a second at most.
 
 use crate::setting::own_cores;
 use nmad_engine::Duration;

@@ -68,6 +68,7 @@ mod scope;
 mod session;
 mod strategies;
 mod summary;
+mod trace;
 #[cfg(feature = "async")]
 mod watch;
 

@@ -2,11 +2,13 @@
 
 use crate::error::SessionError;
 use nmad_engine::Receipt;
-use nmad_progress::Node;
+use nmad_progress::{Node, OnReceipt, Purpose};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{LineWriter, Write};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Has a line written for each message that this rank sends: to standard error, or to `file`.RANK.
 ///
@@ -25,11 +27,47 @@ pub(crate) fn write(node: &Node, rank: u32, file: Option<&Path>) -> Result<(), S
             Box::new(LineWriter::new(File::create(&path).map_err(wrong)?))
         }
     };
-    node.on_receipt(Some(Box::new(move |receipt| {
+    let tell = Box::new(move |receipt: &Receipt| {
         // Explaining must not fail what it explains.
         let _ = writeln!(out, "nmad: rank {rank}: {}", in_words(receipt, &names));
-    })));
+    });
+    node.on_receipt(Purpose::Told, Some(tell));
     Ok(())
+}
+
+/// Receipts that wait to be fetched.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kept(Arc<Mutex<VecDeque<Receipt>>>);
+
+/// The oldest of more are dropped.
+const KEPT: usize = 4_096;
+
+impl Kept {
+    /// The oldest one.
+    pub(crate) fn next(&self) -> Option<Receipt> {
+        self.lock().pop_front()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Receipt>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has receipts kept from now on; none: no longer, and those not fetched are dropped.
+pub(crate) fn keep(node: &Node, kept: Option<Kept>) {
+    if let Some(kept) = &kept {
+        kept.lock().clear();
+    }
+    let tell = kept.map(|kept| -> OnReceipt {
+        Box::new(move |receipt| {
+            let mut kept = kept.lock();
+            if kept.len() == KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(receipt.clone());
+        })
+    });
+    node.on_receipt(Purpose::Told, tell);
 }
 
 /// One line.
@@ -74,6 +112,7 @@ mod tests {
             protocol: Protocol::Rendezvous,
             eager_max: 99,
             candidates: vec![candidate(0, 0, 4_000), candidate(1, 500, 9_000)],
+            began: nmad_engine::Instant::default(),
             carried: vec![(RailId(0), 200), (RailId(1), 100)],
             predicted_ns: 2_500,
             actual_ns: 2_700,

@@ -14,6 +14,7 @@ use crate::receipts;
 use crate::sampling::{ProfileInfo, RailToSample, Stock};
 use crate::scope::Scope;
 use crate::summary;
+use crate::trace::Trace;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Feed, PeerId, RailId, Receipt, StrategyId};
@@ -21,7 +22,6 @@ use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Idle, Node, Outcome, Progress};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,8 +41,9 @@ pub struct Session {
     job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
     pub(crate) profiles: Vec<ProfileInfo>,
-    /// Where the trace goes.
-    trace: Option<PathBuf>,
+    /// What it writes down of itself.
+    pub(crate) trace: Option<Trace>,
+    receipts: receipts::Kept,
     pub(crate) options: Options,
     pub(crate) places: Places,
 }
@@ -91,7 +92,6 @@ impl Session {
         let cards = exchange(job.as_mut(), &opened, stock.lacks())?;
         let mut session = Session::assemble(job.as_ref(), engine, (opened, &oversubscribed), &cards)?;
         session.set_progress(options.progress.clone().unwrap_or_default())?;
-        session.trace = options.trace.clone();
         session.options = options.clone();
         session.check_reach()?;
         session.sample(&mut stock, job.as_mut(), &cards)?;
@@ -101,6 +101,7 @@ impl Session {
             Explain::StandardError => receipts::write(&session.node, session.rank, None)?,
             Explain::File(file) => receipts::write(&session.node, session.rank, Some(file))?,
         }
+        session.trace = session.begin_trace(options)?;
         session.job = Mutex::new(Some(job));
         Ok(session)
     }
@@ -140,7 +141,22 @@ impl Session {
         let program = job.program();
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
-        Ok(Session { node, rank, size, nodes, program, cores, job, rails, profiles, trace, options, places })
+        let receipts = receipts::Kept::default();
+        Ok(Session {
+            node,
+            rank,
+            size,
+            nodes,
+            program,
+            cores,
+            job,
+            rails,
+            profiles,
+            trace,
+            receipts,
+            options,
+            places,
+        })
     }
 
     /// Gives the engine the profiles of its rails; has measured first what any rank lacks.
@@ -313,13 +329,13 @@ impl Session {
     /// Begins or ends to keep a receipt of each message that is sent: candidates, rails and bytes, predicted
     /// and actual time. Ends what `NMAD_EXPLAIN` asked for.
     pub fn record_receipts(&self, on: bool) {
-        self.node.on_receipt(None);
-        self.node.with(|engine| engine.record_receipts(on));
+        receipts::keep(&self.node, on.then(|| self.receipts.clone()));
     }
 
     /// The next receipt of a message whose request has ended; the oldest of several thousand are dropped.
     pub fn next_receipt(&self) -> Option<Receipt> {
-        self.node.with(|engine| engine.next_receipt())
+        self.node.tell_receipts();
+        self.receipts.next()
     }
 
     /// How well a rail to a rank was predicted so far; none if nothing was observed, or it does not lead
@@ -395,17 +411,16 @@ impl Session {
         self.node.submit(|engine| engine.leave());
         self.node.wait_for(DRAIN_BOUND, |engine| engine.is_drained());
         summary::tell(self);
-        self.write_trace()?;
+        if let Some(trace) = &self.trace {
+            trace.write(&self.node);
+        }
         job.finish().map_err(SessionError::from)
     }
 
-    /// Writes what passed the rails to FILE.RANK, an object of JSON on each line.
-    fn write_trace(&self) -> Result<(), SessionError> {
-        let Some(path) = &self.trace else { return Ok(()) };
-        let lines: String =
-            self.rails.iter().filter_map(|rail| rail.trace.as_ref()).map(TraceHandle::json_lines).collect();
-        let path = format!("{}.{}", path.display(), self.rank);
-        std::fs::write(&path, lines).map_err(|e| setting("NMAD_TRACE", format!("cannot write {path}: {e}")))
+    fn begin_trace(&self, options: &Options) -> Result<Option<Trace>, SessionError> {
+        let Some(path) = &options.trace else { return Ok(None) };
+        let rails = self.rails.iter().filter_map(|rail| rail.trace.clone()).collect();
+        Trace::begin(path, (self.rank, self.size), &self.node, rails).map(Some)
     }
 
     /// What the launcher can do besides: for the layer above. None: the session is closed.

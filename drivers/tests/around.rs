@@ -156,3 +156,21 @@ fn the_trace_tells_what_passed_and_keeps_the_latest() {
     assert_eq!(lines.lines().count(), 6);
     assert!(lines.lines().all(|line| line.starts_with("{\"at_ns\":") && line.ends_with("\"}")), "{lines}");
 }
+
+#[test]
+fn what_passed_before_a_trace_begins_is_forgotten_and_links_are_not() {
+    // Two records of links and three for each message: the ring is full, and then it is not.
+    for most in [4, 20] {
+        let trace = Trace::new("loopback", most, false);
+        let handle = trace.handle();
+        let mut rail = up(trace);
+        send(&mut rail, 1);
+        handle.forget_traffic();
+        let links = handle.records().len();
+        assert!(handle.records().iter().all(|record| matches!(record.what, What::Connect | What::Up)));
+        send(&mut rail, 1);
+        let what: Vec<_> = handle.records().iter().map(|record| record.what).collect();
+        assert_eq!(what[what.len() - 3..], [What::PostPacket, What::Arrived, What::Sent]);
+        assert_eq!(what.len(), (links + 3).min(most), "{what:?}");
+    }
+}

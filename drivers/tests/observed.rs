@@ -116,8 +116,9 @@ fn len(order: &Order) -> String {
 type Way = (Option<Plan>, bool, Vec<String>);
 
 /// The same messages over the rail, with a layer around it: the protocols that they take. Receives are
-/// posted.
-fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way> {
+/// posted. `receipts`: of messages from this length on the engine keeps receipts, as a session that is traced
+/// has it do.
+fn ways(limits: Limits, receipts: Option<u64>, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way> {
     let given = Given::default();
     let memory = Memory::pattern(3 << 20, 1);
     let source = Memory::pattern(5_000, 2);
@@ -129,6 +130,7 @@ fn ways(limits: Limits, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way>
         Engine::new(Config { in_place_min: Some(2_000), ..Config::default() }).expect("a strategy");
     let id = engine.add_rail(rails[0].limits());
     engine.add_link(PEER, id);
+    receipts.iter().for_each(|&from_len| engine.record_receipts_from(from_len));
     let now = Instant::from_ns(1_000);
     let settle = |engine: &mut Engine, rails: &mut [Box<dyn Driver>]| {
         // A moment, since what is slowed down has left only then.
@@ -190,12 +192,20 @@ fn who_looks_on_changes_the_way_of_no_message() {
     let injects = Limits { inject: true, single_copy: (4_000, 100_000), looks: true, ..usual };
     let mut kinds = String::new();
     for limits in [usual, injects, Limits { push: 0, ..usual }] {
-        let bare = ways(limits, |rail| Box::new(rail));
+        let bare = ways(limits, None, |rail| Box::new(rail));
         kinds += &format!("{bare:?}");
-        assert_eq!(ways(limits, around(|| Trace::new("recording", 100, true))), bare, "traced");
-        assert_eq!(ways(limits, around(|| Fault::new(Faults::none(1)))), bare, "with faults that never come");
+        assert_eq!(
+            ways(limits, Some(4 << 10), around(|| Trace::new("recording", 100, true))),
+            bare,
+            "traced"
+        );
+        assert_eq!(
+            ways(limits, None, around(|| Fault::new(Faults::none(1)))),
+            bare,
+            "with faults that never come"
+        );
         let throttle = || Throttle::new(1 << 50, Duration::ZERO);
-        assert_eq!(ways(limits, around(throttle)), bare, "slowed down to what it never reaches");
+        assert_eq!(ways(limits, None, around(throttle)), bare, "slowed down to what it never reaches");
     }
     for kind in ["Inject of", "Send of", "single copy of", "pushed a chunk", "order of a packet", "look"] {
         assert!(kinds.contains(kind), "{kind}: {kinds}");

@@ -38,6 +38,17 @@ fn nothing_is_recorded_before_somebody_asks_or_after() {
 }
 
 #[test]
+fn short_messages_get_none_where_only_longer_ones_are_asked_for() {
+    let mut net = net();
+    net.hosts[0].engine.record_receipts_from(4_096);
+    assert_eq!(transfer(&mut net, 100), None);
+    let before = nmad_engine::Instant::from_ns(net.now);
+    let receipt = transfer(&mut net, 1 << 20).expect("it is long");
+    assert!(receipt.envelope.len == 1 << 20 && receipt.began >= before, "{receipt:?}");
+    assert_eq!(transfer(&mut net, 4_095), None);
+}
+
+#[test]
 fn a_small_message_names_its_rail_and_the_others() {
     let mut net = net();
     net.hosts[0].engine.record_receipts(true);

@@ -162,6 +162,7 @@ fn join(users: &Users) -> Result<&'static World> {
     crate::api::define(size, world.session().program());
     collective::agree(world, &all)?;
     crate::tool::event::begin(world);
+    crate::api::trace(Some(world));
     Ok(world)
 }
 
@@ -198,6 +199,7 @@ extern "C" fn at_exit() {
 
 fn leave(users: &mut Users) -> Result<()> {
     users.is_closed = true;
+    crate::api::trace(None);
     let world = WORLD.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if world.is_null() {
         return Ok(());

@@ -21,6 +21,11 @@ impl Clock {
         Instant::from_ns(monotonic_ns() - self.origin)
     }
 
+    /// Where its zero is on the monotonic clock of the system, in nanoseconds.
+    pub fn origin_ns(&self) -> u64 {
+        self.origin
+    }
+
     /// Reads the time for the pump, and keeps in `now` what it was.
     #[inline]
     pub(crate) fn kept_in(&self, now: &mut Instant) -> impl FnMut() -> Instant {

@@ -40,7 +40,7 @@ pub use helper::{Doing, Helped};
 pub use idle::Idle;
 pub use node::{Node, Outcome, Tell};
 pub use pause::Patience;
-pub use receipts::OnReceipt;
+pub use receipts::{OnReceipt, Purpose};
 pub use service::{Served, Service};
 pub use setting::{Progress, list as list_cores, own_cores};
 pub use watch::Armed;

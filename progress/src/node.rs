@@ -7,7 +7,7 @@ use crate::crowd::Crowd;
 use crate::helper::Helper;
 use crate::idle::{self, Idle, Stage};
 use crate::lock::{Guard, Lock, Release};
-use crate::receipts::OnReceipt;
+use crate::receipts::Listener;
 use crate::service::Service;
 use crate::watch::Watch;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId, pump};
@@ -74,7 +74,7 @@ pub(crate) struct Core {
     pub(crate) crowd: Crowd,
     /// For an application with a loop of its own; none until it asks.
     pub(crate) watch: Option<Watch>,
-    pub(crate) on_receipt: Option<OnReceipt>,
+    pub(crate) on_receipt: Vec<Listener>,
     /// Goes on after each look at the rails.
     pub(crate) service: Option<Box<dyn Service>>,
     /// It has to be asked again soon, whatever arrives.
@@ -398,7 +398,7 @@ impl Shared {
         if let Some(watch) = &mut core.watch {
             watch.ended();
         }
-        if core.on_receipt.is_some() {
+        if !core.on_receipt.is_empty() {
             core.tell_receipts();
         }
     }
@@ -452,7 +452,7 @@ impl Core {
             bursts: Bursts::default(),
             crowd: Crowd::default(),
             watch: None,
-            on_receipt: None,
+            on_receipt: Vec::new(),
             service: None,
             service_waits: false,
         }

@@ -125,7 +125,7 @@ fn step(words: &str, rank: usize, count: usize) -> Result<Step, String> {
             let len = nmad_words::parse_size(len).map_err(|why| format!("`{verb} {to} {len}`: {why}"))?;
             Ok(Step::Send { to: other(to)?, len, blocks: verb == "send" })
         }
-        ["compute", time] => Ok(Step::Compute(nanoseconds(time)?)),
+        ["compute", time] => Ok(Step::Compute(parse_time(time)?)),
         ["wait"] => Ok(Step::Wait),
         _ => Err(format!(
             "`{}` is no step: write recv FROM, send TO LEN, isend TO LEN, compute TIME, or wait",
@@ -134,8 +134,11 @@ fn step(words: &str, rank: usize, count: usize) -> Result<Step, String> {
     }
 }
 
-/// `2ms`, `150us`, `800ns`, `1s`.
-fn nanoseconds(text: &str) -> Result<u64, String> {
+/// Nanoseconds of `2ms`, `150us`, `800ns`, `1s`.
+///
+/// # Errors
+/// It is no time, or more than an hour.
+pub fn parse_time(text: &str) -> Result<u64, String> {
     let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
     let scale = match &text[end..] {
         "ns" => 1.0,

@@ -11,6 +11,8 @@ const LANE_GAP: i32 = 4;
 const HEADING: i32 = 30;
 const GROUP_GAP: i32 = 12;
 const TEXT_SIZE: i32 = 12;
+/// Narrower spans have no outline, in pixels.
+const OUTLINED: i32 = 4;
 
 /// A packet or chunk on a rail.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,8 +165,10 @@ fn draw_span(
     let fill = colour::series(colour_index);
     let (from, to): (Pixel, Pixel) = ((axis.pixel(span.start_us), y), (axis.pixel(span.end_us), y + LANE));
     canvas.rect(from, to, fill)?;
-    // A white outline keeps neighbours of one colour apart.
-    canvas.outline(from, to, colour::PAPER)?;
+    // A white outline keeps neighbours of one colour apart, and would be all that is seen of a narrow one.
+    if to.0 - from.0 >= OUTLINED {
+        canvas.outline(from, to, colour::PAPER)?;
+    }
     let len = bytes_rounded(span.len);
     let texts = [format!("{}  {len}", span.label), len.clone(), span.label.clone()];
     let fitting =

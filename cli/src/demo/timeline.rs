@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::args::DemoArgs;
 use crate::output::say_line;
-use crate::trace::{Records, bars};
+use crate::trace::{Links, Records, bars};
 
 const LEN: usize = 4 << 20;
 const STRATEGIES: [&str; 3] = ["fifo", "iso_split", "auto"];
@@ -38,7 +38,8 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
 /// Draws what the ranks traced to `trace`.0 and `trace`.1.
 pub(super) fn draw(args: &DemoArgs, trace: &Path) -> Result<(), String> {
     let (sender, receiver) = (Records::read(&rank_file(trace, 0))?, Records::read(&rank_file(trace, 1))?);
-    let lanes = bars(&sender, Some(&receiver));
+    let links = Links::of(&[sender.clone(), receiver]);
+    let lanes = bars(&sender, &links);
     let messages = lanes.messages(LEN as u64);
     let names = args.rail_names();
     let rates: Vec<String> = lanes.rails().iter().enumerate().map(|rail| rate_of(rail, &names)).collect();

@@ -1,7 +1,8 @@
-//! `nmad model`: reads a pattern, predicts its communication phase, and shows it, also as it would be if
-//! something were different.
+//! `nmad model`: reads a pattern or a trace, predicts its communication phase, and shows it, also as it would
+//! be if something were different.
 
 mod show;
+mod traced;
 mod what_if;
 
 use clap::Args;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::output::{FAILED, Failure, USAGE, complain, say, say_json};
+use traced::{Measured, Traced};
 use what_if::WhatIf;
 
 const EXAMPLES: &str = "\
@@ -26,6 +28,8 @@ Examples:
   nmad model overlap.pattern --rails 1gbit --what-if rails=4gbit,2.8gbit+parallel-send
                                             several changes at once
   nmad model overlap.pattern                with the profiles of this machine's rails (nmad sample)
+  NMAD_TRACE=/tmp/t nmad run -n 4 ./program
+  nmad model /tmp/t --what-if eager=1MiB    a run as it was, how well that is predicted, and what would change
 
 A pattern is a text: how many ranks, and what each does in order. Ranks are numbers, or count from the rank
 itself with a sign; `rank *` is every rank without a line of its own.
@@ -39,8 +43,8 @@ nobody: a message above the eager limit waits for it.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ModelArgs {
-    /// The file of the pattern
-    #[arg(value_name = "PATTERN")]
+    /// The file of the pattern, or the trace of all ranks (NMAD_TRACE) of an MPI program
+    #[arg(value_name = "PATTERN|TRACE")]
     pattern: PathBuf,
     /// Rails of every rank by their rates: 4gbit, 500mbit [default: the measured rails of this machine]
     #[arg(long, value_name = "RATE,...", value_delimiter = ',')]
@@ -69,17 +73,17 @@ struct Predicted {
 
 /// Predicts and shows.
 pub(crate) fn main(args: &ModelArgs) -> ExitCode {
-    let pattern = match read(&args.pattern) {
-        Ok(pattern) => pattern,
+    let input = match input(&args.pattern) {
+        Ok(input) => input,
         Err(why) => return complain("model", &why, USAGE),
     };
-    let all = match setting(args).and_then(|setting| all(args, &pattern, &setting)) {
+    let all = match setting(args, &input).and_then(|setting| all(args, &input, &setting)) {
         Ok(all) => all,
         Err(failure) => return failure.complain("model"),
     };
     match args.json {
-        true => all.iter().for_each(|one| say_json("model", &show::line(one))),
-        false => show::tables(&all).into_iter().for_each(say),
+        true => all.iter().for_each(|one| say_json("model", &show::line(one, &input.measured))),
+        false => show::tables(&all, &input.measured).into_iter().for_each(say),
     }
     let Some(path) = &args.svg else { return ExitCode::SUCCESS };
     let written =
@@ -90,18 +94,26 @@ pub(crate) fn main(args: &ModelArgs) -> ExitCode {
     }
 }
 
+/// The pattern of a file, or what a trace says.
+fn input(path: &Path) -> Result<Traced, String> {
+    if traced::is_trace(path) {
+        return traced::traced(path);
+    }
+    Ok(Traced { pattern: read(path)?, eager_max: None, measured: Vec::new() })
+}
+
 fn read(path: &Path) -> Result<Pattern, String> {
     let text =
         std::fs::read_to_string(path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
     text.parse().map_err(|why| format!("{}: {why}", path.display()))
 }
 
-fn setting(args: &ModelArgs) -> Result<Setting, Failure> {
+fn setting(args: &ModelArgs, input: &Traced) -> Result<Setting, Failure> {
     let rails = match &*args.rails {
         [] => crate::explain::forecasts_of_machine(&Options::load()?)?,
         rates => what_if::nominal(rates, args.latency)?,
     };
-    let eager_max = eager_max(&rails);
+    let eager_max = input.eager_max.unwrap_or_else(|| eager_max(&rails));
     Ok(Setting { rails, eager_max, fragment: None, parallel: false })
 }
 
@@ -113,8 +125,8 @@ fn eager_max(rails: &[Forecast]) -> u64 {
 }
 
 /// The pattern as it is, and with each change.
-fn all(args: &ModelArgs, pattern: &Pattern, setting: &Setting) -> Result<Vec<Predicted>, Failure> {
-    let one = |name: String, setting: &Setting| match predict(pattern, setting) {
+fn all(args: &ModelArgs, input: &Traced, setting: &Setting) -> Result<Vec<Predicted>, Failure> {
+    let one = |name: String, setting: &Setting| match predict(&input.pattern, setting) {
         Ok(phase) => Ok(Predicted { name, phase }),
         Err(stuck) => Err(Failure::from(format!("{}, {name}: {stuck}", args.pattern.display()))),
     };

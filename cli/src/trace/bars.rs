@@ -3,19 +3,17 @@
 use nmad_bench::plot::{RailLane, Span};
 use std::collections::HashMap;
 
+use super::links::Links;
 use super::records::{Record, Records, What};
-
-/// Nothing takes longer on its way; what seems to was traced by another clock.
-const LONGEST_NS: u64 = 10_000_000_000;
 
 /// A packet or chunk on a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bar {
     /// Number of the rail among [`Bars::rails`].
     rail: usize,
-    start_ns: u64,
-    end_ns: u64,
-    len: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) len: u64,
     is_chunk: bool,
 }
 
@@ -26,23 +24,12 @@ pub(crate) struct Bars {
     list: Vec<Bar>,
 }
 
-/// Where and under which number something passed.
-type Key<'a> = (&'a str, u32, bool);
-
-/// The orders that `sender` posted, as bars. An order ends when `receiver` had it, if its trace is there and
-/// says so, else when the rail reported it as sent, which for a socket is when the kernel had taken it. A
+/// The orders that `sender` posted, as bars. An order ends when the receiver had it, if its trace is there
+/// and says so, else when the rail reported it as sent, which for a socket is when the kernel had taken it. A
 /// rail carries one order after the other: an order posted to a busy rail begins when the one before ends.
-pub(crate) fn bars(sender: &Records, receiver: Option<&Records>) -> Bars {
+pub(crate) fn bars(sender: &Records, links: &Links) -> Bars {
     let rails = sender.rails();
-    let sent = ends(&sender.list, |what| match what {
-        What::Sent => Some(true),
-        _ => None,
-    });
-    let arrived = ends(receiver.map_or(&[], |records| &records.list), |what| match what {
-        What::Landed => Some(true),
-        What::Arrived => Some(false),
-        _ => None,
-    });
+    let sent = sent(&sender.list);
     let mut free_ns = vec![0; rails.len()];
     let bar = |record: &Record| {
         let is_chunk = match record.what {
@@ -51,9 +38,12 @@ pub(crate) fn bars(sender: &Records, receiver: Option<&Records>) -> Bars {
             _ => return None,
         };
         let rail = rails.binary_search(&record.rail).ok()?;
-        let arrival = first_after(&arrived, (&record.rail, record.number, is_chunk), record.at_ns);
-        let end_ns =
-            arrival.or_else(|| first_after(&sent, (&record.rail, record.number, true), record.at_ns))?;
+        let arrival = links.times(sender.rank, record).1.filter(|arrived| *arrived >= record.at_ns);
+        let left = || {
+            let times = sent.get(&(record.rail.as_str(), record.peer, record.number))?;
+            times.iter().copied().find(|at| *at >= record.at_ns)
+        };
+        let end_ns = arrival.or_else(left)?;
         let start_ns = record.at_ns.max(free_ns[rail]).min(end_ns);
         free_ns[rail] = end_ns.max(free_ns[rail]);
         Some(Bar { rail, start_ns, end_ns, len: record.len, is_chunk })
@@ -62,21 +52,13 @@ pub(crate) fn bars(sender: &Records, receiver: Option<&Records>) -> Bars {
     Bars { rails, list }
 }
 
-/// Times of the records that `is_end` takes, which also says whether it is about a chunk.
-fn ends(list: &[Record], is_end: impl Fn(&What) -> Option<bool>) -> HashMap<Key<'_>, Vec<u64>> {
-    let mut ends: HashMap<Key<'_>, Vec<u64>> = HashMap::new();
-    for record in list {
-        if let Some(is_chunk) = is_end(&record.what) {
-            ends.entry((&record.rail, record.number, is_chunk)).or_default().push(record.at_ns);
-        }
+/// When rails reported what they had sent, by rail, peer and number.
+fn sent(list: &[Record]) -> HashMap<(&str, u32, u32), Vec<u64>> {
+    let mut sent: HashMap<_, Vec<u64>> = HashMap::new();
+    for record in list.iter().filter(|record| record.what == What::Sent) {
+        sent.entry((record.rail.as_str(), record.peer, record.number)).or_default().push(record.at_ns);
     }
-    ends
-}
-
-/// A number can come twice, when something was sent again.
-fn first_after(ends: &HashMap<Key<'_>, Vec<u64>>, key: Key<'_>, posted_ns: u64) -> Option<u64> {
-    let plausible = posted_ns..posted_ns.saturating_add(LONGEST_NS);
-    ends.get(&key)?.iter().copied().find(|at| plausible.contains(at))
+    sent
 }
 
 impl Bars {
@@ -93,6 +75,11 @@ impl Bars {
             messages.last_mut().expect("pushed above").push(*bar);
         }
         messages.into_iter().map(|list| Bars { rails: self.rails.clone(), list }).collect()
+    }
+
+    /// Those of one rail, by its place among the names.
+    pub(crate) fn of(&self, rail: usize) -> impl Iterator<Item = &Bar> {
+        self.list.iter().filter(move |bar| bar.rail == rail)
     }
 
     /// Names of the rails, in the order of the lanes.
@@ -129,26 +116,30 @@ mod tests {
 
     fn record(at_us: u64, rail: &str, what: What, number: u32, len: u64) -> Record {
         let (at_ns, rail) = (at_us * 1000, rail.to_string());
-        Record { at_ns, rail, what, peer: 1, number, len, text: String::new() }
+        let peer = u32::from(!matches!(what, What::Landed));
+        Record { at_ns, rail, what, peer, number, len, text: String::new() }
     }
 
-    fn records(list: Vec<Record>) -> Records {
-        Records { name: "t".into(), list }
+    fn records(rank: u32, list: Vec<Record>) -> Records {
+        Records { list, ..Records::parse(format!("t.{rank}"), "").unwrap() }
     }
 
     #[test]
     fn chunks_last_from_their_posting_to_their_region() {
-        let sender = records(vec![
-            record(10, "a", What::PostChunk, 1, 60),
-            record(10, "b", What::PostChunk, 1, 40),
-            record(11, "a", What::PostChunk, 2, 100),
-            record(12, "a", What::Sent, 1, 0),
-            record(13, "b", What::Sent, 1, 0),
-            record(14, "a", What::Sent, 2, 0),
-        ]);
+        let sender = records(
+            0,
+            vec![
+                record(10, "a", What::PostChunk, 1, 60),
+                record(10, "b", What::PostChunk, 1, 40),
+                record(11, "a", What::PostChunk, 2, 100),
+                record(12, "a", What::Sent, 1, 0),
+                record(13, "b", What::Sent, 1, 0),
+                record(14, "a", What::Sent, 2, 0),
+            ],
+        );
         let receiver =
-            records(vec![record(20, "a", What::Landed, 1, 60), record(40, "a", What::Landed, 2, 100)]);
-        let bars = bars(&sender, Some(&receiver));
+            records(1, vec![record(20, "a", What::Landed, 1, 60), record(40, "a", What::Landed, 2, 100)]);
+        let bars = bars(&sender, &Links::of(&[sender.clone(), receiver]));
         let messages = bars.messages(100);
         assert_eq!(messages.len(), 2);
         let lanes = messages[0].lanes(&["fast".into()]);

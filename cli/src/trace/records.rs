@@ -1,4 +1,5 @@
-//! One rank's trace: an object of JSON on each line, as `nmad_drivers::around::trace` writes it.
+//! One rank's trace: an object of JSON on each line, as the session and `nmad_drivers::around::trace` write
+//! it.
 
 use serde::Deserialize;
 use std::path::Path;
@@ -31,6 +32,7 @@ pub(crate) enum What {
     Sent,
     Arrived,
     Landed,
+    Up,
     #[serde(untagged)]
     Other(String),
 }
@@ -43,40 +45,127 @@ impl What {
             What::Sent => "Sent",
             What::Arrived => "Arrived",
             What::Landed => "Landed",
+            What::Up => "Up",
             What::Other(name) => name,
         }
     }
 }
 
-/// All that one rank wrote, in order of time.
+/// A call of MPI.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) at_ns: u64,
+    /// The name of the function.
+    pub(crate) call: String,
+    pub(crate) until_ns: u64,
+    /// The rank that it receives from.
+    pub(crate) from: Option<u32>,
+    pub(crate) thread: u32,
+}
+
+/// How a message went that was long enough for a receipt.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Receipt {
+    /// When its way was decided.
+    pub(crate) at_ns: u64,
+    /// Its protocol.
+    pub(crate) message: String,
+    pub(crate) to: u32,
+    pub(crate) context: u32,
+    pub(crate) tag: u64,
+    pub(crate) seq: u32,
+    pub(crate) len: u64,
+    /// Longest message that did not ask then.
+    pub(crate) eager_max: u64,
+    pub(crate) predicted_ns: u64,
+    pub(crate) actual_ns: u64,
+    /// Rails and bytes.
+    pub(crate) carried: Vec<(String, u64)>,
+}
+
+/// A line.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Rail(Record),
+    Call(Call),
+    Message(Receipt),
+    Head { trace: u32, rank: u32 },
+    End { end: u64, dropped: u64 },
+}
+
+/// All that one rank wrote, each kind in order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Records {
     /// Name of the file, without its folder.
     pub(crate) name: String,
+    pub(crate) rank: u32,
     pub(crate) list: Vec<Record>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) receipts: Vec<Receipt>,
+    /// Calls and receipts of the beginning that were too many to keep.
+    pub(crate) dropped: u64,
+    /// Why the end is missing, if it is.
+    pub(crate) cut: Option<String>,
 }
+
+/// The form of traces that this program reads.
+const FORM: u32 = 2;
 
 impl Records {
     pub(crate) fn read(path: &Path) -> Result<Records, String> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = std::fs::read(path).map_err(|error| {
             format!(
                 "cannot read {}: {error} (NMAD_TRACE=FILE makes each rank write FILE.RANK)",
                 path.display()
             )
         })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Records::parse(name, &text).map_err(|why| format!("{}: {why}", path.display()))
+        // A file that was cut short may end within a letter.
+        Records::parse(name, &String::from_utf8_lossy(&text))
+            .map_err(|why| format!("{}: {why}", path.display()))
     }
 
     pub(crate) fn parse(name: String, text: &str) -> Result<Records, String> {
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let record = |(number, line): (usize, &str)| {
-            serde_json::from_str(line).map_err(|error| format!("line {} is no trace: {error}", number + 1))
-        };
-        let mut list: Vec<Record> = lines.map(record).collect::<Result<_, _>>()?;
-        // Rails are written one after the other.
-        list.sort_by_key(|record| record.at_ns);
-        Ok(Records { name, list })
+        let rank = name.rsplit('.').next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        let (list, calls, receipts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = Records { name, rank, list, calls, receipts, dropped: 0, cut: None };
+        let (mut has_head, mut has_end) = (false, false);
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
+        while let Some((number, line)) = lines.next() {
+            match serde_json::from_str(line) {
+                Ok(Line::Rail(record)) => all.list.push(record),
+                Ok(Line::Call(call)) => all.calls.push(call),
+                Ok(Line::Message(receipt)) => all.receipts.push(receipt),
+                Ok(Line::Head { trace: FORM, rank }) => (all.rank, has_head) = (rank, true),
+                Ok(Line::Head { trace, .. }) => {
+                    return Err(format!("it has the form {trace}, and this program reads {FORM}"));
+                }
+                Ok(Line::End { end, dropped }) => {
+                    has_end = all.count() as u64 == end;
+                    all.dropped = dropped;
+                }
+                Err(_) if has_head && lines.peek().is_none() => {
+                    all.cut = Some(format!("line {} breaks off", number + 1));
+                }
+                Err(_) => return Err(format!("line {} is no trace", number + 1)),
+            }
+        }
+        if has_head && !has_end && all.cut.is_none() {
+            all.cut = Some(match all.count() {
+                0 => "the rank has not ended, or was killed before it could write".into(),
+                count => format!("it ends after {count} records"),
+            });
+        }
+        // Rails are written one after the other, calls when they end, receipts when messages end.
+        all.list.sort_by_key(|record| record.at_ns);
+        all.calls.sort_by_key(|call| call.at_ns);
+        all.receipts.sort_by_key(|receipt| receipt.at_ns);
+        Ok(all)
+    }
+
+    fn count(&self) -> usize {
+        self.list.len() + self.calls.len() + self.receipts.len()
     }
 
     /// Names of the rails, sorted.
@@ -85,6 +174,32 @@ impl Records {
         rails.sort();
         rails.dedup();
         rails
+    }
+
+    /// The first and the last time; none: it is empty.
+    pub(crate) fn span_ns(&self) -> Option<(u64, u64)> {
+        let starts = [
+            self.list.first().map(|record| record.at_ns),
+            self.calls.first().map(|call| call.at_ns),
+            self.receipts.first().map(|receipt| receipt.at_ns),
+        ];
+        let ends = [
+            self.list.last().map(|record| record.at_ns),
+            self.calls.iter().map(|call| call.until_ns).max(),
+            self.receipts.last().map(|receipt| receipt.at_ns),
+        ];
+        Some((starts.into_iter().flatten().min()?, ends.into_iter().flatten().max()?))
+    }
+
+    /// Moves all times by this difference of clocks.
+    pub(crate) fn shift(&mut self, by_ns: i64) {
+        let shift = |at_ns: &mut u64| *at_ns = at_ns.saturating_add_signed(by_ns);
+        self.list.iter_mut().for_each(|record| shift(&mut record.at_ns));
+        self.receipts.iter_mut().for_each(|receipt| shift(&mut receipt.at_ns));
+        self.calls.iter_mut().for_each(|call| {
+            shift(&mut call.at_ns);
+            shift(&mut call.until_ns);
+        });
     }
 }
 
@@ -96,15 +211,36 @@ mod tests {
     fn lines_are_read_and_put_in_order() {
         let text = r#"{"at_ns":20,"rail":"tcp/r0","what":"Sent","peer":1,"number":3,"len":8,"text":""}
             {"at_ns":10,"rail":"tcp/r1","what":"Connect","peer":1,"number":0,"len":0}"#;
-        let records = Records::parse("t.0".into(), text).unwrap();
+        let records = Records::parse("t.3".into(), text).unwrap();
         assert_eq!(records.list[0].what, What::Other("Connect".into()));
         assert_eq!(records.list[1].what, What::Sent);
         assert_eq!(records.rails(), ["tcp/r0", "tcp/r1"]);
+        assert_eq!((records.rank, records.cut), (3, None));
     }
 
     #[test]
     fn what_is_no_trace_says_which_line() {
-        let error = Records::parse("t".into(), "\n{\"at_ns\":1}").unwrap_err();
+        let error = Records::parse("t".into(), "\n{\"at_ns\":1}\n{}").unwrap_err();
         assert!(error.starts_with("line 2 is no trace"), "{error}");
+        let error = Records::parse("t".into(), r#"{"trace":9,"rank":0,"size":1}"#).unwrap_err();
+        assert!(error.contains("form 9"), "{error}");
+    }
+
+    #[test]
+    fn a_trace_that_was_cut_short_is_read_as_far_as_it_goes_and_says_so() {
+        let head = r#"{"trace":2,"rank":5,"size":8}"#;
+        let call = r#"{"at_ns":1,"call":"MPI_Send","until_ns":9,"thread":0}"#;
+        let whole = format!("{head}\n{call}\n{{\"end\":1,\"dropped\":0}}\n");
+        assert_eq!(Records::parse("t".into(), &whole).unwrap().cut, None);
+        for (text, count, why) in [
+            (format!("{head}\n{call}\n{}", &call[..30]), 1, "line 3 breaks off"),
+            (format!("{head}\n{call}\n"), 1, "after 1 records"),
+            (format!("{head}\n"), 0, "killed"),
+            (format!("{head}\n{{\"end\":1,\"dropped\":0}}\n"), 0, "killed"),
+        ] {
+            let records = Records::parse("t".into(), &text).unwrap();
+            assert_eq!((records.rank, records.calls.len()), (5, count));
+            assert!(records.cut.as_ref().is_some_and(|cut| cut.contains(why)), "{text}: {records:?}");
+        }
     }
 }

@@ -1,11 +1,15 @@
-//! Traces as text, as a picture, and for the viewers of others.
+//! Traces as text and as a picture.
 
 use nmad_bench::plot::{LaneGroup, PlotError, timeline_svg};
-use serde_json::{Value, json};
+use nmad_bench::stats::{bytes, number};
+use nmad_bench::table::Table;
 use std::fmt::Write;
 
 use super::bars::bars;
+use super::links::Links;
 use super::records::{Record, Records};
+use super::report::Report;
+use super::states::State;
 
 /// One line for each record of all ranks, in order of time.
 pub(super) fn text(all: &[Records]) -> String {
@@ -28,50 +32,81 @@ pub(super) fn text(all: &[Records]) -> String {
 
 /// What each rank's rails carried when, ranks one above the other.
 pub(super) fn picture(all: &[Records]) -> Result<String, PlotError> {
-    let origin = origin(all);
-    let groups = all.iter().enumerate().map(|(number, rank)| {
-        // Who got it is known if there are two.
-        let other = if all.len() == 2 { all.get(1 - number) } else { None };
-        LaneGroup { label: rank.name.clone(), rails: bars(rank, other).lanes_since(origin, &[]) }
-    });
-    timeline_svg("What each rail carried", &groups.collect::<Vec<_>>())
-}
-
-/// The trace-event format: each order is a bar, everything else a mark; a rank is a process, a rail a thread.
-pub(super) fn chrome(all: &[Records]) -> Value {
-    let mut events = Vec::new();
-    for (process, rank) in all.iter().enumerate() {
-        let rails = bars(rank, None);
-        for (thread, lane) in rails.lanes_since(0, &[]).iter().enumerate() {
-            events.push(named("thread_name", process, thread, &lane.label));
-            events.extend(lane.spans.iter().map(|span| {
-                json!({
-                    "ph": "X", "name": format!("{} B", span.len), "pid": process, "tid": thread,
-                    "ts": span.start_us, "dur": span.end_us - span.start_us,
-                })
-            }));
-        }
-        events.push(named("process_name", process, 0, &rank.name));
-        events.extend(rank.list.iter().map(|record| mark(process, &rails.rails, record)));
-    }
-    json!({ "traceEvents": events })
-}
-
-fn mark(process: usize, rails: &[String], r: &Record) -> Value {
-    let thread = rails.iter().position(|rail| *rail == r.rail).unwrap_or(0);
-    json!({
-        "ph": "i", "s": "t", "name": format!("{} #{}", r.what.name(), r.number),
-        "pid": process, "tid": thread,
-        "ts": r.at_ns as f64 / 1e3, "args": { "peer": r.peer, "len": r.len, "text": r.text },
-    })
-}
-
-fn named(what: &str, process: usize, thread: usize, name: &str) -> Value {
-    json!({ "ph": "M", "name": what, "pid": process, "tid": thread, "args": { "name": name } })
+    let (origin, links) = (origin(all), Links::of(all));
+    let group = |rank: &Records| LaneGroup {
+        label: rank.name.clone(),
+        rails: bars(rank, &links).lanes_since(origin, &[]),
+    };
+    timeline_svg("What each rail carried", &all.iter().map(group).collect::<Vec<_>>())
 }
 
 fn origin(all: &[Records]) -> u64 {
-    all.iter().filter_map(|rank| rank.list.first()).map(|record| record.at_ns).min().unwrap_or(0)
+    all.iter().filter_map(Records::span_ns).map(|span| span.0).min().unwrap_or(0)
+}
+
+/// Ranks, rails, and protocols.
+pub(super) fn tables(report: &Report) -> [Table; 3] {
+    [ranks(report), rails(report), protocols(report)]
+}
+
+fn us(ns: u64) -> String {
+    number(ns as f64 / 1e3)
+}
+
+fn ranks(report: &Report) -> Table {
+    let imbalance = report.imbalance().map_or_else(
+        || "no call of MPI was traced".into(),
+        |imbalance| format!("imbalance of the time in communication {imbalance:.2}"),
+    );
+    let title = format!("ranks: times in us; {imbalance}");
+    let mut header = vec!["rank", "messages", "bytes", "communication"];
+    header.extend(State::ALL.map(State::name));
+    let mut table = Table::new(title, &header);
+    for rank in &report.ranks {
+        let first = [rank.rank.to_string(), rank.sent.to_string(), bytes(rank.bytes)];
+        let times = [rank.communication_ns()].into_iter().chain(rank.by_state).map(us);
+        table.row(first.into_iter().chain(times));
+    }
+    table
+}
+
+fn rails(report: &Report) -> Table {
+    let header = ["rank", "rail", "packets", "chunks", "bytes", "busy, us", "share of the time"];
+    let mut table = Table::new("rails", &header);
+    for rail in &report.rails {
+        let share = 100.0 * rail.busy_ns as f64 / report.duration_ns.max(1) as f64;
+        table.row([
+            rail.rank.to_string(),
+            rail.rail.clone(),
+            rail.packets.to_string(),
+            rail.chunks.to_string(),
+            bytes(rail.bytes),
+            us(rail.busy_ns),
+            format!("{share:.1} %"),
+        ]);
+    }
+    table
+}
+
+fn protocols(report: &Report) -> Table {
+    let header = ["protocol", "messages", "bytes", "median, us", "prediction", "absolute", "why"];
+    let mut table = Table::new("protocols, and the median errors of the predicted times", &header);
+    let percent = |error: f64| format!("{:+.1} %", 100.0 * error);
+    for protocol in &report.protocols {
+        let (error, absolute) = protocol
+            .error
+            .map_or_else(Default::default, |(error, absolute)| (percent(error), percent(absolute)));
+        table.row([
+            protocol.name.clone(),
+            protocol.count.to_string(),
+            bytes(protocol.bytes),
+            protocol.median_ns.map_or_else(String::new, us),
+            error,
+            absolute,
+            protocol.why.into(),
+        ]);
+    }
+    table
 }
 
 #[cfg(test)]
@@ -85,8 +120,9 @@ mod tests {
         let all = [Records::parse("t.0".into(), text_of_rank).unwrap()];
         let listing = text(&all);
         assert!(listing.contains("PostChunk") && listing.contains("2.500 us"), "{listing}");
-        let chrome = chrome(&all);
-        assert_eq!(chrome["traceEvents"][1]["dur"], 2.5);
+        let perfetto = crate::trace::perfetto::events(&all, &[]);
+        let bars = perfetto["traceEvents"].as_array().unwrap();
+        assert!(bars.iter().any(|event| event["dur"] == 2.5), "{bars:?}");
         assert!(picture(&all).unwrap().contains("tcp/r0"));
     }
 }

@@ -9,7 +9,7 @@ mod held;
 pub mod layers;
 pub mod renumber;
 pub mod throttle;
-mod ticks;
+pub mod ticks;
 pub mod trace;
 
 use nmad_engine::memory::Segments;

@@ -11,7 +11,7 @@ const BY_COUNTER: [&str; 2] = ["tsc", "kvm-clock"];
 
 /// Where times come from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ticks {
+pub struct Ticks {
     by_counter: bool,
     /// The counter, and nanoseconds of the monotonic clock at the same time.
     began: (u64, u64),
@@ -19,7 +19,7 @@ pub(super) struct Ticks {
 
 impl Ticks {
     /// Looks what this machine has.
-    pub(super) fn new() -> Ticks {
+    pub fn new() -> Ticks {
         let source = std::fs::read_to_string(SOURCE).unwrap_or_default();
         let by_counter = cfg!(target_arch = "x86_64") && BY_COUNTER.contains(&source.trim());
         Ticks { by_counter, began: together().0 }
@@ -27,13 +27,13 @@ impl Ticks {
 
     /// A time, to be read by [`Ticks::scale`].
     #[inline]
-    pub(super) fn now(self) -> u64 {
+    pub fn now(self) -> u64 {
         if self.by_counter { counter() } else { monotonic_ns() }
     }
 
     /// What makes nanoseconds of the monotonic clock of the times so far: the counter's rate since the
     /// beginning.
-    pub(super) fn scale(self) -> impl Fn(u64) -> u64 {
+    pub fn scale(self) -> impl Fn(u64) -> u64 {
         let (first, first_ns) = self.began;
         let (last, last_ns) = together().0;
         let (ticks, ns) = (last.wrapping_sub(first), last_ns.saturating_sub(first_ns));

@@ -175,7 +175,11 @@ impl Trace {
 
     #[inline(always)]
     fn note(&self, what: What, peer: u32, number: u32, len: u64, about: About<'_>) {
-        let ticks = self.handle.ticks.now();
+        self.note_at(self.handle.ticks.now(), (what, peer, number, len), about);
+    }
+
+    #[inline(always)]
+    fn note_at(&self, ticks: u64, (what, peer, number, len): (What, u32, u32, u64), about: About<'_>) {
         let mut ring = self.handle.lock();
         let Some(noted) = ring.next() else { return };
         (noted.ticks, noted.len, noted.peer, noted.number, noted.what) = (ticks, len, peer, number, what);
@@ -245,23 +249,26 @@ impl Layer for Trace {
                 self.note(what, peer.0, number, len, about);
                 rail.send(Departure::Order(order))
             }
+            // The time is that before sending: the receiver may have it before the call returns.
             Departure::Message { head, .. } => {
+                let ticks = self.handle.ticks.now();
                 let sent = rail.send(departure);
                 if sent != Sent::Retry {
                     let mut bytes = [0; HEAD];
                     for (place, word) in bytes.chunks_exact_mut(8).zip(head) {
                         place.copy_from_slice(&word.to_ne_bytes());
                     }
-                    self.note(What::PostPacket, peer.0, number, len, About::Packet(&bytes));
+                    self.note_at(ticks, (What::PostPacket, peer.0, number, len), About::Packet(&bytes));
                 }
                 sent
             }
             Departure::Pushed { packet, .. } => {
+                let ticks = self.handle.ticks.now();
                 let sent = rail.send(departure);
                 if sent != Sent::Retry {
                     let (head, first) = (packet.len() as u64, number.wrapping_sub(1));
-                    self.note(What::PostPacket, peer.0, first, head, About::Packet(packet));
-                    self.note(What::PostChunk, peer.0, number, len - head, About::Nothing);
+                    self.note_at(ticks, (What::PostPacket, peer.0, first, head), About::Packet(packet));
+                    self.note_at(ticks, (What::PostChunk, peer.0, number, len - head), About::Nothing);
                 }
                 sent
             }
@@ -289,6 +296,29 @@ impl TraceHandle {
         older.iter().filter(|_| ring.is_full).chain(newer).map(record).collect()
     }
 
+    /// The name of the rail.
+    pub fn rail(&self) -> &str {
+        &self.rail
+    }
+
+    /// Drops the packets and chunks of before; what is known of links stays.
+    pub fn forget_traffic(&self) {
+        let mut ring = self.lock();
+        let most = ring.records.len();
+        let (next, is_full) = (ring.next, ring.is_full);
+        let mut kept: Vec<Noted> = std::mem::take(&mut ring.records);
+        match is_full {
+            true => kept.rotate_left(next),
+            false => kept.truncate(next),
+        }
+        let is_of_link =
+            |what| matches!(what, What::Connect | What::Close | What::Up | What::Lost | What::Carrier);
+        kept.retain(|noted| is_of_link(noted.what));
+        let next = kept.len();
+        kept.resize_with(most, Noted::nothing);
+        *ring = Ring { next: if next == most { 0 } else { next }, is_full: next == most, records: kept };
+    }
+
     /// One JSON object per line.
     pub fn json_lines(&self) -> String {
         let mut out = String::new();
@@ -310,7 +340,7 @@ impl TraceHandle {
 }
 
 /// A JSON string.
-fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

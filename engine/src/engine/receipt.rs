@@ -42,6 +42,8 @@ pub struct Receipt {
     pub eager_max: u64,
     /// The rails between which was decided.
     pub candidates: Vec<Candidate>,
+    /// When it was decided how it goes.
+    pub began: Instant,
     /// Rails and bytes, as they were carried: of a message in a packet its data, of an announced one its
     /// chunks, those that were sent again or shared out anew included.
     pub carried: Vec<(RailId, u64)>,
@@ -56,6 +58,8 @@ pub struct Receipt {
 #[derive(Debug, Default)]
 pub(super) struct Receipts {
     pub(super) now: Instant,
+    /// Shorter messages get none.
+    from_len: u64,
     open: Vec<(Receipt, Instant)>,
     done: VecDeque<Receipt>,
 }
@@ -70,7 +74,7 @@ impl Receipts {
             // The rest of a message whose beginning was pushed.
             Some((other, _)) => {
                 let carried = core::mem::take(&mut other.carried);
-                *other = Receipt { carried, protocol: other.protocol, ..receipt };
+                *other = Receipt { carried, protocol: other.protocol, began: other.began, ..receipt };
             }
             None => self.open.push((receipt, self.now)),
         }
@@ -89,6 +93,9 @@ impl Receipts {
         views: &[RailView],
         shares: &Shares,
     ) {
+        if envelope.len < self.from_len {
+            return;
+        }
         let now = self.now;
         let finish_ns =
             |view: &RailView, len| view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len));
@@ -112,6 +119,7 @@ impl Receipts {
             protocol,
             eager_max: eager_max as u64,
             candidates,
+            began: now,
             carried: Vec::new(),
             predicted_ns: predicted_ns.unwrap_or(0).saturating_add(back_ns),
             actual_ns: 0,
@@ -170,6 +178,11 @@ impl Engine {
         self.receipts = on.then(Box::default);
     }
 
+    /// Begins to record receipts of messages of at least `from_len` bytes, or changes that length.
+    pub fn record_receipts_from(&mut self, from_len: u64) {
+        self.receipts.get_or_insert_with(Box::default).from_len = from_len;
+    }
+
     /// The next receipt of a message whose request has ended.
     pub fn next_receipt(&mut self) -> Option<Receipt> {
         self.receipts.as_mut()?.done.pop_front()
@@ -201,6 +214,9 @@ impl Engine {
                 }
                 _ => continue,
             };
+            if envelope.len < receipts.from_len {
+                continue;
+            }
             let candidates = candidates(peer, &self.rails, now, envelope.len, protocol);
             let predicted = candidates.iter().find(|candidate| candidate.rail == rail);
             receipts.open(Receipt {
@@ -210,6 +226,7 @@ impl Engine {
                 eager_max: peer.eager_max as u64,
                 predicted_ns: predicted.map_or(0, |candidate| candidate.alone_ns),
                 candidates,
+                began: now,
                 carried,
                 actual_ns: 0,
             });
@@ -231,6 +248,9 @@ impl Engine {
     ) {
         let Some(peer) = self.peers.get(to.0 as usize).and_then(|p| p.as_deref()) else { return };
         let (Some(receipts), Some(rail)) = (&mut self.receipts, plan.rail) else { return };
+        if len < receipts.from_len {
+            return;
+        }
         let candidates = candidates(peer, &self.rails, began, len, plan.protocol);
         let predicted = candidates.iter().find(|candidate| candidate.rail == rail);
         let receipt = Receipt {
@@ -240,6 +260,7 @@ impl Engine {
             eager_max: peer.eager_max as u64,
             predicted_ns: predicted.map_or(0, |candidate| candidate.alone_ns),
             candidates,
+            began,
             carried: Vec::from([(rail, len)]),
             actual_ns: until.since(began).as_ns(),
         };

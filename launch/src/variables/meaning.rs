@@ -47,7 +47,7 @@ const MEANINGS: [(&str, &str); 46] = [
     ("NMAD_STRATEGY", "The strategy: what decides which rail carries what"),
     ("NMAD_TESTBED", "Set by the testbed for processes on its hosts"),
     ("NMAD_THROTTLE", "Rates to which rails are slowed down in software"),
-    ("NMAD_TRACE", "A file to which each rank writes what its rails do"),
+    ("NMAD_TRACE", "A file or folder to which each rank writes what it and its rails do"),
 ];
 
 /// What a variable of [`super::ALL`] means.

@@ -11,6 +11,7 @@ use crate::info::Infos;
 use crate::table::Table;
 use crate::world::{World, is_running, world};
 use newmadeleine::engine::Receipt;
+use newmadeleine::progress::Purpose;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Instant;
@@ -152,10 +153,11 @@ pub(crate) fn begin(world: &World) {
     let is_wanted = |event| registered().iter().any(|(_, each)| each.event == event);
     if is_wanted(MESSAGE) {
         LISTENS.store(true, Ordering::Relaxed);
-        world.node().on_receipt(Some(Box::new(|receipt: &Receipt| {
+        let tell = Box::new(|receipt: &Receipt| {
             let Receipt { envelope, predicted_ns, actual_ns, .. } = receipt;
             note(MESSAGE, vec![u64::from(envelope.peer.0), envelope.len, *predicted_ns, *actual_ns]);
-        })));
+        });
+        world.node().on_receipt(Purpose::Told, Some(tell));
     }
     if is_wanted(NOTICE) {
         newmadeleine::on_notice(Some(Box::new(|rank, _| note(NOTICE, vec![u64::from(rank)]))));
@@ -252,7 +254,7 @@ fn end(event: usize) {
         MESSAGE => {
             LISTENS.store(false, Ordering::Relaxed);
             if let (true, Ok(world)) = (is_running(), world()) {
-                world.node().on_receipt(None);
+                world.node().on_receipt(Purpose::Told, None);
             }
         }
         _ => newmadeleine::on_notice(None),

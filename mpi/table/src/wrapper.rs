@@ -67,14 +67,40 @@ fn body(function: &Function, form: Form, shown: &str) -> String {
         true => "tool_failed::<A>(&error)".into(),
         false => format!("fail::<A>(\"{shown}\", {owner}, &error)"),
     };
+    let (began, ended) = traced(function, shown);
     // Not a closure, which would be given the places of its arguments where it is not inlined. The object is
     // looked at after a failure only: before, that would be one more step of every call.
     format!(
-        "    #[inline(always)]\n    fn work<A: Abi>({}) -> Result<()> {{\n{}{call}        Ok(())\n    }}\n\
-         \x20   match work::<A>({}) {{\n        Ok(()) => 0,\n        Err(error) => {failed},\n    }}\n",
+        "{began}    #[inline(always)]\n    fn work<A: Abi>({}) -> Result<()> {{\n{}{call}        \
+         Ok(())\n    }}\n\
+         \x20   let code = match work::<A>({}) {{\n        Ok(()) => 0,\n        \
+         Err(error) => {failed},\n    }};\n\
+         {ended}    code\n",
         signature(function, form).0,
         steps.before,
         names.join(", ")
+    )
+}
+
+/// What a function that communicates or waits does before and after its work, for a trace: two looks at a
+/// flag, if there is none.
+fn traced(function: &Function, shown: &str) -> (String, String) {
+    let chapters =
+        ["pt2pt communication", "pt2pt completion", "partitioned", "collectives", "neighbourhood", "RMA"];
+    // These only look something up.
+    let quiet = ["Status_", "Get_count", "Win_get_", "Win_set_"];
+    let is_of = |chapter: &&str| function.chapter.starts_with(chapter);
+    if !chapters.iter().any(is_of) || quiet.iter().any(|prefix| function.name.starts_with(prefix)) {
+        return Default::default();
+    }
+    let has = |name: &str| function.arguments.iter().any(|each| each.name == name && each.length.is_none());
+    let from = match has("source") && has("comm") {
+        true => "take::comm::<A>(\"comm\", comm).ok(), A::rank_in(source)",
+        false => "None, 0",
+    };
+    (
+        "    if api::is_traced() {\n        api::call_begins();\n    }\n".into(),
+        format!("    if api::is_traced() {{\n        api::call_ended(\"{shown}\", {from});\n    }}\n"),
     )
 }
 

@@ -20,14 +20,7 @@ fn run(abi: Abi, file: &str, words: &[&str], ranks: u32, expected: i32) {
 }
 
 /// A program of several files, with variables of the environment.
-fn start(
-    abi: Abi,
-    files: &[&str],
-    words: &[&str],
-    ranks: u32,
-    expected: i32,
-    variables: &[(&'static str, &'static str)],
-) {
+fn start(abi: Abi, files: &[&str], words: &[&str], ranks: u32, expected: i32, variables: &[(&str, &str)]) {
     let sources: Vec<PathBuf> = files.iter().map(|file| source(file)).collect();
     let mut job = Job::new(compile_all("c99", abi, &sources), words.iter().copied(), ranks);
     job.env.extend(variables.iter().map(|&(name, value)| (name.into(), value.into())));
@@ -59,6 +52,22 @@ fn the_examples_run_in_both_interfaces() {
         for abi in ABIS {
             ranks.iter().for_each(|&ranks| run(abi, &format!("examples/{name}.c"), words, ranks, 0));
         }
+    }
+}
+
+#[test]
+fn calls_are_in_the_trace_with_the_rank_that_they_receive_from() {
+    for abi in ABIS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().to_str().expect("a path in text");
+        start(abi, &["examples/ring.c"], &[], 3, 0, &[("NMAD_TRACE", name)]);
+        let trace = std::fs::read_to_string(folder.path().join("trace.1")).expect("it was written");
+        let lines = |what: &str| trace.lines().filter(|line| line.contains(what)).collect::<Vec<_>>();
+        let (sends, receives) = (lines("\"call\":\"MPI_Send\""), lines("\"call\":\"MPI_Recv\""));
+        assert_eq!((sends.len(), receives.len()), (100, 100), "{abi:?}");
+        assert!(receives.iter().all(|line| line.contains("\"from\":0,")), "{}", receives[0]);
+        assert!(sends.iter().all(|line| !line.contains("\"from\"")), "{}", sends[0]);
+        assert!(lines("MPI_Comm_rank").is_empty(), "what only looks something up is no communication");
     }
 }
 

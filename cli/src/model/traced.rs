@@ -1,0 +1,202 @@
+//! A trace as input of the model: what each rank sent, received and computed, in the order of its calls, and
+//! how long that took.
+
+use nmad_bench::phase::pattern::{Pattern, Step};
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+
+use crate::trace::{Call, Job, Message, Records, State, read};
+
+/// What a trace tells the model.
+pub(super) struct Traced {
+    pub(super) pattern: Pattern,
+    /// The length up to which messages did not ask, as far as one length says it.
+    pub(super) eager_max: Option<u64>,
+    pub(super) measured: Vec<Measured>,
+}
+
+/// The times of a rank, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Measured {
+    /// In calls of MPI.
+    pub(super) communication_ns: u64,
+    /// From the first call of any rank to its last one.
+    pub(super) end_ns: u64,
+}
+
+/// Whether this is a trace, or a folder with one, and no text of a pattern.
+pub(super) fn is_trace(path: &Path) -> bool {
+    let begins = |path: &Path| std::fs::read(path).is_ok_and(|text| text.first() == Some(&b'{'));
+    path.is_dir() || begins(path) || (!path.exists() && begins(&path.with_added_extension("0")))
+}
+
+/// Reads a trace.
+///
+/// # Errors
+/// It cannot be read, is cut short, or has not the calls of two ranks.
+pub(super) fn traced(path: &Path) -> Result<Traced, String> {
+    let Job { ranks, messages } = read(&[path.to_owned()])?;
+    let wrong = |why: String| format!("{}: {why}", path.display());
+    if let Some(rank) = ranks.iter().find(|rank| rank.cut.is_some() || rank.dropped > 0) {
+        let why = rank.cut.clone().unwrap_or_else(|| "its beginning is dropped: trace a shorter run".into());
+        return Err(wrong(format!("the trace of rank {} is not whole: {why}", rank.rank)));
+    }
+    let in_order = ranks.iter().enumerate().all(|(place, rank)| rank.rank as usize == place);
+    if ranks.len() < 2 || !in_order {
+        return Err(wrong("a model needs the traces of all ranks: name FILE, not FILE.RANK".into()));
+    }
+    if let Some(rank) = ranks.iter().find(|rank| rank.calls.is_empty()) {
+        return Err(wrong(format!(
+            "rank {} made no call of MPI, so what it computed is not known",
+            rank.rank
+        )));
+    }
+    let origin = ranks.iter().map(|rank| rank.calls[0].at_ns).min().unwrap_or(0);
+    let scripts = Scripts::new(&ranks, &messages);
+    let pattern = Pattern { ranks: (0..ranks.len()).map(|rank| scripts.steps(rank, origin)).collect() };
+    let measured = ranks.iter().map(|rank| measured(&main_calls(rank), origin)).collect();
+    Ok(Traced { pattern, eager_max: eager_max(&messages), measured })
+}
+
+fn measured(calls: &[&Call], origin: u64) -> Measured {
+    let last = calls.iter().map(|call| call.until_ns).max().unwrap_or(origin);
+    let communication_ns = calls.iter().map(|call| call.until_ns.saturating_sub(call.at_ns)).sum();
+    Measured { communication_ns, end_ns: last - origin }
+}
+
+/// Calls of the thread that makes most of them.
+fn main_calls(rank: &Records) -> Vec<&Call> {
+    let mut counts: HashMap<u32, usize> = HashMap::new();
+    rank.calls.iter().for_each(|call| *counts.entry(call.thread).or_default() += 1);
+    let main = counts.into_iter().max_by_key(|(thread, count)| (*count, std::cmp::Reverse(*thread)));
+    let main = main.map_or(0, |(thread, _)| thread);
+    rank.calls.iter().filter(|call| call.thread == main).collect()
+}
+
+/// The length that parts messages that asked from those that did not, with the fewest exceptions.
+fn eager_max(messages: &[Message]) -> Option<u64> {
+    let asked = |message: &Message| matches!(&*message.protocol, "rendezvous" | "rtr");
+    let mut lengths: Vec<(u64, bool)> = messages.iter().map(|each| (each.len, asked(each))).collect();
+    lengths.sort_unstable();
+    // With a limit below all: whatever did not ask is an exception.
+    let mut exceptions = lengths.iter().filter(|(_, asks)| !asks).count() as i64;
+    let mut best = (exceptions, lengths.first()?.0.saturating_sub(1));
+    for (place, &(len, asks)) in lengths.iter().enumerate() {
+        exceptions += if asks { 1 } else { -1 };
+        let is_last = lengths.get(place + 1).is_none_or(|next| next.0 > len);
+        if is_last && exceptions < best.0 {
+            best = (exceptions, len);
+        }
+    }
+    Some(best.1)
+}
+
+/// A step of a rank, and in which of its calls it happens and when.
+type Placed = (usize, u64, Step);
+
+/// What ranks do in their calls.
+struct Scripts<'a> {
+    calls: Vec<Vec<&'a Call>>,
+    placed: Vec<Vec<Placed>>,
+}
+
+impl<'a> Scripts<'a> {
+    fn new(ranks: &'a [Records], messages: &[Message]) -> Scripts<'a> {
+        let calls: Vec<Vec<&Call>> = ranks.iter().map(main_calls).collect();
+        let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); ranks.len()];
+        let mut received: Vec<Received> = calls.iter().map(|calls| Received::of(calls)).collect();
+        for message in messages {
+            let (from, to) = (message.from as usize, message.to as usize);
+            if from.max(to) >= ranks.len() {
+                continue;
+            }
+            let call = call_at(&calls[from], message.sent_ns);
+            let state = State::of(&calls[from][call].call);
+            let step = Step::Send { to, len: message.len, blocks: state == State::Sending };
+            placed[from].push((call, message.sent_ns, step));
+            let at_ns = message.arrived_ns.unwrap_or(message.sent_ns);
+            let nth = (state == State::Synchronizing).then(|| collectives(&calls[from][..call]).count());
+            let there = match nth {
+                // The same collective of the receiver.
+                Some(nth) => collectives(&calls[to]).nth(nth).map(|(place, _)| (place, at_ns)),
+                None => received[to].take(from as u32).map(|place| (place, calls[to][place].at_ns)),
+            };
+            let (place, at_ns) = there.unwrap_or_else(|| (call_at(&calls[to], at_ns), at_ns));
+            placed[to].push((place, at_ns, Step::Recv(from)));
+        }
+        placed.iter_mut().for_each(|steps| steps.sort_by_key(|(call, at_ns, _)| (*call, *at_ns)));
+        Scripts { calls, placed }
+    }
+
+    /// The steps of a rank: between calls it computes.
+    fn steps(&self, rank: usize, origin: u64) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut until = origin;
+        let mut placed = self.placed[rank].iter().peekable();
+        for (place, call) in self.calls[rank].iter().enumerate() {
+            if call.at_ns > until {
+                steps.push(Step::Compute(call.at_ns - until));
+            }
+            until = call.until_ns;
+            let state = State::of(&call.call);
+            while let Some((_, _, step)) = placed.next_if(|(at, ..)| *at == place) {
+                steps.push(*step);
+                // A collective goes on when it has what it waits for.
+                if state == State::Synchronizing && matches!(step, Step::Recv(_)) {
+                    steps.push(Step::Wait);
+                }
+            }
+            match state {
+                State::Waiting | State::Synchronizing => steps.push(Step::Wait),
+                // It returns in any case.
+                State::Testing => steps.push(Step::Compute(call.until_ns.saturating_sub(call.at_ns))),
+                _ => {}
+            }
+        }
+        steps.push(Step::Wait);
+        steps
+    }
+}
+
+/// The call in which a rank was then, or the one before.
+fn call_at(calls: &[&Call], at_ns: u64) -> usize {
+    calls.partition_point(|call| call.at_ns <= at_ns).saturating_sub(1)
+}
+
+fn collectives<'a>(calls: &'a [&'a Call]) -> impl Iterator<Item = (usize, &'a &'a Call)> {
+    calls.iter().enumerate().filter(|(_, call)| State::of(&call.call) == State::Synchronizing)
+}
+
+/// Calls that receive, and have got no message yet.
+struct Received {
+    from: HashMap<u32, VecDeque<usize>>,
+    /// From any rank.
+    any: VecDeque<usize>,
+}
+
+impl Received {
+    fn of(calls: &[&Call]) -> Received {
+        let mut received = Received { from: HashMap::new(), any: VecDeque::new() };
+        for (place, call) in calls.iter().enumerate() {
+            let name = call.call.trim_start_matches("MPI_").trim_end_matches("_c");
+            let receives =
+                ["Recv", "Irecv", "Sendrecv", "Isendrecv", "Sendrecv_replace", "Isendrecv_replace"];
+            match call.from {
+                Some(from) if receives.contains(&name) => {
+                    received.from.entry(from).or_default().push_back(place);
+                }
+                None if ["Recv", "Irecv", "Mrecv", "Imrecv"].contains(&name) => received.any.push_back(place),
+                _ => {}
+            }
+        }
+        received
+    }
+
+    fn take(&mut self, from: u32) -> Option<usize> {
+        self.from.get_mut(&from).and_then(VecDeque::pop_front).or_else(|| self.any.pop_front())
+    }
+}
+
+#[cfg(test)]
+#[path = "traced_tests.rs"]
+mod tests;

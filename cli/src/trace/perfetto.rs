@@ -1,0 +1,113 @@
+//! A trace for Perfetto and Chrome's viewer, in the trace-event format: a rank is a process; its threads are
+//! the calls of MPI, and its rails; arrows lead from send to receive; a counter for each rail says how many
+//! bytes it carries.
+
+use serde_json::{Value, json};
+
+use super::bars::{Bar, bars};
+use super::links::Links;
+use super::messages::Message;
+use super::records::{Record, Records};
+use super::states::threads;
+
+/// Threads that call MPI come after the rails.
+const CALLS: usize = 1_000;
+
+pub(super) fn events(all: &[Records], messages: &[Message]) -> Value {
+    let links = Links::of(all);
+    let mut events = Vec::new();
+    for rank in all {
+        let process = rank.rank as usize;
+        events.push(named("process_name", process, 0, &format!("rank {process} ({})", rank.name)));
+        let rails = bars(rank, &links);
+        for (thread, rail) in rails.rails.iter().enumerate() {
+            events.push(named("thread_name", process, thread, rail));
+            let own: Vec<&Bar> = rails.of(thread).collect();
+            events.extend(own.iter().map(|bar| carried(process, thread, bar)));
+            events.extend(counters(process, rail, &own));
+        }
+        calls(&mut events, rank);
+        events.extend(rank.list.iter().map(|record| mark(process, &rails.rails, record)));
+    }
+    for (number, message) in messages.iter().enumerate() {
+        arrow(&mut events, all, number, message);
+    }
+    json!({ "traceEvents": events })
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+fn carried(process: usize, thread: usize, bar: &Bar) -> Value {
+    json!({
+        "ph": "X", "name": format!("{} B", bar.len), "pid": process, "tid": thread,
+        "ts": us(bar.start_ns), "dur": us(bar.end_ns - bar.start_ns),
+    })
+}
+
+/// Bytes that a rail carries, whenever they change.
+fn counters(process: usize, rail: &str, bars: &[&Bar]) -> Vec<Value> {
+    let starts = bars.iter().map(|bar| (bar.start_ns, bar.len as i64));
+    let mut changes: Vec<(u64, i64)> =
+        starts.chain(bars.iter().map(|bar| (bar.end_ns, -(bar.len as i64)))).collect();
+    changes.sort_unstable();
+    let mut bytes = 0;
+    let counter = |(at_ns, change): (u64, i64)| {
+        bytes += change;
+        let name = format!("bytes on {rail}");
+        json!({ "ph": "C", "name": name, "pid": process, "ts": us(at_ns), "args": { "bytes": bytes } })
+    };
+    changes.into_iter().map(counter).collect()
+}
+
+fn calls(events: &mut Vec<Value>, rank: &Records) {
+    let process = rank.rank as usize;
+    for (thread, list) in threads(rank) {
+        let track = CALLS + thread as usize;
+        events.push(named("thread_name", process, track, &format!("MPI, thread {thread}")));
+        events.extend(list.iter().map(|stretch| {
+            let name = stretch.call.map_or("computing", |call| &call.call);
+            json!({
+                "ph": "X", "name": name, "cat": stretch.state.name(), "pid": process, "tid": track,
+                "ts": us(stretch.start_ns), "dur": us(stretch.end_ns - stretch.start_ns),
+            })
+        }));
+    }
+}
+
+/// From the call that sends to the call that is there when it has arrived; without calls from rail to rail.
+fn arrow(events: &mut Vec<Value>, all: &[Records], number: usize, message: &Message) {
+    let Some(arrived_ns) = message.arrived_ns else { return };
+    let track = |rank: u32, rail: &str| {
+        let records = all.iter().find(|records| records.rank == rank)?;
+        match records.calls.first() {
+            Some(call) => Some(CALLS + call.thread as usize),
+            None => Some(records.rails().iter().position(|name| name == rail).unwrap_or(0)),
+        }
+    };
+    let rail = message.carried.first().map_or("", |(rail, _)| rail);
+    let (Some(from), Some(to)) = (track(message.from, rail), track(message.to, rail)) else { return };
+    let name = format!("{} B, {}", message.len, message.protocol);
+    let end = |ph: &str, process: u32, track: usize, at_ns: u64| {
+        json!({
+            "ph": ph, "bp": "e", "id": number, "cat": "message", "name": name, "pid": process, "tid": track,
+            "ts": us(at_ns), "args": { "tag": message.tag, "why": message.why() },
+        })
+    };
+    events.push(end("s", message.from, from, message.sent_ns));
+    events.push(end("f", message.to, to, arrived_ns));
+}
+
+fn mark(process: usize, rails: &[String], r: &Record) -> Value {
+    let thread = rails.iter().position(|rail| *rail == r.rail).unwrap_or(0);
+    json!({
+        "ph": "i", "s": "t", "name": format!("{} #{}", r.what.name(), r.number),
+        "pid": process, "tid": thread,
+        "ts": us(r.at_ns), "args": { "peer": r.peer, "len": r.len, "text": r.text },
+    })
+}
+
+fn named(what: &str, process: usize, thread: usize, name: &str) -> Value {
+    json!({ "ph": "M", "name": what, "pid": process, "tid": thread, "args": { "name": name } })
+}

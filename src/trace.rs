@@ -1,0 +1,232 @@
+//! What a rank did, written to a file when it ends (`NMAD_TRACE`): calls of the layer above, the packets and
+//! chunks of each rail, and how each message of some length went.
+//!
+//! The file is made when the session opens, so that a path that cannot be written to is known before the run.
+//! What is kept until the end has a bound. A trace that cannot be written to the end, on a full disk, costs
+//! the trace and nothing of the run.
+
+use crate::Session;
+use crate::error::SessionError;
+use nmad_drivers::around::ticks::Ticks;
+use nmad_drivers::around::trace::{TraceHandle, quote};
+use nmad_engine::Receipt;
+use nmad_progress::{Node, Purpose};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Calls, and messages, that are kept; the latest ones win. As many as there are records of a rail.
+const MOST: usize = 1 << 18;
+
+/// Shorter messages have no receipt: the records of rails say what there is to know of them, and a receipt
+/// costs some 200 ns.
+const RECEIPT_MIN: u64 = 4 << 10;
+
+/// What a rank did.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+    ticks: Ticks,
+    calls: Mutex<Latest<Call>>,
+    messages: Arc<Mutex<Latest<Receipt>>>,
+    rails: Vec<TraceHandle>,
+}
+
+/// A call of the layer above.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    name: &'static str,
+    /// When it began and ended.
+    ticks: [u64; 2],
+    /// The rank that a receive names.
+    from: Option<u32>,
+    thread: u32,
+}
+
+/// The latest of many, the oldest first.
+#[derive(Debug)]
+struct Latest<T> {
+    kept: VecDeque<T>,
+    dropped: u64,
+}
+
+impl<T> Latest<T> {
+    fn new() -> Latest<T> {
+        Latest { kept: VecDeque::new(), dropped: 0 }
+    }
+
+    fn push(&mut self, one: T) {
+        if self.kept.len() == MOST {
+            self.kept.pop_front();
+            self.dropped += 1;
+        }
+        self.kept.push_back(one);
+    }
+}
+
+/// The file of a rank: FILE.RANK, or in a folder trace.RANK.
+fn file_of(path: &Path, rank: u32) -> PathBuf {
+    let mut file = if path.is_dir() { path.join("trace") } else { path.to_owned() }.into_os_string();
+    file.push(format!(".{rank}"));
+    file.into()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number for this thread, from zero.
+fn thread() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local! { static MINE: u32 = NEXT.fetch_add(1, Ordering::Relaxed); }
+    MINE.with(|mine| *mine)
+}
+
+impl Trace {
+    /// Makes the file, and begins to note.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(crate) fn begin(
+        path: &Path,
+        (rank, size): (u32, u32),
+        node: &Node,
+        rails: Vec<TraceHandle>,
+    ) -> Result<Trace, SessionError> {
+        let path = file_of(path, rank);
+        let wrong = |error| SessionError::Setting {
+            setting: "NMAD_TRACE".into(),
+            why: format!("cannot write {}: {error}", path.display()),
+        };
+        let mut file = File::create(&path).map_err(wrong)?;
+        writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
+        // What was sent so far measured the rails.
+        rails.iter().for_each(TraceHandle::forget_traffic);
+        let messages = Arc::new(Mutex::new(Latest::new()));
+        let noted = messages.clone();
+        let note = move |receipt: &Receipt| lock(&noted).push(receipt.clone());
+        node.on_receipt(Purpose::Traced(RECEIPT_MIN), Some(Box::new(note)));
+        let (file, ticks) = (Mutex::new(Some(file)), Ticks::new());
+        Ok(Trace { path, file, ticks, calls: Mutex::new(Latest::new()), messages, rails })
+    }
+
+    /// The time, as [`Trace::call`] takes it.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.ticks.now()
+    }
+
+    /// Notes a call that began at `began` and ends now; `from`: the rank that it receives from.
+    pub(crate) fn call(&self, name: &'static str, began: u64, from: Option<u32>) {
+        let call = Call { name, ticks: [began, self.ticks.now()], from, thread: thread() };
+        lock(&self.calls).push(call);
+    }
+
+    /// Writes everything; says on the log what was not written.
+    pub(crate) fn write(&self, node: &Node) {
+        let Some(file) = lock(&self.file).take() else { return };
+        node.tell_receipts();
+        node.on_receipt(Purpose::Traced(0), None);
+        let mut out = BufWriter::new(file);
+        if let Err(error) = self.write_to(&mut out, node).and_then(|()| out.flush()) {
+            log::warn!(
+                "the trace {} is cut short: {error}; the run itself has lost nothing",
+                self.path.display()
+            );
+            // What is still in memory would fail in the same way.
+            let _ = out.into_parts();
+        }
+    }
+
+    fn write_to(&self, out: &mut impl Write, node: &Node) -> io::Result<()> {
+        let mut lines = 0;
+        for rail in &self.rails {
+            let text = rail.json_lines();
+            lines += text.lines().count();
+            out.write_all(text.as_bytes())?;
+        }
+        let scale = self.ticks.scale();
+        let calls = lock(&self.calls);
+        for Call { name, ticks: [began, ended], from, thread } in &calls.kept {
+            write!(out, "{{\"at_ns\":{},\"call\":\"{name}\",\"until_ns\":{}", scale(*began), scale(*ended))?;
+            if let Some(from) = from {
+                write!(out, ",\"from\":{from}")?;
+            }
+            writeln!(out, ",\"thread\":{thread}}}")?;
+        }
+        let messages = lock(&self.messages);
+        let names = |place: usize| self.rails.get(place).map_or("self", TraceHandle::rail);
+        for receipt in &messages.kept {
+            write_message(out, receipt, node.origin_ns(), names)?;
+        }
+        lines += calls.kept.len() + messages.kept.len();
+        let dropped = calls.dropped + messages.dropped;
+        writeln!(out, "{{\"end\":{lines},\"dropped\":{dropped}}}")
+    }
+}
+
+fn write_message<'a>(
+    out: &mut impl Write,
+    receipt: &Receipt,
+    origin_ns: u64,
+    name: impl Fn(usize) -> &'a str,
+) -> io::Result<()> {
+    let Receipt { envelope, protocol, eager_max, began, carried, predicted_ns, actual_ns, .. } = receipt;
+    write!(
+        out,
+        "{{\"at_ns\":{},\"message\":\"{}\",\"to\":{},\"context\":{},\"tag\":{},\"seq\":{},\"len\":{},\
+         \"eager_max\":{eager_max},\"predicted_ns\":{predicted_ns},\"actual_ns\":{actual_ns},\"carried\":[",
+        origin_ns + began.as_ns(),
+        protocol.name(),
+        envelope.peer.0,
+        envelope.context.0,
+        envelope.tag.0,
+        envelope.seq,
+        envelope.len,
+    )?;
+    for (index, (rail, bytes)) in carried.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        write!(out, "{comma}[{},{bytes}]", quote(name(rail.index())))?;
+    }
+    writeln!(out, "]}}")
+}
+
+impl Session {
+    /// The time for [`Session::trace_call`]; none: this session writes no trace.
+    #[doc(hidden)]
+    pub fn trace_now(&self) -> Option<u64> {
+        self.trace.as_ref().map(Trace::now)
+    }
+
+    /// Notes a call of the layer above that began at `began` and ends now; `from`: the rank that it receives
+    /// from.
+    #[doc(hidden)]
+    pub fn trace_call(&self, name: &'static str, began: u64, from: Option<u32>) {
+        if let Some(trace) = &self.trace {
+            trace.call(name, began, from);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_gets_a_file_for_each_rank() {
+        let folder = std::env::temp_dir();
+        assert_eq!(file_of(&folder, 3), folder.join("trace.3"));
+        assert_eq!(file_of(&folder.join("no-such-t"), 3), folder.join("no-such-t.3"));
+    }
+
+    #[test]
+    fn of_too_many_the_oldest_go() {
+        let mut latest = Latest::new();
+        (0..MOST + 2).for_each(|one| latest.push(one));
+        assert_eq!((latest.kept.len(), latest.kept[0], latest.dropped), (MOST, 2, 2));
+    }
+}

@@ -167,7 +167,7 @@ impl PacketBuilder {
             return false;
         }
         let blocks = entry.data.count();
-        if blocks > 1 && entry.data.len() < blocks as u64 * self.bounds.block_min as u64 {
+        if blocks > 1 && entry.data.len() < (blocks as u64).saturating_mul(self.bounds.block_min as u64) {
             return false;
         }
         let count = self.gathered + blocks;

@@ -119,6 +119,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("LICENSE-MIT", include_str!("../../share/LICENSE-MIT")),
     ("c.md", include_str!("../../share/docs/c.md")),
     ("collectives.md", include_str!("../../share/docs/collectives.md")),
+    ("compare.md", include_str!("../../share/docs/compare.md")),
     ("failover.md", include_str!("../../share/docs/failover.md")),
     ("fortran.md", include_str!("../../share/docs/fortran.md")),
     ("imbalance.md", include_str!("../../share/docs/imbalance.md")),

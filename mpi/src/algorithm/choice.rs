@@ -310,7 +310,8 @@ mod tests {
         let named = |name| read("NMAD_MPI_ALLREDUCE", name).expect("there is one");
         assert_eq!(direct(&named("ring"), &[0; 2], 8).0, None);
         let (memory, line) = direct(&named("board"), &[0; 32], 2000);
-        assert!(memory == Some(Memory::Board) && line.contains("board (asked for by NMAD_MPI_ALL"), "{line}");
+        let asked = line.contains("board (asked for by NMAD_MPI_ALLREDUCE");
+        assert!(memory == Some(Memory::Board) && asked, "{line}");
         let (memory, line) = direct(&named("board"), &[0; 2], 1 << 20);
         assert!(memory == Some(Memory::Pool) && !line.contains("asked for"), "as auto chooses: {line}");
     }

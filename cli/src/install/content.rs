@@ -130,6 +130,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("mpi.md", include_str!("../../share/docs/mpi.md")),
     ("one-sided.md", include_str!("../../share/docs/one-sided.md")),
     ("papers.md", include_str!("../../share/docs/papers.md")),
+    ("processes.md", include_str!("../../share/docs/processes.md")),
     ("progress.md", include_str!("../../share/docs/progress.md")),
     ("python.md", include_str!("../../share/docs/python.md")),
     ("rdma.md", include_str!("../../share/docs/rdma.md")),

@@ -47,7 +47,7 @@ impl Pmi1 {
 /// The variable counts only under our own launcher, which all ranks recognise alike by the name of the
 /// job: it may be left over from a job around this one, or be lost on the way to some ranks.
 fn join_secret(client: &mut Client, rank: u32, given: Option<&str>) -> Result<Secret, LaunchError> {
-    if client.kvs().starts_with(JOB_PREFIX) {
+    if is_ours(client) {
         return given.and_then(Secret::from_hex).ok_or(LaunchError::Environment {
             name: VARIABLE,
             found: if given.is_some() { "set".into() } else { "not set".into() },
@@ -66,6 +66,11 @@ fn join_secret(client: &mut Client, rank: u32, given: Option<&str>) -> Result<Se
         key: SECRET_KEY.into(),
         why: "rank 0 did not put 64 hexadecimal digits; do all ranks run the same program?".into(),
     })
+}
+
+/// Whether the launcher is ours.
+fn is_ours(client: &Client) -> bool {
+    client.kvs().starts_with(JOB_PREFIX)
 }
 
 impl Bootstrap for Pmi1 {
@@ -106,6 +111,9 @@ impl Bootstrap for Pmi1 {
     }
 
     fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
+        if !is_ours(&self.client) {
+            request.check_here()?;
+        }
         self.client.spawn(request)
     }
 
@@ -119,7 +127,7 @@ impl Bootstrap for Pmi1 {
 
     fn abort(&mut self, code: i32, why: &str) {
         // Our own launcher prints the reason; others do not even read it.
-        if !self.client.kvs().starts_with(JOB_PREFIX) {
+        if !is_ours(&self.client) {
             let rank = self.rank;
             nmad_words::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
         }

@@ -241,11 +241,7 @@ impl Bootstrap for Pmix {
     }
 
     fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
-        // PRRTE ends all jobs because of a program that is not there.
-        if let Some(missing) = request.programs.iter().find(|wanted| !wanted.is_here()) {
-            let why = format!("there is no program {} that may be executed", missing.program);
-            return Err(LaunchError::NoSpawn(why));
-        }
+        request.check_here()?;
         let port = request.preput.iter().find(|(key, _)| key == PARENT_PORT);
         let port = port.map_or("", |(_, value)| value.as_str());
         let started = self.client.spawn(&request.programs, &format!("{STARTED_BY}={} {port}", self.job));

@@ -1,5 +1,6 @@
 //! `mcmd=spawn`: a rank asks its launcher for more processes, in a block of lines for each program.
 
+use crate::LaunchError;
 use rustix::fs::{Access, access};
 use std::path::PathBuf;
 
@@ -45,6 +46,18 @@ pub struct Request {
     pub programs: Vec<Wanted>,
     /// The first values in the new job's key-value space.
     pub preput: Vec<(String, String)>,
+}
+
+impl Request {
+    /// Refuses programs that this process could not start. Launchers of others are not asked for those:
+    /// PRRTE ends all jobs because of one, and under Hydra whoever asks waits without end.
+    ///
+    /// # Errors
+    /// [`LaunchError::NoSpawn`], with the program.
+    pub fn check_here(&self) -> Result<(), LaunchError> {
+        let Some(missing) = self.programs.iter().find(|wanted| !wanted.is_here()) else { return Ok(()) };
+        Err(LaunchError::NoSpawn(format!("there is no program {} that may be executed", missing.program)))
+    }
 }
 
 /// The lines of a request, without the newline of the last one.

@@ -67,34 +67,36 @@ impl Cores {
 /// How long a rank spins, and how many cores the ranks of its node have together, by what each rank told of
 /// its cores.
 pub(crate) fn judge<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores> + Clone) -> (Idle, usize) {
-    let (nodes, me) = (job.nodes(), job.rank() as usize);
-    let here = told.clone().zip(nodes).filter(|(_, node)| **node == nodes[me]);
-    let node: Vec<&Cores> = here.map(|(cores, _)| cores).collect();
-    let mine = told.clone().nth(me).expect("we told ours");
+    let node = of_ranks_here(job, told.clone());
+    let mine = told.clone().nth(job.rank() as usize).expect("we told ours");
     // A container may have a share of the machine that is less than its cores.
     let share = std::thread::available_parallelism().map_or(1, |count| count.get());
     let is_cut = share < mine.count() && share < node.len();
     let idle = if has_own(mine, &node) && !is_cut { Idle::DEDICATED } else { Idle::SHARED };
-    let all = together(&node).max(1);
+    let all = together(&node).count().max(1);
     (idle, if share < mine.count() { all.min(share) } else { all })
 }
 
 /// The cores on which ranks of our node may run, ascending: what launchers have shared out among them.
 pub(crate) fn of_node<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<usize> {
+    together(&of_ranks_here(job, told)).numbers()
+}
+
+/// What the ranks of our node have told.
+fn of_ranks_here<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<&'c Cores> {
     let (nodes, me) = (job.nodes(), job.rank() as usize);
-    let here = told.zip(nodes).filter(|(_, node)| **node == nodes[me]);
-    here.fold(Cores::default(), |all, (cores, _)| all.join(cores)).numbers()
+    told.zip(nodes).filter(|(_, node)| **node == nodes[me]).map(|(cores, _)| cores).collect()
 }
 
 /// The cores that some rank may run on.
-fn together(ranks: &[&Cores]) -> usize {
-    ranks.iter().fold(Cores::default(), |all, other| all.join(other)).count()
+fn together(ranks: &[&Cores]) -> Cores {
+    ranks.iter().fold(Cores::default(), |all, other| all.join(other))
 }
 
 /// Whether there is a core for each rank that may run on one of ours.
 fn has_own(mine: &Cores, node: &[&Cores]) -> bool {
     let rivals: Vec<&Cores> = node.iter().copied().filter(|other| other.meets(mine)).collect();
-    !mine.is_empty() && rivals.len() <= together(&rivals)
+    !mine.is_empty() && rivals.len() <= together(&rivals).count()
 }
 
 #[cfg(test)]
@@ -120,9 +122,9 @@ mod tests {
     #[test]
     fn ranks_that_are_bound_have_their_cores_together() {
         let [first, second, both] = [&[0][..], &[1], &[0, 1]].map(|cores| Cores::of(cores.iter().copied()));
-        assert_eq!(together(&[&first, &second]), 2);
-        assert_eq!(together(&[&first, &first]), 1);
-        assert_eq!(together(&[&both, &second, &both]), 2);
+        assert_eq!(together(&[&first, &second]).count(), 2);
+        assert_eq!(together(&[&first, &first]).count(), 1);
+        assert_eq!(together(&[&both, &second, &both]).count(), 2);
         assert_eq!(Cores::of([3, 64, 200]).numbers(), [3, 64, 200]);
         assert!(Cores::default().numbers().is_empty());
     }

@@ -41,7 +41,7 @@ pub struct Session {
     job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
     pub(crate) profiles: Vec<ProfileInfo>,
-    /// What it writes down of itself.
+    /// The record of its calls and messages, if one was asked for.
     pub(crate) trace: Option<Trace>,
     receipts: receipts::Kept,
     pub(crate) options: Options,

@@ -104,7 +104,7 @@ impl Trace {
         };
         let mut file = File::create(&path).map_err(wrong)?;
         writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
-        // What was sent so far measured the rails.
+        // The traffic so far measured the rails.
         rails.iter().for_each(TraceHandle::forget_traffic);
         let messages = Arc::new(Mutex::new(Latest::new()));
         let noted = messages.clone();
@@ -137,7 +137,7 @@ impl Trace {
                 "the trace {} is cut short: {error}; the run itself has lost nothing",
                 self.path.display()
             );
-            // What is still in memory would fail in the same way.
+            // The rest, still in memory, would fail in the same way.
             let _ = out.into_parts();
         }
     }

@@ -176,7 +176,7 @@ fn the_report_is_one_file_with_all_figures() {
     browse(&path);
 }
 
-/// Opens the page in a browser without a screen, where there is one: what it shows has the tables.
+/// Opens the page in a browser without a screen, where there is one: the page has the tables there.
 fn browse(path: &Path) {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let started = names.iter().find_map(|name| {

@@ -9,7 +9,7 @@
 //! last thousand bursts. A processor that the system has taken away for a moment looks like a program that
 //! computes, but not often, and not for long.
 //!
-//! What follows the first message gathers while its rail is busy, and leaves with the waiting call or when
+//! Later messages gather while its rail is busy, and leave with the waiting call or when
 //! the helper looks. If programs compute after their submissions, that delays messages by more than gathering
 //! spares: then each leaves as it is submitted, as if somebody waited for it.
 

@@ -36,9 +36,9 @@ const REST: Span = Span::from_ms(3_600_000);
 /// lives, and peers give up a process that leaves them without an answer for some seconds.
 const LOOK: Span = Span::from_ms(250);
 
-/// What it may run without a break where it shares a core: the least that Linux grants. Whoever asks for less
-/// than others gets the core as soon as it wakes; with the usual 3 ms the helper waits until the program has
-/// computed for as long.
+/// Its time slice on a core that it shares: the shortest that Linux grants. A thread with a shorter slice than
+/// the running one gets the core as soon as it wakes; with the usual 3 ms the helper would wait until the
+/// program has computed for as long.
 const SLICE: Span = Span::from_us(100);
 
 /// What the helper does.
@@ -98,7 +98,7 @@ struct State {
     /// The setting was changed.
     changed: AtomicBool,
     /// Cores of the job beside those of the process.
-    shared: Mutex<Vec<usize>>,
+    shared_cores: Mutex<Vec<usize>>,
     /// Ends a rest.
     bell: OwnedFd,
     helped: Mutex<Helped>,
@@ -113,7 +113,7 @@ impl Helper {
         let no = || AtomicBool::new(false);
         let shared_cores = Mutex::new(Vec::new());
         let (resting, stop, changed) = (no(), no(), no());
-        let state = Arc::new(State { resting, stop, changed, shared: shared_cores, bell, helped });
+        let state = Arc::new(State { resting, stop, changed, shared_cores, bell, helped });
         let own = state.clone();
         let serve = move || Work::new(&shared, &own, cores, oversubscribed).serve();
         let thread = signals::without(|| thread::Builder::new().name(NAME.into()).spawn(serve))?;
@@ -161,7 +161,7 @@ impl Node {
     /// launchers bind to cores of their own.
     pub fn share_cores(&self, cores: Vec<usize>) {
         let state = &self.helper.state;
-        *state.shared.lock().unwrap_or_else(PoisonError::into_inner) = cores;
+        *state.shared_cores.lock().unwrap_or_else(PoisonError::into_inner) = cores;
         state.changed.store(true, Ordering::Release);
         state.ring();
     }
@@ -277,7 +277,7 @@ impl<'a> Work<'a> {
 
     /// Another setting is in force from now on.
     fn adopt(&mut self) {
-        self.cores.add(&self.state.shared.lock().unwrap_or_else(PoisonError::into_inner));
+        self.cores.add(&self.state.shared_cores.lock().unwrap_or_else(PoisonError::into_inner));
         let mut helped = self.state.helped();
         self.policy.set(helped.setting.clone());
         helped.is_suspended = false;

@@ -11,8 +11,8 @@ pub type OnReceipt = Box<dyn FnMut(&Receipt) + Send>;
 pub enum Purpose {
     /// Lines for people (`NMAD_EXPLAIN`), or events of the tools interface.
     Told,
-    /// A trace: of messages of at least this number of bytes. Shorter ones are told of only if another
-    /// listener wants all.
+    /// A trace: of messages of at least this number of bytes. Receipts of shorter ones are made only if
+    /// another listener wants all.
     Traced(u64),
 }
 

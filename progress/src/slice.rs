@@ -9,7 +9,7 @@ pub(crate) fn ask_for(slice: Duration) {
     let size = size_of::<libc::sched_attr>();
     // SAFETY: a structure of numbers, of which each may be zero.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
-    // SAFETY: the system fills as many bytes as it is told there are, for the calling thread (0).
+    // SAFETY: the system fills as many bytes as the call says that there are, for the calling thread (0).
     let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size as u32, 0) };
     if got != 0 || attributes.sched_policy != libc::SCHED_OTHER as u32 {
         return;

@@ -302,7 +302,7 @@ impl TraceHandle {
         &self.rail
     }
 
-    /// Drops the packets and chunks of before; what is known of links stays.
+    /// Drops the packets and chunks recorded before; records of links stay.
     pub fn forget_traffic(&self) {
         let mut ring = self.lock();
         let most = ring.records.len();

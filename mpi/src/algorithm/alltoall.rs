@@ -51,12 +51,8 @@ impl Problem for Alltoall {
         const {
             &[Direct {
                 memory: Memory::Board,
-                fits: |p, team| {
-                    p.block.is_some() && board::serves(team, p.len().saturating_mul(team.size() as u64))
-                },
-                cost: |p, team, cost| {
-                    cost.look(team, p.len()) + cost.copy(team, p.len().saturating_mul(team.size() as u64))
-                },
+                fits: |p, team| p.block.is_some_and(|block| board::serves(team, team.blocks(block))),
+                cost: |p, team, cost| cost.look(team, p.len()) + cost.copy(team, team.blocks(p.len())),
             }]
         }
     }

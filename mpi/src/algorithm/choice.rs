@@ -1,8 +1,10 @@
 //! Which algorithm a collective runs: the one that is predicted to end first, or the one that the user names.
 
 use super::cost::Cost;
+use super::operands::Operands;
 use super::schedule::Builder;
 use super::team::Team;
+use super::{board, pool};
 use crate::error::{Class, Result};
 use std::fmt::Write;
 
@@ -49,6 +51,30 @@ pub struct Direct<P: 'static> {
     pub fits: fn(&P, &Team) -> bool,
     /// Predicted nanoseconds, the same on all ranks.
     pub cost: fn(&P, &Team, &Cost) -> f64,
+}
+
+/// A problem in which the operands of all ranks are combined.
+pub trait Combines: Problem {
+    /// Those of this rank.
+    fn operands(&self) -> &Operands;
+}
+
+impl<P: Combines> Direct<P> {
+    /// On the board each rank combines all operands.
+    pub const ON_BOARD: Direct<P> = Direct {
+        memory: Memory::Board,
+        fits: |p, team| p.operands().is_plain() && board::serves(team, p.len()),
+        cost: |p, team, cost| {
+            cost.look(team, p.len()) + cost.reduce(team, p.len() * (team.size() as u64 - 1))
+        },
+    };
+
+    /// In the pool each rank combines a part of all of them.
+    pub const IN_POOL: Direct<P> = Direct {
+        memory: Memory::Pool,
+        fits: |p, team| p.operands().is_plain() && pool::serves(team, p.len()),
+        cost: |p, team, cost| cost.pooled(team, p.len()),
+    };
 }
 
 /// A collective for which there are several algorithms.
@@ -281,7 +307,6 @@ pub const TWO_LEVEL: &str = "two_level";
 mod tests {
     use super::*;
     use crate::algorithm::allreduce::Allreduce;
-    use crate::algorithm::operands::Operands;
     use crate::algorithm::operator::Operator;
     use crate::algorithm::place::{Buffer, Spot};
     use crate::datatype::{Basic, Datatype};

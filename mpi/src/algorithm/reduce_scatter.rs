@@ -1,11 +1,9 @@
 //! Reduce-scatter: operands of all ranks are combined, and each rank gets a part of the result.
 
-use super::board;
-use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem};
+use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem};
 use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::{Blocks, Spot};
-use super::pool;
 use super::reduce::Reduce;
 use super::scatter::Scatter;
 use super::schedule::{Builder, Step};
@@ -39,6 +37,12 @@ impl ReduceScatter {
     }
 }
 
+impl Combines for ReduceScatter {
+    fn operands(&self) -> &Operands {
+        &self.operands
+    }
+}
+
 impl Problem for ReduceScatter {
     const FAMILY: Family = Family::ReduceScatter;
 
@@ -50,19 +54,14 @@ impl Problem for ReduceScatter {
         const {
             &[
                 Direct {
-                    memory: Memory::Board,
-                    fits: |p, team| p.operands.is_plain() && board::serves(team, p.len()),
                     cost: |p, team, cost| {
                         let part = p.len() / team.size() as u64;
                         let combined = cost.reduce(team, p.len().saturating_sub(part));
                         cost.look(team, part) + cost.copy(team, p.len()) + combined
                     },
+                    ..Direct::ON_BOARD
                 },
-                Direct {
-                    memory: Memory::Pool,
-                    fits: |p, team| p.operands.is_plain() && pool::serves(team, p.len()),
-                    cost: |p, team, cost| cost.pooled(team, p.len()),
-                },
+                Direct::IN_POOL,
             ]
         }
     }

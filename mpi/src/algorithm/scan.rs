@@ -1,7 +1,6 @@
 //! Scan and exscan: each rank gets what the ranks up to it, or before it, combine to.
 
-use super::board;
-use super::choice::{Algorithm, Direct, Family, Memory, Problem};
+use super::choice::{Algorithm, Combines, Direct, Family, Problem};
 use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::Spot;
@@ -31,6 +30,12 @@ impl Scan {
     }
 }
 
+impl Combines for Scan {
+    fn operands(&self) -> &Operands {
+        &self.operands
+    }
+}
+
 impl Problem for Scan {
     const FAMILY: Family = Family::Scan;
 
@@ -39,15 +44,7 @@ impl Problem for Scan {
     }
 
     fn direct() -> &'static [Direct<Self>] {
-        const {
-            &[Direct {
-                memory: Memory::Board,
-                fits: |p, team| p.operands.is_plain() && board::serves(team, p.len()),
-                cost: |p, team, cost| {
-                    cost.look(team, p.len()) + cost.reduce(team, p.len() * (team.size() as u64 - 1))
-                },
-            }]
-        }
+        const { &[Direct::ON_BOARD] }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

@@ -55,6 +55,11 @@ impl Team {
         self.parties.len()
     }
 
+    /// Bytes of a block for each of them.
+    pub fn blocks(&self, len: u64) -> u64 {
+        len.saturating_mul(self.size() as u64)
+    }
+
     /// Our rank among them.
     #[inline]
     pub fn me(&self) -> usize {

@@ -189,7 +189,7 @@ impl Access<'_> {
         }
         into.map_or(Ok(()), |into| self.check_len(into))?;
         let (seen, mut from) = (self.seen()?, 0);
-        // No element is so long that a step has less than half of its bytes.
+        // Whatever the length of an element, a step has more than half of its bytes.
         if let Some(base) = seen
             && self.place.len() <= STEP / 2
         {

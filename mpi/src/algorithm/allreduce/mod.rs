@@ -5,12 +5,10 @@ mod rabenseifner;
 mod ring;
 
 use super::bcast::Bcast;
-use super::board;
-use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
+use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::Spot;
-use super::pool;
 use super::reduce::Reduce;
 use super::schedule::Builder;
 use super::team::Team;
@@ -36,6 +34,12 @@ impl Allreduce {
     }
 }
 
+impl Combines for Allreduce {
+    fn operands(&self) -> &Operands {
+        &self.operands
+    }
+}
+
 impl Problem for Allreduce {
     const FAMILY: Family = Family::Allreduce;
 
@@ -44,22 +48,7 @@ impl Problem for Allreduce {
     }
 
     fn direct() -> &'static [Direct<Self>] {
-        const {
-            &[
-                Direct {
-                    memory: Memory::Board,
-                    fits: |p, team| p.operands.is_plain() && board::serves(team, p.len()),
-                    cost: |p, team, cost| {
-                        cost.look(team, p.len()) + cost.reduce(team, p.len() * (team.size() as u64 - 1))
-                    },
-                },
-                Direct {
-                    memory: Memory::Pool,
-                    fits: |p, team| p.operands.is_plain() && pool::serves(team, p.len()),
-                    cost: |p, team, cost| cost.pooled(team, p.len()),
-                },
-            ]
-        }
+        const { &[Direct::ON_BOARD, Direct::IN_POOL] }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

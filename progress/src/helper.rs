@@ -36,9 +36,9 @@ const REST: Span = Span::from_ms(3_600_000);
 /// lives, and peers give up a process that leaves them without an answer for some seconds.
 const LOOK: Span = Span::from_ms(250);
 
-/// Its time slice on a core that it shares: the shortest that Linux grants. A thread with a shorter slice than
-/// the running one gets the core as soon as it wakes; with the usual 3 ms the helper would wait until the
-/// program has computed for as long.
+/// Its time slice on a core that it shares: the shortest that Linux grants. A thread with a shorter slice
+/// than the running one gets the core as soon as it wakes; with the usual 3 ms the helper would wait until
+/// the program has computed for as long.
 const SLICE: Span = Span::from_us(100);
 
 /// What the helper does.

@@ -120,9 +120,10 @@ impl Policy {
         }
     }
 
-    /// Another setting holds from now on; earlier judgements are forgotten.
+    /// Another setting holds from now on; earlier judgements are forgotten, what was seen is not.
     pub(crate) fn set(&mut self, setting: Progress) {
-        *self = Policy { busy_at: self.busy_at, ..Policy::new(setting, self.oversubscribed) };
+        self.setting = setting;
+        (self.suspended_until, self.pause) = (None, PAUSE.0);
     }
 
     pub(crate) fn setting(&self) -> &Progress {

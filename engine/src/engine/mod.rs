@@ -6,9 +6,9 @@
 //! rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the same for a packet with
 //! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
 //! beginnings that do not wait), `parts` (eager messages longer than a packet), `parallel` (eager messages
-//! that several cores post), `failure` (links and peers that are gone), `part` (peers that come and go), `peer` (what the layers keep for one peer), `forecast`
-//! (what profiles say for it), `receipt` (how messages went), `traffic` (how many there were), `outcome`
-//! (how requests ended).
+//! that several cores post), `failure` (links and peers that are gone), `part` (peers that come and go),
+//! `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `receipt` (how messages
+//! went), `traffic` (how many there were), `outcome` (how requests ended).
 
 mod arrive;
 mod chunks;

@@ -225,8 +225,9 @@ impl Peer {
         if caller == Caller::GoesOn || refused.is_some() || len >= below || !self.may_spend(len) {
             return None;
         }
-        // Other cores may post a part of it.
+        // Other cores may post a part of it, over rails that are idle by now.
         if len >= self.parallel_min && cores.ready() > 0 {
+            clock();
             return None;
         }
         let place = self.choose(rails, clock(), len)?;

@@ -14,8 +14,8 @@ const RAILS: [Bench; 2] = [
     Bench { machine: OPTERON, card: &ELAN, hand_off_ns: HAND_OFF_NS[0] },
 ];
 
-/// The paper's hand-off to another core that is idle, and to one that computes (section III-D), in nanoseconds;
-/// and to one that spins, as measured on a machine of today.
+/// The paper's hand-off to another core that is idle, and to one that computes (section III-D), in
+/// nanoseconds; and to one that spins, as measured on a machine of today.
 const HAND_OFF_NS: [u64; 3] = [3_000, 6_000, 200];
 
 fn stage(strategy: &str, rails: &[Bench], profiles: &[Arc<Profile>]) -> Stage {
@@ -191,9 +191,9 @@ pub fn offload() -> String {
     let mut table = Table::new("P3 figure 9: an eager message split over two networks from two cores", MODEL);
     table.note(
         "predicted: the paper's own estimation, its equation (1), as the engine makes it: T = T_O + \
-         max(T_D(share, network 1), T_D(rest, network 2)), from profiles sampled on the simulated rails. run: \
-         what it then takes. A dash: the engine keeps the message together, because the equation says so. \
-         T_O is 3 us for an idle core, 6 us for one that computes and is preempted (P3 section III-D), and \
+         max(T_D(share, network 1), T_D(rest, network 2)), from profiles sampled on the simulated rails. \
+         run: what it then takes. A dash: the engine keeps the message together, because the equation \
+         says so. T_O is 3 us for an idle core, 6 us for one that computes and is preempted (P3 section III-D), and \
          0.2 us for one that spins on a machine of today.",
     );
     let sizes: Vec<usize> = (6..=15).map(|bits| 1 << bits).collect();

@@ -110,7 +110,7 @@ impl Trace {
         let noted = messages.clone();
         let note = move |receipt: &Receipt| lock(&noted).push(receipt.clone());
         node.on_receipt(Purpose::Traced(RECEIPT_MIN), Some(Box::new(note)));
-        let (file, ticks) = (Mutex::new(Some(file)), Ticks::new());
+        let (file, ticks) = (Mutex::new(Some(file)), Ticks::start());
         Ok(Trace { path, file, ticks, calls: Mutex::new(Latest::new()), messages, rails })
     }
 

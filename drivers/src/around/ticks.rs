@@ -19,7 +19,7 @@ pub struct Ticks {
 
 impl Ticks {
     /// Looks what this machine has.
-    pub fn new() -> Ticks {
+    pub fn start() -> Ticks {
         let source = std::fs::read_to_string(SOURCE).unwrap_or_default();
         let by_counter = cfg!(target_arch = "x86_64") && BY_COUNTER.contains(&source.trim());
         Ticks { by_counter, began: together().0 }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn times_are_those_of_the_monotonic_clock() {
         let (_, apart) = together();
-        let ticks = Ticks::new();
+        let ticks = Ticks::start();
         let times: Vec<(u64, u64, u64)> = (0..100)
             .map(|_| {
                 let before = monotonic_ns();

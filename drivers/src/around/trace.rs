@@ -164,7 +164,7 @@ impl Trace {
         let mut records = Vec::new();
         records.resize_with(most, Noted::nothing);
         let ring = Ring { records, next: 0, is_full: false };
-        let handle = TraceHandle { rail: rail.into(), ticks: Ticks::new(), ring: Arc::new(Mutex::new(ring)) };
+        let handle = TraceHandle { rail: rail.into(), ticks: Ticks::start(), ring: Arc::new(Mutex::new(ring)) };
         Trace { handle, explain }
     }
 

@@ -250,6 +250,9 @@ impl Engine {
         let Some(peer) = self.peers.get(envelope.peer.0 as usize).and_then(|p| p.as_deref()) else { return };
         let Some(receipts) = &mut self.receipts else { return };
         receipts.now = now;
+        if envelope.len < receipts.from_len {
+            return;
+        }
         receipts.open(Receipt {
             request: Some(request),
             envelope,
@@ -257,6 +260,7 @@ impl Engine {
             eager_max: peer.eager_max as u64,
             predicted_ns: parallel.predicted_ns,
             candidates: candidates(peer, &self.rails, now, envelope.len, Protocol::Eager),
+            began: now,
             carried: parallel.shares.to_vec(),
             actual_ns: 0,
         });

@@ -30,7 +30,7 @@ pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Prefer, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Names, Scope, Window};
 pub use engine::{
-    Caller, Candidate, Claim, Config, Engine, Leaving, LinkView, Met, NotWell, Notice, PeerView, Plan,
+    Caller, Candidate, Claim, Config, Cores, Engine, Leaving, LinkView, Met, NotWell, Notice, PeerView, Plan,
     Protocol, Receipt, Refused, Submitted, To, Traffic,
 };
 pub use memory::{Segment, Segments};

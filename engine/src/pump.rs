@@ -11,6 +11,7 @@ use crate::packet::{PeerId, RailId};
 use crate::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// How the pump reaches the engine and its rails.
 ///
@@ -33,6 +34,24 @@ pub trait Access {
     fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked;
     /// Whether other threads may have submitted something while a rail worked.
     fn is_shared(&self) -> bool;
+    /// Has another core that stands by post these orders on a rail, which that core has to itself meanwhile.
+    ///
+    /// # Errors
+    /// No core stands by, or another thread uses the rail: the orders are given back.
+    fn hand_off(&mut self, rail: RailId, orders: Vec<Order>) -> Result<(), Vec<Order>> {
+        let _ = rail;
+        Err(orders)
+    }
+    /// Posts itself what was handed off and nobody has begun with. What others are at is not waited for.
+    fn take_back(&mut self) {}
+}
+
+/// Posts orders on a rail: what a core does that was handed them.
+pub fn post(rail: &mut dyn Driver, orders: Vec<Order>) {
+    for order in orders {
+        rail.send(Departure::Order(order));
+    }
+    rail.flush();
 }
 
 /// What a look at a rail has found.
@@ -138,9 +157,10 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     if !node.engine().has_orders(now) {
         return false;
     }
-    let mut happened = false;
+    let together = if node.engine().hands_off() { feed_together(node, now, clock, urgent) } else { None };
+    let mut happened = together.is_some();
     // A caller that waits does not wait for the clock either; the cost of posting is known from other times.
-    let mut from = (!urgent).then_some(now);
+    let mut from = together.or((!urgent).then_some(now));
     for index in 0..node.rails() {
         let id = RailId(index as u8);
         if feed_one(node, id, from.unwrap_or(now), urgent) {
@@ -151,6 +171,50 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
         }
     }
     happened
+}
+
+/// Takes the orders of several rails before any is posted, and has other cores post those of all but the
+/// first (P3 section III-D). The time when that was done; none: there were no orders.
+#[cold]
+#[inline(never)]
+fn feed_together(
+    node: &mut impl Access,
+    now: Instant,
+    clock: &mut dyn FnMut() -> Instant,
+    urgent: bool,
+) -> Option<Instant> {
+    let mut own: Option<(RailId, Vec<Order>)> = None;
+    let mut fed = Vec::new();
+    for index in 0..node.rails() {
+        let id = RailId(index as u8);
+        let mut orders = Vec::new();
+        while node.ask(id, |rail| rail.room()).is_some_and(|room| room > orders.len())
+            && let Some(order) = node.engine().next_order(now, id, urgent)
+        {
+            orders.push(order);
+        }
+        if orders.is_empty() {
+            continue;
+        }
+        fed.push(id);
+        if own.is_none() {
+            own = Some((id, orders));
+            continue;
+        }
+        let is_worth_it = node.engine().is_worth_a_core(id, &orders);
+        let left = if is_worth_it { node.hand_off(id, orders).err() } else { Some(orders) };
+        // The engine is not let go before the first rail is posted to, so that no other thread comes between
+        // orders of a rail.
+        if let Some(orders) = left {
+            node.ask(id, |rail| post(rail, orders)).expect(IN_PLACE);
+        }
+    }
+    let (id, orders) = own?;
+    node.work(id, |rail| post(rail, orders)).expect(IN_PLACE);
+    node.take_back();
+    let until = clock();
+    fed.into_iter().for_each(|id| node.engine().posted(id, Some(now), until));
+    Some(until)
 }
 
 /// Sends a message in this call, if it finds its rail idle and nothing before it. Otherwise it is to be

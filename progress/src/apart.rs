@@ -12,9 +12,10 @@
 
 use crate::lock::Release;
 use crate::node::Core;
-use nmad_engine::pump::{Access, Looked, look_at};
+use crate::standby::Task;
+use nmad_engine::pump::{self, Access, Looked, look_at};
 use nmad_engine::transfer::driver::Scope;
-use nmad_engine::{Driver, Engine, Instant, RailId};
+use nmad_engine::{Driver, Engine, Instant, Order, RailId};
 use std::ops::DerefMut;
 
 /// The node for the pump, by whoever holds its lock.
@@ -33,11 +34,8 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
 
     #[inline]
     fn ask<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
-        let Some(rail) = &mut self.0.rails[rail.index()] else {
-            self.0.missed = true;
-            return None;
-        };
-        Some(work(rail.as_mut()))
+        let Some(driver) = &mut self.0.rails[rail.index()] else { return self.ask_again(rail, work) };
+        Some(work(driver.as_mut()))
     }
 
     #[inline]
@@ -56,8 +54,7 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
         }
         let Core { engine, rails, .. } = &mut **self.0;
         let Some(driver) = &mut rails[rail.index()] else {
-            self.0.missed = true;
-            return Looked::Unknown;
+            return if self.0.reclaim(rail) { self.poll(rail, scope, now) } else { Looked::Unknown };
         };
         look_at(driver.as_mut(), scope, |event| engine.handle(now, rail, event))
     }
@@ -66,9 +63,60 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
     fn is_shared(&self) -> bool {
         self.0.is_shared()
     }
+
+    fn hand_off(&mut self, id: RailId, orders: Vec<Order>) -> Result<(), Vec<Order>> {
+        let core = &mut **self.0;
+        let place = &mut core.rails[id.index()];
+        let Some(rail) = place.take() else { return Err(orders) };
+        core.standby.offer(Task { id, rail, orders }).map_err(|Task { rail, orders, .. }| {
+            *place = Some(rail);
+            orders
+        })
+    }
+
+    fn take_back(&mut self) {
+        while let Some(Task { id, rail, orders }) = self.0.standby.take_back() {
+            self.0.let_go();
+            let mut apart = Apart { held: &mut *self.0, id, rail: Some(rail) };
+            pump::post(apart.rail(), orders);
+        }
+    }
+}
+
+impl Core {
+    /// Puts a rail back that another core has posted on; false: it is still in use.
+    #[cold]
+    pub(crate) fn reclaim(&mut self, id: RailId) -> bool {
+        let Some((_, rail)) = self.standby.reclaim(Some(id)) else {
+            self.missed = true;
+            return false;
+        };
+        self.rails[id.index()] = Some(rail);
+        true
+    }
+
+    /// Puts all such rails back; whether there were any.
+    pub(crate) fn reclaim_all(&mut self) -> bool {
+        let mut any = false;
+        while let Some((id, rail)) = self.standby.reclaim(None) {
+            self.rails[id.index()] = Some(rail);
+            any = true;
+        }
+        any
+    }
 }
 
 impl<G: DerefMut<Target = Core> + Release> Held<'_, G> {
+    /// The same of a rail that is out of its place: another core may have posted on it.
+    #[cold]
+    fn ask_again<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
+        if !self.0.reclaim(rail) {
+            return None;
+        }
+        let driver = self.0.rails[rail.index()].as_mut()?;
+        Some(work(driver.as_mut()))
+    }
+
     /// The lock is let go until the rail has something to report.
     #[inline(never)]
     fn poll_apart(&mut self, id: RailId, now: Instant) -> Looked {
@@ -95,10 +143,10 @@ const OUT: &str = "the rail is outside of its place until this is dropped";
 impl<'g, G: DerefMut<Target = Core> + Release> Apart<'g, G> {
     /// None: another thread uses the rail.
     fn take(held: &'g mut G, id: RailId) -> Option<Self> {
-        let Some(rail) = held.rails[id.index()].take() else {
-            held.missed = true;
+        if held.rails[id.index()].is_none() && !held.reclaim(id) {
             return None;
-        };
+        }
+        let rail = held.rails[id.index()].take()?;
         held.let_go();
         Some(Apart { held, id, rail: Some(rail) })
     }

@@ -3,7 +3,7 @@
 
 use crate::lock::Guard;
 use crate::node::{Core, Looked, Node, Outcome};
-use nmad_engine::{Duration, RequestId};
+use nmad_engine::{Duration, Engine, RequestId};
 
 /// A request that does not exist: it never did, or its end was reported already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,12 @@ pub struct UnknownRequest {
 const FEW: usize = 16;
 
 impl Node {
+    /// Waits until `ready` says so, or for at most `bound`; false: it did not.
+    pub fn wait_for(&self, bound: std::time::Duration, mut ready: impl FnMut(&mut Engine) -> bool) -> bool {
+        let until = self.now() + Duration::from_ns(bound.as_nanos().try_into().unwrap_or(u64::MAX));
+        self.wait_until(Some(until), |core| ready(&mut core.engine).then_some(()).ok_or(None)).is_some()
+    }
+
     /// Waits for one of the requests, for at most `bound` (without one: until it ends): its place in the
     /// list, and how it ended. `Duration::ZERO` looks once at the rails. `Ok(None)`: none has ended, or the
     /// list is empty. If one is unknown, none that comes later in the list is told.

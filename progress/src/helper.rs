@@ -30,6 +30,8 @@ const NAME: &str = "nmad-progress";
 /// Turns of the pump at each look at rails that lose: where some links were busy lately a rail looks at the
 /// others once in a few dozen turns only.
 const LOOKS: u32 = 64;
+/// Looks for something to post from one look at the clock to the next, while it stands by.
+const SPINS: u32 = 32;
 /// It rests until it is woken; a sleep has to have a length.
 const REST: Span = Span::from_ms(3_600_000);
 /// With a rail that loses it looks so often: there only this process itself acknowledges and says that it
@@ -53,6 +55,8 @@ pub enum Doing {
     Watches,
     /// Turns the pump all the time.
     Polls,
+    /// Looks all the time whether another thread hands it something to post.
+    StandsBy,
 }
 
 /// What the helper has decided and done.
@@ -76,7 +80,9 @@ pub struct Helped {
     pub turns: u64,
     /// Those that have moved something while the application computed.
     pub moved: u64,
-    /// How long these took, in nanoseconds: work that the application did not have to do.
+    /// Rails on which it has posted what a thread in a call has handed it.
+    pub posted: u64,
+    /// How long both took, in nanoseconds: work that the application did not have to do.
     pub given_ns: u64,
     /// Processor time of the helper while it was judged, in nanoseconds.
     pub spent_ns: u64,
@@ -238,8 +244,9 @@ struct Work<'a> {
     state: &'a State,
     policy: Policy,
     cores: Cores,
-    /// Turns of the pump by the time of the last look.
+    /// Turns of the pump by the time of the last look, and what was asked of other cores.
     turns: u32,
+    asked: u32,
     /// Descriptors of rails that end a sleep.
     watched: Vec<i32>,
     /// Since the last review.
@@ -255,7 +262,7 @@ impl<'a> Work<'a> {
         slice::ask_for(SLICE);
         let policy = Policy::new(state.helped().setting.clone(), oversubscribed);
         let (watched, before) = (Vec::new(), (Span::ZERO, Span::ZERO));
-        Work { shared, state, policy, cores, turns: 0, watched, given: Span::ZERO, before }
+        Work { shared, state, policy, cores, turns: 0, asked: 0, watched, given: Span::ZERO, before }
     }
 
     fn serve(&mut self) {
@@ -268,6 +275,7 @@ impl<'a> Work<'a> {
             step = self.take(step);
             self.state.helped().doing = match step {
                 Step::Poll => Doing::Polls,
+                Step::StandBy(_) => Doing::StandsBy,
                 Step::Watch(_) => Doing::Watches,
                 Step::Peek(_) | Step::Tick(_) => Doing::Ticks,
                 Step::Rest => Doing::Rests,
@@ -294,6 +302,7 @@ impl<'a> Work<'a> {
         match step {
             Step::Rest => return self.rest(),
             Step::Watch(bound) => self.state.sleep(&self.watched, bound),
+            Step::StandBy(bound) => self.stand_by(bound),
             Step::Peek(nap) | Step::Tick(nap) => thread::sleep(Duration::from_nanos(nap.as_ns())),
             Step::Poll => {}
         }
@@ -321,7 +330,51 @@ impl<'a> Work<'a> {
     /// A thread of the application is in a call.
     fn give_way(&mut self) -> Step {
         self.turns = self.shared.turns();
-        self.policy.next(self.shared.clock.now(), Sight { inside: true, ..Sight::default() })
+        let sight = Sight { inside: true, asked: self.was_asked(), ..Sight::default() };
+        let next = self.policy.next(self.shared.clock.now(), sight);
+        if !self.policy.asks_review(self.shared.clock.now()) {
+            return next;
+        }
+        self.review();
+        self.policy.next(self.shared.clock.now(), Sight { asked: false, ..sight })
+    }
+
+    /// Whether something was sent since the last call that another core could post a part of.
+    fn was_asked(&mut self) -> bool {
+        let asked = self.shared.standby.cores().asked();
+        std::mem::replace(&mut self.asked, asked) != asked
+    }
+
+    /// Posts what other threads hand over, for this long or until the thread is called.
+    fn stand_by(&mut self, bound: Span) {
+        let shared = self.shared;
+        let standby = &shared.standby;
+        let until = shared.clock.now() + bound;
+        standby.cores().enter();
+        let mut posted = 0;
+        while !self.state.is_called() && shared.clock.now() < until {
+            for _ in 0..SPINS {
+                if standby.has_offers() {
+                    let begun = shared.clock.now();
+                    if standby.post_one() {
+                        posted += 1;
+                        let took = shared.clock.now().since(begun);
+                        self.given = Span::from_ns(self.given.as_ns() + took.as_ns());
+                    }
+                }
+                std::hint::spin_loop();
+            }
+            // A thread that is inside puts the rail back itself, if it needs it.
+            if standby.has_posted()
+                && !shared.is_inside()
+                && let Some(mut core) = shared.try_lock()
+                && core.reclaim_all()
+            {
+                shared.push(&mut core, false);
+            }
+        }
+        standby.cores().leave();
+        self.state.helped().posted += posted;
     }
 
     /// Turns the pump for as long as the policy polls and nobody else wants the lock.
@@ -365,7 +418,8 @@ impl<'a> Work<'a> {
             helped.moved += 1;
             helped.given_ns += took.as_ns();
         }
-        Sight { inside: false, sleeps, alone, needed, flies, serves, moved }
+        let asked = self.was_asked();
+        Sight { inside: false, sleeps, alone, needed, flies, serves, moved, asked }
     }
 
     /// Looks which cores are idle, goes there, and has the policy judge what helping was worth.

@@ -3,7 +3,8 @@
 //! A [`Node`] holds the engine behind a lock and each of its rails in a place that it leaves while a thread
 //! works with it, so that several threads post at once. Threads that submit or wait turn the pump themselves,
 //! which is the fastest way. While they compute, a helper thread does it (P3's manager): `helper` is the
-//! thread, `policy` decides what it does next, `cores` knows which cores are idle. Waiting spins while there
+//! thread, `policy` decides what it does next, `cores` knows which cores are idle; on one of them it also
+//! posts a part of what other threads send (`standby`). Waiting spins while there
 //! is hope, then yields, then blocks. This layer knows rails only as drivers to be polled; it must never know
 //! which networks they belong to.
 #![deny(unsafe_code)]
@@ -32,6 +33,7 @@ mod setting;
 mod several;
 mod signals;
 mod slice;
+mod standby;
 mod watch;
 
 pub use bounded::UnknownRequest;

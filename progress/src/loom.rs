@@ -9,7 +9,10 @@ use loom::thread;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
-use nmad_engine::{Caller, Config, Context, Engine, Hints, Instant, PeerId, RailId, Tag, pump};
+use nmad_engine::{
+    Caller, Config, Context, Engine, Hints, Instant, Method, PeerId, Profile, Provenance, RailId, Sample,
+    Tag, pump,
+};
 use std::ops::{Deref, DerefMut};
 
 const PEER: PeerId = PeerId(1);
@@ -162,11 +165,19 @@ fn all_left(lock: &Mutex<Core>, log: &Log, submitted: usize) {
 }
 
 fn model(rails: usize, threads: [fn(&Mutex<Core>); 2], submitted: usize) {
+    model_of(move |log| core(rails, log), threads, submitted);
+}
+
+fn model_of(
+    make: impl Fn(&Log) -> Core + Send + Sync + 'static,
+    threads: [fn(&Mutex<Core>); 2],
+    submitted: usize,
+) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
         let log = Log::default();
-        let lock = Arc::new(Mutex::new(core(rails, &log)));
+        let lock = Arc::new(Mutex::new(make(&log)));
         let run = |work: fn(&Mutex<Core>)| {
             let lock = lock.clone();
             thread::spawn(move || work(&lock))
@@ -199,4 +210,57 @@ fn what_is_submitted_while_another_thread_looks_at_the_rails_leaves() {
         pump::turn(&mut Held(&mut guard), NOW, &mut || NOW, true);
     };
     model(1, [|lock| send(lock, 1, Caller::GoesOn), look], 1);
+}
+
+/// The same node where a core stands by, to which it takes a nanosecond to hand something.
+fn with_a_core(log: &Log) -> Core {
+    let mut core = core(2, log);
+    let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).unwrap());
+    let samples = [(1, 20), (4096, 41_000)].map(|(len, ns)| sample(Method::Copy, len, ns));
+    let samples = samples.into_iter().chain([sample(Method::HandOff, 0, 1)]);
+    let profile = std::sync::Arc::new(Profile::new(Provenance::default(), samples).unwrap());
+    for rail in 0..2 {
+        core.engine.set_profile(RailId(rail), None, profile.clone());
+    }
+    core.standby.cores().enter();
+    core
+}
+
+/// Sends a message over each rail, with whatever core stands by.
+fn send_two(lock: &Mutex<Core>) {
+    let mut guard = Guard::of(lock);
+    for rail in 0..2 {
+        let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
+        guard.engine.send(PEER, Context(0), Tag(1), Segments::empty(), hints);
+    }
+    pump::feed(&mut Held(&mut guard), NOW, &mut || NOW, true);
+}
+
+/// Posts what it is handed, then puts back the rails that nobody else has put back.
+fn stand_by(lock: &Mutex<Core>) {
+    let standby = Guard::of(lock).standby.clone();
+    for _ in 0..2 {
+        thread::yield_now();
+        standby.post_one();
+    }
+    standby.cores().leave();
+    thread::yield_now();
+    let mut guard = Guard::of(lock);
+    guard.reclaim_all();
+    pump::feed(&mut Held(&mut guard), NOW, &mut || NOW, true);
+}
+
+#[test]
+fn what_is_handed_to_another_core_leaves_once_and_its_rail_comes_back() {
+    model_of(with_a_core, [send_two, stand_by], 2);
+}
+
+#[test]
+fn a_thread_that_misses_the_rail_meanwhile_leaves_its_message_to_whoever_puts_it_back() {
+    let both = |lock: &Mutex<Core>| {
+        send_two(lock);
+        thread::yield_now();
+        send_two(lock);
+    };
+    model_of(with_a_core, [both, stand_by], 4);
 }

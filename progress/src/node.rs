@@ -9,6 +9,7 @@ use crate::idle::{self, Idle, Stage};
 use crate::lock::{Guard, Lock, Release};
 use crate::receipts::Listener;
 use crate::service::Service;
+use crate::standby::Standby;
 use crate::watch::Watch;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId, pump};
 use rustix::event::{EventfdFlags, eventfd};
@@ -53,12 +54,15 @@ pub(crate) struct Shared {
     /// Threads that sleep outside of the lock, and what wakes them.
     pub(crate) sleepers: AtomicUsize,
     pub(crate) alarm: OwnedFd,
+    pub(crate) standby: Arc<Standby>,
 }
 
 pub(crate) struct Core {
     pub(crate) engine: Engine,
     /// The rails in their places; none while a thread works with one ([`crate::apart`]).
     pub(crate) rails: Vec<Option<Box<dyn Driver>>>,
+    /// Rails that other cores post on.
+    pub(crate) standby: Arc<Standby>,
     /// A rail was not in its place since this was last cleared.
     pub(crate) missed: bool,
     /// What the thread that turns the pump waits for, and takes when it has ended.
@@ -91,7 +95,8 @@ impl Node {
         let core = Core::new(engine, rails, tell);
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let (clock, turns, sleepers) = (Clock::start(), AtomicU32::new(0), AtomicUsize::new(0));
-        let shared = Arc::new(Shared { core: Lock::new(core), clock, turns, sleepers, alarm });
+        let standby = core.standby.clone();
+        let shared = Arc::new(Shared { core: Lock::new(core), clock, turns, sleepers, alarm, standby });
         let helper = Helper::start(shared.clone(), idle == Idle::SHARED)?;
         Ok(Node { shared, helper, idle })
     }
@@ -134,6 +139,7 @@ impl Node {
     pub fn with_rails<R>(&self, look: impl FnOnce(&mut [&mut dyn Driver]) -> R) -> R {
         loop {
             let mut core = self.shared.lock();
+            core.reclaim_all();
             let rails = core.rails.iter_mut().map(|rail| rail.as_deref_mut().map(|rail| rail as _));
             if let Some(mut rails) = rails.collect::<Option<Vec<&mut dyn Driver>>>() {
                 return look(&mut rails);
@@ -241,12 +247,6 @@ impl Node {
                 }
             }
         }
-    }
-
-    /// Waits until `ready` says so, or for at most `bound`; false: it did not.
-    pub fn wait_for(&self, bound: std::time::Duration, mut ready: impl FnMut(&mut Engine) -> bool) -> bool {
-        let until = self.now() + Duration::from_ns(bound.as_nanos().try_into().unwrap_or(u64::MAX));
-        self.wait_until(Some(until), |core| ready(&mut core.engine).then_some(()).ok_or(None)).is_some()
     }
 }
 
@@ -440,8 +440,10 @@ impl Shared {
 
 impl Core {
     pub(crate) fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, tell: Tell) -> Core {
+        let standby = Arc::new(Standby::new(engine.cores().clone()));
         Core {
             engine,
+            standby,
             rails: rails.into_iter().map(Some).collect(),
             missed: false,
             awaited: None,

@@ -4,7 +4,8 @@
 //! Here the choice follows from what each look has found ([`Sight`]), from the number of idle cores, and from
 //! what helping has cost and given so far ([`Account`]).
 //!
-//! - A thread of the application is in a call: it turns the pump itself, and the helper naps.
+//! - A thread of the application is in a call: it turns the pump itself, and the helper naps; if a core is
+//!   idle and the thread sends what two cores post faster than one (P3 section III-B), it stands by.
 //! - A thread sleeps in a call: the rails wake it, and the helper looks at deadlines only.
 //! - The application computes, and a core is idle: the helper sleeps on the rails' descriptors, and polls
 //!   while messages move.
@@ -29,7 +30,7 @@ const SHORT: Duration = Duration::from_us(100);
 /// With a core of its own the thread may be awake all the time.
 const SHORT_DEDICATED: Duration = Duration::from_us(5);
 /// For this long after it has moved something it looks that often: the application is likely to compute
-/// beside messages again.
+/// beside messages again. It stands by for as long after it was last of use.
 const HABIT: Duration = Duration::from_ms(50);
 /// Polls for this long after the last message has moved. A wakeup takes as long, see [`crate::idle`].
 const POLL: Duration = Duration::from_us(50);
@@ -58,6 +59,8 @@ pub(crate) struct Sight {
     pub(crate) serves: bool,
     /// The helper's turn of the pump has moved something.
     pub(crate) moved: bool,
+    /// Since the last look something was sent that another core could have posted a part of.
+    pub(crate) asked: bool,
 }
 
 /// What to do next.
@@ -65,6 +68,9 @@ pub(crate) struct Sight {
 pub(crate) enum Step {
     /// Turn the pump again at once, unless the application wants the lock.
     Poll,
+    /// Look all the time, and without the node's lock, whether something is handed to this core, for this
+    /// long.
+    StandBy(Duration),
     /// Sleep on the rails' descriptors, no longer than this.
     Watch(Duration),
     /// Sleep, then look without the lock whether the application has been in a call.
@@ -96,6 +102,7 @@ pub(crate) struct Policy {
     idle_cores: usize,
     busy_at: Instant,
     moved_at: Option<Instant>,
+    asked_at: Option<Instant>,
     watched_at: Option<Instant>,
     reviewed_at: Option<Instant>,
     suspended_until: Option<Instant>,
@@ -112,6 +119,7 @@ impl Policy {
             idle_cores: 0,
             busy_at: Instant::default(),
             moved_at: None,
+            asked_at: None,
             watched_at: None,
             reviewed_at: None,
             suspended_until: None,
@@ -139,7 +147,11 @@ impl Policy {
         if sight.inside || sight.moved || (sight.needed && !sight.sleeps) {
             self.busy_at = now;
         }
+        if sight.asked {
+            self.asked_at = Some(now);
+        }
         if sight.inside {
+            self.wishes = self.is_asked(now);
             return self.nap(now);
         }
         if now.since(self.busy_at) >= PATIENCE {
@@ -184,10 +196,17 @@ impl Policy {
     /// A thread of the application turns the pump.
     fn nap(&self, now: Instant) -> Step {
         match self.setting {
+            Progress::Dedicated(_) if self.is_asked(now) => Step::StandBy(SHORT),
             Progress::Dedicated(_) => Step::Peek(SHORT_DEDICATED),
+            _ if self.helps(now) && self.is_asked(now) => Step::StandBy(SHORT),
             _ if self.helps(now) && self.has_moved_within(HABIT, now) => Step::Peek(SHORT),
             _ => Step::Tick(PERIOD),
         }
+    }
+
+    /// Whether another core was lately of use to a thread in a call.
+    fn is_asked(&self, now: Instant) -> bool {
+        self.asked_at.is_some_and(|at| now.since(at) < HABIT)
     }
 
     fn has_moved_within(&self, span: Duration, now: Instant) -> bool {

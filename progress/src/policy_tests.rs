@@ -24,6 +24,7 @@ const COMPUTES: Sight = Sight {
     flies: true,
     serves: false,
     moved: false,
+    asked: false,
 };
 const MOVED: Sight = Sight { moved: true, ..COMPUTES };
 const INSIDE: Sight = Sight { inside: true, alone: false, ..COMPUTES };
@@ -74,6 +75,23 @@ fn a_thread_in_a_call_is_left_alone_and_watched_closely_if_it_computes_beside_me
     assert_eq!(policy.next(at(20), MOVED), Step::Poll);
     assert_eq!(policy.next(at(30), INSIDE), Step::Peek(SHORT));
     assert_eq!(policy.next(at(20) + HABIT, INSIDE), Step::Tick(PERIOD));
+}
+
+#[test]
+fn it_stands_by_on_an_idle_core_while_a_thread_sends_what_two_cores_post_faster() {
+    let asks = Sight { asked: true, ..INSIDE };
+    let mut idle = policy(Progress::Auto, 1);
+    assert_eq!(idle.next(at(10), asks), Step::StandBy(SHORT));
+    assert_eq!(idle.next(at(110), INSIDE), Step::StandBy(SHORT), "more may come");
+    assert_eq!(idle.next(at(10) + HABIT, INSIDE), Step::Tick(PERIOD));
+    let mut busy = Policy::new(Progress::Auto, false);
+    assert_eq!(busy.next(at(10), asks), Step::Tick(PERIOD), "no core is known to be idle");
+    assert!(busy.asks_review(at(10)), "but now it matters");
+    let mut shared = Policy::new(Progress::Auto, true);
+    assert_eq!(shared.next(at(10), asks), Step::Tick(PERIOD), "there are more ranks than cores");
+    assert_eq!(policy(Progress::Off, 1).next(at(10), asks), Step::Rest);
+    let mut own = Policy::new(Progress::Dedicated(vec![3]), false);
+    assert_eq!(own.next(at(10), asks), Step::StandBy(SHORT));
 }
 
 #[test]
@@ -195,7 +213,7 @@ fn round(policy: &mut Policy, from: u64, app: &Simulated) -> (u64, u64) {
         now = match step {
             Step::Poll => now + 1,
             Step::Watch(bound) => due.clamp(now + 1, now + bound.as_ns() / 1_000),
-            Step::Peek(nap) | Step::Tick(nap) => now + nap.as_ns() / 1_000,
+            Step::StandBy(nap) | Step::Peek(nap) | Step::Tick(nap) => now + nap.as_ns() / 1_000,
             Step::Rest => over,
         };
         if now >= over {

@@ -130,3 +130,23 @@ fn with_a_mask_of_one_core_the_helper_still_looks_once_in_a_while() {
     });
     mine.join().expect("it does not panic");
 }
+
+/// As the system does when the cpuset of a process shrinks.
+#[test]
+fn a_helper_whose_cores_are_taken_away_goes_on_where_it_is_left() {
+    let node = common::node(Slow::default(), Idle::DEDICATED);
+    node.set_progress(Progress::Dedicated(own_cores())).expect("they are ours");
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(own_cores()[0]);
+    let tasks = std::fs::read_dir("/proc/self/task").expect("the system tells of threads").flatten();
+    for task in tasks {
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        let number = task.file_name().to_string_lossy().parse().ok().and_then(rustix::thread::Pid::from_raw);
+        if name.trim() == "nmad-progress" {
+            // A helper of another test may be gone by now.
+            let _ = rustix::thread::sched_setaffinity(number, &one);
+        }
+    }
+    let request = recv(&node);
+    assert!(comes(|| node.has_ended(request) == Ok(true)));
+}

@@ -1,7 +1,8 @@
 //! One simulated host: an engine, its rails, and an application that goes through its script. It turns the
-//! same pump as a real host and has one core, whose time the pump and the rails spend.
+//! same pump as a real host, and they spend the time of its core, or of another one that posts for it.
 
 use crate::buffer::Buffer;
+use crate::cores::{Core, Node};
 use crate::network::{Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
@@ -64,6 +65,8 @@ pub struct Host {
     looked: u32,
     /// The time that the pump received last.
     told_ns: u64,
+    /// See [`crate::Scenario::cores`].
+    cores: Vec<Core>,
     /// See [`crate::Scenario::holds_back`].
     holds_back: bool,
     /// See [`crate::Scenario::looks`].
@@ -100,6 +103,7 @@ impl Host {
             fabrics: scenario.rails[id].clone(),
             looked: 0,
             told_ns: 0,
+            cores: scenario.cores.iter().map(|&hand_off_ns| Core::new(hand_off_ns)).collect(),
             holds_back: scenario.holds_back,
             looks: scenario.looks,
             hurries: scenario.hurries,
@@ -179,7 +183,12 @@ impl Host {
 
     fn turn(&mut self, urgent: bool) -> bool {
         let (now, mut clock) = (self.told_time(), self.clock());
-        pump::turn(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut clock, urgent)
+        pump::turn(&mut self.node(), now, &mut clock, urgent)
+    }
+
+    fn node(&mut self) -> Node<'_> {
+        let Host { engine, rails, cores, network, id, .. } = self;
+        Node { own: pump::Exclusive(engine, rails), cores, network, host: *id }
     }
 
     fn clock(&self) -> impl FnMut() -> Instant + use<> {
@@ -305,7 +314,7 @@ impl Host {
             return Ok(());
         }
         let (now, mut clock) = (self.told_time(), self.clock());
-        pump::feed(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut clock, false);
+        pump::feed(&mut self.node(), now, &mut clock, false);
         Ok(())
     }
 
@@ -318,10 +327,8 @@ impl Host {
         let caller = if self.hurries { Caller::Waits } else { Caller::GoesOn };
         let (peer, context, tag) = (PeerId(to as u32), Context(context), Tag(tag));
         let mut clock = self.clock();
-        let (engine, rails) = (&mut self.engine, &mut self.rails);
         let (to, len) = ((peer, context, tag), memory.len());
-        let node = &mut pump::Exclusive(engine, rails);
-        Some(match pump::send_at_once(node, &to, (memory, hints), caller, &mut clock) {
+        Some(match pump::send_at_once(&mut self.node(), &to, (memory, hints), caller, &mut clock) {
             Ok(Submitted::Ended(seq)) => self.engine.ended(Envelope { peer, context, tag, len, seq }),
             Ok(Submitted::Request(request)) => request,
             Err(refused) => self.engine.send_as(to, memory.clone(), hints, refused),

@@ -11,6 +11,7 @@ pub mod agenda;
 pub mod buffer;
 pub mod canary;
 pub mod cli;
+pub mod cores;
 pub mod faults;
 pub mod golden;
 pub mod host;

@@ -8,7 +8,8 @@ use crate::model::{KINDS, LOSSY, Model, SHARED_MEMORY};
 use crate::outage::{Outage, STALL_NS, STALL_TURNS_NS, Turns};
 use crate::rng::Rng;
 use nmad_engine::packet::PeerId;
-use nmad_engine::profile::measured::Profile;
+use nmad_engine::profile::measured::{Profile, Provenance};
+use nmad_engine::profile::sample::{Method, Sample};
 use nmad_engine::{Config, CongestionControl, Feed, Registry};
 use std::fmt;
 use std::sync::Arc;
@@ -24,6 +25,9 @@ const STARVING: u64 = 12;
 
 /// And this number are of processes of one node, which have no network but its memory.
 const ONE_NODE: u64 = 15;
+
+/// And this number have hosts with idle cores, and rails that were measured.
+const CORES: u64 = 15;
 
 /// What a user may fix instead of leaving it to the seed.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +62,9 @@ pub struct Scenario {
     pub wires: Vec<usize>,
     /// What its hosts cost.
     pub machine: Machine,
+    /// For each core that every host has beside that of its application: how long it takes to hand something
+    /// to it.
+    pub cores: Vec<u64>,
     /// A burst of submissions waits for the call that waits, as in the library when the bursts before it each
     /// ended with one (`progress/src/burst.rs`).
     pub holds_back: bool,
@@ -118,6 +125,7 @@ impl Scenario {
             wires: draw_wires(fabrics.len(), &mut Rng::of(seed, 5)),
             fabrics,
             machine: Machine { bus, ..Machine::default() },
+            cores: Vec::new(),
             holds_back: hosts_rng.percent(10),
             looks: Rng::of(seed, 7).percent(50),
             hurries: Rng::of(seed, 8).percent(50),
@@ -129,6 +137,7 @@ impl Scenario {
             takes_turns: false,
             canary: options.canary,
         };
+        scenario.draw_cores();
         if options.outages {
             scenario.fail_for_a_while(options.no_faults);
             return scenario;
@@ -143,6 +152,16 @@ impl Scenario {
             }
         }
         scenario
+    }
+
+    /// Some hosts have cores that post what they are handed, and then rails that were measured.
+    fn draw_cores(&mut self) {
+        let mut rng = Rng::of(self.seed, 10);
+        if rng.percent(CORES) {
+            self.cores = (0..rng.range(1, 3)).map(|_| *rng.pick(&[200, 3_000, 6_000])).collect();
+            let hand_off_ns = self.cores[0];
+            self.profiles = self.fabrics.iter().map(|(model, _)| measured(&**model, hand_off_ns)).collect();
+        }
     }
 
     /// Everybody is on all networks, of which all but one may fail for a while. Besides, processes starve now
@@ -225,6 +244,15 @@ impl Broken {
             Broken::Starves(..) => false,
         }
     }
+}
+
+/// What a rail is known to do that was measured without any noise.
+fn measured(model: &dyn Model, hand_off_ns: u64) -> Option<Arc<Profile>> {
+    let sample = |method, len, ns| (method, Sample { len, ns, low_ns: ns, high_ns: ns, count: 1 });
+    let lens = (0..17).map(|bits| 1 << bits);
+    let copies = lens.map(|len| sample(Method::Copy, len, model.latency_ns() + model.wire_ns(len)));
+    let samples = copies.chain([sample(Method::HandOff, 0, hand_off_ns)]);
+    Profile::new(Provenance::default(), samples).ok().map(Arc::new)
 }
 
 /// Sometimes the last network goes through the interfaces of the first one, to which everybody is joined.

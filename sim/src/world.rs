@@ -81,6 +81,11 @@ impl World {
         World { hosts, network, scenario, plan, delivery, liveness, stall, now: 0, done_at: None }
     }
 
+    /// The engine of a host.
+    pub fn engine(&mut self, host: usize) -> &mut Engine {
+        &mut self.hosts[host].engine
+    }
+
     /// The network, for what it has counted and recorded.
     pub fn network(&self) -> Shared {
         self.network.clone()
@@ -252,6 +257,7 @@ impl World {
 fn host(scenario: &Scenario, id: usize, network: &Shared) -> Host {
     let config = scenario.configs[id].clone();
     let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
+    scenario.cores.iter().for_each(|_| engine.cores().enter());
     let mut rails: Vec<Box<dyn Driver>> = Vec::new();
     let wire = |fabric: usize| scenario.wires.get(fabric).copied().unwrap_or(fabric);
     for (place, &fabric) in scenario.rails[id].iter().enumerate() {

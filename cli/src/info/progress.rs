@@ -24,6 +24,7 @@ struct Helper {
     suspensions: u64,
     turns: u64,
     moved: u64,
+    posted: u64,
     given_us: f64,
     spent_us: f64,
     delayed_us: f64,
@@ -37,12 +38,13 @@ pub(super) fn of_machine(setting: &Progress) -> Progressing {
 pub(super) fn of_session(session: &Session) -> Progressing {
     let Helped { setting, allowed, cores, gives_way, doing, is_suspended, suspensions, turns, moved, .. } =
         session.helped();
-    let Helped { given_ns, spent_ns, delayed_ns, .. } = session.helped();
+    let Helped { posted, given_ns, spent_ns, delayed_ns, .. } = session.helped();
     let doing = match doing {
         Doing::Rests => "rests",
         Doing::Ticks => "ticks",
         Doing::Watches => "watches",
         Doing::Polls => "polls",
+        Doing::StandsBy => "stands by",
     };
     let [given_us, spent_us, delayed_us] = [given_ns, spent_ns, delayed_ns].map(|ns| ns as f64 / 1e3);
     let helper = Helper {
@@ -53,6 +55,7 @@ pub(super) fn of_session(session: &Session) -> Progressing {
         suspensions,
         turns,
         moved,
+        posted,
         given_us,
         spent_us,
         delayed_us,
@@ -72,6 +75,7 @@ pub(super) fn table(found: &Progressing) -> Table {
     };
     table.row(["the helper now", way].map(String::from));
     table.row(["cores that it may use".into(), helper.cores.clone()]);
+    table.row(["has posted for threads in calls".into(), format!("{} times", helper.posted)]);
     let moved = format!(
         "{} of {} looks, {:.0} us of work; {:.0} us of a core, threads of the program waited {:.0} us",
         helper.moved, helper.turns, helper.given_us, helper.spent_us, helper.delayed_us

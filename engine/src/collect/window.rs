@@ -271,6 +271,18 @@ impl Window {
         self.common.iter().take(SCAN).find(|entry| self.shows(entry))
     }
 
+    /// The only entry that waits; none: there are several, or it is dedicated to a rail.
+    pub(crate) fn alone(&self) -> Option<&Entry> {
+        let is_alone = self.common.len() == 1 && self.dedicated.iter().all(|(_, list)| list.is_empty());
+        self.common.front().filter(|_| is_alone && self.shows_all())
+    }
+
+    /// Takes it.
+    pub(crate) fn take_alone(&mut self) -> Option<Entry> {
+        let rail = RailId(0);
+        self.alone().is_some().then(|| self.take_first(Scope { rail, common: true }, |_| true)).flatten()
+    }
+
     /// What a rail with this scope may take, the common list behind its own: of each a bounded number.
     pub fn entries(&self, scope: Scope) -> impl Iterator<Item = &Entry> {
         let own = self.own(scope.rail).into_iter().flat_map(|list| list.iter().take(SCAN));

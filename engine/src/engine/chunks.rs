@@ -63,6 +63,9 @@ impl Engine {
 
     fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
+        if peer.parallel_min < u64::MAX {
+            self.cores.ask();
+        }
         let link = peer.link_mut(rail).expect("a chunk was cut for it");
         let number = link.tx.next_number();
         let ack = link.rx.below();

@@ -170,11 +170,11 @@ impl Engine {
         refused: Option<Refused>,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Leaving> {
-        let Engine { peers, rails, config, receipts, requests, .. } = self;
+        let Engine { peers, rails, config, receipts, requests, cores, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
         let wanted = Wanted { len, hints, caller, refused: refused.map(|refused| refused.protocol) };
         let mut began = Instant::default();
-        let plan = peer.at_once(rails, config.chunk, wanted, &mut || {
+        let plan = peer.at_once((rails, cores), config.chunk, wanted, &mut || {
             began = clock();
             began
         })?;
@@ -284,11 +284,14 @@ impl Engine {
         until: Instant,
     ) -> Submitted {
         self.hear();
-        let Engine { peers, rails, buffers, rests_until, .. } = self;
+        let Engine { peers, rails, buffers, rests_until, cores, .. } = self;
         let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Ended(leaving.seq);
         };
         let keeps = peer.keeps;
+        if data.len() >= peer.parallel_min {
+            cores.ask();
+        }
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let len = Eager::ALONE_LEN as u64 + data.len();

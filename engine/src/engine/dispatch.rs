@@ -135,6 +135,9 @@ impl Engine {
         let acknowledge = link.ack_is_due(now);
         if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.is_hasty() {
             let gathers = !urgent && self.gathers(now, peer);
+            if peer.window.backlog() as u64 >= peer.parallel_min && !gathers {
+                self.consider_parallel(now, id);
+            }
             let packet = if gathers { None } else { self.packet_for(now, rail, id) };
             let order = packet.or_else(|| self.chunk_for(now, rail, id));
             if order.is_some() {

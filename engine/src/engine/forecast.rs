@@ -110,6 +110,7 @@ impl Peer {
         let mut derived = || passes.or_else(|| self.measured_eager_max(rails)).unwrap_or(Config::EAGER_MAX);
         self.eager_max = eager_max.unwrap_or_else(|| derived().min(longest));
         self.mark_lane(rails);
+        self.derive_parallel(rails);
     }
 
     /// The rendezvous threshold of P4 for all open rails together; none if one of them was not measured. One

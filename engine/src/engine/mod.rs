@@ -5,10 +5,10 @@
 //! `offer` (messages that their receiver copies), `claim` (found now, received later), `dispatch` (window to
 //! rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the same for a packet with
 //! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
-//! beginnings that do not wait), `parts` (eager messages longer than a packet), `failure` (links and peers
-//! that are gone), `part` (peers that come and go), `peer` (what the layers keep for one peer), `forecast`
-//! (what profiles say for it), `receipt` (how messages went), `traffic` (how many there were), `outcome`
-//! (how requests ended).
+//! beginnings that do not wait), `parts` (eager messages longer than a packet), `parallel` (eager messages
+//! that several cores post), `failure` (links and peers that are gone), `part` (peers that come and go),
+//! `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `receipt` (how messages
+//! went), `traffic` (how many there were), `outcome` (how requests ended).
 
 mod arrive;
 mod chunks;
@@ -22,6 +22,7 @@ mod lane;
 mod late;
 mod offer;
 mod outcome;
+mod parallel;
 mod part;
 mod parts;
 mod peer;
@@ -59,6 +60,7 @@ use claim::Claimed;
 pub use depart::{Leaving, Refused, Submitted, To};
 use forecast::Fixed;
 pub use outcome::NotWell;
+pub use parallel::Cores;
 use peer::{Peer, Standing};
 use plain::Expected;
 pub use plain::Met;
@@ -215,6 +217,8 @@ pub struct Engine {
     notices: VecDeque<Notice>,
     /// How messages went, if somebody wants to know.
     receipts: Option<Box<Receipts>>,
+    /// Cores beside the caller's.
+    cores: Arc<Cores>,
 }
 
 impl Engine {
@@ -249,6 +253,7 @@ impl Engine {
             staged: Vec::new(),
             notices: VecDeque::new(),
             receipts: None,
+            cores: Arc::default(),
         })
     }
 

@@ -8,16 +8,17 @@
 
 use super::Engine;
 use super::depart::Refused;
+use super::peer::Peer;
 use crate::collect::matching::Comes;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::collect::window::Entry;
 use crate::memory::Segments;
-use crate::packet::{PeerId, RegionId, RequestId};
+use crate::packet::{PeerId, RailId, RegionId, RequestId};
 use crate::transfer::region::Region;
 use nmad_wire::{Eager, Frame, Part, Rts, flags};
 
 /// Bytes of the request to send, which shares a packet with the first part.
-const NAMES_LEN: u64 = 34;
+pub(super) const NAMES_LEN: u64 = 34;
 
 impl Engine {
     /// Submits a message in parts; it has credit.
@@ -44,14 +45,13 @@ impl Engine {
         let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
         let (context, tag, name) = (context.0, tag.0, request.0);
         let names = Rts { flags, context, tag, seq, len, request: name, region: 0, pushed: 0 };
-        peer.window.submit(rail, Entry::rts(Frame::Rts(names).to_vec(), None, &hints));
         let mut offset = 0;
-        while offset < len {
+        let parts = core::iter::from_fn(|| {
             let size = part_len(offset, len, longest);
-            let part = Part { request: name, offset, total: len, len: size as u32 };
-            peer.window.submit(rail, Entry::part(part, data.slice(offset, size), request, &hints));
             offset += size;
-        }
+            (size > 0).then_some((rail, size))
+        });
+        peer.submit_parts(names, parts, (&data, request), &hints);
         self.make_ready(to);
         request
     }
@@ -132,6 +132,28 @@ impl Engine {
             parts.request == request && parts.named && whole
         };
         peer.parts.retain(|parts| !is_over(parts));
+    }
+}
+
+impl Peer {
+    /// Puts the names of a message into the window, and its parts: for each the rail, if it is meant for one,
+    /// and its bytes. The names go with the first part.
+    pub(super) fn submit_parts(
+        &mut self,
+        names: Rts,
+        parts: impl Iterator<Item = (Option<RailId>, u64)>,
+        (data, request): (&Segments, RequestId),
+        hints: &Hints,
+    ) {
+        let (name, total) = (names.request, names.len);
+        let mut names = Some(Entry::rts(Frame::Rts(names).to_vec(), None, hints));
+        let mut offset = 0;
+        for (rail, size) in parts {
+            names.take().into_iter().for_each(|names| self.window.submit(rail, names));
+            let part = Part { request: name, offset, total, len: size as u32 };
+            self.window.submit(rail, Entry::part(part, data.slice(offset, size), request, hints));
+            offset += size;
+        }
     }
 }
 

@@ -146,6 +146,8 @@ pub(super) struct Peer {
     /// Longest message that is sent without asking, unless the receiver is late.
     pub(super) eager_max: usize,
     pub(super) lateness: Lateness,
+    /// Shortest eager message, or sum of them, of which other cores may post a part.
+    pub(super) parallel_min: u64,
     pub(super) is_ready: bool,
     /// Its links were asked for.
     pub(super) is_met: bool,
@@ -189,6 +191,7 @@ impl Peer {
             fixed,
             eager_max: 0,
             lateness: Lateness::default(),
+            parallel_min: u64::MAX,
             is_ready: false,
             is_met: false,
         }

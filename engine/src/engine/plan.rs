@@ -5,6 +5,7 @@
 
 use super::Engine;
 use super::lane::Lane;
+use super::parallel::Cores;
 use super::peer::Peer;
 use crate::clock::Instant;
 use crate::collect::request::{Context, Hints, Outgoing, Tag};
@@ -28,6 +29,8 @@ pub enum Protocol {
     EagerZcopy,
     /// Without asking although it is longer than a packet: in parts, each in a packet.
     EagerParts,
+    /// In parts, each in a packet over a rail of its own that another core posts.
+    EagerParallel,
     /// The receiver copies it, straight from the sender's memory.
     SingleCopy,
     /// Its first part, or all of it, follows its request to send without waiting for an answer.
@@ -46,6 +49,7 @@ impl Protocol {
             Protocol::Eager => "eager",
             Protocol::EagerZcopy => "eager-zcopy",
             Protocol::EagerParts => "eager-parts",
+            Protocol::EagerParallel => "eager-parallel",
             Protocol::SingleCopy => "single-copy",
             Protocol::Push => "push",
             Protocol::Rendezvous => "rendezvous",
@@ -129,9 +133,13 @@ impl Engine {
     ) -> Option<Plan> {
         let peer = self.peer(to).filter(|peer| !peer.is_gone())?;
         let wanted = Wanted { len, hints, caller, refused: None };
-        let at_once = peer.at_once(&self.rails, self.config.chunk, wanted, &mut || now);
+        let at_once = peer.at_once((&self.rails, &self.cores), self.config.chunk, wanted, &mut || now);
         Some(at_once.unwrap_or_else(|| {
-            let protocol = peer.queued(&self.rails, self.config.chunk, (context, tag), len, hints);
+            let mut protocol = peer.queued(&self.rails, self.config.chunk, (context, tag), len, hints);
+            let is_alone = protocol.is_eager() && hints.are_plain() && peer.window.is_empty();
+            if is_alone && peer.parallel(&self.rails, (now, len), self.cores.ready()).is_some() {
+                protocol = Protocol::EagerParallel;
+            }
             Plan { protocol, rail: peer.wished(hints.rail), place: 0 }
         }))
     }
@@ -163,7 +171,7 @@ impl Peer {
     #[inline(always)]
     pub(super) fn at_once(
         &self,
-        rails: &[Rail],
+        (rails, cores): (&[Rail], &Cores),
         chunk: u64,
         wanted: Wanted,
         clock: &mut dyn FnMut() -> Instant,
@@ -173,7 +181,7 @@ impl Peer {
             return None;
         }
         let Some(Lane { rail, place, below, injects, single_copy }) = self.lane else {
-            return self.over_one_of_several(rails, wanted, clock);
+            return self.over_one_of_several((rails, cores), wanted, clock);
         };
         let (link, at) = (&self.links[place], &rails[rail.index()]);
         if link.rx.beyond() > 0 || at.prepared.is_some() {
@@ -209,12 +217,17 @@ impl Peer {
     #[inline]
     fn over_one_of_several(
         &self,
-        rails: &[Rail],
+        (rails, cores): (&[Rail], &Cores),
         Wanted { len, caller, refused, .. }: Wanted,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Plan> {
         let below = self.several?;
         if caller == Caller::GoesOn || refused.is_some() || len >= below || !self.may_spend(len) {
+            return None;
+        }
+        // Other cores may post a part of it, over rails that are idle by now.
+        if len >= self.parallel_min && cores.ready() > 0 {
+            clock();
             return None;
         }
         let place = self.choose(rails, clock(), len)?;

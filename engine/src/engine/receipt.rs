@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::depart::{Submitted, To};
+use super::parallel::Parallel;
 use super::parts::part_len;
 use super::peer::Peer;
 use super::plan::{Plan, Protocol};
@@ -201,6 +202,9 @@ impl Engine {
         let Some(receipts) = &mut self.receipts else { return };
         receipts.now = now;
         for &request in requests {
+            if receipts.of(request).is_some_and(|receipt| receipt.protocol == Protocol::EagerParallel) {
+                continue;
+            }
             let (envelope, protocol, carried) = match self.requests.get(request.0) {
                 Some(Request::Eager(eager)) if eager.envelope.len as usize > peer.longest_eager() => {
                     (eager.envelope, Protocol::EagerParts, Vec::new())
@@ -234,6 +238,32 @@ impl Engine {
                 receipts.carried_part(request, rail, peer.longest_eager() as u64);
             }
         }
+    }
+
+    /// An eager message is shared out among rails that several cores post on.
+    pub(super) fn note_parallel(
+        &mut self,
+        now: Instant,
+        (request, envelope): (RequestId, Envelope),
+        parallel: &Parallel,
+    ) {
+        let Some(peer) = self.peers.get(envelope.peer.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(receipts) = &mut self.receipts else { return };
+        receipts.now = now;
+        if envelope.len < receipts.from_len {
+            return;
+        }
+        receipts.open(Receipt {
+            request: Some(request),
+            envelope,
+            protocol: Protocol::EagerParallel,
+            eager_max: peer.eager_max as u64,
+            predicted_ns: parallel.predicted_ns,
+            candidates: candidates(peer, &self.rails, now, envelope.len, Protocol::Eager),
+            began: now,
+            carried: parallel.shares.to_vec(),
+            actual_ns: 0,
+        });
     }
 
     /// A message has left in the call that submitted it, which took from `began` to `until`.

@@ -1,7 +1,7 @@
 //! A forecast: what a rail to one peer will take, from its profile and from how it fares now.
 
 use super::correction::{Accuracy, Correction};
-use super::curve::scaled;
+use super::curve::{Curve, scaled};
 use super::measured::Profile;
 use crate::clock::Instant;
 use alloc::boxed::Box;
@@ -67,8 +67,19 @@ impl Forecast {
     /// copied where it has to be kept for another rail.
     #[inline]
     pub fn eager_ns(&self, len: u64) -> u64 {
-        let curve = if self.staged { self.profile.copied() } else { self.profile.eager() };
-        self.loaded(curve.ns(len))
+        self.loaded(self.eager_curve().ns(len))
+    }
+
+    /// Most bytes of a message in a packet that arrive within `ns` nanoseconds, and how many more a further
+    /// nanosecond brings.
+    pub(crate) fn eager_bytes_and_rate(&self, ns: u64) -> (u64, f64) {
+        let (bytes, rate) = self.eager_curve().bytes_and_rate(scaled(ns, self.pace));
+        (bytes, rate * self.pace)
+    }
+
+    #[inline]
+    fn eager_curve(&self) -> &Curve {
+        if self.staged { self.profile.copied() } else { self.profile.eager() }
     }
 
     /// Nanoseconds for a part of `len` bytes of a large message, from its post to its arrival.

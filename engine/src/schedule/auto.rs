@@ -10,7 +10,7 @@
 //! rail alone was seen to be faster ([`super::together`]).
 
 use super::builder::PacketBuilder;
-use super::split::equal_finish;
+use super::split::{Bodies, equal_finish};
 use super::strategy::{RailView, Shares, Strategy};
 use super::together::Together;
 use super::wire;
@@ -60,7 +60,7 @@ impl Strategy for Auto {
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
-        let (shares, finish_ns) = equal_finish(now, len, rails);
+        let (shares, finish_ns) = equal_finish::<Bodies>(now, len, rails);
         if shares.len() < 2 || !self.together.prefers_alone(len, Duration::from_ns(finish_ns)) {
             return Shares::Fixed(shares);
         }
@@ -73,6 +73,10 @@ impl Strategy for Auto {
     }
 
     fn revises(&self) -> bool {
+        true
+    }
+
+    fn parts_eager(&self) -> bool {
         true
     }
 }
@@ -89,7 +93,7 @@ fn part_of(now: Instant, (len, first): (u64, u64), rail: &RailView) -> u64 {
     let rails = core::iter::once(*rail).chain(rail.rivals.iter().copied());
     let Some((ways, count)) = wire::ways(now, len, rails) else { return u64::MAX };
     let ways = &ways[..count];
-    let (shares, finish_ns) = equal_finish(now, len, ways);
+    let (shares, finish_ns) = equal_finish::<Bodies>(now, len, ways);
     if shares.len() > 1 {
         // Rails are posted to one after the other.
         let further_ns = ways.iter().map(|way| way.forecast.packet_ns()).min().unwrap_or(0);

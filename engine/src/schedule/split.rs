@@ -16,6 +16,8 @@ use super::strategy::{self, RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
 use crate::collect::window::Window;
 use crate::packet::RailId;
+use crate::profile::forecast::Forecast;
+use core::marker::PhantomData;
 
 pub(super) struct Split;
 
@@ -33,10 +35,14 @@ impl Strategy for Split {
     }
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
-        Shares::Fixed(equal_finish(now, len, rails).0)
+        Shares::Fixed(equal_finish::<Bodies>(now, len, rails).0)
     }
 
     fn revises(&self) -> bool {
+        true
+    }
+
+    fn parts_eager(&self) -> bool {
         true
     }
 }
@@ -61,8 +67,56 @@ struct Lane {
     useful_ns: u64,
 }
 
-/// The equation for one body.
-struct Equation<'a> {
+/// What a share takes on a rail.
+pub(crate) trait Course {
+    /// Nanoseconds that a share of `len` bytes takes.
+    fn ns(forecast: &Forecast, len: u64) -> u64;
+    /// Most bytes that take no longer than `ns` nanoseconds, and how many a further one brings.
+    fn bytes_and_rate(forecast: &Forecast, ns: u64) -> (u64, f64);
+    /// The smallest useful share of `len` bytes takes this many nanoseconds.
+    fn useful_ns(forecast: &Forecast, len: u64) -> u64;
+}
+
+/// Shares of a large message, in chunks.
+pub(crate) struct Bodies;
+
+/// Shares of an eager message, each in a packet.
+pub(crate) struct Packets;
+
+impl Course for Bodies {
+    #[inline]
+    fn ns(forecast: &Forecast, len: u64) -> u64 {
+        forecast.body_ns(len)
+    }
+
+    #[inline]
+    fn bytes_and_rate(forecast: &Forecast, ns: u64) -> (u64, f64) {
+        forecast.body_bytes_and_rate(ns)
+    }
+
+    #[inline]
+    fn useful_ns(forecast: &Forecast, len: u64) -> u64 {
+        if len < forecast.chunk_min() { forecast.body_ns(len) } else { forecast.chunk_ns() }
+    }
+}
+
+impl Course for Packets {
+    fn ns(forecast: &Forecast, len: u64) -> u64 {
+        forecast.eager_ns(len)
+    }
+
+    fn bytes_and_rate(forecast: &Forecast, ns: u64) -> (u64, f64) {
+        forecast.eager_bytes_and_rate(ns)
+    }
+
+    fn useful_ns(forecast: &Forecast, _: u64) -> u64 {
+        forecast.eager_ns(1)
+    }
+}
+
+/// The equation for one body, or one eager message.
+struct Equation<'a, C> {
+    course: PhantomData<C>,
     len: u64,
     rails: &'a [RailView<'a>],
     /// When the best rail alone would be finished.
@@ -74,9 +128,10 @@ struct Equation<'a> {
 
 /// Shares of `len` bytes with equal predicted finish, and that finish in nanoseconds from `now`. None of the
 /// shares is zero; they add up to `len`.
-pub(crate) fn equal_finish(now: Instant, len: u64, rails: &[RailView]) -> (ShareList, u64) {
-    let mut equation =
-        Equation { len, rails, best_ns: u64::MAX, lanes: Default::default(), count: rails.len() };
+#[inline]
+pub(crate) fn equal_finish<C: Course>(now: Instant, len: u64, rails: &[RailView]) -> (ShareList, u64) {
+    let (course, lanes, count) = (PhantomData::<C>, Default::default(), rails.len());
+    let mut equation = Equation { course, len, rails, best_ns: u64::MAX, lanes, count };
     let mut shares = ShareList::default();
     equation.count = equation.count.min(equation.lanes.len());
     let Some((best, guess_ns)) = equation.look(now) else { return (shares, 0) };
@@ -96,7 +151,7 @@ pub(crate) fn equal_finish(now: Instant, len: u64, rails: &[RailView]) -> (Share
     (shares, best_ns)
 }
 
-impl Equation<'_> {
+impl<C: Course> Equation<'_, C> {
     /// Looks at each rail alone: the best one, and a guess for all together, as if each carried part of the
     /// body as fast as all of it.
     #[inline]
@@ -105,8 +160,8 @@ impl Equation<'_> {
         let (mut best, mut work, mut rate) = (None, len as f64, 0.0);
         for (index, (lane, view)) in self.lanes.iter_mut().zip(self.rails).enumerate() {
             let busy_ns = view.idle_at.since(now).as_ns();
-            let body_ns = view.forecast.body_ns(len);
-            let useful_ns = if len < view.forecast.chunk_min() { body_ns } else { view.forecast.chunk_ns() };
+            let body_ns = C::ns(view.forecast, len);
+            let useful_ns = C::useful_ns(view.forecast, len);
             *lane = Lane { index: index as u8, busy_ns, useful_ns: busy_ns.saturating_add(useful_ns) };
             let alone_ns = busy_ns.saturating_add(body_ns);
             if best.is_none() || alone_ns < self.best_ns {
@@ -155,7 +210,7 @@ impl Equation<'_> {
     #[inline]
     fn carried(&self, lane: &Lane, at_ns: u64) -> (u64, f64) {
         match at_ns.checked_sub(lane.busy_ns) {
-            Some(ns) => self.rails[usize::from(lane.index)].forecast.body_bytes_and_rate(ns),
+            Some(ns) => C::bytes_and_rate(self.rails[usize::from(lane.index)].forecast, ns),
             None => (0, 0.0),
         }
     }

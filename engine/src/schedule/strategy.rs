@@ -220,6 +220,12 @@ pub trait Strategy: Send {
         false
     }
 
+    /// Whether an eager message is shared out among idle rails, each part posted by another core, where that
+    /// is predicted to deliver it earlier (P3 section III-B).
+    fn parts_eager(&self) -> bool {
+        false
+    }
+
     /// Whether packets wait while the core rests from posting some on another rail, for as long as that took,
     /// unless the caller waits: what is submitted meanwhile then shares one packet. A strategy that puts one
     /// message into each packet gains nothing by that.

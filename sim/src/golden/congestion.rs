@@ -62,6 +62,7 @@ fn run(scheme: CongestionControl, senders: usize, faults: Faults) -> Outcome {
         takes_turns: false,
         canary: None,
         wires: Vec::new(),
+        cores: Vec::new(),
     };
     let mut world = World::new(scenario, plan(senders), false);
     world.run().unwrap_or_else(|objection| panic!("{} and {senders} senders: {objection}", scheme.name()));

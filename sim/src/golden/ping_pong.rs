@@ -15,7 +15,7 @@ use crate::world::World;
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
 use nmad_engine::profile::sample::Method;
-use nmad_engine::{Config, Hints};
+use nmad_engine::{Config, Hints, Protocol};
 use std::sync::Arc;
 
 /// Hosts, rails, and how the engine is configured.
@@ -37,6 +37,8 @@ pub struct Stage {
     pub pipelined: bool,
     /// See [`Scenario::wires`].
     pub wires: Vec<usize>,
+    /// See [`Scenario::cores`].
+    pub cores: Vec<u64>,
     /// What the rails were measured to do; empty or none: only nominal figures are known.
     pub profiles: Vec<Option<Arc<Profile>>>,
 }
@@ -65,6 +67,8 @@ pub struct Outcome {
     /// For each rail: bytes of large messages that the first host gave it in the last round, and when the
     /// last of them had landed, in nanoseconds since the send.
     pub shares: Vec<(u64, u64)>,
+    /// Half a round trip in nanoseconds as predicted, if the last message was shared out among cores.
+    pub parallel_ns: Option<u64>,
 }
 
 impl Stage {
@@ -86,6 +90,7 @@ impl Stage {
             is_blocking: false,
             pipelined: false,
             wires: Vec::new(),
+            cores: Vec::new(),
             profiles: Vec::new(),
         }
     }
@@ -123,11 +128,15 @@ impl Stage {
         };
         let (plan, rounds) = plan(exchange, warm + measured);
         let mut world = World::new(self.scenario(exchange), plan, false);
+        world.engine(0).record_receipts(!self.cores.is_empty());
         world.run().unwrap_or_else(|objection| panic!("golden ping-pong of {len} B: {objection}"));
         let mut halves: Vec<u64> =
             rounds[warm..].iter().map(|round| round.half_ns(world.ledger(), exchange)).collect();
         halves.sort_unstable();
         let half_ns = halves[halves.len() / 2];
+        let mut receipts = std::iter::from_fn(|| world.engine(0).next_receipt());
+        let parallel_ns = receipts.find(|receipt| receipt.protocol == Protocol::EagerParallel);
+        let parallel_ns = parallel_ns.map(|receipt| receipt.predicted_ns);
         let start = rounds[warm + measured - 1].start(world.ledger());
         let network = world.network();
         let mut network = lock(&network);
@@ -135,7 +144,7 @@ impl Stage {
             let (bytes, last) = network.landed_since(fabric, 1, start);
             (bytes, last - start)
         });
-        Outcome { half_ns, shares: shares.collect() }
+        Outcome { half_ns, shares: shares.collect(), parallel_ns }
     }
 
     fn scenario(&self, exchange: &Exchange) -> Scenario {
@@ -159,6 +168,7 @@ impl Stage {
             takes_turns: false,
             canary: None,
             wires: self.wires.clone(),
+            cores: self.cores.clone(),
         }
     }
 }

@@ -37,7 +37,7 @@ impl Network {
             return;
         }
         for frame in frames(bytes.get(Header::LEN..).unwrap_or_default()) {
-            if let Ok(Frame::Eager(_, data)) = frame {
+            if let Ok(Frame::Eager(_, data) | Frame::Part(_, data)) = frame {
                 self.work(host, machine.message_ns + machine.copy_ns(data.len() as u64));
             }
         }

@@ -197,6 +197,11 @@ impl Network {
         self.doing[host].local_ns += ns;
     }
 
+    /// What `host` does from now on it does on another core, which is there in time.
+    pub fn go_to(&mut self, host: usize, at: u64) {
+        self.doing[host].local_ns = at;
+    }
+
     /// `host` gets no core for `ns` from now on.
     pub fn starve(&mut self, host: usize, now: u64, ns: u64) {
         let doing = &mut self.doing[host];

@@ -1,0 +1,242 @@
+//! Parallel submission: several cores post over several rails at once (P3 section III-B).
+//!
+//! One core writes the packets of several rails one after the other, which takes longer than one rail (P3
+//! figure 3). Where other cores stand by, an eager message is shared out among min(idle rails, cores) rails
+//! so that all parts are predicted to arrive at the same time, if that and the hand-off to another core take
+//! less time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O is the
+//! hand-off that the profiles have measured. Parts go as those of [`super::parts`], each in the list of its
+//! rail; the pump has other cores post all but the first one.
+
+use super::Engine;
+use super::parts::NAMES_LEN;
+use super::peer::{Peer, view_of_any};
+use crate::clock::Instant;
+use crate::collect::request::Request;
+use crate::collect::window::{Entry, Head};
+use crate::packet::{PeerId, RailId};
+use crate::schedule::split::{Packets, equal_finish};
+use crate::schedule::strategy::{RailView, ShareList};
+use crate::transfer::driver::Order;
+use crate::transfer::rail::Rail;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use nmad_wire::{MAX_RAILS, Rts, flags};
+
+/// Cores beside the caller's. Threads on them and the engine see each other's word without a lock.
+#[derive(Debug, Default)]
+pub struct Cores {
+    ready: AtomicUsize,
+    asked: AtomicU32,
+}
+
+impl Cores {
+    /// One more core posts what it is handed from now on.
+    pub fn enter(&self) {
+        self.ready.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One core less does.
+    pub fn leave(&self) {
+        self.ready.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many stand by.
+    #[inline]
+    pub fn ready(&self) -> usize {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Changes whenever something is sent that other cores could post a part of, if they stood by.
+    pub fn asked(&self) -> u32 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn ask(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// How an eager message is shared out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parallel {
+    pub(super) shares: ShareList,
+    /// From now to its arrival, the hand-off included.
+    pub(super) predicted_ns: u64,
+}
+
+impl Engine {
+    /// The cores beside the caller's; none stand by at first.
+    pub fn cores(&self) -> &Arc<Cores> {
+        &self.cores
+    }
+
+    /// Whether cores stand by and the next peer has so much that they could post a part of it.
+    #[inline]
+    pub(crate) fn hands_off(&self) -> bool {
+        self.cores.ready() > 0 && self.ready.front().is_some_and(|&id| self.has_much(id))
+    }
+
+    #[cold]
+    fn has_much(&self, id: PeerId) -> bool {
+        let has_much =
+            |peer: &Peer| peer.window.backlog() as u64 >= peer.parallel_min || !peer.bodies.is_empty();
+        self.peer(id).is_some_and(|peer| peer.parallel_min < u64::MAX && has_much(peer))
+    }
+
+    /// Whether a rail needs longer for these orders than it takes to hand them to another core.
+    pub(crate) fn is_worth_a_core(&self, rail: RailId, orders: &[Order]) -> bool {
+        let to = orders.iter().find_map(|order| match order {
+            Order::Packet { to, .. } | Order::Chunk { to, .. } => Some(*to),
+            _ => None,
+        });
+        let Some(link) = to.and_then(|to| self.peer(to)?.link(rail)) else { return false };
+        let hand_off_ns = link.forecast.profile().hand_off_ns();
+        let len: u64 = orders.iter().map(order_len).sum();
+        hand_off_ns.is_some_and(|hand_off_ns| link.forecast.busy_ns(len) >= hand_off_ns)
+    }
+
+    /// Much waits for a peer, and a rail asks for it: if that is one message, cores stand by, and it pays,
+    /// it is shared out.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn consider_parallel(&mut self, now: Instant, id: PeerId) {
+        self.cores.ask();
+        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return;
+        };
+        let Some(len) = peer.window.alone().filter(|entry| is_plain(entry)).map(Entry::data_len) else {
+            return;
+        };
+        let Some(parallel) = peer.parallel(&self.rails, (now, len), self.cores.ready()) else { return };
+        let first = peer.window.take_alone();
+        let Some(Entry { head: Head::Eager(eager), data, request, hints, .. }) = first else { return };
+        let Some(Request::Eager(send)) = self.requests.get_mut(request.0) else { return };
+        send.waiting = parallel.shares.len() as u32;
+        let envelope = send.envelope;
+        let names = Rts {
+            flags: eager.flags | flags::PARTS,
+            context: eager.context,
+            tag: eager.tag,
+            seq: eager.seq,
+            len,
+            request: request.0,
+            region: 0,
+            pushed: 0,
+        };
+        let parts = parallel.shares.iter().map(|&(rail, len)| (Some(rail), len));
+        peer.submit_parts(names, parts, (&data, request), &hints);
+        self.note_parallel(now, (request, envelope), &parallel);
+    }
+}
+
+/// Whether it is a message in a packet, and anything may be done with it.
+fn is_plain(entry: &Entry) -> bool {
+    matches!(entry.head, Head::Eager(_)) && entry.hints.are_plain() && !entry.hints.depends
+}
+
+/// Bytes that a rail is given with an order.
+fn order_len(order: &Order) -> u64 {
+    match order {
+        Order::Packet { packet, .. } => packet.len() as u64,
+        Order::Chunk { from, .. } => from.len(),
+        _ => 0,
+    }
+}
+
+impl Peer {
+    /// Over which idle rails a message of `len` bytes is shared out if `cores` stand by; none: it does not
+    /// pay, or the strategy puts each message into one packet.
+    pub(super) fn parallel(
+        &self,
+        rails: &[Rail],
+        (now, len): (Instant, u64),
+        cores: usize,
+    ) -> Option<Parallel> {
+        if len < self.parallel_min || cores == 0 || !self.strategy.parts_eager() {
+            return None;
+        }
+        let is_idle = |view: &RailView| {
+            let at = &rails[view.rail.index()];
+            let accepts = self.link(view.rail).is_some_and(|link| link.accepts(at.limits.depth));
+            view.idle_at <= now && accepts && at.prepared.is_none()
+        };
+        let (views, count) = self.views(rails, now)?;
+        let arrives_ns = |view: &RailView| view.idle_at.since(now).as_ns() + view.forecast.eager_ns(len);
+        let alone_ns = views[..count].iter().map(arrives_ns).min()?;
+        let mut idle = views;
+        let count = retain(&mut idle[..count], is_idle);
+        let count = best_of_each_wire(&mut idle[..count], len).min(cores + 1);
+        let parallel = shared(now, len, &idle[..count])?;
+        let longest = self.longest_eager() as u64 - NAMES_LEN;
+        let fits = parallel.shares.iter().all(|&(_, len)| len <= longest);
+        (fits && parallel.predicted_ns < alone_ns).then_some(parallel)
+    }
+
+    /// Derives the shortest message that is worth two cores while all rails are idle.
+    pub(super) fn derive_parallel(&mut self, rails: &[Rail]) {
+        self.parallel_min = self.measured_parallel_min(rails).unwrap_or(u64::MAX);
+    }
+
+    fn measured_parallel_min(&self, rails: &[Rail]) -> Option<u64> {
+        let start = Instant::default();
+        let (mut views, count) = self.views(rails, start)?;
+        views.iter_mut().for_each(|view| view.idle_at = start);
+        let longest = self.eager_max.min(self.longest_eager()) as u64;
+        let count = best_of_each_wire(&mut views[..count], longest);
+        let views = &views[..count];
+        let pays = |len: u64| {
+            let alone_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
+            shared(start, len, views).is_some_and(|parallel| parallel.predicted_ns < alone_ns)
+        };
+        if !pays(longest) {
+            return None;
+        }
+        let (mut below, mut above) = (0, longest);
+        while above - below > 1 {
+            let middle = (below + above) / 2;
+            if pays(middle) { above = middle } else { below = middle }
+        }
+        Some(above)
+    }
+
+    /// The rails that are open and used; none if there is but one.
+    fn views(&self, rails: &[Rail], now: Instant) -> Option<([RailView<'_>; MAX_RAILS], usize)> {
+        let open = || self.used().filter(|(_, link)| link.is_up());
+        let mut all = open().map(|(_, link)| view_of_any(now, link, rails, self.primary, self.fastest));
+        let mut views = [all.next()?; MAX_RAILS];
+        let further = views[1..].iter_mut().zip(all).map(|(place, view)| *place = view).count();
+        (further > 0).then_some((views, further + 1))
+    }
+}
+
+/// Equation (1) over rails that are idle; none if fewer than two take part, or hand-offs were not measured.
+fn shared(now: Instant, len: u64, idle: &[RailView]) -> Option<Parallel> {
+    let hand_off_ns = idle.iter().find_map(|view| view.forecast.profile().hand_off_ns())?;
+    let (shares, finish_ns) = equal_finish::<Packets>(now, len, idle);
+    (shares.len() > 1).then(|| Parallel { shares, predicted_ns: hand_off_ns.saturating_add(finish_ns) })
+}
+
+/// Sorts by the time for `len` bytes and keeps the first rail of each wire; how many these are.
+fn best_of_each_wire(views: &mut [RailView], len: u64) -> usize {
+    views.sort_by_key(|view| (view.forecast.eager_ns(len), view.rail));
+    let mut seen = 0;
+    for index in 0..views.len() {
+        if views[..seen].iter().all(|view| view.wire != views[index].wire) {
+            views.swap(seen, index);
+            seen += 1;
+        }
+    }
+    seen
+}
+
+/// Keeps some of the views, in their order; how many.
+fn retain(views: &mut [RailView], keep: impl Fn(&RailView) -> bool) -> usize {
+    let mut kept = 0;
+    for index in 0..views.len() {
+        if keep(&views[index]) {
+            views.swap(kept, index);
+            kept += 1;
+        }
+    }
+    kept
+}

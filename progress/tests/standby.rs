@@ -1,0 +1,98 @@
+//! A thread that sends over two rails is helped by the helper, which posts on one of them.
+
+mod common;
+
+use common::{PEER, Special};
+use nmad_engine::{Context, Hints, Method, Profile, Protocol, Provenance, RailId, Sample, Segments, Tag};
+use nmad_progress::{Idle, Node, Progress, own_cores};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Two rails, and whether both have been posted to at the same time.
+#[derive(Debug, Default)]
+struct Meeting {
+    inside: AtomicUsize,
+    met: AtomicBool,
+}
+
+/// How long a post waits for one on the other rail: long enough for a helper whose core others use, too.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// A rail whose posts wait a while for one on the other rail.
+#[derive(Debug, Clone, Default)]
+struct Patient(Arc<Meeting>);
+
+impl Special for Patient {
+    fn posted(&mut self) {
+        let Patient(meeting) = self;
+        meeting.inside.fetch_add(1, Ordering::SeqCst);
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE && !meeting.met.load(Ordering::SeqCst) {
+            if meeting.inside.load(Ordering::SeqCst) == 2 {
+                meeting.met.store(true, Ordering::SeqCst);
+            }
+            std::thread::yield_now();
+        }
+        meeting.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A node over two such rails, whose helper has a core of its own.
+fn node(meeting: &Arc<Meeting>) -> Node {
+    let node = common::node_over(vec![Patient(meeting.clone()); 2], Idle::DEDICATED);
+    let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).expect("a time"));
+    let copies = [(1, 1_000), (1024, 11_240)].map(|(len, ns)| sample(Method::Copy, len, ns));
+    let samples = copies.into_iter().chain([sample(Method::HandOff, 0, 200)]);
+    let profile = Arc::new(Profile::new(Provenance::default(), samples).expect("there are two sizes"));
+    node.with(|engine| {
+        engine.set_strategy(None, "auto").expect("it is there");
+        (0..2).for_each(|rail| engine.set_profile(RailId(rail), None, profile.clone()));
+        engine.record_receipts(true);
+    });
+    let core = *own_cores().last().expect("this test runs on some core");
+    node.set_progress(Progress::Dedicated(vec![core])).expect("it is one of ours");
+    node
+}
+
+/// Sends messages until both rails have been posted to at the same time; false: they never were. Together
+/// they take less than the credit of a peer that says nothing.
+fn send_until_met(node: &Node, meeting: &Meeting) -> bool {
+    // Longer ones are announced, and the peer says nothing.
+    let mut memory = vec![7; 500];
+    // SAFETY: the memory outlives the calls, which wait for the end of their messages.
+    #[allow(unsafe_code)]
+    let data = unsafe { Segments::from_raw(memory.as_mut_ptr(), memory.len()) };
+    (0..60).any(|_| {
+        let begun = Instant::now();
+        node.send(&(PEER, Context(0), Tag(1)), &data, Hints::default()).expect("the peer is there");
+        // A rail is busy for as long again as a post took, and takes no part as long as it is.
+        std::thread::sleep(2 * begun.elapsed());
+        meeting.met.load(Ordering::SeqCst)
+    })
+}
+
+#[test]
+fn the_helper_posts_on_one_rail_while_the_sender_posts_on_the_other() {
+    let meeting = Arc::new(Meeting::default());
+    let node = node(&meeting);
+    assert!(send_until_met(&node, &meeting), "{:?}", node.helped());
+    let begun = Instant::now();
+    while node.helped().posted == 0 && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(node.helped().posted > 0, "{:?}", node.helped());
+    let mut receipts = std::iter::from_fn(|| node.with(|engine| engine.next_receipt()));
+    assert!(receipts.any(|receipt| receipt.protocol == Protocol::EagerParallel));
+}
+
+#[test]
+fn a_node_ends_while_the_helper_posts() {
+    for _ in 0..5 {
+        let meeting = Arc::new(Meeting::default());
+        let node = node(&meeting);
+        send_until_met(&node, &meeting);
+        drop(node);
+        assert_eq!(meeting.inside.load(Ordering::SeqCst), 0, "nobody posts any more");
+    }
+}

@@ -94,6 +94,14 @@ fn decimals(value: f64) -> usize {
     }
 }
 
+/// The longest of some times over their mean: 1 is balance. None: nobody took any time.
+pub fn imbalance(times: impl IntoIterator<Item = u64>) -> Option<f64> {
+    let times: Vec<u64> = times.into_iter().collect();
+    let sum = times.iter().sum::<u64>() as f64;
+    let longest = times.iter().copied().max()? as f64;
+    (sum > 0.0).then(|| longest * times.len() as f64 / sum)
+}
+
 /// A number with three significant digits, the way [`Summary::text`] writes it: `3.41`, `34.1`, `3412`.
 pub fn number(value: f64) -> String {
     let digits = decimals(value);

@@ -1,7 +1,7 @@
-//! Tables on a terminal: aligned by display width, plain characters, no colour.
+//! Tables: on a terminal aligned by display width, plain characters, no colour; and in a page of HTML.
 //!
 //! Without colour the same text is right on a terminal, in a file and in a page of documentation.
-use std::fmt;
+use std::fmt::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
@@ -40,6 +40,30 @@ impl Table {
         self.inner.add_row(cells);
         self
     }
+
+    /// The same as a heading and a table of HTML; cells of words have the class `w`.
+    pub fn html(&self) -> String {
+        let mut out = String::new();
+        if !self.title.is_empty() {
+            let _ = writeln!(out, "<h2>{}</h2>", escaped(&self.title));
+        }
+        let rows = self.inner.row_iter().map(|row| ("td", row));
+        out += "<table>\n";
+        for (element, row) in self.inner.header().map(|row| ("th", row)).into_iter().chain(rows) {
+            out += "<tr>";
+            for (index, cell) in row.cell_iter().enumerate() {
+                let class = if self.words.contains(&index) { " class=\"w\"" } else { "" };
+                let _ = write!(out, "<{element}{class}>{}</{element}>", escaped(&cell.content()));
+            }
+            out += "</tr>\n";
+        }
+        out + "</table>\n"
+    }
+}
+
+/// A text as it stands in HTML and SVG.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 impl fmt::Display for Table {
@@ -86,6 +110,15 @@ mod tests {
         let mut table = Table::new("", &["x", "y"]);
         table.row(["\u{b5}s", "1"]).row(["\u{6f22}", "2"]);
         assert_eq!(table.to_string(), "x   y\n\u{b5}s  1\n\u{6f22}  2\n");
+    }
+
+    #[test]
+    fn in_a_page_it_has_the_same_cells() {
+        let mut table = Table::new("a < b", &["rail", "MB/s"]);
+        table.row(["r0 & r1", "500"]);
+        let rows = "<tr><th class=\"w\">rail</th><th>MB/s</th></tr>\n\
+                    <tr><td class=\"w\">r0 &amp; r1</td><td>500</td></tr>\n";
+        assert_eq!(table.html(), format!("<h2>a &lt; b</h2>\n<table>\n{rows}</table>\n"));
     }
 
     #[test]

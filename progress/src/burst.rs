@@ -11,7 +11,8 @@
 //!
 //! Later messages gather while its rail is busy, and leave with the waiting call or when
 //! the helper looks. If programs compute after their submissions, that delays messages by more than gathering
-//! spares: then each leaves as it is submitted, as if somebody waited for it.
+//! spares: then each leaves as it is submitted, as if somebody waited for it. What counts is the time between
+//! submissions and after the last, and not what they take: that is longer if each leaves at once.
 
 use nmad_engine::{Duration, Instant};
 
@@ -36,6 +37,9 @@ pub(crate) struct Bursts {
     /// First submission since somebody waited, and how many there were.
     since: Option<Instant>,
     count: u32,
+    /// End of the last submission, and whether the program was away for long between two.
+    last: Instant,
+    was_away: bool,
     /// Microseconds that holding would have gained on average.
     worth: f32,
     /// Microseconds that messages would have been earlier on average, had all of them left at once, less what
@@ -58,8 +62,21 @@ impl Bursts {
     pub(crate) fn submitted(&mut self, now: Instant) -> bool {
         self.count += 1;
         let since = *self.since.get_or_insert(now);
+        self.was_away |= self.is_late(now);
+        self.last = now;
         self.held = self.worth >= GAIN * WATCHED * LATEST && now.since(since) < SOON;
         self.held
+    }
+
+    /// The submission has ended, after what its rail took of it.
+    #[inline]
+    pub(crate) fn returns(&mut self, now: Instant) {
+        self.last = now;
+    }
+
+    /// Whether the program has been elsewhere for long since its last submission.
+    fn is_late(&self, now: Instant) -> bool {
+        self.count > 1 && now.since(self.last) >= LATE
     }
 
     /// Whether messages leave when they are submitted, busy rails or not: the program is likely to compute.
@@ -79,20 +96,15 @@ impl Bursts {
     pub(crate) fn ended(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };
         let took = now.since(since);
-        if took >= LATE {
-            let late = (took.as_ns() as f32 / 1e3).min(COST_MAX);
-            self.was_worth(-late, late);
-        } else if self.count > 1 {
-            self.was_worth(GAIN, -GAIN * (self.count - 1) as f32);
+        let late = (took.as_ns() as f32 / 1e3).min(COST_MAX);
+        let (several, is_late) = (self.count > 1, took >= LATE);
+        if several || is_late {
+            let computed = self.was_away || now.since(self.last) >= LATE;
+            let spared = GAIN * (self.count - 1) as f32;
+            self.worth += LATEST * (if is_late { -late } else { GAIN } - self.worth);
+            self.haste += LATEST * (if computed { late } else { -spared } - self.haste);
         }
-        self.count = 0;
-        self.held = false;
-    }
-
-    #[inline]
-    fn was_worth(&mut self, latest: f32, haste: f32) {
-        self.worth += LATEST * (latest - self.worth);
-        self.haste += LATEST * (haste - self.haste);
+        (self.count, self.held, self.was_away) = (0, false, false);
     }
 }
 
@@ -148,6 +160,28 @@ mod tests {
         assert!(bursts.leaves_at_once());
         // Single messages that are waited for gather nothing, and say nothing.
         (0..1000).for_each(|_| assert!(!burst(&mut bursts, 1, 5)));
+        assert!(bursts.leaves_at_once());
+    }
+
+    #[test]
+    fn a_burst_that_takes_long_since_each_message_leaves_is_no_computing() {
+        let mut bursts = Bursts::default();
+        burst(&mut bursts, 1, 500);
+        for _ in 0..100 {
+            for i in 0..64 {
+                bursts.submitted(at(3 * i));
+                bursts.returns(at(3 * i + 3));
+            }
+            bursts.ended(at(195));
+        }
+        assert!(!bursts.leaves_at_once());
+    }
+
+    #[test]
+    fn messages_leave_at_once_where_the_program_computes_between_them() {
+        let mut bursts = Bursts::default();
+        (0..4).for_each(|i| _ = bursts.submitted(at(100 * i)));
+        bursts.ended(at(305));
         assert!(bursts.leaves_at_once());
     }
 

@@ -296,6 +296,9 @@ impl Shared {
                     true => self.push_at_once(core),
                     false => _ = self.push(core, false),
                 }
+                // The time after what rails have taken.
+                let now = core.now;
+                core.bursts.returns(now);
             }
         } else if core.engine.has_errands() {
             core.now = self.clock.now();

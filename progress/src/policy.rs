@@ -5,7 +5,8 @@
 //! what helping has cost and given so far ([`Account`]).
 //!
 //! - A thread of the application is in a call: it turns the pump itself, and the helper naps; if a core is
-//!   idle and the thread sends what two cores post faster than one (P3 section III-B), it stands by.
+//!   idle and the thread sends what two cores post faster than one (P3 section III-B), it stands by, and goes
+//!   on between calls.
 //! - A thread sleeps in a call: the rails wake it, and the helper looks at deadlines only.
 //! - The application computes, and a core is idle: the helper sleeps on the rails' descriptors, and polls
 //!   while messages move.
@@ -157,10 +158,13 @@ impl Policy {
         if now.since(self.busy_at) >= PATIENCE {
             return if sight.needed { Step::Tick(LONG_PERIOD) } else { Step::Rest };
         }
-        if sight.sleeps || !(sight.flies || sight.serves) {
+        if sight.sleeps {
             return Step::Tick(PERIOD);
         }
-        self.beside_computing(now, sight)
+        match sight.flies || sight.serves {
+            true => self.beside_computing(now, sight),
+            false => self.between_calls(now),
+        }
     }
 
     /// Another reason to be awake than a look: somebody has rung.
@@ -179,6 +183,8 @@ impl Policy {
             _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(PERIOD),
             _ if !self.helps(now) => Step::Tick(PERIOD),
             _ if self.has_moved_within(POLL, now) => Step::Poll,
+            // It looks at the rails after each such step, which is as soon as a peek would be.
+            _ if self.is_asked(now) => Step::StandBy(SHORT),
             _ if sight.alone && !self.watches_in_vain(now) => {
                 self.watched_at = Some(now);
                 Step::Watch(PERIOD)
@@ -193,12 +199,25 @@ impl Policy {
             .is_some_and(|at| now.since(at) < SHORT && self.moved_at.is_none_or(|moved| moved < at))
     }
 
+    /// Nothing is in flight: the next call may send what two cores post faster.
+    fn between_calls(&mut self, now: Instant) -> Step {
+        self.wishes = self.is_asked(now);
+        self.stand_by(now).unwrap_or(Step::Tick(PERIOD))
+    }
+
+    /// Standing by, if another core was lately of use to a thread in a call, and one is idle.
+    fn stand_by(&self, now: Instant) -> Option<Step> {
+        let has_core = matches!(self.setting, Progress::Dedicated(_)) || self.helps(now);
+        (has_core && self.is_asked(now)).then_some(Step::StandBy(SHORT))
+    }
+
     /// A thread of the application turns the pump.
     fn nap(&self, now: Instant) -> Step {
+        if let Some(step) = self.stand_by(now) {
+            return step;
+        }
         match self.setting {
-            Progress::Dedicated(_) if self.is_asked(now) => Step::StandBy(SHORT),
             Progress::Dedicated(_) => Step::Peek(SHORT_DEDICATED),
-            _ if self.helps(now) && self.is_asked(now) => Step::StandBy(SHORT),
             _ if self.helps(now) && self.has_moved_within(HABIT, now) => Step::Peek(SHORT),
             _ => Step::Tick(PERIOD),
         }

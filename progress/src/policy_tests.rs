@@ -83,7 +83,11 @@ fn it_stands_by_on_an_idle_core_while_a_thread_sends_what_two_cores_post_faster(
     let mut idle = policy(Progress::Auto, 1);
     assert_eq!(idle.next(at(10), asks), Step::StandBy(SHORT));
     assert_eq!(idle.next(at(110), INSIDE), Step::StandBy(SHORT), "more may come");
-    assert_eq!(idle.next(at(10) + HABIT, INSIDE), Step::Tick(PERIOD));
+    let outside = Sight { flies: false, needed: false, ..COMPUTES };
+    assert_eq!(idle.next(at(210), outside), Step::StandBy(SHORT), "the next call may begin at any time");
+    assert_eq!(idle.next(at(310), COMPUTES), Step::StandBy(SHORT), "and it looks at the rails in between");
+    assert_eq!(idle.next(at(320), MOVED), Step::Poll, "where messages move it stays");
+    assert_eq!(idle.next(at(320) + HABIT, INSIDE), Step::Tick(PERIOD));
     let mut busy = Policy::new(Progress::Auto, false);
     assert_eq!(busy.next(at(10), asks), Step::Tick(PERIOD), "no core is known to be idle");
     assert!(busy.asks_review(at(10)), "but now it matters");
@@ -132,14 +136,20 @@ fn on_a_core_of_its_own_the_helper_polls_without_asking_who_is_idle() {
 }
 
 #[test]
-fn a_new_setting_holds_at_once_and_forgets_what_was_learnt() {
+fn a_new_setting_holds_at_once_and_forgets_judgements_but_not_what_was_seen() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(policy.next(at(10), MOVED), Step::Poll);
     policy.set(Progress::Off);
     assert_eq!(policy.next(at(20), MOVED), Step::Rest);
     policy.set(Progress::Idle);
-    assert_eq!(policy.next(at(30), COMPUTES), Step::Tick(PERIOD), "no core is known to be idle yet");
-    assert!(policy.asks_review(at(30)));
+    assert_eq!(policy.next(at(30), MOVED), Step::Poll, "a core was idle a moment ago");
+    let costly =
+        Account { given: Duration::ZERO, spent: Duration::from_ms(9), delayed: Duration::from_ms(9) };
+    policy.set(Progress::Auto);
+    policy.review(at(40), 1, costly);
+    assert!(policy.is_suspended(at(50)));
+    policy.set(Progress::Auto);
+    assert!(!policy.is_suspended(at(50)));
 }
 
 /// Reviews one after the other with the same cost and gain; the numbers of those at which the policy helped.

@@ -68,8 +68,11 @@ fn switched_off_it_leaves_the_rails_alone_and_can_be_switched_on_again() {
         let now = polls.load(Ordering::Relaxed);
         std::mem::replace(&mut before, now) == now && node.helped().doing == Doing::Rests
     }));
+    let begun = Instant::now();
     std::thread::sleep(Duration::from_millis(20));
-    assert_eq!(polls.load(Ordering::Relaxed), before, "nobody calls");
+    // It looks four times in a second whether a peer wants a link.
+    let looks = polls.load(Ordering::Relaxed) - before;
+    assert!(u128::from(looks) <= 2 + begun.elapsed().as_millis() / 100, "{looks} looks");
     assert_eq!(node.has_ended(request), Ok(false));
     node.set_progress(Progress::Idle).expect("it needs no core");
     assert!(comes(|| polls.load(Ordering::Relaxed) > before + 10));

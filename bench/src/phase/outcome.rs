@@ -1,5 +1,6 @@
 //! What a prediction is made from besides the pattern, and what comes of it.
 
+use crate::stats;
 use newmadeleine::engine::Forecast;
 use std::fmt;
 
@@ -61,9 +62,7 @@ impl Phase {
 
     /// The longest time in communication over the mean of all: 1 is balance.
     pub fn imbalance(&self) -> f64 {
-        let times = || self.ranks.iter().map(|rank| rank.communication_ns as f64);
-        let sum: f64 = times().sum();
-        if sum > 0.0 { times().fold(0.0, f64::max) * self.ranks.len() as f64 / sum } else { 1.0 }
+        stats::imbalance(self.ranks.iter().map(|rank| rank.communication_ns)).unwrap_or(1.0)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use nmad_bench::phase::outcome::{RankPhase, Stretch};
 use nmad_bench::plot::{LaneGroup, RailLane, Span, timeline_svg};
-use nmad_bench::stats::{bytes, number, percentile};
+use nmad_bench::stats::{bytes, imbalance, number, percentile};
 use nmad_bench::table::Table;
 use serde::Serialize;
 
@@ -100,13 +100,11 @@ fn traced(one: &Predicted, measured: &[Measured]) -> Option<TracedLine> {
     let errors: Vec<f64> = errors
         .map(|(rank, measured)| error_percent(rank.communication_ns, measured.communication_ns).abs())
         .collect();
-    let times = || measured.iter().map(|rank| rank.communication_ns as f64);
-    let mean = times().sum::<f64>() / measured.len() as f64;
     Some(TracedLine {
         duration_us: us(duration_ns),
         duration_error_percent: error_percent(one.phase.duration_ns(), duration_ns),
         communication_error_percent: percentile(&errors, 50)?,
-        imbalance: if mean > 0.0 { times().fold(0.0, f64::max) / mean } else { 1.0 },
+        imbalance: imbalance(measured.iter().map(|rank| rank.communication_ns)).unwrap_or(1.0),
     })
 }
 

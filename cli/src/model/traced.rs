@@ -178,7 +178,7 @@ impl Received {
     fn of(calls: &[&Call]) -> Received {
         let mut received = Received { from: HashMap::new(), any: VecDeque::new() };
         for (place, call) in calls.iter().enumerate() {
-            let name = call.call.trim_start_matches("MPI_").trim_end_matches("_c");
+            let name = call.function();
             let receives =
                 ["Recv", "Irecv", "Sendrecv", "Isendrecv", "Sendrecv_replace", "Isendrecv_replace"];
             match call.from {

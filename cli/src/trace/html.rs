@@ -1,11 +1,13 @@
 //! A trace as a report in one file that needs no network: tables, and a picture of what each rank did.
 
-use nmad_bench::stats::{bytes, number};
+use nmad_bench::stats::number;
+use nmad_bench::table::escaped;
 use std::fmt::Write;
 
 use super::messages::Message;
-use super::records::Records;
-use super::report::{Report, report};
+use super::records::{Records, span_ns};
+use super::report::report;
+use super::show::{tables, us};
 use super::states::{State, threads};
 
 /// Messages that are drawn; of more, the longest.
@@ -42,92 +44,10 @@ pub(super) fn page(all: &[Records], messages: &[Message]) -> String {
             let _ = writeln!(out, "<p class=\"cut\">{text}</p>");
         }
     }
-    ranks(&mut out, &report);
+    let [ranks, rails, protocols] = tables(&report).map(|table| table.html());
+    out += &ranks;
     picture(&mut out, all, messages);
-    rails(&mut out, &report);
-    protocols(&mut out, &report);
-    out += "</body></html>\n";
-    out
-}
-
-fn us(ns: u64) -> String {
-    number(ns as f64 / 1e3)
-}
-
-/// A table: columns whose name begins with a space hold words.
-fn table(out: &mut String, title: &str, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    let class = |name: &str| if name.starts_with(' ') { " class=\"w\"" } else { "" };
-    let _ = write!(out, "<h2>{title}</h2>\n<table>\n<tr>");
-    for name in header {
-        let _ = write!(out, "<th{}>{}</th>", class(name), escaped(name.trim()));
-    }
-    *out += "</tr>\n";
-    for row in rows {
-        *out += "<tr>";
-        for (name, cell) in header.iter().zip(&row) {
-            let _ = write!(out, "<td{}>{}</td>", class(name), escaped(cell));
-        }
-        *out += "</tr>\n";
-    }
-    *out += "</table>\n";
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-fn ranks(out: &mut String, report: &Report) {
-    let imbalance = match report.imbalance() {
-        Some(imbalance) => format!(
-            "Imbalance of the time in communication (longest over mean, without collectives): {imbalance:.2}"
-        ),
-        None => "No call of MPI was traced.".into(),
-    };
-    let _ = writeln!(out, "<p>{imbalance}</p>");
-    let mut header = vec!["rank", "messages", "bytes", "communication, us", "share"];
-    header.extend(State::ALL.map(State::name));
-    let row = |rank: &super::report::RankTime| {
-        let share = 100.0 * rank.communication_ns() as f64 / rank.total_ns().max(1) as f64;
-        let mut row = vec![rank.rank.to_string(), rank.sent.to_string(), bytes(rank.bytes)];
-        row.extend([us(rank.communication_ns()), format!("{share:.1} %")]);
-        row.extend(rank.by_state.map(us));
-        row
-    };
-    table(out, "Ranks", &header, report.ranks.iter().map(row));
-}
-
-fn rails(out: &mut String, report: &Report) {
-    let header = ["rank", " rail", "packets", "chunks", "bytes", "busy, us", "share of the time"];
-    let row = |rail: &super::report::RailTime| {
-        let share = 100.0 * rail.busy_ns as f64 / report.duration_ns.max(1) as f64;
-        let counts = [rail.packets.to_string(), rail.chunks.to_string(), bytes(rail.bytes)];
-        let mut row = vec![rail.rank.to_string(), rail.rail.clone()];
-        row.extend(counts);
-        row.extend([us(rail.busy_ns), format!("{share:.1} %")]);
-        row
-    };
-    table(out, "Rails", &header, report.rails.iter().map(row));
-}
-
-fn protocols(out: &mut String, report: &Report) {
-    let header = [
-        " protocol",
-        " why",
-        "messages",
-        "bytes",
-        "median time, us",
-        "prediction, median error",
-        "of the absolute values",
-    ];
-    let percent = |error: f64| format!("{:+.1} %", 100.0 * error);
-    let row = |protocol: &super::report::Protocol| {
-        let error = protocol.error.map(|(error, absolute)| [percent(error), percent(absolute)]);
-        let mut row = vec![protocol.name.clone(), protocol.why.into(), protocol.count.to_string()];
-        row.extend([bytes(protocol.bytes), protocol.median_ns.map_or_else(String::new, us)]);
-        row.extend(error.unwrap_or_default());
-        row
-    };
-    table(out, "Protocols", &header, report.protocols.iter().map(row));
+    out + &rails + &protocols + "</body></html>\n"
 }
 
 /// Where ranks and times are in the picture.
@@ -151,9 +71,7 @@ impl Scale<'_> {
 }
 
 fn picture(out: &mut String, all: &[Records], messages: &[Message]) {
-    let spans = || all.iter().filter_map(Records::span_ns);
-    let (start, end) = (spans().map(|span| span.0).min(), spans().map(|span| span.1).max());
-    let (Some(start), Some(end)) = (start, end.filter(|end| Some(*end) > start)) else { return };
+    let Some((start, end)) = span_ns(all).filter(|(start, end)| end > start) else { return };
     let scale = Scale { all, start, end };
     let height = 40.0 + all.len() as f64 * LANE * 1.6;
     *out += "<h2>What each rank did</h2>\n<p>";

@@ -237,18 +237,19 @@ fn part(text: &str) -> Option<(u64, u64)> {
 /// Two ranks of one machine may read its clock so far apart.
 const READING_NS: i64 = 100_000;
 
-/// Moves the clocks of ranks so that no message arrives before it was sent: on one machine all ranks read the
-/// same clock, and nothing moves. Between two ranks the difference of clocks is half the difference of the
+/// The messages of these ranks in the order of sending, after moving the ranks' clocks so that none arrives
+/// before it was sent: on one machine all ranks read the same clock, and nothing moves. Between two ranks the difference of clocks is half the difference of the
 /// shortest times in the two directions, as in the network time protocol.
-pub(crate) fn align(all: &mut [Records]) {
+pub(crate) fn align(all: &mut [Records]) -> Vec<Message> {
+    let found = messages(all);
     let mut shortest: HashMap<(u32, u32), i64> = HashMap::new();
-    for message in messages(all).iter().filter(|message| message.arrived_ns.is_some()) {
+    for message in found.iter().filter(|message| message.arrived_ns.is_some()) {
         let took = message.arrived_ns.unwrap_or(0) as i64 - message.sent_ns as i64;
         let least = shortest.entry((message.from, message.to)).or_insert(took);
         *least = took.min(*least);
     }
     if shortest.values().all(|took| *took >= -READING_NS) {
-        return;
+        return found;
     }
     // From the first rank on, along pairs that have exchanged something in both directions.
     let mut known: HashMap<u32, i64> = all.first().map(|rank| (rank.rank, 0)).into_iter().collect();
@@ -264,6 +265,7 @@ pub(crate) fn align(all: &mut [Records]) {
         }
     }
     all.iter_mut().for_each(|rank| rank.shift(known.get(&rank.rank).copied().unwrap_or(0)));
+    messages(all)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 pub(crate) use bars::bars;
 pub(crate) use links::Links;
-pub(crate) use messages::{Message, align, messages};
+pub(crate) use messages::{Message, align};
 pub(crate) use records::{Call, Records};
 pub(crate) use states::State;
 
@@ -137,8 +137,7 @@ fn show(args: &TraceArgs, mut job: Job) -> Result<(), String> {
 pub(crate) fn read(files: &[PathBuf]) -> Result<Job, String> {
     let paths = files.iter().flat_map(|file| ranks_of(file));
     let mut ranks: Vec<Records> = paths.map(|path| Records::read(&path)).collect::<Result<_, _>>()?;
-    align(&mut ranks);
-    let messages = messages(&ranks);
+    let messages = align(&mut ranks);
     Ok(Job { ranks, messages })
 }
 
@@ -148,7 +147,7 @@ impl Job {
         if from_ns.is_none() && to_ns.is_none() {
             return;
         }
-        let origin = self.ranks.iter().filter_map(Records::span_ns).map(|span| span.0).min().unwrap_or(0);
+        let origin = show::origin(&self.ranks);
         let from = origin.saturating_add(from_ns.unwrap_or(0));
         let to = origin.saturating_add(to_ns.unwrap_or(u64::MAX));
         for rank in &mut self.ranks {

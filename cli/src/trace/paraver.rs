@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::messages::Message;
-use super::records::{Records, What};
+use super::records::{Records, What, span_ns};
 use super::states::{State, threads};
 
 /// Type of the event whose value is the function of MPI that runs; 0 ends it.
@@ -49,9 +49,7 @@ struct Job<'a> {
 pub(super) fn write(all: &[Records], messages: &[Message], stem: &Path) -> Result<(), String> {
     let job = Job::new(all, messages);
     let write = |ending: &str| {
-        let mut name = stem.as_os_str().to_owned();
-        name.push(format!(".{ending}"));
-        let path = PathBuf::from(name);
+        let path = stem.with_added_extension(ending);
         let written = std::fs::File::create(&path).and_then(|file| {
             let mut out = io::BufWriter::new(file);
             match ending {
@@ -79,13 +77,13 @@ fn value(names: &[String], name: &str) -> usize {
 
 impl<'a> Job<'a> {
     fn new(all: &'a [Records], messages: &'a [Message]) -> Job<'a> {
-        let spans = || all.iter().filter_map(Records::span_ns);
+        let (origin_ns, end_ns) = span_ns(all).unwrap_or_default();
         let arrived = messages.iter().filter_map(|message| message.arrived_ns);
         Job {
             all,
             messages,
-            origin_ns: spans().map(|span| span.0).min().unwrap_or(0),
-            end_ns: spans().map(|span| span.1).chain(arrived).max().unwrap_or(0),
+            origin_ns,
+            end_ns: arrived.fold(end_ns, u64::max),
             calls: sorted(all.iter().flat_map(|rank| rank.calls.iter().map(|call| call.call.clone()))),
             rails: sorted(all.iter().flat_map(Records::rails)),
             protocols: sorted(messages.iter().map(|message| message.protocol.clone())),

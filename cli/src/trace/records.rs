@@ -63,6 +63,19 @@ pub(crate) struct Call {
     pub(crate) thread: u32,
 }
 
+impl Call {
+    /// The function without prefix, and without the ending that large counts have: `Send` for `MPI_Send_c`.
+    pub(crate) fn function(&self) -> &str {
+        function(&self.call)
+    }
+}
+
+/// The same of a name.
+pub(crate) fn function(name: &str) -> &str {
+    let name = name.strip_prefix("MPI_").unwrap_or(name);
+    name.strip_suffix("_c").unwrap_or(name)
+}
+
 /// How a message went that was long enough for a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Receipt {
@@ -201,6 +214,12 @@ impl Records {
             shift(&mut call.until_ns);
         });
     }
+}
+
+/// The first and the last time of all ranks; none: there is nothing.
+pub(crate) fn span_ns(all: &[Records]) -> Option<(u64, u64)> {
+    let spans = || all.iter().filter_map(Records::span_ns);
+    Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
 }
 
 #[cfg(test)]

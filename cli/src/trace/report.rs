@@ -1,13 +1,13 @@
 //! The figures of a trace: time per rank and rail, imbalance, protocols and why, how well times were
 //! predicted.
 
-use nmad_bench::stats::percentile;
+use nmad_bench::stats::{self, percentile};
 use std::collections::BTreeMap;
 
 use super::bars::bars;
 use super::links::Links;
 use super::messages::Message;
-use super::records::{Records, What};
+use super::records::{Records, What, span_ns};
 use super::states::{State, sums};
 
 /// What a rank did, in nanoseconds by state.
@@ -78,23 +78,19 @@ pub(super) fn report(all: &[Records], messages: &[Message]) -> Report {
             bytes: sent().map(|message| message.len).sum(),
         }
     };
-    let spans = || all.iter().filter_map(Records::span_ns);
-    let (start, end) = (spans().map(|span| span.0).min(), spans().map(|span| span.1).max());
     let links = Links::of(all);
     Report {
         ranks: all.iter().map(rank).collect(),
         rails: all.iter().flat_map(|records| rails(records, &links)).collect(),
         protocols: protocols(messages),
-        duration_ns: end.unwrap_or(0) - start.unwrap_or(0),
+        duration_ns: span_ns(all).map_or(0, |(start, end)| end - start),
     }
 }
 
 impl Report {
     /// The longest time in communication over the mean: 1 is balance. None: no call of MPI was traced.
     pub(super) fn imbalance(&self) -> Option<f64> {
-        let times = || self.ranks.iter().map(|rank| rank.communication_ns() as f64);
-        let mean = times().sum::<f64>() / self.ranks.len() as f64;
-        (mean > 0.0).then(|| times().fold(0.0, f64::max) / mean)
+        stats::imbalance(self.ranks.iter().map(|rank| rank.communication_ns()))
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::bars::bars;
 use super::links::Links;
-use super::records::{Record, Records};
+use super::records::{Record, Records, span_ns};
 use super::report::Report;
 use super::states::State;
 
@@ -40,8 +40,9 @@ pub(super) fn picture(all: &[Records]) -> Result<String, PlotError> {
     timeline_svg("What each rail carried", &all.iter().map(group).collect::<Vec<_>>())
 }
 
-fn origin(all: &[Records]) -> u64 {
-    all.iter().filter_map(Records::span_ns).map(|span| span.0).min().unwrap_or(0)
+/// When the first of all ranks began.
+pub(super) fn origin(all: &[Records]) -> u64 {
+    span_ns(all).map_or(0, |(start, _)| start)
 }
 
 /// Ranks, rails, and protocols.
@@ -49,7 +50,8 @@ pub(super) fn tables(report: &Report) -> [Table; 3] {
     [ranks(report), rails(report), protocols(report)]
 }
 
-fn us(ns: u64) -> String {
+/// Microseconds.
+pub(super) fn us(ns: u64) -> String {
     number(ns as f64 / 1e3)
 }
 
@@ -59,20 +61,21 @@ fn ranks(report: &Report) -> Table {
         |imbalance| format!("imbalance of the time in communication {imbalance:.2}"),
     );
     let title = format!("ranks: times in us; {imbalance}");
-    let mut header = vec!["rank", "messages", "bytes", "communication"];
+    let mut header = vec!["rank", "messages", "bytes", "communication", "share"];
     header.extend(State::ALL.map(State::name));
     let mut table = Table::new(title, &header);
     for rank in &report.ranks {
         let first = [rank.rank.to_string(), rank.sent.to_string(), bytes(rank.bytes)];
-        let times = [rank.communication_ns()].into_iter().chain(rank.by_state).map(us);
-        table.row(first.into_iter().chain(times));
+        let share = 100.0 * rank.communication_ns() as f64 / rank.total_ns().max(1) as f64;
+        let communication = [us(rank.communication_ns()), format!("{share:.1} %")];
+        table.row(first.into_iter().chain(communication).chain(rank.by_state.map(us)));
     }
     table
 }
 
 fn rails(report: &Report) -> Table {
     let header = ["rank", "rail", "packets", "chunks", "bytes", "busy, us", "share of the time"];
-    let mut table = Table::new("rails", &header);
+    let mut table = Table::new("rails", &header).words([1]);
     for rail in &report.rails {
         let share = 100.0 * rail.busy_ns as f64 / report.duration_ns.max(1) as f64;
         table.row([
@@ -90,7 +93,8 @@ fn rails(report: &Report) -> Table {
 
 fn protocols(report: &Report) -> Table {
     let header = ["protocol", "messages", "bytes", "median, us", "prediction", "absolute", "why"];
-    let mut table = Table::new("protocols, and the median errors of the predicted times", &header);
+    let title = "protocols, and the median errors of the predicted times";
+    let mut table = Table::new(title, &header).words([6]);
     let percent = |error: f64| format!("{:+.1} %", 100.0 * error);
     for protocol in &report.protocols {
         let (error, absolute) = protocol

@@ -1,7 +1,7 @@
 //! What a rank did when: computing between calls of MPI, and what each call is for, as figures 8 and 9 of P5
 //! tell states apart.
 
-use super::records::{Call, Records};
+use super::records::{Call, Records, function};
 
 /// What a rank does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +35,7 @@ impl State {
 
     /// By the name of a function of MPI.
     pub(crate) fn of(call: &str) -> State {
-        let name = call.strip_prefix("MPI_").unwrap_or(call).trim_end_matches("_c");
+        let name = function(call);
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         match name {
             "Send" | "Ssend" | "Rsend" | "Bsend" => State::Sending,

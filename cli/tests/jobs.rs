@@ -38,6 +38,22 @@ fn latency_prints_an_object_for_each_size() {
 }
 
 #[test]
+fn offload_compares_one_core_with_several_over_two_rails() {
+    if !allowed() {
+        return;
+    }
+    let words = ["--rails", "max,max", "--size", "8KiB", "--repeat", "1", "--json"];
+    let ended = nmad(&[&["bench", "offload"], &words[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let lines = ended.json();
+    assert_eq!((lines.len(), &lines[0]["bench"]), (1, &"offload".into()));
+    assert!(positive(&lines[0]["alone_us"]) && positive(&lines[0]["several_us"]), "{}", lines[0]);
+    let ended = bench(&["offload", "--size", "8KiB", "--repeat", "1"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.err.contains("use --rails"), "{}", ended.err);
+}
+
+#[test]
 fn each_strategy_has_its_line_beside_the_same_yardstick() {
     let words = ["rate", "--repeat", "2", "--json", "--strategy", "fifo,aggregate"];
     let ended = bench(&words);

@@ -44,6 +44,7 @@ fn commands_in_jobs_print_what_the_schema_says() {
     objects("profile", &ranks(&["sample", "--json"]));
     objects("bench", &ranks(&["bench", "thresholds", "--size", "8", "--repeat", "2", "--json"]));
     objects("bench", &ranks(&["bench", "overlap", "--size", "1KiB", "--repeat", "2", "--json"]));
+    objects("bench", &ranks(&["bench", "interference", "--size", "0,1KiB", "--repeat", "2", "--json"]));
     objects("bench", &ranks(&["bench", "multiseg", "--count", "2", "--repeat", "2", "--json"]));
 }
 

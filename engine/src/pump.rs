@@ -154,7 +154,7 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     if node.engine().has_errands() {
         errands(node);
     }
-    if !node.engine().has_orders(now) {
+    if !node.engine().has_orders_for(now, urgent) {
         return false;
     }
     let together = if node.engine().hands_off() { feed_together(node, now, clock, urgent) } else { None };
@@ -169,6 +169,9 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
             from = Some(until);
             happened = true;
         }
+    }
+    if !happened && !urgent {
+        node.engine().had_nothing();
     }
     happened
 }

@@ -74,7 +74,7 @@ pub(crate) struct Core {
     pub(crate) looks: u32,
     /// All rails wake a sleeping thread: they were asked to, and nobody has looked at them since.
     pub(crate) is_armed: bool,
-    bursts: Bursts,
+    pub(crate) bursts: Bursts,
     pub(crate) crowd: Crowd,
     /// For an application with a loop of its own; none until it asks.
     pub(crate) watch: Option<Watch>,
@@ -280,43 +280,6 @@ impl Shared {
     #[inline]
     pub(crate) fn forget_time(&self) {
         self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
-    }
-
-    /// Feeds the rails unless a waiting call is about to come anyway.
-    #[inline(never)]
-    fn push_or_hold(&self, core: &mut Guard<'_, Core>) {
-        let Core { engine, bursts, now, .. } = &mut **core;
-        if engine.has_orders(*now) {
-            if bursts.holds() {
-                return;
-            }
-            *now = self.clock.now();
-            if !bursts.submitted(*now) {
-                match bursts.leaves_at_once() {
-                    true => self.push_at_once(core),
-                    false => _ = self.push(core, false),
-                }
-                // The time after what rails have taken.
-                let now = core.now;
-                core.bursts.returns(now);
-            }
-        } else if core.engine.has_errands() {
-            core.now = self.clock.now();
-            self.push(core, false);
-        } else {
-            self.collect(core);
-        }
-    }
-
-    /// Feeds the rails although nobody waits, since the program is likely to compute. It looks for the
-    /// invitations that large messages hope for, and those without one ask.
-    #[cold]
-    fn push_at_once(&self, core: &mut Guard<'_, Core>) {
-        if core.engine.hopes_for_rtr() {
-            self.turn(core, true);
-            core.engine.ask_at_once();
-        }
-        self.push(core, true);
     }
 
     /// Somebody waits: the window is released.

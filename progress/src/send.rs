@@ -176,6 +176,43 @@ impl Shared {
         sent
     }
 
+    /// Feeds the rails unless a waiting call is about to come anyway.
+    #[inline(never)]
+    pub(crate) fn push_or_hold(&self, core: &mut Guard<'_, Core>) {
+        let Core { engine, bursts, now, .. } = &mut **core;
+        if engine.has_orders(*now) {
+            if bursts.holds() {
+                return;
+            }
+            *now = self.clock.now();
+            if !bursts.submitted(*now) {
+                match bursts.leaves_at_once() {
+                    true => self.push_at_once(core),
+                    false => _ = self.push(core, false),
+                }
+                // The time after what rails have taken.
+                let now = core.now;
+                core.bursts.returns(now);
+            }
+        } else if core.engine.has_errands() {
+            core.now = self.clock.now();
+            self.push(core, false);
+        } else {
+            self.collect(core);
+        }
+    }
+
+    /// Feeds the rails although nobody waits, since the program is likely to compute. It looks for the
+    /// invitations that large messages hope for, and those without one ask.
+    #[cold]
+    fn push_at_once(&self, core: &mut Guard<'_, Core>) {
+        if core.engine.hopes_for_rtr() {
+            self.turn(core, true);
+            core.engine.ask_at_once();
+        }
+        self.push(core, true);
+    }
+
     /// A rail has sent something by `now`.
     #[inline(always)]
     fn has_sent(&self, core: &mut Guard<'_, Core>, now: Instant) {

@@ -226,12 +226,12 @@ fn slower(pair: Pair<'_>, took: Duration) -> Result<f64, BenchError> {
 }
 
 /// Both ranks are here.
-fn meet(pair: Pair<'_>) -> Result<(), BenchError> {
+pub(super) fn meet(pair: Pair<'_>) -> Result<(), BenchError> {
     pair.tell("")?;
     pair.hear().map(drop)
 }
 
-fn compute(pieces: u64) {
+pub(super) fn compute(pieces: u64) {
     let mut value = black_box(1.0_f64);
     for _ in 0..pieces {
         for _ in 0..PIECE {
@@ -242,7 +242,7 @@ fn compute(pieces: u64) {
 }
 
 /// Pieces in a microsecond, the same at both ranks.
-fn calibrate(pair: Pair<'_>) -> Result<f64, BenchError> {
+pub(super) fn calibrate(pair: Pair<'_>) -> Result<f64, BenchError> {
     let pieces = 200;
     let once = |_| {
         let begun = Instant::now();

@@ -29,6 +29,9 @@ Examples:
   nmad bench failover --driver udp           how long streams stand still when a rail fails
   nmad bench overlap --side receiver --progress off,auto --svg overlap.svg
                                              what is hidden of a message while its receiver computes
+  nmad bench offload --rails max,max --progress dedicated:1
+                                             medium messages that two cores post, beside one core
+  nmad bench interference                    what progress in the background costs a program
   nmad bench decision                        how long it takes to share out a large message, here
   nmad bench rate --strategy fifo,aggregate  two strategies in one run
   nmad bench threads --rails max,max         1, 2 and 4 threads of a process over two rails
@@ -87,6 +90,10 @@ pub(crate) enum Pattern {
     Failover(Failover),
     /// A message while the program computes, against the longer of both
     Overlap(Overlap),
+    /// Medium messages over several rails that idle cores help to post, against one core and one rail
+    Offload(Offload),
+    /// How much progress in the background slows a program down that computes
+    Interference(Interference),
 }
 
 /// What takes turns with a yardstick.
@@ -158,6 +165,24 @@ pub(crate) struct Overlap {
     /// Write a heat map: together by the longer of both, for each size and length of computing
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Interference {
+    /// Settings of NMAD_PROGRESS that take turns with off: auto, idle, dedicated:CORE [default: auto,idle]
+    #[arg(long, value_name = "SETTING,...", value_delimiter = ',')]
+    pub(crate) progress: Vec<Progress>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Offload {
+    /// What the cores beside the sender's do: auto, idle, dedicated:CORE [default: idle]
+    #[arg(long, value_name = "SETTING")]
+    pub(crate) progress: Option<Progress>,
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 }
@@ -266,6 +291,14 @@ impl Common {
     }
 }
 
+impl Common {
+    /// Two rails as fast as they get, if fewer are asked for.
+    fn with_unlimited_rails(&self) -> Common {
+        let rails = if self.rails.len() < 2 { vec![Rate::Unlimited; 2] } else { self.rails.clone() };
+        Common { rails, ..self.clone() }
+    }
+}
+
 impl Pattern {
     /// What all patterns have in common, with rails that are enough for this one.
     pub(crate) fn staged(&self) -> Common {
@@ -273,6 +306,7 @@ impl Pattern {
             Pattern::Compared(Compared::Regret(args)) => {
                 args.sizes.common.with_rails([4_000_000_000, 1_000_000_000])
             }
+            Pattern::Offload(args) => args.sizes.common.with_unlimited_rails(),
             _ => self.common().clone(),
         }
     }
@@ -298,6 +332,8 @@ impl Pattern {
             Pattern::Fairness(args) => &args.common,
             Pattern::Failover(args) => &args.sizes.common,
             Pattern::Overlap(args) => &args.sizes.common,
+            Pattern::Offload(args) => &args.sizes.common,
+            Pattern::Interference(args) => &args.sizes.common,
         }
     }
 }

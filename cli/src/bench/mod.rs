@@ -6,6 +6,8 @@ mod compare;
 mod decided;
 mod failover;
 mod imbalance;
+mod interference;
+mod offload;
 mod overlap;
 mod predicted;
 mod regret;
@@ -79,7 +81,8 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
             use Compared::{Multiseg, Regret, Threads, Thresholds};
             !matches!(compared, Multiseg(_) | Regret(_) | Threads(_) | Thresholds(_))
         }
-        Pattern::Prediction(_) | Pattern::Fairness(_) | Pattern::Failover(_) | Pattern::Overlap(_) => false,
+        Pattern::Prediction(_) | Pattern::Fairness(_) | Pattern::Failover(_) => false,
+        Pattern::Overlap(_) | Pattern::Offload(_) | Pattern::Interference(_) => false,
     };
     let yard = match common.with_plain() && compares {
         true => Some(Yard::survey(pair, &options.throttle)?),
@@ -90,6 +93,8 @@ fn measure(pattern: &Pattern) -> Result<(), BenchError> {
         Pattern::Fairness(_) => {}
         Pattern::Failover(args) => failover::run(pair, args)?,
         Pattern::Overlap(args) => overlap::run(pair, args)?,
+        Pattern::Offload(args) => offload::run(pair, args)?,
+        Pattern::Interference(args) => interference::run(pair, args)?,
         Pattern::Compared(compared) => {
             let mut report = report(compared, &options, &session);
             run(compared, pair, yard.as_ref(), &mut |row| report.row(row))?;

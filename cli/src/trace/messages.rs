@@ -238,8 +238,9 @@ fn part(text: &str) -> Option<(u64, u64)> {
 const READING_NS: i64 = 100_000;
 
 /// The messages of these ranks in the order of sending, after moving the ranks' clocks so that none arrives
-/// before it was sent: on one machine all ranks read the same clock, and nothing moves. Between two ranks the difference of clocks is half the difference of the
-/// shortest times in the two directions, as in the network time protocol.
+/// before it was sent: on one machine all ranks read the same clock, and nothing moves. Between two ranks the
+/// difference of clocks is half the difference of the shortest times in the two directions, as in the network
+/// time protocol.
 pub(crate) fn align(all: &mut [Records]) -> Vec<Message> {
     let found = messages(all);
     let mut shortest: HashMap<(u32, u32), i64> = HashMap::new();

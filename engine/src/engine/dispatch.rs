@@ -22,6 +22,31 @@ use nmad_wire::{Ack, Credit, Frame, Kind};
 const CREDIT_LEN: usize = 10;
 
 impl Engine {
+    /// Whether a rail might get an order now.
+    #[inline]
+    pub fn has_orders(&mut self, now: Instant) -> bool {
+        self.has_orders_for(now, true)
+    }
+
+    /// The same; one who is not `urgent` does not ask rails that are known to be busy.
+    #[inline]
+    pub(crate) fn has_orders_for(&mut self, now: Instant, urgent: bool) -> bool {
+        (now >= self.watched.due_at && self.watch(now))
+            || (!self.ready.is_empty() && (urgent || now >= self.busy_until))
+            || (now >= self.rests_until && !self.timed.is_empty() && !self.timers_rest(now))
+            || (self.prepares && self.rails.iter().any(|rail| rail.prepared.is_some()))
+    }
+
+    /// All rails were asked and had nothing to carry.
+    #[inline]
+    pub(crate) fn had_nothing(&mut self) {
+        let is_alone = self.ready.len() == 1 && self.config.feed != Feed::Prepare;
+        let peer = self.ready.front().filter(|_| is_alone).and_then(|&id| self.peer(id));
+        let idle_at = |link: &Link| link.is_up().then(|| self.rails[link.rail.index()].idle_at);
+        let idle_at = peer.and_then(|peer| peer.links.iter().filter_map(idle_at).min());
+        self.busy_until = idle_at.unwrap_or_default();
+    }
+
     /// What `rail` shall carry next; none if it is busy or nothing waits for it. `urgent`: the caller
     /// waits, so the rail's clock does not count.
     #[inline]

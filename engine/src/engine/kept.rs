@@ -31,6 +31,7 @@ impl Engine {
     #[inline]
     pub(super) fn stir(&mut self) {
         self.rests_until = Instant::default();
+        self.busy_until = Instant::default();
     }
 
     /// Whether no lossy link needs anything now, nor has anything to be sent; until when, is remembered.

@@ -196,6 +196,9 @@ pub struct Engine {
     timed: Vec<(PeerId, RailId)>,
     /// No lossy link needs anything before, unless something happens.
     rests_until: Instant,
+    /// Until then all rails of the only peer that is ready are busy, unless something happens: they need not
+    /// be asked for each message that joins the others.
+    busy_until: Instant,
     /// An acknowledgement of which no note was taken yet: when it came, and of what.
     unheard: Option<(Instant, RailId, PeerId, u32)>,
     /// Peers with several links, of which one may be left.
@@ -242,6 +245,7 @@ impl Engine {
             regions: Slab::default(),
             timed: Vec::new(),
             rests_until: Instant::default(),
+            busy_until: Instant::default(),
             unheard: None,
             watched: Watched::default(),
             has_errands: false,
@@ -446,15 +450,6 @@ impl Engine {
         self.has_errands
     }
 
-    /// Whether a rail might get an order now.
-    #[inline]
-    pub fn has_orders(&mut self, now: Instant) -> bool {
-        (now >= self.watched.due_at && self.watch(now))
-            || !self.ready.is_empty()
-            || (now >= self.rests_until && !self.timed.is_empty() && !self.timers_rest(now))
-            || (self.prepares && self.rails.iter().any(|rail| rail.prepared.is_some()))
-    }
-
     fn peer(&self, peer: PeerId) -> Option<&Peer> {
         self.peers.get(peer.0 as usize)?.as_deref()
     }
@@ -467,6 +462,7 @@ impl Engine {
     /// A peer has something for a rail.
     #[inline]
     fn make_ready(&mut self, id: PeerId) {
+        self.busy_until = Instant::default();
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if !peer.is_ready {
             peer.is_ready = true;

@@ -96,7 +96,11 @@ impl Engine {
         let peer = self.peers[to.0 as usize].as_deref_mut().expect("looked up above");
         let rail = peer.wished(hints.rail);
         peer.window.submit(rail, Entry::eager(head, data, request, &hints));
-        self.make_ready(to);
+        // What only joins the others changes nothing for busy rails.
+        let is_more = peer.window.is_hasty() || self.config.feed.feeds_busy(peer.window.backlog());
+        if is_more || !peer.is_ready {
+            self.make_ready(to);
+        }
         request
     }
 

@@ -193,8 +193,8 @@ pub fn offload() -> String {
         "predicted: the paper's own estimation, its equation (1), as the engine makes it: T = T_O + \
          max(T_D(share, network 1), T_D(rest, network 2)), from profiles sampled on the simulated rails. \
          run: what it then takes. A dash: the engine keeps the message together, because the equation \
-         says so. T_O is 3 us for an idle core, 6 us for one that computes and is preempted (P3 section III-D), and \
-         0.2 us for one that spins on a machine of today.",
+         says so. T_O is 3 us for an idle core, 6 us for one that computes and is preempted (P3 section \
+         III-D), and 0.2 us for one that spins on a machine of today.",
     );
     let sizes: Vec<usize> = (6..=15).map(|bits| 1 << bits).collect();
     let profiles = HAND_OFF_NS.map(|ns| profiles(ns, LARGE_MAX));

@@ -62,12 +62,6 @@ pub(crate) fn contiguous(start: *const c_void, len: usize) -> Segments {
     unsafe { Segments::from_raw(start.cast_mut().cast(), len) }
 }
 
-/// Words as the bytes that they are in memory.
-pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
-    // SAFETY: words have no other bytes, and any byte is one.
-    unsafe { slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
-}
-
 /// Memory of a message: `count` pieces of `len` bytes, their begins `stride` bytes apart.
 pub(crate) fn strided(start: *const c_void, len: usize, stride: isize, count: usize) -> Segments {
     // SAFETY: the caller's promise, see above; pieces of a receive do not overlap.

@@ -35,6 +35,28 @@ impl Buffer {
         Buffer { size: memory.len(), start: Box::into_raw(memory).cast(), pieces }
     }
 
+    /// Where the first piece begins.
+    pub fn start(&self) -> *mut u8 {
+        self.start.wrapping_add(self.pieces.first().map_or(0, |piece| piece.0))
+    }
+
+    /// Bytes of all pieces.
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.1).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is in the pieces.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.segments().append_to(&mut bytes);
+        bytes
+    }
+
     /// The pieces as the engine takes them.
     pub fn segments(&self) -> Segments {
         let list: Vec<Segment> = self

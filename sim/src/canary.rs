@@ -1,5 +1,5 @@
-//! Canaries: strategies, and one network, that are broken on purpose. An oracle that does not catch them is
-//! blind.
+//! Canaries: strategies, a network and hosts that are broken on purpose. An oracle that does not catch them
+//! is blind.
 
 use nmad_engine::{Entry, Instant, PacketBuilder, RailView, Shares, Strategy, Window};
 
@@ -18,17 +18,20 @@ pub enum Canary {
     Corrupts,
     /// No strategy: drivers of datagrams take what was damaged on its way as it comes.
     Unchecked,
+    /// No strategy: hosts combine data with their exposed memory twice now and then.
+    Doubles,
 }
 
 impl Canary {
     /// All of them.
-    pub const ALL: [Canary; 6] = [
+    pub const ALL: [Canary; 7] = [
         Canary::Loses,
         Canary::Starves,
         Canary::Overfills,
         Canary::Neglects,
         Canary::Corrupts,
         Canary::Unchecked,
+        Canary::Doubles,
     ];
 
     /// The name by which it is chosen.
@@ -40,6 +43,7 @@ impl Canary {
             Canary::Neglects => "canary-neglects",
             Canary::Corrupts => "canary-corrupts",
             Canary::Unchecked => "canary-unchecked",
+            Canary::Doubles => "canary-doubles",
         }
     }
 
@@ -55,7 +59,7 @@ impl Canary {
             Canary::Starves => Some(|| Box::new(Broken { canary: Canary::Starves, entries: 0 })),
             Canary::Overfills => Some(|| Box::new(Broken { canary: Canary::Overfills, entries: 0 })),
             Canary::Neglects => Some(|| Box::new(Broken { canary: Canary::Neglects, entries: 0 })),
-            Canary::Corrupts | Canary::Unchecked => None,
+            Canary::Corrupts | Canary::Unchecked | Canary::Doubles => None,
         }
     }
 }

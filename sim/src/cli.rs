@@ -39,7 +39,7 @@ pub struct Sim {
     /// Print one line of JSON for each seed
     #[arg(long, conflicts_with = "explain")]
     json: bool,
-    /// Break something on purpose: loses, starves, overfills, neglects, corrupts or unchecked
+    /// Break something on purpose: loses, starves, overfills, neglects, corrupts, unchecked or doubles
     #[arg(long, value_name = "NAME", value_parser = canary)]
     canary: Option<Canary>,
     /// Use this strategy on all hosts instead of drawing one for each
@@ -95,6 +95,7 @@ struct Sums {
     runs: u64,
     messages: u64,
     bytes: u64,
+    accesses: u64,
     packets: u64,
     resent: u64,
     killed: u64,
@@ -106,6 +107,7 @@ impl Sums {
         self.runs += 1;
         self.messages += report.messages;
         self.bytes += report.bytes;
+        self.accesses += report.accesses;
         self.packets += report.traffic.packets + report.traffic.chunks;
         self.resent += report.traffic.resent;
         self.killed += report.traffic.killed;
@@ -114,11 +116,12 @@ impl Sums {
 
     fn describe(&self, wall_s: f64) -> String {
         format!(
-            "{} seeds, {} messages, {:.1} MB, {} packets and chunks, {} resent, {} links killed, \
-             {:.3} s virtual, {wall_s:.1} s wall: no violation",
+            "{} seeds, {} messages, {:.1} MB, {} one-sided accesses, {} packets and chunks, {} resent, \
+             {} links killed, {:.3} s virtual, {wall_s:.1} s wall: no violation",
             self.runs,
             self.messages,
             self.bytes as f64 / 1e6,
+            self.accesses,
             self.packets,
             self.resent,
             self.killed,
@@ -233,6 +236,7 @@ fn json(report: &Report) -> String {
         ("events", report.events),
         ("messages", report.messages),
         ("bytes", report.bytes),
+        ("accesses", report.accesses),
         ("packets", t.packets),
         ("chunks", t.chunks),
         ("wire_bytes", t.bytes),

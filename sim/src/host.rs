@@ -1,8 +1,11 @@
 //! One simulated host: an engine, its rails, and an application that goes through its script. It turns the
 //! same pump as a real host, and they spend the time of its core, or of another one that posts for it.
 
+mod accesses;
+
 use crate::buffer::Buffer;
 use crate::cores::{Core, Node};
+use crate::exposed::{Landing, Windows};
 use crate::network::{Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
@@ -33,6 +36,10 @@ enum Mode {
     Waiting(Vec<Op>),
     Probing(Op),
     Computing(u64),
+    /// Until everything that was asked of a host is complete.
+    Landing(Landing),
+    /// Until it has the lock of a host.
+    Locking(usize, RequestId),
     Done,
 }
 
@@ -58,6 +65,8 @@ pub struct Host {
     ends: BTreeMap<Op, End>,
     packings: BTreeMap<usize, Packing>,
     unpackings: BTreeMap<usize, Unpacking>,
+    /// None: no host exposes memory.
+    windows: Option<Windows>,
     spin_ns: u64,
     /// The networks that its rails are on.
     fabrics: Vec<usize>,
@@ -99,6 +108,7 @@ impl Host {
             ends: BTreeMap::new(),
             packings: BTreeMap::new(),
             unpackings: BTreeMap::new(),
+            windows: None,
             spin_ns: 1_000,
             fabrics: scenario.rails[id].clone(),
             looked: 0,
@@ -110,6 +120,16 @@ impl Host {
             untold: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// The host exposes memory and accesses that of others.
+    pub fn expose(&mut self, windows: Windows) {
+        self.windows = Some(windows);
+    }
+
+    /// What it exposes.
+    pub fn exposed(&self) -> Option<&Buffer> {
+        self.windows.as_ref().map(Windows::memory)
     }
 
     /// The application has come to its end.
@@ -134,8 +154,9 @@ impl Host {
         let mut again = true;
         for _ in 0..TURNS_MAX {
             let acted = self.act(plan, oracle)?;
-            let urgent = matches!(self.mode, Mode::Waiting(_) | Mode::Probing(_));
+            let urgent = !matches!(self.mode, Mode::Ready | Mode::Computing(_) | Mode::Done);
             let moved = self.look() || (!self.looks_on() && self.turn(urgent));
+            let moved = self.serve() || moved;
             again = self.collect(oracle)? | acted | moved;
             active |= again;
             if !again || matches!(self.mode, Mode::Computing(_)) {
@@ -237,6 +258,8 @@ impl Host {
                 Mode::Ready => true,
                 Mode::Waiting(ops) => ops.iter().all(|op| self.ends.contains_key(op)),
                 Mode::Probing(op) => self.probe(plan, *op)?,
+                Mode::Landing(_) => self.land(plan, oracle)?,
+                &Mode::Locking(target, request) => self.is_locked(target, request)?,
                 Mode::Computing(_) | Mode::Done => false,
             };
             if !goes_on {
@@ -273,6 +296,7 @@ impl Host {
                 Some(End::Cancelled) => self.post(*second, plan, oracle)?,
                 _ => drop(self.ends.insert(*second, End::Otherwise)),
             },
+            step => return Ok(self.access_step(step, plan, oracle).unwrap_or(Mode::Ready)),
         }
         Ok(Mode::Ready)
     }
@@ -310,11 +334,7 @@ impl Host {
                 None => self.untold.push(request),
             }
         }
-        if self.holds_back {
-            return Ok(());
-        }
-        let (now, mut clock) = (self.told_time(), self.clock());
-        pump::feed(&mut self.node(), now, &mut clock, false);
+        self.push();
         Ok(())
     }
 
@@ -415,6 +435,9 @@ impl Host {
         }
         while let Some(completion) = self.engine.next_completion() {
             any = true;
+            if self.windows.as_mut().is_some_and(|windows| windows.ended(&completion)) {
+                continue;
+            }
             self.end(&completion, oracle)?;
         }
         while let Some(notice) = self.engine.next_notice() {

@@ -12,6 +12,7 @@ pub mod buffer;
 pub mod canary;
 pub mod cli;
 pub mod cores;
+pub mod exposed;
 pub mod faults;
 pub mod golden;
 pub mod host;

@@ -36,6 +36,8 @@ pub struct Report {
     pub messages: u64,
     /// Bytes of those messages.
     pub bytes: u64,
+    /// Accesses to memory of other hosts.
+    pub accesses: u64,
     /// The traffic on the wires.
     pub traffic: Traffic,
     /// Virtual time at the end, in nanoseconds.
@@ -71,6 +73,7 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
         events: network.trace.events(),
         messages,
         bytes,
+        accesses: world.accesses(),
         traffic: network.traffic,
         virtual_ns: world.now(),
         violation: text.map(|text| Violation { at: world.now(), text }),

@@ -1,6 +1,7 @@
 //! The world: hosts, the network between them, the agenda in virtual time, and the oracles that watch.
 
 use crate::canary::Canary;
+use crate::exposed::Windows;
 use crate::faults::{Broken, Faults};
 use crate::host::Host;
 use crate::model::Model;
@@ -72,7 +73,7 @@ impl World {
             network.agenda.enter(strike.at, Happening::Strike(number));
         }
         let network = Arc::new(Mutex::new(network));
-        let hosts: Vec<Host> = (0..scenario.hosts()).map(|id| host(&scenario, id, &network)).collect();
+        let hosts: Vec<Host> = (0..scenario.hosts()).map(|id| host(&scenario, &plan, id, &network)).collect();
         for id in 0..hosts.len() {
             lock(&network).wake(id, id as u64 * 100);
         }
@@ -99,6 +100,11 @@ impl World {
     /// Messages submitted, and their bytes.
     pub fn messages(&self) -> (u64, u64) {
         self.delivery.messages()
+    }
+
+    /// Accesses to memory of other hosts.
+    pub fn accesses(&self) -> u64 {
+        self.delivery.memory.count()
     }
 
     /// The submitted messages, and when each ended.
@@ -232,6 +238,9 @@ impl World {
         self.delivery.finish(&*network)?;
         order::check(&self.delivery.ledger)?;
         for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {
+            if let Some(memory) = host.exposed() {
+                self.delivery.memory.finish(&self.plan, host.id, memory, &*network)?;
+            }
             let whole = (0..self.hosts.len()).all(|peer| peer == host.id || !network.severed(host.id, peer));
             let left = host.engine.unexpected();
             if whole && left > 0 {
@@ -254,7 +263,7 @@ impl World {
     }
 }
 
-fn host(scenario: &Scenario, id: usize, network: &Shared) -> Host {
+fn host(scenario: &Scenario, plan: &Plan, id: usize, network: &Shared) -> Host {
     let config = scenario.configs[id].clone();
     let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
     scenario.cores.iter().for_each(|_| engine.cores().enter());
@@ -277,5 +286,10 @@ fn host(scenario: &Scenario, id: usize, network: &Shared) -> Host {
             }
         }
     }
-    Host::new(id, engine, rails, network.clone(), scenario)
+    let mut host = Host::new(id, engine, rails, network.clone(), scenario);
+    if let Some(&size) = plan.exposes.get(id) {
+        let doubles = scenario.canary == Some(Canary::Doubles);
+        host.expose(Windows::new((id, scenario.hosts()), size, network.clone(), doubles));
+    }
+    host
 }

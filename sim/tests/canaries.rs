@@ -42,6 +42,12 @@ fn a_changed_byte_is_caught() {
 }
 
 #[test]
+fn an_update_that_is_done_twice_is_caught() {
+    let text = caught(Canary::Doubles);
+    assert!(text.contains("done 2 times"), "{text}");
+}
+
+#[test]
 fn damage_that_no_driver_finds_is_caught() {
     caught(Canary::Unchecked);
 }

@@ -82,10 +82,17 @@ impl Segment {
     /// The word at an offset, which is a multiple of eight.
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
-        let word = self.at(offset, 8).cast::<AtomicU64>();
+        let [word] = self.words(offset);
+        word
+    }
+
+    /// Words in a row, from an offset on that is a multiple of eight.
+    #[inline]
+    pub fn words<const COUNT: usize>(&self, offset: usize) -> &[AtomicU64; COUNT] {
+        let words = self.at(offset, 8 * COUNT).cast::<[AtomicU64; COUNT]>();
         assert!(offset.is_multiple_of(8), "a word is aligned");
         // SAFETY: inside the mapping and aligned, since mappings begin on a page; atomic for both sides.
-        unsafe { &*word }
+        unsafe { &*words }
     }
 
     /// Fetches a line that this side will write, where processors know how to.

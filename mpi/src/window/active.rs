@@ -3,12 +3,11 @@
 
 use super::epoch::{Single, Whole};
 use super::fence::mode;
-use super::frame::{Frame, Kind};
 use super::{Window, lock};
 use crate::error::{Class, Result};
 use crate::group::Group;
 use crate::world::{World, world};
-use newmadeleine::Segments;
+use nmad_rma::frame::Kind;
 
 impl Window {
     /// The ranks of a group.
@@ -25,15 +24,9 @@ impl Window {
 
     fn tell(&self, world: &World, rank: i32, kind: Kind) {
         if rank == self.rank() {
-            let mut serving = lock(&self.serving);
-            match kind {
-                Kind::Post => serving.posts[rank as usize] += 1,
-                _ => serving.completes[rank as usize] += 1,
-            }
-            return;
+            return lock(&self.serving).announced(rank as usize, kind);
         }
-        let mut outgoing = lock(&self.outgoing);
-        self.asking(world, rank).ask(&mut outgoing, &Frame::plain(kind, 0), &Segments::empty(), false);
+        self.ask(world, rank, None, |rank| rank.announce(kind));
     }
 
     /// `MPI_Win_post`
@@ -64,11 +57,9 @@ impl Window {
             self.until(world, "MPI_Win_start, waiting for MPI_Win_post", || {
                 let mut serving = lock(&self.serving);
                 while let Some(&rank) = ranks.get(next) {
-                    let posts = &mut serving.posts[rank as usize];
-                    if *posts == 0 {
+                    if !serving.take_post(rank as usize) {
                         return Ok(None);
                     }
-                    *posts -= 1;
                     next += 1;
                 }
                 Ok(Some(()))
@@ -103,12 +94,7 @@ impl Window {
 
     /// Whether all that we have posted to have completed; takes note of it then.
     fn are_complete(&self, ranks: &[i32]) -> bool {
-        let mut serving = lock(&self.serving);
-        let is_complete = ranks.iter().all(|&rank| serving.completes[rank as usize] > 0);
-        if is_complete {
-            ranks.iter().for_each(|&rank| serving.completes[rank as usize] -= 1);
-        }
-        is_complete
+        lock(&self.serving).take_completes(ranks.iter().map(|&rank| rank as usize))
     }
 
     fn must_be_exposed(&self, call: &str) -> Result<Vec<i32>> {

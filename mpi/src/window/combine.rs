@@ -1,16 +1,15 @@
 //! What accumulates do to the memory of a window: elements of one predefined type, one after the other.
 
-use super::memory::Base;
-use super::place::Place;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Result};
 use crate::memory::{Representation, combine, unpack};
 use crate::op::{Op, Predefined};
+use nmad_rma::{Base, Element, Place};
 use std::ffi::c_void;
 
 /// An operator on elements of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Combination {
+pub(crate) struct Combination {
     pub(super) op: Predefined,
     pub(super) basic: Basic,
 }
@@ -38,6 +37,11 @@ impl Combination {
     pub(super) fn decode(op: u8, basic: u8) -> Option<Combination> {
         let (op, basic) = (Predefined::from_code(op.into())?, Basic::from_code(basic.into())?);
         op.allows(basic).then_some(Combination { op, basic })
+    }
+
+    /// As it travels.
+    pub(super) fn element(self) -> Element {
+        Element { op: self.op as u8, basic: self.basic as u8, size: self.basic.size() as u64 }
     }
 
     /// Whether data are needed.
@@ -112,7 +116,7 @@ mod tests {
         let mut window = [5_i16, 0, 7, 0, 2, 0, 9, 0];
         let base = Base::new(window.as_mut_ptr().cast());
         let datatype = Datatype::predefined(Basic::ShortInt);
-        let place = Place::of(0, 2, datatype).unwrap();
+        let place = super::super::operation::place(0, 2, datatype).unwrap();
         let mut data = Vec::new();
         for (value, index) in [(6_i16, 1_i32), (1, 2)] {
             data.extend(value.to_ne_bytes());

@@ -3,9 +3,7 @@
 use super::dynamic::Attached;
 use super::epoch::Epoch;
 use super::locks::{self, Words};
-use super::memory::{Base, Common};
-use super::outgoing::Outgoing;
-use super::serving::Serving;
+use super::memory::Common;
 use super::settings::settings;
 use super::{Flavor, Peer, Predefined, WINDOWS, Way, Window, lock, service};
 use crate::api;
@@ -20,6 +18,7 @@ use crate::info::Infos;
 use crate::memory;
 use crate::world::world;
 use newmadeleine::across;
+use nmad_rma::{Base, Origin, Target};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -269,9 +268,9 @@ fn window(
         size: wish.size as u64,
         words,
         epoch: Epoch::new(ranks),
-        outgoing: Mutex::new(Outgoing::new(ranks)),
+        origin: Mutex::new(Origin::new(ranks)),
         flushing: Mutex::new(()),
-        serving: Mutex::new(Serving::new(ranks)),
+        serving: Mutex::new(Target::new(ranks)),
         attached: Mutex::new(Attached::default()),
         allocated,
         attributes: crate::attribute::Attributes::default(),

@@ -1,8 +1,8 @@
 //! Memory that a program attaches to a window after it was made.
 
-use super::place::Place;
 use super::{Flavor, Window, lock};
 use crate::error::{Class, Result};
+use nmad_rma::Place;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 

@@ -5,50 +5,45 @@
 //! other nodes ask the service of the rank whose lock it is, which takes a ticket for them.
 
 use super::memory::Common;
+use nmad_rma::locks as rma;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// Bytes for a rank: words that different ranks wait for are in different lines.
+/// Bytes for a rank: its words are in lines of their own.
 pub(super) const LEN: usize = 256;
 
-const NEXT: usize = 0;
-const READERS: usize = 64;
-const WRITERS: usize = 72;
-const BUSY: usize = 128;
+/// The words of a rank.
+const WORDS: usize = LEN / size_of::<u64>();
+/// The process that combines elements; those before are of the lock that ranks take.
+const BUSY: usize = 16;
+const _: () = assert!(rma::WORDS <= BUSY);
 
 /// The words of all ranks of a node, or of one rank.
 pub(super) enum Words {
     Common(Arc<Common>),
-    Own(Box<[AtomicU64]>),
+    Own(Box<[AtomicU64; WORDS]>),
 }
 
 impl Words {
     /// Those of a rank that shares them with nobody.
     pub(super) fn own() -> Words {
-        Words::Own((0..LEN / size_of::<u64>()).map(|_| AtomicU64::new(0)).collect())
+        Words::Own(Box::new(std::array::from_fn(|_| AtomicU64::new(0))))
     }
 
     /// The locks of the rank whose words are at this place.
     #[inline]
     pub(super) fn locks(&self, place: usize) -> Locks<'_> {
-        Locks { words: self, at: place * LEN }
+        Locks(match self {
+            Words::Common(common) => common.words(place * LEN),
+            Words::Own(words) => words,
+        })
     }
 }
 
 /// The locks of a rank.
 #[derive(Clone, Copy)]
-pub(super) struct Locks<'a> {
-    words: &'a Words,
-    at: usize,
-}
-
-/// A turn to have the lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket {
-    number: u64,
-    alone: bool,
-}
+pub(super) struct Locks<'a>(&'a [AtomicU64; WORDS]);
 
 /// How often a thread looks whether accumulates are done before it gives its core away: an element takes some
 /// nanoseconds.
@@ -60,47 +55,17 @@ const FREE: u64 = 0;
 /// This process, asked for once: asking is a system call.
 static ME: LazyLock<u64> = LazyLock::new(|| std::process::id().into());
 
-impl Locks<'_> {
+impl<'a> Locks<'a> {
+    /// The one that ranks take.
     #[inline]
-    fn word(&self, offset: usize) -> &AtomicU64 {
-        match self.words {
-            Words::Common(common) => common.word(self.at + offset),
-            Words::Own(words) => &words[offset / size_of::<u64>()],
-        }
-    }
-
-    /// Takes a ticket. Turns come in the order of tickets, so that nobody waits for ever; shared ones side by
-    /// side are at the same time.
-    pub(super) fn ask(&self, alone: bool) -> Ticket {
-        Ticket { number: self.word(NEXT).fetch_add(1, Ordering::AcqRel), alone }
-    }
-
-    /// Whether it is the ticket's turn: then the lock is had. Not asked again then.
-    #[inline]
-    pub(super) fn has_turn(&self, ticket: Ticket) -> bool {
-        let word = if ticket.alone { WRITERS } else { READERS };
-        if self.word(word).load(Ordering::Acquire) != ticket.number {
-            return false;
-        }
-        if !ticket.alone {
-            // The next one may share it.
-            self.word(READERS).fetch_add(1, Ordering::AcqRel);
-        }
-        true
-    }
-
-    /// Gives the lock back.
-    pub(super) fn release(&self, alone: bool) {
-        if alone {
-            self.word(READERS).fetch_add(1, Ordering::AcqRel);
-        }
-        self.word(WRITERS).fetch_add(1, Ordering::AcqRel);
+    pub(super) fn turns(self) -> rma::Locks<'a> {
+        rma::Locks(self.0.first_chunk().expect("it has fewer words"))
     }
 
     /// Does something while no other accumulate is done at this rank.
     #[inline]
-    pub(super) fn atomically<R>(&self, work: impl FnOnce() -> R) -> R {
-        let (busy, me) = (self.word(BUSY), *ME);
+    pub(super) fn atomically<R>(self, work: impl FnOnce() -> R) -> R {
+        let (busy, me) = (&self.0[BUSY], *ME);
         let mut looks = 0;
         while let Err(holder) = busy.compare_exchange_weak(FREE, me, Ordering::Acquire, Ordering::Relaxed) {
             looks += 1;
@@ -132,37 +97,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_locks_are_had_together_and_turns_come_in_order() {
-        let words = Words::own();
-        let locks = words.locks(0);
-        let [first, second] = [locks.ask(false), locks.ask(false)];
-        let alone = locks.ask(true);
-        let last = locks.ask(false);
-        assert!(locks.has_turn(first) && locks.has_turn(second));
-        assert!(!locks.has_turn(alone) && !locks.has_turn(last));
-        locks.release(false);
-        assert!(!locks.has_turn(alone));
-        locks.release(false);
-        assert!(locks.has_turn(alone) && !locks.has_turn(last));
-        locks.release(true);
-        assert!(locks.has_turn(last));
-        locks.release(false);
-    }
-
-    #[test]
-    fn one_thread_has_it_alone() {
+    fn one_thread_combines_at_a_time() {
         let words = Words::own();
         let count = AtomicU64::new(0);
         let add = || {
             for _ in 0..100 {
-                let ticket = words.locks(0).ask(true);
-                while !words.locks(0).has_turn(ticket) {
+                words.locks(0).atomically(|| {
+                    let before = count.load(Ordering::Relaxed);
                     std::thread::yield_now();
-                }
-                let before = count.load(Ordering::Relaxed);
-                count.store(before + 1, Ordering::Relaxed);
-                words.locks(0).release(true);
-                words.locks(0).atomically(|| ());
+                    count.store(before + 1, Ordering::Relaxed);
+                });
             }
         };
         std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(add))));

@@ -3,13 +3,13 @@
 //!
 //! Who accesses what, and how, is settled when a window is made ([`create`]). Memory that the ranks of a node
 //! have in common is accessed directly; memory of the program on the same node, where the system permits it,
-//! by one copy from process to process; everything else with [`frame`]s, which travel as messages in a
-//! context of the window's own. So the engine gathers, splits and repeats them like all messages, and knows
-//! nothing of windows.
+//! by one copy from process to process; everything else by the protocol of `nmad-rma`, whose frames travel as
+//! messages in a context of the window's own. So the engine gathers, splits and repeats them like all
+//! messages, and knows nothing of windows.
 //!
-//! The origin's side is [`operation`] (what is asked), [`outgoing`] (what is under way) and the epochs in
-//! which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is [`service`],
-//! which the node runs after each look at the rails, in whichever thread looks.
+//! The origin's side is [`operation`] (what is asked), [`outgoing`] (how it leaves and ends) and the epochs
+//! in which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is
+//! [`service`], which the node runs after each look at the rails, in whichever thread looks.
 
 mod active;
 mod combine;
@@ -17,16 +17,13 @@ pub(crate) mod create;
 mod dynamic;
 mod epoch;
 mod fence;
-mod frame;
 mod locks;
 #[allow(unsafe_code)]
 mod memory;
 pub(crate) mod operation;
 mod outgoing;
 mod passive;
-mod place;
 mod service;
-mod serving;
 mod settings;
 mod wait;
 
@@ -42,9 +39,7 @@ use crate::table::Table;
 use dynamic::Attached;
 use epoch::Epoch;
 use locks::{Locks, Words};
-use memory::Base;
-use outgoing::Outgoing;
-use serving::Serving;
+use nmad_rma::{Base, Origin, Target};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -113,10 +108,10 @@ pub(crate) struct Window {
     size: u64,
     words: Words,
     epoch: Epoch,
-    outgoing: Mutex<Outgoing>,
+    origin: Mutex<Origin>,
     /// Held by the thread that waits for messages under way.
     flushing: Mutex<()>,
-    serving: Mutex<Serving>,
+    serving: Mutex<Target>,
     attached: Mutex<Attached>,
     /// Memory of ours that MPI allocated for this window.
     allocated: Option<Base>,

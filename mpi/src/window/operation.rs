@@ -2,10 +2,7 @@
 //! accessed.
 
 use super::combine::Combination;
-use super::frame::{Frame, Kind};
-use super::memory::Base;
-use super::outgoing::{Asking, Operation, Requested};
-use super::place::Place;
+use super::outgoing::{Ports, Requested};
 use super::{Flavor, Peer, Way, Window, lock, share};
 use crate::constant::PROC_NULL;
 use crate::datatype::{Basic, Datatype};
@@ -19,14 +16,10 @@ use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::{Segments, across};
+use nmad_rma::origin::STEP;
+use nmad_rma::{Asking, Base, Operation, Place};
 use std::ffi::c_void;
 use std::sync::Arc;
-
-/// Data of up to this many bytes travel in the frame.
-const INLINE: u64 = 4096;
-/// Bytes of an accumulate in one frame, and under one lock. The frames of one origin are in order, so
-/// elements are combined in order, too.
-const STEP: u64 = 16 << 10;
 
 /// A buffer at the origin: address, count, type.
 pub(crate) type Buffer = (*const c_void, i64, Type);
@@ -37,7 +30,35 @@ pub(crate) type Target = (i32, i64, i64, Type);
 struct Access<'a> {
     peer: &'a Peer,
     place: Place,
-    asking: Asking<'a>,
+    window: &'a Window,
+    rank: i32,
+    operation: Option<&'a Arc<Operation>>,
+}
+
+/// The place of `count` elements from byte `start` on.
+///
+/// # Errors
+/// They begin before the window does, or do not fit into 64 bits.
+#[inline]
+pub(super) fn place(start: i64, count: i64, datatype: &Datatype) -> Result<Place> {
+    if let Some(run) = datatype.run(count) {
+        return Ok(Place::One(begin(start, run.offset)?, run.len as u64));
+    }
+    datatype.bytes(count)?;
+    let (mut runs, mut wrong) = (Vec::new(), None);
+    datatype.for_each_run(count, |run| match begin(start, run.offset) {
+        Ok(offset) => runs.push((offset, run.len as u64)),
+        Err(error) => wrong = wrong.take().or(Some(error)),
+    });
+    wrong.map_or(Ok(Place::Many(runs)), Err)
+}
+
+fn begin(start: i64, offset: i64) -> Result<u64> {
+    let at = start.checked_add(offset).and_then(|at| u64::try_from(at).ok());
+    at.ok_or_else(|| {
+        let at = i128::from(start) + i128::from(offset);
+        Class::RMA_RANGE.error(format!("the data would begin at byte {at}, which no window has"))
+    })
 }
 
 impl Window {
@@ -48,18 +69,18 @@ impl Window {
         (rank, disp, count, datatype): Target,
         operation: Option<&'a Arc<Operation>>,
     ) -> Result<Option<(Access<'a>, &'static Datatype)>> {
+        world()?;
         let Some(peer) = self.target(rank)? else { return Ok(None) };
         self.check_access(rank)?;
         let datatype = committed(datatype)?;
         let start = disp.checked_mul(peer.unit).ok_or_else(|| self.far_out(rank, disp))?;
-        let place = Place::of(start, count, datatype).map_err(|why| self.about(rank, &why))?;
+        let place = self::place(start, count, datatype).map_err(|why| self.about(rank, &why))?;
         if self.flavor != Flavor::Dynamic
             && let Some(run) = place.beyond(peer.size)
         {
             return Err(self.beyond(rank, peer, run));
         }
-        let asking = Asking { window: self, world: world()?, rank, operation };
-        Ok(Some((Access { peer, place, asking }, datatype)))
+        Ok(Some((Access { peer, place, window: self, rank, operation }, datatype)))
     }
 
     #[cold]
@@ -104,7 +125,7 @@ impl Access<'_> {
 
     /// The same, checked: of a dynamic window only what is attached can be accessed.
     fn seen(&self) -> Result<Option<Base>> {
-        let window = self.asking.window;
+        let window = self.window;
         if window.flavor == Flavor::Dynamic
             && self.direct().is_some()
             && let Some((start, len)) = lock(&window.attached).missing(&self.place)
@@ -117,15 +138,15 @@ impl Access<'_> {
 
     fn check_len(&self, data: &Segments) -> Result<()> {
         let (origin, target) = (data.len(), self.place.len());
-        if origin == target {
-            Ok(())
-        } else {
-            Err(self.asking.window.unlike(self.asking.rank, origin, target))
-        }
+        if origin == target { Ok(()) } else { Err(self.window.unlike(self.rank, origin, target)) }
     }
 
-    fn frame(&self, kind: Kind, id: u32) -> Frame {
-        Frame { place: self.place.clone(), ..Frame::plain(kind, id) }
+    /// Asks the target.
+    fn ask(&self, ask: impl FnOnce(Asking<'_, Ports<'_>>)) -> Result<()> {
+        let world = world()?;
+        self.window.tidy(world, self.rank)?;
+        self.window.ask(world, self.rank, self.operation, ask);
+        Ok(())
     }
 
     /// The memory in the target's process, for a copy from process to process.
@@ -147,18 +168,7 @@ impl Access<'_> {
         {
             return Ok(());
         }
-        let Asking { window, world, rank, .. } = self.asking;
-        window.tidy(world, rank)?;
-        let mut outgoing = lock(&window.outgoing);
-        if data.len() <= INLINE {
-            self.asking.ask(&mut outgoing, &self.frame(Kind::Put, 0), data, true);
-        } else {
-            let id = outgoing.name();
-            self.asking.ask(&mut outgoing, &self.frame(Kind::PutFar, id), &Segments::empty(), true);
-            self.asking.send(&mut outgoing, id, data);
-        }
-        self.asking.keep(&mut outgoing);
-        Ok(())
+        self.ask(|rank| rank.put(self.place.clone(), data))
     }
 
     fn get(&self, into: &Segments) -> Result<()> {
@@ -172,14 +182,7 @@ impl Access<'_> {
         {
             return Ok(());
         }
-        let Asking { window, world, rank, .. } = self.asking;
-        window.tidy(world, rank)?;
-        let mut outgoing = lock(&window.outgoing);
-        let id = outgoing.name();
-        self.asking.expect(&mut outgoing, id, into.clone());
-        self.asking.ask(&mut outgoing, &self.frame(Kind::Get, id), &Segments::empty(), false);
-        self.asking.keep(&mut outgoing);
-        Ok(())
+        self.ask(|rank| rank.get(self.place.clone(), into))
     }
 
     /// Accumulates; `into` gets what was there before.
@@ -188,30 +191,22 @@ impl Access<'_> {
             self.check_len(data)?;
         }
         into.map_or(Ok(()), |into| self.check_len(into))?;
-        let (seen, mut from) = (self.seen()?, 0);
+        let Some(base) = self.seen()? else {
+            let data = combination.reads().then_some(data);
+            return self.ask(|rank| rank.combine(combination.element(), &self.place, data, into));
+        };
         // Whatever the length of an element, a step has more than half of its bytes.
-        if let Some(base) = seen
-            && self.place.len() <= STEP / 2
-        {
+        if self.place.len() <= STEP / 2 {
             return self.combine_here(combination, base, &self.place, (data, into));
         }
-        let element = combination.basic.size().max(1) as u64;
-        let step = STEP / element * element;
+        let element = combination.element().size.max(1);
+        let (step, mut from) = (STEP / element * element, 0);
         while from < self.place.len() {
             let len = step.min(self.place.len() - from);
-            let place = match self.place.len() <= step {
-                true => self.place.clone(),
-                false => self.place.part(from, len),
-            };
+            let part = self.place.part(from, len);
             let (data, into) = (data.slice(from, len), into.map(|into| into.slice(from, len)));
-            match seen {
-                Some(base) => self.combine_here(combination, base, &place, (&data, into.as_ref()))?,
-                None => self.combine_there(combination, place, &data, into)?,
-            }
+            self.combine_here(combination, base, &part, (&data, into.as_ref()))?;
             from += len;
-        }
-        if seen.is_none() && self.asking.operation.is_some() {
-            self.asking.keep(&mut lock(&self.asking.window.outgoing));
         }
         Ok(())
     }
@@ -233,7 +228,7 @@ impl Access<'_> {
                 &copy
             }
         };
-        let locks = self.asking.window.locks(self.peer).expect("memory that is seen has its locks here");
+        let locks = self.window.locks(self.peer).expect("memory that is seen has its locks here");
         locks.atomically(|| {
             // Inside the lock: elements are read and changed in one step.
             if let Some(into) = into {
@@ -241,29 +236,6 @@ impl Access<'_> {
             }
             combination.apply(data, base, place)
         })
-    }
-
-    fn combine_there(
-        &self,
-        combination: Combination,
-        place: Place,
-        data: &Segments,
-        into: Option<Segments>,
-    ) -> Result<()> {
-        let Asking { window, world, rank, .. } = self.asking;
-        window.tidy(world, rank)?;
-        let mut outgoing = lock(&window.outgoing);
-        let id = outgoing.name();
-        let kind = if into.is_some() { Kind::Fetch } else { Kind::Accumulate };
-        let (op, basic) = (combination.op as u8, combination.basic as u8);
-        let nothing = Segments::empty();
-        let data = if combination.reads() { data } else { &nothing };
-        let is_answered = into.is_some();
-        if let Some(into) = into {
-            self.asking.expect(&mut outgoing, id, into);
-        }
-        self.asking.ask(&mut outgoing, &Frame { kind, op, basic, id, place }, data, !is_answered);
-        Ok(())
     }
 
     fn swap(&self, basic: Basic, (new, compare): (&Segments, &Segments), into: &Segments) -> Result<()> {
@@ -275,22 +247,14 @@ impl Access<'_> {
         };
         if let Some(base) = self.seen()? {
             let (new, compare) = (bytes(new), bytes(compare));
-            let locks = self.asking.window.locks(self.peer).expect("memory that is seen has its locks here");
+            let locks = self.window.locks(self.peer).expect("memory that is seen has its locks here");
             return locks.atomically(|| {
                 read(base, &self.place, into);
                 if bytes(into) == compare { combination.apply(&new, base, &self.place) } else { Ok(()) }
             });
         }
-        let Asking { window, world, rank, .. } = self.asking;
-        window.tidy(world, rank)?;
         let both = [bytes(compare), bytes(new)].concat();
-        let data = crate::memory::contiguous(both.as_ptr().cast(), both.len());
-        let mut outgoing = lock(&window.outgoing);
-        let id = outgoing.name();
-        self.asking.expect(&mut outgoing, id, into.clone());
-        let frame = Frame { op: Predefined::Replace as u8, basic: basic as u8, ..self.frame(Kind::Swap, id) };
-        self.asking.ask(&mut outgoing, &frame, &data, false);
-        Ok(())
+        self.ask(|rank| rank.swap(combination.element(), self.place.clone(), &both, into))
     }
 }
 
@@ -333,7 +297,7 @@ fn accumulate_as(
 ) -> Result<()> {
     let op = operator(op)?;
     let Some((access, datatype)) = window.access(target, operation)? else { return Ok(()) };
-    if access.place.len() == 0 {
+    if access.place.is_empty() {
         // Whatever is to be done with no element.
         return Ok(());
     }
@@ -411,13 +375,13 @@ fn requested(
         begin(&window, None)?;
         return Ok(State::ended(Status::EMPTY).into_request());
     }
-    let operation = Operation::new(rank);
+    let operation = Arc::new(Operation::default());
     begin(&window, Some(&operation))?;
     if operation.is_over() {
         return Ok(State::ended(Status::EMPTY).into_request());
     }
     let on = window.on.clone();
-    let work = Requested { window, operation };
+    let work = Requested { window, rank, operation };
     Ok(State::Task(task::start(world, Box::new(work)), on).into_request())
 }
 
@@ -442,4 +406,16 @@ pub(crate) fn raccumulate(
     requested((target.0, win), |window, operation| {
         accumulate_as(window, (origin, result), target, op, operation)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_before_the_window_is_refused() {
+        let int = Datatype::predefined(Basic::Int);
+        assert_eq!(place(-4, 1, int).unwrap_err().class(), Class::RMA_RANGE);
+        assert_eq!(place(4, 2, int), Ok(Place::One(4, 8)));
+    }
 }

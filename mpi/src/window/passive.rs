@@ -1,12 +1,11 @@
 //! Locks: epochs that only their origin knows of.
 
+use super::Window;
 use super::epoch::{Single, Whole};
 use super::fence::mode;
-use super::frame::{Frame, Kind};
-use super::{Window, lock};
 use crate::error::{Class, Result};
 use crate::world::{World, world};
-use newmadeleine::Segments;
+use nmad_rma::Failure;
 use std::sync::atomic::{Ordering, fence};
 
 /// `MPI_LOCK_EXCLUSIVE`
@@ -69,16 +68,11 @@ impl Window {
     fn take_locks(&self, world: &World, ranks: std::ops::Range<i32>, alone: bool) -> Result<()> {
         let mut asked = Vec::new();
         for rank in ranks.clone().filter(|&rank| self.peer(rank).locks.is_none()) {
-            let asking = self.asking(world, rank);
-            let mut outgoing = lock(&self.outgoing);
-            let id = outgoing.name();
-            let request = asking.receive(id, Segments::empty());
-            let frame = Frame { op: alone.into(), ..Frame::plain(Kind::Lock, id) };
-            asking.ask(&mut outgoing, &frame, &Segments::empty(), false);
-            asked.push((rank, request));
+            asked.push((rank, self.ask(world, rank, None, |rank| rank.lock(alone))));
         }
         for rank in ranks {
             let Some(locks) = self.locks(self.peer(rank)) else { continue };
+            let locks = locks.turns();
             let ticket = locks.ask(alone);
             if !locks.has_turn(ticket) {
                 self.until(world, WAITING, || Ok(locks.has_turn(ticket).then_some(())))?;
@@ -86,7 +80,7 @@ impl Window {
         }
         for (rank, request) in asked {
             let outcome = self.until(world, WAITING, || Ok(world.node().take(request)))?;
-            self.outcome(world, rank, outcome, None)?;
+            self.meaning(world, rank, outcome.map(drop).map_err(Failure::Lost))?;
         }
         Ok(())
     }
@@ -129,14 +123,13 @@ impl Window {
         let alone = single == Single::Alone;
         let far = |rank: &i32| self.peer(*rank).locks.is_none();
         for rank in ranks.clone().filter(far) {
-            let mut outgoing = lock(&self.outgoing);
-            self.asking(world, rank).ask_for_all(&mut outgoing, Kind::Unlock, alone.into());
+            self.ask(world, rank, None, |rank| rank.unlock(alone));
         }
         let ended = self.flush(world, ranks.clone(), true);
         fence(Ordering::SeqCst);
         for rank in ranks {
             if let Some(locks) = self.locks(self.peer(rank)) {
-                locks.release(alone);
+                locks.turns().release(alone);
             }
         }
         ended

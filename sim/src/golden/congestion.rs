@@ -80,7 +80,7 @@ fn run(scheme: CongestionControl, senders: usize, faults: Faults) -> Outcome {
 }
 
 fn plan(senders: usize) -> Plan {
-    let mut plan = Plan { asks: Vec::new(), scripts: vec![Vec::new(); senders + 1] };
+    let mut plan = Plan { scripts: vec![Vec::new(); senders + 1], ..Plan::default() };
     for sender in 1..=senders {
         for _ in 0..MESSAGES {
             let mut ask = |host: usize, what| {

@@ -219,7 +219,7 @@ fn times<'a>(ledger: &'a Ledger, sends: &'a [Op]) -> impl Iterator<Item = (u64, 
 }
 
 fn plan(exchange: &Exchange, rounds: usize) -> (Plan, Vec<Round>) {
-    let mut plan = Plan { asks: Vec::new(), scripts: vec![Vec::new(); 2] };
+    let mut plan = Plan { scripts: vec![Vec::new(); 2], ..Plan::default() };
     let there_and_back = (0..rounds).map(|_| Round {
         pings: one_way(&mut plan, exchange, 0, 1),
         pongs: one_way(&mut plan, exchange, 1, 0),

@@ -2,6 +2,7 @@
 
 use super::Objection;
 use super::ledger::{Entry, Ledger, What};
+use super::memory::MemoryOracle;
 use crate::payload::payload;
 use nmad_engine::packet::RequestId;
 use nmad_engine::{Completion, Envelope, Error};
@@ -11,6 +12,8 @@ use nmad_engine::{Completion, Envelope, Error};
 pub struct DeliveryOracle {
     /// The books.
     pub ledger: Ledger,
+    /// What is accessed without a receive.
+    pub memory: MemoryOracle,
     scratch: Vec<u8>,
 }
 

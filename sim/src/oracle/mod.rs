@@ -4,6 +4,7 @@
 pub mod delivery;
 pub mod ledger;
 pub mod liveness;
+pub mod memory;
 pub mod order;
 pub mod stall;
 pub mod wire;

@@ -1,5 +1,6 @@
 //! The author of plans: acts follow each other, each with a pattern of its own.
 
+use super::one_sided::Exposures;
 use super::{Ask, Op, Plan, Step, What};
 use crate::rng::Rng;
 use crate::scenario::{LEN_MAX, STEADY_MAX, Scenario};
@@ -16,6 +17,8 @@ pub(super) struct Author {
     pub(super) rng: Rng,
     pub(super) hosts: usize,
     pub(super) may_sever: bool,
+    /// None: no host exposes memory.
+    pub(super) exposures: Option<Exposures>,
     is_steady: bool,
     rails: Vec<usize>,
     len_max: u64,
@@ -41,11 +44,12 @@ pub(super) struct Letter {
 impl Author {
     pub(super) fn new(scenario: &Scenario, mut rng: Rng) -> Author {
         let hosts = scenario.hosts();
-        let plan = Plan { asks: Vec::new(), scripts: vec![Vec::new(); hosts] };
+        let plan = Plan { scripts: vec![Vec::new(); hosts], ..Plan::default() };
         Author {
             plan,
             hosts,
             may_sever: scenario.may_sever(),
+            exposures: Exposures::draw(scenario.seed, hosts),
             is_steady: scenario.stall_ns().is_some(),
             rails: scenario.rails.iter().map(Vec::len).collect(),
             len_max: *rng.pick(&[200, 4 << 10, 64 << 10, 512 << 10, LEN_MAX]),
@@ -68,6 +72,7 @@ impl Author {
         }
         for _ in 0..self.rng.range(2, 9) {
             self.act();
+            self.one_sided(40);
             self.end_act();
         }
         self.plan
@@ -90,6 +95,7 @@ impl Author {
                 self.post(recv);
                 self.post(send);
             }
+            self.one_sided(6);
             self.end_act();
             // So that it lasts for as long as rails fail.
             let pause = self.rng.len(20_000_000);

@@ -6,13 +6,16 @@
 //! patterns need more care and get it where they are made: senders to wildcard receives, and receives posted
 //! in another order than the sends, are waited for at the end of their act only.
 
+pub mod access;
 mod act;
 mod many;
+mod one_sided;
 mod packed;
 mod pairs;
 
 use crate::rng::Rng;
 use crate::scenario::Scenario;
+use access::{Access, Number};
 use nmad_engine::Hints;
 
 /// A request by its place in the plan.
@@ -84,6 +87,24 @@ pub enum Step {
     Cancel(Op),
     /// If the first receive ended cancelled, posts the second; else forgets it.
     Again(Op, Op),
+    /// Accesses the memory of another host.
+    Access(Number),
+    /// Waits until all accesses to this host are complete.
+    Flush(usize),
+    /// Waits for the lock of another host's memory.
+    Lock {
+        /// Whose.
+        target: usize,
+        /// Nobody else has it meanwhile.
+        alone: bool,
+    },
+    /// Completes all accesses, then gives it back.
+    Unlock {
+        /// Whose.
+        target: usize,
+        /// As it was taken.
+        alone: bool,
+    },
 }
 
 /// What the applications of a run do.
@@ -93,6 +114,10 @@ pub struct Plan {
     pub asks: Vec<Ask>,
     /// The steps of each host.
     pub scripts: Vec<Vec<Step>>,
+    /// All accesses to memory of other hosts.
+    pub accesses: Vec<Access>,
+    /// Bytes that each host exposes; empty: there is no such memory.
+    pub exposes: Vec<u64>,
 }
 
 impl Plan {

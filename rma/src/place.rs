@@ -1,51 +1,40 @@
-//! Where in a window an operation goes: runs of bytes, from the window's begin on. The datatype is known at
-//! the origin only, so the runs travel.
+//! Where in exposed memory an operation goes: runs of bytes, from its begin on. The datatype is known at the
+//! origin only, so the runs travel.
 
-use super::memory::Base;
-use crate::datatype::Datatype;
-use crate::error::{Class, Result};
-use newmadeleine::{Segment, Segments};
+use crate::base::Base;
+use nmad_engine::Segments;
 
 /// Bytes of a run on its way: offset and length.
 const RUN: usize = 16;
 
-/// Some bytes of a window, in the order of the type map.
+/// Some bytes of exposed memory, in the order in which data are put there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
     /// Offset and length.
     One(u64, u64),
+    /// Several of that kind.
     Many(Vec<(u64, u64)>),
 }
 
 impl Place {
-    /// Of `count` elements from byte `start` on.
-    ///
-    /// # Errors
-    /// They begin before the window does, or do not fit into 64 bits.
-    #[inline]
-    pub(super) fn of(start: i64, count: i64, datatype: &Datatype) -> Result<Place> {
-        if let Some(run) = datatype.run(count) {
-            return Ok(Place::One(begin(start, run.offset)?, run.len as u64));
-        }
-        datatype.bytes(count)?;
-        let (mut runs, mut wrong) = (Vec::new(), None);
-        datatype.for_each_run(count, |run| match begin(start, run.offset) {
-            Ok(offset) => runs.push((offset, run.len as u64)),
-            Err(error) => wrong = wrong.take().or(Some(error)),
-        });
-        wrong.map_or(Ok(Place::Many(runs)), Err)
-    }
-
     /// Bytes in all.
     #[inline]
-    pub(super) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         match self {
             Place::One(_, len) => *len,
             Place::Many(runs) => runs.iter().map(|run| run.1).sum(),
         }
     }
 
-    pub(super) fn runs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    /// Whether there are no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its runs that have bytes: offset and length.
+    #[inline]
+    pub fn runs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (one, many) = match self {
             Place::One(offset, len) => (Some((*offset, *len)), &[][..]),
             Place::Many(runs) => (None, &runs[..]),
@@ -55,7 +44,7 @@ impl Place {
 
     /// The first run that is not among the first `size` bytes.
     #[inline]
-    pub(super) fn beyond(&self, size: u64) -> Option<(u64, u64)> {
+    pub fn beyond(&self, size: u64) -> Option<(u64, u64)> {
         let is_beyond = |&(offset, len): &(u64, u64)| offset.checked_add(len).is_none_or(|end| end > size);
         match self {
             Place::One(offset, len) => Some((*offset, *len)).filter(|run| run.1 > 0 && is_beyond(run)),
@@ -63,23 +52,17 @@ impl Place {
         }
     }
 
-    /// The memory, in a window that begins there.
+    /// The memory, if what is exposed begins there.
     #[inline]
-    pub(super) fn segments(&self, base: Base) -> Segments {
+    pub fn segments(&self, base: Base) -> Segments {
         match self {
             Place::One(offset, len) => base.segments(*offset, *len),
-            Place::Many(runs) => {
-                let piece = |&(offset, len): &(u64, u64)| Segment {
-                    start: base.operand(offset).cast(),
-                    len: len as usize,
-                };
-                crate::memory::pieces(&runs.iter().map(piece).collect::<Vec<_>>())
-            }
+            Place::Many(runs) => base.pieces(runs),
         }
     }
 
     /// The bytes from `from` on, as many as asked for.
-    pub(super) fn part(&self, from: u64, len: u64) -> Place {
+    pub fn part(&self, from: u64, len: u64) -> Place {
         if let Place::One(offset, _) = self {
             return Place::One(offset + from, len);
         }
@@ -95,7 +78,7 @@ impl Place {
     }
 
     /// Bytes that the runs take on their way; a single one needs none.
-    pub(super) fn encoded_len(&self) -> usize {
+    pub(crate) fn encoded_len(&self) -> usize {
         match self {
             Place::One(..) => 0,
             Place::Many(runs) => runs.len() * RUN,
@@ -104,7 +87,7 @@ impl Place {
 
     /// The fields of a frame's head: whether there is a list, offset or zero, length or number of runs.
     #[inline]
-    pub(super) fn head(&self) -> (bool, u64, u64) {
+    pub(crate) fn head(&self) -> (bool, u64, u64) {
         match self {
             Place::One(offset, len) => (false, *offset, *len),
             Place::Many(runs) => (true, 0, runs.len() as u64),
@@ -112,7 +95,7 @@ impl Place {
     }
 
     /// Appends the runs.
-    pub(super) fn encode(&self, into: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, into: &mut Vec<u8>) {
         if let Place::Many(runs) = self {
             for (offset, len) in runs {
                 into.extend(offset.to_le_bytes());
@@ -122,7 +105,7 @@ impl Place {
     }
 
     /// Of what follows a head, and the rest; none: it is too short.
-    pub(super) fn decode(head: (bool, u64, u64), bytes: &[u8]) -> Option<(Place, &[u8])> {
+    pub(crate) fn decode(head: (bool, u64, u64), bytes: &[u8]) -> Option<(Place, &[u8])> {
         let (is_list, offset, number) = head;
         if !is_list {
             return Some((Place::One(offset, number), bytes));
@@ -133,14 +116,6 @@ impl Place {
         let runs = list.as_chunks::<8>().0.as_chunks::<2>().0.iter();
         Some((Place::Many(runs.map(|[offset, len]| (word(offset), word(len))).collect()), rest))
     }
-}
-
-fn begin(start: i64, offset: i64) -> Result<u64> {
-    let at = start.checked_add(offset).and_then(|at| u64::try_from(at).ok());
-    at.ok_or_else(|| {
-        let at = i128::from(start) + i128::from(offset);
-        Class::RMA_RANGE.error(format!("the data would begin at byte {at}, which no window has"))
-    })
 }
 
 #[cfg(test)]
@@ -169,12 +144,5 @@ mod tests {
         assert_eq!(Place::One(u64::MAX, 4).beyond(8), Some((u64::MAX, 4)));
         assert_eq!(Place::One(80, 0).beyond(8), None);
         assert_eq!(Place::Many(vec![(0, 8), (8, 1)]).beyond(8), Some((8, 1)));
-    }
-
-    #[test]
-    fn data_before_the_window_is_refused() {
-        let int = Datatype::predefined(crate::datatype::Basic::Int);
-        assert_eq!(Place::of(-4, 1, int).unwrap_err().class(), Class::RMA_RANGE);
-        assert_eq!(Place::of(4, 2, int), Ok(Place::One(4, 8)));
     }
 }

@@ -3,17 +3,25 @@
 //! A frame is a head, the runs of its place if it has several, and data. The messages of one origin are in
 //! order.
 
-use super::place::Place;
+use crate::place::Place;
+use nmad_engine::Tag;
+
+/// The tag of messages with frames.
+pub const FRAMES: Tag = Tag(0);
+/// Of data that a put sends in a message of their own.
+const DATA: u64 = 1 << 32;
+/// Of answers.
+const ANSWER: u64 = 2 << 32;
 
 /// Bytes of a head.
-pub(super) const HEAD: usize = 24;
+const HEAD: usize = 24;
 /// The kind of a frame whose place has several runs has this bit.
 const RUNS: u8 = 0x80;
 
 /// The request of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Write the data that follow.
     Put = 1,
     /// Write the data that come in a message of their own.
@@ -44,35 +52,52 @@ impl Kind {
         let all = [Put, PutFar, Get, Accumulate, Fetch, Swap, Flush, Lock, Unlock, Post, Complete];
         all.into_iter().find(|kind| *kind as u8 == number)
     }
+
+    /// Whether it is served when everything before is done.
+    pub(crate) fn follows_all(self) -> bool {
+        matches!(self, Kind::Flush | Kind::Unlock | Kind::Complete)
+    }
+}
+
+/// The tag of data that a put sends in a message of their own, by the name that its frame has.
+pub fn data_tag(id: u32) -> Tag {
+    Tag(DATA | u64::from(id))
+}
+
+/// The tag of an answer, by the name that the frame has that asks for it.
+pub fn answer_tag(id: u32) -> Tag {
+    Tag(ANSWER | u64::from(id))
 }
 
 /// What a frame says before its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) kind: Kind,
+pub struct Frame {
+    /// The request.
+    pub kind: Kind,
     /// The operator's number; of a lock: whether it is exclusive.
-    pub(super) op: u8,
+    pub op: u8,
     /// The number of the predefined type that all data are of.
-    pub(super) basic: u8,
+    pub basic: u8,
     /// Names the answer, or the message with the data.
-    pub(super) id: u32,
-    pub(super) place: Place,
+    pub id: u32,
+    /// Where it goes.
+    pub place: Place,
 }
 
 impl Frame {
     /// Without operator, type and place.
-    pub(super) fn plain(kind: Kind, id: u32) -> Frame {
+    pub fn plain(kind: Kind, id: u32) -> Frame {
         Frame { kind, op: 0, basic: 0, id, place: Place::One(0, 0) }
     }
 
     /// Bytes on its way, without data.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         HEAD + self.place.encoded_len()
     }
 
     /// Appends it.
     #[inline]
-    pub(super) fn encode(&self, into: &mut Vec<u8>) {
+    pub fn encode(&self, into: &mut Vec<u8>) {
         let (is_list, offset, number) = self.place.head();
         let kind = self.kind as u8 | if is_list { RUNS } else { 0 };
         into.extend([kind, self.op, self.basic, 0]);
@@ -83,7 +108,7 @@ impl Frame {
     }
 
     /// Of a message: it and its data. None: no origin of ours has sent it.
-    pub(super) fn decode(message: &[u8]) -> Option<(Frame, &[u8])> {
+    pub fn decode(message: &[u8]) -> Option<(Frame, &[u8])> {
         let (head, rest) = message.split_first_chunk::<HEAD>()?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
         let kind = Kind::of(head[0] & !RUNS)?;

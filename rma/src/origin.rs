@@ -1,0 +1,369 @@
+//! What an origin has asked of other ranks and what of it is still under way.
+//!
+//! Frames lie in an arena until the engine has taken them; it is used again when nothing is under way. An
+//! operation is complete at the origin when its messages have ended, and at the target when a flush, which
+//! follows it in order, is answered.
+
+use crate::base::{lent, lent_mut};
+use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
+use crate::place::Place;
+use crate::port::{Outcome, Port};
+use crate::target::{ACKNOWLEDGEMENT, Fault};
+use nmad_engine::{Context, Error, PeerId, RequestId, Segments, Source, TagMatch};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Data of up to this many bytes travel in the frame.
+const INLINE: u64 = 4096;
+/// Bytes of an accumulate in one frame, and under one lock. The frames of one origin are in order, so
+/// elements are combined in order, too.
+pub const STEP: u64 = 16 << 10;
+/// Bytes of a part of the arena; longer frames have one of their own.
+const PART: usize = 64 << 10;
+/// Things under way to one rank after which those that have left are looked for.
+const MANY: usize = 4096;
+
+/// Messages and answers under way, of all ranks.
+pub struct Origin {
+    lanes: Box<[Lane]>,
+    arena: Vec<Vec<u8>>,
+    next: u32,
+    /// Things under way, to all ranks.
+    flying: usize,
+}
+
+/// Messages and answers under way, of one rank.
+#[derive(Default)]
+struct Lane {
+    flying: Vec<Flying>,
+    /// Something was asked of which only an answer to a flush says that it is done.
+    owes: bool,
+}
+
+/// One thing that is under way.
+pub enum Flying {
+    /// A message that the engine reads.
+    Send(RequestId),
+    /// Data that were asked for, and their length.
+    Answer(RequestId, u64),
+    /// The answer to a flush.
+    Acknowledgement(RequestId, Box<[u8; ACKNOWLEDGEMENT]>),
+    /// An operation that has a request.
+    Requested(Arc<Operation>),
+}
+
+/// Why an operation has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// A message, or an answer, is lost.
+    Lost(Error),
+    /// The target has refused an access whose answer would be data.
+    Refused,
+    /// What the target has found wrong.
+    Fault(Fault),
+}
+
+/// An operation that has a request.
+#[derive(Default)]
+pub struct Operation {
+    flying: Mutex<Vec<Flying>>,
+    failed: Mutex<Option<Failure>>,
+}
+
+/// What combines elements at the target: numbers that it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Element {
+    /// The operator.
+    pub op: u8,
+    /// The type of the elements.
+    pub basic: u8,
+    /// Bytes of an element.
+    pub size: u64,
+}
+
+/// A rank of which something is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct To {
+    /// Its number.
+    pub rank: usize,
+    /// Its process.
+    pub peer: PeerId,
+    /// The context of all messages about its memory.
+    pub context: Context,
+}
+
+impl Origin {
+    /// Nothing is under way, to this number of ranks.
+    pub fn new(ranks: usize) -> Origin {
+        let lanes = (0..ranks).map(|_| Lane::default()).collect();
+        Origin { lanes, arena: Vec::new(), next: 0, flying: 0 }
+    }
+
+    /// To ask something of a rank; `operation`: as part of an operation that has a request.
+    pub fn asking<'a, P: Port>(
+        &'a mut self,
+        port: &'a mut P,
+        to: To,
+        operation: Option<&'a Arc<Operation>>,
+    ) -> Asking<'a, P> {
+        Asking { origin: self, port, to, operation }
+    }
+
+    /// Whether something was asked of a rank of which only an answer to a flush says that it is done.
+    pub fn owes(&self, rank: usize) -> bool {
+        self.lanes[rank].owes
+    }
+
+    /// Whether so much is under way to a rank that it is worth looking for what has left.
+    pub fn has_many(&self, rank: usize) -> bool {
+        self.lanes[rank].flying.len() >= MANY
+    }
+
+    /// Takes out what is under way to a rank. Its end is the caller's to find, who then says that it has
+    /// [`Origin::landed`].
+    #[must_use]
+    pub fn take_flying(&mut self, rank: usize) -> Vec<Flying> {
+        std::mem::take(&mut self.lanes[rank].flying)
+    }
+
+    /// So many things that were taken out have ended.
+    pub fn landed(&mut self, count: usize) {
+        self.flying -= count;
+        if self.flying == 0 {
+            self.arena.truncate(1);
+            self.arena.iter_mut().for_each(Vec::clear);
+        }
+    }
+
+    /// A name for an answer or for data.
+    fn name(&mut self) -> u32 {
+        self.next = self.next.wrapping_add(1);
+        self.next
+    }
+
+    /// Memory for a message, which stays at its place.
+    fn room(&mut self, len: usize) -> &mut Vec<u8> {
+        let has_room = self.arena.last().is_some_and(|part| part.capacity() - part.len() >= len);
+        if !has_room {
+            if self.flying == 0 {
+                self.arena.clear();
+            }
+            self.arena.push(Vec::with_capacity(len.max(PART)));
+        }
+        self.arena.last_mut().expect("just made")
+    }
+}
+
+/// A rank of which something is asked.
+pub struct Asking<'a, P> {
+    origin: &'a mut Origin,
+    port: &'a mut P,
+    to: To,
+    operation: Option<&'a Arc<Operation>>,
+}
+
+impl<P: Port> Asking<'_, P> {
+    /// Writes data to a place of the same length.
+    pub fn put(mut self, place: Place, data: &Segments) {
+        if data.len() <= INLINE {
+            self.ask(&Frame { place, ..Frame::plain(Kind::Put, 0) }, data, true);
+        } else {
+            let id = self.origin.name();
+            self.ask(&Frame { place, ..Frame::plain(Kind::PutFar, id) }, &Segments::empty(), true);
+            let to = (self.to.peer, self.to.context, data_tag(id));
+            if let Some(request) = self.port.send(&to, data) {
+                self.add(Flying::Send(request));
+            }
+        }
+        self.keep();
+    }
+
+    /// Reads a place into memory of the same length.
+    pub fn get(mut self, place: Place, into: &Segments) {
+        let id = self.origin.name();
+        self.expect(id, into.clone());
+        self.ask(&Frame { place, ..Frame::plain(Kind::Get, id) }, &Segments::empty(), false);
+        self.keep();
+    }
+
+    /// Combines data (none: the operator reads none) with a place of the same length, in steps; `into` gets
+    /// what was there.
+    pub fn combine(
+        mut self,
+        element: Element,
+        place: &Place,
+        data: Option<&Segments>,
+        into: Option<&Segments>,
+    ) {
+        let size = element.size.max(1);
+        let (step, mut from) = (STEP / size * size, 0);
+        while from < place.len() {
+            let len = step.min(place.len() - from);
+            let part = if place.len() <= step { place.clone() } else { place.part(from, len) };
+            let data = data.map_or_else(Segments::empty, |data| data.slice(from, len));
+            let id = self.origin.name();
+            if let Some(into) = into {
+                self.expect(id, into.slice(from, len));
+            }
+            let kind = if into.is_some() { Kind::Fetch } else { Kind::Accumulate };
+            let frame = Frame { kind, op: element.op, basic: element.basic, id, place: part };
+            self.ask(&frame, &data, into.is_none());
+            from += len;
+        }
+        self.keep();
+    }
+
+    /// Writes the second of two elements if the first one is there; `into` gets what was there.
+    pub fn swap(mut self, element: Element, place: Place, both: &[u8], into: &Segments) {
+        let id = self.origin.name();
+        self.expect(id, into.clone());
+        let frame = Frame { kind: Kind::Swap, op: element.op, basic: element.basic, id, place };
+        self.ask(&frame, &lent(both), false);
+        self.keep();
+    }
+
+    /// Asks when all that was asked before is done, if no answer says so anyway.
+    pub fn flush(mut self) {
+        if self.lane().owes {
+            self.ask_for_all(Kind::Flush, 0);
+        }
+    }
+
+    /// Asks when all that was asked before is done, and gives back a lock.
+    pub fn unlock(mut self, alone: bool) {
+        self.ask_for_all(Kind::Unlock, alone.into());
+    }
+
+    /// Asks for a lock, which is had when the request ends.
+    #[must_use]
+    pub fn lock(mut self, alone: bool) -> RequestId {
+        let id = self.origin.name();
+        let request = self.receive(id, Segments::empty());
+        let frame = Frame { op: alone.into(), ..Frame::plain(Kind::Lock, id) };
+        self.ask(&frame, &Segments::empty(), false);
+        request
+    }
+
+    /// Announces something that has no answer.
+    pub fn announce(mut self, kind: Kind) {
+        self.ask(&Frame::plain(kind, 0), &Segments::empty(), false);
+    }
+
+    fn lane(&mut self) -> &mut Lane {
+        &mut self.origin.lanes[self.to.rank]
+    }
+
+    fn add(&mut self, flying: Flying) {
+        match self.operation {
+            None => {
+                self.origin.flying += 1;
+                self.lane().flying.push(flying);
+            }
+            Some(operation) => lock(&operation.flying).push(flying),
+        }
+    }
+
+    /// Sends a frame and data behind it. `owes`: only a flush tells that it is done.
+    fn ask(&mut self, frame: &Frame, data: &Segments, owes: bool) {
+        let len = frame.len() + data.len() as usize;
+        let room = self.origin.room(len);
+        let start = room.len();
+        frame.encode(room);
+        data.append_to(room);
+        let message = lent(&room[start..]);
+        // The arena has to stay as long as the message is under way.
+        if let Some(request) = self.port.send(&(self.to.peer, self.to.context, FRAMES), &message) {
+            self.origin.flying += 1;
+            self.lane().flying.push(Flying::Send(request));
+        }
+        self.lane().owes |= owes;
+    }
+
+    /// Gets ready for an answer.
+    fn expect(&mut self, id: u32, into: Segments) {
+        let len = into.len();
+        let request = self.receive(id, into);
+        self.add(Flying::Answer(request, len));
+    }
+
+    fn receive(&mut self, id: u32, into: Segments) -> RequestId {
+        let from = (Source::Peer(self.to.peer), self.to.context, TagMatch::Exact(answer_tag(id)));
+        self.port.receive(from, into)
+    }
+
+    /// Asks for an answer to everything before, and puts it to what is under way.
+    fn ask_for_all(&mut self, kind: Kind, op: u8) {
+        let id = self.origin.name();
+        let mut answer = Box::new([0; ACKNOWLEDGEMENT]);
+        let request = self.receive(id, lent_mut(&mut answer[..]));
+        self.ask(&Frame { op, ..Frame::plain(kind, id) }, &Segments::empty(), false);
+        self.origin.flying += 1;
+        let lane = self.lane();
+        lane.owes = false;
+        lane.flying.push(Flying::Acknowledgement(request, answer));
+    }
+
+    /// The operation, which has a request, waits with everything else to its rank.
+    fn keep(&mut self) {
+        if let Some(operation) = self.operation {
+            self.origin.flying += 1;
+            self.lane().flying.push(Flying::Requested(operation.clone()));
+        }
+    }
+}
+
+impl Flying {
+    /// The request whose end is its end; none: it is several.
+    pub fn request(&self) -> Option<RequestId> {
+        match self {
+            Flying::Send(id) | Flying::Answer(id, _) | Flying::Acknowledgement(id, _) => Some(*id),
+            Flying::Requested(_) => None,
+        }
+    }
+
+    /// What the end of its request means.
+    ///
+    /// # Errors
+    /// It has failed.
+    pub fn ended(&self, outcome: Outcome) -> Result<(), Failure> {
+        let envelope = outcome.map_err(Failure::Lost)?;
+        match self {
+            Flying::Answer(_, len) if *len != envelope.len => Err(Failure::Refused),
+            Flying::Acknowledgement(_, answer) => {
+                let answer = &answer[..ACKNOWLEDGEMENT.min(envelope.len as usize)];
+                let Some((class, text)) = answer.split_first_chunk() else { return Ok(()) };
+                let text = String::from_utf8_lossy(text).into_owned();
+                Err(Failure::Fault(Fault { class: i32::from_le_bytes(*class), text }))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Operation {
+    /// Whether nothing of it is under way.
+    pub fn is_over(&self) -> bool {
+        lock(&self.flying).is_empty()
+    }
+
+    /// Looks how far it is; true: it has ended.
+    pub fn advance(&self, port: &mut impl Port) -> bool {
+        let mut flying = lock(&self.flying);
+        flying.retain(|each| {
+            let Some(outcome) = each.request().and_then(|request| port.take(request)) else { return true };
+            if let Err(failure) = each.ended(outcome) {
+                lock(&self.failed).get_or_insert(failure);
+            }
+            false
+        });
+        flying.is_empty()
+    }
+
+    /// Why it has failed, if it has; told once.
+    pub fn take_failure(&self) -> Option<Failure> {
+        lock(&self.failed).take()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

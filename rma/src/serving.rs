@@ -1,0 +1,68 @@
+//! What a target keeps of each origin: frames that have not been served, and data on its way.
+
+use crate::base::{bytes_of, lent_words};
+use crate::frame::Frame;
+use crate::port::{Claims, Port};
+use nmad_engine::{Claim, RequestId};
+use std::collections::VecDeque;
+
+/// What one origin has asked.
+#[derive(Default)]
+pub(super) struct Queue {
+    /// Frames that wait for one before, or are still on their way.
+    pub(super) incoming: VecDeque<Incoming>,
+    /// Large data on their way, to the window or from it, and memory for refused data.
+    pub(super) moving: Vec<(RequestId, Vec<u8>)>,
+}
+
+/// A frame that may be on its way.
+pub(super) struct Incoming {
+    words: Box<[u64]>,
+    len: usize,
+    /// None: it is here.
+    request: Option<RequestId>,
+}
+
+impl Incoming {
+    /// Receives a frame that was found.
+    pub(super) fn receive(port: &mut impl Claims, claim: Claim) -> Incoming {
+        let len = claim.envelope.len as usize;
+        let mut words: Box<[u64]> = vec![0; len.div_ceil(size_of::<u64>())].into();
+        let into = lent_words(&mut words, len);
+        let request = port.receive_claimed(claim, into);
+        let mut incoming = Incoming { words, len, request: Some(request) };
+        // Most are here.
+        incoming.is_here(port);
+        incoming
+    }
+
+    /// Whether it is here; one whose origin is gone is empty.
+    pub(super) fn is_here(&mut self, port: &mut impl Port) -> bool {
+        if let Some(outcome) = self.request.and_then(|request| port.take(request)) {
+            self.request = None;
+            if outcome.is_err() {
+                self.len = 0;
+            }
+        }
+        self.request.is_none()
+    }
+
+    /// The frame and its data.
+    pub(super) fn frame(&self) -> Option<(Frame, &[u8])> {
+        let bytes = bytes_of(&self.words);
+        Frame::decode(&bytes[..self.len])
+    }
+}
+
+impl Queue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.incoming.is_empty() && self.moving.is_empty()
+    }
+
+    /// Looks which data have come or left.
+    pub(super) fn look(&mut self, port: &mut impl Port) -> bool {
+        let before = self.moving.len();
+        self.moving.retain(|(id, _)| port.take(*id).is_none());
+        self.moving.len() < before
+    }
+}

@@ -1,0 +1,366 @@
+//! The target's side: what is exposed, and what is done to it when frames ask. It is run by whoever looks at
+//! the rails, submits messages and never waits.
+
+use crate::base::{Base, lent, lent_mut};
+use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
+use crate::locks::{Locks, Ticket};
+use crate::place::Place;
+use crate::port::Claims;
+use crate::serving::{Incoming, Queue};
+use nmad_engine::{Context, PeerId, RequestId, Segments, Source, TagMatch};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Answers of up to this many bytes are copied, so that the exposed memory may change at once.
+const COPIED: u64 = 4096;
+/// Bytes of an answer to a flush, at most: a class, and words.
+pub(crate) const ACKNOWLEDGEMENT: usize = 512;
+
+/// Why a target did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The error's class: a number of the layer above.
+    pub class: i32,
+    /// Words for the user.
+    pub text: String,
+}
+
+/// What combines data with exposed memory: an operator on elements of one type.
+pub trait Operator: Copy {
+    /// Whether data are needed.
+    fn reads(self) -> bool;
+
+    /// Combines packed elements with those of a place, which was checked to be exposed.
+    ///
+    /// # Errors
+    /// The elements are not of the operator's type.
+    fn apply(self, data: &[u8], base: Base, place: &Place) -> Result<(), Fault>;
+}
+
+/// The memory of this process that others may access, and who they are.
+pub trait Exposed {
+    /// What combines data with it.
+    type Operator: Operator;
+    /// The class of an error in a frame that no origin sends.
+    const BREACH: i32;
+
+    /// The context of all messages about it.
+    fn context(&self) -> Context;
+
+    /// The process of an origin.
+    fn peer(&self, rank: usize) -> PeerId;
+
+    /// The rank of a process that may access it.
+    fn rank_of(&self, peer: PeerId) -> Option<usize>;
+
+    /// Where it begins.
+    fn base(&self) -> Base;
+
+    /// Checks that a place is exposed.
+    ///
+    /// # Errors
+    /// It is not, or not all of it.
+    fn check(&self, place: &Place) -> Result<(), Fault>;
+
+    /// The operator with these numbers; none: it is no such one.
+    fn operator(&self, op: u8, basic: u8) -> Option<Self::Operator>;
+
+    /// The lock of this memory.
+    fn locks(&self) -> Locks<'_>;
+
+    /// Does something while nothing else combines data with this memory.
+    fn atomically<R>(&self, work: impl FnOnce() -> R) -> R;
+}
+
+/// What is under way at a target, of all origins.
+pub struct Target {
+    /// Origins of which something is not done.
+    queues: BTreeMap<usize, Queue>,
+    /// Answers that the engine reads.
+    answers: Vec<(RequestId, Vec<u8>)>,
+    /// Locks that were asked for.
+    tickets: VecDeque<Asked>,
+    /// The first thing that went wrong for an origin since its last flush.
+    faults: BTreeMap<usize, Fault>,
+    /// By rank: exposures of its memory that it has announced, and that we have not used.
+    posts: Box<[u32]>,
+    /// By rank: ends of its accesses that it has announced, and that we have not used.
+    completes: Box<[u32]>,
+}
+
+/// A lock that a rank waits for.
+struct Asked {
+    rank: usize,
+    id: u32,
+    ticket: Ticket,
+}
+
+impl Target {
+    /// Nothing is under way, of this number of ranks.
+    pub fn new(ranks: usize) -> Target {
+        Target {
+            queues: BTreeMap::new(),
+            answers: Vec::new(),
+            tickets: VecDeque::new(),
+            faults: BTreeMap::new(),
+            posts: vec![0; ranks].into(),
+            completes: vec![0; ranks].into(),
+        }
+    }
+
+    /// Whether there is something to be done without another frame.
+    pub fn is_busy(&self) -> bool {
+        !(self.queues.is_empty() && self.answers.is_empty() && self.tickets.is_empty())
+    }
+
+    /// Whether somebody waits for a lock, which another process may give back without a message.
+    pub fn waits(&self) -> bool {
+        !self.tickets.is_empty()
+    }
+
+    /// Notes that a rank has announced that its memory is exposed, or that its accesses have ended.
+    pub fn announced(&mut self, rank: usize, kind: Kind) {
+        match kind {
+            Kind::Post => self.posts[rank] += 1,
+            Kind::Complete => self.completes[rank] += 1,
+            _ => {}
+        }
+    }
+
+    /// Uses an exposure that a rank has announced; false: there is none.
+    pub fn take_post(&mut self, rank: usize) -> bool {
+        let is_there = self.posts[rank] > 0;
+        self.posts[rank] -= u32::from(is_there);
+        is_there
+    }
+
+    /// Uses an end of accesses of each of these ranks, if all have announced it.
+    pub fn take_completes(&mut self, ranks: impl Iterator<Item = usize> + Clone) -> bool {
+        let are_there = ranks.clone().all(|rank| self.completes[rank] > 0);
+        if are_there {
+            ranks.for_each(|rank| self.completes[rank] -= 1);
+        }
+        are_there
+    }
+
+    /// Does what has been asked, as far as it can be done now; true: something was done.
+    pub fn serve<E: Exposed, P: Claims>(&mut self, exposed: &E, port: &mut P) -> bool {
+        let mut turn = Turn { exposed, port, target: self, worked: false };
+        turn.serve();
+        turn.worked
+    }
+}
+
+/// One look at what has come.
+struct Turn<'a, E, P> {
+    exposed: &'a E,
+    port: &'a mut P,
+    target: &'a mut Target,
+    worked: bool,
+}
+
+/// What becomes of a frame.
+enum Step {
+    Done,
+    /// Something before it is not done.
+    Later,
+}
+
+impl<E: Exposed, P: Claims> Turn<'_, E, P> {
+    fn serve(&mut self) {
+        let Turn { target, port, .. } = self;
+        target.answers.retain(|(id, _)| port.take(*id).is_none());
+        let queues: Vec<usize> = target.queues.keys().copied().collect();
+        queues.into_iter().for_each(|rank| self.serve_queue(rank));
+        let from = (Source::Any, self.exposed.context(), TagMatch::Exact(FRAMES));
+        while let Some(claim) = self.port.claim(from) {
+            self.worked = true;
+            let rank = self.exposed.rank_of(claim.envelope.peer);
+            let mut incoming = Incoming::receive(self.port, claim);
+            // Nobody else knows the context.
+            let Some(rank) = rank else { continue };
+            let waits = self.target.queues.get(&rank).is_some_and(|queue| !queue.incoming.is_empty());
+            if waits || !incoming.is_here(self.port) || matches!(self.step(rank, &incoming), Step::Later) {
+                self.target.queues.entry(rank).or_default().incoming.push_back(incoming);
+            }
+        }
+        self.give_locks();
+    }
+
+    /// Goes on with what one origin has asked.
+    fn serve_queue(&mut self, rank: usize) {
+        // Taken out meanwhile: a step may add to what moves.
+        let Some(mut queue) = self.target.queues.remove(&rank) else { return };
+        self.worked |= queue.look(self.port);
+        let moving = std::mem::take(&mut queue.moving);
+        self.target.queues.insert(rank, Queue { moving, ..Queue::default() });
+        while let Some(first) = queue.incoming.front_mut() {
+            let is_here = first.is_here(self.port);
+            if !is_here || matches!(self.step(rank, &queue.incoming[0]), Step::Later) {
+                break;
+            }
+            self.worked = true;
+            queue.incoming.pop_front();
+        }
+        let kept = self.target.queues.entry(rank).or_default();
+        kept.incoming = queue.incoming;
+        if kept.is_empty() {
+            self.target.queues.remove(&rank);
+        }
+    }
+
+    /// Does what a frame asks.
+    fn step(&mut self, rank: usize, incoming: &Incoming) -> Step {
+        let Some((frame, data)) = incoming.frame() else { return Step::Done };
+        let moves = || self.target.queues.get(&rank).is_some_and(|queue| !queue.moving.is_empty());
+        if frame.kind.follows_all() && moves() {
+            return Step::Later;
+        }
+        match frame.kind {
+            Kind::Put => self.put(rank, &frame, data),
+            Kind::PutFar => self.put_far(rank, &frame),
+            Kind::Get => self.get(rank, &frame),
+            Kind::Accumulate | Kind::Fetch | Kind::Swap => self.combine(rank, &frame, data),
+            Kind::Flush => self.acknowledge(rank, frame.id),
+            Kind::Lock => {
+                let ticket = self.exposed.locks().ask(frame.op != 0);
+                self.target.tickets.push_back(Asked { rank, id: frame.id, ticket });
+            }
+            Kind::Unlock => {
+                self.exposed.locks().release(frame.op != 0);
+                self.acknowledge(rank, frame.id);
+            }
+            Kind::Post | Kind::Complete => self.target.announced(rank, frame.kind),
+        }
+        Step::Done
+    }
+
+    fn put(&mut self, rank: usize, frame: &Frame, data: &[u8]) {
+        if self.permits(rank, &frame.place) && frame.place.len() == data.len() as u64 {
+            let mut done = 0;
+            for (offset, len) in frame.place.runs() {
+                self.exposed.base().write(offset, &data[done..done + len as usize]);
+                done += len as usize;
+            }
+        }
+    }
+
+    /// Receives data straight to their place, or to nowhere.
+    fn put_far(&mut self, rank: usize, frame: &Frame) {
+        let is_permitted = self.permits(rank, &frame.place);
+        let mut nothing = vec![0; if is_permitted { 0 } else { frame.place.len() as usize }];
+        let into = match is_permitted {
+            true => frame.place.segments(self.exposed.base()),
+            false => lent_mut(&mut nothing),
+        };
+        let from = Source::Peer(self.exposed.peer(rank));
+        let request =
+            self.port.receive((from, self.exposed.context(), TagMatch::Exact(data_tag(frame.id))), into);
+        self.target.queues.entry(rank).or_default().moving.push((request, nothing));
+    }
+
+    fn get(&mut self, rank: usize, frame: &Frame) {
+        let is_permitted = self.permits(rank, &frame.place);
+        let base = self.exposed.base();
+        let data = if is_permitted { frame.place.segments(base) } else { Segments::empty() };
+        if data.len() <= COPIED {
+            let mut copy = Vec::new();
+            data.append_to(&mut copy);
+            return self.answer(rank, frame.id, copy);
+        }
+        let to = (self.exposed.peer(rank), self.exposed.context(), answer_tag(frame.id));
+        if let Some(request) = self.port.send(&to, &data) {
+            self.target.queues.entry(rank).or_default().moving.push((request, Vec::new()));
+        }
+    }
+
+    fn combine(&mut self, rank: usize, frame: &Frame, data: &[u8]) {
+        let old = match self.permits(rank, &frame.place) {
+            true => self.combined(frame, data).unwrap_or_else(|fault| {
+                self.note(rank, fault);
+                Vec::new()
+            }),
+            false => Vec::new(),
+        };
+        if frame.kind != Kind::Accumulate {
+            self.answer(rank, frame.id, old);
+        }
+    }
+
+    /// Combines data with what is exposed; returns the old elements if the frame asks for them.
+    fn combined(&self, frame: &Frame, data: &[u8]) -> Result<Vec<u8>, Fault> {
+        let (base, place) = (self.exposed.base(), &frame.place);
+        let wrong = || {
+            let text = "an accumulate has come that no rank of this job sends";
+            Fault { class: E::BREACH, text: text.into() }
+        };
+        let operator = self.exposed.operator(frame.op, frame.basic).ok_or_else(wrong)?;
+        let len = place.len() as usize;
+        let expected = match frame.kind {
+            Kind::Swap => 2 * len,
+            _ if !operator.reads() => 0,
+            _ => len,
+        };
+        if data.len() != expected {
+            return Err(wrong());
+        }
+        self.exposed.atomically(|| {
+            let mut old = Vec::new();
+            if frame.kind != Kind::Accumulate {
+                place.runs().for_each(|(offset, len)| base.append_to(offset, len, &mut old));
+            }
+            if frame.kind == Kind::Swap {
+                if old == data[..len] {
+                    operator.apply(&data[len..], base, place)?;
+                }
+            } else {
+                operator.apply(data, base, place)?;
+            }
+            Ok(old)
+        })
+    }
+
+    /// Whether an origin may access this memory; takes note of it if not.
+    fn permits(&mut self, rank: usize, place: &Place) -> bool {
+        match self.exposed.check(place) {
+            Ok(()) => true,
+            Err(fault) => {
+                self.note(rank, fault);
+                false
+            }
+        }
+    }
+
+    fn note(&mut self, rank: usize, fault: Fault) {
+        self.target.faults.entry(rank).or_insert(fault);
+    }
+
+    /// Everything is done that an origin has asked before.
+    fn acknowledge(&mut self, rank: usize, id: u32) {
+        let mut answer = Vec::new();
+        if let Some(Fault { class, text }) = self.target.faults.remove(&rank) {
+            answer.extend(class.to_le_bytes());
+            answer.extend(text.bytes().take(ACKNOWLEDGEMENT - answer.len()));
+        }
+        self.answer(rank, id, answer);
+    }
+
+    fn answer(&mut self, rank: usize, id: u32, data: Vec<u8>) {
+        let to = (self.exposed.peer(rank), self.exposed.context(), answer_tag(id));
+        if let Some(request) = self.port.send(&to, &lent(&data)) {
+            self.target.answers.push((request, data));
+        }
+    }
+
+    /// Gives locks to those whose turn it is.
+    fn give_locks(&mut self) {
+        while let Some(first) = self.target.tickets.front() {
+            if !self.exposed.locks().has_turn(first.ticket) {
+                return;
+            }
+            let (rank, id) = (first.rank, first.id);
+            self.target.tickets.pop_front();
+            self.worked = true;
+            self.answer(rank, id, Vec::new());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The steps of an application that access memory of other hosts.
+
+use super::{Host, Mode};
+use crate::cores::Node;
+use crate::exposed::{Calling, Landed, Windows};
+use crate::network::lock;
+use crate::oracle::Objection;
+use crate::oracle::delivery::DeliveryOracle;
+use crate::workload::access::Number;
+use crate::workload::{Plan, Step};
+use nmad_engine::packet::RequestId;
+use nmad_engine::{Instant, pump};
+
+impl Host {
+    /// Goes through a step; none: it is of another kind.
+    pub(super) fn access_step(
+        &mut self,
+        step: &Step,
+        plan: &Plan,
+        oracle: &mut DeliveryOracle,
+    ) -> Option<Mode> {
+        let mode = match *step {
+            Step::Access(number) => {
+                self.access(number, plan, oracle);
+                Mode::Ready
+            }
+            Step::Flush(target) => {
+                Mode::Landing(self.with_windows(|windows, call| windows.flush(target, call)))
+            }
+            Step::Lock { target, alone } => {
+                Mode::Locking(target, self.with_windows(|windows, call| windows.lock(target, alone, call)))
+            }
+            Step::Unlock { target, alone } => {
+                Mode::Landing(self.with_windows(|windows, call| windows.unlock(target, alone, call)))
+            }
+            _ => return None,
+        };
+        self.push();
+        Some(mode)
+    }
+
+    fn access(&mut self, number: Number, plan: &Plan, oracle: &mut DeliveryOracle) {
+        let access = &plan.accesses[number];
+        self.note(&[26, number as u64], || {
+            format!("access {number} to h{}: {:?}", access.target, access.touch)
+        });
+        oracle.memory.issued(number);
+        self.with_windows(|windows, call| windows.access(number, access, call));
+        let mut network = lock(&self.network);
+        let call_ns = network.machine.call_ns;
+        network.work(self.id, call_ns);
+    }
+
+    /// Pushes what was submitted, as the library does, unless it expects a waiting call at once.
+    pub(super) fn push(&mut self) {
+        if self.holds_back {
+            return;
+        }
+        let (now, mut clock) = (self.told_time(), self.clock());
+        pump::feed(&mut self.node(), now, &mut clock, false);
+    }
+
+    /// Does what others have asked of the memory of this host; true: there was something.
+    pub(super) fn serve(&mut self) -> bool {
+        let Some(windows) = &mut self.windows else { return false };
+        if !windows.serve(&mut self.engine) {
+            return false;
+        }
+        // Others wait for it.
+        let (now, mut clock) = (self.told_time(), self.clock());
+        pump::feed(&mut self.node(), now, &mut clock, true);
+        true
+    }
+
+    /// Whether what was asked of a host is complete.
+    pub(super) fn land(&mut self, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
+        let Host { windows: Some(windows), engine, mode: Mode::Landing(landing), .. } = self else {
+            return Ok(true);
+        };
+        let Some(Landed { target, accesses, failure }) = windows.landed(landing, engine) else {
+            return Ok(false);
+        };
+        self.note(&[27, target as u64, accesses.len() as u64, u64::from(failure.is_some())], || {
+            format!("{} accesses to h{target} are complete: {failure:?}", accesses.len())
+        });
+        let network = lock(&self.network);
+        oracle.memory.landed(plan, (self.id, target), accesses, failure, &*network)?;
+        Ok(true)
+    }
+
+    /// Whether the host has the lock that it has asked for.
+    pub(super) fn is_locked(&mut self, target: usize, request: RequestId) -> Result<bool, Objection> {
+        let Some(windows) = &mut self.windows else { return Ok(true) };
+        match windows.locked(request, &mut self.engine) {
+            None => Ok(false),
+            Some(Ok(_)) => {
+                self.note(&[28, target as u64], || format!("has the lock of h{target}"));
+                Ok(true)
+            }
+            Some(Err(why)) => Err(format!("h{} does not get the lock of h{target}: {why}", self.id)),
+        }
+    }
+
+    fn with_windows<R>(&mut self, ask: impl FnOnce(&mut Windows, Calling<'_>) -> R) -> R {
+        let mut clock = self.clock();
+        let clock: &mut (dyn FnMut() -> Instant + 'static) = &mut clock;
+        let Host { windows, engine, rails, cores, network, id, .. } = self;
+        let node = Node { own: pump::Exclusive(engine, rails), cores, network, host: *id };
+        let windows = windows.as_mut().expect("hosts of a plan with accesses expose memory");
+        ask(windows, Calling { node, clock })
+    }
+}

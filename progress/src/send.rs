@@ -5,7 +5,9 @@ use crate::apart::Held;
 use crate::lock::{Guard, Release};
 use crate::node::{Core, Node, Outcome, Shared};
 use nmad_engine::pump::{self, Tried};
-use nmad_engine::{Caller, Envelope, Hints, Instant, Refused, RequestId, Segments, Submitted, To};
+use nmad_engine::{
+    Caller, Engine, Envelope, Hints, Instant, Protocol, Refused, RequestId, Segments, Submitted, To,
+};
 
 impl Node {
     /// Sends a message and waits until its memory may be reused.
@@ -96,6 +98,26 @@ impl Node {
                 Submitted::Request(request) => Some(request),
             },
         }
+    }
+
+    /// Submits a message of a program that computes until it submits the next one. If it is one that asks its
+    /// receiver, the answers to earlier ones, and an invitation for this one, are looked for in this call:
+    /// nobody else may look soon.
+    pub fn send_between(&self, to: &To, data: &Segments, hints: Hints) -> RequestId {
+        let mut core = self.shared.lock();
+        let plan = core.engine.plan(*to, data.len(), hints, Caller::GoesOn, core.now);
+        let asks = plan.is_some_and(|plan| matches!(plan.protocol, Protocol::Rendezvous | Protocol::Rtr));
+        let &(peer, context, tag) = to;
+        let send = |engine: &mut Engine| engine.send(peer, context, tag, data.clone(), hints);
+        if !asks {
+            return self.submit_to(&mut core, |_, core| send(&mut core.engine));
+        }
+        // Before: invitations are for the next message of the flow.
+        self.shared.turn(&mut core, true);
+        let request = send(&mut core.engine);
+        self.shared.push_at_once(&mut core);
+        self.mind(&core);
+        request
     }
 
     /// The same of what has not left yet, or has not ended.

@@ -98,9 +98,8 @@ impl Outgoing {
             round.left -= 1;
             let Some(peer) = self.peer else { continue };
             let data = self.data.slice(index as u64 * self.parts.len, self.parts.len);
-            let tag = part_tag(self.channel, index as u32);
-            let id = node.submit(|engine| engine.send(peer, context, tag, data, STANDARD));
-            round.flying.push(id);
+            let to = (peer, context, part_tag(self.channel, index as u32));
+            round.flying.push(node.send_between(&to, &data, STANDARD));
         }
         Ok(())
     }

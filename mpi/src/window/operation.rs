@@ -9,7 +9,7 @@ use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Error, Result};
 use crate::handle::{Op, Request, Type, Win};
 use crate::message;
-use crate::objects::{committed, operator};
+use crate::objects::{committed, dense_len, operator};
 use crate::op::Predefined;
 use crate::request::State;
 use crate::status::Status;
@@ -68,19 +68,21 @@ impl Window {
         &'a self,
         (rank, disp, count, datatype): Target,
         operation: Option<&'a Arc<Operation>>,
-    ) -> Result<Option<(Access<'a>, &'static Datatype)>> {
+    ) -> Result<Option<Access<'a>>> {
         world()?;
         let Some(peer) = self.target(rank)? else { return Ok(None) };
         self.check_access(rank)?;
-        let datatype = committed(datatype)?;
         let start = disp.checked_mul(peer.unit).ok_or_else(|| self.far_out(rank, disp))?;
-        let place = self::place(start, count, datatype).map_err(|why| self.about(rank, &why))?;
+        let place = match dense_len(datatype, count) {
+            Some(len) if start >= 0 => Place::One(start as u64, len as u64),
+            _ => self::place(start, count, committed(datatype)?).map_err(|why| self.about(rank, &why))?,
+        };
         if self.flavor != Flavor::Dynamic
             && let Some(run) = place.beyond(peer.size)
         {
             return Err(self.beyond(rank, peer, run));
         }
-        Ok(Some((Access { peer, place, window: self, rank, operation }, datatype)))
+        Ok(Some(Access { peer, place, window: self, rank, operation }))
     }
 
     #[cold]
@@ -269,19 +271,28 @@ fn read(base: Base, place: &Place, into: &Segments) {
 
 /// `MPI_Put`, of an operation that may have a request.
 fn put_as(window: &Window, origin: Buffer, target: Target, operation: Option<&Arc<Operation>>) -> Result<()> {
-    let Some((access, _)) = window.access(target, operation)? else { return Ok(()) };
+    let Some(access) = window.access(target, operation)? else { return Ok(()) };
     let (buffer, count, datatype) = origin;
     access.put(&message::segments(buffer, count, datatype)?)
 }
 
 fn get_as(window: &Window, origin: Buffer, target: Target, operation: Option<&Arc<Operation>>) -> Result<()> {
-    let Some((access, _)) = window.access(target, operation)? else { return Ok(()) };
+    let Some(access) = window.access(target, operation)? else { return Ok(()) };
     let (buffer, count, datatype) = origin;
     access.get(&message::segments(buffer, count, datatype)?)
 }
 
 /// The only predefined type that data of an accumulate are made of.
-fn element(window: &Window, target: &Datatype) -> Result<Basic> {
+#[inline]
+fn element(window: &Window, handle: Type) -> Result<Basic> {
+    match Basic::from_code(handle.0) {
+        Some(basic) => Ok(basic),
+        None => element_of(window, committed(handle)?),
+    }
+}
+
+#[inline(never)]
+fn element_of(window: &Window, target: &Datatype) -> Result<Basic> {
     target.only_basic().or_else(|| target.f90_basic()).ok_or_else(|| {
         let text = format_args!("the elements of an accumulate have to be of one predefined type");
         window.error(Class::TYPE, text)
@@ -296,18 +307,18 @@ fn accumulate_as(
     operation: Option<&Arc<Operation>>,
 ) -> Result<()> {
     let op = operator(op)?;
-    let Some((access, datatype)) = window.access(target, operation)? else { return Ok(()) };
+    let Some(access) = window.access(target, operation)? else { return Ok(()) };
     if access.place.is_empty() {
         // Whatever is to be done with no element.
         return Ok(());
     }
-    let basic = element(window, datatype)?;
+    let basic = element(window, target.3)?;
     let combination = Combination::new(&op, basic).map_err(|why| window.about(target.0, &why))?;
     let data = match combination.reads() {
         true => {
             // The same handle has been checked as the target's.
             let is_same = origin.2 == target.3;
-            if !is_same && origin.1 > 0 && element(window, committed(origin.2)?)? != basic {
+            if !is_same && origin.1 > 0 && element(window, origin.2)? != basic {
                 let text = format_args!(
                     "rank {} as the target: the elements are {} there, and others at the origin",
                     target.0,
@@ -354,7 +365,8 @@ pub(crate) fn compare_and_swap(
     win: Win,
 ) -> Result<()> {
     let window = super::lookup(win)?;
-    let Some((access, own)) = window.access((rank, disp, 1, datatype), None)? else { return Ok(()) };
+    let Some(access) = window.access((rank, disp, 1, datatype), None)? else { return Ok(()) };
+    let own = committed(datatype)?;
     let allowed =
         own.basic().filter(|basic| Predefined::Band.allows(*basic) || Predefined::Land.allows(*basic));
     let Some(basic) = allowed else {

@@ -1,4 +1,4 @@
-//! What an origin has asked of other ranks and what of it is still under way.
+//! The origin's side: operations on the memory of other ranks, and those still under way.
 //!
 //! Frames lie in an arena until the engine has taken them; it is used again when nothing is under way. An
 //! operation is complete at the origin when its messages have ended, and at the target when a flush, which
@@ -113,7 +113,7 @@ impl Origin {
         self.lanes[rank].owes
     }
 
-    /// Whether so much is under way to a rank that it is worth looking for what has left.
+    /// Whether it pays to look which of the messages to a rank have left.
     pub fn has_many(&self, rank: usize) -> bool {
         self.lanes[rank].flying.len() >= MANY
     }
@@ -125,7 +125,7 @@ impl Origin {
         std::mem::take(&mut self.lanes[rank].flying)
     }
 
-    /// So many things that were taken out have ended.
+    /// This number of things that were taken out have ended.
     pub fn landed(&mut self, count: usize) {
         self.flying -= count;
         if self.flying == 0 {
@@ -186,7 +186,7 @@ impl<P: Port> Asking<'_, P> {
     }
 
     /// Combines data (none: the operator reads none) with a place of the same length, in steps; `into` gets
-    /// what was there.
+    /// the elements that were there.
     pub fn combine(
         mut self,
         element: Element,

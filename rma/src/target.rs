@@ -1,5 +1,5 @@
-//! The target's side: what is exposed, and what is done to it when frames ask. It is run by whoever looks at
-//! the rails, submits messages and never waits.
+//! The target's side: exposed memory, and the operations on it that frames ask for. The thread that looks at
+//! the rails runs it; it submits messages and never waits.
 
 use crate::base::{Base, lent, lent_mut};
 use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
@@ -71,7 +71,7 @@ pub trait Exposed {
     fn atomically<R>(&self, work: impl FnOnce() -> R) -> R;
 }
 
-/// What is under way at a target, of all origins.
+/// The operations under way at a target, of all origins.
 pub struct Target {
     /// Origins of which something is not done.
     queues: BTreeMap<usize, Queue>,

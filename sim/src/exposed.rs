@@ -38,17 +38,17 @@ pub struct Windows {
     target: Target,
     origin: Origin,
     requests: Requests,
-    /// What accesses write.
+    /// Data that accesses write.
     sent: BTreeMap<Number, Buffer>,
-    /// What they read.
+    /// Data that they read.
     read: BTreeMap<Number, Buffer>,
-    /// What was asked of each host and is not complete.
+    /// Accesses to each host that are not complete.
     open: BTreeMap<usize, Vec<Number>>,
     /// The access that has read the counter last.
     counted: Option<Number>,
 }
 
-/// What is under way to a host that the application waits for.
+/// The messages that have to end before the accesses to a host are complete.
 pub struct Landing {
     target: usize,
     count: usize,
@@ -62,7 +62,7 @@ pub struct Landed {
     pub target: usize,
     /// The accesses, and what those have read that read.
     pub accesses: Vec<(Number, Option<Vec<u8>>)>,
-    /// What has failed first.
+    /// The first failure.
     pub failure: Option<Failure>,
 }
 
@@ -167,7 +167,7 @@ impl Windows {
         Some(Landed { target: *target, accesses, failure: failure.take() })
     }
 
-    /// What an access writes; of a swap, what it compares with before that.
+    /// The data that an access writes; of a swap, the value that it compares with goes before.
     fn data(&self, number: Number, touch: Touch) -> Vec<u8> {
         let word = match touch {
             Touch::Put { len, .. } => {
@@ -212,7 +212,7 @@ impl fmt::Debug for Landing {
     }
 }
 
-/// Asks a host for an access. `bytes` are those of `data`; what is read goes to `into`.
+/// Asks a host for an access. `bytes` are those of `data`; `into` gets data that are read.
 fn ask(to: Asking<'_, Outside<'_>>, touch: Touch, data: &Segments, (bytes, into): (&[u8], &Segments)) {
     let (place, replace) = (touch.place(), Combine::Replace.element());
     match touch {
@@ -394,7 +394,7 @@ impl Claims for Inside<'_> {
     }
 }
 
-/// The engine and its rails: what is sent leaves at once, if it can.
+/// The engine and its rails: a message leaves in the call that sends it, if it can.
 struct Outside<'a> {
     call: Calling<'a>,
     requests: &'a mut Requests,

@@ -127,7 +127,7 @@ impl Host {
         self.windows = Some(windows);
     }
 
-    /// What it exposes.
+    /// The memory that it exposes.
     pub fn exposed(&self) -> Option<&Buffer> {
         self.windows.as_ref().map(Windows::memory)
     }

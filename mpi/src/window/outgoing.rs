@@ -1,5 +1,5 @@
-//! The origin's side of windows: what is asked of other ranks leaves through the node, and calls wait for its
-//! end.
+//! The origin's side of windows: operations on the memory of other ranks leave through the node, and calls
+//! wait for their end.
 
 use super::wait::end_of;
 use super::{Window, lock};

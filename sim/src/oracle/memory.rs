@@ -25,7 +25,7 @@ enum Fate {
     Lost,
 }
 
-/// What was asked and how it ended.
+/// The accesses that applications have asked for, and how they ended.
 #[derive(Debug, Default)]
 pub struct MemoryOracle {
     fates: BTreeMap<Number, Fate>,
@@ -178,7 +178,7 @@ fn digits(plan: &Plan, sum: u64, accesses: Vec<(Number, u64, Fate)>) -> Result<(
 struct Chain<'a> {
     plan: &'a Plan,
     links: Vec<(Number, Fate)>,
-    /// What is there at the end.
+    /// The value at the end.
     last: u64,
 }
 

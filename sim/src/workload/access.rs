@@ -30,11 +30,11 @@ pub struct Access {
     pub host: usize,
     /// Whose memory.
     pub target: usize,
-    /// What it does.
+    /// Its operation.
     pub touch: Touch,
 }
 
-/// What an access does.
+/// The operation of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touch {
     /// Writes its payload to a range.

@@ -1,10 +1,10 @@
-//! Frames: what the origin of an operation asks of the target's service, in a message of its own.
+//! Frames: the requests of an origin to its target. A message has one or several.
 //!
-//! A frame is a head, the runs of its place if it has several, and data. The messages of one origin are in
-//! order.
+//! A frame is a head, the runs of its place if it has several, data, and bytes up to a multiple of eight. The
+//! messages of one origin are in order.
 
 use crate::place::Place;
-use nmad_engine::Tag;
+use nmad_engine::{Segments, Tag};
 
 /// The tag of messages with frames.
 pub const FRAMES: Tag = Tag(0);
@@ -14,7 +14,9 @@ const DATA: u64 = 1 << 32;
 const ANSWER: u64 = 2 << 32;
 
 /// Bytes of a head.
-const HEAD: usize = 24;
+const HEAD: usize = 32;
+/// Frames begin at multiples of this number of bytes.
+const ALIGNMENT: usize = 8;
 /// The kind of a frame whose place has several runs has this bit.
 const RUNS: u8 = 0x80;
 
@@ -90,49 +92,58 @@ impl Frame {
         Frame { kind, op: 0, basic: 0, id, place: Place::One(0, 0) }
     }
 
-    /// Bytes on its way, without data.
-    pub fn len(&self) -> usize {
-        HEAD + self.place.encoded_len()
-    }
-
-    /// Appends it.
+    /// Appends it and data behind it.
     #[inline]
-    pub fn encode(&self, into: &mut Vec<u8>) {
+    pub fn encode(&self, data: &Segments, into: &mut Vec<u8>) {
         let (is_list, offset, number) = self.place.head();
         let kind = self.kind as u8 | if is_list { RUNS } else { 0 };
         into.extend([kind, self.op, self.basic, 0]);
         into.extend(self.id.to_le_bytes());
         into.extend(offset.to_le_bytes());
         into.extend(number.to_le_bytes());
+        into.extend(data.len().to_le_bytes());
         self.place.encode(into);
+        data.append_to(into);
+        into.resize(into.len().next_multiple_of(ALIGNMENT), 0);
     }
 
-    /// Of a message: it and its data. None: no origin of ours has sent it.
-    pub fn decode(message: &[u8]) -> Option<(Frame, &[u8])> {
+    /// The first one of a message, its data, and the bytes of both. None: there is no further one, or no
+    /// origin of ours has sent it.
+    pub fn decode(message: &[u8]) -> Option<(Frame, &[u8], usize)> {
         let (head, rest) = message.split_first_chunk::<HEAD>()?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
         let kind = Kind::of(head[0] & !RUNS)?;
-        let (place, data) = Place::decode((head[0] & RUNS != 0, word(8), word(16)), rest)?;
+        let (place, rest) = Place::decode((head[0] & RUNS != 0, word(8), word(16)), rest)?;
+        let data = rest.get(..usize::try_from(word(24)).ok()?)?;
         let id = (word(0) >> 32) as u32;
-        Some((Frame { kind, op: head[1], basic: head[2], id, place }, data))
+        let len = (message.len() - rest.len() + data.len()).next_multiple_of(ALIGNMENT);
+        Some((Frame { kind, op: head[1], basic: head[2], id, place }, data, len))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::lent;
 
     #[test]
-    fn frames_survive_the_way() {
+    fn the_frames_of_a_message_survive_the_way() {
         let places = [Place::One(7, 9), Place::Many(vec![(1, 2), (30, 4)])];
-        for (kind, place) in [Kind::Put, Kind::Fetch, Kind::Complete].into_iter().zip(places.iter().cycle()) {
-            let frame = Frame { kind, op: 1, basic: 0x47, id: 0xdead_beef, place: place.clone() };
-            let mut bytes = Vec::new();
-            frame.encode(&mut bytes);
-            assert_eq!(bytes.len(), frame.len());
-            bytes.extend(b"data");
-            assert_eq!(Frame::decode(&bytes), Some((frame, &b"data"[..])));
+        let data = [&b"data"[..], b"", b"eight in"];
+        let frames: Vec<Frame> = [Kind::Put, Kind::Fetch, Kind::Complete]
+            .into_iter()
+            .zip(places.iter().cycle())
+            .map(|(kind, place)| Frame { kind, op: 1, basic: 0x47, id: 0xdead_beef, place: place.clone() })
+            .collect();
+        let mut bytes = Vec::new();
+        frames.iter().zip(data).for_each(|(frame, data)| frame.encode(&lent(data), &mut bytes));
+        let mut rest = &bytes[..];
+        for (frame, data) in frames.iter().zip(data) {
+            let (found, found_data, len) = Frame::decode(rest).expect("a frame");
+            assert_eq!((&found, found_data), (frame, data));
+            rest = &rest[len..];
         }
+        assert_eq!(Frame::decode(rest), None);
     }
 
     #[test]
@@ -140,5 +151,7 @@ mod tests {
         assert_eq!(Frame::decode(&[1; HEAD - 1]), None);
         assert_eq!(Frame::decode(&[0; HEAD]), None);
         assert_eq!(Frame::decode(&[RUNS | 1; HEAD]), None);
+        // There are fewer data than it says.
+        assert_eq!(Frame::decode(&[1; HEAD]), None);
     }
 }

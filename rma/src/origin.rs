@@ -1,8 +1,10 @@
 //! The origin's side: operations on the memory of other ranks, and those still under way.
 //!
-//! Frames lie in an arena until the engine has taken them; it is used again when nothing is under way. An
-//! operation is complete at the origin when its messages have ended, and at the target when a flush, which
-//! follows it in order, is answered.
+//! Small puts and accumulates have no answer before a flush, so their frames gather until the flush, or
+//! another request that has an answer, leaves in the same message, or the message is long. Messages lie in an
+//! arena until the engine has taken them; it is used again when nothing is under way. An operation is
+//! complete at the origin when its messages have ended, and at the target when a flush, which follows it in
+//! order, is answered.
 
 use crate::base::{lent, lent_mut};
 use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
@@ -17,6 +19,9 @@ const INLINE: u64 = 4096;
 /// Bytes of an accumulate in one frame, and under one lock. The frames of one origin are in order, so
 /// elements are combined in order, too.
 pub const STEP: u64 = 16 << 10;
+/// Frames that have no answer leave when there are as many bytes of them. With half or twice as many, the
+/// engine gathers the messages as well.
+const GATHERED: usize = 4096;
 /// Bytes of a part of the arena; longer frames have one of their own.
 const PART: usize = 64 << 10;
 /// Things under way to one rank after which those that have left are looked for.
@@ -35,6 +40,8 @@ pub struct Origin {
 #[derive(Default)]
 struct Lane {
     flying: Vec<Flying>,
+    /// Frames that have not left.
+    gathered: Vec<u8>,
     /// Something was asked of which only an answer to a flush says that it is done.
     owes: bool,
 }
@@ -165,10 +172,11 @@ impl<P: Port> Asking<'_, P> {
     /// Writes data to a place of the same length.
     pub fn put(mut self, place: Place, data: &Segments) {
         if data.len() <= INLINE {
-            self.ask(&Frame { place, ..Frame::plain(Kind::Put, 0) }, data, true);
+            self.ask_without_answer(&Frame { place, ..Frame::plain(Kind::Put, 0) }, data);
         } else {
             let id = self.origin.name();
-            self.ask(&Frame { place, ..Frame::plain(Kind::PutFar, id) }, &Segments::empty(), true);
+            self.lane().owes = true;
+            self.ask(&Frame { place, ..Frame::plain(Kind::PutFar, id) }, &Segments::empty());
             let to = (self.to.peer, self.to.context, data_tag(id));
             if let Some(request) = self.port.send(&to, data) {
                 self.add(Flying::Send(request));
@@ -181,7 +189,7 @@ impl<P: Port> Asking<'_, P> {
     pub fn get(mut self, place: Place, into: &Segments) {
         let id = self.origin.name();
         self.expect(id, into.clone());
-        self.ask(&Frame { place, ..Frame::plain(Kind::Get, id) }, &Segments::empty(), false);
+        self.ask(&Frame { place, ..Frame::plain(Kind::Get, id) }, &Segments::empty());
         self.keep();
     }
 
@@ -206,7 +214,10 @@ impl<P: Port> Asking<'_, P> {
             }
             let kind = if into.is_some() { Kind::Fetch } else { Kind::Accumulate };
             let frame = Frame { kind, op: element.op, basic: element.basic, id, place: part };
-            self.ask(&frame, &data, into.is_none());
+            match into {
+                Some(_) => self.ask(&frame, &data),
+                None => self.ask_without_answer(&frame, &data),
+            }
             from += len;
         }
         self.keep();
@@ -217,7 +228,7 @@ impl<P: Port> Asking<'_, P> {
         let id = self.origin.name();
         self.expect(id, into.clone());
         let frame = Frame { kind: Kind::Swap, op: element.op, basic: element.basic, id, place };
-        self.ask(&frame, &lent(both), false);
+        self.ask(&frame, &lent(both));
         self.keep();
     }
 
@@ -239,13 +250,13 @@ impl<P: Port> Asking<'_, P> {
         let id = self.origin.name();
         let request = self.receive(id, Segments::empty());
         let frame = Frame { op: alone.into(), ..Frame::plain(Kind::Lock, id) };
-        self.ask(&frame, &Segments::empty(), false);
+        self.ask(&frame, &Segments::empty());
         request
     }
 
     /// Announces something that has no answer.
     pub fn announce(mut self, kind: Kind) {
-        self.ask(&Frame::plain(kind, 0), &Segments::empty(), false);
+        self.ask(&Frame::plain(kind, 0), &Segments::empty());
     }
 
     fn lane(&mut self) -> &mut Lane {
@@ -262,20 +273,35 @@ impl<P: Port> Asking<'_, P> {
         }
     }
 
-    /// Sends a frame and data behind it. `owes`: only a flush tells that it is done.
-    fn ask(&mut self, frame: &Frame, data: &Segments, owes: bool) {
-        let len = frame.len() + data.len() as usize;
-        let room = self.origin.room(len);
+    /// Sends a frame and data behind it.
+    fn ask(&mut self, frame: &Frame, data: &Segments) {
+        frame.encode(data, &mut self.lane().gathered);
+        self.leave();
+    }
+
+    /// The same if only a flush tells that it is done.
+    fn ask_without_answer(&mut self, frame: &Frame, data: &Segments) {
+        let lane = self.lane();
+        lane.owes = true;
+        frame.encode(data, &mut lane.gathered);
+        if lane.gathered.len() >= GATHERED {
+            self.leave();
+        }
+    }
+
+    /// Sends the frames that have gathered.
+    fn leave(&mut self) {
+        let mut gathered = std::mem::take(&mut self.lane().gathered);
+        let room = self.origin.room(gathered.len());
         let start = room.len();
-        frame.encode(room);
-        data.append_to(room);
+        room.append(&mut gathered);
         let message = lent(&room[start..]);
+        self.lane().gathered = gathered;
         // The arena has to stay as long as the message is under way.
         if let Some(request) = self.port.send(&(self.to.peer, self.to.context, FRAMES), &message) {
             self.origin.flying += 1;
             self.lane().flying.push(Flying::Send(request));
         }
-        self.lane().owes |= owes;
     }
 
     /// Gets ready for an answer.
@@ -295,7 +321,7 @@ impl<P: Port> Asking<'_, P> {
         let id = self.origin.name();
         let mut answer = Box::new([0; ACKNOWLEDGEMENT]);
         let request = self.receive(id, lent_mut(&mut answer[..]));
-        self.ask(&Frame { op, ..Frame::plain(kind, id) }, &Segments::empty(), false);
+        self.ask(&Frame { op, ..Frame::plain(kind, id) }, &Segments::empty());
         self.origin.flying += 1;
         let lane = self.lane();
         lane.owes = false;

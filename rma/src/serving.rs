@@ -1,4 +1,4 @@
-//! What a target keeps of each origin: frames that have not been served, and data on its way.
+//! What a target keeps of each origin: messages that have not been served, and data on its way.
 
 use crate::base::{bytes_of, lent_words};
 use crate::frame::Frame;
@@ -9,28 +9,30 @@ use std::collections::VecDeque;
 /// What one origin has asked.
 #[derive(Default)]
 pub(super) struct Queue {
-    /// Frames that wait for one before, or are still on their way.
+    /// Messages that wait for one before, or are still on their way.
     pub(super) incoming: VecDeque<Incoming>,
     /// Large data on their way, to the window or from it, and memory for refused data.
     pub(super) moving: Vec<(RequestId, Vec<u8>)>,
 }
 
-/// A frame that may be on its way.
+/// A message with frames that may be on its way.
 pub(super) struct Incoming {
     words: Box<[u64]>,
     len: usize,
+    /// Bytes of the frames that were served.
+    served: usize,
     /// None: it is here.
     request: Option<RequestId>,
 }
 
 impl Incoming {
-    /// Receives a frame that was found.
+    /// Receives a message that was found.
     pub(super) fn receive(port: &mut impl Claims, claim: Claim) -> Incoming {
         let len = claim.envelope.len as usize;
         let mut words: Box<[u64]> = vec![0; len.div_ceil(size_of::<u64>())].into();
         let into = lent_words(&mut words, len);
         let request = port.receive_claimed(claim, into);
-        let mut incoming = Incoming { words, len, request: Some(request) };
+        let mut incoming = Incoming { words, len, served: 0, request: Some(request) };
         // Most are here.
         incoming.is_here(port);
         incoming
@@ -47,10 +49,15 @@ impl Incoming {
         self.request.is_none()
     }
 
-    /// The frame and its data.
-    pub(super) fn frame(&self) -> Option<(Frame, &[u8])> {
-        let bytes = bytes_of(&self.words);
-        Frame::decode(&bytes[..self.len])
+    /// The first frame that was not served, its data, and the bytes of both.
+    pub(super) fn frame(&self) -> Option<(Frame, &[u8], usize)> {
+        let bytes = &bytes_of(&self.words)[..self.len];
+        Frame::decode(bytes.get(self.served..)?)
+    }
+
+    /// A frame of this number of bytes was served.
+    pub(super) fn advance(&mut self, len: usize) {
+        self.served += len;
     }
 }
 

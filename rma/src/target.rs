@@ -179,7 +179,7 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
             // Nobody else knows the context.
             let Some(rank) = rank else { continue };
             let waits = self.target.queues.get(&rank).is_some_and(|queue| !queue.incoming.is_empty());
-            if waits || !incoming.is_here(self.port) || matches!(self.step(rank, &incoming), Step::Later) {
+            if waits || !self.serve_message(rank, &mut incoming) {
                 self.target.queues.entry(rank).or_default().incoming.push_back(incoming);
             }
         }
@@ -194,8 +194,7 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
         let moving = std::mem::take(&mut queue.moving);
         self.target.queues.insert(rank, Queue { moving, ..Queue::default() });
         while let Some(first) = queue.incoming.front_mut() {
-            let is_here = first.is_here(self.port);
-            if !is_here || matches!(self.step(rank, &queue.incoming[0]), Step::Later) {
+            if !self.serve_message(rank, first) {
                 break;
             }
             self.worked = true;
@@ -208,18 +207,31 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
         }
     }
 
+    /// Serves the frames of a message; false: it is not here, or one of them has to wait.
+    fn serve_message(&mut self, rank: usize, incoming: &mut Incoming) -> bool {
+        if !incoming.is_here(self.port) {
+            return false;
+        }
+        while let Some((frame, data, len)) = incoming.frame() {
+            if matches!(self.step(rank, &frame, data), Step::Later) {
+                return false;
+            }
+            incoming.advance(len);
+        }
+        true
+    }
+
     /// Does what a frame asks.
-    fn step(&mut self, rank: usize, incoming: &Incoming) -> Step {
-        let Some((frame, data)) = incoming.frame() else { return Step::Done };
+    fn step(&mut self, rank: usize, frame: &Frame, data: &[u8]) -> Step {
         let moves = || self.target.queues.get(&rank).is_some_and(|queue| !queue.moving.is_empty());
         if frame.kind.follows_all() && moves() {
             return Step::Later;
         }
         match frame.kind {
-            Kind::Put => self.put(rank, &frame, data),
-            Kind::PutFar => self.put_far(rank, &frame),
-            Kind::Get => self.get(rank, &frame),
-            Kind::Accumulate | Kind::Fetch | Kind::Swap => self.combine(rank, &frame, data),
+            Kind::Put => self.put(rank, frame, data),
+            Kind::PutFar => self.put_far(rank, frame),
+            Kind::Get => self.get(rank, frame),
+            Kind::Accumulate | Kind::Fetch | Kind::Swap => self.combine(rank, frame, data),
             Kind::Flush => self.acknowledge(rank, frame.id),
             Kind::Lock => {
                 let ticket = self.exposed.locks().ask(frame.op != 0);

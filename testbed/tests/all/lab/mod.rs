@@ -69,7 +69,7 @@ struct Actor {
 impl Actor {
     fn start(testbed: &Testbed, host: u32, role: &str) -> Actor {
         let mut command = Command::new("/proc/self/exe");
-        command.args(["--exact", "actor", "--nocapture"]).env(ROLE, role).stdout(Stdio::piped());
+        command.args(["--exact", "hosts::actor", "--nocapture"]).env(ROLE, role).stdout(Stdio::piped());
         let mut child = testbed.run(host, command).unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Actor { child, lines }
@@ -90,8 +90,7 @@ impl Drop for Actor {
     }
 }
 
-/// Plays the role that the environment names; none, and it is an empty test. Every test file that moves
-/// data has a test `actor` that calls this.
+/// Plays the role that the environment names; none, and it is an empty test. `hosts::actor` calls this.
 pub fn act() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let words: Vec<_> = role.split(' ').collect();

@@ -74,6 +74,16 @@ fn enter(words: &[String]) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Bytes that differ with the seed and from place to place.
+pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    // It repeats itself then; byte by byte it would take long, since tests are not optimised.
+    const PERIOD: usize = 251 * 128;
+    let byte = |i: usize| (i * 31 + i / 251 + seed * 7) as u8;
+    let mut all = (0..len.min(PERIOD)).map(byte).collect::<Vec<u8>>().repeat(len.div_ceil(PERIOD));
+    all.truncate(len);
+    all
+}
+
 fn run_all(filter: &str) -> ExitCode {
     let cases = Mutex::new(cases::ALL.iter().filter(|case| case.name.contains(filter)));
     let counts = Mutex::new([0; 3]);

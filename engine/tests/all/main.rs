@@ -1,6 +1,16 @@
 //! The engine as its neighbours see it: one and packets written by hand, or several and rails in memory.
 //! One program: linking a program for each subject takes longer than the tests.
 
+mod common;
+#[path = "common/heap.rs"]
+mod heap;
+#[path = "common/lone.rs"]
+mod lone;
+#[path = "common/net.rs"]
+mod net;
+#[path = "common/short.rs"]
+mod short;
+
 mod budget;
 mod claims;
 mod correction;

@@ -45,8 +45,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Messages side by side are in [`Session::scope`]. The feature `async` has futures and a descriptor for a
-//! loop of the program's own.
+//! Messages side by side are in [`Session::scope`]. The feature `async`, on by default, has futures and a
+//! descriptor for a loop of the program's own.
 #![deny(unsafe_code)]
 
 mod bridge;

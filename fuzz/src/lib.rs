@@ -15,9 +15,9 @@
 
 mod bytes;
 mod generate;
-#[path = "../../engine/tests/common/heap.rs"]
+#[path = "../../engine/tests/all/common/heap.rs"]
 mod heap;
-#[path = "../../engine/tests/common/net.rs"]
+#[path = "../../engine/tests/all/common/net.rs"]
 #[allow(missing_docs)]
 mod net;
 mod operations;

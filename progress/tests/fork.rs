@@ -1,6 +1,7 @@
 //! A process that was forked has the node and no helper: it can drop the node, and ends.
 #![allow(unsafe_code)]
 
+#[path = "all/common/mod.rs"]
 mod common;
 
 use common::Special;

@@ -1,5 +1,6 @@
 //! A thread that sends over two rails is helped by the helper, which posts on one of them.
 
+#[path = "all/common/mod.rs"]
 mod common;
 
 use common::{PEER, Special};

@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, node, profiles, refused, runtime, strategies};
+use crate::{Case, datagrams, node, pattern, profiles, refused, runtime, strategies};
 use newmadeleine::{Hints, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::os::unix::process::CommandExt;
@@ -213,10 +213,6 @@ const AUTO: &[(&str, &str)] = &[("NMAD_SAMPLE", "auto")];
 
 pub fn open() -> Session {
     Session::open().unwrap_or_else(|e| panic!("{e}"))
-}
-
-pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
-    (0..len).map(|i| (i * 31 + i / 251 + seed * 7) as u8).collect()
 }
 
 fn hello() {

@@ -1,6 +1,7 @@
 //! Cases over rails that lose, and over an interface that is used in two ways.
 
-use crate::cases::{open, pattern};
+use crate::cases::open;
+use crate::pattern;
 use newmadeleine::{Session, SessionError};
 use nmad_engine::{Candidate, Forecast, RailId, Receipt};
 use nmad_testbed::What;

@@ -1,8 +1,8 @@
 //! Whole jobs: processes that the launcher starts, on this host and on hosts of a testbed.
 //!
-//! This binary is three things: the test (starts jobs), the program of the ranks (when a launcher has
-//! started it), and the command that enters a host of the testbed. A case names what its ranks do and how
-//! the job must end.
+//! This binary is four things: the test (has cases tried), one case (starts its jobs), the program of the
+//! ranks (when a launcher has started it), and the command that enters a host of the testbed. A case names
+//! what its ranks do and how the job must end.
 
 mod cases;
 mod datagrams;
@@ -15,13 +15,19 @@ mod strategies;
 use nmad_launch::{ExitReport, Host, Job, Placement};
 use nmad_testbed::{Rate, Spec, Testbed};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Output};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Which case a rank belongs to.
 const CASE: &str = "NMAD_TEST_CASE";
 /// Which of several jobs, from zero.
 const ROUND: &str = "NMAD_TEST_ROUND";
+
+/// What the process of one case ends with if it cannot be tried here.
+const SKIPPED: u8 = 77;
+/// Cases that are tried at once: mostly they wait. Each has a process, since a launcher catches signals.
+const AT_ONCE: usize = 2;
 
 /// A test and its surroundings.
 pub struct Case {
@@ -46,10 +52,15 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|word| word == "testbed-enter") {
         return enter(&arguments[2..]);
     }
+    let named = |name: &str| cases::ALL.iter().find(|case| case.name == name).expect("a case of this name");
     if let Ok(name) = std::env::var(CASE) {
-        let case = cases::ALL.iter().find(|case| case.name == name).expect("a case of this name");
-        (case.rank)();
+        (named(&name).rank)();
         return ExitCode::SUCCESS;
+    }
+    if let [_, word, name] = &arguments[..]
+        && word == "case"
+    {
+        return try_one(named(name));
     }
     let filter = arguments.iter().skip(1).find(|word| !word.starts_with('-'));
     run_all(filter.map_or("", |word| word))
@@ -63,29 +74,71 @@ fn enter(words: &[String]) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Bytes that differ with the seed and from place to place.
+pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    // It repeats itself then; byte by byte it would take long, since tests are not optimised.
+    const PERIOD: usize = 251 * 128;
+    let byte = |i: usize| (i * 31 + i / 251 + seed * 7) as u8;
+    let mut all = (0..len.min(PERIOD)).map(byte).collect::<Vec<u8>>().repeat(len.div_ceil(PERIOD));
+    all.truncate(len);
+    all
+}
+
 fn run_all(filter: &str) -> ExitCode {
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for case in cases::ALL.iter().filter(|case| case.name.contains(filter)) {
-        let ended = match surroundings(case) {
-            Ok((placement, testbed)) => {
-                let cache = tempfile::tempdir().expect("a folder can be made");
-                let mut rounds = (0..case.rounds).map(|round| run(case, &placement, (cache.path(), round)));
-                let ended = rounds.find(|ended| *ended != Some(case.code)).unwrap_or(Some(case.code));
-                drop(testbed);
-                ended
-            }
-            Err(why) => {
-                println!("test {} ... skipped: {why}", case.name);
-                skipped += 1;
-                continue;
-            }
-        };
-        let verdict = if ended == Some(case.code) { "ok" } else { "FAILED" };
-        println!("test {} ... {verdict} (ended with {ended:?})", case.name);
-        *(if verdict == "ok" { &mut passed } else { &mut failed }) += 1;
-    }
+    let cases = Mutex::new(cases::ALL.iter().filter(|case| case.name.contains(filter)));
+    let counts = Mutex::new([0; 3]);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(case) = { cases.lock().unwrap().next() } {
+                    let ended = in_a_process(case);
+                    counts.lock().unwrap()[ended as usize] += 1;
+                }
+            });
+        }
+    });
+    let [passed, failed, skipped] = counts.into_inner().unwrap();
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// How a case ended.
+enum Verdict {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+fn in_a_process(case: &Case) -> Verdict {
+    let own = std::env::current_exe().expect("this program has a path");
+    let ended = Command::new(own).args(["case", case.name]).output().expect("this program starts");
+    let Output { status, stdout, stderr } = ended;
+    let (verdict, word) = match status.code() {
+        Some(0) => (Verdict::Passed, "ok"),
+        Some(code) if code == i32::from(SKIPPED) => (Verdict::Skipped, "skipped"),
+        _ => (Verdict::Failed, "FAILED"),
+    };
+    let said = String::from_utf8_lossy(&stderr).into_owned() + &String::from_utf8_lossy(&stdout);
+    println!("{said}test {} ... {word}", case.name);
+    verdict
+}
+
+fn try_one(case: &Case) -> ExitCode {
+    let (placement, testbed) = match surroundings(case) {
+        Ok(surroundings) => surroundings,
+        Err(why) => {
+            println!("skipped: {why}");
+            return ExitCode::from(SKIPPED);
+        }
+    };
+    let cache = tempfile::tempdir().expect("a folder can be made");
+    let mut rounds = (0..case.rounds).map(|round| run(case, &placement, (cache.path(), round)));
+    let wrong = rounds.find(|ended| *ended != Some(case.code));
+    drop(testbed);
+    if let Some(ended) = wrong {
+        println!("it ended with {ended:?}, not with {}", case.code);
+    }
+    ExitCode::from(u8::from(wrong.is_some()))
 }
 
 fn surroundings(case: &Case) -> Result<(Placement, Option<Testbed>), String> {

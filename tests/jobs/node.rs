@@ -1,6 +1,7 @@
 //! Ranks of one node: shared memory between them, networks to the others.
 
-use super::cases::{open, pattern};
+use super::cases::open;
+use super::pattern;
 use newmadeleine::{Session, SessionError};
 use std::os::unix::process::CommandExt;
 use std::process::Command;

@@ -1,6 +1,7 @@
 //! The system stops letting ranks of a node reach each other's memory: before they meet, or in the middle.
 
-use super::cases::{open, pattern};
+use super::cases::open;
+use super::pattern;
 use newmadeleine::{Session, SessionError};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// This program, wherever it runs from.
 pub(super) fn program() -> Result<PathBuf, String> {
@@ -14,8 +15,10 @@ pub(super) fn program() -> Result<PathBuf, String> {
 pub(super) fn library(stem: &str, loaded: &str) -> Result<PathBuf, String> {
     let program = program()?;
     let folder = program.parent().unwrap_or(Path::new("/"));
+    // All libraries by one call of cargo.
+    static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
     if let Some(cargo) = cargo() {
-        build(&cargo, folder)?;
+        BUILT.get_or_init(|| build(&cargo, folder)).clone()?;
     }
     let beside = folder.join(format!("{stem}.so"));
     let installed = folder.join("../lib").join(loaded);

@@ -200,6 +200,21 @@ fn packages_that_cannot_be_published() {
 }
 
 #[test]
+fn tests_that_cargo_leaves_out() {
+    let off =
+        format!("{PACKAGE}[lib]\ndoctest = false\n[[bin]]\nname = \"x\"\npath = \"x.rs\"\ntest = false\n");
+    let with = |lib: &str, bin: &str| {
+        found(&[("Cargo.toml", &*off), ("src/lib.rs", &format!("{FACE}{lib}")), ("x.rs", bin)])
+    };
+    assert_eq!(with("//! ```text\n//! words\n//! ```\n", "fn main() {}"), Vec::<String>::new());
+    assert_eq!(
+        with("/// ```no_run\n/// f();\n/// ```\nfn f() {}\n", "fn main() {}"),
+        ["src/lib.rs:2 untested"]
+    );
+    assert_eq!(with("", "fn main() {}\nmod t {\n    #[test]\n    fn t() {}\n}\n"), ["x.rs:3 untested"]);
+}
+
+#[test]
 fn exceptions_need_a_use_and_a_reason() {
     let long = format!("{FACE}fn f() {{{}}}\n", "\n".repeat(80));
     let with =

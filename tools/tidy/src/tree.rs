@@ -1,7 +1,12 @@
 //! The files of the workspace, read once.
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
+
+use proc_macro2::TokenTree;
+
+use crate::source;
 
 /// Folders that hold no source of ours, by path from the root, or by name anywhere.
 const SKIPPED_PATHS: [&str; 4] = ["target", "fuzz/target", "fuzz/artifacts", "fuzz/corpus"];
@@ -12,7 +17,13 @@ const TEXT: [&str; 4] = ["rs", "md", "toml", "txt"];
 
 /// The files of a workspace by path from its root, with `/` between folders.
 pub struct Tree {
-    files: BTreeMap<String, Option<String>>,
+    files: BTreeMap<String, File>,
+}
+
+struct File {
+    text: Option<String>,
+    /// Its tokens, once a rule has asked for them.
+    tokens: OnceCell<Result<Vec<TokenTree>, String>>,
 }
 
 impl Tree {
@@ -34,7 +45,7 @@ impl Tree {
             } else if kind.is_file() {
                 let is_text = extension(&path).is_some_and(|ext| TEXT.contains(&ext));
                 let text = if is_text { Some(fs::read_to_string(entry.path())?) } else { None };
-                self.files.insert(path, text);
+                self.files.insert(path, File { text, tokens: OnceCell::new() });
             }
         }
         Ok(())
@@ -43,12 +54,24 @@ impl Tree {
     /// Path and text of the files with this extension, in order of path.
     pub fn with_extension(&self, wanted: &str) -> impl Iterator<Item = (&str, &str)> {
         let files = self.files.iter().filter(move |(path, _)| extension(path) == Some(wanted));
-        files.filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+        files.filter_map(|(path, file)| Some((path.as_str(), file.text.as_deref()?)))
     }
 
     /// The text of a file, if it exists and is text.
     pub fn text(&self, path: &str) -> Option<&str> {
-        self.files.get(path)?.as_deref()
+        self.files.get(path)?.text.as_deref()
+    }
+
+    /// The tokens of a file of Rust, or why it has none. All rules share them.
+    pub fn syntax(&self, path: &str) -> Result<&[TokenTree], &str> {
+        let Some(file) = self.files.get(path) else { return Ok(&[]) };
+        let tokens = file.tokens.get_or_init(|| source::tokens(file.text.as_deref().unwrap_or_default()));
+        tokens.as_deref().map_err(String::as_str)
+    }
+
+    /// The tokens of a file of Rust; of one that is broken there are none.
+    pub fn tokens(&self, path: &str) -> &[TokenTree] {
+        self.syntax(path).unwrap_or_default()
     }
 
     /// Whether a file or folder of this path exists.

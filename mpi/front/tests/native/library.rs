@@ -1,9 +1,10 @@
 //! Both libraries, built as this test was, beside their headers, and the compiler of C.
 
 use nmad_mpi_table::{Abi, header};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
 
 /// What every program is compiled with.
@@ -78,15 +79,24 @@ pub fn compile(standard: &str, abi: Abi, file: &Path) -> PathBuf {
     compile_all(standard, abi, &[file.to_path_buf()])
 }
 
-/// As [`compile`], of several files, which have the name of the first.
+/// As [`compile`], of several files, which have the name of the first. A program is compiled once, however often
+/// it is run.
 pub fn compile_all(standard: &str, abi: Abi, files: &[PathBuf]) -> PathBuf {
-    let compiler = if standard.starts_with("c++") { "c++" } else { "cc" };
+    static COMPILED: Mutex<BTreeMap<PathBuf, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
     let name = files[0].file_stem().expect("a file").to_string_lossy();
     let program = folder().join(format!("{name}-{standard}-{}", include(abi)));
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let once = compiled.entry(program.clone()).or_default().clone();
+    drop(compiled);
+    once.get_or_init(|| build(standard, abi, files, &program));
+    program
+}
+
+fn build(standard: &str, abi: Abi, files: &[PathBuf], program: &Path) {
+    let compiler = if standard.starts_with("c++") { "c++" } else { "cc" };
     let mut command = Command::new(compiler);
     command.arg(format!("-std={standard}")).args(WARNINGS).args(["-O1", "-g", "-pthread"]);
-    command.arg("-I").arg(folder().join(include(abi))).args(files).arg("-o").arg(&program);
+    command.arg("-I").arg(folder().join(include(abi))).args(files).arg("-o").arg(program);
     command.arg(folder().join(soname(abi))).arg("-lm").arg(format!("-Wl,-rpath,{}", folder().display()));
     output(&mut command);
-    program
 }

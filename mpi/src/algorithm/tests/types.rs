@@ -59,8 +59,9 @@ impl Reduction {
 pub(super) fn reductions() -> Vec<Reduction> {
     let user = |of: fn([i32; 2], [i32; 2]) -> [i32; 2], commutes: bool| {
         let function = move |left: *const c_void, right: *mut c_void, count: i64, datatype: &Datatype| {
+            let places = places(datatype);
             for element in 0..count {
-                combine(left, right, element * datatype.extent(), datatype, of);
+                combine(left, right, places.map(|place| element * datatype.extent() + place), of);
             }
         };
         Op::new(Box::new(function), commutes)
@@ -78,26 +79,27 @@ pub(super) fn sum() -> Operator {
     Operator::new(&Op::Predefined(Predefined::Sum), &Datatype::of(Basic::Int32)).expect("allowed")
 }
 
+/// Where the numbers of an element are, from its beginning.
+fn places(datatype: &Datatype) -> [i64; 2] {
+    let mut places = Vec::new();
+    datatype.for_each_run(1, |run| places.extend((0..run.len / 4).map(|index| run.offset + 4 * index)));
+    places.try_into().expect("two numbers")
+}
+
 fn combine(
     left: *const c_void,
     right: *mut c_void,
-    offset: i64,
-    datatype: &Datatype,
+    places: [i64; 2],
     of: fn([i32; 2], [i32; 2]) -> [i32; 2],
 ) {
-    let mut places = Vec::new();
-    datatype.for_each_run(1, |run| {
-        (0..run.len / 4).for_each(|index| places.push((offset + run.offset + 4 * index) as isize));
-    });
     let read = |base: *const c_void| {
-        let number = |place: isize| {
+        places.map(|place| {
             // SAFETY: a number of an element that the reduction works on.
-            unsafe { base.byte_offset(place).cast::<i32>().read_unaligned() }
-        };
-        [number(places[0]), number(places[1])]
+            unsafe { base.byte_offset(place as isize).cast::<i32>().read_unaligned() }
+        })
     };
     for (place, number) in places.iter().zip(of(read(left), read(right))) {
         // SAFETY: as above.
-        unsafe { right.byte_offset(*place).cast::<i32>().write_unaligned(number) };
+        unsafe { right.byte_offset(*place as isize).cast::<i32>().write_unaligned(number) };
     }
 }

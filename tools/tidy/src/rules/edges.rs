@@ -3,7 +3,6 @@
 //! The compiler keeps the order of the crates; this table keeps the order within one crate. A folder may name
 //! itself, the modules of its row, and the modules free to all. A folder without a row may name only free
 //! ones.
-use crate::source::tokens;
 use crate::{Finding, Tree};
 
 mod paths;
@@ -34,13 +33,13 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Rule `edge`.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.with_extension("rs") {
+    for (path, _) in tree.with_extension("rs") {
         let Some(module) = module_of(path) else { continue };
         let layer = module.first().cloned().unwrap_or_default();
         if JOINTS.contains(&&*layer) {
             continue;
         }
-        for named in paths::in_tokens(&tokens(text).unwrap_or_default(), &module) {
+        for named in paths::in_tokens(tree.tokens(path), &module) {
             if !is_allowed(&layer, &named.path) {
                 let what = format!(
                     "`{layer}` may not name `{}`: see EDGES in tidy's edges.rs",

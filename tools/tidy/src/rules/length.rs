@@ -1,7 +1,7 @@
 //! Lines, functions and files that are too long to take in.
 use proc_macro2::{Delimiter, TokenTree};
 
-use crate::source::{bracket, inside, is_mark, line, tokens, word};
+use crate::source::{bracket, inside, is_mark, line, word};
 use crate::{Finding, Tree};
 
 /// Columns, as rustfmt is configured; it leaves comments and strings alone, this does not.
@@ -37,10 +37,10 @@ pub fn check_files(tree: &Tree) -> Vec<Finding> {
 /// Rule `function-length`; also, as `syntax`, files that are no Rust.
 pub fn check_functions(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.with_extension("rs") {
-        match tokens(text) {
-            Ok(tokens) => functions(path, &tokens, &mut findings),
-            Err(error) => findings.push(Finding::new("syntax", path, 0, error)),
+    for (path, _) in tree.with_extension("rs") {
+        match tree.syntax(path) {
+            Ok(tokens) => functions(path, tokens, &mut findings),
+            Err(error) => findings.push(Finding::new("syntax", path, 0, error.to_owned())),
         }
     }
     findings

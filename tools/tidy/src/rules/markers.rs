@@ -1,7 +1,7 @@
 //! Leftover markers: notes to self, holes in the code, and what was meant for one run only.
 use proc_macro2::TokenTree;
 
-use crate::source::{is_mark, line, rows, tokens, word};
+use crate::source::{is_mark, line, rows, word};
 use crate::{Finding, Tree};
 
 /// Words that mark unfinished work, in comments and strings alike. Written in two halves, or this file would
@@ -20,7 +20,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
                 findings.push(Finding::new("marker", path, index + 1, format!("leftover {note}")));
             }
         }
-        rows(&tokens(text).unwrap_or_default(), &mut |row| check_macros(path, row, &mut findings));
+        rows(tree.tokens(path), &mut |row| check_macros(path, row, &mut findings));
     }
     findings
 }

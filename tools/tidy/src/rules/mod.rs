@@ -11,6 +11,7 @@ pub mod markers;
 pub mod no_std;
 pub mod package;
 pub mod unsafe_code;
+pub mod untested;
 pub mod unused;
 
 /// A rule: returns its findings in the tree.
@@ -29,5 +30,6 @@ pub const ALL: &[Rule] = &[
     no_std::check,
     package::check,
     unsafe_code::check,
+    untested::check,
     unused::check,
 ];

@@ -34,12 +34,12 @@ fn of_package(tree: &Tree, path: &str, text: &str, folders: &[&str]) -> Vec<Find
     let what = |key| format!("no {key}: say it, or `publish = false`");
     let mut findings: Vec<Finding> = missing.map(|key| Finding::new("package", path, 0, what(key))).collect();
     let folder = folder_of(path);
-    for (file, text) in tree.with_extension("rs").filter(|(file, _)| owner(file, folders) == Some(folder)) {
+    for (file, _) in tree.with_extension("rs").filter(|(file, _)| owner(file, folders) == Some(folder)) {
         let inside = file.strip_prefix(folder).unwrap_or(file).trim_start_matches('/');
         if OWN.iter().any(|own| inside.split('/').next() == Some(own)) {
             continue;
         }
-        for (line, read) in read_files(text) {
+        for (line, read) in read_files(tree.tokens(file)) {
             let lies_within = join(folder_of(file), &read)
                 .is_some_and(|to| folder.is_empty() || to.starts_with(&format!("{folder}/")));
             if !lies_within {
@@ -58,10 +58,9 @@ fn owner<'a>(file: &str, folders: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The literal paths that a source file reads while it is built, with their lines.
-fn read_files(text: &str) -> Vec<(usize, String)> {
-    let Ok(tokens) = source::tokens(text) else { return Vec::new() };
+fn read_files(tokens: &[TokenTree]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    source::rows(&tokens, &mut |row: &[TokenTree]| {
+    source::rows(tokens, &mut |row: &[TokenTree]| {
         for (index, token) in row.iter().enumerate() {
             let is_reader = source::word(Some(token)).is_some_and(|word| READERS.contains(&word.as_str()));
             if !is_reader || !source::is_mark(row.get(index + 1), '!') {

@@ -1,5 +1,7 @@
 //! Unsafe code lives in few files, each on a list.
-use crate::source::{line, rows, tokens, word};
+use proc_macro2::TokenTree;
+
+use crate::source::{line, rows, word};
 use crate::{Finding, Tree};
 
 /// Where the list lies: one path per line, `#` begins a remark.
@@ -10,15 +12,15 @@ const RULE: &str = "unsafe";
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let list = listed(tree.text(LIST).unwrap_or(""));
     let mut findings = Vec::new();
-    for (path, text) in tree.with_extension("rs") {
+    for (path, _) in tree.with_extension("rs") {
         let is_listed = list.iter().any(|(_, entry)| *entry == path);
-        if let Some(at) = first_use(text).filter(|_| !is_listed) {
+        if let Some(at) = first_use(tree.tokens(path)).filter(|_| !is_listed) {
             let what = format!("unsafe code outside of the files in {LIST}");
             findings.push(Finding::new(RULE, path, at, what));
         }
     }
     for (number, path) in list {
-        if tree.text(path).and_then(first_use).is_none() {
+        if first_use(tree.tokens(path)).is_none() {
             findings.push(Finding::new(RULE, LIST, number, format!("{path} has no unsafe code: remove it")));
         }
     }
@@ -32,9 +34,9 @@ fn listed(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// The line of the first `unsafe`, comments and strings left out.
-fn first_use(text: &str) -> Option<usize> {
+fn first_use(tokens: &[TokenTree]) -> Option<usize> {
     let mut lines = Vec::new();
-    rows(&tokens(text).ok()?, &mut |row| {
+    rows(tokens, &mut |row| {
         lines.extend(row.iter().filter(|token| word(Some(token)).as_deref() == Some("unsafe")).map(line));
     });
     lines.into_iter().min()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use proc_macro2::{Delimiter, TokenTree};
 
 use crate::manifest::crate_roots;
-use crate::source::{bracket, inside, is_mark, rows, string, tokens, word};
+use crate::source::{bracket, inside, is_mark, rows, string, word};
 use crate::tree::{folder_of, join};
 use crate::{Finding, Tree};
 
@@ -13,8 +13,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut used = BTreeSet::new();
     let mut open: Vec<(String, bool)> = crate_roots(tree).into_iter().map(|path| (path, true)).collect();
     while let Some((path, is_root)) = open.pop() {
-        let Some(text) = tree.text(&path).filter(|_| !used.contains(&path)) else { continue };
-        let names = candidates(&path, is_root, text);
+        if tree.text(&path).is_none() || used.contains(&path) {
+            continue;
+        }
+        let names = candidates(&path, is_root, tree.tokens(&path));
         open.extend(names.into_iter().filter(|(path, _)| tree.text(path).is_some()));
         used.insert(path);
     }
@@ -25,14 +27,13 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 /// The files that this one may lead to, each with whether modules in it lie in its own folder, as those of a
 /// crate root do. `mod x;` has two places; the caller takes what exists.
-fn candidates(path: &str, is_root: bool, text: &str) -> Vec<(String, bool)> {
-    let tokens = tokens(text).unwrap_or_default();
+fn candidates(path: &str, is_root: bool, tokens: &[TokenTree]) -> Vec<(String, bool)> {
     let folder = folder_of(path);
     let stays = is_root || path.ends_with("/mod.rs");
     let children = if stays { folder.to_owned() } else { path.trim_end_matches(".rs").to_owned() };
     let mut found = Vec::new();
-    modules(&tokens, folder, &children, &mut found);
-    rows(&tokens, &mut |row| found.extend(includes(row, folder).map(|path| (path, false))));
+    modules(tokens, folder, &children, &mut found);
+    rows(tokens, &mut |row| found.extend(includes(row, folder).map(|path| (path, false))));
     found
 }
 

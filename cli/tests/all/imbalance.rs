@@ -1,0 +1,71 @@
+//! `nmad bench imbalance` with this build alone: P5's programs are compiled, run, checked and drawn.
+
+use crate::command::{Ended, run};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn imbalance(folder: &Path, words: &[&str]) -> Ended {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nmad"));
+    command.args(["bench", "imbalance", "--quick"]).args(words);
+    run(command.env("NMAD_SAMPLE", "off").env("XDG_CACHE_HOME", folder.join("cache")))
+}
+
+#[test]
+fn every_program_runs_in_every_variant_with_the_right_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pictures = folder.path().join("pictures");
+    let words = "--peer none --place node4 --variant plain,parallel,fragments,both --size 96KiB --elements 9 \
+                 --degree 3 --calculation 100 --iterations 5 --json --svg";
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    words.push(pictures.to_str().expect("a path in text"));
+    let ended = imbalance(folder.path(), &words);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let figures = ended.json();
+    assert_eq!(figures.len(), 16, "{}", ended.err);
+    for figure in &figures {
+        let by_rank = figure["by_rank"].as_array().expect("a list");
+        let sum = |name: &str| by_rank.iter().filter_map(|rank| rank[name].as_u64()).sum::<u64>();
+        assert_eq!((&figure["bench"], by_rank.len()), (&"imbalance".into(), 4), "{figure}");
+        assert!(sum("messages") >= 12 && sum("bytes") > 0, "{figure}");
+        assert!(figure["imbalance"].as_f64().is_some_and(|ratio| ratio >= 1.0), "{figure}");
+    }
+    // A message of up to 96 KiB is up to two fragments of 64 KiB.
+    let messages = |variant: &str| {
+        let is_it =
+            |figure: &&serde_json::Value| figure["program"] == "overlap" && figure["variant"] == variant;
+        let figure = figures.iter().find(is_it).expect("it was run");
+        figure["by_rank"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|rank| rank["messages"].as_u64())
+            .sum()
+    };
+    let (plain, cut): (u64, u64) = (messages("plain"), messages("fragments"));
+    assert!(plain == 12 && cut > 12, "{plain} {cut}");
+    let drawn = fs::read_to_string(pictures.join("node4-overlap-variants.svg")).expect("a picture");
+    assert!(drawn.contains("ours, fragments"), "{drawn}");
+    assert!(
+        pictures.join("node4-minife.svg").is_file() && pictures.join("node4-nooverlap-degrees.svg").is_file()
+    );
+}
+
+#[test]
+fn what_there_is_not_is_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (words, hint) in [
+        (["--program", "toy"], "nooverlap"),
+        (["--place", "moon"], "hosts8"),
+        (["--degree", "5"], "there are 1"),
+        (["--peer", "intel"], "NAME=PREFIX"),
+    ] {
+        let ended = imbalance(folder.path(), &words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.err);
+        assert!(ended.err.contains(hint), "{words:?}: {}", ended.err);
+    }
+    assert!(!folder.path().join("cache").exists());
+    let unwritable = imbalance(folder.path(), &["--peer", "none", "--svg", "/proc/pictures"]);
+    assert_eq!(unwritable.code, Some(1));
+    assert!(unwritable.err.contains("/proc/pictures"), "{}", unwritable.err);
+}

@@ -1,0 +1,15 @@
+//! The command as users type it.
+//! One program: linking a program for each subject takes longer than the tests.
+
+mod command;
+mod compare;
+mod fortran;
+mod imbalance;
+mod install;
+mod jobs;
+mod json;
+mod model;
+mod output;
+mod settings;
+mod trace;
+mod words;

@@ -1,0 +1,134 @@
+//! Receivers that are late: what goes without asking because of them, within their credit, and what asks
+//! again once they are timely.
+
+use crate::net::{Net, exact, from, limits, pattern};
+use nmad_engine::{Caller, Config, Context, Hints, Instant, Limits, PeerId, Protocol, RequestId, Tag};
+
+/// Above the usual eager limit, and several packets.
+const LEN: usize = 100_000;
+/// What a receiver computes before it looks.
+const LATE_NS: u64 = 2_000_000;
+
+/// Rails of 1 GB/s; copying was not measured, so it is taken to be as fast.
+fn rail() -> Limits {
+    Limits { bandwidth: 1_000_000_000, latency_ns: 5_000, ..limits() }
+}
+
+fn net(config: Config) -> Net {
+    let mut net = Net::new(2, &[rail(), rail()], &config, 1);
+    net.send(0, 1, 0, 0, &[]);
+    net.settle();
+    net
+}
+
+fn config() -> Config {
+    Config { strategy: "auto".into(), ..Config::default() }
+}
+
+/// How a message to host 1 would go.
+fn protocol(net: &Net, len: usize) -> Protocol {
+    let to = (PeerId(1), Context(0), Tag(1));
+    let now = Instant::from_ns(net.now);
+    let engine = &net.hosts[0].engine;
+    engine.plan(to, len as u64, Hints::default(), Caller::GoesOn, now).expect("it is there").protocol
+}
+
+/// Host 0 alone turns its pump for a while: host 1 computes.
+fn compute(net: &mut Net) {
+    for _ in 0..200 {
+        net.now += LATE_NS / 200;
+        net.turn(0, true);
+    }
+}
+
+/// A message whose receive is posted, from whose sending on the receiver computes; whether it had left
+/// before the receiver was back.
+fn overlapped(net: &mut Net, len: usize, seed: u64) -> bool {
+    let recv = net.recv(1, from(0), 0, exact(1), len);
+    let sent = net.send(0, 1, 0, 1, &pattern(len, seed));
+    compute(net);
+    let left = net.result(0, sent).is_some();
+    net.settle();
+    assert!(net.got(1, recv, &pattern(len, seed)), "message {seed}");
+    left
+}
+
+#[test]
+fn a_message_to_a_receiver_that_computes_leaves_before_the_receiver_is_back() {
+    let mut net = net(config());
+    assert_eq!(protocol(&net, LEN), Protocol::Rendezvous);
+    assert!(!overlapped(&mut net, LEN, 1), "nobody knows yet that the receiver is late");
+    assert_eq!(protocol(&net, LEN), Protocol::EagerParts);
+    assert_eq!(protocol(&net, 40_000), Protocol::EagerParts);
+    let left = (2..12).filter(|&seed| overlapped(&mut net, LEN, seed)).count();
+    assert_eq!(left, 10);
+}
+
+#[test]
+fn a_limit_that_the_user_has_set_stays() {
+    let mut net = net(Config { eager_max: Some(32 << 10), ..config() });
+    (1..6).for_each(|seed| assert!(!overlapped(&mut net, LEN, seed)));
+    assert!(!(protocol(&net, LEN) == Protocol::EagerParts));
+}
+
+#[test]
+fn one_after_sixteen_asks_and_a_timely_receiver_is_noticed() {
+    let mut net = net(config());
+    overlapped(&mut net, LEN, 1);
+    let waits: Vec<u64> = (2..40).filter(|&seed| !overlapped(&mut net, LEN, seed)).collect();
+    assert_eq!(waits, [18], "the next one comes after twice as many");
+    // From now on the receiver looks all the time.
+    let mut asked = 0;
+    for seed in 0..400 {
+        asked += usize::from(protocol(&net, LEN) != Protocol::EagerParts);
+        let recv = net.recv(1, from(0), 0, exact(1), LEN);
+        net.send(0, 1, 0, 1, &pattern(LEN, seed));
+        net.settle();
+        assert!(net.got(1, recv, &pattern(LEN, seed)));
+    }
+    assert!(asked > 200, "{asked} of 400 messages asked");
+}
+
+#[test]
+fn receipts_name_the_parts_and_the_rails_that_carried_them() {
+    let mut net = net(config());
+    overlapped(&mut net, LEN, 1);
+    net.hosts[0].engine.record_receipts(true);
+    overlapped(&mut net, LEN, 2);
+    let receipt = net.hosts[0].engine.next_receipt().expect("it was sent");
+    assert_eq!((receipt.protocol, receipt.envelope.len), (Protocol::EagerParts, LEN as u64));
+    assert_eq!(receipt.carried.iter().map(|(_, len)| len).sum::<u64>(), LEN as u64, "{receipt:?}");
+}
+
+/// Unexpected bytes at host 1.
+fn kept(net: &Net) -> u64 {
+    net.hosts[1].engine.traffic(PeerId(0)).expect("it is known").unexpected_bytes
+}
+
+#[test]
+fn a_flood_falls_back_to_rendezvous_within_the_budget_and_recovers() {
+    let credit = 1 << 20;
+    let mut net = net(Config { credit, ..config() });
+    overlapped(&mut net, LEN, 1);
+    let lens: Vec<usize> = (0..200).map(|i| 20_000 + i * 997 % 150_000).collect();
+    let sent: Vec<RequestId> =
+        lens.iter().enumerate().map(|(i, &len)| net.send(0, 1, 0, 2, &pattern(len, i as u64))).collect();
+    let mut most = 0;
+    for _ in 0..2_000 {
+        net.now += 10_000;
+        net.turn(0, true);
+        net.turn(1, false);
+        most = most.max(kept(&net));
+    }
+    assert!(most > credit / 4 && most <= credit, "{most} bytes were kept");
+    assert!(sent.iter().any(|&request| net.result(0, request).is_none()), "the rest waits for receives");
+    let said = |net: &Net| net.hosts[0].notices.iter().filter(|n| n.text.contains("receives late")).count();
+    assert_eq!(said(&net), 1, "{:?}", net.hosts[0].notices);
+    for (i, &len) in lens.iter().enumerate() {
+        let recv = net.recv(1, from(0), 0, exact(2), len);
+        net.settle();
+        assert!(net.got(1, recv, &pattern(len, i as u64)), "message {i}");
+    }
+    assert_eq!((kept(&net), net.hosts[0].engine.pending(), said(&net)), (0, 0, 1));
+    assert_eq!(protocol(&net, LEN), Protocol::EagerParts, "there is credit again");
+}

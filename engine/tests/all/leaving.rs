@@ -1,0 +1,159 @@
+//! Peers that leave in good order, and what waits for them.
+
+use crate::net::{Net, exact, from, limits, pattern};
+use nmad_engine::{Config, Error, LinkView, PeerId, RailCounters, RailId, Source, TagMatch};
+
+const LONG: usize = 100_000;
+
+fn three(rails: usize) -> Net {
+    let mut net = Net::new(3, &vec![limits(); rails], &Config::default(), 1);
+    for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+        net.send(a, b, 9, 0, &[]);
+        net.recv(b as usize, from(a as u32), 9, exact(0), 0);
+    }
+    net.settle();
+    net
+}
+
+/// Host 0 says goodbye and closes its links.
+fn leave(net: &mut Net, rails: usize) {
+    net.hosts[0].engine.leave();
+    net.settle();
+    assert!(net.hosts[0].engine.is_drained());
+    for rail in 0..rails {
+        net.kill(rail, 0, 1);
+        net.kill(rail, 0, 2);
+    }
+    net.settle();
+}
+
+#[test]
+fn what_was_sent_before_leaving_arrives() {
+    for rails in 1..=3 {
+        let mut net = three(rails);
+        let early = net.recv(1, from(0), 0, exact(1), 10);
+        let large = net.recv(1, from(0), 0, exact(2), LONG);
+        net.send(0, 1, 0, 1, &[1; 10]);
+        net.send(0, 1, 0, 2, &pattern(LONG, 2));
+        net.send(0, 1, 0, 3, &[3; 10]);
+        leave(&mut net, rails);
+        assert!(net.got(1, early, &[1; 10]) && net.got(1, large, &pattern(LONG, 2)));
+        let late = net.recv(1, from(0), 0, exact(3), 10);
+        net.settle();
+        assert!(net.got(1, late, &[3; 10]), "it was here before its sender left");
+    }
+}
+
+#[test]
+fn requests_that_need_the_one_that_left_fail_and_others_go_on() {
+    let mut net = three(2);
+    let (named, _) = net.recv(1, from(0), 0, exact(1), 10);
+    let (wild, _) = net.recv(1, Source::Any, 0, TagMatch::Any, 10);
+    let unanswered = net.send(1, 0, 0, 5, &pattern(LONG, 1));
+    let other = net.recv(1, from(2), 0, exact(1), LONG);
+    leave(&mut net, 2);
+    let lost = Some(Err(Error::PeerLost(PeerId(0))));
+    assert_eq!((net.result(1, named), net.result(1, unanswered)), (lost, lost));
+    assert_eq!(net.result(1, wild), None, "somebody else may send it");
+    net.send(2, 1, 0, 2, &[2; 10]);
+    net.send(2, 1, 0, 1, &pattern(LONG, 4));
+    net.settle();
+    assert!(matches!(net.result(1, wild), Some(Ok(envelope)) if envelope.peer == PeerId(2)));
+    assert!(net.got(1, other, &pattern(LONG, 4)));
+    let after = net.send(1, 0, 0, 5, &[1]);
+    let (receive, _) = net.recv(1, from(0), 0, exact(1), 10);
+    net.settle();
+    assert_eq!((net.result(1, after), net.result(1, receive)), (lost, lost));
+    assert_eq!(net.hosts[1].engine.pending(), 0);
+}
+
+#[test]
+fn one_that_left_is_named_as_such_and_needs_no_notice() {
+    for rails in 1..=3 {
+        let mut net = three(rails);
+        leave(&mut net, rails);
+        for host in [1, 2] {
+            let why = net.hosts[host].engine.failure(PeerId(0)).expect("it is gone");
+            assert!(why.contains("has left"), "{why}");
+            let about: Vec<_> = net.hosts[host].notices.iter().filter(|n| n.peer == PeerId(0)).collect();
+            assert!(about.is_empty(), "{about:?}");
+        }
+        assert_eq!(net.hosts[1].engine.failure(PeerId(2)), None);
+    }
+}
+
+#[test]
+fn one_whose_first_link_ends_before_its_goodbye_is_read_needs_no_notice_either() {
+    let mut net = three(2);
+    net.hosts[0].engine.leave();
+    net.kill(0, 0, 1);
+    net.settle();
+    net.kill(1, 0, 1);
+    net.settle();
+    let why = net.hosts[1].engine.failure(PeerId(0)).expect("it is gone");
+    assert!(why.contains("has left"), "{why}");
+    assert!(net.hosts[1].notices.is_empty(), "{:?}", net.hosts[1].notices);
+}
+
+#[test]
+fn one_that_stays_when_a_link_ends_is_named_with_its_other_links() {
+    let mut net = three(2);
+    net.kill(0, 0, 1);
+    net.settle();
+    let wanted = net.recv(1, from(0), 0, exact(1), 10);
+    net.send(0, 1, 0, 1, &[1; 10]);
+    net.settle();
+    assert!(net.got(1, wanted, &[1; 10]));
+    let about: Vec<&str> = net.hosts[1].notices.iter().map(|notice| &*notice.text).collect();
+    assert!(matches!(about[..], [one] if one.contains("the other rails to peer 0 carry")), "{about:?}");
+}
+
+#[test]
+fn one_whose_links_end_without_goodbye_is_named_as_lost() {
+    let mut net = three(1);
+    net.kill(0, 0, 1);
+    net.settle();
+    let why = net.hosts[1].engine.failure(PeerId(0)).expect("it is gone");
+    assert!(!why.contains("has left"), "{why}");
+}
+
+#[test]
+fn leaving_twice_or_without_ever_having_met_is_no_harm() {
+    let mut net = Net::new(3, &[limits()], &Config::default(), 1);
+    net.hosts[0].engine.leave();
+    net.settle();
+    assert!(net.hosts[0].engine.is_drained());
+    net.send(0, 1, 0, 1, &[1; 5]);
+    net.hosts[0].engine.leave();
+    net.hosts[0].engine.leave();
+    net.settle();
+    let recv = net.recv(1, from(0), 0, exact(1), 5);
+    net.settle();
+    assert!(net.got(1, recv, &[1; 5]));
+}
+
+#[test]
+fn a_peer_that_is_forgotten_leaves_its_rail_to_others() {
+    let mut net = three(1);
+    let (named, _) = net.recv(0, from(1), 0, exact(1), 10);
+    net.send(0, 1, 0, 1, &[1; 10]);
+    net.hosts[0].engine.part(PeerId(1));
+    net.settle();
+    let engine = &mut net.hosts[0].engine;
+    assert!(engine.has_parted(PeerId(1)));
+    engine.forget(PeerId(1));
+    net.settle();
+    assert_eq!(net.result(0, named), Some(Err(Error::PeerLost(PeerId(1)))));
+    let engine = &mut net.hosts[0].engine;
+    assert_eq!((engine.next_notice(), engine.link(PeerId(1), RailId(0))), (None, None));
+    let (next, rails) = (engine.next_peer(), engine.counters(RailId(1)));
+    assert_eq!((next, rails), (PeerId(3), RailCounters::default()));
+    engine.place_rail(RailId(1), limits());
+    engine.add_link(next, RailId(1));
+    assert_eq!(engine.link(next, RailId(1)), Some(LinkView::Opening));
+    assert!(engine.has_parted(next), "nothing was submitted");
+    let other = net.recv(2, from(0), 0, exact(1), LONG);
+    net.send(0, 2, 0, 1, &pattern(LONG, 1));
+    net.settle();
+    assert!(net.got(2, other, &pattern(LONG, 1)), "the others stay");
+}

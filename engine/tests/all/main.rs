@@ -1,0 +1,45 @@
+//! The engine as its neighbours see it: one and packets written by hand, or several and rails in memory.
+//! One program: linking a program for each subject takes longer than the tests.
+
+mod common;
+#[path = "common/heap.rs"]
+mod heap;
+#[path = "common/lone.rs"]
+mod lone;
+#[path = "common/net.rs"]
+mod net;
+#[path = "common/short.rs"]
+mod short;
+
+mod budget;
+mod claims;
+mod correction;
+mod direct;
+mod expected;
+mod failover;
+mod feeding;
+mod hints;
+mod kept;
+mod late;
+mod leaving;
+mod lend;
+mod malformed;
+mod matching;
+mod messages;
+mod order;
+mod parallel;
+mod parts;
+mod pieces;
+mod plan;
+mod profile;
+mod pushed_now;
+mod pushes;
+mod receipts;
+mod regressions;
+mod regressions_rails;
+mod sampler;
+mod shares;
+mod splits;
+mod strategies;
+mod thresholds;
+mod traffic;

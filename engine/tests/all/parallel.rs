@@ -1,0 +1,175 @@
+//! Parallel submission: eager messages whose parts several cores post (P3 section III-B).
+
+use crate::net::rail::Faults;
+use crate::net::{Net, exact, from, limits, pattern};
+use nmad_engine::{
+    Caller, Config, Context, Hints, Instant, Limits, Method, PeerId, Profile, Protocol, Provenance, RailId,
+    Sample, Sent, Submitted, Tag,
+};
+use std::sync::Arc;
+
+/// A rail whose packets take 3 us and a nanosecond for each byte, on a host that needs this long to hand
+/// something to another core: two such rails pay from 2 * 3,000 B on if that is 3 us.
+fn profile(hand_off_ns: Option<u64>) -> Arc<Profile> {
+    let sample = |len, ns| Sample { len, ns, low_ns: ns, high_ns: ns, count: 10 };
+    let mut samples = Vec::new();
+    for len in (0..17).map(|k| 1u64 << k) {
+        samples.push((Method::Copy, sample(len, 3_000 + len)));
+        samples.push((Method::Rendezvous, sample(len, 9_000 + len)));
+    }
+    samples.extend(hand_off_ns.map(|ns| (Method::HandOff, sample(0, ns))));
+    Arc::new(Profile::new(Provenance::default(), samples).unwrap())
+}
+
+/// Two hosts with open links; `cores` stand by at host 0.
+fn net(rails: usize, strategy: &str, cores: usize, hand_off_ns: Option<u64>) -> Net {
+    let config = Config { strategy: strategy.into(), eager_max: Some(60_000), ..Config::default() };
+    let rail = Limits { packet: 64 << 10, bandwidth: 1_000_000_000, ..limits() };
+    let mut net = Net::new(2, &vec![rail; rails], &config, 1);
+    for rail in 0..rails {
+        net.hosts[0].engine.set_profile(RailId(rail as u8), None, profile(hand_off_ns));
+    }
+    (0..cores).for_each(|_| net.hosts[0].engine.cores().enter());
+    net.send(0, 1, 9, 0, &[]);
+    net.settle();
+    net.carried();
+    net
+}
+
+/// Sends a message, and which rails carried how many bytes of it in parts.
+fn parts(net: &mut Net, len: usize) -> Vec<(usize, u64)> {
+    // Whatever went before has been carried by then.
+    net.now += 1_000_000;
+    let recv = net.recv(1, from(0), 0, exact(1), len);
+    net.send(0, 1, 0, 1, &pattern(len, 7));
+    net.settle();
+    assert!(net.got(1, recv, &pattern(len, 7)));
+    let said = net.said(0).into_iter().filter(|(_, text)| text.contains("part of"));
+    let bytes = |text: &str| {
+        let (_, rest) = text.split_once("packet #")?;
+        let len = rest.split_once(" of ")?.1.split_once(' ')?.0;
+        len.parse().ok()
+    };
+    said.map(|(rail, text)| (rail, bytes(&text).unwrap_or_else(|| panic!("{text}")))).collect()
+}
+
+#[test]
+fn a_message_is_shared_out_from_the_length_on_where_equation_one_says_that_it_pays() {
+    let mut net = net(2, "auto", 1, Some(3_000));
+    assert_eq!(parts(&mut net, 5_900), []);
+    let shared = parts(&mut net, 6_200);
+    assert!(shared.len() == 2 && shared[0].0 != shared[1].0, "{shared:?}");
+    assert!(shared[0].1.abs_diff(shared[1].1) < 100, "equal rails have equal parts: {shared:?}");
+    assert_eq!(parts(&mut net, 40_000).len(), 2);
+}
+
+#[test]
+fn it_is_shared_among_as_many_rails_as_there_are_cores() {
+    let count = |rails, cores| parts(&mut net(rails, "auto", cores, Some(3_000)), 50_000).len();
+    assert_eq!([count(2, 0), count(2, 1), count(2, 3)], [0, 2, 2]);
+    assert_eq!([count(3, 1), count(3, 2), count(1, 1)], [2, 3, 0]);
+}
+
+#[test]
+fn it_is_not_shared_where_hand_offs_cost_too_much_or_were_not_measured_or_the_strategy_does_not_want_it() {
+    assert_eq!(parts(&mut net(2, "auto", 1, Some(40_000)), 50_000), []);
+    assert_eq!(parts(&mut net(2, "auto", 1, None), 50_000), []);
+    assert_eq!(parts(&mut net(2, "aggregate", 1, Some(3_000)), 50_000), []);
+    assert_eq!(parts(&mut net(2, "split", 1, Some(3_000)), 50_000).len(), 2);
+}
+
+#[test]
+fn a_rail_that_is_busy_takes_no_part() {
+    let mut net = net(2, "auto", 1, Some(3_000));
+    let recv = [1, 2].map(|tag| net.recv(1, from(0), 0, exact(tag), 50_000));
+    let rail = Hints { rail: Some(RailId(0)), ..Hints::default() };
+    net.send_with(0, 1, 0, 1, &pattern(50_000, 1), rail);
+    net.turn(0, false);
+    net.send(0, 1, 0, 2, &pattern(50_000, 2));
+    net.settle();
+    for (recv, seed) in recv.into_iter().zip(1..) {
+        assert!(net.got(1, recv, &pattern(50_000, seed)));
+    }
+    assert!(net.said(0).iter().all(|(_, text)| !text.contains("part of")));
+}
+
+#[test]
+fn the_plan_and_the_receipt_say_so() {
+    let mut net = net(2, "auto", 1, Some(3_000));
+    let now = Instant::from_ns(net.now + 1_000_000);
+    let plan = |net: &Net, len, caller| {
+        let to = (PeerId(1), Context(0), Tag(1));
+        net.hosts[0].engine.plan(to, len, Hints::default(), caller, now).unwrap().protocol
+    };
+    for caller in [Caller::Waits, Caller::GoesOn] {
+        assert_eq!(plan(&net, 20_000, caller), Protocol::EagerParallel);
+        assert_eq!(plan(&net, 8, caller), Protocol::Eager);
+    }
+    net.hosts[0].engine.record_receipts(true);
+    parts(&mut net, 20_000);
+    let receipt = net.hosts[0].engine.next_receipt().expect("it was sent");
+    assert_eq!(receipt.protocol, Protocol::EagerParallel);
+    assert_eq!(receipt.predicted_ns, 3_000 + 3_000 + 10_000);
+    assert_eq!(receipt.carried.len(), 2, "{receipt:?}");
+    assert_eq!(receipt.carried.iter().map(|(_, len)| len).sum::<u64>(), 20_000, "{receipt:?}");
+    net.hosts[0].engine.cores().leave();
+    assert_eq!(plan(&net, 20_000, Caller::Waits), Protocol::Eager, "nobody stands by");
+}
+
+#[test]
+fn cores_are_asked_for_by_messages_that_are_long_enough_and_by_no_others() {
+    let mut net = net(2, "auto", 0, Some(3_000));
+    let asked = |net: &Net| net.hosts[0].engine.cores().asked();
+    let before = asked(&net);
+    parts(&mut net, 8);
+    let leaves = |net: &mut Net, len| {
+        net.wires().at_once = [Sent::Done].into();
+        net.now += 1_000_000;
+        let sent = net.send_at_once(0, (1, 5, 3), &pattern(len, 1), Hints::default(), Caller::Waits);
+        assert!(matches!(sent, Ok(Submitted::Ended(_))), "{len} B: {sent:?}");
+        net.settle();
+    };
+    leaves(&mut net, 5_000);
+    assert_eq!(asked(&net), before);
+    parts(&mut net, 20_000);
+    let queued = asked(&net);
+    assert_ne!(queued, before, "by one that waits in the window");
+    leaves(&mut net, 20_000);
+    assert_ne!(asked(&net), queued, "and by one that leaves in its call");
+}
+
+#[test]
+fn parts_arrive_whatever_the_rails_do() {
+    for seed in 0..16 {
+        let config = Config { strategy: "auto".into(), eager_max: Some(60_000), ..Config::default() };
+        let rail = |lossy| Limits { packet: 64 << 10, bandwidth: 1_000_000_000, lossy, ..limits() };
+        let mut net = Net::new(2, &[rail(false), rail(seed % 2 == 0), rail(false)], &config, seed);
+        net.set_faults(Faults { delay_ns: 200_000, drop: 20, repeat: 20 });
+        for host in 0..2 {
+            (0..3)
+                .for_each(|rail| net.hosts[host].engine.set_profile(RailId(rail), None, profile(Some(500))));
+            (0..2).for_each(|_| net.hosts[host].engine.cores().enter());
+        }
+        let lens = [20_000, 10, 40_000, 8_000, 30_000];
+        let (mut received, mut sent) = (Vec::new(), Vec::new());
+        for (tag, &len) in lens.iter().enumerate() {
+            if tag % 2 == 0 {
+                received.push((net.recv(1, from(0), 0, exact(tag as u64), len), tag));
+            }
+            sent.push(net.send(0, 1, 0, tag as u64, &pattern(len, tag as u64)));
+            net.turn(0, tag % 3 == 0);
+            if seed % 4 == 3 && tag == 2 {
+                net.kill(2, 0, 1);
+            }
+        }
+        net.settle();
+        for tag in [1, 3] {
+            received.push((net.recv(1, from(0), 0, exact(tag as u64), lens[tag]), tag));
+        }
+        net.settle();
+        for (recv, tag) in received {
+            assert!(net.got(1, recv, &pattern(lens[tag], tag as u64)), "seed {seed}: message {tag}");
+        }
+        assert!(sent.iter().all(|&sent| net.result(0, sent).is_some()), "seed {seed}");
+    }
+}

@@ -1,0 +1,135 @@
+//! How jobs end: codes, reasons, and nobody left behind.
+
+use std::time::Instant;
+
+use crate::probe::{Launcher, PROBE, launch, ranks};
+
+#[test]
+fn the_code_is_zero_or_the_first_failure() {
+    assert_eq!(launch(&["-n", "3", "true"]).code, 0);
+    let done = launch(&["-n", "1", "sh", "-c", "exit 3"]);
+    assert_eq!(done.code, 3);
+    assert!(done.err.contains("rank 0 (pid ") && done.err.contains("exited with code 3"), "{done:?}");
+    assert_eq!(launch(&["sh", "-c", "kill -KILL $$"]).code, 128 + 9);
+}
+
+#[test]
+fn a_failing_rank_ends_those_that_never_would() {
+    let done = launch(&["-n", "3", "sh", "-c", "test $PMI_RANK = 1 && exit 7; exec sleep 600"]);
+    assert_eq!(done.code, 7, "{done:?}");
+    assert_eq!(done.err.matches('\n').count(), 1, "one clear message: {done:?}");
+    assert!(done.err.starts_with("nmad: rank 1 (pid ") && done.err.ends_with("; ending the other ranks\n"));
+}
+
+#[test]
+fn a_killed_rank_ends_the_others_in_their_fence() {
+    let done = ranks(&["-n", "4"], &["crash", "2"]);
+    assert_eq!(done.code, 128 + 11, "{done:?}");
+    assert!(
+        done.err.contains("nmad: rank 2 (pid ") && done.err.contains("was killed by SIGSEGV"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn ranks_that_ignore_sigterm_are_killed() {
+    let start = Instant::now();
+    let script = "trap '' TERM; test $PMI_RANK = 1 && exit 4; while :; do sleep 600; done";
+    let done = launch(&["-n", "2", "bash", "-c", script]);
+    assert_eq!(done.code, 4, "{done:?}");
+    assert!(start.elapsed().as_secs() < 30, "it took {:?}", start.elapsed());
+}
+
+#[test]
+fn leaving_without_goodbye_is_told() {
+    let done = ranks(&["-n", "3"], &["leave", "0"]);
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(done.err.contains("without saying goodbye"), "{done:?}");
+    for name in ["MPI_Finalize", "nmad_close", "Session::close"] {
+        assert!(done.err.contains(name), "{done:?}");
+    }
+    let done = ranks(&["-n", "3"], &["leave", "6"]);
+    assert_eq!(done.code, 6, "{done:?}");
+}
+
+#[test]
+fn a_bad_code_after_goodbye_is_only_a_code() {
+    let done = ranks(&["-n", "3"], &["late", "1"]);
+    assert_eq!((done.code, done.err.as_str()), (5, ""));
+}
+
+#[test]
+fn a_fence_that_cannot_be_complete_ends_the_job() {
+    let done = ranks(&["-n", "3"], &["early", "1"]);
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(done.err.contains("in a fence that rank 1 will never join"), "{done:?}");
+}
+
+#[test]
+fn an_abort_has_its_code_and_reason() {
+    let done = ranks(&["-n", "3"], &["abort", "6"]);
+    assert_eq!(done.code, 6, "{done:?}");
+    assert!(done.err.contains("rank 1 asked to end the job with code 6: the disk is full"), "{done:?}");
+}
+
+#[test]
+fn the_time_limit_ends_the_job() {
+    let done = launch(&["-n", "2", "--timeout", "0.2", "sleep", "600"]);
+    assert_eq!(done.code, 124, "{done:?}");
+    assert!(done.err.contains("the time limit of 0.2 s is over"), "{done:?}");
+}
+
+#[test]
+fn a_program_that_cannot_start_says_why() {
+    for (program, code, words) in [
+        ("no-such-program", 127, "it is not in PATH"),
+        ("./no-such-program", 127, "is the path right?"),
+        ("/", 126, "it is a folder"),
+    ] {
+        let done = launch(&["-n", "2", program]);
+        assert_eq!(done.code, code, "{done:?}");
+        assert!(done.err.contains("cannot start rank 0") && done.err.contains(words), "{done:?}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_explains_itself() {
+    let done = launch(&["-n", "0", "true"]);
+    assert_eq!(done.code, 2, "{done:?}");
+    let done = launch(&["-n", "abc", "true"]);
+    assert!(done.code == 2 && done.err.contains("number of ranks, 1 to"), "{done:?}");
+    let done = launch(&["--mca", "btl", "self", "-n", "1", "true"]);
+    assert_eq!((done.code, done.err.matches("--mca btl self").count()), (0, 1), "{done:?}");
+    let done = launch(&["--hosts-from", "/no/such/file", "true"]);
+    assert_eq!(done.code, 2, "{done:?}");
+    assert!(done.err.contains("cannot read the host list"), "{done:?}");
+}
+
+#[test]
+fn children_of_a_rank_end_with_it() {
+    let done = launch(&["-n", "2", "sh", "-c", "sleep 600 & echo started"]);
+    // Had the sleeps survived, they would hold the output open and this would not return.
+    assert_eq!((done.code, done.out.as_str()), (0, "started\nstarted\n"));
+}
+
+#[test]
+fn a_killed_launcher_leaves_nobody() {
+    let launcher =
+        Launcher::start(&["-n", "3", "bash", "-c", "trap '' TERM HUP; sleep 600 & echo up; wait"], &[]);
+    for _ in 0..3 {
+        assert_eq!(launcher.line(), "up\n");
+    }
+    launcher.signal(rustix::process::Signal::KILL);
+    assert_eq!(launcher.all_gone(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_rank_notices_that_its_launcher_died() {
+    // In a session of its own the waiting process escapes the guard, and it is not the launcher's child.
+    let script = format!("test $PMI_RANK = 0 && setsid -f {PROBE} rank wait; exec sleep 600");
+    let launcher = Launcher::start(&["-n", "2", "sh", "-c", &script], &[]);
+    assert_eq!(launcher.line(), "waiting\n");
+    launcher.signal(rustix::process::Signal::KILL);
+    let done = launcher.done();
+    assert!(done.err.contains("closed its connection while this rank waited in a fence"), "{done:?}");
+}

@@ -1,0 +1,69 @@
+//! Several threads of one node post at once, each over a rail of its own.
+
+use crate::common::{self, PEER, Special};
+use nmad_engine::memory::Segments;
+use nmad_engine::transfer::driver::{How, Limits, Sent};
+use nmad_engine::{Context, Hints, RailId, Tag};
+use nmad_progress::Idle;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// How many rails work at this moment, and how many did at most.
+#[derive(Debug, Default)]
+struct Works {
+    count: Mutex<(u32, u32)>,
+    changed: Condvar,
+}
+
+/// A rail that is done with what it is given when another rail works too, or after this long.
+const ALONE: Duration = Duration::from_millis(300);
+
+#[derive(Debug)]
+struct Slow(Arc<Works>);
+
+impl Slow {
+    fn work(&self) {
+        let mut count = self.0.count.lock().unwrap();
+        count.0 += 1;
+        count.1 = count.1.max(count.0);
+        self.0.changed.notify_all();
+        let alone = |count: &mut (u32, u32)| count.1 < 2;
+        let (mut count, _) = self.0.changed.wait_timeout_while(count, ALONE, alone).unwrap();
+        count.0 -= 1;
+    }
+}
+
+impl Special for Slow {
+    fn limits(&self) -> Limits {
+        Limits { gather: 0, ..common::LIMITS }
+    }
+
+    fn message(&mut self, _: How) -> Sent {
+        self.work();
+        Sent::Done
+    }
+
+    fn posted(&mut self) {
+        self.work();
+    }
+}
+
+#[test]
+fn two_threads_post_over_two_rails_at_once() {
+    let works = Arc::new(Works::default());
+    let node = common::node_over(vec![Slow(works.clone()), Slow(works.clone())], Idle::SHARED);
+    let send = |rail: u8| {
+        let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
+        let to = (PEER, Context(u32::from(rail)), Tag(3));
+        assert!(node.send(&to, &Segments::empty(), hints).is_ok());
+    };
+    // So that the node knows that it has several threads.
+    std::thread::scope(|scope| drop(scope.spawn(|| send(0))));
+    works.count.lock().unwrap().1 = 0;
+    std::thread::scope(|scope| {
+        for rail in [0, 1] {
+            scope.spawn(move || send(rail));
+        }
+    });
+    assert_eq!(works.count.lock().unwrap().1, 2, "one rail worked after the other");
+}

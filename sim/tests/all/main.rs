@@ -1,0 +1,8 @@
+//! Worlds, figures and oracles.
+//! One program: linking a program for each subject takes longer than the tests.
+
+mod canaries;
+mod golden;
+mod repeatable;
+mod seeds;
+mod wires;

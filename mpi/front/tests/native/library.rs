@@ -79,8 +79,8 @@ pub fn compile(standard: &str, abi: Abi, file: &Path) -> PathBuf {
     compile_all(standard, abi, &[file.to_path_buf()])
 }
 
-/// As [`compile`], of several files, which have the name of the first. A program is compiled once, however often
-/// it is run.
+/// As [`compile`], of several files, which have the name of the first. A program that is run more often is
+/// compiled once.
 pub fn compile_all(standard: &str, abi: Abi, files: &[PathBuf]) -> PathBuf {
     static COMPILED: Mutex<BTreeMap<PathBuf, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
     let name = files[0].file_stem().expect("a file").to_string_lossy();

@@ -11,13 +11,15 @@ use crate::notices::tell;
 use crate::options::{Explain, Options};
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
-use crate::sampling::{ProfileInfo, RailToSample, Stock};
+use crate::sampling::{self, ProfileInfo, RailToSample, Stock};
 use crate::scope::Scope;
 use crate::summary;
 use crate::trace::Trace;
 use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{Accuracy, Context, Driver, Engine, Error, Feed, PeerId, RailId, Receipt, StrategyId};
+use nmad_engine::{
+    Accuracy, Context, Driver, Engine, Error, Feed, PeerId, Profile, RailId, Receipt, StrategyId,
+};
 use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Idle, Node, Outcome, Progress};
@@ -344,6 +346,12 @@ impl Session {
         self.node.with(|engine| engine.forecast(RailId(rail), PeerId(rank))?.accuracy())
     }
 
+    /// The profile that completed transfers have made of what was known of a rail to a rank; none: they have
+    /// changed nothing, or it does not lead there.
+    pub fn learnt(&self, rail: u8, rank: u32) -> Option<Arc<Profile>> {
+        self.node.with(|engine| engine.learnt(RailId(rail), PeerId(rank)).cloned())
+    }
+
     /// The node behind the session, for bindings and benchmarks.
     #[doc(hidden)]
     pub fn node(&self) -> &Node {
@@ -411,6 +419,7 @@ impl Session {
         self.node.submit(|engine| engine.leave());
         self.node.wait_for(DRAIN_BOUND, |engine| engine.is_drained());
         summary::tell(self);
+        sampling::doubt_refuted(&self.node, &self.profiles, self.size);
         if let Some(trace) = &self.trace {
             trace.write(&self.node);
         }

@@ -212,6 +212,13 @@ impl Strategy for Watched {
         self.ask("carried", |own| own.carried(len, rails, took));
     }
 
+    fn relearnt(&mut self) {
+        if self.own.is_none() {
+            return self.auto.relearnt();
+        }
+        self.ask("relearnt", |own| own.relearnt());
+    }
+
     fn gathers(&self) -> bool {
         let gathers = |own: &dyn Strategy| catch_unwind(AssertUnwindSafe(|| own.gathers()));
         self.own.as_deref().map_or(self.auto.gathers(), |own| gathers(own).unwrap_or(false))

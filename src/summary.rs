@@ -4,10 +4,13 @@
 
 use crate::info::RailInfo;
 use crate::session::Session;
-use nmad_engine::{Accuracy, RailCounters};
+use nmad_engine::{Accuracy, Profile, RailCounters, Thresholds};
 use nmad_progress::Helped;
 use std::fmt::Write;
 use std::path::Path;
+
+/// Peers for which is said what was learnt of a rail.
+const LEARNT_MAX: usize = 4;
 
 /// If the user wants it: one line for each rail that was used. If the value names a folder (it has a slash in
 /// it), the counts go to a file of this process there instead, for a program that adds them up.
@@ -25,6 +28,13 @@ pub(crate) fn tell(session: &Session) {
         let accuracies = (0..session.size()).filter_map(|rank| session.accuracy(index as u8, rank));
         if let Some(line) = line(rail, worst(accuracies)) {
             nmad_words::tell_user(format_args!("nmad: rank {}: {line}", session.rank()));
+        }
+        let others = (0..session.size()).filter_map(|rank| Some((rank, session.learnt(index as u8, rank)?)));
+        for (rank, profile) in others.take(LEARNT_MAX) {
+            if let Some(text) = learnt(&profile) {
+                let (me, name) = (session.rank(), &rail.name);
+                nmad_words::tell_user(format_args!("nmad: rank {me}: {name} to rank {rank}: {text}"));
+            }
         }
     }
 }
@@ -73,6 +83,21 @@ fn helped(helped: &Helped) -> Option<String> {
 /// The peer whose transfers were predicted worst.
 fn worst(accuracies: impl Iterator<Item = Accuracy>) -> Option<Accuracy> {
     accuracies.filter(|accuracy| accuracy.count > 0).max_by(|a, b| a.median.total_cmp(&b.median))
+}
+
+/// What transfers have made of a profile: its origin, and what follows from it.
+fn learnt(profile: &Profile) -> Option<String> {
+    let Thresholds { in_place_min, rendezvous_min, push_min, aggregate_max, .. } = *profile.thresholds()?;
+    let from = |len: u64| if len == u64::MAX { "never".into() } else { format!("from {}", size(len)) };
+    let shared =
+        if aggregate_max == u64::MAX { "always".into() } else { format!("up to {}", size(aggregate_max)) };
+    Some(format!(
+        "{}: {}/s, data in place {}, packets shared {shared}, large messages {}",
+        profile.provenance().how,
+        size(profile.body().bandwidth()),
+        from(in_place_min),
+        from(rendezvous_min.min(push_min)),
+    ))
 }
 
 /// None for a rail that carried nothing.

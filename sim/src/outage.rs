@@ -34,6 +34,8 @@ pub enum How {
     Unplugged,
     /// Everything takes this many times as long.
     Narrow(u64),
+    /// Everything arrives later by so many nanoseconds.
+    Late(u64),
 }
 
 /// Longest time for which no request may end while some are under way, besides what they take.
@@ -127,9 +129,14 @@ impl Outage {
         if let How::Narrow(factor) = self.how { factor } else { 1 }
     }
 
+    /// By how many nanoseconds everything is later.
+    pub fn lateness_ns(&self) -> u64 {
+        if let How::Late(ns) = self.how { ns } else { 0 }
+    }
+
     /// Whether it lets nothing pass.
     pub fn blocks(&self) -> bool {
-        !matches!(self.how, How::Narrow(_))
+        !matches!(self.how, How::Narrow(_) | How::Late(_))
     }
 }
 
@@ -142,6 +149,7 @@ impl fmt::Display for Outage {
             How::Silent => write!(f, "swallows everything for {us} us"),
             How::OneWay => write!(f, "swallows what h{a} sends for {us} us"),
             How::Unplugged => write!(f, "has no carrier for {us} us"),
+            How::Late(ns) => write!(f, "brings everything {ns} ns later for {us} us"),
             How::Narrow(factor) => write!(f, "takes {factor} times as long for {us} us"),
         }
     }

@@ -32,7 +32,8 @@ pub use hardware::{Distance, Key};
 pub(crate) use stock::{RailToSample, Stock};
 
 use crate::options::Options;
-use nmad_engine::Profile;
+use nmad_engine::{PeerId, Profile, RailId};
+use nmad_progress::Node;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,6 +84,23 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
     };
     let list = rails.iter().enumerate().map(&mut info).collect();
     (list, complaints)
+}
+
+/// Marks profiles in the cache that transfers have clearly contradicted as provisional, so that the next job
+/// measures them again.
+pub(crate) fn doubt_refuted(node: &Node, profiles: &[ProfileInfo], size: u32) {
+    for ProfileInfo { number, key, known, .. } in profiles {
+        let refuted = |rank| node.with(|engine| engine.refutation(RailId(*number), PeerId(rank)));
+        let is_ours = |profile: &Profile| profile.provenance().doubt.is_none();
+        let Some((profile, Origin::Measured | Origin::Cache(_))) = known else { continue };
+        let Some(doubt) = (0..size).find_map(refuted).filter(|_| is_ours(profile)) else { continue };
+        if let Some(folder) = cache::folder() {
+            let doubted = Profile::clone(profile).doubted(Some(doubt));
+            if let Err(error) = cache::store(&folder, key, &doubted) {
+                log::warn!("the profile of '{key}' cannot be marked as wrong: {error}");
+            }
+        }
+    }
 }
 
 /// The profile of this key, from the shipped ones or the cache.

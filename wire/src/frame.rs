@@ -324,6 +324,11 @@ pub fn frames(bytes: &[u8]) -> Frames<'_> {
     Frames { rest: bytes }
 }
 
+/// Whether the first frame in `bytes` (a packet behind its header) is a whole small message.
+pub fn begins_eager(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&EAGER)
+}
+
 /// Iterator over the frames of a packet, see [`frames`].
 #[derive(Debug, Clone)]
 pub struct Frames<'a> {

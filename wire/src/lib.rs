@@ -29,7 +29,8 @@ pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
 pub use explain::{Explain, explain, explain_alone};
 pub use frame::{
-    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Replay, Rtr, Withdraw, Withdrawn, flags, frames,
+    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Replay, Rtr, Withdraw, Withdrawn, begins_eager, flags,
+    frames,
 };
 pub use header::{Header, Kind};
 pub use part::Part;

@@ -217,6 +217,8 @@ pub(crate) struct Outgoing {
     pub(crate) grant: Option<Grant>,
     /// The receiver will say when it has everything; until then chunks may have to be sent again.
     pub(crate) wants_fin: bool,
+    /// The receiver says so for a measurement, which the send does not wait for.
+    pub(crate) is_timed: bool,
     pub(crate) has_fin: bool,
     /// Chunks that a rail holds; user memory is in use.
     pub(crate) at_rails: u32,
@@ -245,6 +247,7 @@ impl Outgoing {
             hints,
             grant: None,
             wants_fin: false,
+            is_timed: false,
             has_fin: false,
             at_rails: 0,
             sent: 0,

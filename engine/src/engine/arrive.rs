@@ -144,9 +144,14 @@ impl Engine {
             link.congestion.acknowledged(now, in_flight - link.tx.pending(), in_flight, &capacity);
         }
         if several && let Some(served) = news.served {
-            let sure = link.served(now, served);
+            let (len, took) = (served.len, link.served(now, served));
             let rest = link.forecast.busy_ns(link.tx.pending());
-            self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), sure);
+            self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), took.is_some());
+            if peer.is_curious
+                && let Some((ns, is_alone)) = took
+            {
+                self.timed_share(from, rail, (len, ns), is_alone);
+            }
         }
         if full {
             self.make_ready(from);

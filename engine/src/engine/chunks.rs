@@ -62,6 +62,13 @@ impl Engine {
     }
 
     fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
+        if self.peer(id).is_some_and(|peer| peer.is_curious) {
+            if cargo.offset == 0 {
+                self.time_large(now, rail, id, cargo.request);
+            }
+        } else {
+            self.note_chunk(id, rail);
+        }
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
         if peer.parallel_min < u64::MAX {
             self.cores.ask();

@@ -312,6 +312,7 @@ impl Engine {
         // What the call took does not count as the cost of posting: the rail would be busy for as long again,
         // and an answer to what comes meanwhile would take another one.
         at.posted(None, until);
+        self.note_number(to.0, leaving.number);
         Submitted::Ended(leaving.seq)
     }
 
@@ -324,7 +325,7 @@ impl Engine {
         (data, hints): (&Segments, Hints),
         until: Instant,
     ) -> Submitted {
-        let Engine { peers, rails, requests, .. } = self;
+        let Engine { peers, rails, .. } = self;
         let (request, seq, len) = (leaving.request, leaving.seq, data.len());
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Request(request);
@@ -344,6 +345,8 @@ impl Engine {
         let busy = head + len + ChunkHeader::LEN as u64;
         book(until, to, link, at, Load { entries: None, len, busy, kept: chunk });
         at.posted(None, until);
+        self.note_chunk(to, leaving.rail());
+        let requests = &mut self.requests;
         if !is_part {
             requests.remove(request.0);
             return Submitted::Ended(seq);

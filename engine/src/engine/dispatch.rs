@@ -16,7 +16,7 @@ use crate::transfer::link::Link;
 use crate::transfer::rail::{Prepared, Rail};
 use crate::transfer::retention::{Cargo, ChunkCargo};
 use alloc::vec::Vec;
-use nmad_wire::{Ack, Credit, Frame, Kind};
+use nmad_wire::{Ack, Credit, Frame, Header, Kind, begins_eager};
 
 /// Bytes of a [`Credit`] frame.
 const CREDIT_LEN: usize = 10;
@@ -58,7 +58,7 @@ impl Engine {
             return Some(order);
         }
         if !self.watched.queries.is_empty()
-            && let Some(order) = self.query_for(rail)
+            && let Some(order) = self.query_for(now, rail)
         {
             return Some(order);
         }
@@ -154,7 +154,7 @@ impl Engine {
         }
         let peer = self.peers[id.0 as usize].as_deref()?;
         let link = peer.link(rail)?;
-        if !link.accepts(depth) {
+        if !link.accepts(depth) || (peer.is_curious && now < peer.greets_until) {
             return None;
         }
         let acknowledge = link.ack_is_due(now);
@@ -250,6 +250,11 @@ impl Engine {
         {
             Frame::Credit(Credit { limit }).encode(&mut packet.bytes);
         }
+        if peer.is_curious && entries == 1 && begins_eager(&packet.bytes[Header::LEN..]) {
+            let load = (packet.len(), !packet.in_place.is_empty());
+            let ask = peer.time_packet(now, (rail, &self.rails[rail.index()]), load);
+            ask.iter().for_each(|ask| ask.encode(&mut packet.bytes));
+        }
         let link = peer.link_mut(rail).expect("a packet was built for it");
         if link.rx.beyond() != 0 && packet.len() < limit {
             Frame::Ack(Ack { beyond: link.rx.beyond() }).encode(&mut packet.bytes);
@@ -257,6 +262,7 @@ impl Engine {
         let number = link.tx.next_number();
         seal(&mut packet, Kind::Packet, number, link.rx.below());
         book(now, id, link, &mut self.rails[rail.index()], packet_load(&packet, entries, in_place));
+        self.note_number(id, number);
         Order::Packet { to: id, number, packet }
     }
 

@@ -20,12 +20,23 @@ pub(super) struct Fixed {
     eager_max: Option<usize>,
     in_place_min: Option<usize>,
     aggregate_max: Option<usize>,
+    adapts: bool,
 }
 
 impl Fixed {
     pub(super) fn of(config: &Config) -> Fixed {
-        let Config { eager_max, in_place_min, aggregate_max, .. } = *config;
-        Fixed { eager_max, in_place_min, aggregate_max }
+        let Config { eager_max, in_place_min, aggregate_max, adapts, .. } = *config;
+        Fixed { eager_max, in_place_min, aggregate_max, adapts }
+    }
+
+    /// Whether transfers correct what is known of rails.
+    pub(super) fn adapts(&self) -> bool {
+        self.adapts
+    }
+
+    /// Whether it is the user's choice what stays in place.
+    pub(super) fn has_in_place_min(&self) -> bool {
+        self.in_place_min.is_some()
     }
 
     /// Whether the longest message that goes without asking is the user's choice.
@@ -46,6 +57,7 @@ impl Engine {
         for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
             if let Some(link) = other.link_mut(rail) {
                 link.forecast = Forecast::new(profile.clone());
+                link.learning = None;
                 other.topology_changed(&self.rails);
             }
         }
@@ -92,7 +104,9 @@ impl Peer {
 
     /// Derives what governs the paths: what the user has set, else what was measured, else a default.
     pub(super) fn derive_thresholds(&mut self, rails: &[Rail]) {
-        let Fixed { eager_max, in_place_min, aggregate_max } = self.fixed;
+        // A measurement shall find what it measures, and nothing else.
+        self.is_curious = self.only.is_none() && (self.is_curious || self.is_new());
+        let Fixed { eager_max, in_place_min, aggregate_max, .. } = self.fixed;
         let bytes = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         for link in &mut self.links {
             let measured = link.forecast.profile().thresholds();

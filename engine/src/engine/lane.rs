@@ -66,8 +66,8 @@ impl Peer {
 
     /// Derives the lane anew: links came, went or opened, or thresholds changed.
     pub(super) fn mark_lane(&mut self, rails: &[Rail]) {
-        // Control frames that are due leave on the long way.
-        let usual = !self.is_gone() && self.unsaid.is_empty();
+        // Control frames that are due leave on the long way, and so does what is timed.
+        let usual = !self.is_gone() && self.unsaid.is_empty() && !self.is_curious;
         let open = self.lone().filter(|(_, link)| usual && link.is_up());
         let chosen = self.choose(rails, Instant::default(), 0);
         let below = chosen.map_or(0, |_| self.eager_max.min(self.longest_eager()) as u64 + 1);

@@ -7,8 +7,9 @@
 //! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
 //! beginnings that do not wait), `parts` (eager messages longer than a packet), `parallel` (eager messages
 //! that several cores post), `failure` (links and peers that are gone), `part` (peers that come and go),
-//! `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `receipt` (how messages
-//! went), `traffic` (how many there were), `outcome` (how requests ended).
+//! `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `learn` (profiles that
+//! transfers correct), `receipt` (how messages went), `traffic` (how many there were), `outcome` (how
+//! requests ended).
 
 mod arrive;
 mod chunks;
@@ -20,6 +21,7 @@ mod forecast;
 mod kept;
 mod lane;
 mod late;
+mod learn;
 mod offer;
 mod outcome;
 mod parallel;
@@ -99,6 +101,8 @@ pub struct Config {
     pub bandwidths: Vec<u64>,
     /// What bounds the bytes in flight on lossy links.
     pub congestion: Scheme,
+    /// Some transfers are timed, and correct the profiles of their rails.
+    pub adapts: bool,
     /// How long a peer is waited for whose rails have all failed, if some of them may come back.
     pub return_within: Duration,
 }
@@ -117,6 +121,7 @@ impl Default for Config {
             chunk: 1 << 20,
             bandwidths: Vec::new(),
             congestion: Scheme::default(),
+            adapts: false,
             return_within: Duration::from_ms(3000),
         }
     }

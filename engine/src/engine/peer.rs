@@ -148,6 +148,12 @@ pub(super) struct Peer {
     pub(super) lateness: Lateness,
     /// Shortest eager message, or sum of them, of which other cores may post a part.
     pub(super) parallel_min: u64,
+    /// Something is to be learnt of its rails.
+    pub(super) is_curious: bool,
+    /// Messages one after the other of which enough was known.
+    pub(super) bored: u32,
+    /// Its new rails are asked how long an answer takes, and nothing else goes before.
+    pub(super) greets_until: Instant,
     pub(super) is_ready: bool,
     /// Its links were asked for.
     pub(super) is_met: bool,
@@ -192,6 +198,9 @@ impl Peer {
             eager_max: 0,
             lateness: Lateness::default(),
             parallel_min: u64::MAX,
+            is_curious: false,
+            bored: 0,
+            greets_until: Instant::default(),
             is_ready: false,
             is_met: false,
         }

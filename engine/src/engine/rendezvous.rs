@@ -97,7 +97,7 @@ impl Engine {
         let pushed = outgoing.pushed;
         let push = if pushed > 0 { flags::PUSHED } else { 0 };
         let rts = Rts {
-            flags: flags::of(outgoing.wants_fin, hints.unordered, rtr.is_some()) | push,
+            flags: flags::of(outgoing.wants_fin || outgoing.is_timed, hints.unordered, rtr.is_some()) | push,
             context: envelope.context.0,
             tag: envelope.tag.0,
             seq: envelope.seq,
@@ -160,6 +160,7 @@ impl Engine {
 
     pub(super) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), &'static str> {
         let request = RequestId(fin.request);
+        self.timed_large(now, from, fin.request);
         match self.requests.get_mut(fin.request) {
             Some(Request::Eager(eager)) if eager.envelope.peer == from => {
                 if !eager.wants_fin {

@@ -43,7 +43,7 @@ impl Engine {
     ) -> RequestId {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
-        let Engine { peers, config, .. } = self;
+        let Engine { peers, config, rails, watched, .. } = self;
         let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
             return self.refuse(envelope, refused);
@@ -51,6 +51,7 @@ impl Engine {
         if let Some(chosen) = hints.strategy {
             peer.know(chosen, &config.registry);
         }
+        let hints = if peer.is_curious { peer.wonder(rails, watched, len, hints) } else { hints };
         if hints.depends && !peer.held.is_empty() {
             return self.send_behind_held((to, context, tag), data, hints, refused);
         }
@@ -142,7 +143,8 @@ impl Engine {
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // Bytes that go ahead say nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);
-        let outgoing = Outgoing { wants_fin, pushed, ..Outgoing::new(envelope, data, hints) };
+        let is_timed = self.times_large(envelope.peer);
+        let outgoing = Outgoing { wants_fin, is_timed, pushed, ..Outgoing::new(envelope, data, hints) };
         let request = self.enter(refused, Request::Large(Box::new(outgoing)));
         if rtr.is_some() || pushed > 0 || !self.expects_rtr(request) {
             self.request_to_send(request, rtr);

@@ -81,6 +81,12 @@ impl Watched {
         self.peers.retain(|each| *each != peer);
     }
 
+    /// A question that is timed leaves as soon as its rail takes it.
+    pub(super) fn ask_timed(&mut self, to: PeerId, over: RailId, question: u32) {
+        self.queries.push_back(Query { to, over, about: About::Ours(over, question) });
+        self.due_at = Instant::default();
+    }
+
     /// The next turn looks at them.
     pub(super) fn look_now(&mut self) {
         if !self.peers.is_empty() {
@@ -245,6 +251,9 @@ impl Engine {
 
     /// The peer tells what has arrived from one of our rails.
     pub(super) fn on_seen(&mut self, now: Instant, from: PeerId, seen: Seen) {
+        if self.on_timed(now, from, &seen) {
+            return;
+        }
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let Some(link) = peer.link_mut(RailId(seen.rail)) else { return };
         let was_asked = link.notes.is_some() && may_be_left(link, &self.rails);
@@ -282,6 +291,7 @@ impl Engine {
             link.rx = orphan.rx;
         }
         peer.topology_changed(&self.rails);
+        peer.greet(now, &self.rails, &mut self.watched);
         if down {
             self.give_up(rail, id, "the peer gave it up");
         }
@@ -327,7 +337,7 @@ impl Engine {
 
     /// A question or answer that waits for this rail.
     #[cold]
-    pub(super) fn query_for(&mut self, rail: RailId) -> Option<Order> {
+    pub(super) fn query_for(&mut self, now: Instant, rail: RailId) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
         let mut place = 0;
         while let Some(&Query { to, over, about }) = self.watched.queries.get(place) {
@@ -342,6 +352,9 @@ impl Engine {
                 continue;
             }
             self.watched.queries.remove(place);
+            if let About::Ours(about, question) = about {
+                self.asked_nothing(now, to, about, question);
+            }
             return self.say(rail, to, about);
         }
         None

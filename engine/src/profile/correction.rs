@@ -94,6 +94,11 @@ impl Correction {
         if QUIET.contains(&agreed) { 1.0 } else { agreed.clamp(load / STEP, load * STEP) }
     }
 
+    /// The profile has become another one, with what was observed in it.
+    pub(super) fn begin_anew(&mut self) {
+        (self.ratios, self.together) = ([1.0; RATIOS], (0, 0));
+    }
+
     /// The load after a time without observations.
     pub(super) fn relaxed(&mut self, now: Instant, load: f64) -> f64 {
         if load == 1.0 || now.since(self.last) < FORGIVEN_AFTER {

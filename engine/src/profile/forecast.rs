@@ -53,6 +53,13 @@ impl Forecast {
         Forecast { is_known: self.is_known, ..Forecast::new(self.profile.clone()) }
     }
 
+    /// The profile is another one from now on: what was observed before is in it.
+    pub(crate) fn rebase(&mut self, profile: Arc<Profile>) {
+        (self.profile, self.is_known) = (profile, true);
+        self.correction.iter_mut().for_each(|correction| correction.begin_anew());
+        self.set_load(1.0);
+    }
+
     /// Whether it comes from measurements.
     pub fn is_measured(&self) -> bool {
         self.profile.thresholds().is_some()

@@ -6,6 +6,8 @@
 //! - [`threshold`]: from which size on one method beats another (P4 section III-B).
 //! - [`measured`]: a profile: samples, the results derived from them, and their origin.
 //! - [`doubt`]: what speaks against a profile.
+//! - `learned`: a profile that completed transfers correct, by size; `recent`: the last ones of each kind;
+//!   `learning`: transfers that are timed; `origin`: the profile from which they begin.
 //! - [`forecast`]: what a rail to one peer will take, now.
 //! - [`sampler`]: the plan of probes that makes a profile; `floor`: which of their results count.
 //! - [`text`]: profiles as versioned text.
@@ -19,7 +21,11 @@ pub mod curve;
 pub mod doubt;
 mod floor;
 pub mod forecast;
+pub(crate) mod learned;
+pub(crate) mod learning;
 pub mod measured;
+pub(crate) mod origin;
+pub(crate) mod recent;
 pub mod sample;
 pub mod sampler;
 pub mod text;

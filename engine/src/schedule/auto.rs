@@ -72,6 +72,10 @@ impl Strategy for Auto {
         self.together.carried(len, rails, took);
     }
 
+    fn relearnt(&mut self) {
+        self.together.forget();
+    }
+
     fn revises(&self) -> bool {
         true
     }

@@ -214,6 +214,10 @@ pub trait Strategy: Send {
         let _ = (len, rails, took);
     }
 
+    /// Transfers have shown that a rail is another than the one that was known: forecasts have changed, and
+    /// what was observed before says nothing any more.
+    fn relearnt(&mut self) {}
+
     /// Whether what is not yet on a rail shall be shared out anew when a rail with nothing left to do would
     /// finish it earlier. Such a strategy's shares are handed out in chunks that leave something to revise.
     fn revises(&self) -> bool {

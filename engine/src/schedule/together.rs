@@ -55,6 +55,11 @@ impl Together {
         }
     }
 
+    /// The rails have become others: what they did together says nothing any more.
+    pub(super) fn forget(&mut self) {
+        *self = Together::default();
+    }
+
     /// A body was carried by `rails` rails in this time.
     pub(super) fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let class = self.class(len);

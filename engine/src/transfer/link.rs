@@ -8,6 +8,7 @@ use super::vain::Vain;
 use crate::clock::{Duration, Instant};
 use crate::packet::{RailId, RequestId};
 use crate::profile::forecast::Forecast;
+use crate::profile::learning::Learning;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -55,6 +56,8 @@ pub(crate) struct Link {
     pub(crate) congestion: Box<dyn Congestion>,
     /// Its forecast.
     pub(crate) forecast: Forecast,
+    /// What transfers say of it, if that is observed.
+    pub(crate) learning: Option<Box<Learning>>,
     /// Data of at least this many bytes is cheaper left in place than copied.
     pub(crate) in_place_min: usize,
     /// Blocks of non-contiguous data stay in place if they have at least this many bytes, on average.
@@ -109,6 +112,7 @@ impl Link {
             rtt: Rtt::default(),
             congestion: scheme.window(),
             forecast,
+            learning: None,
             in_place_min: usize::MAX,
             block_min: 0,
             aggregate_max: usize::MAX,
@@ -222,18 +226,20 @@ impl Link {
     }
 
     /// The peer has more than before: corrects the forecast. A link serves in order, so the rail was free for
-    /// this when it left, or when what went before had arrived, whichever was later. True if there was enough
-    /// of it to say how long the rest will take.
+    /// this when it left, or when what went before had arrived, whichever was later. If there was enough of
+    /// it to say how long the rest will take: how many nanoseconds it took, and whether the link was idle
+    /// before.
     #[inline]
-    pub(crate) fn served(&mut self, now: Instant, served: Served) -> bool {
+    pub(crate) fn served(&mut self, now: Instant, served: Served) -> Option<(u64, bool)> {
         let Served { len, count, first } = served;
         let (idle, free_at) = (first >= self.served_at, first.max(self.served_at));
         self.served_at = now;
         let tells = len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy;
+        let ns = now.since(free_at).as_ns();
         if tells {
-            self.forecast.observe(now, len, now.since(free_at).as_ns(), idle);
+            self.forecast.observe(now, len, ns, idle);
         }
-        tells
+        tells.then_some((ns, idle))
     }
 
     /// When a lossy link needs attention: an acknowledgement or something to send again.

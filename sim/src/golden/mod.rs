@@ -4,8 +4,11 @@
 //! the same text, so a committed text shows every change of behaviour as a difference. It stands on the world
 //! of the simulator like any workload; it knows cards and hosts, never frames.
 
+pub mod adapt;
 pub mod card;
+pub mod changes;
 mod congestion;
+mod convergence;
 pub mod machines;
 pub mod networks;
 mod overview;
@@ -29,6 +32,8 @@ pub struct Figure {
     pub title: &'static str,
     /// Makes its text.
     pub make: fn() -> String,
+    /// Draws it as SVG, if it has a picture.
+    pub draw: Option<fn() -> String>,
 }
 
 impl Figure {
@@ -36,16 +41,33 @@ impl Figure {
     pub fn file(&self) -> String {
         format!("{}.txt", self.name)
     }
+
+    /// Names of its files.
+    pub fn names(&self) -> Vec<String> {
+        let picture = self.draw.map(|_| format!("{}.svg", self.name));
+        [self.file()].into_iter().chain(picture).collect()
+    }
+
+    /// Its files and what is in them.
+    pub fn files(&self) -> Vec<(String, String)> {
+        let picture = self.draw.map(|draw| (format!("{}.svg", self.name), draw()));
+        [(self.file(), (self.make)())].into_iter().chain(picture).collect()
+    }
 }
 
 const fn figure(name: &'static str, title: &'static str, make: fn() -> String) -> Figure {
-    Figure { name, title, make }
+    Figure { name, title, make, draw: None }
 }
 
 /// All figures: our own, then those of the papers in their order.
 pub const FIGURES: &[Figure] = &[
     figure("networks", "the models and where their numbers come from", overview::networks),
     figure("congestion", "congestion control over lossy and shared rails", congestion::compared),
+    Figure {
+        draw: Some(convergence::picture),
+        ..figure("adapt", "sampling while messages go, from nominal figures", adapt::table)
+    },
+    figure("adapt-changes", "the same on networks that change during a run", changes::table),
     figure("regret-two", "what auto loses against any other way, two equal rails", regret::equal),
     figure("regret-four-one", "the same over rails of 4 and 1 Gbit/s", regret::unequal),
     figure("regret-three", "the same over three rails", regret::three),

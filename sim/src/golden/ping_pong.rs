@@ -9,10 +9,12 @@ use crate::machine::Machine;
 use crate::model::Model;
 use crate::network::lock;
 use crate::oracle::ledger::{Ledger, What as Booked};
+use crate::outage::Outage;
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
 use crate::world::World;
-use nmad_engine::packet::PeerId;
+use nmad_engine::packet::{PeerId, RailId};
+use nmad_engine::profile::forecast::Forecast;
 use nmad_engine::profile::measured::Profile;
 use nmad_engine::profile::sample::Method;
 use nmad_engine::{Config, Hints, Protocol};
@@ -39,6 +41,8 @@ pub struct Stage {
     pub wires: Vec<usize>,
     /// See [`Scenario::cores`].
     pub cores: Vec<u64>,
+    /// What changes on the way.
+    pub outages: Vec<Outage>,
     /// What the rails were measured to do; empty or none: only nominal figures are known.
     pub profiles: Vec<Option<Arc<Profile>>>,
 }
@@ -71,6 +75,21 @@ pub struct Outcome {
     pub parallel_ns: Option<u64>,
 }
 
+/// The round trips of a run, one after the other.
+#[derive(Debug, Clone)]
+pub struct Course {
+    /// When each began, in nanoseconds.
+    pub begins: Vec<u64>,
+    /// Half of what each took, in nanoseconds.
+    pub halves: Vec<u64>,
+    /// For each rail: bytes of large messages that the first host gave it in the last tenth of the rounds.
+    pub last: Vec<u64>,
+    /// What the first host expects of its rails in the end.
+    pub forecasts: Vec<Forecast>,
+    /// The longest message that it sends without asking.
+    pub eager_max: usize,
+}
+
 impl Stage {
     /// Two hosts with these rails and this strategy. The eager limit is that of the papers, 32 KiB; shares of
     /// large messages are posted whole, as theirs are.
@@ -91,6 +110,7 @@ impl Stage {
             pipelined: false,
             wires: Vec::new(),
             cores: Vec::new(),
+            outages: Vec::new(),
             profiles: Vec::new(),
         }
     }
@@ -147,6 +167,27 @@ impl Stage {
         Outcome { half_ns, shares: shares.collect(), parallel_ns }
     }
 
+    /// Goes there and back `count` times.
+    ///
+    /// # Panics
+    /// An oracle objects.
+    pub fn course(&self, exchange: &Exchange, count: usize) -> Course {
+        let (plan, rounds) = plan(exchange, count);
+        let mut world = World::new(self.scenario(exchange), plan, false);
+        world.run().unwrap_or_else(|objection| panic!("ping-pong: {objection}"));
+        let begins: Vec<u64> = rounds.iter().map(|round| round.start(world.ledger())).collect();
+        let halves = rounds.iter().map(|round| round.half_ns(world.ledger(), exchange)).collect();
+        let (network, late) = (world.network(), begins[count - count.div_ceil(10)]);
+        let mut network = lock(&network);
+        let rails = 0..self.cards.len();
+        let last = rails.clone().map(|fabric| network.landed_since(fabric, 1, late).0).collect();
+        drop(network);
+        let engine = world.engine(0);
+        let forecasts = rails.filter_map(|rail| engine.forecast(RailId(rail as u8), PeerId(1)).cloned());
+        let (forecasts, eager_max) = (forecasts.collect(), engine.eager_max(PeerId(1)).unwrap_or(0));
+        Course { begins, halves, last, forecasts, eager_max }
+    }
+
     fn scenario(&self, exchange: &Exchange) -> Scenario {
         let depth = |card: &Card| if self.pipelined { 64 } else { card.depth };
         let card = |card: &&'static Card| Card { depth: depth(card), ..(*card).clone() };
@@ -164,7 +205,7 @@ impl Stage {
             rails: vec![(0..self.cards.len()).collect(); 2],
             configs: vec![config(0), config(1)],
             strikes: Vec::new(),
-            outages: Vec::new(),
+            outages: self.outages.clone(),
             takes_turns: false,
             canary: None,
             wires: self.wires.clone(),

@@ -12,7 +12,7 @@ pub const FOLDER: &str = "sim/golden";
 /// files instead. Failure with code 2 for an unknown name or outside of the repository.
 pub fn run(name: Option<&str>, bless: bool) -> ExitCode {
     if name == Some("list") {
-        return print(FIGURES.iter().map(|figure| format!("{:<9} {}", figure.name, figure.title)));
+        return print(FIGURES.iter().map(|figure| format!("{:<16} {}", figure.name, figure.title)));
     }
     let figures = named(name);
     if figures.is_empty() {
@@ -40,8 +40,8 @@ fn write_files(figures: &[&Figure]) -> ExitCode {
         tell_user(format_args!("nmad sim: there is no folder {FOLDER} here ({remedy})"));
         return ExitCode::from(nmad_words::USAGE);
     }
-    for figure in figures {
-        let (path, text) = (folder.join(figure.file()), (figure.make)());
+    for (file, text) in figures.iter().flat_map(|figure| figure.files()) {
+        let path = folder.join(file);
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         if before == text {
             say_line(format_args!("{} unchanged", path.display()));

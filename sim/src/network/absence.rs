@@ -42,6 +42,13 @@ impl Network {
         self.outages.iter().filter(now).map(Outage::narrowness).max().unwrap_or(1)
     }
 
+    /// By how much everything from this side is later than usual, in nanoseconds.
+    pub(super) fn lateness_ns(&self, key: Key, at: u64) -> u64 {
+        let Key { fabric, me, peer } = key;
+        let now = |outage: &&Outage| outage.hits(fabric, me, peer) && outage.covers(at);
+        self.outages.iter().filter(now).map(Outage::lateness_ns).max().unwrap_or(0)
+    }
+
     /// Whether there was reason to leave a link.
     pub(super) fn may_leave(&self, key: Key, now: u64) -> bool {
         let Key { fabric, me, peer } = key;

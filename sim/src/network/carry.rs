@@ -325,11 +325,12 @@ impl Network {
             self.traffic.dropped += 1;
         }
         let sum = fate.damage.map(|_| cargo.sum());
+        let latency_ns = model.latency_ns() + self.lateness_ns(key, end);
         for copy in 0..fate.copies {
             let jitter = self.rng.below(model.jitter_ns() + 1);
             let late = fate.late_ns + copy * (model.latency_ns() + fate.late_ns / 2);
             let side = self.side(key);
-            let mut at = (end + model.latency_ns() + jitter + late).max(side.not_before);
+            let mut at = (end + latency_ns + jitter + late).max(side.not_before);
             if !lossy {
                 at = at.max(side.last_reach + 1);
             }

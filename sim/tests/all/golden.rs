@@ -10,16 +10,16 @@ fn check(name: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     let figures = named(Some(name));
     assert!(!figures.is_empty(), "no figure {name}");
-    for figure in figures {
-        let committed = std::fs::read_to_string(folder.join(figure.file())).unwrap_or_default();
-        let ours = (figure.make)();
+    for (figure, (file, ours)) in
+        figures.iter().flat_map(|f| f.files().into_iter().map(move |file| (f, file)))
+    {
+        let committed = std::fs::read_to_string(folder.join(&file)).unwrap_or_default();
         let differs = committed.lines().zip(ours.lines()).position(|(a, b)| a != b);
         let line = differs.unwrap_or(committed.lines().count().min(ours.lines().count()));
         assert!(
             committed == ours,
-            "{} is not as committed from line {} on:\n-{}\n+{}\nif that is meant: nmad sim --golden {} \
+            "{file} is not as committed from line {} on:\n-{}\n+{}\nif that is meant: nmad sim --golden {} \
              --bless",
-            figure.name,
             line + 1,
             committed.lines().nth(line).unwrap_or("(end)"),
             ours.lines().nth(line).unwrap_or("(end)"),
@@ -31,6 +31,11 @@ fn check(name: &str) {
 #[test]
 fn networks() {
     check("networks");
+}
+
+#[test]
+fn sampling_while_messages_go() {
+    check("adapt");
 }
 
 #[test]
@@ -82,5 +87,5 @@ fn every_figure_has_a_file_and_every_file_a_figure() {
     let there = std::fs::read_dir(folder).expect("sim/golden");
     let files: BTreeSet<String> =
         there.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
-    assert_eq!(files, FIGURES.iter().map(|figure| figure.file()).collect());
+    assert_eq!(files, FIGURES.iter().flat_map(|figure| figure.names()).collect());
 }

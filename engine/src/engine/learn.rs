@@ -1,0 +1,350 @@
+//! Sampling while messages go (P4's future work): some transfers are timed, and correct the profile of their
+//! rail by size. Thresholds follow.
+//!
+//! A packet with one entry that finds its rail idle also asks which packets have arrived
+//! ([`nmad_wire::Ask`]), a large message over one rail asks for a Fin, and several rails acknowledge their
+//! shares anyway. The peer answers at once, on the same rail. A transfer that waits behind others tells the
+//! rate, one that does not the time of its length. When a link opens of which nothing is known, a few
+//! questions about nothing go first: their round trips tell the way of an answer. While something is to be
+//! learnt, messages pass the window instead of the short way, and those of lengths of which too little is
+//! known are carried in one way after the other. Afterwards the peer is looked at again from time to time.
+
+use super::Engine;
+use super::peer::Peer;
+use super::suspect::Watched;
+use crate::clock::{Duration, Instant};
+use crate::collect::request::{Hints, Request};
+use crate::packet::{PeerId, RailId, RequestId};
+use crate::profile::doubt::Doubt;
+use crate::profile::learning::{Learning, TIMED};
+use crate::profile::measured::Profile;
+use crate::profile::origin::Way;
+use crate::profile::recent::Learnt;
+use crate::profile::sample::Method;
+use crate::transfer::link::Link;
+use crate::transfer::rail::Rail;
+use alloc::format;
+use alloc::sync::Arc;
+use nmad_wire::{Ask, Eager, Frame, Header, Seen};
+
+/// What a rail may still hold when something is given to it that is timed: a request to send.
+const HELD_MAX: u64 = 256;
+/// After this number of messages of which enough was known, nothing more is to be learnt for now.
+const BORED: u32 = 2;
+/// Packets, and chunks, to a peer after which it is looked at again.
+const PACKETS: u32 = 1024;
+const CHUNKS: u32 = 64;
+/// Shortest message of which several rails acknowledge shares that tell how fast they are.
+const SHARED_FROM: u64 = 128 << 10;
+/// Longest message by which the latencies of rails are compared.
+const COMPARED_MAX: u64 = 1 << 10;
+/// Bytes of an [`Ask`].
+const ASK_LEN: usize = 6;
+/// A rail counts as idle if its clock says so within this time, or this part of what a message takes: posting
+/// a request to send takes no longer.
+const POSTED_NS: u64 = 20_000;
+const PAUSE: u64 = 8;
+/// Messages wait no longer than this for answers to nothing when a link opens.
+const GREETING: Duration = Duration::from_ms(1);
+
+/// Whether a rail has nothing to do for any peer when something leaves that takes `ns` nanoseconds. What was
+/// posted just before, a request to send or an answer, makes its clock say that the core pauses, which the
+/// wire does not.
+fn is_idle(now: Instant, ns: u64, link: &Link, rail: &Rail) -> bool {
+    let pause = Duration::from_ns(POSTED_NS.max(ns / PAUSE));
+    rail.idle_at <= now + pause && link.tx.bytes_at_rail() < HELD_MAX
+}
+
+impl Peer {
+    /// Whether something is to be learnt, now that links came, went or opened.
+    pub(super) fn is_new(&self) -> bool {
+        let is_unknown = |link: &Link| link.is_up() && !link.forecast.is_measured();
+        self.fixed.adapts() && !self.may_inject && self.links.iter().any(is_unknown)
+    }
+
+    /// How a message goes while something is to be learnt.
+    #[cold]
+    pub(super) fn wonder(&mut self, rails: &[Rail], watched: &mut Watched, len: u64, hints: Hints) -> Hints {
+        if self.only.is_some() || hints.probe.is_some() {
+            return hints;
+        }
+        let waits = self.ask_nothing(rails, watched) | self.awaits_answer(len);
+        let wish = if waits { None } else { self.wish(rails, len).or_else(|| self.wish_of_others(len)) };
+        self.bored = if wish.is_none() && !waits { self.bored + 1 } else { 0 };
+        if self.bored > BORED {
+            (self.is_curious, self.bored) = (false, 0);
+            self.mark_lane(rails);
+        }
+        let (probe, rail) = wish.unzip();
+        Hints { probe, rail: hints.rail.or(rail.flatten()), ..hints }
+    }
+
+    /// Whether the answer to something that is timed has not come yet, or a rate is being observed, of which
+    /// a message of this length may tell more.
+    fn awaits_answer(&mut self, len: u64) -> bool {
+        let all = self.links.iter_mut().filter_map(|link| link.learning.as_mut());
+        all.fold(false, |waits, learning| waits | learning.is_busy() | learning.learned.pursues_rate(len))
+    }
+
+    /// In which way a message should go so that more is known of the rail that usually carries it.
+    fn wish(&mut self, rails: &[Rail], len: u64) -> Option<(Method, Option<RailId>)> {
+        let (longest, limit, fastest) = (self.longest_eager() as u64, self.eager_max as u64, self.fastest);
+        // A send that is announced waits for its receiver: programs may rely on short ones that do not.
+        let large_from = match self.may_push {
+            Some(_) => 0,
+            None if self.keeps => SHARED_FROM.max(limit / 4),
+            None => limit / 4,
+        };
+        let gathers = rails[fastest.index()].limits.gather > 0;
+        let is_fixed = len <= longest && self.fixed.has_eager_max();
+        let link = self.link_mut(fastest).filter(|link| link.is_up())?;
+        let learned = &mut link.learning.as_mut()?.learned;
+        let way = learned.wish(len, (longest, large_from), gathers)?;
+        learned.attempt(Some(way), len);
+        let method = match way {
+            Way::Copy => Method::Copy,
+            Way::InPlace => Method::InPlace,
+            Way::Body if self.may_push.is_some() => Method::Pushed,
+            Way::Body => Method::Rendezvous,
+        };
+        let is_free = if way == Way::Body { !is_fixed } else { !self.fixed.has_in_place_min() };
+        Some((method, None)).filter(|_| is_free)
+    }
+
+    /// The same of a short message and the other rails, whose latencies are compared with that of the usual
+    /// one.
+    fn wish_of_others(&mut self, len: u64) -> Option<(Method, Option<RailId>)> {
+        let fastest = self.fastest;
+        let mut others = self.links.iter_mut().filter(|link| link.is_up() && link.rail != fastest);
+        others.find_map(|link| {
+            let learned = &mut link.learning.as_mut()?.learned;
+            let way = learned.wish(len, (COMPARED_MAX, u64::MAX), false)?;
+            learned.attempt(Some(way), len);
+            Some((Method::Copy, Some(link.rail)))
+        })
+    }
+
+    /// Asks over the links of which that is unknown how long an answer takes, one link after the other, since
+    /// questions over several delay each other; whether there are any.
+    fn ask_nothing(&mut self, rails: &[Rail], watched: &mut Watched) -> bool {
+        let is_asking = |link: &Link| {
+            let pending = link.learning.as_ref().and_then(|learning| learning.pending);
+            pending.is_some_and(|pending| pending.what.is_none())
+        };
+        let (mut waits, mut may_ask) = (false, !self.links.iter().any(is_asking));
+        for link in self.links.iter_mut().filter(|link| link.is_up()) {
+            let rail = link.rail;
+            if link.learning.is_none() {
+                let (in_place_min, pushes) =
+                    (super::Config::IN_PLACE_MIN as u64, rails[rail.index()].limits.push > 0);
+                link.learning = Some(Learning::new(link.forecast.profile(), in_place_min, pushes));
+            }
+            let Some(learning) = link.learning.as_mut().filter(|l| l.learned.wants_empty()) else { continue };
+            waits = true;
+            if may_ask && learning.pending.is_none() {
+                // What counts is when it leaves.
+                let question = learning.ask(0, None, Instant::default());
+                watched.ask_timed(self.id, rail, question);
+                may_ask = false;
+            }
+        }
+        waits
+    }
+
+    /// A link has opened: if nothing is known of its rail it is asked about first.
+    pub(super) fn greet(&mut self, now: Instant, rails: &[Rail], watched: &mut Watched) {
+        let is_reliable = self.links.iter().all(|link| !link.lossy);
+        if self.is_curious && self.ask_nothing(rails, watched) && is_reliable {
+            self.greets_until = now + GREETING;
+        }
+    }
+
+    /// A packet with one entry is about to leave: the question that it carries if it is timed.
+    #[cold]
+    pub(super) fn time_packet(
+        &mut self,
+        now: Instant,
+        (rail, at): (RailId, &Rail),
+        (len, in_place): (usize, bool),
+    ) -> Option<Frame<'static>> {
+        if len + ASK_LEN > self.packet_max {
+            return None;
+        }
+        let link = self.link_mut(rail)?;
+        let (is_idle, number) = (is_idle(now, 0, link, at), link.tx.next_number());
+        let learning = link.learning.as_mut().filter(|_| is_idle)?;
+        let way = if in_place { Way::InPlace } else { Way::Copy };
+        let len = len.saturating_sub(Header::LEN + Eager::PLAIN_LEN) as u64;
+        if !learning.learned.wants(way, len) {
+            return None;
+        }
+        let question = learning.begin(now, number, (way, len))?;
+        Some(Frame::Ask(Ask { rail: rail.0, question }))
+    }
+}
+
+impl Engine {
+    /// A question without anything before it leaves.
+    pub(super) fn asked_nothing(&mut self, now: Instant, to: PeerId, rail: RailId, question: u32) {
+        let Engine { peers, rails, .. } = self;
+        let link = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()?.link_mut(rail));
+        let Some(link) = link else { return };
+        let is_idle = is_idle(now, 0, link, &rails[rail.index()]);
+        let Some(learning) = &mut link.learning else { return };
+        match &mut learning.pending {
+            Some(pending) if pending.question == question && pending.what.is_none() => {
+                pending.from = now;
+                learning.learned.attempt(None, 0);
+                learning.pending = learning.pending.filter(|_| is_idle);
+            }
+            _ => {}
+        }
+    }
+
+    /// A large message is submitted: whether the receiver shall say when it has it.
+    pub(super) fn times_large(&self, to: PeerId) -> bool {
+        let peer = self.peer(to).filter(|peer| peer.is_curious && !peer.keeps);
+        peer.and_then(|peer| peer.lone()).is_some_and(|(_, link)| link.learning.is_some())
+    }
+
+    /// The first chunk of a large message is about to leave.
+    #[cold]
+    pub(super) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {
+        let Engine { peers, rails, requests, .. } = self;
+        let Some(Request::Large(outgoing)) = requests.get(request.0) else { return };
+        let peer = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
+        let Some(peer) = peer.filter(|_| outgoing.is_timed) else { return };
+        let Some(link) = peer.link_mut(rail) else { return };
+        let len = outgoing.envelope.len;
+        let is_idle = is_idle(now, link.forecast.body_ns(len), link, &rails[rail.index()]);
+        let learning = link.learning.as_mut();
+        learning.into_iter().for_each(|learning| learning.leaves(now, request.0, len, is_idle));
+    }
+
+    /// The receiver has a large message.
+    pub(super) fn timed_large(&mut self, now: Instant, from: PeerId, request: u64) {
+        let peer = self.peer_mut(from).filter(|peer| !peer.keeps);
+        let link = peer.and_then(|peer| peer.links.iter_mut().find(|link| link.learning.is_some()));
+        let Some((rail, learning)) = link.and_then(|link| Some((link.rail, link.learning.as_mut()?))) else {
+            return;
+        };
+        let learnt = learning.arrived(now, request);
+        self.relearn(from, rail, learnt);
+    }
+
+    /// Several rails share messages, and one has carried `len` bytes of them; `is_alone`: it had nothing to
+    /// do before.
+    #[cold]
+    pub(super) fn timed_share(&mut self, from: PeerId, rail: RailId, (len, ns): (u64, u64), is_alone: bool) {
+        let link = self.peer_mut(from).and_then(|peer| peer.link_mut(rail));
+        let Some(Learning { learned, .. }) = link.and_then(|link| link.learning.as_deref_mut()) else {
+            return;
+        };
+        let learnt = match is_alone {
+            true if learned.wants(Way::Body, len) => learned.note(Way::Body, len, ns),
+            true => Learnt::Nothing,
+            false => learned.note_behind(len, ns),
+        };
+        self.relearn(from, rail, learnt);
+    }
+
+    /// The answer about what was timed; false: the question was another one.
+    pub(super) fn on_timed(&mut self, now: Instant, from: PeerId, seen: &Seen) -> bool {
+        if seen.question & TIMED == 0 {
+            return false;
+        }
+        let rail = RailId(seen.rail);
+        let Engine { peers, rails, watched, .. } = self;
+        let peer = peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut());
+        let Some(peer) = peer else { return true };
+        let Some(learning) = peer.link_mut(rail).and_then(|link| link.learning.as_mut()) else { return true };
+        let Some(pending) = learning.pending.take_if(|pending| pending.question == seen.question) else {
+            return true;
+        };
+        let ns = now.since(pending.from).as_ns();
+        let learnt = match pending.what {
+            _ if pending.from == Instant::default() => Learnt::Nothing,
+            None => learning.learned.note_empty(ns),
+            Some(_) if pending.number.wrapping_sub(seen.below) < 1 << 31 => Learnt::Nothing,
+            Some((way, len)) => learning.learned.note(way, len, ns),
+        };
+        if pending.what.is_none() && !peer.ask_nothing(rails, watched) {
+            peer.greets_until = Instant::default();
+        }
+        self.relearn(from, rail, learnt);
+        true
+    }
+
+    /// Makes the profile of a link anew.
+    fn relearn(&mut self, id: PeerId, rail: RailId, learnt: Learnt) {
+        if learnt == Learnt::Nothing {
+            return;
+        }
+        let Engine { peers, rails, .. } = self;
+        let Some(peer) = peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(link) = peer.link_mut(rail) else { return };
+        let Some(learning) = &mut link.learning else { return };
+        let profile = learning.learned.profile();
+        let refuted = learning.learned.refutes().filter(|_| learning.refuted.is_none() && profile.is_some());
+        learning.refuted = learning.refuted.or(refuted);
+        let when = link.forecast.profile().provenance().when.clone();
+        if let Some(profile) = profile {
+            link.forecast.rebase(Arc::new(profile));
+            learning.is_used = true;
+        }
+        if learnt == Learnt::Change {
+            learning.learned.begin_anew();
+            (peer.is_curious, peer.bored) = (true, 0);
+            peer.strategy.relearnt();
+            peer.chosen.iter_mut().for_each(|(_, strategy)| strategy.relearnt());
+        }
+        peer.topology_changed(rails);
+        if let Some(refuted) = refuted {
+            let then = "from now on what transfers take counts instead, and the next job measures again";
+            self.tell(rail, id, &format!("{} ({when}); {then}", refuted.why()));
+        }
+    }
+
+    /// The profile that transfers have made of what was known of a rail to a peer; none: they have changed
+    /// nothing, or the rail does not lead there.
+    pub fn learnt(&self, rail: RailId, peer: PeerId) -> Option<&Arc<Profile>> {
+        let link = self.peer(peer)?.link(rail)?;
+        let is_used = link.learning.as_ref()?.is_used;
+        is_used.then(|| link.forecast.profile())
+    }
+
+    /// What transfers say against the profile that was measured of a rail to a peer, if that is clear.
+    pub fn refutation(&self, rail: RailId, peer: PeerId) -> Option<Doubt> {
+        let learning = self.peer(peer)?.link(rail)?.learning.as_ref()?;
+        Some(learning.refuted?.doubt())
+    }
+
+    /// A packet with this number leaves: now and then the peer is looked at again.
+    #[inline(always)]
+    pub(super) fn note_number(&mut self, to: PeerId, number: u32) {
+        if number % PACKETS == PACKETS - 1 {
+            self.look_again(to, |link| link.learning.as_ref().is_some_and(|l| !l.learned.is_trusted()));
+        }
+    }
+
+    /// The same of a chunk, which a measured profile is checked by, too.
+    pub(super) fn note_chunk(&mut self, to: PeerId, rail: RailId) {
+        if self.rails[rail.index()].counters.chunks.is_multiple_of(u64::from(CHUNKS)) {
+            self.look_again(to, |_| true);
+        }
+    }
+
+    #[cold]
+    fn look_again(&mut self, to: PeerId, is_worth_it: impl Fn(&Link) -> bool) {
+        let Engine { peers, rails, .. } = self;
+        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let is_closed = !peer.fixed.adapts() || peer.may_inject || peer.is_curious || peer.only.is_some();
+        if is_closed || !peer.links.iter().any(is_worth_it) {
+            return;
+        }
+        let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
+        learning.for_each(|learning| learning.learned.look_again());
+        (peer.is_curious, peer.bored) = (true, 0);
+        peer.mark_lane(rails);
+    }
+}

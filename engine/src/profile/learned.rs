@@ -1,0 +1,490 @@
+//! A profile that completed transfers correct, by size (P4's future work: sampling without a pass of its
+//! own).
+//!
+//! A transfer that found its rail idle is timed: the peer answers at once that it has arrived. Its time,
+//! less the way of that answer, is compared with the profile; the ratio is a *factor*. The last few factors
+//! of each way of carrying and each octave of lengths are kept ([`Recent`]). A transfer that waited behind
+//! another one says nothing of the start, but the time between the two arrivals is that of its bytes: these
+//! times correct the *rate*, some milliseconds of them at once, since an answer that comes late makes one
+//! transfer seem slow and the next one fast.
+//!
+//! Between lengths that were observed the base is bent to go through both. Longer messages go on at the
+//! observed rate, or, as long as that is unknown, take as many nanoseconds more; shorter ones are corrected
+//! by the same factor, since a start is paid once and a byte as often as there are bytes.
+//!
+//! The corrected profile is made of corrected samples like any other, so thresholds follow. Without a
+//! measured profile the base is the straight line of nominal figures, with the default thresholds where
+//! nothing was observed; a few transfers of each length are then carried in each way, as a sampling pass
+//! would do. A copy in memory costs as much as data in place saves.
+//!
+//! A measured profile is trusted: it is only checked, now and then, by long chunks, whose times depend
+//! least on how the receiver waits. Where several of them contradict it clearly it is trusted no longer,
+//! and learnt anew like nominal figures.
+
+use super::curve::scaled;
+use super::doubt::Doubt;
+use super::measured::{Profile, Provenance};
+use super::origin::{BODY_FROM, Base, Way, exactly};
+use super::recent::{ENOUGH, Learnt, Recent};
+use super::sample::{Method, Sample};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Octaves of lengths, the last one for all that is longer.
+const OCTAVES: usize = 32;
+/// After this number of attempts nothing more is expected: answers do not come, or the rail is never idle.
+const ATTEMPTS_MAX: u32 = 12;
+/// The same of the rate, for which several messages make one observation.
+const RATE_ATTEMPTS_MAX: u32 = 64;
+/// Times of transfers behind others are added up to this much before they are believed.
+const TOGETHER_NS: u64 = 2_000_000;
+/// A way that takes this many times as long as the best one is not tried further.
+const HOPELESS: f64 = 2.0;
+/// A message whose bytes take no time.
+const SHORT: u64 = 128;
+/// Shortest message that is tried in place. Below it nobody would.
+const IN_PLACE_FROM: u64 = 64;
+/// The profile was wrong where more than this factor, or less than its inverse, was observed.
+const WRONG: f64 = 1.5;
+/// Shortest chunk by which a measured profile is checked.
+const CHECK_FROM: u64 = 32 << 10;
+
+/// Where a measured profile is wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Refuted {
+    /// Bytes of the transfers that say so; none: it is the rate of data that follows other data.
+    pub(crate) len: Option<u64>,
+    /// What they take, relative to the profile.
+    pub(crate) factor: f64,
+}
+
+impl Refuted {
+    /// For people.
+    pub(crate) fn why(&self) -> String {
+        let Refuted { len, factor } = self;
+        let what =
+            len.map_or_else(|| "data that follows other data takes".into(), |len| format!("{len} B take"));
+        format!("{what} {factor:.1} times as long as measured")
+    }
+
+    /// What it means for the profile.
+    pub(crate) fn doubt(&self) -> Doubt {
+        let off = self.factor.max(1.0 / self.factor);
+        Doubt { count: 1, degree: (100.0 * off / WRONG) as u32, why: self.why() }
+    }
+}
+
+/// Observations of one rail to one peer.
+#[derive(Debug)]
+pub(crate) struct Learned {
+    recent: [[Recent; OCTAVES]; Way::ALL.len()],
+    /// What further bytes take, relative to the end of the base.
+    rate: Recent,
+    /// Observed and expected nanoseconds of transfers behind others that do not make a factor yet.
+    behind: (u64, u64),
+    /// Round trips of nothing, in nanoseconds, the last ones.
+    empty: Recent,
+    base: Base,
+    /// The way of answers may have changed, too.
+    answers_change: bool,
+    /// The base was measured, and nothing contradicts it.
+    is_trusted: bool,
+}
+
+fn octave(len: u64) -> usize {
+    (len.max(1).ilog2() as usize).min(OCTAVES - 1)
+}
+
+impl Learned {
+    /// Nothing is observed yet of a rail with this profile, which may be nominal: then data stays in place
+    /// from `in_place_min` bytes on until that is known better. `pushes`: large messages may follow their
+    /// requests at once.
+    pub(crate) fn new(profile: &Profile, in_place_min: u64, pushes: bool) -> Learned {
+        let base = Base::of(profile, in_place_min, pushes);
+        // Where a measured profile holds, one observation says so.
+        let each = Recent::new(base.is_measured);
+        Learned {
+            recent: [[each; OCTAVES]; Way::ALL.len()],
+            rate: each.of_many(),
+            behind: (0, 0),
+            empty: Recent::new(false),
+            answers_change: false,
+            is_trusted: base.is_measured,
+            base,
+        }
+    }
+
+    /// Whether the base was measured, and nothing contradicts it.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.is_trusted
+    }
+
+    /// Whether the way of an answer has to be known first.
+    pub(crate) fn wants_empty(&self) -> bool {
+        self.empty.wants(ENOUGH, ATTEMPTS_MAX)
+    }
+
+    /// Whether more is wanted of a way at this length.
+    pub(crate) fn wants(&self, way: Way, len: u64) -> bool {
+        if self.empty.count() == 0 || self.is_trusted && (way != Way::Body || len < CHECK_FROM) {
+            return false;
+        }
+        self.of(way, len).wants(self.enough(), ATTEMPTS_MAX)
+    }
+
+    /// Whether the rate is being observed and a message of this length may tell more of it. To be asked once
+    /// a message.
+    pub(crate) fn pursues_rate(&mut self, len: u64) -> bool {
+        let begun = len >= CHECK_FROM && (self.behind.0 > 0 || self.rate.count() > 0);
+        let wants = begun && self.rate.wants(self.enough(), RATE_ATTEMPTS_MAX);
+        if wants {
+            self.rate.attempt();
+        }
+        wants
+    }
+
+    fn enough(&self) -> u32 {
+        if self.is_trusted { 1 } else { ENOUGH }
+    }
+
+    /// The way in which a message should go so that more is known; none: enough is. Messages up to
+    /// `eager_max` fit into a packet, those from `large_from` on may go as large ones.
+    pub(crate) fn wish(&self, len: u64, (eager_max, large_from): (u64, u64), gathers: bool) -> Option<Way> {
+        if self.is_trusted {
+            return None;
+        }
+        let is_possible = |way: &Way| match way {
+            Way::Copy => len <= eager_max,
+            Way::InPlace => gathers && (IN_PLACE_FROM..=eager_max).contains(&len),
+            Way::Body => len >= BODY_FROM.max(large_from),
+        };
+        let possible = || Way::ALL.into_iter().filter(is_possible);
+        let taken = |way: Way| self.of(way, len).value().map(|factor| factor * self.base.ns(way, len));
+        let best = possible().filter_map(taken).fold(f64::MAX, f64::min);
+        let is_hopeless = |way: &Way| taken(*way).is_some_and(|ns| ns > HOPELESS * best);
+        let wanted = possible().filter(|way| self.wants(*way, len) && !is_hopeless(way));
+        wanted.min_by_key(|way| self.of(*way, len).attempts())
+    }
+
+    /// An attempt to observe a way is made; none: an answer to nothing.
+    pub(crate) fn attempt(&mut self, way: Option<Way>, len: u64) {
+        match way {
+            Some(way) => self.recent[way as usize][octave(len)].attempt(),
+            None => self.empty.attempt(),
+        }
+    }
+
+    /// The answer to nothing came after `ns` nanoseconds.
+    pub(crate) fn note_empty(&mut self, ns: u64) -> Learnt {
+        self.empty.note(ns as f64);
+        if self.empty.count() == ENOUGH && !self.is_trusted { Learnt::News } else { Learnt::Nothing }
+    }
+
+    /// The answer to `len` bytes that went this way over an idle rail came after `ns` nanoseconds.
+    pub(crate) fn note(&mut self, way: Way, len: u64, ns: u64) -> Learnt {
+        let Some(empty_ns) = self.empty.value() else { return Learnt::Nothing };
+        let there_ns = (ns as f64 - empty_ns / 2.0).max(empty_ns / 4.0);
+        let factor = there_ns / self.base.ns(way, len).max(1.0);
+        let recent = &mut self.recent[way as usize][octave(len)];
+        recent.len = len;
+        let learnt = recent.note(factor);
+        // Only short messages tell of latencies.
+        self.answers_change |= learnt == Learnt::Change && way == Way::Copy && len <= SHORT;
+        self.judged(learnt)
+    }
+
+    /// `len` bytes that waited behind others arrived `ns` nanoseconds after them.
+    pub(crate) fn note_behind(&mut self, len: u64, ns: u64) -> Learnt {
+        self.behind.0 += ns;
+        self.behind.1 += scaled(len, self.base.ns_per_byte());
+        if self.empty.count() == 0 || self.behind.0.max(self.behind.1) < TOGETHER_NS {
+            return Learnt::Nothing;
+        }
+        let (observed, expected) = core::mem::take(&mut self.behind);
+        let learnt = self.rate.note(observed as f64 / expected.max(1) as f64);
+        self.judged(learnt)
+    }
+
+    /// A measured profile is trusted until it is clearly refuted.
+    fn judged(&mut self, learnt: Learnt) -> Learnt {
+        if !self.is_trusted {
+            return learnt;
+        }
+        self.is_trusted = self.refutes().is_none();
+        if self.is_trusted { Learnt::Nothing } else { Learnt::Change }
+    }
+
+    /// All ways are tried again; present knowledge counts until then.
+    pub(crate) fn begin_anew(&mut self) {
+        self.all().for_each(Recent::forget);
+        if core::mem::take(&mut self.answers_change) {
+            self.empty = Recent::new(false);
+        }
+        self.look_again();
+    }
+
+    /// One more observation of each way and octave that is known is wanted.
+    pub(crate) fn look_again(&mut self) {
+        self.all().for_each(Recent::look_again);
+        self.behind = (0, 0);
+        self.empty.retry();
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Recent> {
+        self.recent.iter_mut().flatten().chain([&mut self.rate])
+    }
+
+    /// The corrected profile; none as long as too little is known.
+    pub(crate) fn profile(&mut self) -> Option<Profile> {
+        let empty_ns = self.empty.value()? as u64;
+        let samples = self.base.samples.iter();
+        let mut samples: Vec<(Method, Sample)> =
+            samples.map(|&(method, sample)| (method, self.corrected(method, sample, empty_ns))).collect();
+        if !self.base.is_measured {
+            self.add_copies(&mut samples, empty_ns);
+        }
+        let count: u32 = self.all().map(|recent| recent.count()).sum();
+        self.all().for_each(Recent::use_value);
+        let provenance = self.base.provenance.clone();
+        let how = format!("{}, corrected by {count} transfers", provenance.how);
+        Profile::new(Provenance { how, doubt: None, ..provenance }, samples).ok()
+    }
+
+    /// Copies in memory take what data in place saves, where both were observed.
+    fn add_copies(&self, samples: &mut Vec<(Method, Sample)>, empty_ns: u64) {
+        let is_known = |way: Way, len: u64| self.of(way, len).count() > 0;
+        let lens = (0..OCTAVES as u32).map(|bits| 1 << bits);
+        let known = lens.filter(|&len| is_known(Way::Copy, len) && is_known(Way::InPlace, len));
+        let copies = known.filter_map(|len| {
+            let saved =
+                self.ns(Way::Copy, len, empty_ns).checked_sub(self.ns(Way::InPlace, len, empty_ns))?;
+            (saved > 0).then_some((Method::Memcpy, exactly(len, saved)))
+        });
+        samples.extend(copies);
+    }
+
+    fn corrected(&self, method: Method, sample: Sample, empty_ns: u64) -> Sample {
+        let Sample { len, ns, .. } = sample;
+        let way = match method {
+            Method::Copy | Method::Pair | Method::Aggregate => Way::Copy,
+            Method::InPlace => Way::InPlace,
+            Method::Pushed | Method::Rendezvous => Way::Body,
+            Method::Memcpy | Method::HandOff => return sample,
+        };
+        let factor = self.ns(way, len, empty_ns) as f64 / self.base.ns(way, len).max(1.0);
+        let corrected = |ns: u64| match method {
+            Method::Rendezvous => {
+                let asked_ns = self.base.handshake_ns;
+                // A measured handshake has more in it than an answer: registration, for example.
+                let asks_ns = if self.base.is_measured { asked_ns / 2 } else { 0 };
+                scaled(ns.saturating_sub(asked_ns), factor) + empty_ns.max(asks_ns)
+            }
+            _ => scaled(ns, factor),
+        };
+        Sample {
+            ns: corrected(ns),
+            low_ns: corrected(sample.low_ns),
+            high_ns: corrected(sample.high_ns),
+            len,
+            ..sample
+        }
+    }
+
+    /// What `len` bytes take in a way, in nanoseconds: between two lengths that were observed as far from
+    /// both as the base is. Half of what an answer to nothing takes, if nothing was.
+    fn ns(&self, way: Way, len: u64, empty_ns: u64) -> u64 {
+        let base = |len: u64| self.base.ns(way, len);
+        let here = base(len);
+        let ns = match self.around(way, len) {
+            (Some((from, low)), Some((to, high))) => {
+                let (start, end) = (base(from), base(to));
+                low * start + (high * end - low * start) * (here - start) / (end - start).max(1.0)
+            }
+            (Some(last), None) => last.1 * base(last.0) + self.rate_beyond(way, last) * (here - base(last.0)),
+            (None, Some((_, first))) => first * here,
+            (None, None) => empty_ns as f64 / 2.0 + self.rate.value().unwrap_or(1.0) * (here - base(0)),
+        };
+        ns.max(empty_ns as f64 / 2.0) as u64
+    }
+
+    /// The largest factor of a way and length that counts: a short message takes no longer than a question
+    /// about nothing. What the receiver does first, to answer the message itself, makes it seem slower.
+    fn most(&self, way: Way, len: u64) -> f64 {
+        match self.empty.value() {
+            Some(empty_ns) if way == Way::Copy && len <= SHORT => empty_ns / 2.0 / self.base.ns(way, len),
+            _ => f64::MAX,
+        }
+    }
+
+    /// What further bytes take beyond a length with this factor, relative to the base: what was observed, or
+    /// what the bytes of that length took, if there were enough of them; else the same.
+    fn rate_beyond(&self, way: Way, (at, factor): (u64, f64)) -> f64 {
+        if let Some(rate) = self.rate.value() {
+            return rate;
+        }
+        let (start, there) = (self.base.ns(way, 0), self.base.ns(way, at));
+        if at < CHECK_FROM || there <= start {
+            return 1.0;
+        }
+        let shortest = self.around(way, 0).1.map_or(factor, |first| first.1);
+        ((factor * there - shortest * start) / (there - start)).max(factor / 4.0)
+    }
+
+    /// The lengths nearest to `len` that were observed in a way, not above and above, and their factors.
+    /// Where copies were observed much nearer, theirs is the better guess.
+    fn around(&self, way: Way, len: u64) -> (Option<(u64, f64)>, Option<(u64, f64)>) {
+        let observed = |way: Way| {
+            let known = || {
+                let all = self.recent[way as usize].iter();
+                all.filter_map(|each| Some((each.len, each.value()?.min(self.most(way, each.len)))))
+            };
+            (known().rfind(|point| point.0 <= len), known().find(|point| point.0 > len))
+        };
+        let away = |(below, above): &(Option<(u64, f64)>, Option<(u64, f64)>)| {
+            let points = below.iter().chain(above);
+            points.map(|point| octave(point.0).abs_diff(octave(len))).min().unwrap_or(OCTAVES)
+        };
+        let own = observed(way);
+        let is_like_copies = way == Way::InPlace || !self.base.is_measured;
+        let copied = if is_like_copies { observed(Way::Copy) } else { (None, None) };
+        if away(&own) > away(&copied) + 1 { copied } else { own }
+    }
+
+    /// Where a measured profile is off, if it is.
+    pub(crate) fn refutes(&self) -> Option<Refuted> {
+        let is_off = |recent: &Recent| {
+            let value = recent.value().filter(|_| recent.count() >= ENOUGH);
+            value.filter(|factor| !(1.0 / WRONG..WRONG).contains(factor))
+        };
+        let rate = is_off(&self.rate).map(|factor| Refuted { len: None, factor });
+        let bodies = || self.recent[Way::Body as usize].iter().rev();
+        let body = || bodies().find_map(|each| Some(Refuted { len: Some(each.len), factor: is_off(each)? }));
+        rate.or_else(body).filter(|_| self.base.is_measured)
+    }
+
+    fn of(&self, way: Way, len: u64) -> &Recent {
+        &self.recent[way as usize][octave(len)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a rail takes for this way and length, in nanoseconds.
+    type Rail = fn(Way, u64) -> u64;
+
+    /// A rail of 1 GB/s with 2 us of latency, on which pieces in place cost 300 ns and save a copy.
+    fn rail(way: Way, len: u64) -> u64 {
+        match way {
+            Way::Copy => 2_000 + len + len / 4,
+            Way::InPlace => 2_300 + len,
+            Way::Body => 2_500 + len,
+        }
+    }
+
+    /// Carries messages of these lengths, as the learner wishes, until it wishes nothing.
+    fn learn(learned: &mut Learned, lens: &[u64], rail: Rail) -> u32 {
+        (0..ENOUGH).for_each(|_| {
+            learned.note_empty(4_000);
+        });
+        let mut messages = 0;
+        for &len in lens {
+            while let Some(way) = learned.wish(len, (64 << 10, 0), true) {
+                learned.attempt(Some(way), len);
+                if learned.note(way, len, rail(way, len) + 2_000) != Learnt::Nothing {
+                    learned.profile();
+                }
+                messages += 1;
+            }
+        }
+        messages
+    }
+
+    fn near(a: u64, b: u64, part: f64) -> bool {
+        (a as f64 / b as f64 - 1.0).abs() < part
+    }
+
+    #[test]
+    fn nominal_figures_become_what_the_rail_does_and_thresholds_follow() {
+        let mut learned = Learned::new(&Profile::nominal(10_000, 500_000_000), 16 << 10, false);
+        assert_eq!(learned.profile(), None, "nothing is known yet");
+        let lens: Vec<u64> = (3..=21).map(|bits| 1 << bits).collect();
+        let messages = learn(&mut learned, &lens, rail);
+        assert!(messages < 200, "{messages} messages");
+        let profile = learned.profile().expect("enough is known");
+        for len in lens {
+            let eager = rail(Way::Copy, len).min(rail(Way::InPlace, len));
+            let (ours, body) = (profile.eager().ns(len), profile.body().ns(len));
+            assert!(len > 32 << 10 || near(ours, eager, 0.05), "{len} B: {ours} against {eager} ns");
+            assert!(len < 2048 || near(body, rail(Way::Body, len), 0.1), "a body of {len} B: {body} ns");
+        }
+        // Equal at 1200 B; the points lie an octave apart.
+        let thresholds = profile.thresholds().expect("they follow");
+        assert!((900..2_048).contains(&thresholds.in_place_min), "{thresholds:?}");
+    }
+
+    #[test]
+    fn a_network_that_changes_is_followed_both_ways_and_a_late_receiver_is_not() {
+        fn half(way: Way, len: u64) -> u64 {
+            rail(way, 2 * len)
+        }
+        let len = 1 << 20;
+        let mut learned = Learned::new(&Profile::nominal(2_000, 1_000_000_000), 16 << 10, false);
+        learn(&mut learned, &[8, len], rail);
+        let ns = |learned: &mut Learned| learned.profile().expect("known").body().ns(len);
+        assert!(near(ns(&mut learned), rail(Way::Body, len), 0.05));
+        let late = learned.note(Way::Body, len, 9 * rail(Way::Body, len));
+        assert_eq!(late, Learnt::Nothing);
+        let slow: Vec<Learnt> =
+            (0..5).map(|_| learned.note(Way::Body, len, half(Way::Body, len) + 2_000)).collect();
+        // The late one counts as slow, too.
+        assert!(slow[..3].iter().all(|learnt| *learnt == Learnt::Nothing), "{slow:?}");
+        assert_eq!(slow[3], Learnt::Change);
+        assert!(near(ns(&mut learned), half(Way::Body, len), 0.05));
+        learned.begin_anew();
+        let fast = learned.note(Way::Body, len, rail(Way::Body, len) + 2_000);
+        assert_eq!(fast, Learnt::Change);
+        assert!(near(ns(&mut learned), rail(Way::Body, len), 0.05));
+    }
+
+    #[test]
+    fn transfers_behind_others_tell_the_rate_of_longer_ones() {
+        let mut learned = Learned::new(&Profile::nominal(2_000, 4_000_000_000), 16 << 10, false);
+        learn(&mut learned, &[8, 64 << 10], rail);
+        let learnt: Vec<Learnt> = (0..6 * ENOUGH).map(|_| learned.note_behind(1 << 20, 1 << 20)).collect();
+        assert!(learnt.contains(&Learnt::News), "{learnt:?}");
+        let profile = learned.profile().expect("known");
+        assert!(near(profile.body().ns(16 << 20), 16 << 20, 0.05), "{} ns", profile.body().ns(16 << 20));
+        assert!(near(profile.body().bandwidth(), 1_000_000_000, 0.05), "{} B/s", profile.body().bandwidth());
+    }
+
+    #[test]
+    fn a_measured_profile_that_is_wrong_is_refuted_and_one_that_holds_is_not() {
+        let sample = |method, len: u64, ns| (method, exactly(len, ns));
+        let samples = (0..22).map(|bits| 1 << bits).flat_map(|len| {
+            let body =
+                (len >= BODY_FROM).then(|| sample(Method::Rendezvous, len, rail(Way::Body, len) + 4_000));
+            [Some(sample(Method::Copy, len.min(1 << 16), rail(Way::Copy, len.min(1 << 16)))), body]
+        });
+        let profile = Profile::new(Provenance::default(), samples.flatten()).expect("many sizes");
+        let check = |times: u64| {
+            let mut learned = Learned::new(&profile, 0, false);
+            assert_eq!(learn(&mut learned, &[8, 1 << 20], rail), 0, "nothing is tried while it is trusted");
+            let mut learnt = Vec::new();
+            for _ in 0..8 {
+                if learned.wants(Way::Body, 1 << 20) {
+                    let ns = rail(Way::Body, times << 20) + 2_000;
+                    learnt.push(learned.note(Way::Body, 1 << 20, ns));
+                }
+            }
+            (learnt, learned.refutes())
+        };
+        assert_eq!(check(1), (alloc::vec![Learnt::Nothing], None));
+        let (learnt, refuted) = check(3);
+        assert_eq!(learnt[..3], [Learnt::Nothing, Learnt::Nothing, Learnt::Change]);
+        let Refuted { len, factor } = refuted.expect("three times as slow");
+        assert!(len == Some(1 << 20) && (2.5..3.5).contains(&factor), "{len:?} {factor}");
+    }
+}

@@ -31,6 +31,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// A length that was observed, and its factor.
+type Point = (u64, f64);
+
 /// Octaves of lengths, the last one for all that is longer.
 const OCTAVES: usize = 32;
 /// After this number of attempts nothing more is expected: answers do not come, or the rail is never idle.
@@ -333,7 +336,7 @@ impl Learned {
 
     /// The lengths nearest to `len` that were observed in a way, not above and above, and their factors.
     /// Where copies were observed much nearer, theirs is the better guess.
-    fn around(&self, way: Way, len: u64) -> (Option<(u64, f64)>, Option<(u64, f64)>) {
+    fn around(&self, way: Way, len: u64) -> (Option<Point>, Option<Point>) {
         let observed = |way: Way| {
             let known = || {
                 let all = self.recent[way as usize].iter();
@@ -341,7 +344,7 @@ impl Learned {
             };
             (known().rfind(|point| point.0 <= len), known().find(|point| point.0 > len))
         };
-        let away = |(below, above): &(Option<(u64, f64)>, Option<(u64, f64)>)| {
+        let away = |(below, above): &(Option<Point>, Option<Point>)| {
             let points = below.iter().chain(above);
             points.map(|point| octave(point.0).abs_diff(octave(len))).min().unwrap_or(OCTAVES)
         };

@@ -34,11 +34,6 @@ fn networks() {
 }
 
 #[test]
-fn sampling_while_messages_go() {
-    check("adapt");
-}
-
-#[test]
 fn congestion() {
     check("congestion");
 }

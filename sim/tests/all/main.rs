@@ -1,6 +1,7 @@
 //! Worlds, figures and oracles.
 //! One program: linking a program for each subject takes longer than the tests.
 
+mod adapt;
 mod canaries;
 mod golden;
 mod repeatable;

@@ -123,6 +123,9 @@ impl Engine {
         if let Some(rail) = self.rails.get_mut(rail.index()) {
             rail.posted(from, until);
         }
+        if let Some(receipts) = &mut self.receipts {
+            receipts.posted(until);
+        }
     }
 
     /// The peer at the front goes to the back, or away when nothing of it waits for any rail.

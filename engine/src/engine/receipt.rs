@@ -160,6 +160,13 @@ impl Receipts {
         self.keep(receipt);
     }
 
+    /// What ended when it was put into a packet has left by `until`.
+    #[cold]
+    pub(super) fn posted(&mut self, until: Instant) {
+        let latest = self.done.iter_mut().rev().take_while(|receipt| receipt.actual_ns == 0);
+        latest.for_each(|receipt| receipt.actual_ns = until.since(receipt.began).as_ns());
+    }
+
     fn keep(&mut self, receipt: Receipt) {
         if self.done.len() == KEPT {
             self.done.pop_front();

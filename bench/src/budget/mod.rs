@@ -59,10 +59,10 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 2200,
-            Case::Eager => 3620,
-            Case::Window => 1750,
-            Case::Unexpected => 5220,
+            Case::Direct => 2255,
+            Case::Eager => 3800,
+            Case::Window => 1765,
+            Case::Unexpected => 5390,
         }
     }
 

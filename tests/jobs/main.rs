@@ -26,7 +26,8 @@ const ROUND: &str = "NMAD_TEST_ROUND";
 
 /// What the process of one case ends with if it cannot be tried here.
 const SKIPPED: u8 = 77;
-/// Cases that are tried at once: mostly they wait. Each has a process, since a launcher catches signals.
+/// Cases that are tried at once: mostly they wait. Each has a process, since a launcher catches signals. What
+/// measures rails is tried alone.
 const AT_ONCE: usize = 2;
 
 /// A test and its surroundings.
@@ -45,6 +46,13 @@ pub struct Case {
     pub code: i32,
     /// Jobs, one after the other, that share a cache folder.
     pub rounds: u32,
+}
+
+impl Case {
+    /// Whether its ranks measure their rails.
+    fn measures(&self) -> bool {
+        self.env.iter().any(|(key, value)| *key == "NMAD_SAMPLE" && *value != "off")
+    }
 }
 
 fn main() -> ExitCode {
@@ -85,18 +93,23 @@ pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
 }
 
 fn run_all(filter: &str) -> ExitCode {
-    let cases = Mutex::new(cases::ALL.iter().filter(|case| case.name.contains(filter)));
+    let wanted = |case: &&Case| case.name.contains(filter);
+    let (measuring, others): (Vec<&Case>, _) =
+        cases::ALL.iter().filter(wanted).partition(|case| case.measures());
     let counts = Mutex::new([0; 3]);
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some(case) = { cases.lock().unwrap().next() } {
-                    let ended = in_a_process(case);
-                    counts.lock().unwrap()[ended as usize] += 1;
-                }
-            });
-        }
-    });
+    for (cases, at_once) in [(others, AT_ONCE), (measuring, 1)] {
+        let cases = Mutex::new(cases.into_iter());
+        std::thread::scope(|scope| {
+            for _ in 0..at_once {
+                scope.spawn(|| {
+                    while let Some(case) = { cases.lock().unwrap().next() } {
+                        let ended = in_a_process(case);
+                        counts.lock().unwrap()[ended as usize] += 1;
+                    }
+                });
+            }
+        });
+    }
     let [passed, failed, skipped] = counts.into_inner().unwrap();
     println!("\n{passed} passed, {failed} failed, {skipped} skipped");
     ExitCode::from(u8::from(failed > 0))

@@ -120,7 +120,10 @@ pub fn while_it_loses() {
         nmad_testbed::set(None, 0, nmad_testbed::What::Loss(20)).unwrap_or_else(|e| panic!("{e}"));
     }
     let before = kept();
-    let session = open();
+    // What is lost is waited for.
+    let effort = Effort { budget_ns: 2_000_000_000, ..Effort::QUICK };
+    let options = Options { effort: Some(effort), ..Options::load().unwrap() };
+    let session = Session::open_with(&options).unwrap_or_else(|e| panic!("{e}"));
     let origins = origins(&session);
     assert!(origins.iter().all(|origin| *origin == Origin::Measured), "{origins:?}");
     talk(&session);

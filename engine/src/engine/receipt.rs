@@ -63,6 +63,8 @@ pub(super) struct Receipts {
     from_len: u64,
     open: Vec<(Receipt, Instant)>,
     done: VecDeque<Receipt>,
+    /// How many of these have ended since rails were last posted to.
+    ended: usize,
 }
 
 impl Receipts {
@@ -163,8 +165,9 @@ impl Receipts {
     /// What ended when it was put into a packet has left by `until`.
     #[cold]
     pub(super) fn posted(&mut self, until: Instant) {
-        let latest = self.done.iter_mut().rev().take_while(|receipt| receipt.actual_ns == 0);
-        latest.for_each(|receipt| receipt.actual_ns = until.since(receipt.began).as_ns());
+        let latest = self.done.iter_mut().rev().take(core::mem::take(&mut self.ended));
+        let undated = latest.filter(|receipt| receipt.actual_ns == 0);
+        undated.for_each(|receipt| receipt.actual_ns = until.since(receipt.began).as_ns());
     }
 
     fn keep(&mut self, receipt: Receipt) {
@@ -172,6 +175,7 @@ impl Receipts {
             self.done.pop_front();
         }
         self.done.push_back(receipt);
+        self.ended += 1;
     }
 }
 

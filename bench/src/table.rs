@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
+use nmad_words::escaped;
 
 /// A table that is filled row by row and then displayed.
 ///
@@ -59,11 +60,6 @@ impl Table {
         }
         out + "</table>\n"
     }
-}
-
-/// A text as it stands in HTML and SVG.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 impl fmt::Display for Table {

@@ -62,7 +62,7 @@ impl Bursts {
     pub(crate) fn submitted(&mut self, now: Instant) -> bool {
         self.count += 1;
         let since = *self.since.get_or_insert(now);
-        self.was_away |= self.is_late(now);
+        self.was_away |= self.count > 1 && self.is_away(now);
         self.last = now;
         self.held = self.worth >= GAIN * WATCHED * LATEST && now.since(since) < SOON;
         self.held
@@ -75,8 +75,8 @@ impl Bursts {
     }
 
     /// Whether the program has been elsewhere for long since its last submission.
-    fn is_late(&self, now: Instant) -> bool {
-        self.count > 1 && now.since(self.last) >= LATE
+    fn is_away(&self, now: Instant) -> bool {
+        now.since(self.last) >= LATE
     }
 
     /// Whether messages leave when they are submitted, busy rails or not: the program is likely to compute.
@@ -99,7 +99,7 @@ impl Bursts {
         let late = (took.as_ns() as f32 / 1e3).min(COST_MAX);
         let (several, is_late) = (self.count > 1, took >= LATE);
         if several || is_late {
-            let computed = self.was_away || now.since(self.last) >= LATE;
+            let computed = self.was_away || self.is_away(now);
             let spared = GAIN * (self.count - 1) as f32;
             self.worth += LATEST * (if is_late { -late } else { GAIN } - self.worth);
             self.haste += LATEST * (if computed { late } else { -spared } - self.haste);

@@ -7,13 +7,16 @@
 //! full disk, is reported once and makes the program [end](ended) with 1.
 //!
 //! Also here, because all layers read and write them alike: [sizes](parse_size), [rates](parse_rate), exit
-//! codes ([`USAGE`], [`SETTING`]) and the version of what is printed as JSON ([`JSON_SCHEMA`]).
+//! codes ([`USAGE`], [`SETTING`]), the version of what is printed as JSON ([`JSON_SCHEMA`]), and text in HTML
+//! and SVG ([`escaped`]).
 #![forbid(unsafe_code)]
 
+mod markup;
 mod number;
 mod rate;
 mod size;
 
+pub use markup::escaped;
 pub use rate::{parse_rate, rate};
 pub use size::parse_size;
 

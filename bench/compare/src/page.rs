@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use crate::OURS;
-use crate::heat::{colour, duration, escaped, interval, map};
+use crate::heat::{colour, duration, interval, map};
 use crate::place::Place;
 use crate::report::{BehindRow, Mean, PatternRow, Report};
+use nmad_words::escaped;
 
 const STYLE: &str = "
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; background: #fff; max-width: 1200px;

@@ -1,7 +1,7 @@
 //! A trace as a report in one file that needs no network: tables, and a picture of what each rank did.
 
 use nmad_bench::stats::number;
-use nmad_bench::table::escaped;
+use nmad_words::escaped;
 use std::fmt::Write;
 
 use super::messages::Message;

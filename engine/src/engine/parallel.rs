@@ -14,7 +14,7 @@ use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::collect::window::{Entry, Head};
 use crate::packet::{PeerId, RailId};
-use crate::schedule::split::{Packets, equal_finish};
+use crate::schedule::split::{Packets, equal_finish, retain};
 use crate::schedule::strategy::{RailView, ShareList};
 use crate::transfer::driver::Order;
 use crate::transfer::rail::Rail;
@@ -70,7 +70,7 @@ impl Engine {
         &self.cores
     }
 
-    /// Whether cores stand by and the next peer has so much that they could post a part of it.
+    /// Whether cores stand by, and enough waits for the next peer that they could post a part of it.
     #[inline]
     pub(crate) fn hands_off(&self) -> bool {
         self.cores.ready() > 0 && self.ready.front().is_some_and(|&id| self.has_much(id))
@@ -164,7 +164,7 @@ impl Peer {
         let arrives_ns = |view: &RailView| view.idle_at.since(now).as_ns() + view.forecast.eager_ns(len);
         let alone_ns = views[..count].iter().map(arrives_ns).min()?;
         let mut idle = views;
-        let count = retain(&mut idle[..count], is_idle);
+        let count = retain(&mut idle[..count], |_, view| is_idle(view));
         let count = best_of_each_wire(&mut idle[..count], len).min(cores + 1);
         let parallel = shared(now, len, &idle[..count])?;
         let longest = self.longest_eager() as u64 - NAMES_LEN;
@@ -219,24 +219,5 @@ fn shared(now: Instant, len: u64, idle: &[RailView]) -> Option<Parallel> {
 /// Sorts by the time for `len` bytes and keeps the first rail of each wire; how many these are.
 fn best_of_each_wire(views: &mut [RailView], len: u64) -> usize {
     views.sort_by_key(|view| (view.forecast.eager_ns(len), view.rail));
-    let mut seen = 0;
-    for index in 0..views.len() {
-        if views[..seen].iter().all(|view| view.wire != views[index].wire) {
-            views.swap(seen, index);
-            seen += 1;
-        }
-    }
-    seen
-}
-
-/// Keeps some of the views, in their order; how many.
-fn retain(views: &mut [RailView], keep: impl Fn(&RailView) -> bool) -> usize {
-    let mut kept = 0;
-    for index in 0..views.len() {
-        if keep(&views[index]) {
-            views.swap(kept, index);
-            kept += 1;
-        }
-    }
-    kept
+    retain(views, |kept, view| kept.iter().all(|other| other.wire != view.wire))
 }

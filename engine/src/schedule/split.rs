@@ -151,6 +151,20 @@ pub(crate) fn equal_finish<C: Course>(now: Instant, len: u64, rails: &[RailView]
     (shares, best_ns)
 }
 
+/// Moves those to the front that `keep`, given the ones that are kept already, wants to keep, in their order;
+/// how many they are.
+#[inline]
+pub(crate) fn retain<T>(all: &mut [T], keep: impl Fn(&[T], &T) -> bool) -> usize {
+    let mut kept = 0;
+    for index in 0..all.len() {
+        if keep(&all[..kept], &all[index]) {
+            all.swap(kept, index);
+            kept += 1;
+        }
+    }
+    kept
+}
+
 impl<C: Course> Equation<'_, C> {
     /// Looks at each rail alone: the best one, and a guess for all together, as if each carried part of the
     /// body as fast as all of it.
@@ -177,15 +191,8 @@ impl<C: Course> Equation<'_, C> {
     /// Keeps some of the rails; how many there are now.
     #[inline]
     fn retain(&mut self, keep: impl Fn(&Lane) -> bool) -> usize {
-        let mut kept = 0;
-        for index in 0..self.count {
-            if keep(&self.lanes[index]) {
-                self.lanes.swap(index, kept);
-                kept += 1;
-            }
-        }
-        self.count = kept;
-        kept
+        self.count = retain(&mut self.lanes[..self.count], |_, lane| keep(lane));
+        self.count
     }
 
     /// The finish of those rails for which something useful is left, which are kept.

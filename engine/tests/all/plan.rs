@@ -1,6 +1,7 @@
 //! The plan of a message names its protocol, and the message leaves by it; asking for receipts changes
 //! nothing.
 
+use crate::common::leave_to_inner;
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
     Caller, Config, Context, Departure, Driver, Event, Hints, How, Instant, Key, Limits, Order, PeerId, Plan,
@@ -20,21 +21,8 @@ struct Recording {
 }
 
 impl Driver for Recording {
-    fn name(&self) -> &str {
-        "recording"
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
-    fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
-        self.inner.open(region, from, into)
-    }
-    fn close(&mut self, region: RegionId) {
-        self.inner.close(region);
-    }
-    fn room(&self) -> usize {
-        self.inner.room()
-    }
+    leave_to_inner!("recording");
+
     fn send(&mut self, departure: Departure<'_>) -> Sent {
         let what = match &departure {
             Departure::Message { how: How::Inject, .. } => "injected",

@@ -35,20 +35,7 @@ impl Lone {
     /// An engine with one rail, and links to `peers` that are open.
     pub fn new(peers: std::ops::Range<u32>, config: Config) -> Lone {
         let mut engine = Engine::new(config).expect("a strategy");
-        let limits = Limits {
-            packet: 16 << 10,
-            chunk: 1 << 20,
-            gather: 8,
-            depth: 64,
-            lossy: false,
-            push: 0,
-            inject: false,
-            single_copy: (0, 0),
-            looks: false,
-            returns: false,
-            bandwidth: 0,
-            latency_ns: 0,
-        };
+        let limits = Limits { packet: 16 << 10, chunk: 1 << 20, gather: 8, depth: 64, ..Limits::default() };
         assert_eq!(engine.add_rail(limits), RAIL);
         for peer in peers {
             engine.add_link(PeerId(peer), RAIL);

@@ -25,20 +25,7 @@ pub struct QueueRail {
 }
 
 pub fn limits() -> Limits {
-    Limits {
-        packet: 16 << 10,
-        chunk: 1 << 20,
-        gather: 8,
-        depth: 4,
-        lossy: false,
-        push: 0,
-        inject: false,
-        single_copy: (0, 0),
-        looks: true,
-        returns: false,
-        bandwidth: 0,
-        latency_ns: 0,
-    }
+    Limits { packet: 16 << 10, chunk: 1 << 20, gather: 8, depth: 4, looks: true, ..Limits::default() }
 }
 
 /// What a rail around another one, its `inner`, leaves to that.

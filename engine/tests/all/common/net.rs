@@ -39,20 +39,7 @@ pub struct Net {
 
 /// A rail that is right for most tests.
 pub fn limits() -> Limits {
-    Limits {
-        packet: 16 << 10,
-        chunk: 1 << 20,
-        gather: 8,
-        depth: 4,
-        lossy: false,
-        push: 0,
-        inject: false,
-        single_copy: (0, 0),
-        looks: false,
-        returns: false,
-        bandwidth: 0,
-        latency_ns: 0,
-    }
+    Limits { packet: 16 << 10, chunk: 1 << 20, gather: 8, depth: 4, ..Limits::default() }
 }
 
 /// Bytes that differ with `seed` and from place to place.

@@ -129,7 +129,7 @@ impl Policy {
         }
     }
 
-    /// Another setting holds from now on; earlier judgements are forgotten, what was seen is not.
+    /// Another setting holds from now on; earlier judgements are forgotten, observations are kept.
     pub(crate) fn set(&mut self, setting: Progress) {
         self.setting = setting;
         (self.suspended_until, self.pause) = (None, PAUSE.0);

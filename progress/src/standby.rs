@@ -19,7 +19,7 @@ pub(crate) struct Task {
     pub(crate) orders: Vec<Order>,
 }
 
-/// What is on its way between cores.
+/// The tasks and rails that are on their way between cores.
 pub(crate) struct Standby {
     cores: Arc<Cores>,
     slots: Mutex<Slots>,

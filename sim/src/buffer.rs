@@ -50,7 +50,7 @@ impl Buffer {
         self.len() == 0
     }
 
-    /// What is in the pieces.
+    /// The contents of the pieces.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.segments().append_to(&mut bytes);

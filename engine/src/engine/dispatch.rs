@@ -28,7 +28,7 @@ impl Engine {
         self.has_orders_for(now, true)
     }
 
-    /// The same; one who is not `urgent` does not ask rails that are known to be busy.
+    /// The same; without `urgent`, rails that are known to be busy do not count.
     #[inline]
     pub(crate) fn has_orders_for(&mut self, now: Instant, urgent: bool) -> bool {
         (now >= self.watched.due_at && self.watch(now))

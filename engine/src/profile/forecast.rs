@@ -53,7 +53,7 @@ impl Forecast {
         Forecast { is_known: self.is_known, ..Forecast::new(self.profile.clone()) }
     }
 
-    /// The profile is another one from now on: what was observed before is in it.
+    /// Another profile holds from now on, which includes earlier observations.
     pub(crate) fn rebase(&mut self, profile: Arc<Profile>) {
         (self.profile, self.is_known) = (profile, true);
         self.correction.iter_mut().for_each(|correction| correction.begin_anew());

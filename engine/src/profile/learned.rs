@@ -58,7 +58,7 @@ const CHECK_FROM: u64 = 32 << 10;
 pub(crate) struct Refuted {
     /// Bytes of the transfers that say so; none: it is the rate of data that follows other data.
     pub(crate) len: Option<u64>,
-    /// What they take, relative to the profile.
+    /// Their time relative to the profile.
     pub(crate) factor: f64,
 }
 
@@ -71,7 +71,7 @@ impl Refuted {
         format!("{what} {factor:.1} times as long as measured")
     }
 
-    /// What it means for the profile.
+    /// The doubt about the profile that follows from it.
     pub(crate) fn doubt(&self) -> Doubt {
         let off = self.factor.max(1.0 / self.factor);
         Doubt { count: 1, degree: (100.0 * off / WRONG) as u32, why: self.why() }
@@ -320,9 +320,9 @@ impl Learned {
         }
     }
 
-    /// What further bytes take beyond a length with this factor, relative to the base: what was observed, or
-    /// what the bytes of that length took, if there were enough of them; else the same.
-    fn rate_beyond(&self, way: Way, (at, factor): (u64, f64)) -> f64 {
+    /// The time of further bytes beyond a length with this factor, relative to the base: the observed rate,
+    /// or that of the bytes of that length, if there were enough of them; else the same.
+    fn rate_beyond(&self, way: Way, (at, factor): Point) -> f64 {
         if let Some(rate) = self.rate.value() {
             return rate;
         }

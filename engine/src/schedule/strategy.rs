@@ -215,7 +215,7 @@ pub trait Strategy: Send {
     }
 
     /// Transfers have shown that a rail is another than the one that was known: forecasts have changed, and
-    /// what was observed before says nothing any more.
+    /// earlier observations say nothing any more.
     fn relearnt(&mut self) {}
 
     /// Whether what is not yet on a rail shall be shared out anew when a rail with nothing left to do would

@@ -55,7 +55,7 @@ impl Together {
         }
     }
 
-    /// The rails have become others: what they did together says nothing any more.
+    /// The rails have changed: earlier transfers over several of them say nothing any more.
     pub(super) fn forget(&mut self) {
         *self = Together::default();
     }

@@ -50,7 +50,7 @@ pub struct Request {
 
 impl Request {
     /// Refuses programs that this process could not start. Launchers of others are not asked for those:
-    /// PRRTE ends all jobs because of one, and under Hydra whoever asks waits without end.
+    /// PRRTE ends all jobs because of one, and under Hydra the caller waits without end.
     ///
     /// # Errors
     /// [`LaunchError::NoSpawn`], with the program.

@@ -34,7 +34,7 @@ pub struct Change {
     pub how: How,
 }
 
-/// What is, and what is expected, at the end of a phase.
+/// The network, and the forecast of it, at the end of a phase.
 #[derive(Debug, Clone)]
 pub struct Phase {
     /// Half a round trip, in nanoseconds.

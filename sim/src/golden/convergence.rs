@@ -10,7 +10,7 @@ const LEFT: f64 = 60.0;
 const RIGHT: f64 = 110.0;
 const HEAD: f64 = 36.0;
 const FOOT: f64 = 40.0;
-/// Ratios that are drawn; what is beyond is drawn at the edge.
+/// Ratios that are drawn; others are drawn at the edge.
 const RATIOS: (f64, f64) = (0.9, 2.0);
 /// Hues that people with impaired colour vision tell apart (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];

@@ -9,30 +9,8 @@ use crate::cursor::{Cursor, Malformed, put};
 use crate::part::part;
 use crate::rts::rts;
 use crate::silence::{Ask, LinkDown, Seen, rail};
-use crate::{MAX_RAILS, Part, Rts};
+use crate::{MAX_RAILS, Part, Rts, flags};
 use alloc::vec::Vec;
-
-/// Bits of the second byte of [`Eager`] and [`Rts`] frames.
-pub mod flags {
-    /// The sender waits for a [`super::Fin`]: a synchronous send, or one that may have to be replayed.
-    pub const FIN: u8 = 1;
-    /// The message is not ordered with the others of its flow and has no sequence number.
-    pub const UNORDERED: u8 = 2;
-    /// A rendezvous request that uses an open receive region; the receive region's number follows.
-    pub const INVITED: u8 = 4;
-    /// A rendezvous request whose first bytes follow on the same link without having been asked for; their
-    /// number follows.
-    pub const PUSHED: u8 = 8;
-    /// A message that is sent without asking although it is longer than a packet: all of its bytes come in
-    /// [`super::Part`] frames.
-    pub const PARTS: u8 = 16;
-
-    /// The byte with these bits.
-    #[inline]
-    pub const fn of(fin: bool, unordered: bool, invited: bool) -> u8 {
-        (fin as u8) * FIN + (unordered as u8) * UNORDERED + (invited as u8) * INVITED
-    }
-}
 
 /// A whole small message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -412,7 +390,10 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
             Frame::Withdrawn(Withdrawn { region: c.u64("Withdrawn cut short")?, used: bits == 1 })
         }
         BYE => Frame::Bye,
-        PART => part(c)?,
+        PART => {
+            let (part, data) = part(c)?;
+            Frame::Part(part, data)
+        }
         ASK => Frame::Ask(Ask::decode(c, rail(bits)?)?),
         SEEN => Frame::Seen(Seen::decode(c, rail(bits)?)?),
         _ => return Err(Malformed("unknown frame")),

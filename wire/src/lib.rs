@@ -17,6 +17,7 @@ mod code;
 mod control;
 mod cursor;
 mod explain;
+pub mod flags;
 mod frame;
 mod header;
 mod part;
@@ -29,8 +30,7 @@ pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
 pub use explain::{Explain, explain, explain_alone};
 pub use frame::{
-    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Replay, Rtr, Withdraw, Withdrawn, begins_eager, flags,
-    frames,
+    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Replay, Rtr, Withdraw, Withdrawn, begins_eager, frames,
 };
 pub use header::{Header, Kind};
 pub use part::Part;

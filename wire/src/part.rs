@@ -1,6 +1,5 @@
 //! Parts of a message that is sent without asking and is longer than a packet.
 
-use crate::Frame;
 use crate::code::PART;
 use crate::cursor::{Cursor, Malformed};
 use alloc::vec::Vec;
@@ -33,8 +32,8 @@ impl Part {
     }
 }
 
-/// The frame behind its first two bytes.
-pub(crate) fn part<'a>(c: &mut Cursor<'a>) -> Result<Frame<'a>, Malformed> {
+/// The header and the data behind the first two bytes of the frame.
+pub(crate) fn part<'a>(c: &mut Cursor<'a>) -> Result<(Part, &'a [u8]), Malformed> {
     const SHORT: &str = "Part cut short";
     if c.u16(SHORT)? != 0 {
         return Err(Malformed("reserved bits of a Part are set"));
@@ -44,5 +43,5 @@ pub(crate) fn part<'a>(c: &mut Cursor<'a>) -> Result<Frame<'a>, Malformed> {
     if part.offset.checked_add(len.into()).is_none_or(|end| end > part.total) {
         return Err(Malformed("a Part outside of its message"));
     }
-    Ok(Frame::Part(part, c.take(len as usize, "Part longer than its packet")?))
+    Ok((part, c.take(len as usize, "Part longer than its packet")?))
 }

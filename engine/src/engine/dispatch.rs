@@ -3,7 +3,7 @@
 use super::Engine;
 use super::depart::{book, packet_load};
 use super::peer::{Peer, strategy_of, view, view_of_any};
-use super::plan::Protocol;
+use super::protocol::Protocol;
 use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::packet::{Packet, PeerId, RailId, RequestId, StrategyId};

@@ -1,5 +1,6 @@
 //! Profiles to links: what the measured thresholds are for each peer.
 
+use super::fixed::Fixed;
 use super::peer::{Peer, view};
 use super::{Config, Engine};
 use crate::clock::Instant;
@@ -13,37 +14,6 @@ use crate::transfer::link::Link;
 use crate::transfer::rail::{BANDWIDTH_GUESS, Rail};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-
-/// Thresholds that the user has set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fixed {
-    eager_max: Option<usize>,
-    in_place_min: Option<usize>,
-    aggregate_max: Option<usize>,
-    adapts: bool,
-}
-
-impl Fixed {
-    pub(super) fn of(config: &Config) -> Fixed {
-        let Config { eager_max, in_place_min, aggregate_max, adapts, .. } = *config;
-        Fixed { eager_max, in_place_min, aggregate_max, adapts }
-    }
-
-    /// Whether transfers correct what is known of rails.
-    pub(super) fn adapts(&self) -> bool {
-        self.adapts
-    }
-
-    /// Whether it is the user's choice what stays in place.
-    pub(super) fn has_in_place_min(&self) -> bool {
-        self.in_place_min.is_some()
-    }
-
-    /// Whether the longest message that goes without asking is the user's choice.
-    pub(super) fn has_eager_max(&self) -> bool {
-        self.eager_max.is_some()
-    }
-}
 
 impl Engine {
     /// What this rail was measured to do, between this host and one peer, or, without a peer, between this

@@ -10,9 +10,9 @@
 //! and, if it fits into a packet, the other rails. A receive that is posted in time invites the message
 //! ([`super::rendezvous`]), which spares the first wait but not the second.
 //!
-//! Eager messages measure nothing, so now and then one asks: after [`FIRST`] of them, and after twice as
-//! many each time that the receiver was late again. A probe costs one wait, so that is what the loss is
-//! bounded by.
+//! Eager messages measure nothing, so now and then one asks: after some of them ([`super::lateness`]), and
+//! after twice as many each time that the receiver was late again. A probe costs one wait, so that is what
+//! the loss is bounded by.
 
 use super::Engine;
 use super::peer::Peer;
@@ -21,53 +21,6 @@ use crate::collect::request::{Hints, Request};
 use crate::packet::{PeerId, RequestId};
 use crate::transfer::link::Link;
 use alloc::format;
-
-/// Eager messages from one that asks to the next, at first and at most. A receiver that has become timely
-/// is found out after as many; the probes of one that stays late cost a sixteenth of what is gained at
-/// first, and a thousandth later.
-const FIRST: u32 = 16;
-const MOST: u32 = 1024;
-
-/// What large messages to a peer wait for, and what went without asking because of it.
-#[derive(Debug)]
-pub(super) struct Lateness {
-    /// Until the receiver answers a request to send, beyond a handshake, in nanoseconds.
-    answer_ns: u64,
-    /// Until it says that it has everything, beyond what the rails take.
-    end_ns: u64,
-    /// Messages above the eager limit that went without asking since one has asked.
-    eager: u32,
-    /// After this number of them the next one asks.
-    pause: u32,
-    /// The user knows that there is not enough credit.
-    is_told: bool,
-}
-
-impl Default for Lateness {
-    fn default() -> Self {
-        Lateness { answer_ns: 0, end_ns: 0, eager: 0, pause: FIRST, is_told: false }
-    }
-}
-
-impl Lateness {
-    /// How long the next large message would wait; `invited`: its receive is known to be posted.
-    fn wait_ns(&self, invited: bool) -> u64 {
-        if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
-    }
-
-    /// A message has waited so long for the answer, if it has asked and nothing else was under way, and for
-    /// the news of its end. It counts as much as all before it: receivers change with the phases of a
-    /// program. The pause grows while they agree.
-    fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
-        let usual_ns = self.wait_ns(answer_ns.is_none());
-        let is_late_again = usual_ns > 0 && answer_ns.unwrap_or(0).saturating_add(end_ns) >= usual_ns / 2;
-        self.pause = if is_late_again { (2 * self.pause).min(MOST) } else { FIRST };
-        self.end_ns = self.end_ns / 2 + end_ns / 2;
-        if let Some(answer_ns) = answer_ns {
-            self.answer_ns = self.answer_ns / 2 + answer_ns / 2;
-        }
-    }
-}
 
 impl Peer {
     /// Whether a message above the eager limit goes without asking, because the receiver is late.
@@ -168,35 +121,5 @@ impl Engine {
         let back = |link: &Link| link.forecast.profile().eager().start_ns();
         let back_ns = peer.used().map(|(_, link)| back(link)).min().unwrap_or(0);
         peer.lateness.measured(answer_ns, now.since(due + Duration::from_ns(back_ns)).as_ns());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn late_receivers_are_probed_less_and_less_and_timely_ones_at_once_again() {
-        let mut lateness = Lateness::default();
-        let late = core::array::from_fn::<_, 9, _>(|_| {
-            lateness.measured(Some(500), 2_000_000);
-            lateness.pause
-        });
-        assert_eq!(late, [16, 32, 64, 128, 256, 512, 1024, 1024, 1024]);
-        assert!(lateness.wait_ns(true) > 1_990_000);
-        lateness.measured(Some(0), 0);
-        assert_eq!(lateness.pause, FIRST);
-        (0..8).for_each(|_| lateness.measured(Some(0), 0));
-        assert!(lateness.wait_ns(true) < 10_000, "a receiver that was late once is forgiven");
-    }
-
-    #[test]
-    fn an_invitation_spares_the_wait_for_the_answer_only() {
-        let mut lateness = Lateness::default();
-        lateness.measured(Some(800_000), 0);
-        assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (400_000, 0));
-        // An invited message has asked nothing.
-        lateness.measured(None, 200_000);
-        assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (500_000, 100_000));
     }
 }

@@ -1,15 +1,16 @@
 //! Where the three layers meet, and the only place where they do.
 //!
 //! This file holds the state and the face; each of its neighbours joins the layers in one direction: `plan`
-//! (how a message goes), `submit` (application to window), `depart` (what rails are given, booked once),
-//! `offer` (messages that their receiver copies), `claim` (found now, received later), `dispatch` (window to
-//! rail), `chunks` (bodies to rails), `arrive` (rail to application), `plain` (the same for a packet with
-//! one message), `kept` (timers of lossy rails), `rendezvous` (large messages both ways), `push` (their
-//! beginnings that do not wait), `parts` (eager messages longer than a packet), `parallel` (eager messages
-//! that several cores post), `failure` (links and peers that are gone), `part` (peers that come and go),
-//! `peer` (what the layers keep for one peer), `forecast` (what profiles say for it), `learn` (profiles that
-//! transfers correct), `receipt` (how messages went), `traffic` (how many there were), `outcome` (how
-//! requests ended).
+//! (how a message goes: the `protocol`), `submit` (application to window), `depart` (what rails are given,
+//! booked once; `leaving` is a message on its way), `offer` (messages that their receiver copies), `claim`
+//! (found now, received later), `dispatch` (window to rail), `chunks` (bodies to rails), `arrive` (rail to
+//! application), `plain` (the same for a packet with one message), `kept` (timers of lossy rails),
+//! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `late` (receivers
+//! that let them wait: `lateness`), `parts` (eager messages longer than a packet), `parallel` (eager messages
+//! that several cores post), `failure` (links and peers that are gone), `suspect` (links that may be), `part`
+//! (peers that come and go), `peer` (what the layers keep for one peer: `lane`, `fixed`), `short_way` (past
+//! the window), `forecast` (what profiles say for it), `learn` (profiles that transfers correct), `receipt`
+//! (how messages went), `traffic` (how many there were), `outcome` (how requests ended).
 
 mod arrive;
 mod chunks;
@@ -17,11 +18,14 @@ mod claim;
 mod depart;
 mod dispatch;
 mod failure;
+mod fixed;
 mod forecast;
 mod kept;
 mod lane;
 mod late;
+mod lateness;
 mod learn;
+mod leaving;
 mod offer;
 mod outcome;
 mod parallel;
@@ -30,9 +34,11 @@ mod parts;
 mod peer;
 mod plain;
 mod plan;
+mod protocol;
 mod push;
 mod receipt;
 mod rendezvous;
+mod short_way;
 mod submit;
 mod suspect;
 mod traffic;
@@ -59,14 +65,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 pub use claim::Claim;
 use claim::Claimed;
-pub use depart::{Leaving, Refused, Submitted, To};
-use forecast::Fixed;
+use fixed::Fixed;
+pub use leaving::{Leaving, Refused, Submitted, To};
 pub use outcome::NotWell;
 pub use parallel::Cores;
 use peer::{Peer, Standing};
 use plain::Expected;
 pub use plain::Met;
-pub use plan::{Caller, Plan, Protocol};
+pub use protocol::{Caller, Plan, Protocol};
 use receipt::Receipts;
 pub use receipt::{Candidate, Receipt};
 use suspect::Watched;

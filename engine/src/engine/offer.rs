@@ -6,8 +6,8 @@
 //! its place in its flow and goes another way.
 
 use super::Engine;
-use super::depart::{Leaving, Refused, Submitted, To};
 use super::lane::Lane;
+use super::leaving::{Leaving, Refused, Submitted, To};
 use crate::Error;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::memory::Segments;

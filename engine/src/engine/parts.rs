@@ -7,8 +7,8 @@
 //! is that of a pushed message ([`super::push`]).
 
 use super::Engine;
-use super::depart::Refused;
-use super::peer::Peer;
+use super::leaving::Refused;
+use super::peer::{Parts, Peer};
 use crate::collect::matching::Comes;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::collect::window::Entry;
@@ -161,17 +161,6 @@ impl Peer {
 pub(super) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
     let most = if offset == 0 { longest - NAMES_LEN } else { longest };
     most.min(len - offset)
-}
-
-/// A message of which parts come.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Parts {
-    /// The sender's request.
-    request: u64,
-    region: RegionId,
-    len: u64,
-    /// Its request to send has come.
-    named: bool,
 }
 
 /// Why a peer is closed.

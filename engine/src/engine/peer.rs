@@ -1,10 +1,9 @@
 //! What the three layers keep for one peer.
 
-use super::forecast::Fixed;
+use super::fixed::Fixed;
 use super::lane::{Heard, Lane};
-use super::late::Lateness;
+use super::lateness::Lateness;
 use super::offer::Offered;
-use super::parts::Parts;
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
@@ -80,6 +79,17 @@ pub(super) struct Push {
     pub(super) request: u64,
     pub(super) region: RegionId,
     pub(super) len: u64,
+}
+
+/// A message of which parts come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts {
+    /// The sender's request.
+    pub(super) request: u64,
+    pub(super) region: RegionId,
+    pub(super) len: u64,
+    /// Its request to send has come.
+    pub(super) named: bool,
 }
 
 pub(super) struct Peer {

@@ -2,11 +2,11 @@
 //! [`Engine::record_receipts`] is called, and the paths then ask one pointer.
 
 use super::Engine;
-use super::depart::{Submitted, To};
+use super::leaving::{Submitted, To};
 use super::parallel::Parallel;
 use super::parts::part_len;
 use super::peer::Peer;
-use super::plan::{Plan, Protocol};
+use super::protocol::{Plan, Protocol};
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Request};
 use crate::packet::{PeerId, RailId, RequestId};

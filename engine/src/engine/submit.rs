@@ -1,7 +1,7 @@
 //! Application to window: send, receive, probe, cancel, and incremental messages.
 
 use super::Engine;
-use super::depart::{Refused, To};
+use super::leaving::{Refused, To};
 use crate::collect::matching::{Arrived, Unexpected};
 use crate::collect::message::{self, Packing, Unpacked, Unpacking};
 use crate::collect::request::{

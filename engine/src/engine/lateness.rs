@@ -1,0 +1,78 @@
+//! How long large messages to a peer wait for its receives ([`super::late`]), and how often that is measured.
+
+/// Eager messages from one that asks to the next, at first and at most. A receiver that has become timely
+/// is found out after as many; the probes of one that stays late cost a sixteenth of what is gained at
+/// first, and a thousandth later.
+const FIRST: u32 = 16;
+const MOST: u32 = 1024;
+
+/// What large messages to a peer wait for, and what went without asking because of it.
+#[derive(Debug)]
+pub(super) struct Lateness {
+    /// Until the receiver answers a request to send, beyond a handshake, in nanoseconds.
+    answer_ns: u64,
+    /// Until it says that it has everything, beyond what the rails take.
+    end_ns: u64,
+    /// Messages above the eager limit that went without asking since one has asked.
+    pub(super) eager: u32,
+    /// After this number of them the next one asks.
+    pub(super) pause: u32,
+    /// The user knows that there is not enough credit.
+    pub(super) is_told: bool,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Lateness { answer_ns: 0, end_ns: 0, eager: 0, pause: FIRST, is_told: false }
+    }
+}
+
+impl Lateness {
+    /// How long the next large message would wait; `invited`: its receive is known to be posted.
+    pub(super) fn wait_ns(&self, invited: bool) -> u64 {
+        if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
+    }
+
+    /// A message has waited so long for the answer, if it has asked and nothing else was under way, and for
+    /// the news of its end. It counts as much as all before it: receivers change with the phases of a
+    /// program. The pause grows while they agree.
+    pub(super) fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
+        let usual_ns = self.wait_ns(answer_ns.is_none());
+        let is_late_again = usual_ns > 0 && answer_ns.unwrap_or(0).saturating_add(end_ns) >= usual_ns / 2;
+        self.pause = if is_late_again { (2 * self.pause).min(MOST) } else { FIRST };
+        self.end_ns = self.end_ns / 2 + end_ns / 2;
+        if let Some(answer_ns) = answer_ns {
+            self.answer_ns = self.answer_ns / 2 + answer_ns / 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_receivers_are_probed_less_and_less_and_timely_ones_at_once_again() {
+        let mut lateness = Lateness::default();
+        let late = core::array::from_fn::<_, 9, _>(|_| {
+            lateness.measured(Some(500), 2_000_000);
+            lateness.pause
+        });
+        assert_eq!(late, [16, 32, 64, 128, 256, 512, 1024, 1024, 1024]);
+        assert!(lateness.wait_ns(true) > 1_990_000);
+        lateness.measured(Some(0), 0);
+        assert_eq!(lateness.pause, FIRST);
+        (0..8).for_each(|_| lateness.measured(Some(0), 0));
+        assert!(lateness.wait_ns(true) < 10_000, "a receiver that was late once is forgiven");
+    }
+
+    #[test]
+    fn an_invitation_spares_the_wait_for_the_answer_only() {
+        let mut lateness = Lateness::default();
+        lateness.measured(Some(800_000), 0);
+        assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (400_000, 0));
+        // An invited message has asked nothing.
+        lateness.measured(None, 200_000);
+        assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (500_000, 100_000));
+    }
+}

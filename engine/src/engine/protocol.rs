@@ -1,0 +1,108 @@
+//! The ways of a message, and what is asked of the one function that chooses between them ([`super::plan`]).
+
+use crate::collect::request::Hints;
+use crate::packet::RailId;
+use crate::transfer::driver::How;
+
+/// The ways of a message from memory to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// The driver copies it before the call returns, without a system call.
+    Inject,
+    /// In a packet, copied.
+    Eager,
+    /// In a packet, from where it lies.
+    EagerZcopy,
+    /// Without asking although it is longer than a packet: in parts, each in a packet.
+    EagerParts,
+    /// In parts, each in a packet over a rail of its own that another core posts.
+    EagerParallel,
+    /// The receiver copies it, straight from the sender's memory.
+    SingleCopy,
+    /// Its first part, or all of it, follows its request to send without waiting for an answer.
+    Push,
+    /// The receiver is asked first (Rts, Cts).
+    Rendezvous,
+    /// The receiver has invited it: chunks follow the request to send at once.
+    Rtr,
+}
+
+impl Protocol {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Inject => "inject",
+            Protocol::Eager => "eager",
+            Protocol::EagerZcopy => "eager-zcopy",
+            Protocol::EagerParts => "eager-parts",
+            Protocol::EagerParallel => "eager-parallel",
+            Protocol::SingleCopy => "single-copy",
+            Protocol::Push => "push",
+            Protocol::Rendezvous => "rendezvous",
+            Protocol::Rtr => "rtr",
+        }
+    }
+
+    /// Whether the message goes in one packet.
+    pub fn is_eager(self) -> bool {
+        matches!(self, Protocol::Inject | Protocol::Eager | Protocol::EagerZcopy | Protocol::SingleCopy)
+    }
+
+    /// What a driver is asked to do with a message of this protocol that leaves at once.
+    #[inline]
+    pub(crate) fn how(self) -> How {
+        match self {
+            Protocol::Inject => How::Inject,
+            Protocol::SingleCopy => How::SingleCopy,
+            _ => How::Send,
+        }
+    }
+}
+
+/// What somebody who submits a message does then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// Goes on: its next message may share a packet with this one.
+    GoesOn,
+    /// Waits for several things of which this is one.
+    Steps,
+    /// Waits for nothing else.
+    Waits,
+    /// The same, and has just looked at the rails: there is no more credit to be found.
+    Looked,
+}
+
+impl Caller {
+    #[inline(always)]
+    pub(super) fn waits(self) -> bool {
+        matches!(self, Caller::Waits | Caller::Looked)
+    }
+}
+
+/// How a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The rail, if it leaves at once; otherwise the strategy chooses when a rail asks.
+    pub rail: Option<RailId>,
+    /// Place of the rail's link among those of the peer.
+    pub(super) place: u8,
+}
+
+impl Plan {
+    #[inline]
+    pub(super) fn at_once(protocol: Protocol, rail: RailId, place: usize) -> Option<Plan> {
+        Some(Plan { protocol, rail: Some(rail), place: place as u8 })
+    }
+}
+
+/// The figures of a message that decide, and what was tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) len: u64,
+    pub(super) hints: Hints,
+    pub(super) caller: Caller,
+    /// The rail has refused this; something else is to be found.
+    pub(super) refused: Option<Protocol>,
+}

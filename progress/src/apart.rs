@@ -11,7 +11,7 @@
 //! places.
 
 use crate::lock::Release;
-use crate::node::Core;
+use crate::locked::Core;
 use crate::standby::Task;
 use nmad_engine::pump::{self, Access, Looked, look_at};
 use nmad_engine::transfer::driver::Scope;

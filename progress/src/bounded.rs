@@ -2,7 +2,8 @@
 //! Rtr that a request is waited for once.
 
 use crate::lock::Guard;
-use crate::node::{Core, Looked, Node, Outcome};
+use crate::locked::{Core, Looked, Outcome};
+use crate::node::Node;
 use nmad_engine::{Duration, Engine, RequestId};
 
 /// A request that does not exist: it never did, or its end was reported already.

@@ -2,7 +2,9 @@
 //! lock in between: what a collective of small messages is made of.
 
 use crate::lock::Guard;
-use crate::node::{Core, Node, Outcome, Shared};
+use crate::locked::{Core, Outcome};
+use crate::node::Node;
+use crate::shared::Shared;
 use nmad_engine::pump::Tried;
 use nmad_engine::{Caller, Engine, Hints, RequestId, Segments, Submitted, To};
 

@@ -10,9 +10,10 @@
 use crate::cores::{self, Cores};
 use crate::idle::block_on;
 use crate::lock::Guard;
-use crate::node::{Core, Node, Shared};
+use crate::locked::Core;
 use crate::policy::{Account, PERIOD, Policy, Sight, Step};
 use crate::setting::Progress;
+use crate::shared::Shared;
 use crate::signals;
 use crate::slice;
 use crate::watch::Watch;
@@ -133,6 +134,30 @@ impl Helper {
             self.state.ring();
         }
     }
+
+    /// Chooses what the thread does from now on.
+    ///
+    /// # Errors
+    /// This process cannot have it; nothing has changed.
+    pub(crate) fn set_progress(&self, setting: Progress) -> Result<(), String> {
+        setting.check()?;
+        self.state.helped().setting = setting;
+        self.state.changed.store(true, Ordering::Release);
+        self.state.ring();
+        Ok(())
+    }
+
+    /// Cores of other ranks on which the thread may run too.
+    pub(crate) fn share_cores(&self, cores: Vec<usize>) {
+        *self.state.shared_cores.lock().unwrap_or_else(PoisonError::into_inner) = cores;
+        self.state.changed.store(true, Ordering::Release);
+        self.state.ring();
+    }
+
+    /// What the thread has decided and done.
+    pub(crate) fn helped(&self) -> Helped {
+        self.state.helped().clone()
+    }
 }
 
 impl Drop for Helper {
@@ -146,35 +171,6 @@ impl Drop for Helper {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-impl Node {
-    /// Chooses what the helper does from now on.
-    ///
-    /// # Errors
-    /// This process cannot have it; nothing has changed.
-    pub fn set_progress(&self, setting: Progress) -> Result<(), String> {
-        setting.check()?;
-        let state = &self.helper.state;
-        state.helped().setting = setting;
-        state.changed.store(true, Ordering::Release);
-        state.ring();
-        Ok(())
-    }
-
-    /// The helper may run on these cores too while they are idle: those of other ranks of this node, which
-    /// launchers bind to cores of their own.
-    pub fn share_cores(&self, cores: Vec<usize>) {
-        let state = &self.helper.state;
-        *state.shared_cores.lock().unwrap_or_else(PoisonError::into_inner) = cores;
-        state.changed.store(true, Ordering::Release);
-        state.ring();
-    }
-
-    /// What the helper has decided and done.
-    pub fn helped(&self) -> Helped {
-        self.helper.state.helped().clone()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::apart::Held;
 use crate::lock::Release;
-use crate::node::Core;
+use crate::locked::Core;
 use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 use nmad_engine::memory::Segments;

@@ -1,39 +1,18 @@
 //! The node: an engine and its rails, for any number of threads.
 
-use crate::apart::Held;
-use crate::burst::Bursts;
-use crate::clock::Clock;
-use crate::crowd::Crowd;
-use crate::helper::Helper;
-use crate::idle::{self, Idle, Stage};
-use crate::lock::{Guard, Lock, Release};
-use crate::receipts::Listener;
+use crate::helper::{Helped, Helper};
+use crate::idle::{Idle, Stage};
+use crate::lock::{Guard, Release};
+use crate::locked::{Core, Looked, Outcome, Tell};
+use crate::receipts::{Listener, OnReceipt, Purpose};
 use crate::service::Service;
-use crate::standby::Standby;
-use crate::watch::Watch;
-use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId, pump};
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::OwnedFd;
+use crate::setting::Progress;
+use crate::shared::Shared;
+use crate::watch::{Armed, Watch};
+use nmad_engine::{Driver, Engine, Instant, RequestId};
+use rustix::fd::RawFd;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-
-/// Tells the user something.
-pub type Tell = fn(&Notice);
-
-/// How a request ended.
-pub type Outcome = Result<Envelope, Error>;
-
-/// The result of a wait: the awaited answer, or the request that has to end before, if it is known.
-pub(crate) type Looked<R> = Result<R, Option<RequestId>>;
-
-/// Nobody sleeps longer than this without looking at the rails: some have timers of their own.
-const SLEEP_MAX: Duration = Duration::from_ms(50);
-/// And no longer than this while a service waits for what no rail reports.
-const SLEEP_SERVING: Duration = Duration::from_ms(1);
-/// Turns of the pump for each reading of the clock, while nothing is posted; a power of two.
-const CLOCK_EVERY: u32 = 8;
-/// And no longer than this when a rail cannot say when it has something.
-const SLEEP_BLIND: Duration = Duration::from_us(200);
 
 /// Why a wait without a bound always has an answer.
 const ENDLESS: &str = "it waits until there is one";
@@ -45,46 +24,6 @@ pub struct Node {
     pub(crate) idle: Idle,
 }
 
-/// What the application's threads and the helper share.
-pub(crate) struct Shared {
-    core: Lock<Core>,
-    pub(crate) clock: Clock,
-    /// Turns of the pump by any thread. Only written with the lock; the helper looks at it without.
-    turns: AtomicU32,
-    /// Threads that sleep outside of the lock, and what wakes them.
-    pub(crate) sleepers: AtomicUsize,
-    pub(crate) alarm: OwnedFd,
-    pub(crate) standby: Arc<Standby>,
-}
-
-pub(crate) struct Core {
-    pub(crate) engine: Engine,
-    /// The rails in their places; none while a thread works with one ([`crate::apart`]).
-    pub(crate) rails: Vec<Option<Box<dyn Driver>>>,
-    /// Rails that other cores post on.
-    pub(crate) standby: Arc<Standby>,
-    /// A rail was not in its place since this was last cleared.
-    pub(crate) missed: bool,
-    /// What the thread that turns the pump waits for, and takes when it has ended.
-    awaited: Option<RequestId>,
-    tell: Tell,
-    /// The time, as of one of the last turns.
-    pub(crate) now: Instant,
-    /// Looks for an expected message since the last turn.
-    pub(crate) looks: u32,
-    /// All rails wake a sleeping thread: they were asked to, and nobody has looked at them since.
-    pub(crate) is_armed: bool,
-    pub(crate) bursts: Bursts,
-    pub(crate) crowd: Crowd,
-    /// For an application with a loop of its own; none until it asks.
-    pub(crate) watch: Option<Watch>,
-    pub(crate) on_receipt: Vec<Listener>,
-    /// Goes on after each look at the rails.
-    pub(crate) service: Option<Box<dyn Service>>,
-    /// It has to be asked again soon, whatever arrives.
-    pub(crate) service_waits: bool,
-}
-
 impl Node {
     /// Takes over an engine and its rails, in the order in which they were added to it. `tell` is called with
     /// what the user should know, by whichever thread finds it.
@@ -92,11 +31,7 @@ impl Node {
     /// # Errors
     /// The system has no descriptor or thread left.
     pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle, tell: Tell) -> std::io::Result<Node> {
-        let core = Core::new(engine, rails, tell);
-        let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        let (clock, turns, sleepers) = (Clock::start(), AtomicU32::new(0), AtomicUsize::new(0));
-        let standby = core.standby.clone();
-        let shared = Arc::new(Shared { core: Lock::new(core), clock, turns, sleepers, alarm, standby });
+        let shared = Arc::new(Shared::new(Core::new(engine, rails, tell))?);
         let helper = Helper::start(shared.clone(), idle == Idle::SHARED)?;
         Ok(Node { shared, helper, idle })
     }
@@ -152,6 +87,34 @@ impl Node {
     /// The time now, on the clock that the engine is given.
     pub fn now(&self) -> Instant {
         self.shared.clock.now()
+    }
+
+    /// Chooses what the helper does from now on.
+    ///
+    /// # Errors
+    /// This process cannot have it; nothing has changed.
+    pub fn set_progress(&self, setting: Progress) -> Result<(), String> {
+        self.helper.set_progress(setting)
+    }
+
+    /// The helper may run on these cores too while they are idle: those of other ranks of this node, which
+    /// launchers bind to cores of their own.
+    pub fn share_cores(&self, cores: Vec<usize>) {
+        self.helper.share_cores(cores);
+    }
+
+    /// What the helper has decided and done.
+    pub fn helped(&self) -> Helped {
+        self.helper.helped()
+    }
+
+    /// Has a service go on from now on, or none. While there is one, the helper never rests.
+    pub fn set_service(&self, service: Option<Box<dyn Service>>) {
+        let mut core = self.shared.lock();
+        core.service = service;
+        core.service_waits = false;
+        drop(core);
+        self.helper.wake();
     }
 
     /// Turns the pump once, as a thread that waits.
@@ -250,216 +213,70 @@ impl Node {
     }
 }
 
-impl Shared {
-    #[inline]
-    pub(crate) fn lock(&self) -> Guard<'_, Core> {
-        self.core.lock()
-    }
-
-    pub(crate) fn try_lock(&self) -> Option<Guard<'_, Core>> {
-        self.core.try_lock()
-    }
-
-    /// Whether other threads wait for the lock.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.core.is_wanted()
-    }
-
-    /// Whether a thread of the application uses the node, as far as can be told without the lock.
-    pub(crate) fn is_inside(&self) -> bool {
-        self.core.is_inside()
-    }
-
-    /// Turns of the pump so far, about.
-    #[inline]
-    pub(crate) fn turns(&self) -> u32 {
-        self.turns.load(Ordering::Relaxed)
-    }
-
-    /// The next turn reads the clock. The caller has the lock.
-    #[inline]
-    pub(crate) fn forget_time(&self) {
-        self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
-    }
-
-    /// Somebody waits: the window is released.
-    #[inline]
-    pub(crate) fn waits(&self, core: &mut Core) {
-        if core.bursts.is_open() {
-            core.bursts.ended(self.clock.now());
+/// Receipts, for those that listen.
+impl Node {
+    /// From now on `tell` is given a receipt of each message that was sent, when its request has ended; none
+    /// ends it for this purpose. It holds the lock of the node, so it must not call it.
+    pub fn on_receipt(&self, purpose: Purpose, tell: Option<OnReceipt>) {
+        let mut core = self.shared.lock();
+        core.on_receipt
+            .retain(|(other, _)| std::mem::discriminant(other) != std::mem::discriminant(&purpose));
+        core.on_receipt.extend(tell.map(|tell| (purpose, tell)));
+        let from_len = |(purpose, _): &Listener| match purpose {
+            Purpose::Told => 0,
+            Purpose::Traced(from_len) => *from_len,
+        };
+        match core.on_receipt.iter().map(from_len).min() {
+            Some(from_len) => core.engine.record_receipts_from(from_len),
+            None => core.engine.record_receipts(false),
         }
     }
 
-    /// Feeds the rails without looking at them; true: requests have ended.
-    #[inline]
-    pub(crate) fn push(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
-        let found_at = core.now;
-        let mut now = found_at;
-        let fed = pump::feed(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
-        core.now = core.now.max(now);
-        // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
-        if !fed && core.engine.is_stuck(now) {
-            core.is_armed = false;
-            pump::turn(&mut Held(core), found_at, &mut || self.clock.now(), urgent);
-        }
-        self.collect(core)
+    /// Where the time of receipts begins on the monotonic clock of the system, in nanoseconds.
+    pub fn origin_ns(&self) -> u64 {
+        self.shared.clock.origin_ns()
     }
 
-    /// One turn of the pump.
-    #[inline]
-    pub(crate) fn turn(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
-        core.is_armed = false;
-        // Reading the clock costs as much as a tenth of a look at a rail; a thread that spins does it now and
-        // then.
-        let turns = self.turns().wrapping_add(1);
-        self.turns.store(turns, Ordering::Relaxed);
-        if turns.is_multiple_of(CLOCK_EVERY) {
-            core.now = self.clock.now();
-        }
-        let found_at = core.now;
-        let mut now = found_at;
-        let happened = pump::turn(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
-        core.now = core.now.max(now);
-        if happened {
-            // What happened may have taken long.
-            self.forget_time();
-            if core.engine.has_news() {
-                self.collect(core);
-            }
-        } else {
-            idle::look_anew();
-        }
-        if core.service.is_some() {
-            return self.serve(core) || happened;
-        }
-        happened
-    }
-
-    /// Takes note of what has ended; true: something has.
-    #[inline(never)]
-    pub(crate) fn collect(&self, core: &mut Core) -> bool {
-        let ended = core.engine.any_ended();
-        if core.engine.has_notices() {
-            self.tell_notices(core);
-        }
-        if ended {
-            self.news(core);
-        }
-        ended
-    }
-
-    #[cold]
-    fn tell_notices(&self, core: &mut Core) {
-        while let Some(notice) = core.engine.next_notice() {
-            (core.tell)(&notice);
-        }
-    }
-
-    /// A request has ended: threads that sleep are woken, unless it is the one that this thread waits for.
-    #[inline]
-    pub(crate) fn news(&self, core: &mut Core) {
-        if !core.awaited.is_some_and(|request| core.engine.only_ended(request)) {
-            self.rouse();
-        }
-        if let Some(watch) = &mut core.watch {
-            watch.ended();
-        }
-        if !core.on_receipt.is_empty() {
-            core.tell_receipts();
-        }
-    }
-
-    /// Gives the core to others, without the lock.
-    #[cold]
-    pub(crate) fn give_away<'a>(&'a self, core: Guard<'a, Core>) -> Guard<'a, Core> {
-        let before = self.clock.now();
-        drop(core);
-        std::thread::yield_now();
-        let mut core = self.lock();
-        core.now = self.clock.now();
-        let took = core.now.since(before);
-        core.crowd.gave_away(took);
-        core.look_once();
-        core
-    }
-
-    /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
-    /// engine's next deadline, or the time `until`.
-    #[cold]
-    pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
-        let (descriptors, mut bound) = core.prepare_sleep();
-        core.awaited = None;
-        if let Some(until) = until {
-            bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
-        }
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
-        drop(core);
-        idle::block_on(&descriptors, &self.alarm, bound);
-        let mut core = self.lock();
-        if self.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
-            let _ = rustix::io::read(&self.alarm, &mut [0u8; 8]);
-        }
-        core.now = self.clock.now();
-        core
+    /// Hands out the receipts that wait: those of messages that left at once wait for the next request that
+    /// ends otherwise.
+    pub fn tell_receipts(&self) {
+        self.shared.lock().tell_receipts();
     }
 }
 
-impl Core {
-    pub(crate) fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, tell: Tell) -> Core {
-        let standby = Arc::new(Standby::new(engine.cores().clone()));
-        Core {
-            engine,
-            standby,
-            rails: rails.into_iter().map(Some).collect(),
-            missed: false,
-            awaited: None,
-            tell,
-            now: Instant::default(),
-            looks: 0,
-            is_armed: false,
-            bursts: Bursts::default(),
-            crowd: Crowd::default(),
-            watch: None,
-            on_receipt: Vec::new(),
-            service: None,
-            service_waits: false,
+/// A loop of the application's own.
+impl Node {
+    /// A descriptor to wait on with `poll(2)` and its kin; it stays the same and belongs to the node. It
+    /// tells something only after [`Node::arm`].
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn descriptor(&self) -> io::Result<RawFd> {
+        let mut core = self.shared.lock();
+        if core.watch.is_none() {
+            core.watch = Some(Watch::new()?);
         }
+        let watch = core.watch.as_ref().expect("made above");
+        Ok(watch.descriptor())
     }
 
-    /// Whether a rail may be fed, or somebody is to be told of something.
-    #[inline]
-    pub(crate) fn has_work(&mut self) -> bool {
-        self.may_feed() || self.engine.has_news()
-    }
-
-    /// Whether a rail may be fed.
-    #[inline]
-    pub(crate) fn may_feed(&mut self) -> bool {
-        self.engine.has_orders(self.now) || self.engine.has_errands()
-    }
-
-    /// The result of a request, for a thread that waits for it.
-    #[inline]
-    pub(crate) fn take(&mut self, request: RequestId) -> Looked<Outcome> {
-        self.engine.take(request).ok_or(Some(request))
-    }
-
-    /// The wakeups of a thread that sleeps now, and for how long nothing else needs a look at the rails.
-    pub(crate) fn prepare_sleep(&mut self) -> (Vec<i32>, Duration) {
-        // A rail that another thread works with wakes nobody.
-        let told: Vec<Option<i32>> =
-            self.rails.iter_mut().map(|rail| rail.as_mut()?.wakeup(Interest::Traffic)).collect();
-        self.is_armed = !told.contains(&None);
-        let mut bound = if !self.is_armed {
-            SLEEP_BLIND
-        } else if self.service_waits {
-            SLEEP_SERVING
-        } else {
-            SLEEP_MAX
-        };
-        if let Some(deadline) = self.engine.next_deadline() {
-            bound = bound.min(deadline.since(self.now).max(Duration::from_us(1)));
+    /// Prepares the descriptor for one sleep; turns the pump first. Whoever has looked at all of their
+    /// requests before this call and is told to sleep misses no end of any of them.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn arm(&self) -> io::Result<Armed> {
+        self.descriptor()?;
+        let mut core = self.shared.lock();
+        self.shared.waits(&mut core);
+        let happened = self.shared.turn(&mut core, true);
+        self.shared.collect(&mut core);
+        let (rails, bound) = core.prepare_sleep();
+        let watch = core.watch.as_mut().expect("made above");
+        if watch.take_ended() || happened {
+            return Ok(Armed::Busy);
         }
-        (told.into_iter().flatten().filter(|&fd| fd >= 0).collect(), bound)
+        watch.arm(rails)?;
+        Ok(Armed::Sleep(bound))
     }
 }

@@ -2,7 +2,9 @@
 //! when messages have arrived.
 
 use crate::idle::Stage;
-use crate::node::{Node, Outcome, Shared};
+use crate::locked::Outcome;
+use crate::node::Node;
+use crate::shared::Shared;
 use nmad_engine::{Duration, Engine, Instant, RequestId};
 use std::sync::atomic::Ordering;
 

@@ -4,7 +4,9 @@
 use crate::apart::Held;
 use crate::idle::{self, Stage};
 use crate::lock::{Guard, Release};
-use crate::node::{Core, Node, Outcome, Shared};
+use crate::locked::{Core, Outcome};
+use crate::node::Node;
+use crate::shared::Shared;
 use nmad_engine::{Context, Met, PeerId, RequestId, Segments, Source, TagMatch, pump};
 
 /// Looks for a packet of one peer alone from one turn of the pump to the next, at most. Where a look costs

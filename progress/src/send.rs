@@ -3,7 +3,9 @@
 
 use crate::apart::Held;
 use crate::lock::{Guard, Release};
-use crate::node::{Core, Node, Outcome, Shared};
+use crate::locked::{Core, Outcome};
+use crate::node::Node;
+use crate::shared::Shared;
 use nmad_engine::pump::{self, Tried};
 use nmad_engine::{
     Caller, Engine, Envelope, Hints, Instant, Protocol, Refused, RequestId, Segments, Submitted, To,

@@ -1,7 +1,8 @@
 //! Several requests at once.
 
 use crate::bounded::UnknownRequest;
-use crate::node::{Core, Node, Outcome};
+use crate::locked::{Core, Outcome};
+use crate::node::Node;
 use nmad_engine::RequestId;
 
 impl Node {

@@ -5,7 +5,6 @@
 //! system call for each request that ends.
 
 use crate::idle::borrow;
-use crate::node::Node;
 use nmad_engine::Duration;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
@@ -34,7 +33,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    fn new() -> io::Result<Watch> {
+    pub(crate) fn new() -> io::Result<Watch> {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         epoll::add(&set, &bell, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
@@ -50,12 +49,23 @@ impl Watch {
         }
     }
 
+    /// The descriptor; it belongs to this value.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.set.as_raw_fd()
+    }
+
+    /// Whether requests have ended since the last call.
+    pub(crate) fn take_ended(&mut self) -> bool {
+        std::mem::take(&mut self.has_ended)
+    }
+
     /// Whether somebody sleeps on it, or is about to.
     pub(crate) fn is_armed(&self) -> bool {
         self.armed
     }
 
-    fn arm(&mut self, rails: Vec<i32>) -> io::Result<()> {
+    /// Prepares one sleep on the descriptor, which any of these may end.
+    pub(crate) fn arm(&mut self, rails: Vec<i32>) -> io::Result<()> {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
         if rails != self.rails {
             for &fd in &self.rails {
@@ -71,41 +81,5 @@ impl Watch {
         }
         self.armed = true;
         Ok(())
-    }
-}
-
-impl Node {
-    /// A descriptor to wait on with `poll(2)` and its kin; it stays the same and belongs to the node. It
-    /// tells something only after [`Node::arm`].
-    ///
-    /// # Errors
-    /// The system has no descriptor left.
-    pub fn descriptor(&self) -> io::Result<RawFd> {
-        let mut core = self.shared.lock();
-        if core.watch.is_none() {
-            core.watch = Some(Watch::new()?);
-        }
-        let watch = core.watch.as_ref().expect("made above");
-        Ok(watch.set.as_raw_fd())
-    }
-
-    /// Prepares the descriptor for one sleep; turns the pump first. Whoever has looked at all of their
-    /// requests before this call and is told to sleep misses no end of any of them.
-    ///
-    /// # Errors
-    /// The system has no descriptor left.
-    pub fn arm(&self) -> io::Result<Armed> {
-        self.descriptor()?;
-        let mut core = self.shared.lock();
-        self.shared.waits(&mut core);
-        let happened = self.shared.turn(&mut core, true);
-        self.shared.collect(&mut core);
-        let (rails, bound) = core.prepare_sleep();
-        let watch = core.watch.as_mut().expect("made above");
-        if std::mem::take(&mut watch.has_ended) || happened {
-            return Ok(Armed::Busy);
-        }
-        watch.arm(rails)?;
-        Ok(Armed::Sleep(bound))
     }
 }

@@ -1,0 +1,212 @@
+//! What the threads of the application and the helper do with a node: one of them has the lock and turns the
+//! pump, others sleep.
+
+use crate::apart::Held;
+use crate::clock::Clock;
+use crate::idle;
+use crate::lock::{Guard, Lock};
+use crate::locked::Core;
+use crate::standby::Standby;
+use nmad_engine::{Duration, Instant, pump};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// Turns of the pump for each reading of the clock, while nothing is posted; a power of two.
+const CLOCK_EVERY: u32 = 8;
+
+/// What the application's threads and the helper share.
+pub(crate) struct Shared {
+    core: Lock<Core>,
+    pub(crate) clock: Clock,
+    /// Turns of the pump by any thread. Only written with the lock; the helper looks at it without.
+    turns: AtomicU32,
+    /// Threads that sleep outside of the lock, and what wakes them.
+    pub(crate) sleepers: AtomicUsize,
+    pub(crate) alarm: OwnedFd,
+    pub(crate) standby: Arc<Standby>,
+}
+
+impl Shared {
+    /// A node's, of which nobody has the lock.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub(crate) fn new(core: Core) -> std::io::Result<Shared> {
+        let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let (clock, turns, sleepers) = (Clock::start(), AtomicU32::new(0), AtomicUsize::new(0));
+        let standby = core.standby.clone();
+        Ok(Shared { core: Lock::new(core), clock, turns, sleepers, alarm, standby })
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> Guard<'_, Core> {
+        self.core.lock()
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, Core>> {
+        self.core.try_lock()
+    }
+
+    /// Whether other threads wait for the lock.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.core.is_wanted()
+    }
+
+    /// Whether a thread of the application uses the node, as far as can be told without the lock.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.core.is_inside()
+    }
+
+    /// Turns of the pump so far, about.
+    #[inline]
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// The next turn reads the clock. The caller has the lock.
+    #[inline]
+    pub(crate) fn forget_time(&self) {
+        self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
+    }
+
+    /// Somebody waits: the window is released.
+    #[inline]
+    pub(crate) fn waits(&self, core: &mut Core) {
+        if core.bursts.is_open() {
+            core.bursts.ended(self.clock.now());
+        }
+    }
+
+    /// Feeds the rails without looking at them; true: requests have ended.
+    #[inline]
+    pub(crate) fn push(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
+        let found_at = core.now;
+        let mut now = found_at;
+        let fed = pump::feed(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
+        core.now = core.now.max(now);
+        // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
+        if !fed && core.engine.is_stuck(now) {
+            core.is_armed = false;
+            pump::turn(&mut Held(core), found_at, &mut || self.clock.now(), urgent);
+        }
+        self.collect(core)
+    }
+
+    /// One turn of the pump.
+    #[inline]
+    pub(crate) fn turn(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
+        core.is_armed = false;
+        // Reading the clock costs as much as a tenth of a look at a rail; a thread that spins does it now and
+        // then.
+        let turns = self.turns().wrapping_add(1);
+        self.turns.store(turns, Ordering::Relaxed);
+        if turns.is_multiple_of(CLOCK_EVERY) {
+            core.now = self.clock.now();
+        }
+        let found_at = core.now;
+        let mut now = found_at;
+        let happened = pump::turn(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
+        core.now = core.now.max(now);
+        if happened {
+            // What happened may have taken long.
+            self.forget_time();
+            if core.engine.has_news() {
+                self.collect(core);
+            }
+        } else {
+            idle::look_anew();
+        }
+        if core.service.is_some() {
+            return self.serve(core) || happened;
+        }
+        happened
+    }
+
+    /// Gives the engine to the service, which is there; true: it has done something.
+    #[inline(never)]
+    pub(crate) fn serve(&self, core: &mut Guard<'_, Core>) -> bool {
+        let Core { engine, service, service_waits, .. } = &mut **core;
+        let Some(service) = service else { return false };
+        let served = service.serve(engine);
+        *service_waits = served.waits;
+        if served.worked {
+            // Others wait for what was submitted.
+            if core.may_feed() {
+                self.push(core, true);
+            } else if core.engine.has_news() {
+                self.collect(core);
+            }
+        }
+        served.worked
+    }
+
+    /// Takes note of what has ended; true: something has.
+    #[inline(never)]
+    pub(crate) fn collect(&self, core: &mut Core) -> bool {
+        let ended = core.engine.any_ended();
+        if core.engine.has_notices() {
+            self.tell_notices(core);
+        }
+        if ended {
+            self.news(core);
+        }
+        ended
+    }
+
+    #[cold]
+    fn tell_notices(&self, core: &mut Core) {
+        while let Some(notice) = core.engine.next_notice() {
+            (core.tell)(&notice);
+        }
+    }
+
+    /// A request has ended: threads that sleep are woken, unless it is the one that this thread waits for.
+    #[inline]
+    pub(crate) fn news(&self, core: &mut Core) {
+        if !core.awaited.is_some_and(|request| core.engine.only_ended(request)) {
+            self.rouse();
+        }
+        if let Some(watch) = &mut core.watch {
+            watch.ended();
+        }
+        if !core.on_receipt.is_empty() {
+            core.tell_receipts();
+        }
+    }
+
+    /// Gives the core to others, without the lock.
+    #[cold]
+    pub(crate) fn give_away<'a>(&'a self, core: Guard<'a, Core>) -> Guard<'a, Core> {
+        let before = self.clock.now();
+        drop(core);
+        std::thread::yield_now();
+        let mut core = self.lock();
+        core.now = self.clock.now();
+        let took = core.now.since(before);
+        core.crowd.gave_away(took);
+        core.look_once();
+        core
+    }
+
+    /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
+    /// engine's next deadline, or the time `until`.
+    #[cold]
+    pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
+        let (descriptors, mut bound) = core.prepare_sleep();
+        core.awaited = None;
+        if let Some(until) = until {
+            bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
+        }
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        drop(core);
+        idle::block_on(&descriptors, &self.alarm, bound);
+        let mut core = self.lock();
+        if self.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let _ = rustix::io::read(&self.alarm, &mut [0u8; 8]);
+        }
+        core.now = self.clock.now();
+        core
+    }
+}

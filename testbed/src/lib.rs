@@ -61,11 +61,11 @@ pub use enter::enter;
 pub use error::{Refused, TestbedError};
 pub use host::Host;
 pub use inside::{Change, Inside, InsideHost, What, set};
-pub use method::{Method, available};
+pub use method::Method;
 pub use netlink::RailState;
 pub use rate::{InvalidRate, Rate};
 pub use spec::Spec;
-pub use testbed::Testbed;
+pub use testbed::{Testbed, available};
 
 /// The environment variable that tells a program that it runs in a testbed, and how to reach its hosts:
 /// `host0=ARG ARG ARG;host1=ARG ARG ARG`, the arguments being a command prefix that enters the host.

@@ -1,7 +1,5 @@
 //! How this user may make hosts on this machine.
 
-use crate::{Rate, Refused, Spec, Testbed, TestbedError};
-
 /// By which right namespaces are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -15,7 +13,8 @@ pub enum Method {
 const NEEDED: u64 = 1 << 12 | 1 << 21;
 
 impl Method {
-    /// What this process's capabilities allow. That the kernel agrees is another matter: see [`available`].
+    /// What this process's capabilities allow. That the kernel agrees is another matter: see
+    /// [`crate::available`].
     pub(crate) fn of_this_process() -> Method {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         if effective_capabilities(&status).is_some_and(|held| held & NEEDED == NEEDED) {
@@ -23,22 +22,6 @@ impl Method {
         } else {
             Method::UserNamespace
         }
-    }
-}
-
-/// Really builds a testbed of two hosts with a shaped rail, takes it down again, and says how it was done.
-/// Takes some ten milliseconds.
-///
-/// # Errors
-/// Why it could not be built, and what would allow it. Callers fall back to processes on one host.
-pub fn available() -> Result<Method, Refused> {
-    match Testbed::build(&Spec::new(2, vec![Rate::Limited(1_000_000_000)])) {
-        Ok(testbed) => Ok(testbed.method()),
-        Err(TestbedError::Refused(refused)) => Err(refused),
-        Err(error) => Err(Refused {
-            cause: error.to_string(),
-            remedy: "this kernel lacks something that virtual hosts need".to_owned(),
-        }),
     }
 }
 

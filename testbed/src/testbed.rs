@@ -4,7 +4,7 @@ use crate::address::{host_name, rail_name};
 use crate::birth::User;
 use crate::holder::Holder;
 use crate::mounts::hosts_file;
-use crate::{ENVIRONMENT, Host, Inside, Method, Rate, Spec, TestbedError, wiring};
+use crate::{ENVIRONMENT, Host, Inside, Method, Rate, Refused, Spec, TestbedError, wiring};
 use nmad_netlink::Socket;
 use std::process::{Child, Command};
 
@@ -147,5 +147,21 @@ impl Drop for Testbed {
         // All at once, then the fields' own drop waits for each.
         self.hosts.iter_mut().for_each(Host::release);
         self.switch.release();
+    }
+}
+
+/// Really builds a testbed of two hosts with a shaped rail, takes it down again, and says how it was done.
+/// Takes some ten milliseconds.
+///
+/// # Errors
+/// Why it could not be built, and what would allow it. Callers fall back to processes on one host.
+pub fn available() -> Result<Method, Refused> {
+    match Testbed::build(&Spec::new(2, vec![Rate::Limited(1_000_000_000)])) {
+        Ok(testbed) => Ok(testbed.method()),
+        Err(TestbedError::Refused(refused)) => Err(refused),
+        Err(error) => Err(Refused {
+            cause: error.to_string(),
+            remedy: "this kernel lacks something that virtual hosts need".to_owned(),
+        }),
     }
 }

@@ -1,6 +1,7 @@
 //! Every message once, intact, to a receive that takes it, with the right envelope.
 
 use super::Objection;
+use super::fates::Fates;
 use super::ledger::{Entry, Ledger, What};
 use super::memory::MemoryOracle;
 use crate::payload::payload;
@@ -15,14 +16,6 @@ pub struct DeliveryOracle {
     /// What is accessed without a receive.
     pub memory: MemoryOracle,
     scratch: Vec<u8>,
-}
-
-/// What the network knows and this oracle has to ask.
-pub trait Fates {
-    /// Faults have left no way between two hosts.
-    fn severed(&self, a: usize, b: usize) -> bool;
-    /// The host has died.
-    fn dead(&self, host: usize) -> bool;
 }
 
 impl DeliveryOracle {

@@ -5,7 +5,7 @@
 //! payload, a digit that is one afterwards, a value that exactly one other access finds in its cell.
 
 use super::Objection;
-use super::delivery::Fates;
+use super::fates::Fates;
 use crate::buffer::{Buffer, FILLER};
 use crate::exposed::word;
 use crate::payload::payload;

@@ -2,6 +2,7 @@
 //! submissions, completions and what is on the wires, and never why an application did something.
 
 pub mod delivery;
+pub mod fates;
 pub mod ledger;
 pub mod liveness;
 pub mod memory;

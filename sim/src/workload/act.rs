@@ -1,6 +1,6 @@
 //! The author of plans: acts follow each other, each with a pattern of its own.
 
-use super::one_sided::Exposures;
+use super::exposures::Exposures;
 use super::{Ask, Op, Plan, Step, What};
 use crate::rng::Rng;
 use crate::scenario::{LEN_MAX, STEADY_MAX, Scenario};

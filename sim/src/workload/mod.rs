@@ -8,6 +8,7 @@
 
 pub mod access;
 mod act;
+mod exposures;
 mod many;
 mod one_sided;
 mod packed;

@@ -1,31 +1,17 @@
 //! Error handlers: what happens with an error that a call has found.
 
-use crate::comm::Named;
-use crate::error::{Class, Error, Result};
-use crate::handle::{Comm, DYNAMIC, Errhandler, Group, Session, Win};
-use crate::objects;
-use crate::session;
+use crate::error::{Class, Code, Error, Result};
+use crate::handle::{DYNAMIC, Errhandler};
 use crate::table::Table;
-use crate::window;
 use crate::world::world;
 use newmadeleine::initial_errhandler::{NAMES, VARIABLE};
 use newmadeleine::tell_user;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Handlers that programs made.
 static HANDLERS: Table<Handler> = Table::new(DYNAMIC);
-
-/// What a front gives back to its caller: the class, and where the words are that belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code {
-    /// Class, or code above [`Class::LAST`] that the program has added.
-    pub class: Class,
-    /// 1 to 127: for [`text_of`]; 0: nothing is known but the class.
-    pub detail: u8,
-}
 
 /// A handler of the program's: it is given the handle of the object (the core's), and the code.
 pub type Callback = Box<dyn Fn(u32, Code) + Send + Sync>;
@@ -146,7 +132,7 @@ fn words() -> MutexGuard<'static, VecDeque<(u8, String)>> {
     WORDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn keep_words(error: &Error) -> u8 {
+pub(crate) fn keep_words(error: &Error) -> u8 {
     let mut words = words();
     let detail = words.back().map_or(1, |(last, _)| last % DETAIL_MAX + 1);
     if words.len() == WORDS_MAX {
@@ -160,70 +146,6 @@ fn keep_words(error: &Error) -> u8 {
 pub(crate) fn text_of(code: Code) -> Option<String> {
     let words = words();
     words.iter().rev().find(|(detail, _)| *detail == code.detail).map(|(_, text)| text.clone())
-}
-
-/// Whether the program has set the handlers of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
-static WAS_SET: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
-
-/// The program has set the handler of a communicator.
-pub(crate) fn was_set(comm: Comm) {
-    if let Some(place) = [Comm::WORLD, Comm::SELF].iter().position(|known| *known == comm) {
-        WAS_SET[place].store(true, Ordering::Relaxed);
-    }
-}
-
-/// The communicator whose handler hears of errors that belong to no object: `MPI_COMM_SELF` (MPI 4.0, section
-/// 9.3). Before MPI 4 it was `MPI_COMM_WORLD`, which is asked if the program has set its handler and not the
-/// other's.
-fn of_nothing() -> Comm {
-    match WAS_SET.each_ref().map(|set| set.load(Ordering::Relaxed)) {
-        [true, false] => Comm::WORLD,
-        _ => Comm::SELF,
-    }
-}
-
-/// What a call is about: whose handler hears of its errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Object {
-    /// Nothing in particular.
-    None,
-    /// A communicator.
-    Comm(Comm),
-    /// A session.
-    Session(Session),
-    /// A group, which has the handler of the session that it was made from.
-    Group(Group),
-    /// A window.
-    Win(Win),
-    /// The object that the call makes, with this handler.
-    New(Errhandler),
-}
-
-/// The handler of an object, and the object's handle for it.
-fn handler_of(object: Object) -> Option<(Arc<Handler>, u32)> {
-    match object {
-        Object::None => None,
-        Object::Comm(comm) => Named::of(comm).ok().map(|named| (named.comm.errhandler(), comm.0)),
-        Object::Session(handle) => session::lookup(handle).ok().map(|found| (found.errhandler(), handle.0)),
-        Object::Win(handle) => window::lookup(handle).ok().map(|found| (found.errhandler(), handle.0)),
-        Object::Group(group) => {
-            let session = objects::group(group).ok()?.session()?.clone();
-            Some((session.errhandler(), session.handle().0))
-        }
-        Object::New(handle) => lookup(handle).ok().map(|handler| (handler, 0)),
-    }
-}
-
-/// An error was found in a call on an object: runs its handler, or that of the communicator to which the
-/// error belongs.
-pub(crate) fn raise(object: Object, error: &Error) -> Code {
-    let before = || initial().unwrap_or_else(|_| fatal());
-    let owner = error.owner().map(|owner| (owner.comm.errhandler(), owner.handle.0));
-    let known = owner.or_else(|| handler_of(object)).or_else(|| handler_of(Object::Comm(of_nothing())));
-    let (handler, object) = known.unwrap_or_else(|| (before(), Comm::SELF.0));
-    // Codes that programs add have words of their own.
-    let detail = if error.class() > Class::LAST { 0 } else { keep_words(error) };
-    call(&handler, object, Code { class: error.class(), detail })
 }
 
 /// Runs a handler.

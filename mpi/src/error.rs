@@ -1,8 +1,8 @@
 //! Errors: an error class of the standard, and the message for the user.
 
-use crate::comm::Named;
 use crate::handle::Comm;
 use std::fmt;
+use std::sync::Arc;
 
 /// An error class. Those of the standard have names here; programs may add others above [`Class::LAST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -15,11 +15,39 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(Box<Cause>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct Cause {
     class: Class,
     text: String,
-    owner: Option<Named>,
+    owner: Option<Arc<dyn Owner>>,
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Cause) -> bool {
+        let owner = |cause: &Cause| cause.owner.as_ref().map(|owner| owner.handle());
+        (self.class, &self.text, owner(self)) == (other.class, &other.text, owner(other))
+    }
+}
+
+impl Eq for Cause {}
+
+/// What a front gives back to its caller: the class, and where the words are that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// Class, or code above [`Class::LAST`] that the program has added.
+    pub class: Class,
+    /// 1 to 127: for the words that [`crate::api`] keeps; 0: nothing is known but the class.
+    pub detail: u8,
+}
+
+/// What an operation belongs to that failed when another call looked: it is kept until its error handler has
+/// been called.
+pub(crate) trait Owner: fmt::Debug + Send + Sync {
+    /// Its handle.
+    fn handle(&self) -> Comm;
+
+    /// Its error handler hears of the error.
+    fn answer(&self, code: Code) -> Code;
 }
 
 impl Error {
@@ -36,8 +64,8 @@ impl Error {
 
     /// It belongs to an operation on this communicator, which is not an argument of the call that finds it.
     #[must_use]
-    pub(crate) fn on(mut self, owner: Option<Named>) -> Error {
-        self.0.owner = owner;
+    pub(crate) fn on(mut self, owner: Option<impl Owner + 'static>) -> Error {
+        self.0.owner = owner.map(|owner| Arc::new(owner) as _);
         self
     }
 
@@ -50,12 +78,19 @@ impl Error {
 
     /// The communicator of the operation that failed, where another call than the operation's own found it.
     pub fn comm(&self) -> Option<Comm> {
-        self.owner().map(|owner| owner.handle)
+        self.owner().map(|owner| owner.handle())
     }
 
-    /// The same, to be kept.
-    pub(crate) fn owner(&self) -> Option<&Named> {
-        self.0.owner.as_ref()
+    /// What it belongs to.
+    pub(crate) fn owner(&self) -> Option<&dyn Owner> {
+        self.0.owner.as_deref()
+    }
+
+    /// It belongs to what another error belongs to.
+    #[must_use]
+    pub(crate) fn beside(mut self, other: &Error) -> Error {
+        self.0.owner.clone_from(&other.0.owner);
+        self
     }
 
     /// The words for the user.

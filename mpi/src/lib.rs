@@ -26,12 +26,15 @@ pub mod handle;
 mod hardware;
 mod info;
 #[allow(unsafe_code)]
+mod join;
+#[allow(unsafe_code)]
 mod memory;
 mod message;
 mod objects;
 pub mod op;
 mod partitioned;
 mod point;
+mod raise;
 pub mod request;
 mod session;
 mod shown;

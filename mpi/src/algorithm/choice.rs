@@ -5,7 +5,6 @@ use super::operands::Operands;
 use super::schedule::Builder;
 use super::team::Team;
 use super::{board, pool};
-use crate::error::{Class, Result};
 use std::fmt::Write;
 
 /// One way to do a collective.
@@ -88,6 +87,12 @@ pub trait Problem: Sized + 'static {
     /// Its algorithms in memory that the ranks of a node share.
     fn direct() -> &'static [Direct<Self>];
 
+    /// The names of all of them, in this order.
+    fn names() -> Vec<&'static str> {
+        let direct = Self::direct().iter().map(|direct| direct.memory.name());
+        Self::algorithms().iter().map(|algorithm| algorithm.name).chain(direct).collect()
+    }
+
     /// Bytes that describe its size, for the log.
     fn len(&self) -> u64;
 
@@ -148,74 +153,18 @@ families! {
 /// The variable that asks for a line about each choice, and with `1` for it on standard error.
 pub const EXPLAIN: &str = "NMAD_MPI_EXPLAIN";
 
-impl Family {
-    /// The names of its algorithms.
-    pub fn algorithms(self) -> Vec<&'static str> {
-        fn names<P: Problem>() -> Vec<&'static str> {
-            let direct = P::direct().iter().map(|direct| direct.memory.name());
-            P::algorithms().iter().map(|algorithm| algorithm.name).chain(direct).collect()
-        }
-        match self {
-            Family::Barrier => names::<super::barrier::Barrier>(),
-            Family::Bcast => names::<super::bcast::Bcast>(),
-            Family::Gather => names::<super::gather::Gather>(),
-            Family::Scatter => names::<super::scatter::Scatter>(),
-            Family::Allgather => names::<super::allgather::Allgather>(),
-            Family::Alltoall => names::<super::alltoall::Alltoall>(),
-            Family::Reduce => names::<super::reduce::Reduce>(),
-            Family::Allreduce => names::<super::allreduce::Allreduce>(),
-            Family::ReduceScatter => names::<super::reduce_scatter::ReduceScatter>(),
-            Family::Scan => names::<super::scan::Scan>(),
-        }
-    }
-}
-
 /// What the user wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
     /// For each family: the number of the algorithm, from one; zero: choose.
-    named: [u8; Family::ALL.len()],
+    pub(super) named: [u8; Family::ALL.len()],
     /// Tell which algorithm was chosen, and why.
     pub explain: bool,
 }
 
 impl Choices {
-    /// Reads settings: `lookup` answers the value of a variable.
-    ///
-    /// # Errors
-    /// A variable names no algorithm of its collective.
-    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Choices> {
-        let mut choices = Choices::default();
-        for &family in Family::ALL {
-            match lookup(family.variable()).as_deref() {
-                None | Some("" | AUTO) => {}
-                Some(name) => choices.name(family, name)?,
-            }
-        }
-        choices.explain = lookup(EXPLAIN).is_some_and(|value| !matches!(&*value, "" | "0"));
-        Ok(choices)
-    }
-
-    /// Names the algorithm of a family.
-    ///
-    /// # Errors
-    /// There is none of this name.
-    pub fn name(&mut self, family: Family, name: &str) -> Result<()> {
-        let names = family.algorithms();
-        let Some(number) = names.iter().position(|known| *known == name) else {
-            return Err(Class::OTHER.error(format!(
-                "{}={name}: {} has no such algorithm ({AUTO}, {})",
-                family.variable(),
-                family.name(),
-                names.join(", ")
-            )));
-        };
-        self.named[family as usize] = number as u8 + 1;
-        Ok(())
-    }
-
-    /// The place of the named algorithm in [`Family::algorithms`].
-    fn named(&self, family: Family) -> Option<usize> {
+    /// The place of the named algorithm in [`Problem::names`].
+    pub(super) fn named(&self, family: Family) -> Option<usize> {
         self.named[family as usize].checked_sub(1).map(usize::from)
     }
 
@@ -278,7 +227,7 @@ impl Context<'_> {
         let chosen = memory.map_or_else(|| self.choose(problem, team).name, Memory::name);
         let (family, size, len) = (P::FAMILY.name(), team.size(), problem.len());
         let mut line = format!("{family} of {len} B over {size} ranks: {chosen}");
-        if self.named::<P>().is_some_and(|place| P::FAMILY.algorithms().get(place) == Some(&chosen)) {
+        if self.named::<P>().is_some_and(|place| P::names().get(place) == Some(&chosen)) {
             let _ = write!(line, " (asked for by {})", P::FAMILY.variable());
         }
         let schedules = P::algorithms().iter().map(|a| (a.name, a.fits, a.cost));
@@ -302,62 +251,3 @@ impl Context<'_> {
 pub const AUTO: &str = "auto";
 /// The name of all algorithms that treat nodes apart.
 pub const TWO_LEVEL: &str = "two_level";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::algorithm::allreduce::Allreduce;
-    use crate::algorithm::operator::Operator;
-    use crate::algorithm::place::{Buffer, Spot};
-    use crate::datatype::{Basic, Datatype};
-    use crate::op::{Op, Predefined};
-
-    /// The shared memory of an allreduce of `len` bytes over ranks on these nodes, and the line about it.
-    fn direct(choices: &Choices, nodes: &[u32], len: i64) -> (Option<Memory>, String) {
-        let sum = Operator::new(&Op::Predefined(Predefined::Sum), Datatype::predefined(Basic::Double));
-        let operands = Operands { operator: sum.expect("numbers have sums"), count: len / 8 };
-        let (from, into) = (Spot::start(Buffer::Send), Spot::start(Buffer::Recv));
-        let (problem, team) = (Allreduce { from, into, operands }, Team::new(nodes, 0));
-        let context = Context { cost: &Cost { cores: 32, ..Cost::default() }, choices, inner: false };
-        let memory = context.direct(&problem, &team);
-        (memory, context.explain(&problem, &team, memory))
-    }
-
-    #[test]
-    fn memory_that_ranks_share_is_chosen_by_predicted_cost_and_by_name() {
-        let free = Choices::default();
-        let (memory, line) = direct(&free, &[0; 2], 8);
-        assert!(memory == Some(Memory::Board) && line.contains("2 ranks: board, "), "{line}");
-        let (memory, line) = direct(&free, &[0; 2], 1 << 20);
-        assert!(memory == Some(Memory::Pool) && line.contains("board does not fit, pool "), "{line}");
-        assert_eq!(direct(&free, &[0; 32], 2000).0, None, "each rank would combine what all have");
-        assert_eq!(direct(&free, &[0, 0, 1, 1], 8).0, None, "no memory of two nodes");
-        let named = |name| read("NMAD_MPI_ALLREDUCE", name).expect("there is one");
-        assert_eq!(direct(&named("ring"), &[0; 2], 8).0, None);
-        let (memory, line) = direct(&named("board"), &[0; 32], 2000);
-        let asked = line.contains("board (asked for by NMAD_MPI_ALLREDUCE");
-        assert!(memory == Some(Memory::Board) && asked, "{line}");
-        let (memory, line) = direct(&named("board"), &[0; 2], 1 << 20);
-        assert!(memory == Some(Memory::Pool) && !line.contains("asked for"), "as auto chooses: {line}");
-    }
-
-    fn read(name: &str, value: &str) -> Result<Choices> {
-        Choices::read(|asked| (asked == name).then(|| value.to_string()))
-    }
-
-    #[test]
-    fn users_name_algorithms_and_are_told_which_there_are() {
-        let ring = read("NMAD_MPI_ALLREDUCE", "ring").expect("there is one");
-        assert!(ring.named(Family::Allreduce).is_some() && ring.named(Family::Bcast).is_none());
-        assert_eq!(Choices::default().agreed(&ring.figures()), ring);
-        for free in ["", AUTO] {
-            assert_eq!(read("NMAD_MPI_ALLREDUCE", free), Ok(Choices::default()));
-        }
-        for &family in Family::ALL {
-            let error = read(family.variable(), "rign").expect_err("there is none");
-            assert!(family.algorithms().iter().all(|name| error.text().contains(name)), "{error}");
-            assert!(error.text().contains(family.variable()), "{error}");
-        }
-        assert!(read(EXPLAIN, "1").is_ok_and(|choices| choices.explain));
-    }
-}

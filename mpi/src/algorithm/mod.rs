@@ -33,6 +33,7 @@ pub mod place;
 pub mod pool;
 pub mod reduce;
 pub mod reduce_scatter;
+mod registry;
 pub mod run;
 pub mod scan;
 pub mod scatter;

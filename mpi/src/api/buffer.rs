@@ -3,7 +3,8 @@
 use crate::comm::{Named, lookup};
 use crate::error::Result;
 use crate::handle::{Comm, Request};
-use crate::point::buffered::{Attached, process};
+use crate::point::Attached;
+use crate::point::buffered::process;
 use crate::request::State;
 use crate::status::Status;
 use crate::task::{self, Async};

@@ -3,10 +3,13 @@
 use crate::codes;
 use crate::comm::lookup;
 use crate::errhandler;
-pub use crate::errhandler::{Callback, Code, Object};
+pub use crate::errhandler::Callback;
+pub use crate::error::Code;
 use crate::error::{Class, Error, Result};
 use crate::handle::{Comm, Errhandler, Message, Request};
 use crate::point::probe::comm_of;
+use crate::raise;
+pub use crate::raise::Object;
 use crate::request::SLOTS;
 use crate::shown;
 pub use crate::shown::Numbers;
@@ -15,7 +18,7 @@ pub use crate::shown::Numbers;
 /// the error belongs. What the front gives back if the handler returns.
 #[cold]
 pub fn raise(object: Object, error: &Error) -> Code {
-    errhandler::raise(object, error)
+    raise::raise(object, error)
 }
 
 /// The communicator of a request, for the error handler of a call that names the request; none if it is not
@@ -48,7 +51,7 @@ pub fn create_errhandler(callback: Callback) -> Errhandler {
 pub fn comm_set_errhandler(comm: Comm, errhandler: Errhandler) -> Result<()> {
     let handler = errhandler::lookup(errhandler)?;
     lookup(comm)?.set_errhandler(handler);
-    errhandler::was_set(comm);
+    raise::was_set(comm);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use crate::constant::ThreadLevel;
 use crate::errhandler;
 use crate::error::Result;
 use crate::handle::Comm;
+use crate::join;
 use crate::point::buffered::process;
 use crate::request::wait::wait_for_orphans;
 use crate::world;
@@ -24,7 +25,7 @@ pub fn init() -> Result<()> {
 /// As [`init`].
 pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
     let handler = errhandler::initial()?;
-    let world = world::open(required)?;
+    let world = join::open(required)?;
     let (me, size) = (world.session().rank(), world.session().size());
     let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
     let alone = Arc::new(Members::new([me]));
@@ -68,7 +69,7 @@ pub fn finalize() -> Result<()> {
     create::meet(Comm::WORLD)?;
     COMMS.remove(Comm::WORLD.0);
     COMMS.remove(Comm::SELF.0);
-    world::close()
+    join::close()
 }
 
 /// `MPI_Finalized`

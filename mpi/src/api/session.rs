@@ -6,12 +6,13 @@ use crate::errhandler;
 use crate::error::{Class, Result};
 use crate::handle::{Errhandler, Group, Info, Request, Session};
 use crate::info::{self, Infos};
+use crate::join::{close_session, open_session};
 use crate::objects::hand_out_group;
 use crate::request::State;
-use crate::session::{SETS, group_of, insert, lookup, remove};
+use crate::session::{SETS, group_of, insert, lookup, named, remove, set_errhandler};
 use crate::status::Status;
 use crate::task::{self, Async};
-use crate::world::{close_session, open_session, world};
+use crate::world::world;
 use std::ffi::c_void;
 
 /// `MPI_Session_init`. All threads may use it, whatever is asked for. The first call of a process joins the
@@ -98,8 +99,7 @@ pub fn group_from_session_pset(session: Session, name: &str) -> Result<Group> {
 /// There is no such session or error handler.
 pub fn session_set_errhandler(session: Session, errhandler: Errhandler) -> Result<()> {
     let handler = errhandler::lookup(errhandler)?;
-    lookup(session)?.set_errhandler(handler);
-    Ok(())
+    set_errhandler(session, handler)
 }
 
 /// `MPI_Session_get_errhandler`
@@ -149,8 +149,7 @@ pub fn session_flush_buffer(session: Session) -> Result<()> {
 /// # Errors
 /// There is none, or there is no such session.
 pub fn session_iflush_buffer(session: Session) -> Result<Request> {
-    let found = lookup(session)?;
-    let flush = found.buffer().iflush()?;
+    let flush = lookup(session)?.buffer().iflush()?;
     let work = Async::new(async { flush.await.map(|()| Status::EMPTY) });
-    Ok(State::Task(task::start(world()?, Box::new(work)), found.named()).into_request())
+    Ok(State::Task(task::start(world()?, Box::new(work)), named(session)?).into_request())
 }

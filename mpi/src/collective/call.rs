@@ -76,7 +76,7 @@ impl Call {
     }
 
     pub(super) fn team(&self) -> &Team {
-        self.on.comm.desk().team(&self.on.comm).expect("MPI runs: looked up when the call began")
+        self.on.comm.team().expect("MPI runs: looked up when the call began")
     }
 
     /// Adds a problem to a schedule, by the algorithm that suits it.

@@ -6,13 +6,8 @@ use crate::algorithm::check::Operation;
 use crate::algorithm::neighbor::Neighbors;
 use crate::algorithm::run::Run;
 use crate::algorithm::team::Team;
-use crate::comm::{Communicator, foreign};
-use crate::constant::PROC_NULL;
 use crate::datatype::Datatype;
-use crate::error::{Class, Result};
 use crate::op::Op;
-use crate::topology::Topology;
-use crate::world::world;
 use std::sync::{Mutex, OnceLock};
 
 /// Runs that are kept.
@@ -23,8 +18,8 @@ const KEPT_SCRATCH: usize = 4 << 20;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Desk {
-    team: OnceLock<Team>,
-    neighbors: OnceLock<Neighbors>,
+    pub(super) team: OnceLock<Team>,
+    pub(super) neighbors: OnceLock<Neighbors>,
     pub(super) shared: Shared,
     /// Runs that have ended, the latest last.
     kept: Mutex<Vec<(Key, Run)>>,
@@ -60,42 +55,6 @@ impl Key {
 }
 
 impl Desk {
-    /// The local group and its nodes.
-    ///
-    /// # Errors
-    /// MPI is not initialised, or finalised.
-    #[inline]
-    pub(crate) fn team(&self, comm: &Communicator) -> Result<&Team> {
-        if let Some(team) = self.team.get() {
-            return Ok(team);
-        }
-        let local = foreign::nodes(world()?, comm.local().processes());
-        Ok(self.team.get_or_init(|| Team::new(&local, comm.rank().max(0) as usize)))
-    }
-
-    /// The edges of its topology.
-    ///
-    /// # Errors
-    /// Class TOPOLOGY if it has none.
-    pub(crate) fn neighbors(&self, comm: &Communicator) -> Result<&Neighbors> {
-        let Some(topology) = comm.topology() else {
-            return Err(Class::TOPOLOGY.error(
-                "the communicator has no topology: make one with MPI_Cart_create, MPI_Graph_create or \
-                 MPI_Dist_graph_create_adjacent",
-            ));
-        };
-        Ok(self.neighbors.get_or_init(|| {
-            let ranks = topology.neighbours(comm.rank());
-            let edges = |ranks: &[i32]| -> Vec<Option<u32>> {
-                ranks.iter().map(|&rank| (rank != PROC_NULL).then_some(rank as u32)).collect()
-            };
-            match &**topology {
-                Topology::Cart(_) => Neighbors::of_grid(&edges(&ranks.sources)),
-                _ => Neighbors::of_graph(&edges(&ranks.sources), &edges(&ranks.destinations)),
-            }
-        }))
-    }
-
     /// A run for the same call, if one is kept; nobody else gets it meanwhile.
     #[inline]
     pub(super) fn take(&self, key: &Key) -> Option<Run> {

@@ -1,8 +1,9 @@
 //! Collectives in memory that the ranks of a node share: when it is chosen and made.
 
 use super::call::Call;
+use super::meeting::{Wait, make};
 use super::settings::settings;
-use super::shared::{Chosen, Means, Place, Wait, make};
+use super::shared::{Chosen, Means, Place};
 use crate::algorithm::board::{Board, Pause};
 use crate::algorithm::choice::{FIRST, Problem};
 use crate::algorithm::pool::Pool;

@@ -4,19 +4,23 @@
 //! forms of the standard follow: blocking, nonblocking, persistent. This module joins what
 //! [`crate::algorithm`] must not know: communicators, requests, the session.
 
+mod agreement;
 mod arguments;
 mod call;
 mod desk;
 mod direct;
+mod meeting;
 pub(crate) mod moves;
 pub(crate) mod neighbors;
 mod port;
 pub(crate) mod reductions;
 mod settings;
 mod shared;
+mod team;
 pub(crate) mod vectors;
 
+pub(crate) use agreement::agree;
 pub(crate) use call::announce;
 pub(crate) use desk::Desk;
-pub(crate) use settings::{agree, is_checking};
-pub(crate) use shared::make as share_memory;
+pub(crate) use meeting::make as share_memory;
+pub(crate) use settings::is_checking;

@@ -16,13 +16,13 @@ use std::ffi::c_void;
 fn call(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
     let call = Call::new(operation, form, comm)?;
     refuse_inter(&call)?;
-    call.on.comm.desk().neighbors(&call.on.comm)?;
+    call.on.comm.neighbors()?;
     Ok(call)
 }
 
 impl Call {
     fn edges(&self) -> Result<&Neighbors> {
-        self.on.comm.desk().neighbors(&self.on.comm)
+        self.on.comm.neighbors()
     }
 
     fn edge_counts(&self) -> Result<(usize, usize)> {

@@ -1,21 +1,8 @@
 //! What all processes agree on at the beginning: what messages cost, and which algorithms the user names.
 
-use crate::algorithm::allreduce::Allreduce;
-use crate::algorithm::check::CHECK;
-use crate::algorithm::choice::{Choices, Context, Family, Problem};
-use crate::algorithm::cost::{Cost, Curve, FIGURES, SIZES};
-use crate::algorithm::operands::Operands;
-use crate::algorithm::operator::Operator;
-use crate::algorithm::place::{Buffer, Spot};
-use crate::algorithm::run::Run;
-use crate::algorithm::schedule::Builder;
-use crate::comm::Communicator;
-use crate::datatype::{Basic, Datatype};
-use crate::error::Result;
-use crate::op::{Op, Predefined};
-use crate::world::World;
-use newmadeleine::engine::{Engine, PeerId, RailId};
-use std::sync::{Arc, OnceLock};
+use crate::algorithm::choice::{Choices, Context};
+use crate::algorithm::cost::Cost;
+use std::sync::OnceLock;
 
 /// What governs collectives.
 pub(super) struct Settings {
@@ -31,9 +18,7 @@ impl Settings {
     }
 }
 
-static SETTINGS: OnceLock<Settings> = OnceLock::new();
-
-const AGREED: usize = FIGURES + Family::ALL.len() + 1;
+pub(super) static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 /// The settings that all ranks agreed on; before that, those of a process alone.
 pub(super) fn settings() -> &'static Settings {
@@ -47,71 +32,4 @@ pub(super) fn settings() -> &'static Settings {
 /// Whether what programs do wrong is looked for (`NMAD_MPI_CHECK=1`).
 pub(crate) fn is_checking() -> bool {
     settings().check
-}
-
-/// Agrees with all other processes. `all` is the communicator of all of them; collective.
-///
-/// # Errors
-/// A variable of the environment names an algorithm that there is not, or a process is gone.
-pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
-    let choices = Choices::read(|name| std::env::var(name).ok())?;
-    let check = std::env::var(CHECK).is_ok_and(|value| !matches!(&*value, "" | "0"));
-    let cores = world.session().cores();
-    let mut figures = [0.0; AGREED];
-    figures[..FIGURES].copy_from_slice(&Cost::figures(curve(world, true), curve(world, false), cores));
-    figures[FIGURES..AGREED - 1].copy_from_slice(&choices.figures());
-    figures[AGREED - 1] = f64::from(u8::from(check));
-    greatest(all, &mut figures)?;
-    let (mut cost, mut named) = ([0.0; FIGURES], [0.0; Family::ALL.len()]);
-    cost.copy_from_slice(&figures[..FIGURES]);
-    named.copy_from_slice(&figures[FIGURES..AGREED - 1]);
-    let agreed = Settings {
-        cost: Cost::from_figures(&cost),
-        choices: choices.agreed(&named),
-        check: figures[AGREED - 1] > 0.0,
-    };
-    log::debug!("collectives count on {:?}", agreed.cost);
-    // Init happens once.
-    let _ = SETTINGS.set(agreed);
-    Ok(())
-}
-
-/// Each figure becomes the greatest that any process of a communicator has.
-pub(super) fn greatest(all: &Communicator, figures: &mut [f64]) -> Result<()> {
-    let operator = Operator::new(&Op::Predefined(Predefined::Max), Datatype::predefined(Basic::Double))?;
-    let operands = Operands { operator, count: figures.len() as i64 };
-    let place = Spot::start(Buffer::Recv);
-    let problem = Allreduce { from: place, into: place, operands };
-    let mut builder = Builder::default();
-    builder.operator(&problem.operands.operator);
-    let context = Context { cost: &Cost::default(), choices: &Choices::default(), inner: false };
-    problem.build(all.desk().team(all)?, &context, &mut builder);
-    let mut run = Run::new(Arc::new(builder.finish()));
-    let buffer = figures.as_mut_ptr().cast();
-    run.bind(all.next_operation(), buffer, buffer);
-    super::call::complete(all, &mut run)
-}
-
-/// What messages take to a process on our node, or on another one; none if there is no such process.
-fn curve(world: &World, near: bool) -> Option<Curve> {
-    let (session, me) = (world.session(), world.session().rank());
-    let nodes = session.nodes();
-    let own = nodes.get(me as usize)?;
-    let peer = (0..session.size()).find(|&rank| rank != me && (nodes[rank as usize] == *own) == near)?;
-    let rails = session.rails().len() as u8;
-    let predict = |engine: &mut Engine| SIZES.map(|len| predicted_ns(engine, PeerId(peer), rails, len));
-    let ns = world.node().with(predict);
-    ns.iter().all(|ns| ns.is_finite() && *ns > 0.0).then(|| Curve::new(ns))
-}
-
-/// A short message takes the fastest rail; a long one is shared out, so that all rails end together.
-fn predicted_ns(engine: &Engine, peer: PeerId, rails: u8, len: u64) -> f64 {
-    let forecasts = || (0..rails).filter_map(|rail| engine.forecast(RailId(rail), peer));
-    if engine.eager_max(peer).is_none_or(|max| len <= max as u64) {
-        return forecasts().map(|forecast| forecast.eager_ns(len) as f64).fold(f64::INFINITY, f64::min);
-    }
-    let handshake = forecasts().map(|forecast| forecast.profile().handshake_ns()).min().unwrap_or(0);
-    let start = forecasts().map(|forecast| forecast.body_ns(0) as f64).fold(f64::INFINITY, f64::min);
-    let rate: f64 = forecasts().map(|f| len as f64 / (f.body_ns(len) - f.body_ns(0)).max(1) as f64).sum();
-    handshake as f64 + start + len as f64 / rate
 }

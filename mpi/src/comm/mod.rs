@@ -24,7 +24,7 @@ use crate::error::{Class, Error, Result};
 use crate::group::Group as Processes;
 use crate::handle::{Comm, DYNAMIC};
 use crate::info::Infos;
-use crate::point::buffered::Attached;
+use crate::point::Attached;
 use crate::session::SessionObject;
 use crate::shown;
 use crate::table::Table;

@@ -5,7 +5,8 @@
 //! for nothing else until all of them have ended, and every holder has let go of the communicator.
 
 use super::{COMMS, Communicator, share};
-use crate::error::Result;
+use crate::errhandler;
+use crate::error::{Code, Owner, Result};
 use crate::handle::Comm;
 use crate::world::World;
 use std::fmt;
@@ -62,6 +63,16 @@ pub(crate) fn free(handle: Comm, world: &World) {
     let Some(comm) = COMMS.hide(handle.0) else { return };
     freed().push(Named { comm, handle });
     let_go(world);
+}
+
+impl Owner for Named {
+    fn handle(&self) -> Comm {
+        self.handle
+    }
+
+    fn answer(&self, code: Code) -> Code {
+        errhandler::call(&self.comm.errhandler(), self.handle.0, code)
+    }
 }
 
 impl PartialEq for Named {

@@ -6,8 +6,8 @@
 
 use super::Datatype;
 use super::bounds::{Interval, add, multiply};
-use super::contents::{Combiner, Contents, Form};
-use super::structure::Block;
+use super::tree::Block;
+use super::tree::{Combiner, Contents, Form};
 use crate::error::{Class, Error, Result};
 
 /// Which index of an array runs fastest in memory.

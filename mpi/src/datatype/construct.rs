@@ -7,9 +7,9 @@
 
 use super::Datatype;
 use super::bounds::{Bounds, Interval, add, multiply};
-use super::contents::{Combiner, Contents, Form};
 use super::layout::Layout;
-use super::structure::{Block, Structure};
+use super::tree::{Block, Structure};
+use super::tree::{Combiner, Contents, Form};
 use crate::error::{Class, Result};
 
 /// Refuses a negative count.

@@ -1,40 +1,7 @@
 //! How a type was made: envelope and contents (MPI 5.0, section 5.1.13).
 
-use super::Datatype;
+use super::tree::{Combiner, Contents, Datatype, Form};
 use crate::error::{Class, Result};
-
-/// How a type was made; the numbers are those of the standard's binary interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-#[allow(missing_docs)]
-pub enum Combiner {
-    Named = 101,
-    Dup = 102,
-    Contiguous = 103,
-    Vector = 104,
-    Hvector = 105,
-    Indexed = 106,
-    Hindexed = 107,
-    IndexedBlock = 108,
-    HindexedBlock = 109,
-    Struct = 110,
-    Subarray = 111,
-    Darray = 112,
-    F90Real = 113,
-    F90Complex = 114,
-    F90Integer = 115,
-    Resized = 116,
-    ValueIndex = 117,
-}
-
-/// Which of the two functions of the standard was called: with counts of `int`, or the `_c` one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// Counts are `int`, displacements in bytes `MPI_Aint`.
-    Int,
-    /// Counts and displacements are `MPI_Count`.
-    Large,
-}
 
 /// The meaning of one of the integers of [`Contents`], for callers that translate constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,23 +14,6 @@ pub enum IntegerKind {
     Distribution,
     /// An argument of a distribution, perhaps [`super::DEFAULT_ARGUMENT`].
     Argument,
-}
-
-/// The arguments of the call that made a type, in the order of the standard.
-#[derive(Debug, Clone)]
-pub struct Contents {
-    /// Which call.
-    pub combiner: Combiner,
-    /// Its form.
-    pub form: Form,
-    /// Arguments of type `int`.
-    pub integers: Box<[i64]>,
-    /// Arguments of type `MPI_Aint`; none in the large form.
-    pub addresses: Box<[i64]>,
-    /// Arguments of type `MPI_Count`; only in the large form.
-    pub counts: Box<[i64]>,
-    /// The types.
-    pub types: Box<[Datatype]>,
 }
 
 impl Contents {

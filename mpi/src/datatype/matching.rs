@@ -1,6 +1,6 @@
 //! Finding a predefined type by what it shall hold (MPI 5.0, section 19.1.5, and 6.9.4 for pairs).
 
-use super::contents::{Combiner, Contents, Form};
+use super::tree::{Combiner, Contents, Form};
 use super::{Basic, Datatype};
 use crate::error::{Class, Result};
 

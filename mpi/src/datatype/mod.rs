@@ -23,16 +23,17 @@ mod signature;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod value;
 mod walk;
 
 pub use array::{DEFAULT_ARGUMENT, Distribution, Order, Share};
 pub use basic::{Basic, Family};
-pub use contents::{Combiner, Contents, Form, IntegerKind};
+pub use contents::IntegerKind;
 pub use external::EXTERNAL32;
 pub use fortran::Fortran;
 pub use layout::{Run, Strided};
 pub use matching::{TypeClass, f90_float, f90_integer, match_size, value_index};
 pub use scalar::Scalar;
 pub use signature::Signature;
-pub use value::Datatype;
+pub use tree::{Combiner, Contents, Datatype, Form};

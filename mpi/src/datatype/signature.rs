@@ -4,7 +4,7 @@
 //! multiplications and does not depend on how the sequence was put together. Equal sequences have equal
 //! numbers; different ones differ but for bad luck.
 
-use super::{Basic, Datatype};
+use super::Basic;
 
 /// The number of a sequence of basic types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,12 +60,5 @@ impl Signature {
             left >>= 1;
         }
         result
-    }
-}
-
-impl Datatype {
-    /// The signature of `count` elements.
-    pub fn signature(&self, count: i64) -> Signature {
-        self.signature_of_one().times(count)
     }
 }

@@ -5,38 +5,9 @@
 use std::ops::ControlFlow;
 
 use super::bounds::{add, multiply};
-use super::{Basic, Datatype, Signature};
+use super::tree::{Block, Datatype, Structure};
+use super::{Basic, Signature};
 use crate::error::Result;
-
-/// A block of elements of some type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// Displacement in bytes of its first element.
-    pub offset: i64,
-    /// Elements, each an extent behind the last.
-    pub count: i64,
-}
-
-/// What a type is made of.
-#[derive(Debug)]
-pub(crate) enum Structure {
-    Basic(Basic),
-    /// The same type map as another type.
-    Same(Datatype),
-    /// `count` blocks of `block` elements; the blocks are `stride` bytes apart.
-    Strided {
-        of: Datatype,
-        offset: i64,
-        count: i64,
-        block: i64,
-        stride: i64,
-    },
-    Indexed {
-        of: Datatype,
-        blocks: Box<[Block]>,
-    },
-    Fields(Box<[(Block, Datatype)]>),
-}
 
 /// Equal basic elements at equal distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

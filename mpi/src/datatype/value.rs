@@ -4,37 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::bounds::{Bounds, Interval, multiply};
-use super::contents::Contents;
 use super::layout::{Layout, Run};
-use super::structure::Structure;
-use super::{Basic, Combiner, Family, Signature};
+use super::tree::{Combiner, Contents, Datatype, Inner, Structure};
+use super::{Basic, Family, Signature};
 use crate::error::{Class, Result};
 
 /// How deep types may be nested: walks and the end of a type recurse.
 const DEEPEST: u32 = 2000;
-
-/// A datatype: cheap to clone, and never changed but for being committed.
-#[derive(Debug, Clone)]
-pub struct Datatype(pub(super) Arc<Inner>);
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    size: i64,
-    extent: i64,
-    /// `count` elements are one run of memory.
-    dense: bool,
-    layout: Layout,
-    bounds: Bounds,
-    limits: Interval,
-    /// Basic elements of one element.
-    elements: i64,
-    signature: Signature,
-    depth: u32,
-    structure: Structure,
-    contents: Contents,
-    committed: AtomicBool,
-    handle: AtomicU32,
-}
 
 impl Datatype {
     /// A predefined type.
@@ -237,6 +213,11 @@ impl Datatype {
     /// Whether both are the same object.
     pub fn is_same(&self, other: &Datatype) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The signature of `count` elements.
+    pub fn signature(&self, count: i64) -> Signature {
+        self.signature_of_one().times(count)
     }
 
     pub(super) fn layout(&self) -> &Layout {

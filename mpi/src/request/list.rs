@@ -27,7 +27,7 @@ impl Tally<'_> {
         }
         if let Some(error) = ended.error {
             let text = || format!("request {index} of the list: {error}");
-            self.first.get_or_insert_with(|| Class::IN_STATUS.error(text()).on(error.owner().cloned()));
+            self.first.get_or_insert_with(|| Class::IN_STATUS.error(text()).beside(&error));
         }
     }
 

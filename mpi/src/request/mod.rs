@@ -1,5 +1,6 @@
 //! Requests: what runs, and how it ended.
 
+mod ended;
 mod flight;
 pub mod general;
 pub(crate) mod list;
@@ -8,6 +9,7 @@ mod persistent;
 mod slots;
 pub(crate) mod wait;
 
+pub(crate) use ended::Ended;
 pub(crate) use flight::{Flight, Sender};
 pub(crate) use persistent::Persistent;
 pub(crate) use slots::{SLOTS, set_concurrent};
@@ -35,37 +37,6 @@ pub(crate) enum State {
     Persistent(Box<Persistent>),
     /// Something that the program does.
     General(Arc<General>),
-}
-
-/// How a request ended. With an error the status says what is known nevertheless.
-#[derive(Debug, Clone)]
-pub(crate) struct Ended {
-    pub(crate) status: Status,
-    pub(crate) error: Option<Error>,
-}
-
-impl Ended {
-    pub(crate) const fn well(status: Status) -> Ended {
-        Ended { status, error: None }
-    }
-
-    pub(crate) fn badly(status: Status, error: Error) -> Ended {
-        Ended { status: Status { error: error.class(), ..status }, error: Some(error) }
-    }
-
-    /// It was an operation on this communicator.
-    pub(crate) fn on(self, comm: Option<Named>) -> Ended {
-        Ended { error: self.error.map(|error| error.on(comm)), ..self }
-    }
-
-    /// The status, or the error.
-    #[inline]
-    pub(crate) fn answer(self) -> crate::Result<Status> {
-        match self.error {
-            None => Ok(self.status),
-            Some(error) => Err(error),
-        }
-    }
 }
 
 impl State {

@@ -3,7 +3,7 @@
 //! the next call of the tools interface those that may not.
 
 use super::enumeration::Enumeration;
-use super::queue::{OnDropped, OnEvent, Queue, Safety};
+use super::queue::{INSTANCES, Instance, OnDropped, OnEvent, Queue, Safety};
 use super::{Verbosity, entry};
 use crate::error::{Class, Error, Result};
 use crate::handle::Type;
@@ -13,7 +13,8 @@ use crate::world::{World, is_running, world};
 use newmadeleine::engine::Receipt;
 use newmadeleine::progress::Purpose;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// An event that can happen.
@@ -67,15 +68,6 @@ impl Event {
     }
 }
 
-/// Something that has happened.
-#[derive(Debug, Clone)]
-pub(crate) struct Instance {
-    pub(crate) event: usize,
-    pub(crate) at_ns: i64,
-    /// Eight bytes for each element.
-    pub(crate) data: Vec<u64>,
-}
-
 /// What a program has registered.
 pub(crate) struct Registration {
     pub(crate) event: usize,
@@ -87,8 +79,6 @@ pub(crate) struct Registration {
 static REGISTRATIONS: Table<Registration> = Table::new(crate::handle::DYNAMIC);
 /// Handles of those that there are.
 static HANDLES: Mutex<Vec<u32>> = Mutex::new(Vec::new());
-/// Instances that functions of programs look at now.
-pub(super) static INSTANCES: Table<Instance> = Table::new(crate::handle::DYNAMIC);
 /// Some event waits for a call of the program.
 static WAITING: AtomicBool = AtomicBool::new(false);
 
@@ -103,7 +93,7 @@ pub(crate) fn now_ns() -> i64 {
 }
 
 fn handles() -> MutexGuard<'static, Vec<u32>> {
-    HANDLES.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The registration of a handle.
@@ -174,7 +164,7 @@ fn note(event: usize, data: Vec<u64>) {
     let instance = Instance { event, at_ns: now_ns(), data };
     for (handle, registration) in registered().into_iter().filter(|(_, each)| each.event == event) {
         match registration.queue.push(instance.clone()) {
-            Some(Safety::ThreadSafe | Safety::SignalSafe) => super::queue::wake_teller(handle),
+            Some(Safety::ThreadSafe | Safety::SignalSafe) => wake_teller(handle),
             Some(_) => WAITING.store(true, Ordering::Release),
             None => {}
         }
@@ -194,8 +184,25 @@ pub(crate) fn tell_waiting() {
     }
 }
 
+/// The thread that calls functions that any thread may call; it is started with the first such event.
+static TELLER: Mutex<Option<Sender<u32>>> = Mutex::new(None);
+
+/// Has the functions of a registration called.
+fn wake_teller(handle: u32) {
+    let mut teller = TELLER.lock().unwrap_or_else(PoisonError::into_inner);
+    let sender = teller.get_or_insert_with(|| {
+        let (sender, receiver) = channel::<u32>();
+        let tell = move || receiver.iter().for_each(tell_from_teller);
+        // Without a thread the events wait until they are too many, and are counted as dropped.
+        let _ = std::thread::Builder::new().name("nmad-events".into()).spawn(tell);
+        sender
+    });
+    // It ends with the process.
+    let _ = sender.send(handle);
+}
+
 /// Calls the functions of a registration that any thread may call.
-pub(super) fn tell_from_teller(handle: u32) {
+fn tell_from_teller(handle: u32) {
     if let Some(registration) = REGISTRATIONS.share(handle) {
         registration.queue.tell(handle as usize, Safety::ThreadSafe);
     }

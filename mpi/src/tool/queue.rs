@@ -1,9 +1,8 @@
 //! What a registration for an event holds: the functions of the program, and what they were not told yet.
 
-use super::event::{INSTANCES, Instance, tell_from_teller};
+use crate::table::Table;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
@@ -26,6 +25,18 @@ pub enum Safety {
 
 /// All levels, by their order.
 pub const LEVELS: [Safety; 4] = [Safety::None, Safety::Restricted, Safety::ThreadSafe, Safety::SignalSafe];
+
+/// Something that has happened.
+#[derive(Debug, Clone)]
+pub(crate) struct Instance {
+    pub(crate) event: usize,
+    pub(crate) at_ns: i64,
+    /// Eight bytes for each element.
+    pub(crate) data: Vec<u64>,
+}
+
+/// Instances that functions of programs look at now.
+pub(super) static INSTANCES: Table<Instance> = Table::new(crate::handle::DYNAMIC);
 
 /// A function of the program: it gets the instance, the registration and the level at which it is called.
 pub type OnEvent = Arc<dyn Fn(usize, usize, Safety) + Send + Sync>;
@@ -131,23 +142,6 @@ impl Queue {
             drop(locked(&self.turn));
         }
     }
-}
-
-/// The thread that calls functions that any thread may call; it is started with the first such event.
-static TELLER: Mutex<Option<Sender<u32>>> = Mutex::new(None);
-
-/// Has the functions of a registration called.
-pub(super) fn wake_teller(handle: u32) {
-    let mut teller = locked(&TELLER);
-    let sender = teller.get_or_insert_with(|| {
-        let (sender, receiver) = channel::<u32>();
-        let tell = move || receiver.iter().for_each(tell_from_teller);
-        // Without a thread the events wait until they are too many, and are counted as dropped.
-        let _ = std::thread::Builder::new().name("nmad-events".into()).spawn(tell);
-        sender
-    });
-    // It ends with the process.
-    let _ = sender.send(handle);
 }
 
 #[cfg(test)]

@@ -1,0 +1,47 @@
+//! Who takes part in the collectives of a communicator.
+
+use crate::algorithm::neighbor::Neighbors;
+use crate::algorithm::team::Team;
+use crate::comm::{Communicator, foreign};
+use crate::constant::PROC_NULL;
+use crate::error::{Class, Result};
+use crate::topology::Topology;
+use crate::world::world;
+
+impl Communicator {
+    /// The local group and its nodes.
+    ///
+    /// # Errors
+    /// MPI is not initialised, or finalised.
+    #[inline]
+    pub(crate) fn team(&self) -> Result<&Team> {
+        if let Some(team) = self.desk().team.get() {
+            return Ok(team);
+        }
+        let local = foreign::nodes(world()?, self.local().processes());
+        Ok(self.desk().team.get_or_init(|| Team::new(&local, self.rank().max(0) as usize)))
+    }
+
+    /// The edges of its topology.
+    ///
+    /// # Errors
+    /// Class TOPOLOGY if it has none.
+    pub(crate) fn neighbors(&self) -> Result<&Neighbors> {
+        let Some(topology) = self.topology() else {
+            return Err(Class::TOPOLOGY.error(
+                "the communicator has no topology: make one with MPI_Cart_create, MPI_Graph_create or \
+                 MPI_Dist_graph_create_adjacent",
+            ));
+        };
+        Ok(self.desk().neighbors.get_or_init(|| {
+            let ranks = topology.neighbours(self.rank());
+            let edges = |ranks: &[i32]| -> Vec<Option<u32>> {
+                ranks.iter().map(|&rank| (rank != PROC_NULL).then_some(rank as u32)).collect()
+            };
+            match &**topology {
+                Topology::Cart(_) => Neighbors::of_grid(&edges(&ranks.sources)),
+                _ => Neighbors::of_graph(&edges(&ranks.sources), &edges(&ranks.destinations)),
+            }
+        }))
+    }
+}

@@ -7,37 +7,14 @@ use crate::options::{Options, Sampling};
 use crate::rails::{OpenRail, open_as};
 use crate::session::Session;
 use nmad_drivers::around::renumber::Renumbered;
-use nmad_engine::{Driver, MAX_RAILS, PeerId, RailId};
+use nmad_engine::{Driver, PeerId, RailId};
 use nmad_launch::Bootstrap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How long a bridge that is closed waits for its last messages to leave.
 const DRAIN_BOUND: Duration = Duration::from_secs(5);
-
-/// Places of rails behind those that the session has opened: how many peers the rail in each has, none if it
-/// is free.
-#[derive(Debug)]
-pub(crate) struct Places {
-    first: usize,
-    taken: Mutex<Vec<Option<u32>>>,
-}
-
-impl Places {
-    pub(crate) fn behind(first: usize) -> Places {
-        Places { first, taken: Mutex::new(vec![None; MAX_RAILS.saturating_sub(first)]) }
-    }
-
-    fn taken(&self) -> MutexGuard<'_, Vec<Option<u32>>> {
-        self.taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// Peers of the rail in a place.
-    pub(crate) fn peers(&self, place: usize) -> u32 {
-        self.taken().get(place - self.first).copied().flatten().unwrap_or(0)
-    }
-}
 
 /// Rails to processes of another job.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::error::SessionError;
 use crate::info::Message;
-use crate::scope::Scope;
+use crate::memory::{readable, writable};
 use crate::session::Session;
 use crate::{Source, TagMatch};
 use bytemuck::{NoUninit, Pod};
@@ -36,7 +36,7 @@ impl<'s> Channel<'s> {
     /// # Errors
     /// As [`Channel::send`].
     pub fn send_with(&self, to: u32, tag: u64, data: &[u8], hints: Hints) -> Result<(), SessionError> {
-        self.send_segments(to, tag, crate::scope::readable(data), hints)
+        self.send_segments(to, tag, readable(data), hints)
     }
 
     /// Waits for a message that matches and puts it into `buffer`.
@@ -49,7 +49,7 @@ impl<'s> Channel<'s> {
         tag: impl Into<TagMatch>,
         buffer: &mut [u8],
     ) -> Result<Message, SessionError> {
-        let outcome = self.recv_segments(from, tag, crate::scope::writable(buffer))?;
+        let outcome = self.recv_segments(from, tag, writable(buffer))?;
         self.session.outcome(outcome)
     }
 
@@ -85,17 +85,6 @@ impl<'s> Channel<'s> {
             self.session.node().with(look)
         });
         found.map(Message::from)
-    }
-
-    /// Starts messages that run side by side; all of them have ended when `work` returns.
-    ///
-    /// # Errors
-    /// What `work` answers, else the first error of a request that nobody waited for.
-    pub fn scope<'env, R>(
-        &self,
-        work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
-    ) -> Result<R, SessionError> {
-        Scope::run(*self, work)
     }
 
     /// [`Channel::send_with`] of memory that the caller answers for (see [`Segments::from_raw`]): for
@@ -162,5 +151,70 @@ impl<'s> Channel<'s> {
         let (from, tag) = (from.into(), tag.into());
         self.session.check_source(from)?;
         Ok(self.session.node().submit(|engine| engine.recv(from.into(), self.context, tag.into(), into)))
+    }
+}
+
+/// Context 0 has the short names.
+impl Session {
+    /// A communication context of its own; both sides name the same number.
+    ///
+    /// # Errors
+    /// The number is not below 2^31.
+    pub fn channel(&self, context: u32) -> Result<Channel<'_>, SessionError> {
+        if context >= Context::LIMIT {
+            return Err(SessionError::NoSuchContext(context));
+        }
+        Ok(Channel { session: self, context: Context(context) })
+    }
+
+    pub(crate) fn default_channel(&self) -> Channel<'_> {
+        Channel { session: self, context: Context(0) }
+    }
+
+    /// [`Channel::send`] on context 0.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn send(&self, to: u32, tag: u64, data: &[u8]) -> Result<(), SessionError> {
+        self.default_channel().send(to, tag, data)
+    }
+
+    /// [`Channel::recv`] on context 0.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn recv(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &mut [u8],
+    ) -> Result<Message, SessionError> {
+        self.default_channel().recv(from, tag, buffer)
+    }
+
+    /// [`Channel::probe`] on context 0.
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Option<Message> {
+        self.default_channel().probe(from, tag)
+    }
+
+    /// Sends values, see [`Channel::send_slice`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn send_slice<T: NoUninit>(&self, to: u32, tag: u64, data: &[T]) -> Result<(), SessionError> {
+        self.default_channel().send_slice(to, tag, data)
+    }
+
+    /// Receives values, see [`Channel::recv_slice`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn recv_slice<T: Pod>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        buffer: &mut [T],
+    ) -> Result<Message, SessionError> {
+        self.default_channel().recv_slice(from, tag, buffer)
     }
 }

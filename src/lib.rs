@@ -52,14 +52,18 @@
 mod bridge;
 mod card;
 mod channel;
+mod close;
 mod cores;
 mod error;
 #[cfg(feature = "async")]
 pub mod futures;
 mod info;
+mod latest;
 mod lines;
+mod memory;
 mod notices;
 mod options;
+mod places;
 mod rails;
 mod receipts;
 #[doc(hidden)]

@@ -1,9 +1,9 @@
 //! Receipts in words: how each message went, and why (`NMAD_EXPLAIN`).
 
 use crate::error::SessionError;
+use crate::latest::Latest;
 use nmad_engine::Receipt;
 use nmad_progress::{Node, OnReceipt, Purpose};
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{LineWriter, Write};
@@ -36,19 +36,25 @@ pub(crate) fn write(node: &Node, rank: u32, file: Option<&Path>) -> Result<(), S
 }
 
 /// Receipts that wait to be fetched.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Kept(Arc<Mutex<VecDeque<Receipt>>>);
+#[derive(Debug, Clone)]
+pub(crate) struct Kept(Arc<Mutex<Latest<Receipt>>>);
 
 /// The oldest of more are dropped.
 const KEPT: usize = 4_096;
 
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept(Arc::new(Mutex::new(Latest::of(KEPT))))
+    }
+}
+
 impl Kept {
     /// The oldest one.
     pub(crate) fn next(&self) -> Option<Receipt> {
-        self.lock().pop_front()
+        self.lock().pop()
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Receipt>> {
+    fn lock(&self) -> MutexGuard<'_, Latest<Receipt>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -58,15 +64,7 @@ pub(crate) fn keep(node: &Node, kept: Option<Kept>) {
     if let Some(kept) = &kept {
         kept.lock().clear();
     }
-    let tell = kept.map(|kept| -> OnReceipt {
-        Box::new(move |receipt| {
-            let mut kept = kept.lock();
-            if kept.len() == KEPT {
-                kept.pop_front();
-            }
-            kept.push_back(receipt.clone());
-        })
-    });
+    let tell = kept.map(|kept| -> OnReceipt { Box::new(move |receipt| kept.lock().push(receipt.clone())) });
     node.on_receipt(Purpose::Told, tell);
 }
 

@@ -8,6 +8,8 @@
 use crate::channel::Channel;
 use crate::error::SessionError;
 use crate::info::Message;
+use crate::memory::{gather, readable, writable};
+use crate::session::Session;
 use crate::{Source, TagMatch};
 use bytemuck::{NoUninit, Pod};
 use nmad_engine::{Duration, Hints, Packing, PeerId, RequestId, Segments, Tag, Unpacking};
@@ -72,24 +74,6 @@ impl<'env, T: Pod> Receive<'_, '_, 'env, T> {
     }
 }
 
-/// Memory of a send.
-pub(crate) fn readable(data: &[u8]) -> Segments {
-    // SAFETY: the caller keeps `data` borrowed until the request ends; sends only read.
-    unsafe { Segments::from_raw(data.as_ptr().cast_mut(), data.len()) }
-}
-
-/// Memory of a receive.
-pub(crate) fn writable(data: &mut [u8]) -> Segments {
-    // SAFETY: the caller keeps `data` borrowed mutably until the request ends.
-    unsafe { Segments::from_raw(data.as_mut_ptr(), data.len()) }
-}
-
-fn gather<'d>(pieces: impl Iterator<Item = &'d mut [u8]>) -> Segments {
-    let list: Vec<_> = pieces.map(|p| nmad_engine::Segment { start: p.as_mut_ptr(), len: p.len() }).collect();
-    // SAFETY: as `writable`, for every piece; mutable slices do not overlap.
-    unsafe { Segments::from_list(&list) }
-}
-
 /// Ends all requests of a scope even if its work panics.
 struct Guard<'a, 's, 'env>(&'a Scope<'s, 'env>);
 
@@ -100,8 +84,34 @@ impl Drop for Guard<'_, '_, '_> {
     }
 }
 
+impl<'s> Channel<'s> {
+    /// Starts messages that run side by side; all of them have ended when `work` returns.
+    ///
+    /// # Errors
+    /// What `work` answers, else the first error of a request that nobody waited for.
+    pub fn scope<'env, R>(
+        &self,
+        work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
+    ) -> Result<R, SessionError> {
+        Scope::run(*self, work)
+    }
+}
+
+impl Session {
+    /// [`Channel::scope`] on context 0.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn scope<'s, 'env, R>(
+        &'s self,
+        work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
+    ) -> Result<R, SessionError> {
+        self.default_channel().scope(work)
+    }
+}
+
 impl<'s, 'env> Scope<'s, 'env> {
-    pub(crate) fn run<R>(
+    fn run<R>(
         channel: Channel<'s>,
         work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
     ) -> Result<R, SessionError> {

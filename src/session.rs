@@ -1,48 +1,39 @@
 //! The session: one process of a job, its rails, and the way to all the others.
 
-use crate::bridge::Places;
+use crate::Source;
 use crate::card::{Card, exchange};
-use crate::channel::Channel;
 use crate::cores;
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
 use crate::lines;
 use crate::notices::tell;
 use crate::options::{Explain, Options};
+use crate::places::Places;
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
-use crate::sampling::{self, ProfileInfo, RailToSample, Stock};
-use crate::scope::Scope;
-use crate::summary;
+use crate::sampling::{ProfileInfo, RailToSample, Stock};
 use crate::trace::Trace;
-use crate::{Source, TagMatch};
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{
-    Accuracy, Context, Driver, Engine, Error, Feed, PeerId, Profile, RailId, Receipt, StrategyId,
-};
+use nmad_engine::{Accuracy, Driver, Engine, Error, Feed, PeerId, Profile, RailId, Receipt, StrategyId};
 use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Idle, Node, Outcome, Progress};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-/// How long a session that ends waits for its last messages to leave.
-const DRAIN_BOUND: Duration = Duration::from_secs(5);
 
 /// One process of a job. Any number of threads may use it at once.
 pub struct Session {
     node: Node,
     rank: u32,
     size: u32,
-    pub(crate) nodes: Vec<u32>,
+    nodes: Vec<u32>,
     program: Option<u32>,
     cores: usize,
     /// Taken when the session closes.
-    job: Mutex<Option<Box<dyn Bootstrap>>>,
+    pub(crate) job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
-    pub(crate) profiles: Vec<ProfileInfo>,
+    profiles: Vec<ProfileInfo>,
     /// The record of its calls and messages, if one was asked for.
     pub(crate) trace: Option<Trace>,
     receipts: receipts::Kept,
@@ -205,61 +196,19 @@ impl Session {
         self.program
     }
 
+    /// The node of each rank, as the launcher says it: equal numbers share memory.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// What the rails were measured to do: an entry for each rail and each distance at which it has peers.
+    pub fn profiles(&self) -> &[ProfileInfo] {
+        &self.profiles
+    }
+
     /// Cores that the ranks of this node may run on, together: fewer than ranks if they have to share.
     pub fn cores(&self) -> usize {
         self.cores
-    }
-
-    /// A communication context of its own; both sides name the same number.
-    ///
-    /// # Errors
-    /// The number is not below 2^31.
-    pub fn channel(&self, context: u32) -> Result<Channel<'_>, SessionError> {
-        if context >= Context::LIMIT {
-            return Err(SessionError::NoSuchContext(context));
-        }
-        Ok(Channel { session: self, context: Context(context) })
-    }
-
-    pub(crate) fn default_channel(&self) -> Channel<'_> {
-        Channel { session: self, context: Context(0) }
-    }
-
-    /// [`Channel::send`] on context 0.
-    ///
-    /// # Errors
-    /// See there.
-    pub fn send(&self, to: u32, tag: u64, data: &[u8]) -> Result<(), SessionError> {
-        self.default_channel().send(to, tag, data)
-    }
-
-    /// [`Channel::recv`] on context 0.
-    ///
-    /// # Errors
-    /// See there.
-    pub fn recv(
-        &self,
-        from: impl Into<Source>,
-        tag: impl Into<TagMatch>,
-        buffer: &mut [u8],
-    ) -> Result<Message, SessionError> {
-        self.default_channel().recv(from, tag, buffer)
-    }
-
-    /// [`Channel::probe`] on context 0.
-    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Option<Message> {
-        self.default_channel().probe(from, tag)
-    }
-
-    /// [`Channel::scope`] on context 0.
-    ///
-    /// # Errors
-    /// See there.
-    pub fn scope<'s, 'env, R>(
-        &'s self,
-        work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
-    ) -> Result<R, SessionError> {
-        self.default_channel().scope(work)
     }
 
     /// Chooses the strategy for one rank, or for all.
@@ -400,36 +349,25 @@ impl Session {
         }
     }
 
-    /// Leaves the job in good order: submitted messages leave, and the other ranks receive notice.
-    ///
-    /// # Errors
-    /// The launcher is gone.
-    pub fn close(self) -> Result<(), SessionError> {
-        self.leave()
-    }
-
-    /// [`Session::close`] for bindings whose requests share the session: no call comes after it.
-    ///
-    /// # Errors
-    /// The launcher is gone.
-    #[doc(hidden)]
-    pub fn leave(&self) -> Result<(), SessionError> {
-        let job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        let Some(job) = job else { return Ok(()) };
-        self.node.submit(|engine| engine.leave());
-        self.node.wait_for(DRAIN_BOUND, |engine| engine.is_drained());
-        summary::tell(self);
-        sampling::doubt_refuted(&self.node, &self.profiles, self.size);
-        if let Some(trace) = &self.trace {
-            trace.write(&self.node);
-        }
-        job.finish().map_err(SessionError::from)
-    }
-
     fn begin_trace(&self, options: &Options) -> Result<Option<Trace>, SessionError> {
         let Some(path) = &options.trace else { return Ok(None) };
         let rails = self.rails.iter().filter_map(|rail| rail.trace.clone()).collect();
         Trace::begin(path, (self.rank, self.size), &self.node, rails).map(Some)
+    }
+
+    /// The time for [`Session::trace_call`]; none: this session writes no trace.
+    #[doc(hidden)]
+    pub fn trace_now(&self) -> Option<u64> {
+        self.trace.as_ref().map(Trace::now)
+    }
+
+    /// Notes a call of the layer above that began at `began` and ends now; `from`: the rank that it receives
+    /// from.
+    #[doc(hidden)]
+    pub fn trace_call(&self, name: &'static str, began: u64, from: Option<u32>) {
+        if let Some(trace) = &self.trace {
+            trace.call(name, began, from);
+        }
     }
 
     /// What the launcher can do besides: for the layer above. None: the session is closed.
@@ -445,13 +383,6 @@ impl Session {
             job.abort(code, why);
         }
         std::process::exit(code)
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        // A session that is dropped instead of closed still lets its last messages go.
-        let _ = self.leave();
     }
 }
 

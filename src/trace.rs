@@ -5,13 +5,12 @@
 //! What is kept until the end has a bound. A trace that cannot be written to the end, on a full disk, costs
 //! the trace and nothing of the run.
 
-use crate::Session;
 use crate::error::SessionError;
+use crate::latest::Latest;
 use nmad_drivers::around::ticks::Ticks;
 use nmad_drivers::around::trace::{TraceHandle, quote};
 use nmad_engine::Receipt;
 use nmad_progress::{Node, Purpose};
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -45,27 +44,6 @@ struct Call {
     /// The rank that a receive names.
     from: Option<u32>,
     thread: u32,
-}
-
-/// The latest of many, the oldest first.
-#[derive(Debug)]
-struct Latest<T> {
-    kept: VecDeque<T>,
-    dropped: u64,
-}
-
-impl<T> Latest<T> {
-    fn new() -> Latest<T> {
-        Latest { kept: VecDeque::new(), dropped: 0 }
-    }
-
-    fn push(&mut self, one: T) {
-        if self.kept.len() == MOST {
-            self.kept.pop_front();
-            self.dropped += 1;
-        }
-        self.kept.push_back(one);
-    }
 }
 
 /// The file of a rank: FILE.RANK, or in a folder trace.RANK.
@@ -106,12 +84,12 @@ impl Trace {
         writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
         // The traffic so far measured the rails.
         rails.iter().for_each(TraceHandle::forget_traffic);
-        let messages = Arc::new(Mutex::new(Latest::new()));
+        let messages = Arc::new(Mutex::new(Latest::of(MOST)));
         let noted = messages.clone();
         let note = move |receipt: &Receipt| lock(&noted).push(receipt.clone());
         node.on_receipt(Purpose::Traced(RECEIPT_MIN), Some(Box::new(note)));
         let (file, ticks) = (Mutex::new(Some(file)), Ticks::start());
-        Ok(Trace { path, file, ticks, calls: Mutex::new(Latest::new()), messages, rails })
+        Ok(Trace { path, file, ticks, calls: Mutex::new(Latest::of(MOST)), messages, rails })
     }
 
     /// The time, as [`Trace::call`] takes it.
@@ -151,7 +129,7 @@ impl Trace {
         }
         let scale = self.ticks.scale();
         let calls = lock(&self.calls);
-        for Call { name, ticks: [began, ended], from, thread } in &calls.kept {
+        for Call { name, ticks: [began, ended], from, thread } in calls.iter() {
             write!(out, "{{\"at_ns\":{},\"call\":\"{name}\",\"until_ns\":{}", scale(*began), scale(*ended))?;
             if let Some(from) = from {
                 write!(out, ",\"from\":{from}")?;
@@ -160,11 +138,11 @@ impl Trace {
         }
         let messages = lock(&self.messages);
         let names = |place: usize| self.rails.get(place).map_or("self", TraceHandle::rail);
-        for receipt in &messages.kept {
+        for receipt in messages.iter() {
             write_message(out, receipt, node.origin_ns(), names)?;
         }
-        lines += calls.kept.len() + messages.kept.len();
-        let dropped = calls.dropped + messages.dropped;
+        lines += calls.iter().len() + messages.iter().len();
+        let dropped = calls.dropped() + messages.dropped();
         writeln!(out, "{{\"end\":{lines},\"dropped\":{dropped}}}")
     }
 }
@@ -195,23 +173,6 @@ fn write_message<'a>(
     writeln!(out, "]}}")
 }
 
-impl Session {
-    /// The time for [`Session::trace_call`]; none: this session writes no trace.
-    #[doc(hidden)]
-    pub fn trace_now(&self) -> Option<u64> {
-        self.trace.as_ref().map(Trace::now)
-    }
-
-    /// Notes a call of the layer above that began at `began` and ends now; `from`: the rank that it receives
-    /// from.
-    #[doc(hidden)]
-    pub fn trace_call(&self, name: &'static str, began: u64, from: Option<u32>) {
-        if let Some(trace) = &self.trace {
-            trace.call(name, began, from);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,12 +182,5 @@ mod tests {
         let folder = std::env::temp_dir();
         assert_eq!(file_of(&folder, 3), folder.join("trace.3"));
         assert_eq!(file_of(&folder.join("no-such-t"), 3), folder.join("no-such-t.3"));
-    }
-
-    #[test]
-    fn of_too_many_the_oldest_go() {
-        let mut latest = Latest::new();
-        (0..MOST + 2).for_each(|one| latest.push(one));
-        assert_eq!((latest.kept.len(), latest.kept[0], latest.dropped), (MOST, 2, 2));
     }
 }

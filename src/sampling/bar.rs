@@ -14,13 +14,12 @@ mod shown {
     /// It draws on a terminal only.
     pub(crate) struct Bar(ProgressBar);
 
-    impl Default for Bar {
-        fn default() -> Bar {
+    impl Bar {
+        /// One that does not draw.
+        pub(crate) fn hidden() -> Bar {
             Bar(ProgressBar::hidden())
         }
-    }
 
-    impl Bar {
         pub(crate) fn of(what: &str) -> Bar {
             let style = ProgressStyle::with_template("nmad: measuring {msg} [{bar:30}]");
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -46,11 +45,14 @@ mod shown {
 
 /// Draws nothing.
 #[cfg(not(feature = "progress-bar"))]
-#[derive(Default)]
 pub(super) struct Bar;
 
 #[cfg(not(feature = "progress-bar"))]
 impl Bar {
+    pub(super) fn hidden() -> Bar {
+        Bar
+    }
+
     pub(super) fn of(_: &str) -> Bar {
         Bar
     }

@@ -20,7 +20,7 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn new(speaks: bool, explains: bool) -> Report {
-        let bar = Bar::default();
+        let bar = Bar::hidden();
         let (measured, doubts) = (Vec::new(), Vec::new());
         Report { speaks, explains, said: false, measured, doubts, since: None, bar }
     }

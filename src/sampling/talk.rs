@@ -1,7 +1,7 @@
 //! What the two ranks of a measurement say to each other, every wait bounded.
 
 use crate::error::SessionError;
-use crate::scope::{readable, writable};
+use crate::memory::{readable, writable};
 use nmad_engine::{
     Context, Duration, Envelope, Hints, LinkView, Method, PeerId, RailId, RequestId, Segments, Source, Tag,
     TagMatch,

@@ -10,6 +10,7 @@
 pub mod allow;
 pub mod finding;
 pub mod manifest;
+pub mod paths;
 pub mod rules;
 pub mod source;
 pub mod tree;

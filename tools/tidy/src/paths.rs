@@ -5,7 +5,11 @@ use crate::source::{bracket, inside, is_mark, line, word};
 
 /// A path from the root of the crate, and the line where it is named.
 pub struct Named {
+    /// The names from the root on; of an import of everything (`*`) the module.
     pub path: Vec<String>,
+    /// What the file calls it: its last name, another one that the file gives it (`as`), or `*`.
+    pub name: String,
+    /// Counted from one.
     pub line: usize,
 }
 
@@ -13,6 +17,15 @@ pub struct Named {
 pub fn in_tokens(tokens: &[TokenTree], module: &[String]) -> Vec<Named> {
     let mut found = Vec::new();
     search(tokens, module, &mut found);
+    found
+}
+
+/// What the `use` items of a file give names to in `module`, which the file is: from this crate, or by a path
+/// that begins with a module of its own.
+pub fn imports(tokens: &[TokenTree], module: &[String]) -> Vec<Named> {
+    let mut found = Vec::new();
+    let uses = tokens.iter().enumerate().filter(|(_, token)| word(Some(token)).as_deref() == Some("use"));
+    uses.for_each(|(index, _)| expand(&tokens[index + 1..], module, &mut found));
     found
 }
 
@@ -55,15 +68,18 @@ fn expand(tokens: &[TokenTree], base: &[String], found: &mut Vec<Named>) {
     let Some(first) = tokens.first() else { return };
     let mut path = base.to_vec();
     let mut rest = tokens;
-    while let Some(name) = word(rest.first()) {
-        match name.as_str() {
+    let mut name = String::from("*");
+    while let Some(next) = word(rest.first()) {
+        match next.as_str() {
             "crate" => path.clear(),
             "super" => drop(path.pop()),
             "self" => {}
-            name => path.push(name.trim_start_matches("r#").to_owned()),
+            next => path.push(next.trim_start_matches("r#").to_owned()),
         }
         let continues = is_mark(rest.get(1), ':') && is_mark(rest.get(2), ':');
         if !continues {
+            let renamed = word(rest.get(1)).filter(|mark| mark == "as").and_then(|_| word(rest.get(2)));
+            name = renamed.or_else(|| path.last().cloned()).unwrap_or_default();
             break;
         }
         rest = &rest[3..];
@@ -73,7 +89,7 @@ fn expand(tokens: &[TokenTree], base: &[String], found: &mut Vec<Named>) {
             return;
         }
     }
-    found.push(Named { path, line: line(first) });
+    found.push(Named { path, name, line: line(first) });
 }
 
 #[cfg(test)]
@@ -91,6 +107,15 @@ mod tests {
         assert_eq!(named("use super::c; fn f(q: super::super::d::E) {}"), ["a::c", "d::E"]);
         assert_eq!(named("use super::*;"), ["a"]);
         assert_eq!(named("mod t { use super::*; use super::super::c::D; }"), ["a::b", "a::c::D"]);
+    }
+
+    #[test]
+    fn imports_have_the_names_that_the_file_uses() {
+        let tokens =
+            crate::source::tokens("pub use c::{D, E as F}; use super::g::*; fn f() -> impl use<> {}");
+        let found = imports(&tokens.expect("Rust"), &["a".into()]);
+        let shown: Vec<_> = found.iter().map(|one| format!("{}={}", one.name, one.path.join("::"))).collect();
+        assert_eq!(shown, ["D=a::c::D", "F=a::c::E", "*=g", "*=a"]);
     }
 
     #[test]

@@ -230,3 +230,31 @@ fn build_output_is_not_read() {
     let files = [("target/x.rs", "todo!()"), ("fuzz/target/y.rs", "todo!()"), (".git/z.rs", "todo!()")];
     assert_eq!(found(&files), Vec::<String>::new());
 }
+
+#[test]
+fn files_that_import_each_other_in_a_circle() {
+    let of = |files: &[(&'static str, &'static str)]| {
+        let lib = "//! A.\nmod a;\nmod b;\nmod c;\npub use a::A;\n";
+        let mut all = vec![("Cargo.toml", PACKAGE), ("src/lib.rs", lib)];
+        all.extend(files);
+        found(&all)
+    };
+    let (a, b, c) = ("src/a.rs", "src/b.rs", "src/c.rs");
+    let line = [(a, "pub struct A;"), (b, "use crate::{A, c::C};"), (c, "use super::a::A; pub struct C;")];
+    assert_eq!(of(&line), Vec::<String>::new());
+    // By way of the name that the crate passes on, and by a path outside of `use`.
+    let circle = [(a, "pub struct A; fn f() { crate::b::g() }"), (b, "use crate::A; pub fn g() {}"), (c, "")];
+    assert_eq!(of(&circle), ["src/a.rs:0 circle"]);
+    let long = [(a, "use crate::b::B; pub struct A;"), (b, "use crate::c::C;"), (c, "use crate::a::A;")];
+    assert_eq!(of(&long), ["src/a.rs:0 circle"]);
+    let test = [(a, "pub struct A;\n#[cfg(test)]\nuse crate::b::B;"), (b, "use crate::A;"), (c, "")];
+    assert_eq!(of(&test), Vec::<String>::new());
+    // A module consists of the files in its folder.
+    let folder = [
+        (a, "pub struct A;"),
+        (b, "mod inner;\nuse inner::I;\npub struct B;"),
+        ("src/b/inner.rs", "use super::B;\npub struct I;"),
+        (c, ""),
+    ];
+    assert_eq!(of(&folder), Vec::<String>::new());
+}

@@ -3,9 +3,7 @@
 //! The compiler keeps the order of the crates; this table keeps the order within one crate. A folder may name
 //! itself, the modules of its row, and the modules free to all. A folder without a row may name only free
 //! ones.
-use crate::{Finding, Tree};
-
-mod paths;
+use crate::{Finding, Tree, paths};
 
 const SOURCE: &str = "engine/src";
 

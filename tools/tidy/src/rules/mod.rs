@@ -3,6 +3,7 @@
 use crate::{Finding, Tree};
 
 pub mod book;
+pub mod circles;
 pub mod docs;
 pub mod edges;
 pub mod length;
@@ -20,6 +21,7 @@ pub type Rule = fn(&Tree) -> Vec<Finding>;
 /// All rules.
 pub const ALL: &[Rule] = &[
     book::check,
+    circles::check,
     docs::check,
     edges::check,
     length::check_files,

@@ -1,0 +1,45 @@
+//! How a session ends: its last messages leave, and what it has seen is told and kept.
+
+use crate::error::SessionError;
+use crate::sampling;
+use crate::session::Session;
+use crate::summary;
+use std::time::Duration;
+
+/// How long a session that ends waits for its last messages to leave.
+const DRAIN_BOUND: Duration = Duration::from_secs(5);
+
+impl Session {
+    /// Leaves the job in good order: submitted messages leave, and the other ranks receive notice.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn close(self) -> Result<(), SessionError> {
+        self.leave()
+    }
+
+    /// [`Session::close`] for bindings whose requests share the session: no call comes after it.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    #[doc(hidden)]
+    pub fn leave(&self) -> Result<(), SessionError> {
+        let job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let Some(job) = job else { return Ok(()) };
+        self.node().submit(|engine| engine.leave());
+        self.node().wait_for(DRAIN_BOUND, |engine| engine.is_drained());
+        summary::tell(self);
+        sampling::doubt_refuted(self.node(), self.profiles(), self.size());
+        if let Some(trace) = &self.trace {
+            trace.write(self.node());
+        }
+        job.finish().map_err(SessionError::from)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A session that is dropped instead of closed still lets its last messages go.
+        let _ = self.leave();
+    }
+}

@@ -1,0 +1,24 @@
+//! Memory of the caller as the engine takes it: borrowed until a request ends, which the one who submits it
+//! sees to.
+#![allow(unsafe_code)]
+
+use nmad_engine::Segments;
+
+/// Memory of a send.
+pub(crate) fn readable(data: &[u8]) -> Segments {
+    // SAFETY: the caller keeps `data` borrowed until the request ends; sends only read.
+    unsafe { Segments::from_raw(data.as_ptr().cast_mut(), data.len()) }
+}
+
+/// Memory of a receive.
+pub(crate) fn writable(data: &mut [u8]) -> Segments {
+    // SAFETY: the caller keeps `data` borrowed mutably until the request ends.
+    unsafe { Segments::from_raw(data.as_mut_ptr(), data.len()) }
+}
+
+/// Memory of a receive in pieces.
+pub(crate) fn gather<'d>(pieces: impl Iterator<Item = &'d mut [u8]>) -> Segments {
+    let list: Vec<_> = pieces.map(|p| nmad_engine::Segment { start: p.as_mut_ptr(), len: p.len() }).collect();
+    // SAFETY: as `writable`, for every piece; mutable slices do not overlap.
+    unsafe { Segments::from_list(&list) }
+}

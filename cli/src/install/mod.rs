@@ -4,6 +4,7 @@
 //! them away. Everything is relative to the prefix, so that it can be moved as a whole.
 
 mod content;
+mod libraries;
 mod origin;
 mod place;
 mod removal;

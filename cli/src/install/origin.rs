@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 /// This program, wherever it runs from.
@@ -39,23 +38,10 @@ fn cargo() -> Option<OsString> {
     std::env::var_os("CARGO").filter(|_| is_ours)
 }
 
-/// Builds the libraries as this program was built: with the same profile, into the same folder. The program's
-/// own package is named too, so that both see their dependencies with the same features, built once.
+/// Builds the libraries as this program was built: with the same profile, into the same folder.
 fn build(cargo: &OsString, folder: &Path) -> Result<(), String> {
-    let profile = match folder.file_name().and_then(|name| name.to_str()) {
-        Some("debug") => "dev",
-        Some(name) => name,
-        None => return Ok(()),
-    };
-    let Some(all) = folder.parent() else { return Ok(()) };
     let source = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let mut command = Command::new(cargo);
-    command.args(["build", "--lib", "--profile", profile]);
-    let mpi = ["nmad-mpi-standard", "nmad-mpi-mpich", "nmad-fortran-standard", "nmad-fortran-mpich"];
-    for package in ["nmad-c", env!("CARGO_PKG_NAME")].into_iter().chain(mpi) {
-        command.args(["-p", package]);
-    }
-    command.arg("--target-dir").arg(all).current_dir(source);
+    let Some(mut command) = super::libraries::build(cargo, folder, &source) else { return Ok(()) };
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the libraries cannot be built: {command:?} ended with {status}")),

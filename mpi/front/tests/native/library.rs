@@ -1,5 +1,8 @@
 //! Both libraries, built as this test was, beside their headers, and the compiler of C.
 
+#[path = "../../../../cli/src/install/libraries.rs"]
+mod libraries;
+
 use nmad_mpi_table::{Abi, header};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,17 +55,10 @@ fn built() -> PathBuf {
     // target/PROFILE/deps/this
     let own = std::env::current_exe().expect("this test has a path");
     let profile = own.ancestors().nth(2).expect("a folder of the profile");
-    let name = profile.file_name().and_then(|name| name.to_str()).expect("a name in text");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // The packages that `nmad install` builds, so that all tests share one build of them.
-    cargo.args(["build", "--quiet", "--lib", "-p", "nmad-mpi-standard", "-p", "nmad-mpi-mpich"]);
-    for package in ["nmad-c", "nmad-cli", "nmad-fortran-standard", "nmad-fortran-mpich"] {
-        cargo.args(["-p", package]);
-    }
-    cargo.args(["--profile", if name == "debug" { "dev" } else { name }]);
-    cargo.arg("--target-dir").arg(profile.parent().expect("the folder of all builds"));
-    let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo is there");
-    assert!(status.success(), "{cargo:?}");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = libraries::build(&cargo, profile, Path::new(env!("CARGO_MANIFEST_DIR"))).expect("a name");
+    let status = build.arg("--quiet").status().expect("cargo is there");
+    assert!(status.success(), "{build:?}");
     profile.to_path_buf()
 }
 

@@ -1,0 +1,31 @@
+//! The one build of all libraries that an installation has. Tests of other packages, which use the libraries,
+//! include this file, so that they share that build.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+
+/// The packages of the libraries, and that of `nmad`: all of them see their dependencies with the same
+/// features, which are built once.
+const PACKAGES: [&str; 6] = [
+    "nmad-c",
+    "nmad-cli",
+    "nmad-mpi-standard",
+    "nmad-mpi-mpich",
+    "nmad-fortran-standard",
+    "nmad-fortran-mpich",
+];
+
+/// The call of cargo that builds them into `folder`, which is named after its profile (`target/debug`), from
+/// the source in `source`. None: the folder has no such name.
+pub fn build(cargo: &OsStr, folder: &Path, source: &Path) -> Option<Command> {
+    let profile = match folder.file_name()?.to_str()? {
+        "debug" => "dev",
+        name => name,
+    };
+    let mut command = Command::new(cargo);
+    command.args(["build", "--lib", "--profile", profile]);
+    PACKAGES.iter().for_each(|package| _ = command.args(["-p", package]));
+    command.arg("--target-dir").arg(folder.parent()?).current_dir(source);
+    Some(command)
+}

@@ -4,6 +4,7 @@ use crate::error::SessionError;
 use crate::sampling;
 use crate::session::Session;
 use crate::summary;
+use nmad_engine::Driver;
 use std::time::Duration;
 
 /// How long a session that ends waits for its last messages to leave.
@@ -30,6 +31,9 @@ impl Session {
         self.node().wait_for(DRAIN_BOUND, |engine| engine.is_drained());
         summary::tell(self);
         sampling::doubt_refuted(self.node(), self.profiles(), self.size());
+        let of_each =
+            |rails: &mut [&mut dyn Driver]| rails.iter().map(|rail| rail.statistics().learnt).collect();
+        sampling::learnt::keep(self.profiles(), &self.node().with_rails::<Vec<_>>(of_each));
         if let Some(trace) = &self.trace {
             trace.write(self.node());
         }

@@ -6,6 +6,7 @@
 
 use crate::error::SessionError;
 use crate::options::{Options, RailChoice};
+use crate::sampling::learnt;
 use nmad_drivers::around::layers::Layers;
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::error::DriverError;
@@ -129,6 +130,7 @@ pub(crate) fn open_as(
                 let mut config = ShmConfig::new(PeerId(job.rank()), number, job.secret());
                 config.cross_memory = options.cross_memory.unwrap_or(true);
                 config.oversubscribed = oversubscribed.clone();
+                config.learnt = learnt::recall(options, ShmRail::NAME, number);
                 layers(options, number).around(ShmRail::open(config).map_err(failed)?)
             }
             Medium::Interface(network, mut interface) => {

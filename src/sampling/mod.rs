@@ -9,6 +9,7 @@
 //! - [`hardware`]: what a rail is, the key under which its profile is kept;
 //! - `interface`: what the kernel knows of an interface, and whether it is slowed down;
 //! - [`cache`]: profiles as files;
+//! - `learnt`: what drivers have measured for their own choices, kept with the profiles;
 //! - `stock`: what this process has and lacks;
 //! - `plan`: which rank measures what; `measure`, `talk`, `host`: the measurement; `report`, `bar`: messages
 //!   to the user;
@@ -21,6 +22,7 @@ pub mod hardware;
 mod hash;
 mod host;
 mod interface;
+pub(crate) mod learnt;
 mod measure;
 mod plan;
 mod queue;

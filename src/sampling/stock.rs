@@ -243,7 +243,10 @@ impl Stock {
         // A user who forces a new measurement wants none of the earlier ones.
         let earlier = entry.known.take().filter(|_| self.mode == Sampling::Auto);
         let why = found.provenance().doubt.as_ref().map(|doubt| doubt.why.clone());
-        let profile = Arc::new(doubt::better(earlier.as_ref().map(|(profile, _)| &**profile), found));
+        // What the driver has learnt is no matter of this measurement.
+        let learnt = earlier.as_ref().map_or_else(Vec::new, |(profile, _)| profile.learnt().to_vec());
+        let better = doubt::better(earlier.as_ref().map(|(profile, _)| &**profile), found);
+        let profile = Arc::new(better.with_learnt(learnt));
         if let Some((why, doubt)) = why.zip(profile.provenance().doubt.as_ref()) {
             report.doubtful(format!("{what} was disturbed: {why}; {}", doubt::outlook(doubt)));
         }

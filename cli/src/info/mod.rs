@@ -218,6 +218,7 @@ fn print(info: &Info) {
     if !info.known.is_empty() {
         say_line(profiles::origins(&info.known));
         say_line(profiles::thresholds(&info.known));
+        profiles::learnt(&info.known).into_iter().for_each(say_line);
     }
     if !info.peers.is_empty() {
         say_line(rails::peer_table(&info.peers));

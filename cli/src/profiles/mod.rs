@@ -8,7 +8,7 @@ use newmadeleine::sampling::{Origin, ProfileInfo};
 use serde::Serialize;
 
 pub(crate) use picture::draw;
-pub(crate) use table::{origins, samples, thresholds};
+pub(crate) use table::{learnt, origins, samples, thresholds};
 
 /// A profile as an object.
 #[derive(Debug, Serialize)]
@@ -38,6 +38,9 @@ struct Figures {
     /// Bytes; none: never, or always, as the name says.
     thresholds: Option<Thresholds>,
     samples: Vec<Line>,
+    /// What the driver has learnt for its own choices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    learnt: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -118,6 +121,7 @@ fn figures(profile: &Profile) -> Figures {
         mb_per_s: profile.body().bandwidth() as f64 / 1e6,
         thresholds,
         samples: all(profile).map(line).collect(),
+        learnt: profile.learnt().to_vec(),
     }
 }
 

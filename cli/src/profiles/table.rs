@@ -73,6 +73,19 @@ pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
     table
 }
 
+/// What drivers have learnt for their own choices, in their words; none if nothing is known.
+pub(crate) fn learnt(list: &[ProfileInfo]) -> Option<Table> {
+    let mut table = Table::new("learnt by drivers from messages, bytes per ns", &["rail", "what"]).words([1]);
+    let known = list.iter().filter_map(|info| Some((info, &info.known.as_ref()?.0)));
+    let lines = known.flat_map(|(info, profile)| profile.learnt().iter().map(move |line| (info, line)));
+    let mut any = false;
+    for (info, line) in lines {
+        any = true;
+        table.row([info.rail.clone(), line.clone()]);
+    }
+    any.then_some(table)
+}
+
 fn from_size(threshold: u64) -> String {
     if threshold == u64::MAX { "never".into() } else { threshold.to_string() }
 }

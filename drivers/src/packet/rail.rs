@@ -458,7 +458,7 @@ impl Driver for PacketRail {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { dropped: self.strays.all() }
+        Statistics { dropped: self.strays.all(), ..Statistics::default() }
     }
 
     fn address(&self) -> String {

@@ -26,13 +26,17 @@ pub struct ShmConfig {
     /// There are more processes than cores: a peer that does nothing just now may have none, and work that
     /// this process saves is time for others. Set, if at all, before the rail's limits are asked for.
     pub oversubscribed: Arc<AtomicBool>,
+    /// What rails of earlier jobs have learnt ([`nmad_engine::Statistics::learnt`]); lines that are not
+    /// understood are left out.
+    pub learnt: Vec<String>,
 }
 
 impl ShmConfig {
     /// The configuration that suits most machines.
     pub fn new(rank: PeerId, rail: u8, secret: [u8; 32]) -> Self {
         let oversubscribed = Arc::default();
-        ShmConfig { rank, rail, secret, cross_memory: true, bound: Duration::from_secs(5), oversubscribed }
+        let (bound, learnt) = (Duration::from_secs(5), Vec::new());
+        ShmConfig { rank, rail, secret, cross_memory: true, bound, oversubscribed, learnt }
     }
 }
 

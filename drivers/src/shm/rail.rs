@@ -19,7 +19,9 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
+use nmad_engine::transfer::driver::{
+    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
+};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
@@ -69,6 +71,8 @@ impl ShmRail {
     pub fn open(config: ShmConfig) -> Result<ShmRail, DriverError> {
         let watch = Watch::new().map_err(|e| DriverError::new(Self::NAME, "cannot make an epoll", e))?;
         let home = Home::open(Self::NAME, config.cross_memory, &watch)?;
+        let mut selector = Selector::default();
+        selector.recall(&config.learnt);
         Ok(ShmRail {
             opening: Opening::new(&config),
             config,
@@ -76,7 +80,7 @@ impl ShmRail {
             watch,
             outcome: Vec::new(),
             peers: Peers::default(),
-            selector: Selector::default(),
+            selector,
             regions: Regions::default(),
             published: HashMap::new(),
             touched: Vec::new(),
@@ -391,6 +395,10 @@ impl Driver for ShmRail {
             wake(&self.home.wakeup);
         }
         Some(self.watch.descriptor())
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { learnt: self.selector.learnt(), ..Statistics::default() }
     }
 
     fn address(&self) -> String {

@@ -8,7 +8,7 @@
 //!
 //! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not),
 //! contention and class of length, for all peers together: the first messages to one peer serve all others at
-//! that distance. What needs no measurement is a rule, and stands where it applies: short data takes bounce
+//! that distance, and the next job begins with them ([`super::learnt`]). What needs no measurement is a rule, and stands where it applies: short data takes bounce
 //! buffers; when oversubscribed or in an exchange the receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// a reading of the clock to messages of 2 KiB; with twice 4 KiB never skip the caches.
 pub const LEAST: u64 = 4 << 10;
 /// Classes of length, each twice as long as the one before, up to 1 MiB and more.
-const CLASSES: usize = 9;
+pub(super) const CLASSES: usize = 9;
 /// Messages in a row that take one method when methods are compared: the first finds its memory in no cache.
 /// With half that one decides; twice only makes trials longer.
 const ROW: u32 = 3;
@@ -50,6 +50,9 @@ pub enum Method {
 }
 
 impl Method {
+    /// What it is called in files.
+    pub(super) const NAMES: [&str; 3] = ["bounce", "cma", "non-temporal"];
+
     /// All that this processor has. Of equal ones the first is taken, and tried first.
     pub const ALL: &[Method] = match Segment::HAS_NON_TEMPORAL {
         true => &[Method::Bounce, Method::Cma, Method::NonTemporal],
@@ -89,7 +92,7 @@ pub struct Choice {
 /// The speeds of the methods, by distance, contention and class of length.
 #[derive(Debug, Default)]
 pub struct Selector {
-    rows: [[[Row; CLASSES]; 2]; 2],
+    pub(super) rows: [[[Row; CLASSES]; 2]; 2],
 }
 
 impl Selector {
@@ -123,9 +126,11 @@ impl Selector {
 
 /// The speeds of the methods for one kind of message.
 #[derive(Debug, Default)]
-struct Row {
+pub(super) struct Row {
     /// Choices so far.
     count: u32,
+    /// The fastest method when the rail was opened, as earlier jobs have found.
+    recalled: Option<Method>,
     last: Option<Method>,
     /// Rows that tried another method than the best one, and which the last of them did.
     again: usize,
@@ -134,6 +139,27 @@ struct Row {
 }
 
 impl Row {
+    /// Earlier jobs have found these speeds, in bytes a nanosecond; zero: nothing is known.
+    pub(super) fn recall(&mut self, speeds: [f64; 3]) {
+        self.speeds = speeds.map(Speed::recalled);
+        self.recalled = self.fastest();
+        if Method::ALL.iter().all(|method| speeds[*method as usize] > 0.0) {
+            // No first trials, and none at once: the next is where intervals double next.
+            self.count = (TRIALS * ROW * Method::ALL.len() as u32).next_power_of_two() + ROW;
+        }
+    }
+
+    /// The speeds, if they have shown another method to be the fastest than earlier jobs had found.
+    pub(super) fn news(&self) -> Option<[f64; 3]> {
+        let is_known = self.speeds.iter().filter(|speed| speed.speed > 0.0).count() > 1;
+        (is_known && self.fastest() != self.recalled).then(|| self.speeds.map(|speed| speed.speed))
+    }
+
+    fn fastest(&self) -> Option<Method> {
+        let best = Method::ALL[self.best(Method::ALL)];
+        Some(best).filter(|best| self.speeds[*best as usize].speed > 0.0)
+    }
+
     fn next(&mut self, among: &[Method]) -> (Method, bool) {
         let count = self.count;
         self.count = count.wrapping_add(1);
@@ -168,6 +194,13 @@ struct Speed {
 }
 
 impl Speed {
+    /// That of an earlier job: the first two samples of this one replace it.
+    fn recalled(speed: f64) -> Speed {
+        let mut samples = [0.0; SAMPLES];
+        samples[..2].fill(speed);
+        Speed { samples, speed }
+    }
+
     fn note(&mut self, speed: f64) {
         self.samples.rotate_left(1);
         self.samples[SAMPLES - 1] = speed;

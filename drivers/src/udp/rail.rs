@@ -438,7 +438,7 @@ impl Driver for UdpRail {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { dropped: self.strays.all() }
+        Statistics { dropped: self.strays.all(), ..Statistics::default() }
     }
 
     fn address(&self) -> String {

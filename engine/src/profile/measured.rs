@@ -40,6 +40,7 @@ pub struct Profile {
     handshake_ns: u64,
     /// What a second packet costs.
     packet_ns: u64,
+    learnt: Vec<String>,
 }
 
 impl Profile {
@@ -114,6 +115,7 @@ impl Profile {
             chunk,
             handshake_ns,
             packet_ns,
+            learnt: Vec::new(),
         })
     }
 
@@ -134,6 +136,7 @@ impl Profile {
             handshake_ns: 2 * line.start_ns(),
             packet_ns: line.start_ns(),
             body: line,
+            learnt: Vec::new(),
         }
     }
 
@@ -146,6 +149,18 @@ impl Profile {
     pub fn doubted(mut self, doubt: Option<Doubt>) -> Profile {
         self.provenance.doubt = doubt;
         self
+    }
+
+    /// What the driver has learnt of such rails for its own choices
+    /// ([`Statistics::learnt`](crate::transfer::driver::Statistics::learnt)): lines that only it understands.
+    pub fn learnt(&self) -> &[String] {
+        &self.learnt
+    }
+
+    /// The same with these lines.
+    #[must_use]
+    pub fn with_learnt(self, learnt: Vec<String>) -> Profile {
+        Profile { learnt, ..self }
     }
 
     /// Samples of a method, by ascending size.

@@ -8,13 +8,14 @@
 //! how nmad sample, quick
 //! copy 8 3400 3350 3480 200
 //! rendezvous 65536 48000 47100 49900 30
+//! driver near-busy-8192 bounce 8.100 cma 6.900
 //! # in place from 16384 B, rendezvous from 32768 B
 //! check 6c62272e07bb0142
 //! ```
 //!
 //! A sample is its method, bytes, median, quartiles (nanoseconds), repetitions. Samples of a method ascend
-//! in size. Lines that begin with `#` are for people: thresholds are derived anew from the samples. `check`
-//! is the FNV-1a hash of everything before its line, so that a file that was cut or damaged is not believed.
+//! in size. What a driver has learnt for itself is here a text. Lines that begin with `#` are for people:
+//! thresholds are derived anew from the samples. `check` is the FNV-1a hash of everything before its line, so that a file that was cut or damaged is not believed.
 
 use super::doubt::Doubt;
 use super::measured::{Profile, Provenance};
@@ -55,13 +56,15 @@ impl Profile {
         let doubt = doubt.as_ref().map(|Doubt { count, degree, why }| format!("{count} {degree} {why}"));
         let lines = [("key", key), ("when", when), ("place", place), ("how", how)];
         for (name, value) in lines.into_iter().chain(doubt.as_ref().map(|doubt| ("doubt", doubt))) {
-            let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-            text += &format!("{name} {}\n", value.trim());
+            text += &format!("{name} {}\n", one_line(value));
         }
         for method in Method::ALL {
             for Sample { len, ns, low_ns, high_ns, count } in self.samples(method) {
                 let _ = writeln!(text, "{} {len} {ns} {low_ns} {high_ns} {count}", method.name());
             }
+        }
+        for line in self.learnt() {
+            let _ = writeln!(text, "driver {}", one_line(line));
         }
         if let Some(thresholds) = self.thresholds() {
             text += &remark(thresholds);
@@ -85,7 +88,7 @@ impl Profile {
         }
         let body = checked(text)?;
         let mut provenance = Provenance::default();
-        let mut samples: Vec<(Method, Sample)> = Vec::new();
+        let (mut samples, mut learnt): (Vec<(Method, Sample)>, Vec<String>) = (Vec::new(), Vec::new());
         for (index, line) in body.lines().enumerate().skip(1) {
             let number = index + 1;
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -99,6 +102,7 @@ impl Profile {
                     Some(doubt) => provenance.doubt = Some(doubt),
                     None => return wrong(number, &format!("'{rest}' is no doubt")),
                 },
+                "driver" => learnt.push(String::from(rest)),
                 _ if word.starts_with('#') => {}
                 _ => {
                     let sample = sample(word, rest).map_err(|why| ParseError { line: number, why })?;
@@ -111,8 +115,16 @@ impl Profile {
             }
         }
         let end = body.lines().count();
-        Profile::new(provenance, samples).map_err(|e| ParseError { line: end, why: format!("{e}") })
+        let profile = Profile::new(provenance, samples);
+        let wrong = |error| ParseError { line: end, why: format!("{error}") };
+        profile.map(|profile| profile.with_learnt(learnt)).map_err(wrong)
     }
+}
+
+/// The words without anything that would begin another line.
+fn one_line(words: &str) -> String {
+    let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    String::from(words.trim())
 }
 
 /// For people who read the file.

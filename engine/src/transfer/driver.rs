@@ -210,11 +210,15 @@ pub enum Interest {
     Links,
 }
 
-/// What a rail has counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a rail has counted and learnt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Input that was not taken: from strangers, with a wrong tag, twice, cut short.
     pub dropped: u64,
+    /// What the driver has measured for its own choices, where that differs from what it was opened with: a
+    /// line each, of which the first word is the name. They are kept with the profile of the rail, and given
+    /// to the driver when the next job opens such a rail.
+    pub learnt: Vec<String>,
 }
 
 /// A message whose data is still in its sender's memory ([`How::SingleCopy`]).
@@ -373,7 +377,7 @@ pub trait Driver: Send {
         let _ = interest;
         None
     }
-    /// Its counts so far.
+    /// Its counts so far, and what it has learnt.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }

@@ -138,6 +138,11 @@ fn too_few_samples_are_no_profile() {
     assert_eq!(profile.body().ns(64), 1_064, "eager times stand in for what was not measured");
 }
 
+fn profile_with(learnt: &[&str]) -> Profile {
+    let lines = learnt.iter().map(|line| String::from(*line)).collect();
+    Profile::new(provenance(), samples()).unwrap().with_learnt(lines)
+}
+
 #[test]
 fn text_is_read_as_it_was_written() {
     let profile = Profile::new(provenance(), samples()).unwrap();
@@ -147,6 +152,12 @@ fn text_is_read_as_it_was_written() {
     let provisional = profile.doubted(Some(doubt.clone()));
     assert_eq!(Profile::parse(&provisional.print()).as_ref(), Ok(&provisional), "{}", provisional.print());
     assert_eq!(provisional.provenance().doubt, Some(doubt));
+    let learnt = profile_with(&["near bounce 8.1", "far\nkey x"]);
+    let read = Profile::parse(&learnt.print()).unwrap();
+    assert_eq!(
+        (read.learnt(), &*read.provenance().key),
+        (&["near bounce 8.1", "far key x"].map(String::from)[..], "tcp r0")
+    );
     let strange = Provenance { key: "a\nkey b".into(), ..provenance() };
     let profile = Profile::new(strange, samples()).unwrap();
     assert_eq!(Profile::parse(&profile.print()).unwrap().provenance().key, "a key b");

@@ -269,6 +269,7 @@ impl Node {
         self.descriptor()?;
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
+        core.engine.sleeps_for(None);
         let happened = self.shared.turn(&mut core, true);
         self.shared.collect(&mut core);
         let (rails, bound) = core.prepare_sleep();

@@ -194,8 +194,13 @@ impl Shared {
     /// engine's next deadline, or the time `until`.
     #[cold]
     pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
+        if let Some(request) = core.awaited.take() {
+            core.engine.sleeps_for(Some(request));
+            if core.engine.has_errands() {
+                return core;
+            }
+        }
         let (descriptors, mut bound) = core.prepare_sleep();
-        core.awaited = None;
         if let Some(until) = until {
             bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
         }

@@ -59,6 +59,11 @@ pub const ALL: &[Case] = &[
     },
     apart("messages leave while their sender computes", ONE, computes),
     apart("a process that ends after its last send has sent it", ONE, ends_at_once),
+    apart("a receive from a rank that has left without a word is an error", ONE, left_unheard),
+    Case {
+        rails: UNEQUAL,
+        ..here("in a node a receive from a rank that has left without a word is an error", 2, left_unheard)
+    },
     apart("a loop of sends without a wait arrives in order", ONE, no_wait),
     apart("two unequal rails carry one message", UNEQUAL, both_rails),
     apart("a rail that goes down in the middle loses nothing", UNEQUAL, rail_down),
@@ -475,6 +480,16 @@ fn peer_killed() {
 pub fn ignore_termination() {
     let set = signal_hook::flag::register(signal_hook::consts::SIGTERM, Default::default());
     set.expect("the signal may be caught");
+}
+
+/// No link was ever opened between the two.
+fn left_unheard() {
+    let session = open();
+    if session.rank() == 0 {
+        return session.close().unwrap();
+    }
+    let error = session.recv(0, 1, &mut [0; 4]).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { rank: 0, .. }), "{error}");
 }
 
 /// Rank 1 joins with another secret than the job's: neither side talks to the other, and both say why.

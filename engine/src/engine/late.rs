@@ -80,11 +80,11 @@ impl Engine {
             peer.lateness.eager += 1;
             return;
         }
-        let wanted = peer.may_go_unasked(len, false);
+        let lacks_credit = peer.may_go_unasked(len, false) && !peer.credit.has_for_push(len, 0);
         if peer.lateness.eager >= peer.lateness.pause {
             peer.lateness.eager = 0;
         }
-        if wanted && len <= budget && !peer.lateness.is_told {
+        if lacks_credit && len <= budget && !peer.lateness.is_told {
             peer.lateness.is_told = true;
             let text = format!(
                 "peer {} receives late, and what it takes without asking is used up: a message of {len} B \

@@ -11,6 +11,7 @@ use crate::packet::{PeerId, RailId, RequestId};
 use crate::slab::Slab;
 use crate::transfer::credit::Credit;
 use crate::transfer::driver::Remote;
+use alloc::vec::Vec;
 use nmad_wire::{Eager, Header};
 
 /// A receive that is in no table: nobody but the one who waits for it may call the engine until it has met
@@ -170,6 +171,18 @@ impl Engine {
             Some(Request::Recv(Recv { from: Source::Peer(from), region: None, .. })) => Some(*from),
             _ => None,
         }
+    }
+
+    /// A thread is about to sleep until this request ends; none: until any does. Whoever receives from a peer
+    /// to which no link was asked for has the links opened now: a peer that has left before it ever heard from
+    /// us cannot say so, and only an attempt to reach it tells.
+    #[cold]
+    pub fn sleeps_for(&mut self, request: Option<RequestId>) {
+        let all = || self.requests.iter().map(|(name, _)| RequestId(name));
+        let awaited = request.into_iter().chain(all().filter(|_| request.is_none()));
+        let is_unmet = |from: &PeerId| self.peer(*from).is_some_and(|peer| !peer.is_met && !peer.is_gone());
+        let unmet: Vec<_> = awaited.filter_map(|name| self.awaited_from(name)).filter(is_unmet).collect();
+        unmet.into_iter().for_each(|from| self.meet(from));
     }
 
     /// On which rail a message from this peer is best looked for alone ([`crate::transfer::driver::Scope`]);

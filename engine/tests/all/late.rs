@@ -106,6 +106,22 @@ fn kept(net: &Net) -> u64 {
 }
 
 #[test]
+fn an_invited_message_does_not_say_that_credit_is_used_up() {
+    let mut net = net(config());
+    let sent = net.send(0, 1, 0, 1, &pattern(LEN, 1));
+    compute(&mut net);
+    let recv = net.recv(1, from(0), 0, exact(1), LEN);
+    net.settle();
+    assert!(net.result(0, sent).is_some() && net.got(1, recv, &pattern(LEN, 1)));
+    let recv = net.recv(1, from(0), 0, exact(1), LEN);
+    net.settle();
+    net.send(0, 1, 0, 1, &pattern(LEN, 2));
+    net.settle();
+    assert!(net.got(1, recv, &pattern(LEN, 2)));
+    assert!(net.hosts[0].notices.is_empty(), "{:?}", net.hosts[0].notices);
+}
+
+#[test]
 fn a_flood_falls_back_to_rendezvous_within_the_budget_and_recovers() {
     let credit = 1 << 20;
     let mut net = net(Config { credit, ..config() });

@@ -136,6 +136,24 @@ pub fn while_it_loses() {
     session.close().unwrap();
 }
 
+/// What the selector of shared memory has found in the first job is kept, and known to the second one.
+pub fn learnt() {
+    let session = open();
+    let known =
+        |info: &ProfileInfo| info.known.as_ref().is_some_and(|(profile, _)| !profile.learnt().is_empty());
+    let is_learnt = session.profiles().iter().any(known);
+    // Where ranks share a core the receiver copies, and nothing is compared.
+    assert_eq!(is_learnt, round() > 0 && session.cores() > 1, "{:?}", session.profiles());
+    let (mut data, other) = (pattern(100_000, 1), session.rank() ^ 1);
+    for _ in 0..200 {
+        match session.rank() {
+            0 => session.send(other, 3, &data).unwrap(),
+            _ => _ = session.recv(other, 3, &mut data).unwrap(),
+        }
+    }
+    session.close().unwrap();
+}
+
 /// Rank 0 damages the file when the first job is over.
 pub fn damaged() {
     let session = open();

@@ -1,4 +1,4 @@
-//! How a session ends: its last messages leave, and what it has seen is told and kept.
+//! How a session ends: its last messages leave, and its figures are printed and kept.
 
 use crate::error::SessionError;
 use crate::sampling;

@@ -120,7 +120,7 @@ pub fn while_it_loses() {
         nmad_testbed::set(None, 0, nmad_testbed::What::Loss(20)).unwrap_or_else(|e| panic!("{e}"));
     }
     let before = kept();
-    // What is lost is waited for.
+    // Lost frames are waited for.
     let effort = Effort { budget_ns: 2_000_000_000, ..Effort::QUICK };
     let options = Options { effort: Some(effort), ..Options::load().unwrap() };
     let session = Session::open_with(&options).unwrap_or_else(|e| panic!("{e}"));

@@ -8,8 +8,9 @@
 //!
 //! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not),
 //! contention and class of length, for all peers together: the first messages to one peer serve all others at
-//! that distance, and the next job begins with them ([`super::learnt`]). What needs no measurement is a rule, and stands where it applies: short data takes bounce
-//! buffers; when oversubscribed or in an exchange the receiver copies, since every core has enough to do.
+//! that distance, and the next job begins with them ([`super::learnt`]). What needs no measurement is a rule,
+//! and stands where it applies: short data takes bounce buffers; when oversubscribed or in an exchange the
+//! receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
 use crate::shm::shared::Shared;
@@ -50,7 +51,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// What it is called in files.
+    /// Its names in files.
     pub(super) const NAMES: [&str; 3] = ["bounce", "cma", "non-temporal"];
 
     /// All that this processor has. Of equal ones the first is taken, and tried first.

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// a reading of the clock to messages of 2 KiB; with twice 4 KiB never skip the caches.
 pub const LEAST: u64 = 4 << 10;
 /// Classes of length, each twice as long as the one before, up to 1 MiB and more.
-pub(super) const CLASSES: usize = 9;
+pub(super) const CLASSES: usize = ((1 << 20) / LEAST).ilog2() as usize + 1;
 /// Messages in a row that take one method when methods are compared: the first finds its memory in no cache.
 /// With half that one decides; twice only makes trials longer.
 const ROW: u32 = 3;

@@ -1,4 +1,4 @@
-//! How a session ends: its last messages leave, and what it has seen is told and kept.
+//! How a session ends: its last messages leave, and its figures are printed and kept.
 
 use crate::error::SessionError;
 use crate::sampling;
@@ -33,7 +33,7 @@ impl Session {
         sampling::doubt_refuted(self.node(), self.profiles(), self.size());
         let of_each =
             |rails: &mut [&mut dyn Driver]| rails.iter().map(|rail| rail.statistics().learnt).collect();
-        sampling::learnt::keep(self.profiles(), &self.node().with_rails::<Vec<_>>(of_each));
+        sampling::learnt::keep(job.as_ref(), self.profiles(), &self.node().with_rails::<Vec<_>>(of_each));
         if let Some(trace) = &self.trace {
             trace.write(self.node());
         }

@@ -2,8 +2,8 @@
 //! chunks of each rail, and how each message of some length went.
 //!
 //! The file is made when the session opens, so that a path that cannot be written to is known before the run.
-//! What is kept until the end has a bound. A trace that cannot be written to the end, on a full disk, costs
-//! the trace and nothing of the run.
+//! The records that are kept until the end have a bound. A trace that cannot be written to the end, on a full
+//! disk, costs the trace and nothing of the run.
 
 use crate::error::SessionError;
 use crate::latest::Latest;

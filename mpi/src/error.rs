@@ -81,7 +81,7 @@ impl Error {
         self.owner().map(|owner| owner.handle())
     }
 
-    /// What it belongs to.
+    /// The owner of the operation that failed.
     pub(crate) fn owner(&self) -> Option<&dyn Owner> {
         self.0.owner.as_deref()
     }

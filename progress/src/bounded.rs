@@ -1,5 +1,5 @@
-//! Waiting for a bounded time, for requests whose names may be wrong: what callers need whose language cannot
-//! Rtr that a request is waited for once.
+//! Waiting for a bounded time, for requests whose names may be wrong: for callers whose language cannot
+//! ensure that a request is waited for once.
 
 use crate::lock::Guard;
 use crate::locked::{Core, Looked, Outcome};
@@ -25,7 +25,8 @@ impl Node {
 
     /// Waits for one of the requests, for at most `bound` (without one: until it ends): its place in the
     /// list, and how it ended. `Duration::ZERO` looks once at the rails. `Ok(None)`: none has ended, or the
-    /// list is empty. If one is unknown, none that comes later in the list is told.
+    /// list is empty. If one is unknown, none that comes later in the list is
+    /// reported.
     ///
     /// # Errors
     /// One of the requests is unknown, or becomes so because another thread takes its end.
@@ -41,12 +42,12 @@ impl Node {
         self.within(bound, |core| core.first_ended(requests).transpose().ok_or(only(requests))).transpose()
     }
 
-    /// Waits for all of the requests, for at most `bound`: how each ended. `Ok(None)`: not all have; nothing
-    /// was told then, and all can still be waited for.
+    /// Waits for all of the requests, for at most `bound`: how each ended. `Ok(None)`: not all have;
+    /// nothing was reported then, and all can still be waited for.
     ///
     /// # Errors
     /// One of the requests is unknown, or there twice, which is found before anything is waited for; or one
-    /// becomes unknown because another thread is told its end. Nothing was told.
+    /// becomes unknown because another thread receives its end. Nothing was reported.
     pub fn wait_all_within(
         &self,
         requests: &[RequestId],
@@ -118,7 +119,7 @@ impl Core {
     }
 
     /// How each of the requests ended, which all have and no two of which are the same; nothing is taken if
-    /// somebody else was told one of them meanwhile.
+    /// another thread has received the end of one of them meanwhile.
     fn take_all(&mut self, requests: &[RequestId]) -> Result<Vec<Outcome>, UnknownRequest> {
         if let Some(index) = self.unknown_among(requests) {
             return Err(UnknownRequest { index });

@@ -15,8 +15,9 @@ const SWITCH: Duration = Duration::from_ns(1_500);
 /// The surplus of waits that ended after a switch over those that ended without one.
 const SURE: u8 = 2;
 const MOST: u8 = 4;
-/// Who shares a core by plan spins for a microsecond once in so many waits all the same: ranks that talk to
-/// each other and run at the same time, on two cores, need no switches as long as both look for each other.
+/// A thread that shares a core by plan spins for a microsecond once in TRIAL waits all the same: ranks that
+/// talk to each other and run at the same time, on two cores, need no switches as long as both look for each
+/// other.
 const TRIAL: u8 = 8;
 
 /// What the latest waits have told.

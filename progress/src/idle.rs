@@ -1,10 +1,10 @@
 //! What a waiting thread does when nothing happens: spin, then yield, then block.
 //!
 //! Measured on two hosts of one machine, namespaces on 2 cores: an answer that is seen by spinning costs 2 to
-//! 4 us, one that wakes a sleeper 19 to 37, of which whoever wakes it pays half in its system call. So who
-//! has a core for himself spins for as long as a large message usually takes: with 20 us, both sides slept
-//! during every message of 256 KiB on rails of 4 and 2.8 Gbit/s, and two wake-ups made 10 to 15 percent of
-//! it. With more ranks than cores it pays to give the core away at once.
+//! 4 us, one that wakes a sleeper 19 to 37, of which the waking thread pays half in its system call. So a
+//! thread with a core of its own spins for as long as a large message usually takes: with 20 us, both sides
+//! slept during every message of 256 KiB on rails of 4 and 2.8 Gbit/s, and two wake-ups made 10 to 15 percent
+//! of it. With more ranks than cores it pays to give the core away at once.
 
 use nmad_engine::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,8 +22,8 @@ pub struct Idle {
 impl Idle {
     /// For ranks that have a core each.
     pub const DEDICATED: Idle = Idle { spin: Duration::from_us(500), yields: Duration::from_us(20) };
-    /// For more ranks than cores: who spins keeps the others from answering. Who waits until others have
-    /// copied some MiB yields for as long: to sleep and to be woken interrupts all cores.
+    /// For more ranks than cores: a thread that spins keeps the others from answering. One that waits until
+    /// others have copied some MiB yields for as long: to sleep and to be woken interrupts all cores.
     pub const SHARED: Idle = Idle { spin: Duration::from_us(1), yields: Duration::from_us(2_000) };
     /// For a thread that has found that nothing comes as long as it has the core.
     pub(crate) const CROWDED: Idle = Idle { spin: Duration::from_ns(0), ..Idle::SHARED };

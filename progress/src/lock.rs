@@ -1,17 +1,17 @@
 //! The lock of a node: next to free for the one thread that uses it most.
 //!
-//! Nearly every program has one thread that communicates; the only other that wants the lock is the
-//! helper, a thousand times a second at most unless it moves messages. A locked instruction costs that thread
-//! about 20 cycles, four of them in each half of a ping-pong, and it waits for all earlier stores: for the
-//! line of a short message that has to come over from the other core. So the first thread that locks becomes
-//! the owner, who takes the lock with a store and a load. Whoever else wants it says so, has the system make
-//! a full fence on all cores that run a thread of ours (membarrier(2), private expedited), and then looks
-//! whether the owner is inside: Dekker's argument, with both fences paid for by the one who comes seldom.
+//! Nearly every program has one thread that communicates; the only other that wants the lock is the helper, a
+//! thousand times a second at most unless it moves messages. A locked instruction costs that thread about 20
+//! cycles, four of them in each half of a ping-pong, and it waits for all earlier stores: for the line of a
+//! short message that has to come over from the other core. So the first thread that locks becomes the owner,
+//! which takes the lock with a store and a load. Any other one that wants it says so, has the system make a
+//! full fence on all cores that run a thread of ours (membarrier(2), private expedited), and then looks
+//! whether the owner is inside: Dekker's argument, with both fences paid for by the thread that comes seldom.
 //! When a second thread of the application comes, nobody is the owner any more, and the lock is an ordinary
 //! one.
 //!
-//! The helper ([`crate::helper`]) keeps the lock while messages move and nobody else wants it. Whoever waits
-//! for the lock says so ([`Lock::is_wanted`]), and looks for it a while before it sleeps.
+//! The helper ([`crate::helper`]) keeps the lock while messages move and nobody else wants it. A thread that
+//! waits for the lock says so ([`Lock::is_wanted`]), and looks for it a while before it sleeps.
 
 #![allow(unsafe_code)]
 

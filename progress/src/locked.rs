@@ -1,4 +1,4 @@
-//! What is behind the lock of a node: the engine, its rails, and what threads note for each other.
+//! The state behind the lock of a node: the engine, its rails, and the notes of threads for each other.
 
 use crate::burst::Bursts;
 use crate::crowd::Crowd;

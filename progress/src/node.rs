@@ -260,8 +260,8 @@ impl Node {
         Ok(watch.descriptor())
     }
 
-    /// Prepares the descriptor for one sleep; turns the pump first. Whoever has looked at all of their
-    /// requests before this call and is told to sleep misses no end of any of them.
+    /// Prepares the descriptor for one sleep; turns the pump first. A caller that has looked at all of its
+    /// requests before this call, and then sleeps as the answer says, misses no end of any of them.
     ///
     /// # Errors
     /// The system has no descriptor left.

@@ -8,8 +8,8 @@ use crate::shared::Shared;
 use nmad_engine::{Duration, Engine, Instant, RequestId};
 use std::sync::atomic::Ordering;
 
-/// Nobody sleeps longer than this while the node does not know for what: who was not asleep yet when
-/// [`Node::rouse`] was called is late by no more.
+/// Nobody sleeps longer than this while the node does not know for what: a thread that was not asleep yet
+/// when [`Node::rouse`] was called is late by no more.
 const NAP_MAX: Duration = Duration::from_ms(2);
 
 /// How long a thread has waited without anything happening; one for each wait.

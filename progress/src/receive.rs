@@ -60,8 +60,9 @@ impl Node {
 }
 
 impl Core {
-    /// Between two turns of the pump there is one look only, next time: who gives the core away looks again
-    /// when he has it back, and if there is nothing, it is better given away once more.
+    /// Between two turns of the pump there is one look only, next time: a thread that gives the core away
+    /// looks again when it has the core back, and if there is nothing, the core is better given away once
+    /// more.
     #[inline]
     pub(crate) fn look_once(&mut self) {
         self.looks = LOOKS - 1;

@@ -1,8 +1,10 @@
 //! What drivers have learnt of their rails for themselves: kept with the profiles, for later jobs.
 
 use super::hardware::{self, Distance, Key};
+use super::stock::speaks;
 use super::{Origin, ProfileInfo, cache};
 use crate::options::{Options, Sampling};
+use nmad_launch::Bootstrap;
 use std::path::Path;
 
 /// What earlier jobs have kept for a rail to ranks of the same host, by its name and number. Nothing if the
@@ -20,9 +22,10 @@ pub(crate) fn recall(options: &Options, rail: &str, number: u8) -> Vec<String> {
     found.map_or_else(Vec::new, |(profile, _)| profile.learnt().to_vec())
 }
 
-/// Keeps what the rails have learnt, by their numbers, with those profiles that this machine has measured.
-pub(crate) fn keep(profiles: &[ProfileInfo], learnt: &[Vec<String>]) {
-    let Some(folder) = cache::folder() else { return };
+/// Keeps what the rails have learnt, by their numbers, with those profiles that this machine has measured, if
+/// this rank writes files for its host.
+pub(crate) fn keep(job: &dyn Bootstrap, profiles: &[ProfileInfo], learnt: &[Vec<String>]) {
+    let Some(folder) = cache::folder().filter(|_| speaks(job)) else { return };
     for info in profiles.iter().filter(|info| info.key.distance == Distance::SameHost) {
         let news = learnt.get(usize::from(info.number)).filter(|news| !news.is_empty());
         if let Some((news, error)) = news.and_then(|news| Some((news, keep_one(&folder, info, news).err()?)))
@@ -32,7 +35,7 @@ pub(crate) fn keep(profiles: &[ProfileInfo], learnt: &[Vec<String>]) {
     }
 }
 
-/// Another rank may have kept something since this one has read the file.
+/// Another job may have kept something since this one has read the file.
 fn keep_one(folder: &Path, info: &ProfileInfo, news: &[String]) -> std::io::Result<()> {
     let Some((profile, Origin::Measured | Origin::Cache(_))) = &info.known else { return Ok(()) };
     let now = cache::load(folder, &info.key).ok().flatten().unwrap_or_else(|| (**profile).clone());

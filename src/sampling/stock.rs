@@ -335,7 +335,7 @@ fn distance(job: &dyn Bootstrap, peer: u32) -> Distance {
 }
 
 /// Whether this rank speaks, and writes files, for its host: the first one there does.
-fn speaks(job: &dyn Bootstrap) -> bool {
+pub(super) fn speaks(job: &dyn Bootstrap) -> bool {
     let nodes = job.nodes();
     nodes.iter().position(|&node| node == nodes[job.rank() as usize]) == Some(job.rank() as usize)
 }

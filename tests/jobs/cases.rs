@@ -189,6 +189,11 @@ pub const ALL: &[Case] = &[
     },
     Case { env: AUTO, rounds: 2, ..here("a damaged profile is measured again", 2, profiles::damaged) },
     Case {
+        env: AUTO,
+        rounds: 2,
+        ..here("what shared memory has learnt is known to the next job", 2, profiles::learnt)
+    },
+    Case {
         env: &[("NMAD_SAMPLE", "force")],
         rounds: 2,
         ..here("what is known is measured anew if that is asked for", 2, profiles::measured)

@@ -120,7 +120,7 @@ pub fn while_it_loses() {
         nmad_testbed::set(None, 0, nmad_testbed::What::Loss(20)).unwrap_or_else(|e| panic!("{e}"));
     }
     let before = kept();
-    // What is lost is waited for.
+    // Lost frames are waited for.
     let effort = Effort { budget_ns: 2_000_000_000, ..Effort::QUICK };
     let options = Options { effort: Some(effort), ..Options::load().unwrap() };
     let session = Session::open_with(&options).unwrap_or_else(|e| panic!("{e}"));
@@ -132,6 +132,24 @@ pub fn while_it_loses() {
         // A rank that read the interface before the loss began has another key for the rail.
         let count = find(&before, &info.key).map_or(0, |known| doubt(known).expect("it has lost").count);
         assert_eq!(doubt(profile).map(|doubt| doubt.count), Some(count + 1), "{:?}", profile.provenance());
+    }
+    session.close().unwrap();
+}
+
+/// What the selector of shared memory has found in the first job is kept, and known to the second one.
+pub fn learnt() {
+    let session = open();
+    let known =
+        |info: &ProfileInfo| info.known.as_ref().is_some_and(|(profile, _)| !profile.learnt().is_empty());
+    let is_learnt = session.profiles().iter().any(known);
+    // Where ranks share a core the receiver copies, and nothing is compared.
+    assert_eq!(is_learnt, round() > 0 && session.cores() > 1, "{:?}", session.profiles());
+    let (mut data, other) = (pattern(100_000, 1), session.rank() ^ 1);
+    for _ in 0..200 {
+        match session.rank() {
+            0 => session.send(other, 3, &data).unwrap(),
+            _ => _ = session.recv(other, 3, &mut data).unwrap(),
+        }
     }
     session.close().unwrap();
 }

@@ -1,5 +1,5 @@
-//! What the selector has learnt, as lines that are kept with the profile of the rail: the next job begins with
-//! it, for all pairs of cores at the same distance.
+//! What the selector has learnt, as lines that are kept with the profile of the rail: the next job begins
+//! with it, for all pairs of cores at the same distance.
 //!
 //! A line is the name of a row (distance, contention, shortest length of the class in bytes) and the speed of
 //! each method in bytes a nanosecond: `near-busy-8192 bounce 8.100 cma 6.900`.

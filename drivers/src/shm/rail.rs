@@ -3,7 +3,7 @@
 use super::cma::{offer, regions};
 use super::config::{self, ShmConfig};
 use super::home::Home;
-use super::layout::{PACKET, PUSH};
+use super::layout::{CHUNKS, PACKET, PUSH};
 use super::link::{Link, Opened, wake};
 use super::opening::{self, Handover, Opening};
 use super::peers::Peers;
@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering;
 const ROOM: usize = 1024;
 /// Orders to one peer that are taken before the first is reported as sent: as many as there are places for
 /// chunks.
-const DEPTH: usize = 8;
+const DEPTH: usize = CHUNKS;
 /// Pieces that a packet may leave in place. A packet is copied anyway; more of them only make longer lists.
 const GATHER: usize = 16;
 /// Polls from one look at the sockets to the next: it costs a system call, and they only tell of links that

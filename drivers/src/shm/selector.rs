@@ -8,8 +8,9 @@
 //!
 //! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not),
 //! contention and class of length, for all peers together: the first messages to one peer serve all others at
-//! that distance, and the next job begins with them ([`super::learnt`]). What needs no measurement is a rule, and stands where it applies: short data takes bounce
-//! buffers; when oversubscribed or in an exchange the receiver copies, since every core has enough to do.
+//! that distance, and the next job begins with them ([`super::learnt`]). What needs no measurement is a rule,
+//! and stands where it applies: short data takes bounce buffers; when oversubscribed or in an exchange the
+//! receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
 use crate::shm::shared::Shared;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 /// a reading of the clock to messages of 2 KiB; with twice 4 KiB never skip the caches.
 pub const LEAST: u64 = 4 << 10;
 /// Classes of length, each twice as long as the one before, up to 1 MiB and more.
-pub(super) const CLASSES: usize = 9;
+pub(super) const CLASSES: usize = ((1 << 20) / LEAST).ilog2() as usize + 1;
 /// Messages in a row that take one method when methods are compared: the first finds its memory in no cache.
 /// With half that one decides; twice only makes trials longer.
 const ROW: u32 = 3;
@@ -50,7 +51,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// What it is called in files.
+    /// Its names in files.
     pub(super) const NAMES: [&str; 3] = ["bounce", "cma", "non-temporal"];
 
     /// All that this processor has. Of equal ones the first is taken, and tried first.

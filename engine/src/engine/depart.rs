@@ -28,7 +28,7 @@ pub(super) struct Load {
     pub(super) len: u64,
     /// Bytes for which the rail is busy by its clock, headers included; zero: it takes no time.
     pub(super) busy: u64,
-    /// What is kept of it until it is acknowledged, and whose requests end when it has left. None: it has
+    /// Its retransmission buffer, and the requests that end when it has left. None: it has
     /// left, and nobody will ask for it again.
     pub(super) kept: Option<(Cargo, Vec<RequestId>)>,
 }

@@ -178,7 +178,7 @@ impl Engine {
     }
 
     /// Whether packets wait although a rail is idle: the core has just posted some on another one, and all
-    /// rails share its time. What is submitted meanwhile shares a packet, until one is full.
+    /// rails share its time. Messages that are submitted meanwhile share a packet, until one is full.
     #[inline]
     fn gathers(&self, now: Instant, peer: &Peer) -> bool {
         peer.links.len() > 1

@@ -33,8 +33,8 @@ impl Lateness {
         if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
     }
 
-    /// A message has waited so long for the answer, if it has asked and nothing else was under way, and for
-    /// the news of its end. It counts as much as all before it: receivers change with the phases of a
+    /// A message has waited for the answer for `answer_ns`, if it has asked and nothing else was under way,
+    /// and for the news of its end. It counts as much as all before it: receivers change with the phases of a
     /// program. The pause grows while they agree.
     pub(super) fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
         let usual_ns = self.wait_ns(answer_ns.is_none());

@@ -71,7 +71,7 @@ impl Engine {
             if peer.rtrs.is_empty() || hints.unordered { None } else { peer.take_rtr(context.0, tag.0) };
         let in_parts = len as usize > peer.longest_eager();
         let (is_long, invited) = (len as usize > peer.eager_max, rtr.is_some());
-        // What is long goes straight to its place, if the receiver has said where that is.
+        // A long message goes straight to its place, if the receiver has said where that is.
         let unasked = goes_eager && !(invited && peer.takes_invitation(len));
         if unasked {
             peer.credit.spend_known(len);

@@ -13,9 +13,10 @@
 //! check 6c62272e07bb0142
 //! ```
 //!
-//! A sample is its method, bytes, median, quartiles (nanoseconds), repetitions. Samples of a method ascend
-//! in size. What a driver has learnt for itself is here a text. Lines that begin with `#` are for people:
-//! thresholds are derived anew from the samples. `check` is the FNV-1a hash of everything before its line, so that a file that was cut or damaged is not believed.
+//! A sample is its method, bytes, median, quartiles (nanoseconds), repetitions. Samples of a method ascend in
+//! size. What a driver has learnt for itself is here a text. Lines that begin with `#` are for people:
+//! thresholds are derived anew from the samples. `check` is the FNV-1a hash of everything before its line, so
+//! that a file that was cut or damaged is not believed.
 
 use super::doubt::Doubt;
 use super::measured::{Profile, Provenance};

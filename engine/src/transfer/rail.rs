@@ -92,7 +92,7 @@ pub(crate) struct Rail {
     pub(crate) idle_at: Instant,
     /// Until when the core that posted packets alone pauses, for as long as that took.
     gathers_until: Instant,
-    /// What it was given since the last report of a post has chunks in it.
+    /// It was given chunks since the last report of a post.
     has_chunks: bool,
     pub(crate) counters: RailCounters,
     pub(crate) openings: VecDeque<Opening>,
@@ -161,7 +161,7 @@ impl Rail {
         }
     }
 
-    /// What it is given has chunks in it, which nothing could join.
+    /// It is given chunks, which nothing could join.
     #[inline]
     pub(crate) fn give_chunk(&mut self) {
         self.has_chunks = true;

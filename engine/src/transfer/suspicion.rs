@@ -159,7 +159,7 @@ impl Suspicion {
         Duty::Ask(self.question)
     }
 
-    /// It is to be left, and is the last one: what was told of it is forgotten.
+    /// It is to be left, and is the last one: all that was heard of it is forgotten.
     pub(crate) fn stays(&mut self, now: Instant) {
         (self.quiet_since, self.asked, self.told, self.answers, self.deaf) = (now, 0, None, 0, 0);
     }

@@ -1,4 +1,4 @@
-//! Who takes part in the collectives of a communicator.
+//! The processes that take part in the collectives of a communicator, and its neighbours.
 
 use crate::algorithm::neighbor::Neighbors;
 use crate::algorithm::team::Team;

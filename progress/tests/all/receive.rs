@@ -1,4 +1,4 @@
-//! Who waits for a message of one peer looks for it there, and elsewhere now and then.
+//! A thread that waits for a message of one peer looks for it there, and elsewhere now and then.
 
 use crate::common::{self, PEER, Special};
 use nmad_engine::memory::Segments;
@@ -16,7 +16,7 @@ const BOUND: Option<Duration> = Some(Duration::from_ms(20_000));
 /// Looks in vain before the message is there.
 const LATE: u32 = 1000;
 
-/// A rail that brings empty messages of one peer, late, to whoever looks as it likes.
+/// A rail that brings empty messages of one peer, late, to a thread that looks in the expected way.
 #[derive(Debug)]
 struct Late {
     /// A look for a packet finds it; otherwise only a poll does.
@@ -53,7 +53,7 @@ impl Special for Late {
 fn receive(finds: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
     let (looks, polls) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
     let rail = Late { finds, came: 0, looks: looks.clone(), polls: polls.clone() };
-    // Who spins looks, however seldom it is its turn on a busy machine.
+    // A thread that spins looks, however seldom it is its turn on a busy machine.
     let idle = Idle { spin: Duration::from_ms(20_000), ..Idle::DEDICATED };
     let node = common::node(rail, idle);
     // The first message tells the peer besides how much it may send.
@@ -69,7 +69,7 @@ fn receive(finds: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
     (looks.load(Ordering::Relaxed), polls.load(Ordering::Relaxed))
 }
 
-/// Receives as one who waits at once, and as those who post the receive and wait for it later in some way.
+/// The ways to receive: wait at once, or post the receive and wait for it later in some way.
 const WAYS: [fn(&Node, Names) -> Outcome; 6] = [
     |node, names| node.recv(names, Segments::empty()),
     |node, names| node.wait(node.submit_recv(names, Segments::empty())),

@@ -1,4 +1,4 @@
-//! Who sleeps is woken by the rails, whoever else looks at them meanwhile.
+//! A sleeping thread is woken by the rails, whichever other thread looks at them meanwhile.
 
 use crate::common::{self, PEER, Special};
 use nmad_engine::memory::Segments;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A rail on which nothing happens but what somebody looks for alone. As the real ones, it wakes who sleeps
+/// A rail on which nothing happens but what somebody looks for alone. As the real ones, it wakes a sleeper
 /// only if it was asked to since somebody looked at it last.
 #[derive(Debug, Default)]
 struct Silent {
@@ -48,7 +48,7 @@ impl Special for Silent {
 /// Runs this while one thread sleeps, and something is pending, so that the helper does not rest.
 fn beside_a_sleeper(rail: Silent, run: impl FnOnce(&Node)) {
     let node = common::node(rail, Idle::SHARED);
-    // Who has it is never told. Besides, it tells the peer how much he may send, which nobody else has to.
+    // Its receiver never answers. Besides, it carries a new limit of credit, which nothing else has to.
     let hints = Hints { synchronous: true, ..Hints::default() };
     let request = node.submit_send(&(PEER, Context(0), Tag(3)), &Segments::empty(), hints);
     while node.turn() {}
@@ -77,7 +77,7 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_at_them() {
             }
             let before = looks.load(Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(3));
-            // Who sleeps wakes from time to time, and looks.
+            // A sleeper wakes from time to time, and looks.
             let is_calm = looks.load(Ordering::Relaxed) <= before + 1;
             calm += u32::from(is_calm && asked.load(Ordering::Acquire));
             assert!(begun.elapsed() < Duration::from_secs(10), "the rails wake nobody");
@@ -96,7 +96,7 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_for_its_own_message()
     };
     beside_a_sleeper(rail, |node| {
         wait_for_sleeper();
-        // In so few looks as do without a turn of the pump. Who sleeps wakes by himself and asks again, fifty
+        // In as few looks as do without a turn of the pump. A sleeper wakes by itself and asks again, fifty
         // times as seldom as the other thread ticks.
         let is_asked_anew = (0..20).any(|_| {
             let before = ticks.load(Ordering::Relaxed);

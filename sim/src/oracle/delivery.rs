@@ -13,7 +13,7 @@ use nmad_engine::{Completion, Envelope, Error};
 pub struct DeliveryOracle {
     /// The books.
     pub ledger: Ledger,
-    /// What is accessed without a receive.
+    /// Memory that is accessed without a receive.
     pub memory: MemoryOracle,
     scratch: Vec<u8>,
 }

@@ -12,7 +12,7 @@ const SIZE_MAX: u64 = 512 << 10;
 /// A put, and the range that it writes: begin and length.
 pub(super) type Written = (Number, u64, u64);
 
-/// What was drawn so far.
+/// The accesses that were drawn so far.
 pub(super) struct Exposures {
     pub(super) rng: Rng,
     len_max: u64,
@@ -20,7 +20,7 @@ pub(super) struct Exposures {
     used: Vec<(u64, u64)>,
     /// By origin and target: puts that are complete.
     written: BTreeMap<(usize, usize), Vec<Written>>,
-    /// By origin and target, of whom something was asked that is not complete: puts that are under way, or
+    /// By origin and target, where an access is not complete: puts that are under way, or
     /// read.
     pub(super) owes: BTreeMap<(usize, usize), Vec<Written>>,
     /// Values that were written into a cell of a target.

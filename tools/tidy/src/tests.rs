@@ -258,3 +258,18 @@ fn files_that_import_each_other_in_a_circle() {
     ];
     assert_eq!(of(&folder), Vec::<String>::new());
 }
+
+#[test]
+fn files_that_documents_mention_and_that_are_not_there() {
+    let tree = |text: &str| {
+        let lib = ("src/lib.rs", "//! A.\nmod a;\n");
+        let files = [("Cargo.toml", PACKAGE), lib, ("src/a.rs", ""), ("docs/x.md", text)];
+        let all = found(&files);
+        all.into_iter().filter(|finding| finding.ends_with("mention")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        tree("`a.rs`, `src/`, `src/a.rs`, `nmad/x`, `x.h`, `b::c`\n\n    src/b.rs\n"),
+        Vec::<String>::new()
+    );
+    assert_eq!(tree("\n`b.rs` and `src/b/`"), ["docs/x.md:2 mention", "docs/x.md:2 mention"]);
+}

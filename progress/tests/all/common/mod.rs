@@ -8,7 +8,7 @@ use nmad_engine::{Config, Engine, PeerId};
 use nmad_progress::{Idle, Node};
 use nmad_wire::{Eager, Header, Kind};
 
-/// Who is at the other end.
+/// The other end.
 pub const PEER: PeerId = PeerId(1);
 
 /// What a rail can do that need not do much.
@@ -27,8 +27,8 @@ pub const LIMITS: Limits = Limits {
     latency_ns: 0,
 };
 
-/// What is special about a rail. Besides, its link is open from the first poll on, and it takes all that is
-/// posted and reports it as sent with the next poll.
+/// The special behaviour of a rail. Besides, its link is open from the first poll on, and it takes all that
+/// is posted and reports it as sent with the next poll.
 pub trait Special: Send + 'static {
     fn limits(&self) -> Limits {
         LIMITS
@@ -71,7 +71,7 @@ struct Rail<S> {
     is_up: bool,
     /// Its number at the peer.
     remote: u8,
-    /// What was posted and is still to be reported.
+    /// Orders that were posted and are still to be reported.
     orders: Vec<Order>,
 }
 
@@ -151,7 +151,7 @@ pub fn node_over(specials: Vec<impl Special>, idle: Idle) -> Node {
     node
 }
 
-/// The packet of an empty message with tag 7, of which so many came before.
+/// The packet of an empty message with tag 7, after `came` others.
 pub fn message(came: u32) -> Vec<u8> {
     let header = Header { kind: Kind::Packet, len: Eager::ALONE_LEN as u32, number: came, ack: 0 };
     let eager = Eager { flags: 0, context: 0, tag: 7, seq: came, len: 0, request: 0 };

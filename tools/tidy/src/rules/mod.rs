@@ -9,6 +9,7 @@ pub mod edges;
 pub mod length;
 pub mod links;
 pub mod markers;
+pub mod mentions;
 pub mod no_std;
 pub mod package;
 pub mod unsafe_code;
@@ -29,6 +30,7 @@ pub const ALL: &[Rule] = &[
     length::check_lines,
     links::check,
     markers::check,
+    mentions::check,
     no_std::check,
     package::check,
     unsafe_code::check,

@@ -40,8 +40,9 @@ Examples:
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
 
-Started without a job it starts itself as two ranks, each on a core of its own. Contestants take
-turns (A B A B ...), so that what disturbs the machine disturbs all; figures are medians with their
+Started without a job it starts itself as two ranks, each on a core of its own, or on any cores where
+other cores or threads take part (overlap, offload, interference, threads). Contestants take turns
+(A B A B ...), so that what disturbs the machine disturbs all; figures are medians with their
 quartiles, differences and ratios are taken turn by turn.";
 
 /// Measure NewMadeleine beside plain sockets, in the same run between the same ranks

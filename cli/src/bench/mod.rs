@@ -46,10 +46,14 @@ fn ranked(pattern: &Pattern) -> ExitCode {
     }
     if !is_in_job() {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
+        let unbound = || stage(&pattern.staged()).run_ranks(2, &words, &[]);
         return match pattern {
             // What two flows share is an interface.
             Pattern::Fairness(_) => stage(common).over_interfaces().run_ranks(4, &words, &[]),
             Pattern::Failover(args) => failover::main(args, &stage(&args.with_two_rails())),
+            // Other cores than the caller's take part, or other threads of a rank.
+            Pattern::Overlap(_) | Pattern::Offload(_) | Pattern::Interference(_) => unbound(),
+            Pattern::Compared(Compared::Threads(_)) => unbound(),
             _ => stage(&pattern.staged()).run(&words, &[]),
         };
     }

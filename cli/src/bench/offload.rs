@@ -60,7 +60,7 @@ pub(super) fn run(pair: Pair<'_>, args: &Offload) -> Result<(), BenchError> {
         say_line(format_args!(
             "no message was shared out: idle cores of this rank: {}; progress: {}",
             newmadeleine::progress::list_cores(&helped.cores),
-            helped.setting
+            plan.setting
         ));
     }
     Ok(())

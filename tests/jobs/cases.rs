@@ -1,11 +1,9 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, node, pattern, profiles, refused, runtime, strategies};
+use crate::{Case, datagrams, lost, node, pattern, profiles, refused, runtime, strategies};
 use newmadeleine::{Hints, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
-use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 const UNEQUAL: &[Rate] = &[Rate::Limited(4_000_000_000), Rate::Limited(2_800_000_000)];
@@ -59,16 +57,20 @@ pub const ALL: &[Case] = &[
     },
     apart("messages leave while their sender computes", ONE, computes),
     apart("a process that ends after its last send has sent it", ONE, ends_at_once),
-    apart("a receive from a rank that has left without a word is an error", ONE, left_unheard),
+    apart("a receive from a rank that has left without a word is an error", ONE, lost::left_unheard),
     Case {
         rails: UNEQUAL,
-        ..here("in a node a receive from a rank that has left without a word is an error", 2, left_unheard)
+        ..here(
+            "in a node a receive from a rank that has left without a word is an error",
+            2,
+            lost::left_unheard,
+        )
     },
     apart("a loop of sends without a wait arrives in order", ONE, no_wait),
     apart("two unequal rails carry one message", UNEQUAL, both_rails),
     apart("a rail that goes down in the middle loses nothing", UNEQUAL, rail_down),
-    Case { rails: ONE, code: KILLED, ..here("a killed peer is an error within 5 s", 2, peer_killed) },
-    Case { rails: ONE, ..here("a wrong secret is refused on both sides", 2, wrong_secret) },
+    Case { rails: ONE, code: KILLED, ..here("a killed peer is an error within 5 s", 2, lost::peer_killed) },
+    Case { rails: ONE, ..here("a wrong secret is refused on both sides", 2, lost::wrong_secret) },
     Case {
         env: &[("NMAD_STRATEGY", "nosuch")],
         ..here("an unknown strategy is named with the known ones", 1, strategies::unknown)
@@ -119,7 +121,7 @@ pub const ALL: &[Case] = &[
     Case {
         env: DATAGRAMS,
         code: KILLED,
-        ..apart("udp: a killed peer is an error within 5 s", ONE, peer_killed)
+        ..apart("udp: a killed peer is an error within 5 s", ONE, lost::peer_killed)
     },
     Case {
         env: DATAGRAMS,
@@ -156,7 +158,7 @@ pub const ALL: &[Case] = &[
     Case {
         env: FRAMES,
         code: KILLED,
-        ..apart("packet: a killed peer is an error within 5 s", ONE, peer_killed)
+        ..apart("packet: a killed peer is an error within 5 s", ONE, lost::peer_killed)
     },
     Case {
         env: &[("NMAD_DRIVER", "tcp,udp"), ("NMAD_SAMPLE", "auto")],
@@ -166,7 +168,7 @@ pub const ALL: &[Case] = &[
     here("a receiver alone copies while the sender computes", 2, node::sender_computes),
     here("a sender alone copies while the receiver computes", 2, node::receiver_computes),
     Case { env: DIRECTLY_NOT, ..here("progress without either calling", 2, node::receiver_computes) },
-    Case { code: KILLED, ..here("a killed peer of the node is an error within 5 s", 2, peer_killed) },
+    Case { code: KILLED, ..here("a killed peer of the node is an error within 5 s", 2, lost::peer_killed) },
     Case {
         code: KILLED,
         ..here(
@@ -175,7 +177,7 @@ pub const ALL: &[Case] = &[
             node::killed_in_the_middle,
         )
     },
-    here("a wrong secret is refused inside a node", 2, wrong_secret),
+    here("a wrong secret is refused inside a node", 2, lost::wrong_secret),
     Case { env: AUTO, rounds: 2, ..apart("rails are measured once", UNEQUAL, profiles::once) },
     Case {
         env: AUTO,
@@ -463,53 +465,4 @@ fn rail_down() {
         }
     }
     session.close().unwrap();
-}
-
-fn peer_killed() {
-    let session = open();
-    if session.rank() == 1 {
-        session.send(0, 1, b"here").unwrap();
-        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
-    }
-    ignore_termination();
-    session.recv(1, 1, &mut [0; 4]).unwrap();
-    let begun = Instant::now();
-    let error = session.recv(1, 2, &mut [0; 4]).unwrap_err();
-    assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    let error = session.send(1, 2, &[]).unwrap_err();
-    assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
-}
-
-/// The launcher ends the rest of a job when a rank dies; this rank wants to see it first.
-pub fn ignore_termination() {
-    let set = signal_hook::flag::register(signal_hook::consts::SIGTERM, Default::default());
-    set.expect("the signal may be caught");
-}
-
-/// No link was ever opened between the two.
-fn left_unheard() {
-    let session = open();
-    if session.rank() == 0 {
-        return session.close().unwrap();
-    }
-    let error = session.recv(0, 1, &mut [0; 4]).unwrap_err();
-    assert!(matches!(error, SessionError::PeerLost { rank: 0, .. }), "{error}");
-}
-
-/// Rank 1 joins with another secret than the job's: neither side talks to the other, and both say why.
-fn wrong_secret() {
-    const AGAIN: &str = "NMAD_TEST_AGAIN";
-    if std::env::var_os("PMI_RANK").is_some_and(|rank| rank == "1") && std::env::var_os(AGAIN).is_none() {
-        let own = std::env::current_exe().expect("this program has a path");
-        let error = Command::new(own).env(AGAIN, "1").env("NMAD_SECRET", "5a".repeat(32)).exec();
-        panic!("{error}");
-    }
-    let session = open();
-    let other = 1 - session.rank();
-    let error = session.send(other, 1, b"anybody there?").unwrap_err();
-    let SessionError::PeerLost { rank, why } = error else { panic!("{error}") };
-    assert!(rank == other && why.contains("secret"), "{why}");
-    // The other side shall hear it too.
-    session.node().wait_for(Duration::from_secs(2), |_| false);
 }

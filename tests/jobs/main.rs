@@ -6,6 +6,7 @@
 
 mod cases;
 mod datagrams;
+mod lost;
 mod node;
 mod profiles;
 mod refused;

@@ -166,7 +166,7 @@ pub fn killed_in_the_middle() {
             .unwrap();
         panic!("still alive");
     }
-    super::cases::ignore_termination();
+    super::lost::ignore_termination();
     session.recv(1, 0, &mut []).unwrap();
     let begun = Instant::now();
     let error = session.send(1, 1, &vec![7; 256 << 20]).unwrap_err();

@@ -1,6 +1,7 @@
 //! Jobs that measure their rails, or use what others have measured.
 
-use crate::cases::{ignore_termination, open};
+use crate::cases::open;
+use crate::lost::ignore_termination;
 use crate::pattern;
 use newmadeleine::engine::{Doubt, Effort, Engine, PeerId, Profile};
 use newmadeleine::sampling::{Key, Origin, ProfileInfo, cache};

@@ -173,9 +173,9 @@ impl Engine {
         }
     }
 
-    /// A thread is about to sleep until this request ends; none: until any does. Whoever receives from a peer
-    /// to which no link was asked for has the links opened now: a peer that has left before it ever heard from
-    /// us cannot say so, and only an attempt to reach it tells.
+    /// A thread is about to sleep until this request ends; none: until any does. Whoever receives from a
+    /// peer to which no link was asked for has the links opened now: a peer that has left before it ever
+    /// heard from us cannot say so, and only an attempt to reach it tells.
     #[cold]
     pub fn sleeps_for(&mut self, request: Option<RequestId>) {
         let all = || self.requests.iter().map(|(name, _)| RequestId(name));

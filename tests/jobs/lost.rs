@@ -1,0 +1,57 @@
+//! Ranks that are gone, or are not who they say.
+
+use crate::cases::open;
+use newmadeleine::SessionError;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Rank 1 ends without a word.
+pub fn peer_killed() {
+    let session = open();
+    if session.rank() == 1 {
+        session.send(0, 1, b"here").unwrap();
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+    }
+    ignore_termination();
+    session.recv(1, 1, &mut [0; 4]).unwrap();
+    let begun = Instant::now();
+    let error = session.recv(1, 2, &mut [0; 4]).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let error = session.send(1, 2, &[]).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
+}
+
+/// The launcher ends the rest of a job when a rank dies; this rank wants to see it first.
+pub fn ignore_termination() {
+    let set = signal_hook::flag::register(signal_hook::consts::SIGTERM, Default::default());
+    set.expect("the signal may be caught");
+}
+
+/// No link was ever opened between the two.
+pub fn left_unheard() {
+    let session = open();
+    if session.rank() == 0 {
+        return session.close().unwrap();
+    }
+    let error = session.recv(0, 1, &mut [0; 4]).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { rank: 0, .. }), "{error}");
+}
+
+/// Rank 1 joins with another secret than the job's: neither side talks to the other, and both say why.
+pub fn wrong_secret() {
+    const AGAIN: &str = "NMAD_TEST_AGAIN";
+    if std::env::var_os("PMI_RANK").is_some_and(|rank| rank == "1") && std::env::var_os(AGAIN).is_none() {
+        let own = std::env::current_exe().expect("this program has a path");
+        let error = Command::new(own).env(AGAIN, "1").env("NMAD_SECRET", "5a".repeat(32)).exec();
+        panic!("{error}");
+    }
+    let session = open();
+    let other = 1 - session.rank();
+    let error = session.send(other, 1, b"anybody there?").unwrap_err();
+    let SessionError::PeerLost { rank, why } = error else { panic!("{error}") };
+    assert!(rank == other && why.contains("secret"), "{why}");
+    // The other side shall hear it too.
+    session.node().wait_for(Duration::from_secs(2), |_| false);
+}

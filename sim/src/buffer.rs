@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use nmad_engine::memory::{Segment, Segments};
+use std::rc::Rc;
 
 /// What memory holds that nobody wrote to.
 pub const FILLER: u8 = 0xa5;
@@ -20,6 +21,8 @@ pub struct Buffer {
     start: *mut u8,
     size: usize,
     pieces: Vec<(usize, usize)>,
+    /// The memory is that of another buffer.
+    of: Option<Rc<Buffer>>,
 }
 
 impl Buffer {
@@ -32,7 +35,24 @@ impl Buffer {
             at += len + GUARD;
         }
         let memory = vec![FILLER; at].into_boxed_slice();
-        Buffer { size: memory.len(), start: Box::into_raw(memory).cast(), pieces }
+        Buffer { size: memory.len(), start: Box::into_raw(memory).cast(), pieces, of: None }
+    }
+
+    /// One piece of `len` bytes at the beginning of memory that other requests use at the same time. It holds
+    /// anything, so nothing is ever wrong with it: for runs of which only the time counts.
+    pub fn within(memory: &Rc<Buffer>, len: usize) -> Self {
+        assert!(len + GUARD <= memory.size, "the shared memory is as long as the longest request");
+        Buffer {
+            start: memory.start,
+            size: memory.size,
+            pieces: vec![(GUARD, len)],
+            of: Some(memory.clone()),
+        }
+    }
+
+    /// Whether its content means nothing.
+    pub fn is_shared(&self) -> bool {
+        self.of.is_some()
     }
 
     /// Where the first piece begins.
@@ -71,6 +91,9 @@ impl Buffer {
 
     /// Fills the pieces, in order, from `data`, as far as both go.
     pub fn fill(&mut self, mut data: &[u8]) {
+        if self.is_shared() {
+            return;
+        }
         for index in 0..self.pieces.len() {
             let (at, len) = self.pieces[index];
             let (head, rest) = data.split_at(len.min(data.len()));
@@ -81,16 +104,21 @@ impl Buffer {
 
     /// Overwrites everything, as an application may once its send is complete.
     pub fn poison(&mut self) {
-        self.memory_mut().fill(POISON);
+        if !self.is_shared() {
+            self.memory_mut().fill(POISON);
+        }
     }
 
     /// Whether everything is still as [`Buffer::poison`] left it.
     pub fn is_poisoned(&self) -> bool {
-        self.memory().iter().all(|&byte| byte == POISON)
+        self.is_shared() || self.memory().iter().all(|&byte| byte == POISON)
     }
 
     /// Compares with `data` at the beginning and filler everywhere else; says where the first difference is.
     pub fn check(&self, mut data: &[u8]) -> Result<(), Difference> {
+        if self.is_shared() {
+            return Ok(());
+        }
         let (mut seen, mut offset) = (0, 0);
         for &(at, len) in &self.pieces {
             self.filler(seen, at, offset)?;
@@ -134,7 +162,10 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: made by `Box::into_raw` in `new` with this size, freed once.
+        if self.is_shared() {
+            return;
+        }
+        // SAFETY: made by `Box::into_raw` in `new` with this size, freed once: by the buffer that owns it.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.start, self.size)) });
     }
 }
@@ -177,5 +208,16 @@ mod tests {
         let mut all = Vec::new();
         buffer.segments().append_to(&mut all);
         assert_eq!(all[..5], [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn shared_memory_is_never_wrong() {
+        let memory = Rc::new(Buffer::new(&[100]));
+        let (mut a, b) = (Buffer::within(&memory, 100), Buffer::within(&memory, 7));
+        a.fill(&[1; 100]);
+        a.poison();
+        assert!(a.is_poisoned() && b.check(&[3; 7]).is_ok());
+        assert_eq!((a.segments().len(), b.segments().len()), (100, 7));
+        assert_eq!(memory.check(&[]), Ok(()));
     }
 }

@@ -2,6 +2,8 @@
 //! same pump as a real host, and they spend the time of its core, or of another one that posts for it.
 
 mod accesses;
+mod lean;
+mod look;
 
 use crate::buffer::Buffer;
 use crate::cores::{Core, Node};
@@ -10,9 +12,9 @@ use crate::network::{Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
 use crate::oracle::ledger::{self, Entry};
-use crate::payload::payload;
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
+pub(crate) use lean::Lean;
 use nmad_engine::packet::{PeerId, RequestId};
 use nmad_engine::transfer::driver::Driver;
 use nmad_engine::{
@@ -25,15 +27,14 @@ use std::collections::BTreeMap;
 const TICK_NS: u64 = 1_000_000;
 /// Turns in a row after which other hosts get their chance.
 const TURNS_MAX: usize = 200;
-/// Looks on one link alone from one turn of the pump to the next, at most.
-const LOOKS: u32 = 32;
 
 /// What the application is doing.
 #[derive(Debug)]
 enum Mode {
     /// Between two steps.
     Ready,
-    Waiting(Vec<Op>),
+    /// Until at most so many of these are under way.
+    Waiting(Vec<Op>, usize),
     Probing(Op),
     Computing(u64),
     /// Until everything that was asked of a host is complete.
@@ -84,6 +85,8 @@ pub struct Host {
     hurries: bool,
     /// Sent in the call that submitted them, and not told of yet.
     untold: Vec<RequestId>,
+    /// See [`crate::world::World::time_only`].
+    lean: Option<Lean>,
     scratch: Vec<u8>,
 }
 
@@ -118,6 +121,7 @@ impl Host {
             looks: scenario.looks,
             hurries: scenario.hurries,
             untold: Vec::new(),
+            lean: None,
             scratch: Vec::new(),
         }
     }
@@ -150,6 +154,10 @@ impl Host {
         if matches!(self.mode, Mode::Computing(until) if until <= now) {
             self.mode = Mode::Ready;
         }
+        if self.is_asleep() {
+            self.rest(false, false);
+            return Ok(());
+        }
         let mut active = false;
         let mut again = true;
         for _ in 0..TURNS_MAX {
@@ -165,41 +173,6 @@ impl Host {
         }
         self.rest(active, again);
         Ok(())
-    }
-
-    /// Takes packets of a peer whose message is awaited; whether there were any.
-    fn look(&mut self) -> bool {
-        let Mode::Waiting(ops) = &self.mode else { return false };
-        let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
-        let from = request.and_then(|request| self.engine.awaited_from(*request));
-        let Some(from) = from.filter(|_| self.looks) else { return false };
-        let (now, mut moved) = (self.told_time(), false);
-        while pump::look_for(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, from) == Some(true)
-        {
-            moved = true;
-        }
-        moved
-    }
-
-    /// Whether it looks on one link only for the time being, since nothing else has come and nothing is to be
-    /// posted. Like the library it turns the pump after some looks at the latest.
-    fn looks_on(&mut self) -> bool {
-        let Mode::Waiting(ops) = &self.mode else { return false };
-        let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
-        let from = request.and_then(|request| self.engine.awaited_from(*request));
-        let is_known = from.filter(|_| self.looks).and_then(|from| self.engine.looks_on(from)).is_some();
-        let has_come = || {
-            let mut network = lock(&self.network);
-            self.fabrics.iter().any(|&fabric| network.inbound(fabric, self.id) > 0)
-        };
-        self.looked += 1;
-        let goes_on = is_known && self.looked < LOOKS && !has_come();
-        let now = Instant::from_ns(self.told_ns);
-        if goes_on && !self.engine.has_orders(now) {
-            return true;
-        }
-        self.looked = 0;
-        false
     }
 
     fn turn(&mut self, urgent: bool) -> bool {
@@ -240,6 +213,7 @@ impl Host {
         let deadline = self.engine.next_deadline().map(Instant::as_ns).filter(|&deadline| deadline > local);
         self.spin_ns = if active { 1_000 } else { (self.spin_ns * 2).min(TICK_NS) };
         match self.mode {
+            Mode::Computing(until) if self.is_asleep() => at = until.max(local + 1),
             Mode::Computing(until) => at = at.min(until),
             Mode::Done if !again => at = at.min(deadline.unwrap_or(at)),
             // A waiting application spins, that is, looks all the time; here the pauses between looks grow.
@@ -256,7 +230,9 @@ impl Host {
         loop {
             let goes_on = match &self.mode {
                 Mode::Ready => true,
-                Mode::Waiting(ops) => ops.iter().all(|op| self.ends.contains_key(op)),
+                Mode::Waiting(ops, most) => {
+                    ops.iter().filter(|op| !self.ends.contains_key(op)).nth(*most).is_none()
+                }
                 Mode::Probing(op) => self.probe(plan, *op)?,
                 Mode::Landing(_) => self.land(plan, oracle)?,
                 &Mode::Locking(target, request) => self.is_locked(target, request)?,
@@ -277,7 +253,8 @@ impl Host {
     fn step(&mut self, step: &Step, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<Mode, Objection> {
         match step {
             Step::Post(op) => self.post(*op, plan, oracle)?,
-            Step::Wait(ops) => return Ok(Mode::Waiting(ops.clone())),
+            Step::Wait(ops) => return Ok(Mode::Waiting(ops.clone(), 0)),
+            Step::Drain(ops, most) => return Ok(Mode::Waiting(ops.clone(), *most)),
             Step::Compute(ns) => {
                 let local = lock(&self.network).local_ns(self.id);
                 return Ok(Mode::Computing(local + ns));
@@ -305,11 +282,7 @@ impl Host {
     fn post(&mut self, op: Op, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
         let ask = &plan.asks[op];
         let len = plan.len(op);
-        let mut buffer = Buffer::new(&ask.pieces);
-        if let What::Send { .. } = ask.what {
-            payload(op as u64, len as usize, &mut self.scratch);
-            buffer.fill(&self.scratch);
-        }
+        let buffer = self.memory(op, plan);
         let hurried = self.hurry(ask, &buffer.segments());
         let request = match hurried {
             Some(request) => request,

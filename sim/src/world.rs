@@ -1,9 +1,10 @@
 //! The world: hosts, the network between them, the agenda in virtual time, and the oracles that watch.
 
+use crate::buffer::Buffer;
 use crate::canary::Canary;
 use crate::exposed::Windows;
 use crate::faults::{Broken, Faults};
-use crate::host::Host;
+use crate::host::{Host, Lean};
 use crate::model::Model;
 use crate::network::{Fabric, Happening, Key, Network, Shared, lock};
 use crate::oracle::Objection;
@@ -15,10 +16,12 @@ use crate::oracle::order;
 use crate::oracle::stall::StallOracle;
 use crate::rail::SimRail;
 use crate::scenario::Scenario;
-use crate::workload::Plan;
+use crate::workload::{Ask, Plan};
 use nmad_engine::Engine;
 use nmad_engine::packet::{PeerId, RailId};
 use nmad_engine::transfer::driver::Driver;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 /// A run must be over by then, in virtual time.
@@ -41,6 +44,8 @@ pub struct World {
     delivery: DeliveryOracle,
     liveness: LivenessOracle,
     stall: StallOracle,
+    /// Whether oracles watch over time.
+    is_watched: bool,
     now: u64,
     done_at: Option<u64>,
 }
@@ -58,6 +63,11 @@ impl Fates for Network {
 impl World {
     /// Sets the stage.
     pub fn new(scenario: Scenario, plan: Plan, explain: bool) -> World {
+        World::of(scenario, plan, explain, &|_, _| true)
+    }
+
+    /// The same with links between these pairs of hosts only.
+    fn of(scenario: Scenario, plan: Plan, explain: bool, meet: Meet<'_>) -> World {
         let fabric = |(number, (model, faults)): (usize, &(Arc<dyn Model>, Faults))| {
             let wire = scenario.wires.get(number).copied().unwrap_or(number);
             Fabric { model: model.clone(), faults: *faults, wire }
@@ -74,13 +84,32 @@ impl World {
             network.agenda.enter(strike.at, Happening::Strike(number));
         }
         let network = Arc::new(Mutex::new(network));
-        let hosts: Vec<Host> = (0..scenario.hosts()).map(|id| host(&scenario, &plan, id, &network)).collect();
+        let host = |id| host(&scenario, &plan, id, (&network, meet));
+        let hosts: Vec<Host> = (0..scenario.hosts()).map(host).collect();
         for id in 0..hosts.len() {
             lock(&network).wake(id, id as u64 * 100);
         }
         let (delivery, liveness) = (DeliveryOracle::default(), LivenessOracle::default());
         let stall = StallOracle::new(scenario.stall_ns());
-        World { hosts, network, scenario, plan, delivery, liveness, stall, now: 0, done_at: None }
+        let (is_watched, now, done_at) = (true, 0, None);
+        World { hosts, network, scenario, plan, delivery, liveness, stall, is_watched, now, done_at }
+    }
+
+    /// A run of which only the time counts: all requests use the same memory, whose content nobody checks,
+    /// and only hosts with messages for each other have links, so that hundreds of hosts need little memory.
+    /// `sleeps`: nobody progresses messages while an application computes, and no oracle objects that they
+    /// stand still.
+    pub fn time_only(scenario: Scenario, plan: Plan, sleeps: bool) -> World {
+        let longest = (0..plan.asks.len()).map(|op| plan.len(op)).max().unwrap_or(0) as usize;
+        let memory = || Rc::new(Buffer::new(&[longest]));
+        let lean = Lean { out: memory(), into: memory(), sleeps };
+        let pairs: BTreeSet<(usize, usize)> = plan.asks.iter().filter_map(Ask::pair).collect();
+        let meet = |a: usize, b: usize| pairs.contains(&(a.min(b), a.max(b)));
+        let mut world = World::of(scenario, plan, false, &meet);
+        world.hosts.iter_mut().for_each(|host| host.set_lean(lean.clone()));
+        world.is_watched = false;
+        lock(&world.network).hollow = true;
+        world
     }
 
     /// The engine of a host.
@@ -190,6 +219,9 @@ impl World {
         }
         let host = &mut self.hosts[id];
         host.run(now, &self.plan, &mut self.delivery)?;
+        if !self.is_watched {
+            return Ok(());
+        }
         let network = lock(&self.network);
         self.stall.look(now, &network, &self.delivery.ledger)?;
         self.liveness.look(network.local_ns(id), id, &host.engine, &network, &self.delivery.ledger)
@@ -264,7 +296,10 @@ impl World {
     }
 }
 
-fn host(scenario: &Scenario, plan: &Plan, id: usize, network: &Shared) -> Host {
+/// Which hosts have links to each other.
+type Meet<'a> = &'a dyn Fn(usize, usize) -> bool;
+
+fn host(scenario: &Scenario, plan: &Plan, id: usize, (network, meet): (&Shared, Meet<'_>)) -> Host {
     let config = scenario.configs[id].clone();
     let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
     scenario.cores.iter().for_each(|_| engine.cores().enter());
@@ -281,7 +316,7 @@ fn host(scenario: &Scenario, plan: &Plan, id: usize, network: &Shared) -> Host {
         if let Some(Some(profile)) = scenario.profiles.get(fabric) {
             engine.set_profile(number, None, profile.clone());
         }
-        for peer in (0..scenario.hosts()).filter(|&peer| peer != id) {
+        for peer in (0..scenario.hosts()).filter(|&peer| peer != id && meet(id, peer)) {
             if scenario.rails[peer].contains(&fabric) {
                 engine.add_link(PeerId(peer as u32), number);
             }

@@ -13,7 +13,7 @@ const FOOT: f64 = 40.0;
 /// Ratios that are drawn; others are drawn at the edge.
 const RATIOS: (f64, f64) = (0.9, 2.0);
 /// Hues that people with impaired colour vision tell apart (Okabe and Ito).
-const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+pub(super) const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 
 /// The picture as SVG, a panel for each set of rails.
 pub fn picture() -> String {
@@ -71,7 +71,7 @@ fn draw(text: &mut String, top: f64, panel: &[&Run]) {
     }
 }
 
-fn line(text: &mut String, points: &[(f64, f64)], colour: &str, width: f64) {
+pub(super) fn line(text: &mut String, points: &[(f64, f64)], colour: &str, width: f64) {
     let list: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let list = list.join(" ");
     let _ = writeln!(
@@ -80,7 +80,7 @@ fn line(text: &mut String, points: &[(f64, f64)], colour: &str, width: f64) {
     );
 }
 
-fn write(text: &mut String, (x, y): (f64, f64), anchor: &str, colour: &str, words: &str) {
+pub(super) fn write(text: &mut String, (x, y): (f64, f64), anchor: &str, colour: &str, words: &str) {
     let _ = writeln!(
         text,
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{words}</text>"

@@ -16,6 +16,7 @@ mod p1;
 mod p2;
 mod p3;
 mod p4;
+pub mod p5;
 pub mod ping_pong;
 pub mod regret;
 pub mod sampling;
@@ -93,6 +94,27 @@ pub const FIGURES: &[Figure] = &[
     figure("p4-14", "aggregation thresholds (figures 14 to 18)", p4::aggregation),
     figure("p4-19", "two unequal networks on cluster joe (figures 19 and 20)", p4::joe),
     figure("p4-21", "two very unequal networks on cluster jack", p4::jack),
+    figure("p5-1", "share of time in communication (tables I and III)", p5::shares),
+    Figure {
+        draw: Some(p5::sizes_picture),
+        ..figure("p5-6", "overlapToy by length and degree (figures 6 and 7)", p5::sizes)
+    },
+    Figure {
+        draw: Some(p5::patterns_picture),
+        ..figure("p5-10", "miniFE: pattern and shares (figures 10 and 11, table II)", p5::patterns)
+    },
+    Figure {
+        draw: Some(p5::limits_picture),
+        ..figure("p5-13", "miniFE by eager limit (figures 13 to 15)", p5::limits)
+    },
+    Figure {
+        draw: Some(p5::remedies_picture),
+        ..figure("p5-16", "toys with parallel sends and fragments (figures 16 to 18)", p5::remedies)
+    },
+    Figure {
+        draw: Some(p5::scaling_picture),
+        ..figure("p5-19", "miniFE with parallel sends and fragments (figures 19 and 20)", p5::scaling)
+    },
 ];
 
 /// Figures whose name is `name`, or begins with it and a dash: `p2` are all of P2. All without a name.

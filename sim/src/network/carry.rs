@@ -54,7 +54,7 @@ impl Cargo {
     fn len(&self) -> u64 {
         match self {
             Cargo::Packet(bytes) => bytes.len() as u64,
-            Cargo::Chunk(_, bytes) => bytes.len() as u64 + nmad_wire::ChunkHeader::LEN as u64,
+            Cargo::Chunk(head, _) => head.len + nmad_wire::ChunkHeader::LEN as u64,
             Cargo::Offer(_) => 0,
         }
     }
@@ -191,7 +191,7 @@ impl Network {
         let end = local.max(self.interface(key.fabric, key.me).tx_free) + wire_ns;
         let end = end.max(self.post(key.me, model, &order, wire_ns) + wire_ns);
         self.interface(key.fabric, key.me).tx_free = end + model.gap_ns();
-        let (cargo, _) = load(order, key.peer);
+        let (cargo, _) = load(order, key.peer, self.hollow);
         self.departed(local, key, &cargo);
         if self.side(key).cut {
             self.traffic.dropped += 1;
@@ -253,7 +253,7 @@ impl Network {
         if self.doing[key.me].dead {
             return;
         }
-        let (mut cargo, sent) = load(flight.order, key.peer);
+        let (mut cargo, sent) = load(flight.order, key.peer, self.hollow);
         if let (true, Cargo::Chunk(_, bytes)) = (self.corrupts && id.is_multiple_of(7), &mut cargo) {
             bytes.last_mut().into_iter().for_each(|byte| *byte ^= 1);
         }
@@ -287,7 +287,8 @@ impl Network {
             Cargo::Packet(bytes) => {
                 traffic.packets += 1;
                 traffic.resent += self.oracle.frames(key, bytes);
-                self.trace.bytes(bytes);
+                let seen = if self.hollow { 0 } else { bytes.len() };
+                self.trace.bytes(&bytes[..seen]);
                 10
             }
             Cargo::Chunk(head, _) => {
@@ -432,13 +433,17 @@ pub(super) fn order_len(order: &Order) -> u64 {
     }
 }
 
-/// Reads the memory of an order; returns the cargo and the report to its sender.
-fn load(order: Order, to: usize) -> (Cargo, Inbound) {
+/// Reads the memory of an order; returns the cargo and the report to its sender. `hollow`: the bytes of
+/// chunks are left where they are.
+fn load(order: Order, to: usize, hollow: bool) -> (Cargo, Inbound) {
     match order {
         Order::Chunk { number, ack, region, key, offset, from, .. } => {
             let head = ChunkHead { number, ack, region, key: key.0, offset, len: from.len() };
-            let mut bytes = Vec::with_capacity(from.len() as usize);
-            from.append_to(&mut bytes);
+            let mut bytes = Vec::new();
+            if !hollow {
+                bytes.reserve_exact(from.len() as usize);
+                from.append_to(&mut bytes);
+            }
             (Cargo::Chunk(head, bytes), Inbound::Sent { to, number, packet: None })
         }
         Order::Packet { number, packet, .. } => {

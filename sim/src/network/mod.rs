@@ -131,6 +131,8 @@ pub struct Network {
     pub corrupts: bool,
     /// Drivers take datagrams that were damaged on their way.
     pub unchecked: bool,
+    /// Chunks carry their length and no bytes; see [`crate::world::World::time_only`].
+    pub hollow: bool,
     /// What every host costs.
     pub machine: Machine,
     buses: Buses,
@@ -166,6 +168,7 @@ impl Network {
             oracle: WireOracle::default(),
             corrupts: false,
             unchecked: false,
+            hollow: false,
             machine: Machine::default(),
             buses: Buses::default(),
             fabrics,

@@ -35,6 +35,16 @@ pub struct Ask {
     pub part: Option<Part>,
 }
 
+impl Ask {
+    /// The hosts of a message, the lower one first; a receive, which may be from anybody, says nothing.
+    pub fn pair(&self) -> Option<(usize, usize)> {
+        match self.what {
+            What::Send { to, .. } => Some((self.host.min(to), self.host.max(to))),
+            What::Recv { .. } => None,
+        }
+    }
+}
+
 /// Part of an incremental message (packed on one side, unpacked on the other).
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
@@ -80,6 +90,8 @@ pub enum Step {
     Post(Op),
     /// Waits until all of these have ended.
     Wait(Vec<Op>),
+    /// Waits until at most this number of these are still under way.
+    Drain(Vec<Op>, usize),
     /// Computes for this number of nanoseconds, without a call into the library.
     Compute(u64),
     /// Probes until there is a message that this receive, not yet posted, would take.

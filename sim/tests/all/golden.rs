@@ -1,6 +1,7 @@
 //! The papers' figures are what is committed, byte for byte. After a change that is meant to change them:
 //! `cargo run --release -- sim --golden --bless`, and read the difference before committing it.
 
+use nmad_sim::golden::p5::spots as spots_of_p5;
 use nmad_sim::golden::regret::spots;
 use nmad_sim::golden::{FIGURES, named};
 use std::collections::BTreeSet;
@@ -28,6 +29,13 @@ fn check(name: &str) {
     }
 }
 
+/// The lines of a committed table, cells joined by spaces.
+fn lines_of(name: &str) -> Vec<String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(format!("{name}.txt"));
+    let committed = std::fs::read_to_string(file).unwrap_or_default();
+    committed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
 #[test]
 fn networks() {
     check("networks");
@@ -41,11 +49,8 @@ fn congestion() {
 /// The whole tables take minutes (`nmad sim --golden regret`); a few rows of each are made anew here.
 #[test]
 fn tables_of_regret_have_these_rows() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     for figure in named(Some("regret")) {
-        let committed = std::fs::read_to_string(folder.join(figure.file())).unwrap_or_default();
-        let lines: Vec<String> =
-            committed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let lines = lines_of(figure.name);
         for row in spots(figure.name) {
             let name = figure.name;
             assert!(
@@ -74,6 +79,25 @@ fn p3() {
 #[test]
 fn p4() {
     check("p4");
+}
+
+#[test]
+fn p5_shares_and_patterns() {
+    ["p5-1", "p5-10"].into_iter().for_each(check);
+}
+
+/// The whole tables take minutes (`nmad sim --golden p5`).
+#[test]
+fn tables_of_p5_have_these_rows() {
+    let rows = spots_of_p5();
+    assert!(rows.len() > 10);
+    for (name, row) in rows {
+        let lines = lines_of(name);
+        assert!(
+            lines.contains(&row),
+            "{name} has no row \"{row}\"; if that is meant: --golden {name} --bless"
+        );
+    }
 }
 
 #[test]

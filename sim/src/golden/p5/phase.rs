@@ -1,0 +1,248 @@
+//! Iterations of communication, calculation and synchronization on many hosts in virtual time (P5 figures 2
+//! to 5), with the engine that ships.
+
+use super::{E5_2670, Network};
+use crate::faults::Faults;
+use crate::golden::sampling::{Bench, LARGE_MAX};
+use crate::model::Model;
+use crate::oracle::ledger::{Ledger, What as Booked};
+use crate::scenario::Scenario;
+use crate::workload::{Ask, Op, Plan, Step, What};
+use crate::world::World;
+use nmad_engine::packet::PeerId;
+use nmad_engine::{Config, Hints};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Policy {
+    /// Eager up to this length, and no progress while hosts compute; none: as the library does by itself.
+    pub(super) eager_max: Option<usize>,
+    /// Threads of a host that send, each with one blocking call after the other (figure 12).
+    pub(super) threads: usize,
+    /// Longer messages are cut into pieces of this length (section 5.2).
+    pub(super) fragment: Option<usize>,
+}
+
+impl Policy {
+    /// What the library does without a setting.
+    pub(super) const OWN: Policy = Policy { eager_max: None, threads: 1, fragment: None };
+
+    /// The paper's library with an eager limit.
+    pub(super) const fn limit(eager_max: usize) -> Policy {
+        Policy { eager_max: Some(eager_max), threads: 1, fragment: None }
+    }
+
+    /// With parallel sends.
+    pub(super) const fn parallel(self, threads: usize) -> Policy {
+        Policy { threads, ..self }
+    }
+
+    /// With pieces that pass the limit.
+    pub(super) const fn split(self) -> Policy {
+        Policy { fragment: self.eager_max, ..self }
+    }
+}
+
+/// A message of each iteration: sender, receiver, bytes.
+pub(super) type Letter = (usize, usize, usize);
+
+/// What the hosts do in each iteration: all receive, send, compute, wait, compute.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Program {
+    pub(super) hosts: usize,
+    pub(super) letters: Vec<Letter>,
+    /// Calculation of each host before it waits for its messages and after, in nanoseconds.
+    pub(super) before_ns: u64,
+    pub(super) after_ns: u64,
+}
+
+impl Program {
+    /// All calculation of a host.
+    pub(super) fn calculation_ns(&self) -> u64 {
+        self.before_ns + self.after_ns
+    }
+
+    /// Percent of an iteration that is spent in communication and synchronization.
+    pub(super) fn share(&self, iteration_ns: u64) -> f64 {
+        100.0 * (1.0 - self.calculation_ns() as f64 / iteration_ns as f64)
+    }
+}
+
+/// Iterations that are run, and those of them that are not measured: links come up, and the library, if its
+/// limit is not fixed, learns whether receivers are late.
+fn iterations(policy: Policy) -> (usize, usize) {
+    if policy.eager_max.is_some() { (4, 2) } else { (5, 3) }
+}
+
+/// Runs that were made: figures share them.
+static KNOWN: Mutex<BTreeMap<(&'static str, Policy, Program), u64>> = Mutex::new(BTreeMap::new());
+
+/// The mean time of an iteration, in nanoseconds.
+///
+/// # Panics
+/// The run does not end: then the engine is broken.
+pub(super) fn iteration_ns(network: &Network, policy: Policy, program: &Program) -> u64 {
+    let key = (network.card.name, policy, program.clone());
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+    known.unwrap_or_else(|| {
+        let ns = run(network, policy, program);
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, ns);
+        ns
+    })
+}
+
+fn run(network: &Network, policy: Policy, program: &Program) -> u64 {
+    let mut author = Author::new(program.hosts);
+    let (all, learning) = iterations(policy);
+    (0..all).for_each(|_| author.iteration(program, policy));
+    let Author { plan, ends } = author;
+    let config = |me| Config { me: PeerId(me), ..network.config(policy) };
+    let card = network.card;
+    // The library has sampled its rails before; the paper's has a fixed limit.
+    let bench = Bench { machine: E5_2670, card, hand_off_ns: 0 };
+    let profile = policy.eager_max.is_none().then(|| bench.profile(LARGE_MAX));
+    let scenario = Scenario {
+        seed: 0,
+        fabrics: vec![(Arc::new(card.clone()) as Arc<dyn Model>, Faults::default())],
+        machine: E5_2670,
+        cores: Vec::new(),
+        holds_back: false,
+        looks: true,
+        hurries: policy.threads == 1,
+        profiles: vec![profile],
+        rails: vec![vec![0]; program.hosts],
+        configs: (0..program.hosts as u32).map(config).collect(),
+        strikes: Vec::new(),
+        outages: Vec::new(),
+        takes_turns: false,
+        canary: None,
+        wires: Vec::new(),
+    };
+    let mut world = World::time_only(scenario, plan, policy.eager_max.is_some());
+    world.run().unwrap_or_else(|objection| panic!("{policy:?} over {}: {objection}", network.card.name));
+    let ended = |iteration: usize| end_of(world.ledger(), &ends[iteration]);
+    (ended(all - 1) - ended(learning - 1)) / (all - learning) as u64
+}
+
+/// When the last of these messages was received.
+fn end_of(ledger: &Ledger, sends: &BTreeSet<Op>) -> u64 {
+    let received = ledger.entries.iter().filter_map(|entry| {
+        let Booked::Send { payload, .. } = entry.what else { return None };
+        let partner = sends.contains(&(payload as Op)).then_some(entry.partner?)?;
+        ledger.entries[partner].ended.as_ref().map(|(at, _)| *at)
+    });
+    received.max().unwrap_or(0)
+}
+
+/// Writes the scripts of hosts.
+struct Author {
+    plan: Plan,
+    /// The sends whose arrival ends each iteration.
+    ends: Vec<BTreeSet<Op>>,
+}
+
+impl Author {
+    fn new(hosts: usize) -> Author {
+        let plan = Plan { scripts: vec![Vec::new(); hosts], ..Plan::default() };
+        Author { plan, ends: Vec::new() }
+    }
+
+    fn ask(&mut self, host: usize, what: What, len: usize) -> Op {
+        self.plan.asks.push(Ask { host, what, pieces: vec![len], part: None });
+        self.plan.asks.len() - 1
+    }
+
+    fn step(&mut self, host: usize, step: Step) {
+        self.plan.scripts[host].push(step);
+    }
+
+    /// Every host posts its receives, sends, computes, waits, computes (P5 figures 4 and 5).
+    fn iteration(&mut self, program: &Program, policy: Policy) {
+        // A receive that names no tag invites no sender: the paper's library knows no invitations (Rtr).
+        let tag = policy.eager_max.is_none().then_some(0);
+        for host in 0..program.hosts {
+            let mut receives = Vec::new();
+            for &(from, _, len) in program.letters.iter().filter(|letter| letter.1 == host) {
+                for len in pieces(len, policy.fragment) {
+                    let what = What::Recv { from: Some(from), context: 0, tag };
+                    receives.push(self.ask(host, what, len));
+                }
+            }
+            receives.iter().for_each(|&op| self.step(host, Step::Post(op)));
+            self.sends(host, program, policy);
+            self.compute(host, program.before_ns);
+            self.step(host, Step::Wait(receives));
+            self.compute(host, program.after_ns);
+        }
+        self.synchronize(program.hosts);
+    }
+
+    fn compute(&mut self, host: usize, ns: u64) {
+        if ns > 0 {
+            self.step(host, Step::Compute(ns));
+        }
+    }
+
+    /// One blocking call after the other on each thread: a call begins when a thread is free.
+    fn sends(&mut self, host: usize, program: &Program, policy: Policy) {
+        let mut open = Vec::new();
+        for &(_, to, len) in program.letters.iter().filter(|letter| letter.0 == host) {
+            for len in pieces(len, policy.fragment) {
+                self.step(host, Step::Drain(open.clone(), policy.threads - 1));
+                let what = What::Send { to, context: 0, tag: 0, hints: Hints::default() };
+                let op = self.ask(host, what, len);
+                self.step(host, Step::Post(op));
+                open.push(op);
+            }
+        }
+        self.step(host, Step::Wait(open));
+    }
+
+    /// A dissemination barrier stands for MPI_Allreduce.
+    fn synchronize(&mut self, hosts: usize) {
+        let mut last = BTreeSet::new();
+        for round in 0..hosts.next_power_of_two().ilog2() {
+            last.clear();
+            for host in 0..hosts {
+                let (to, from) = ((host + (1 << round)) % hosts, (host + hosts - (1 << round)) % hosts);
+                let send = What::Send { to, context: 1, tag: u64::from(round), hints: Hints::default() };
+                let recv = What::Recv { from: Some(from), context: 1, tag: Some(u64::from(round)) };
+                let (recv, send) = (self.ask(host, recv, 8), self.ask(host, send, 8));
+                [recv, send].into_iter().for_each(|op| self.step(host, Step::Post(op)));
+                self.step(host, Step::Wait(vec![recv, send]));
+                last.insert(send);
+            }
+        }
+        self.ends.push(last);
+    }
+}
+
+/// A message, or its pieces.
+fn pieces(len: usize, fragment: Option<usize>) -> Vec<usize> {
+    let longest = fragment.unwrap_or(len).max(1);
+    (0..len.div_ceil(longest)).map(|index| longest.min(len - index * longest)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::p5::INFINIBAND;
+
+    #[test]
+    fn a_message_is_cut_into_pieces_that_pass_the_limit() {
+        assert_eq!(pieces(10, Some(4)), [4, 4, 2]);
+        assert_eq!(pieces(10, None), [10]);
+    }
+
+    #[test]
+    fn a_receiver_that_computes_holds_up_who_asks_and_not_who_sends_eagerly() {
+        let letters = vec![(0, 1, 200 << 10)];
+        let program = Program { hosts: 2, letters, before_ns: 5_000_000, after_ns: 5_000_000 };
+        let time = |eager_max| iteration_ns(&INFINIBAND, Policy::limit(eager_max), &program);
+        // Host 0 is held up for half of host 1's calculation, and host 1 by what host 0 has then to compute.
+        assert!((15_000_000..15_500_000).contains(&time(64 << 10)), "{}", time(64 << 10));
+        assert!((10_000_000..10_500_000).contains(&time(256 << 10)), "{}", time(256 << 10));
+    }
+}

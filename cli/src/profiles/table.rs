@@ -116,16 +116,32 @@ mod tests {
     use newmadeleine::sampling::{Distance, Key};
     use std::sync::Arc;
 
-    #[test]
-    fn a_provisional_profile_is_told_from_others() {
+    fn profile() -> Profile {
         let sample = |len: u64| (Method::Copy, Sample::of(len, &mut [1_000 + len]).expect("a time"));
         let provenance = Provenance { when: "today".into(), how: "a test".into(), ..Provenance::default() };
-        let profile = Profile::new(provenance, [8, 1024].map(sample)).expect("two sizes");
+        Profile::new(provenance, [8, 1024].map(sample)).expect("two sizes")
+    }
+
+    fn kept(profile: Profile) -> ProfileInfo {
+        let key = Key { rail: "tcp".into(), distance: Distance::OtherHost, host: "a machine".into() };
+        let known = Some((Arc::new(profile), Origin::Cache("file".into())));
+        ProfileInfo { rail: "tcp/eth0".into(), number: 0, key, known }
+    }
+
+    #[test]
+    fn what_drivers_have_learnt_is_a_table_of_its_own() {
+        assert!(learnt(&[kept(profile())]).is_none());
+        let line = "near-busy-8192 bounce 8.100 cma 6.900";
+        let table = learnt(&[kept(profile().with_learnt(vec![line.into()]))]).expect("a line");
+        let text = table.to_string();
+        assert!(text.contains("tcp/eth0") && text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn a_provisional_profile_is_told_from_others() {
         let told = |count: Option<u32>| {
             let doubt = count.map(|count| Doubt { count, degree: 200, why: "others were there".into() });
-            let key = Key { rail: "tcp".into(), distance: Distance::OtherHost, host: "a machine".into() };
-            let known = Some((Arc::new(profile.clone().doubted(doubt)), Origin::Cache("file".into())));
-            from(&ProfileInfo { rail: "tcp/eth0".into(), number: 0, key, known })
+            from(&kept(profile().doubted(doubt)))
         };
         assert_eq!(told(None), "measured today, a test");
         assert_eq!(told(Some(1)), "measured today, a test, provisional: others were there");

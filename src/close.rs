@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// How long a session that ends waits for its last messages to leave.
 const DRAIN_BOUND: Duration = Duration::from_secs(5);
+/// And to see its rails when no thread works with one of them.
+const LOOK_BOUND: nmad_engine::Duration = nmad_engine::Duration::from_ms(100);
 
 impl Session {
     /// Leaves the job in good order: submitted messages leave, and the other ranks receive notice.
@@ -31,9 +33,12 @@ impl Session {
         self.node().wait_for(DRAIN_BOUND, |engine| engine.is_drained());
         summary::tell(self);
         sampling::doubt_refuted(self.node(), self.profiles(), self.size());
-        let of_each =
-            |rails: &mut [&mut dyn Driver]| rails.iter().map(|rail| rail.statistics().learnt).collect();
-        sampling::learnt::keep(job.as_ref(), self.profiles(), &self.node().with_rails::<Vec<_>>(of_each));
+        let of_each = |rails: &mut [&mut dyn Driver]| -> Vec<_> {
+            rails.iter().map(|rail| rail.statistics().learnt).collect()
+        };
+        if let Some(learnt) = self.node().with_rails_within(LOOK_BOUND, of_each) {
+            sampling::learnt::keep(job.as_ref(), self.profiles(), &learnt);
+        }
         if let Some(trace) = &self.trace {
             trace.write(self.node());
         }

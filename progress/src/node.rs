@@ -9,7 +9,7 @@ use crate::service::Service;
 use crate::setting::Progress;
 use crate::shared::Shared;
 use crate::watch::{Armed, Watch};
-use nmad_engine::{Driver, Engine, Instant, RequestId};
+use nmad_engine::{Driver, Duration, Engine, Instant, RequestId};
 use rustix::fd::RawFd;
 use std::io;
 use std::sync::Arc;
@@ -72,14 +72,35 @@ impl Node {
 
     /// Looks at the rails, when no thread works with one of them.
     pub fn with_rails<R>(&self, look: impl FnOnce(&mut [&mut dyn Driver]) -> R) -> R {
+        self.with_rails_until(None, look).expect(ENDLESS)
+    }
+
+    /// The same within a bound; none: a thread works with one of them all the time, or has not come along to
+    /// a forked process.
+    pub fn with_rails_within<R>(
+        &self,
+        bound: Duration,
+        look: impl FnOnce(&mut [&mut dyn Driver]) -> R,
+    ) -> Option<R> {
+        self.with_rails_until(Some(self.now() + bound), look)
+    }
+
+    fn with_rails_until<R>(
+        &self,
+        until: Option<Instant>,
+        look: impl FnOnce(&mut [&mut dyn Driver]) -> R,
+    ) -> Option<R> {
         loop {
             let mut core = self.shared.lock();
             core.reclaim_all();
             let rails = core.rails.iter_mut().map(|rail| rail.as_deref_mut().map(|rail| rail as _));
             if let Some(mut rails) = rails.collect::<Option<Vec<&mut dyn Driver>>>() {
-                return look(&mut rails);
+                return Some(look(&mut rails));
             }
             drop(core);
+            if until.is_some_and(|until| self.now() >= until) {
+                return None;
+            }
             std::thread::yield_now();
         }
     }

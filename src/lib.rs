@@ -123,7 +123,10 @@ pub mod strategy {
     };
 }
 
-pub use nmad_engine::{Accuracy, Effort, Feed, Hints, Prefer, RailId, Receipt, StrategyId};
+pub use nmad_engine::{
+    Accuracy, Effort, Feed, Hints, InForce, Prefer, RailId, RailInForce, Receipt, StrategyId, Taught,
+    ThresholdOrigin,
+};
 #[doc(hidden)]
 pub use nmad_engine::{RequestId, Segment, Segments};
 

@@ -14,7 +14,9 @@ use crate::receipts;
 use crate::sampling::{ProfileInfo, RailToSample, Stock};
 use crate::trace::Trace;
 use nmad_drivers::around::trace::TraceHandle;
-use nmad_engine::{Accuracy, Driver, Engine, Error, Feed, PeerId, Profile, RailId, Receipt, StrategyId};
+use nmad_engine::{
+    Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, StrategyId, Taught,
+};
 use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Idle, Node, Outcome, Progress};
@@ -297,8 +299,14 @@ impl Session {
 
     /// The profile that completed transfers have made of what was known of a rail to a rank; none: they have
     /// changed nothing, or it does not lead there.
-    pub fn learnt(&self, rail: u8, rank: u32) -> Option<Arc<Profile>> {
-        self.node.with(|engine| engine.learnt(RailId(rail), PeerId(rank)).cloned())
+    pub fn learnt(&self, rail: u8, rank: u32) -> Option<Taught> {
+        self.node.with(|engine| engine.learnt(RailId(rail), PeerId(rank)))
+    }
+
+    /// The thresholds by which messages to a rank go now, and where they come from; none: there is no such
+    /// rank, or nothing leads there.
+    pub fn in_force(&self, rank: u32) -> Option<InForce> {
+        self.node.with(|engine| engine.in_force(PeerId(rank)))
     }
 
     /// The node behind the session, for bindings and benchmarks.

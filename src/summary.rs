@@ -4,7 +4,7 @@
 
 use crate::info::RailInfo;
 use crate::session::Session;
-use nmad_engine::{Accuracy, Profile, RailCounters, Thresholds};
+use nmad_engine::{Accuracy, RailCounters, Taught, Thresholds};
 use nmad_progress::Helped;
 use std::fmt::Write;
 use std::path::Path;
@@ -30,8 +30,8 @@ pub(crate) fn tell(session: &Session) {
             nmad_words::tell_user(format_args!("nmad: rank {}: {line}", session.rank()));
         }
         let others = (0..session.size()).filter_map(|rank| Some((rank, session.learnt(index as u8, rank)?)));
-        for (rank, profile) in others.take(LEARNT_MAX) {
-            if let Some(text) = learnt(&profile) {
+        for (rank, taught) in others.take(LEARNT_MAX) {
+            if let Some(text) = learnt(&taught) {
                 let (me, name) = (session.rank(), &rail.name);
                 nmad_words::tell_user(format_args!("nmad: rank {me}: {name} to rank {rank}: {text}"));
             }
@@ -85,15 +85,17 @@ fn worst(accuracies: impl Iterator<Item = Accuracy>) -> Option<Accuracy> {
     accuracies.filter(|accuracy| accuracy.count > 0).max_by(|a, b| a.median.total_cmp(&b.median))
 }
 
-/// What transfers have made of a profile: its origin, and what follows from it.
-fn learnt(profile: &Profile) -> Option<String> {
+/// What transfers have made of a profile: its origin, since when it counts, and what follows from it.
+fn learnt(Taught { profile, since, count }: &Taught) -> Option<String> {
     let Thresholds { in_place_min, rendezvous_min, push_min, aggregate_max, .. } = *profile.thresholds()?;
     let from = |len: u64| if len == u64::MAX { "never".into() } else { format!("from {}", size(len)) };
     let shared =
         if aggregate_max == u64::MAX { "always".into() } else { format!("up to {}", size(aggregate_max)) };
     Some(format!(
-        "{}: {}/s, data in place {}, packets shared {shared}, large messages {}",
+        "{}, learnt from {count} transfers, in force since {:.2} s: {}/s, data in place {}, packets shared \
+         {shared}, large messages {}",
         profile.provenance().how,
+        since.as_ns() as f64 / 1e9,
         size(profile.body().bandwidth()),
         from(in_place_min),
         from(rendezvous_min.min(push_min)),

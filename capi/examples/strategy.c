@@ -79,7 +79,7 @@ static int split(void *state, uint32_t rank, uint64_t len, const nmad_way_t *way
 int main(void) {
     static unsigned char large[LARGE], memory[LARGE];
     struct tally tally = {0, 0, 0};
-    nmad_strategy_t express = {sizeof express, "express", &tally, fill, split, NULL, NULL};
+    nmad_strategy_t express = {sizeof express, "express", &tally, fill, split, NULL, NULL, NULL};
     nmad_option_t choose = {"strategy", "express"};
     nmad_hints_t hints = {0, 0, 0, 0};
     nmad_request_t requests[COUNT + 2];

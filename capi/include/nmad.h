@@ -519,6 +519,11 @@ typedef struct nmad_strategy {
      * the session, where something waits for several ranks. May be NULL.
      */
     size_t (*choose)(void *state, uint32_t rail, const nmad_turn_t *ranks, size_t count);
+    /**
+     * Transfers to the rank have shown that a rail carries otherwise than was known: predictions have changed, and what the
+     * strategy has observed until now says nothing any more. May be NULL.
+     */
+    void (*relearnt)(void *state, uint32_t rank);
 } nmad_strategy_t;
 
 /**

@@ -59,12 +59,21 @@ pub struct CTurn {
 type Fill = extern "C" fn(*mut c_void, u32, *const CWay, *const CWaiting, usize, u64, *mut usize) -> usize;
 type Split = extern "C" fn(*mut c_void, u32, u64, *const CWay, usize, *mut u64) -> c_int;
 type Carried = extern "C" fn(*mut c_void, u32, u64, usize, u64);
+type Relearnt = extern "C" fn(*mut c_void, u32);
 type Choose = extern "C" fn(*mut c_void, u32, *const CTurn, usize) -> usize;
 
 /// `nmad_strategy_t`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CStrategy {
+    first: First,
+    relearnt: Option<Relearnt>,
+}
+
+/// What it was before `relearnt` was added.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct First {
     size: usize,
     name: Text,
     state: *mut c_void,
@@ -87,6 +96,7 @@ struct Table {
     split: Split,
     carried: Option<Carried>,
     choose: Option<Choose>,
+    relearnt: Option<Relearnt>,
 }
 
 impl In<CStrategy> {
@@ -94,11 +104,17 @@ impl In<CStrategy> {
     fn table(self) -> Result<Table, Failure> {
         let wrong = |text: String| Err(Failure::new(ARGUMENT, text));
         let Some(size) = self.prefix::<usize>() else { return wrong("strategy is NULL".into()) };
-        if size != size_of::<CStrategy>() {
-            let known = size_of::<CStrategy>();
-            return wrong(format!("size {size} is that of no version of nmad_strategy_t (known: {known})"));
-        }
-        let Some(CStrategy { name, state, fill, split, carried, choose, .. }) = self.get() else {
+        let known = [size_of::<First>(), size_of::<CStrategy>()];
+        let found = match known.iter().position(|known| *known == size) {
+            Some(0) => self.prefix::<First>().map(|first| (first, None)),
+            Some(_) => self.get().map(|whole| (whole.first, whole.relearnt)),
+            None => {
+                let [first, last] = known;
+                let of = "is that of no version of nmad_strategy_t";
+                return wrong(format!("size {size} {of} (known: {first}, {last})"));
+            }
+        };
+        let Some((First { name, state, fill, split, carried, choose, .. }, relearnt)) = found else {
             return wrong("strategy is NULL".into());
         };
         let name = name.required("name of the strategy")?;
@@ -109,7 +125,7 @@ impl In<CStrategy> {
             return wrong(format!("strategy '{name}' lacks a function: fill and split must not be NULL"));
         };
         let state = state.expose_provenance();
-        Ok(Table { name, state, fill, split, carried, choose })
+        Ok(Table { name, state, fill, split, carried, choose, relearnt })
     }
 }
 
@@ -267,6 +283,54 @@ impl Strategy for Foreign {
     fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         if let Some(carried) = self.table.carried {
             carried(self.state(), self.rank, len, rails, took.as_ns());
+        }
+    }
+
+    fn relearnt(&mut self) {
+        if let Some(relearnt) = self.table.relearnt {
+            relearnt(self.state(), self.rank);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn fill(
+        _: *mut c_void,
+        _: u32,
+        _: *const CWay,
+        _: *const CWaiting,
+        _: usize,
+        _: u64,
+        _: *mut usize,
+    ) -> usize {
+        0
+    }
+
+    extern "C" fn split(_: *mut c_void, _: u32, _: u64, _: *const CWay, _: usize, _: *mut u64) -> c_int {
+        1
+    }
+
+    extern "C" fn relearnt(_: *mut c_void, rank: u32) {
+        TOLD.store(rank, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn the_functions_of_a_table_that_may_be_missing_are_called_if_they_are_there() {
+        let (carried, choose, state) = (None, None, null_mut::<c_void>().expose_provenance());
+        let table = |relearnt| Table { name: "t".into(), state, fill, split, carried, choose, relearnt };
+        for (relearnt, told) in [(None, 0), (Some(relearnt as Relearnt), 3)] {
+            let mut foreign = Foreign { table: table(relearnt), rank: u32::MAX };
+            foreign.meet(PeerId(3));
+            foreign.carried(1, 1, Duration::ZERO);
+            foreign.relearnt();
+            assert_eq!(TOLD.load(Ordering::Relaxed), told);
         }
     }
 }

@@ -30,8 +30,8 @@ pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Prefer, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Names, Scope, Window};
 pub use engine::{
-    Caller, Candidate, Claim, Config, Cores, Engine, Leaving, LinkView, Met, NotWell, Notice, PeerView, Plan,
-    Protocol, Receipt, Refused, Submitted, To, Traffic,
+    Caller, Candidate, Claim, Config, Cores, Engine, InForce, Leaving, LinkView, Met, NotWell, Notice,
+    PeerView, Plan, Protocol, RailInForce, Receipt, Refused, Submitted, ThresholdOrigin, To, Traffic,
 };
 pub use memory::{Segment, Segments};
 pub use nmad_wire::MAX_RAILS;
@@ -40,6 +40,7 @@ pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
 pub use profile::doubt::Doubt;
 pub use profile::forecast::Forecast;
+pub use profile::learning::Taught;
 pub use profile::measured::{Profile, Provenance};
 pub use profile::sample::{Method, Sample};
 pub use profile::sampler::{Effort, Probe, Reach, Sampler};

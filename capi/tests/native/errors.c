@@ -39,7 +39,7 @@ static void arguments(void) {
     char byte = 0;
     nmad_request_t request = 0;
     nmad_hints_t hints = {0, 128, 0, 0};
-    nmad_strategy_t strategy = {1, NULL, NULL, NULL, NULL, NULL, NULL};
+    nmad_strategy_t strategy = {1, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     uint64_t ns;
     struct iovec place = {NULL, 8}, huge[2] = {{&byte, SIZE_MAX}, {&byte, SIZE_MAX}};
     int fd;

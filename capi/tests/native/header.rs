@@ -113,7 +113,7 @@ fn program() -> String {
         ("nmad_waiting_t", &["tag", "len", "size", "context", "seq", "priority", "flags"]),
         ("nmad_way_t", &["rail", "wire", "idle_in_ns", "bandwidth", "latency_ns", "flags", "forecast"]),
         ("nmad_turn_t", &["rank", "priority", "backlog", "granted"]),
-        ("nmad_strategy_t", &["size", "name", "state", "fill", "split", "carried", "choose"]),
+        ("nmad_strategy_t", &["size", "name", "state", "fill", "split", "carried", "choose", "relearnt"]),
         ("nmad_rail_info_t", &["name", "address", "bandwidth", "chunk_bytes", "replayed"]),
     ];
     for (structure, fields) in structures {
@@ -136,7 +136,7 @@ nmad_option_t 16 key 0 value 8
 nmad_waiting_t 40 tag 0 len 8 size 16 context 24 seq 28 priority 32 flags 36
 nmad_way_t 48 rail 0 wire 4 idle_in_ns 8 bandwidth 16 latency_ns 24 flags 32 forecast 40
 nmad_turn_t 24 rank 0 priority 4 backlog 8 granted 16
-nmad_strategy_t 56 size 0 name 8 state 16 fill 24 split 32 carried 40 choose 48
+nmad_strategy_t 64 size 0 name 8 state 16 fill 24 split 32 carried 40 choose 48 relearnt 56
 nmad_rail_info_t 352 name 0 address 64 bandwidth 256 chunk_bytes 312 replayed 344
 ";
     let expected = format!("{expected}functions {}\n", declared().len());

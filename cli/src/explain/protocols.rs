@@ -2,6 +2,7 @@
 //! ([`Engine::plan`](newmadeleine::engine::Engine::plan)), asked for every size.
 
 use super::another_rank;
+use crate::profiles::{self, InForce};
 use newmadeleine::engine::{Caller, Context, Hints, LinkView, PeerId, RailId, Tag};
 use newmadeleine::{Options, Session, SessionError};
 use nmad_bench::stats::bytes;
@@ -24,6 +25,8 @@ pub(super) struct Protocols {
     to: u32,
     strategy: String,
     rails: Vec<OnRail>,
+    /// The thresholds from which that follows.
+    in_force: Vec<InForce>,
 }
 
 /// Those over one rail, or over all of them.
@@ -54,11 +57,15 @@ pub(super) fn ask(options: &Options, to: u32) -> Result<Option<Protocols>, Sessi
         0 => {
             session.send(to, TAG, &[])?;
             session.recv(to, TAG, &mut [])?;
-            Some(of(&session, to, options))
+            let found = of(&session, to, options);
+            session.send(to, TAG, &[])?;
+            Some(found)
         }
         rank if rank == to => {
             session.recv(0, TAG, &mut [])?;
             session.send(0, TAG, &[])?;
+            // Its links are looked at until then.
+            session.recv(0, TAG, &mut [])?;
             None
         }
         _ => None,
@@ -91,7 +98,7 @@ fn of(session: &Session, to: u32, options: &Options) -> Protocols {
         rails.push(OnRail { rail: None, sizes: sizes(session, peer) });
     }
     let strategy = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
-    Protocols { to, strategy, rails }
+    Protocols { to, strategy, rails, in_force: InForce::to(session, to) }
 }
 
 /// The protocols of a message of this length: of a thread that waits, and of one that goes on.
@@ -148,6 +155,7 @@ impl fmt::Display for Protocols {
             "protocols of messages to rank {}, strategy {}, on idle rails:\n",
             self.to, self.strategy
         )?;
-        write!(f, "{table}")
+        writeln!(f, "{table}")?;
+        write!(f, "{}", profiles::in_force(&self.in_force))
     }
 }

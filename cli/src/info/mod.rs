@@ -63,6 +63,8 @@ struct Info {
     rails: Vec<Rail>,
     /// What the rails were measured to do.
     profiles: Vec<profiles::Entry>,
+    /// In a job: the thresholds in force over each rail, to the first rank that it leads to.
+    in_force: Vec<profiles::InForce>,
     #[serde(skip)]
     known: Vec<ProfileInfo>,
     /// The ranks of the job; empty outside of a job.
@@ -141,6 +143,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         progress: progress::of_machine(&options.progress.clone().unwrap_or_default()),
         rails: Vec::new(),
         profiles: Vec::new(),
+        in_force: Vec::new(),
         known: Vec::new(),
         peers: Vec::new(),
     };
@@ -151,6 +154,8 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         (info.rails, info.peers) = (rails::of_session(&session), rails::peers(&session)?);
         info.known = session.profiles().to_vec();
         info.profiles = info.known.iter().map(profiles::Entry::of).collect();
+        info.in_force = profiles::InForce::of_rails(&session);
+        rails::let_go(&session)?;
         let is_ours = session.rank() == 0;
         session.close()?;
         return Ok(is_ours.then_some(info));
@@ -219,6 +224,9 @@ fn print(info: &Info) {
         say_line(profiles::origins(&info.known));
         say_line(profiles::thresholds(&info.known));
         profiles::learnt(&info.known).into_iter().for_each(say_line);
+    }
+    if !info.in_force.is_empty() {
+        say_line(profiles::in_force(&info.in_force));
     }
     if !info.peers.is_empty() {
         say_line(rails::peer_table(&info.peers));

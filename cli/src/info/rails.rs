@@ -89,6 +89,14 @@ pub(super) fn peers(session: &Session) -> Result<Vec<Peer>, SessionError> {
     Ok(peers)
 }
 
+/// The other ranks end when rank 0 has seen its links to them.
+pub(super) fn let_go(session: &Session) -> Result<(), SessionError> {
+    if session.rank() > 0 {
+        return session.recv(0, TAG, &mut []).map(drop);
+    }
+    (1..session.size()).try_for_each(|rank| session.send(rank, TAG, &[]))
+}
+
 pub(super) fn table(rails: &[Rail]) -> Table {
     let is_open = rails.iter().any(|rail| rail.packet.is_some());
     let title = if is_open { "rails" } else { "interfaces that can become rails" };

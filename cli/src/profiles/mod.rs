@@ -1,5 +1,6 @@
 //! Profiles for people: tables, pictures, and what programs get.
 
+mod in_force;
 mod picture;
 mod table;
 
@@ -7,8 +8,9 @@ use newmadeleine::engine::{Method, Profile, Sample};
 use newmadeleine::sampling::{Origin, ProfileInfo};
 use serde::Serialize;
 
+pub(crate) use in_force::InForce;
 pub(crate) use picture::draw;
-pub(crate) use table::{learnt, origins, samples, thresholds};
+pub(crate) use table::{in_force, learnt, origins, samples, thresholds};
 
 /// A profile as an object.
 #[derive(Debug, Serialize)]
@@ -51,6 +53,20 @@ struct Thresholds {
     together_up_to: Option<u64>,
     blocks_in_place_from: Option<u64>,
     chunks_from: u64,
+}
+
+impl Thresholds {
+    fn of(thresholds: &newmadeleine::engine::Thresholds) -> Thresholds {
+        let some = |value: u64| Some(value).filter(|&value| value != u64::MAX);
+        Thresholds {
+            in_place_from: some(thresholds.in_place_min),
+            rendezvous_from: thresholds.rendezvous_min,
+            pushed_from: some(thresholds.push_min),
+            together_up_to: some(thresholds.aggregate_max),
+            blocks_in_place_from: some(thresholds.block_min),
+            chunks_from: thresholds.chunk_min,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -104,15 +120,7 @@ fn figures(profile: &Profile) -> Figures {
         upper_us: us(sample.high_ns),
         count: sample.count,
     };
-    let some = |value: u64| Some(value).filter(|&value| value != u64::MAX);
-    let thresholds = profile.thresholds().map(|thresholds| Thresholds {
-        in_place_from: some(thresholds.in_place_min),
-        rendezvous_from: thresholds.rendezvous_min,
-        pushed_from: some(thresholds.push_min),
-        together_up_to: some(thresholds.aggregate_max),
-        blocks_in_place_from: some(thresholds.block_min),
-        chunks_from: thresholds.chunk_min,
-    });
+    let thresholds = profile.thresholds().map(Thresholds::of);
     Figures {
         when: profile.provenance().when.clone(),
         how: profile.provenance().how.clone(),

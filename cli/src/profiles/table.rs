@@ -1,12 +1,12 @@
 //! Profiles as tables.
 
-use newmadeleine::engine::{Doubt, Method, Profile};
+use newmadeleine::engine::{Doubt, Method, Profile, Thresholds};
 use newmadeleine::sampling::{Origin, ProfileInfo};
 use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;
 use std::collections::BTreeSet;
 
-use super::us;
+use super::{InForce, us};
 
 /// Where the figures of each rail come from.
 pub(crate) fn origins(list: &[ProfileInfo]) -> Table {
@@ -41,34 +41,25 @@ fn from(info: &ProfileInfo) -> String {
     }
 }
 
-/// The thresholds of each rail.
+/// The heads of columns of thresholds.
+const THRESHOLDS: [&str; 6] = [
+    "in place from",
+    "rendezvous from",
+    "pushed from",
+    "together up to",
+    "blocks in place from",
+    "chunks from",
+];
+
+/// The thresholds of each rail, and whether somebody has measured them.
 pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
-    let header = [
-        "rail",
-        "to",
-        "in place from",
-        "rendezvous from",
-        "pushed from",
-        "together up to",
-        "blocks in place from",
-        "chunks from",
-    ];
-    let mut table = Table::new("thresholds, bytes", &header).words([1]);
+    let header: Vec<&str> = ["rail", "to"].into_iter().chain(THRESHOLDS).chain(["origin"]).collect();
+    let mut table = Table::new("thresholds, bytes", &header).words([1, 8]);
     for info in list {
         let known = info.known.as_ref().and_then(|(profile, _)| profile.thresholds());
-        let cells = match known {
-            Some(t) => [
-                from_size(t.in_place_min),
-                from_size(t.rendezvous_min),
-                from_size(t.push_min),
-                if t.aggregate_max == u64::MAX { "any".into() } else { t.aggregate_max.to_string() },
-                from_size(t.block_min),
-                from_size(t.chunk_min),
-            ],
-            None => ["default"; 6].map(String::from),
-        };
+        let origin = if known.is_some() { "sampled" } else { "nominal" };
         let to = info.key.distance.name().to_string();
-        table.row([info.rail.clone(), to].into_iter().chain(cells));
+        table.row([info.rail.clone(), to].into_iter().chain(cells(known)).chain([origin.into()]));
     }
     table
 }
@@ -84,6 +75,32 @@ pub(crate) fn learnt(list: &[ProfileInfo]) -> Option<Table> {
         table.row([info.rail.clone(), line.clone()]);
     }
     any.then_some(table)
+}
+
+/// The thresholds that are in force in a running job.
+pub(crate) fn in_force(list: &[InForce]) -> Table {
+    let header: Vec<&str> = ["rail", "to"].into_iter().chain(THRESHOLDS).chain(["origin"]).collect();
+    let mut table = Table::new("thresholds in force, bytes", &header).words([1, 8]);
+    for row in list {
+        let to = format!("rank {}", row.to);
+        let cells = cells(Some(&row.values));
+        table.row([row.rail.clone(), to].into_iter().chain(cells).chain([row.origin_in_words()]));
+    }
+    table
+}
+
+fn cells(thresholds: Option<&Thresholds>) -> [String; 6] {
+    match thresholds {
+        Some(t) => [
+            from_size(t.in_place_min),
+            from_size(t.rendezvous_min),
+            from_size(t.push_min),
+            if t.aggregate_max == u64::MAX { "any".into() } else { t.aggregate_max.to_string() },
+            from_size(t.block_min),
+            from_size(t.chunk_min),
+        ],
+        None => ["default"; 6].map(String::from),
+    }
 }
 
 fn from_size(threshold: u64) -> String {

@@ -150,7 +150,7 @@ impl Engine {
             if peer.is_curious
                 && let Some((ns, is_alone)) = took
             {
-                self.timed_share(from, rail, (len, ns), is_alone);
+                self.timed_share(now, (from, rail), (len, ns), is_alone);
             }
         }
         if full {

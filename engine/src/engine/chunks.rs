@@ -62,12 +62,9 @@ impl Engine {
     }
 
     fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
-        if self.peer(id).is_some_and(|peer| peer.is_curious) {
-            if cargo.offset == 0 {
-                self.time_large(now, rail, id, cargo.request);
-            }
-        } else {
-            self.note_chunk(id, rail);
+        let is_curious = self.peer(id).is_some_and(|peer| peer.is_curious);
+        if is_curious && cargo.offset == 0 {
+            self.time_large(now, rail, id, cargo.request);
         }
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
         if peer.parallel_min < u64::MAX {
@@ -84,6 +81,9 @@ impl Engine {
         let (len, kept) = (from.len(), Some((Cargo::Chunk(cargo), Vec::new())));
         let load = Load { entries: None, len, busy: len + ChunkHeader::LEN as u64, kept };
         book(now, id, link, &mut self.rails[rail.index()], load);
+        if !is_curious {
+            self.note_chunk(id, rail);
+        }
         Order::Chunk { to: id, number, ack, region, key, offset, from }
     }
 }

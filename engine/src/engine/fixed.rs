@@ -1,6 +1,7 @@
 //! What the user has set, which overrules what was measured.
 
 use super::Config;
+use crate::packet::PeerId;
 
 /// Thresholds that the user has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,9 +13,10 @@ pub(super) struct Fixed {
 }
 
 impl Fixed {
-    pub(super) fn of(config: &Config) -> Fixed {
-        let Config { eager_max, in_place_min, aggregate_max, adapts, .. } = *config;
-        Fixed { eager_max, in_place_min, aggregate_max, adapts }
+    /// Those for one peer. Messages of a process to itself cross no network, so nothing is learnt from them.
+    pub(super) fn of(config: &Config, peer: PeerId) -> Fixed {
+        let Config { eager_max, in_place_min, aggregate_max, adapts, me, .. } = *config;
+        Fixed { eager_max, in_place_min, aggregate_max, adapts: adapts && peer != me }
     }
 
     /// Whether transfers correct what is known of rails.

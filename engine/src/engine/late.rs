@@ -108,6 +108,7 @@ impl Engine {
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
         let usual_ns = peer.used().map(|(_, link)| handshake(link)).min().unwrap_or(0);
         let wait_ns = now.since(asked_at).as_ns().saturating_sub(usual_ns);
+        outgoing.is_timed &= peer.is_prompt(wait_ns);
         match outgoing.wants_fin {
             true => outgoing.answer_ns = Some(wait_ns),
             // A reliable rail has it when it has left: nothing else is waited for.

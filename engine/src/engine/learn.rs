@@ -16,8 +16,7 @@ use crate::clock::{Duration, Instant};
 use crate::collect::request::{Hints, Request};
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::profile::doubt::Doubt;
-use crate::profile::learning::{Learning, TIMED};
-use crate::profile::measured::Profile;
+use crate::profile::learning::{Learning, TIMED, Taught};
 use crate::profile::origin::Way;
 use crate::profile::recent::Learnt;
 use crate::profile::sample::Method;
@@ -34,6 +33,8 @@ const BORED: u32 = 2;
 /// Packets, and chunks, to a peer after which it is looked at again.
 const PACKETS: u32 = 1024;
 const CHUNKS: u32 = 64;
+/// Such looks at a peer of which one asks how long answers take, where all profiles are measured ones.
+const LOOKS: u32 = 4;
 /// Shortest message of which several rails acknowledge shares that tell how fast they are.
 const SHARED_FROM: u64 = 128 << 10;
 /// Longest message by which the latencies of rails are compared.
@@ -60,6 +61,27 @@ impl Peer {
     pub(super) fn is_new(&self) -> bool {
         let is_unknown = |link: &Link| link.is_up() && !link.forecast.is_measured();
         self.fixed.adapts() && !self.may_inject && self.links.iter().any(is_unknown)
+    }
+
+    /// Whether its messages may teach anything.
+    fn may_learn(&self) -> bool {
+        self.fixed.adapts() && !self.may_inject && self.only.is_none()
+    }
+
+    /// Whether the receiver looks at its rails, if that counts: a large message has waited so long for its
+    /// answer, beyond a handshake.
+    pub(super) fn is_prompt(&self, wait_ns: u64) -> bool {
+        let learning = self.lone().and_then(|(_, link)| link.learning.as_ref());
+        wait_ns < POSTED_NS || !learning.is_some_and(|learning| learning.learned.is_trusted())
+    }
+
+    /// What the other rails take longer than by their profiles: that is the receiver's doing. As long as they
+    /// have carried nothing, nothing is blamed on one rail.
+    fn delayed_in_common(&self, rail: RailId) -> f64 {
+        let others = self.links.iter().filter(|link| link.rail != rail && link.is_up());
+        let latest = |link: &Link| link.learning.as_ref().and_then(|learning| learning.learned.latest());
+        let factors = others.map(|link| latest(link).unwrap_or(f64::INFINITY));
+        factors.reduce(f64::min).map_or(1.0, |least| least.max(1.0))
     }
 
     /// How a message goes while something is to be learnt.
@@ -97,8 +119,17 @@ impl Peer {
         };
         let gathers = rails[fastest.index()].limits.gather > 0;
         let is_fixed = len <= longest && self.fixed.has_eager_max();
+        let asks = self.may_push.is_some() && len > limit;
         let link = self.link_mut(fastest).filter(|link| link.is_up())?;
         let learned = &mut link.learning.as_mut()?.learned;
+        if learned.is_trusted() {
+            // One that asks tells whether its receiver looks.
+            let is_timed = asks && learned.wants(Way::Body, len);
+            return is_timed.then(|| {
+                learned.attempt(Some(Way::Body), len);
+                (Method::Rendezvous, None)
+            });
+        }
         let way = learned.wish(len, (longest, large_from), gathers)?;
         learned.attempt(Some(way), len);
         let method = match way {
@@ -202,9 +233,12 @@ impl Engine {
     }
 
     /// A large message is submitted: whether the receiver shall say when it has it.
-    pub(super) fn times_large(&self, to: PeerId) -> bool {
+    pub(super) fn times_large(&self, to: PeerId, hints: Hints) -> bool {
+        let asks = hints.probe == Some(Method::Rendezvous);
+        let is_told = |learning: &Learning| asks || !learning.learned.is_trusted();
         let peer = self.peer(to).filter(|peer| peer.is_curious && !peer.keeps);
-        peer.and_then(|peer| peer.lone()).is_some_and(|(_, link)| link.learning.is_some())
+        let learning = peer.and_then(|peer| peer.lone()?.1.learning.as_deref());
+        learning.is_some_and(is_told)
     }
 
     /// The first chunk of a large message is about to leave.
@@ -229,23 +263,31 @@ impl Engine {
             return;
         };
         let learnt = learning.arrived(now, request);
-        self.relearn(from, rail, learnt);
+        self.relearn(now, (from, rail), learnt);
     }
 
     /// Several rails share messages, and one has carried `len` bytes of them; `is_alone`: it had nothing to
     /// do before.
     #[cold]
-    pub(super) fn timed_share(&mut self, from: PeerId, rail: RailId, (len, ns): (u64, u64), is_alone: bool) {
-        let link = self.peer_mut(from).and_then(|peer| peer.link_mut(rail));
-        let Some(Learning { learned, .. }) = link.and_then(|link| link.learning.as_deref_mut()) else {
+    pub(super) fn timed_share(
+        &mut self,
+        now: Instant,
+        (from, rail): (PeerId, RailId),
+        (len, ns): (u64, u64),
+        is_alone: bool,
+    ) {
+        let Some(peer) = self.peer_mut(from) else { return };
+        let common = peer.delayed_in_common(rail);
+        let Some(learning) = peer.link_mut(rail).and_then(|link| link.learning.as_deref_mut()) else {
             return;
         };
+        let learned = &mut learning.learned;
         let learnt = match is_alone {
-            true if learned.wants(Way::Body, len) => learned.note(Way::Body, len, ns),
+            true if learned.wants(Way::Body, len) => learned.note(Way::Body, len, ns, common),
             true => Learnt::Nothing,
-            false => learned.note_behind(len, ns),
+            false => learned.note_behind(len, ns, common),
         };
-        self.relearn(from, rail, learnt);
+        self.relearn(now, (from, rail), learnt);
     }
 
     /// The answer about what was timed; false: the question was another one.
@@ -266,17 +308,17 @@ impl Engine {
             _ if pending.from == Instant::default() => Learnt::Nothing,
             None => learning.learned.note_empty(ns),
             Some(_) if pending.number.wrapping_sub(seen.below) < 1 << 31 => Learnt::Nothing,
-            Some((way, len)) => learning.learned.note(way, len, ns),
+            Some((way, len)) => learning.learned.note(way, len, ns, 1.0),
         };
         if pending.what.is_none() && !peer.ask_nothing(rails, watched) {
             peer.greets_until = Instant::default();
         }
-        self.relearn(from, rail, learnt);
+        self.relearn(now, (from, rail), learnt);
         true
     }
 
     /// Makes the profile of a link anew.
-    fn relearn(&mut self, id: PeerId, rail: RailId, learnt: Learnt) {
+    fn relearn(&mut self, now: Instant, (id, rail): (PeerId, RailId), learnt: Learnt) {
         if learnt == Learnt::Nothing {
             return;
         }
@@ -285,12 +327,13 @@ impl Engine {
         let Some(link) = peer.link_mut(rail) else { return };
         let Some(learning) = &mut link.learning else { return };
         let profile = learning.learned.profile();
-        let refuted = learning.learned.refutes().filter(|_| learning.refuted.is_none() && profile.is_some());
-        learning.refuted = learning.refuted.or(refuted);
+        let refuted = learning.learned.refuted().filter(|_| !learning.is_told && profile.is_some());
+        learning.is_told |= refuted.is_some();
         let when = link.forecast.profile().provenance().when.clone();
         if let Some(profile) = profile {
             link.forecast.rebase(Arc::new(profile));
-            learning.is_used = true;
+            let is_other = !learning.learned.is_as_measured();
+            learning.used_since = is_other.then(|| learning.used_since.unwrap_or(now));
         }
         if learnt == Learnt::Change {
             learning.learned.begin_anew();
@@ -305,29 +348,50 @@ impl Engine {
         }
     }
 
-    /// The profile that transfers have made of what was known of a rail to a peer; none: they have changed
-    /// nothing, or the rail does not lead there.
-    pub fn learnt(&self, rail: RailId, peer: PeerId) -> Option<&Arc<Profile>> {
+    /// What transfers have made of what was known of a rail to a peer; none: they have changed nothing, or
+    /// the rail does not lead there.
+    pub fn learnt(&self, rail: RailId, peer: PeerId) -> Option<Taught> {
         let link = self.peer(peer)?.link(rail)?;
-        let is_used = link.learning.as_ref()?.is_used;
-        is_used.then(|| link.forecast.profile())
+        let learning = link.learning.as_ref()?;
+        let (since, count) = (learning.used_since?, learning.learned.count());
+        Some(Taught { profile: link.forecast.profile().clone(), since, count })
     }
 
     /// What transfers say against the profile that was measured of a rail to a peer, if that is clear.
     pub fn refutation(&self, rail: RailId, peer: PeerId) -> Option<Doubt> {
         let learning = self.peer(peer)?.link(rail)?.learning.as_ref()?;
-        Some(learning.refuted?.doubt())
+        Some(learning.learned.refuted()?.doubt())
     }
 
     /// A packet with this number leaves: now and then the peer is looked at again.
     #[inline(always)]
     pub(super) fn note_number(&mut self, to: PeerId, number: u32) {
         if number % PACKETS == PACKETS - 1 {
-            self.look_again(to, |link| link.learning.as_ref().is_some_and(|l| !l.learned.is_trusted()));
+            self.look(to);
         }
     }
 
-    /// The same of a chunk, which a measured profile is checked by, too.
+    /// After many packets: where something was learnt it is learnt again; measured profiles are checked.
+    #[cold]
+    fn look(&mut self, to: PeerId) {
+        let is_learnt = |link: &Link| link.learning.as_ref().is_some_and(|l| !l.learned.is_trusted());
+        let Engine { peers, rails, watched, .. } = self;
+        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        if peer.links.iter().any(is_learnt) {
+            return self.look_again(to, |_| true);
+        }
+        if !peer.may_learn() {
+            return;
+        }
+        peer.looks = peer.looks.wrapping_add(1);
+        if peer.looks % LOOKS == 0 {
+            let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
+            learning.for_each(|learning| learning.learned.look_at_latency());
+        }
+        peer.ask_nothing(rails, watched);
+    }
+
+    /// The same of a chunk, which a measured profile is checked by, too; the rail has counted it.
     pub(super) fn note_chunk(&mut self, to: PeerId, rail: RailId) {
         if self.rails[rail.index()].counters.chunks.is_multiple_of(u64::from(CHUNKS)) {
             self.look_again(to, |_| true);
@@ -338,8 +402,7 @@ impl Engine {
     fn look_again(&mut self, to: PeerId, is_worth_it: impl Fn(&Link) -> bool) {
         let Engine { peers, rails, .. } = self;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        let is_closed = !peer.fixed.adapts() || peer.may_inject || peer.is_curious || peer.only.is_some();
-        if is_closed || !peer.links.iter().any(is_worth_it) {
+        if !peer.may_learn() || peer.is_curious || !peer.links.iter().any(is_worth_it) {
             return;
         }
         let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());

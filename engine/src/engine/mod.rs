@@ -9,8 +9,9 @@
 //! that let them wait: `lateness`), `parts` (eager messages longer than a packet), `parallel` (eager messages
 //! that several cores post), `failure` (links and peers that are gone), `suspect` (links that may be), `part`
 //! (peers that come and go), `peer` (what the layers keep for one peer: `lane`, `fixed`), `short_way` (past
-//! the window), `forecast` (what profiles say for it), `learn` (profiles that transfers correct), `receipt`
-//! (how messages went), `traffic` (how many there were), `outcome` (how requests ended).
+//! the window), `forecast` (what profiles say for it), `in_force` (the thresholds that follow), `learn`
+//! (profiles that transfers correct), `receipt` (how messages went), `traffic` (how many there were),
+//! `outcome` (how requests ended).
 
 mod arrive;
 mod chunks;
@@ -20,6 +21,7 @@ mod dispatch;
 mod failure;
 mod fixed;
 mod forecast;
+mod in_force;
 mod kept;
 mod lane;
 mod late;
@@ -66,6 +68,7 @@ use alloc::vec::Vec;
 pub use claim::Claim;
 use claim::Claimed;
 use fixed::Fixed;
+pub use in_force::{InForce, RailInForce, ThresholdOrigin};
 pub use leaving::{Leaving, Refused, Submitted, To};
 pub use outcome::NotWell;
 pub use parallel::Cores;
@@ -315,7 +318,7 @@ impl Engine {
         let limits = self.rails[rail.index()].limits;
         if self.peers[index].is_none() {
             let strategy = self.config.registry.make(&self.config.strategy).expect("checked in Engine::new");
-            let fixed = Fixed::of(&self.config);
+            let fixed = Fixed::of(&self.config, peer);
             self.peers[index] = Some(Box::new(Peer::new(peer, strategy, self.config.credit, fixed)));
         }
         let peer = self.peers[index].as_mut().expect("just made");

@@ -162,6 +162,8 @@ pub(super) struct Peer {
     pub(super) is_curious: bool,
     /// Messages one after the other of which enough was known.
     pub(super) bored: u32,
+    /// Looks at its measured profiles.
+    pub(super) looks: u32,
     /// Its new rails are asked how long an answer takes, and nothing else goes before.
     pub(super) greets_until: Instant,
     pub(super) is_ready: bool,
@@ -210,6 +212,7 @@ impl Peer {
             parallel_min: u64::MAX,
             is_curious: false,
             bored: 0,
+            looks: 0,
             greets_until: Instant::default(),
             is_ready: false,
             is_met: false,

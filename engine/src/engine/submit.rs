@@ -143,7 +143,7 @@ impl Engine {
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // Bytes that go ahead say nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);
-        let is_timed = self.times_large(envelope.peer);
+        let is_timed = self.times_large(envelope.peer, hints);
         let outgoing = Outgoing { wants_fin, is_timed, pushed, ..Outgoing::new(envelope, data, hints) };
         let request = self.enter(refused, Request::Large(Box::new(outgoing)));
         if rtr.is_some() || pushed > 0 || !self.expects_rtr(request) {

@@ -17,19 +17,22 @@
 //! nothing was observed; a few transfers of each length are then carried in each way, as a sampling pass
 //! would do. A copy in memory costs as much as data in place saves.
 //!
-//! A measured profile is trusted: it is only checked, now and then, by long chunks, whose times depend
-//! least on how the receiver waits. Where several of them contradict it clearly it is trusted no longer,
-//! and learnt anew like nominal figures.
+//! A measured profile is trusted ([`trust`]): it is checked, and corrected in what cannot come from the
+//! receiver. Where transfers contradict it clearly it is trusted no longer, and learnt anew like nominal
+//! figures.
+
+mod trust;
+
+pub(crate) use trust::Refuted;
 
 use super::curve::scaled;
-use super::doubt::Doubt;
 use super::measured::{Profile, Provenance};
 use super::origin::{BODY_FROM, Base, Way, exactly};
 use super::recent::{ENOUGH, Learnt, Recent};
 use super::sample::{Method, Sample};
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
+use trust::Delay;
 
 /// A length that was observed, and its factor.
 type Point = (u64, f64);
@@ -48,35 +51,8 @@ const HOPELESS: f64 = 2.0;
 const SHORT: u64 = 128;
 /// Shortest message that is tried in place. Below it nobody would.
 const IN_PLACE_FROM: u64 = 64;
-/// The profile was wrong where more than this factor, or less than its inverse, was observed.
-const WRONG: f64 = 1.5;
 /// Shortest chunk by which a measured profile is checked.
 const CHECK_FROM: u64 = 32 << 10;
-
-/// Where a measured profile is wrong.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Refuted {
-    /// Bytes of the transfers that say so; none: it is the rate of data that follows other data.
-    pub(crate) len: Option<u64>,
-    /// Their time relative to the profile.
-    pub(crate) factor: f64,
-}
-
-impl Refuted {
-    /// For people.
-    pub(crate) fn why(&self) -> String {
-        let Refuted { len, factor } = self;
-        let what =
-            len.map_or_else(|| "data that follows other data takes".into(), |len| format!("{len} B take"));
-        format!("{what} {factor:.1} times as long as measured")
-    }
-
-    /// The doubt about the profile that follows from it.
-    pub(crate) fn doubt(&self) -> Doubt {
-        let off = self.factor.max(1.0 / self.factor);
-        Doubt { count: 1, degree: (100.0 * off / WRONG) as u32, why: self.why() }
-    }
-}
 
 /// Observations of one rail to one peer.
 #[derive(Debug)]
@@ -91,8 +67,12 @@ pub(crate) struct Learned {
     base: Base,
     /// The way of answers may have changed, too.
     answers_change: bool,
-    /// The base was measured, and nothing contradicts it.
-    is_trusted: bool,
+    /// What answers take longer than at first, while a measured base is trusted.
+    delay: Delay,
+    /// What the last of the long transfers took, relative to the base; zero: there was none.
+    latest: f64,
+    /// Where a measured base is wrong.
+    refuted: Option<Refuted>,
 }
 
 fn octave(len: u64) -> usize {
@@ -113,14 +93,11 @@ impl Learned {
             behind: (0, 0),
             empty: Recent::new(false),
             answers_change: false,
-            is_trusted: base.is_measured,
+            delay: Delay::default(),
+            latest: 0.0,
+            refuted: None,
             base,
         }
-    }
-
-    /// Whether the base was measured, and nothing contradicts it.
-    pub(crate) fn is_trusted(&self) -> bool {
-        self.is_trusted
     }
 
     /// Whether the way of an answer has to be known first.
@@ -130,7 +107,7 @@ impl Learned {
 
     /// Whether more is wanted of a way at this length.
     pub(crate) fn wants(&self, way: Way, len: u64) -> bool {
-        if self.empty.count() == 0 || self.is_trusted && (way != Way::Body || len < CHECK_FROM) {
+        if self.empty.count() == 0 || self.is_trusted() && (way != Way::Body || len < CHECK_FROM) {
             return false;
         }
         self.of(way, len).wants(self.enough(), ATTEMPTS_MAX)
@@ -148,13 +125,13 @@ impl Learned {
     }
 
     fn enough(&self) -> u32 {
-        if self.is_trusted { 1 } else { ENOUGH }
+        if self.is_trusted() { 1 } else { ENOUGH }
     }
 
     /// The way in which a message should go so that more is known; none: enough is. Messages up to
     /// `eager_max` fit into a packet, those from `large_from` on may go as large ones.
     pub(crate) fn wish(&self, len: u64, (eager_max, large_from): (u64, u64), gathers: bool) -> Option<Way> {
-        if self.is_trusted {
+        if self.is_trusted() {
             return None;
         }
         let is_possible = |way: &Way| match way {
@@ -181,12 +158,19 @@ impl Learned {
     /// The answer to nothing came after `ns` nanoseconds.
     pub(crate) fn note_empty(&mut self, ns: u64) -> Learnt {
         self.empty.note(ns as f64);
-        if self.empty.count() == ENOUGH && !self.is_trusted { Learnt::News } else { Learnt::Nothing }
+        if self.is_trusted() {
+            return self.delay.note(&mut self.empty, self.base.ns(Way::Copy, 0));
+        }
+        if self.empty.count() == ENOUGH { Learnt::News } else { Learnt::Nothing }
     }
 
-    /// The answer to `len` bytes that went this way over an idle rail came after `ns` nanoseconds.
-    pub(crate) fn note(&mut self, way: Way, len: u64, ns: u64) -> Learnt {
+    /// The answer to `len` bytes that went this way over an idle rail came after `ns` nanoseconds; `common`
+    /// is what the peer's other rails take longer as well (see [`Learned::latest`]).
+    pub(crate) fn note(&mut self, way: Way, len: u64, ns: u64, common: f64) -> Learnt {
         let Some(empty_ns) = self.empty.value() else { return Learnt::Nothing };
+        if self.is_trusted() {
+            return self.check(way, len, (ns as f64, empty_ns), common);
+        }
         let there_ns = (ns as f64 - empty_ns / 2.0).max(empty_ns / 4.0);
         let factor = there_ns / self.base.ns(way, len).max(1.0);
         let recent = &mut self.recent[way as usize][octave(len)];
@@ -194,28 +178,23 @@ impl Learned {
         let learnt = recent.note(factor);
         // Only short messages tell of latencies.
         self.answers_change |= learnt == Learnt::Change && way == Way::Copy && len <= SHORT;
-        self.judged(learnt)
+        learnt
     }
 
-    /// `len` bytes that waited behind others arrived `ns` nanoseconds after them.
-    pub(crate) fn note_behind(&mut self, len: u64, ns: u64) -> Learnt {
+    /// `len` bytes that waited behind others arrived `ns` nanoseconds after them; `common` as above.
+    pub(crate) fn note_behind(&mut self, len: u64, ns: u64, common: f64) -> Learnt {
         self.behind.0 += ns;
         self.behind.1 += scaled(len, self.base.ns_per_byte());
         if self.empty.count() == 0 || self.behind.0.max(self.behind.1) < TOGETHER_NS {
             return Learnt::Nothing;
         }
         let (observed, expected) = core::mem::take(&mut self.behind);
-        let learnt = self.rate.note(observed as f64 / expected.max(1) as f64);
-        self.judged(learnt)
-    }
-
-    /// A measured profile is trusted until it is clearly refuted.
-    fn judged(&mut self, learnt: Learnt) -> Learnt {
-        if !self.is_trusted {
-            return learnt;
+        let factor = observed as f64 / expected.max(1) as f64;
+        self.latest = factor;
+        match self.is_trusted() {
+            true => self.check_rate(factor, common),
+            false => self.rate.note(factor),
         }
-        self.is_trusted = self.refutes().is_none();
-        if self.is_trusted { Learnt::Nothing } else { Learnt::Change }
     }
 
     /// All ways are tried again; present knowledge counts until then.
@@ -231,7 +210,10 @@ impl Learned {
     pub(crate) fn look_again(&mut self) {
         self.all().for_each(Recent::look_again);
         self.behind = (0, 0);
-        self.empty.retry();
+        match self.is_trusted() {
+            true => self.look_at_latency(),
+            false => self.empty.retry(),
+        }
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Recent> {
@@ -247,11 +229,20 @@ impl Learned {
         if !self.base.is_measured {
             self.add_copies(&mut samples, empty_ns);
         }
-        let count: u32 = self.all().map(|recent| recent.count()).sum();
-        self.all().for_each(Recent::use_value);
         let provenance = self.base.provenance.clone();
-        let how = format!("{}, corrected by {count} transfers", provenance.how);
+        if self.is_trusted() {
+            let how = self.delay.said_of(&provenance.how);
+            return Profile::new(Provenance { how, ..provenance }, samples).ok();
+        }
+        self.all().for_each(Recent::use_value);
+        let how = format!("{}, corrected by transfers", provenance.how);
         Profile::new(Provenance { how, doubt: None, ..provenance }, samples).ok()
+    }
+
+    /// Transfers and answers that were observed.
+    pub(crate) fn count(&self) -> u32 {
+        let known = self.recent.iter().flatten().chain([&self.rate, &self.empty]);
+        known.map(Recent::count).sum()
     }
 
     /// Copies in memory take what data in place saves, where both were observed.
@@ -268,6 +259,9 @@ impl Learned {
     }
 
     fn corrected(&self, method: Method, sample: Sample, empty_ns: u64) -> Sample {
+        if self.is_trusted() {
+            return self.delay.added_to(method, sample);
+        }
         let Sample { len, ns, .. } = sample;
         let way = match method {
             Method::Copy | Method::Pair | Method::Aggregate => Way::Copy,
@@ -354,140 +348,10 @@ impl Learned {
         if away(&own) > away(&copied) + 1 { copied } else { own }
     }
 
-    /// Where a measured profile is off, if it is.
-    pub(crate) fn refutes(&self) -> Option<Refuted> {
-        let is_off = |recent: &Recent| {
-            let value = recent.value().filter(|_| recent.count() >= ENOUGH);
-            value.filter(|factor| !(1.0 / WRONG..WRONG).contains(factor))
-        };
-        let rate = is_off(&self.rate).map(|factor| Refuted { len: None, factor });
-        let bodies = || self.recent[Way::Body as usize].iter().rev();
-        let body = || bodies().find_map(|each| Some(Refuted { len: Some(each.len), factor: is_off(each)? }));
-        rate.or_else(body).filter(|_| self.base.is_measured)
-    }
-
     fn of(&self, way: Way, len: u64) -> &Recent {
         &self.recent[way as usize][octave(len)]
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a rail takes for this way and length, in nanoseconds.
-    type Rail = fn(Way, u64) -> u64;
-
-    /// A rail of 1 GB/s with 2 us of latency, on which pieces in place cost 300 ns and save a copy.
-    fn rail(way: Way, len: u64) -> u64 {
-        match way {
-            Way::Copy => 2_000 + len + len / 4,
-            Way::InPlace => 2_300 + len,
-            Way::Body => 2_500 + len,
-        }
-    }
-
-    /// Carries messages of these lengths, as the learner wishes, until it wishes nothing.
-    fn learn(learned: &mut Learned, lens: &[u64], rail: Rail) -> u32 {
-        (0..ENOUGH).for_each(|_| {
-            learned.note_empty(4_000);
-        });
-        let mut messages = 0;
-        for &len in lens {
-            while let Some(way) = learned.wish(len, (64 << 10, 0), true) {
-                learned.attempt(Some(way), len);
-                if learned.note(way, len, rail(way, len) + 2_000) != Learnt::Nothing {
-                    learned.profile();
-                }
-                messages += 1;
-            }
-        }
-        messages
-    }
-
-    fn near(a: u64, b: u64, part: f64) -> bool {
-        (a as f64 / b as f64 - 1.0).abs() < part
-    }
-
-    #[test]
-    fn nominal_figures_become_what_the_rail_does_and_thresholds_follow() {
-        let mut learned = Learned::new(&Profile::nominal(10_000, 500_000_000), 16 << 10, false);
-        assert_eq!(learned.profile(), None, "nothing is known yet");
-        let lens: Vec<u64> = (3..=21).map(|bits| 1 << bits).collect();
-        let messages = learn(&mut learned, &lens, rail);
-        assert!(messages < 200, "{messages} messages");
-        let profile = learned.profile().expect("enough is known");
-        for len in lens {
-            let eager = rail(Way::Copy, len).min(rail(Way::InPlace, len));
-            let (ours, body) = (profile.eager().ns(len), profile.body().ns(len));
-            assert!(len > 32 << 10 || near(ours, eager, 0.05), "{len} B: {ours} against {eager} ns");
-            assert!(len < 2048 || near(body, rail(Way::Body, len), 0.1), "a body of {len} B: {body} ns");
-        }
-        // Equal at 1200 B; the points lie an octave apart.
-        let thresholds = profile.thresholds().expect("they follow");
-        assert!((900..2_048).contains(&thresholds.in_place_min), "{thresholds:?}");
-    }
-
-    #[test]
-    fn a_network_that_changes_is_followed_both_ways_and_a_late_receiver_is_not() {
-        fn half(way: Way, len: u64) -> u64 {
-            rail(way, 2 * len)
-        }
-        let len = 1 << 20;
-        let mut learned = Learned::new(&Profile::nominal(2_000, 1_000_000_000), 16 << 10, false);
-        learn(&mut learned, &[8, len], rail);
-        let ns = |learned: &mut Learned| learned.profile().expect("known").body().ns(len);
-        assert!(near(ns(&mut learned), rail(Way::Body, len), 0.05));
-        let late = learned.note(Way::Body, len, 9 * rail(Way::Body, len));
-        assert_eq!(late, Learnt::Nothing);
-        let slow: Vec<Learnt> =
-            (0..5).map(|_| learned.note(Way::Body, len, half(Way::Body, len) + 2_000)).collect();
-        // The late one counts as slow, too.
-        assert!(slow[..3].iter().all(|learnt| *learnt == Learnt::Nothing), "{slow:?}");
-        assert_eq!(slow[3], Learnt::Change);
-        assert!(near(ns(&mut learned), half(Way::Body, len), 0.05));
-        learned.begin_anew();
-        let fast = learned.note(Way::Body, len, rail(Way::Body, len) + 2_000);
-        assert_eq!(fast, Learnt::Change);
-        assert!(near(ns(&mut learned), rail(Way::Body, len), 0.05));
-    }
-
-    #[test]
-    fn transfers_behind_others_tell_the_rate_of_longer_ones() {
-        let mut learned = Learned::new(&Profile::nominal(2_000, 4_000_000_000), 16 << 10, false);
-        learn(&mut learned, &[8, 64 << 10], rail);
-        let learnt: Vec<Learnt> = (0..6 * ENOUGH).map(|_| learned.note_behind(1 << 20, 1 << 20)).collect();
-        assert!(learnt.contains(&Learnt::News), "{learnt:?}");
-        let profile = learned.profile().expect("known");
-        assert!(near(profile.body().ns(16 << 20), 16 << 20, 0.05), "{} ns", profile.body().ns(16 << 20));
-        assert!(near(profile.body().bandwidth(), 1_000_000_000, 0.05), "{} B/s", profile.body().bandwidth());
-    }
-
-    #[test]
-    fn a_measured_profile_that_is_wrong_is_refuted_and_one_that_holds_is_not() {
-        let sample = |method, len: u64, ns| (method, exactly(len, ns));
-        let samples = (0..22).map(|bits| 1 << bits).flat_map(|len| {
-            let body =
-                (len >= BODY_FROM).then(|| sample(Method::Rendezvous, len, rail(Way::Body, len) + 4_000));
-            [Some(sample(Method::Copy, len.min(1 << 16), rail(Way::Copy, len.min(1 << 16)))), body]
-        });
-        let profile = Profile::new(Provenance::default(), samples.flatten()).expect("many sizes");
-        let check = |times: u64| {
-            let mut learned = Learned::new(&profile, 0, false);
-            assert_eq!(learn(&mut learned, &[8, 1 << 20], rail), 0, "nothing is tried while it is trusted");
-            let mut learnt = Vec::new();
-            for _ in 0..8 {
-                if learned.wants(Way::Body, 1 << 20) {
-                    let ns = rail(Way::Body, times << 20) + 2_000;
-                    learnt.push(learned.note(Way::Body, 1 << 20, ns));
-                }
-            }
-            (learnt, learned.refutes())
-        };
-        assert_eq!(check(1), (alloc::vec![Learnt::Nothing], None));
-        let (learnt, refuted) = check(3);
-        assert_eq!(learnt[..3], [Learnt::Nothing, Learnt::Nothing, Learnt::Change]);
-        let Refuted { len, factor } = refuted.expect("three times as slow");
-        assert!(len == Some(1 << 20) && (2.5..3.5).contains(&factor), "{len:?} {factor}");
-    }
-}
+mod tests;

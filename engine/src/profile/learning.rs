@@ -1,11 +1,12 @@
 //! The transfers of a rail that are being timed, and what earlier ones have taught.
 
-use super::learned::{Learned, Refuted};
+use super::learned::Learned;
 use super::measured::Profile;
 use super::origin::Way;
 use super::recent::Learnt;
 use crate::clock::{Duration, Instant};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Questions with this bit are about what is timed; those about silence count from zero.
@@ -16,6 +17,17 @@ const LOST: Duration = Duration::from_ms(5);
 const SKIPPED_MAX: u32 = 16;
 /// Large messages that are timed at once.
 const LARGE_MAX: usize = 64;
+
+/// What transfers have made of what was known of a rail to a peer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Taught {
+    /// The profile in use.
+    pub profile: Arc<Profile>,
+    /// Since when it is another one than was known before.
+    pub since: Instant,
+    /// Transfers and answers that were observed.
+    pub count: u32,
+}
 
 /// Observations of a link, and the transfers that are being timed.
 #[derive(Debug)]
@@ -30,10 +42,10 @@ pub(crate) struct Learning {
     question: u32,
     /// Messages since what is timed has left.
     skipped: u32,
-    /// Where the measured profile was wrong, which the user knows.
-    pub(crate) refuted: Option<Refuted>,
-    /// The profile in use is the corrected one.
-    pub(crate) is_used: bool,
+    /// The user knows that the measured profile was wrong.
+    pub(crate) is_told: bool,
+    /// Since when the profile in use is the corrected one; none: it is not.
+    pub(crate) used_since: Option<Instant>,
 }
 
 /// A packet whose answer has not come.
@@ -69,8 +81,8 @@ impl Learning {
             arrived_at: Instant::default(),
             question: 0,
             skipped: 0,
-            refuted: None,
-            is_used: false,
+            is_told: false,
+            used_since: None,
         })
     }
 
@@ -119,9 +131,11 @@ impl Learning {
         let Large { len, left_at, is_alone, .. } = self.large.remove(place);
         match () {
             () if is_alone && self.learned.wants(Way::Body, len) => {
-                self.learned.note(Way::Body, len, now.since(left_at).as_ns())
+                self.learned.note(Way::Body, len, now.since(left_at).as_ns(), 1.0)
             }
-            () if !is_alone && before > left_at => self.learned.note_behind(len, now.since(before).as_ns()),
+            () if !is_alone && before > left_at => {
+                self.learned.note_behind(len, now.since(before).as_ns(), 1.0)
+            }
             () => Learnt::Nothing,
         }
     }

@@ -14,6 +14,10 @@ const NEWS: f64 = 0.03;
 /// One that lies further off than this part tells of another network than the one that is known.
 const CHANGE: f64 = 0.2;
 
+/// Observations that lie within this factor of each other agree: a network delays all alike, a receiver that
+/// looks late each by another time.
+const AGREEMENT: f64 = 1.3;
+
 /// What an observation says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Learnt {
@@ -100,6 +104,25 @@ impl Recent {
         }
     }
 
+    /// The last factor; zero without any.
+    pub(super) fn latest(&self) -> f64 {
+        f64::from(self.factors[(self.count as usize + KEPT - 1) % KEPT])
+    }
+
+    /// Whether one more observation is wanted, in spite of the last one or because of it.
+    pub(super) fn doubt(&mut self, is_wanted: bool) {
+        self.doubted = is_wanted;
+    }
+
+    /// The factor that counts, if there are as many observations as are kept and three agree on it.
+    pub(super) fn agreed(&self) -> Option<f64> {
+        let mut sorted = self.factors;
+        sorted.sort_unstable_by(f32::total_cmp);
+        let from = usize::from(self.is_of_many);
+        let agree = f64::from(sorted[from + 2]) <= AGREEMENT * f64::from(sorted[from]);
+        self.value().filter(|_| self.known() == KEPT && agree)
+    }
+
     /// The value counts as one observation.
     pub(super) fn forget(&mut self) {
         if let Some(value) = self.value() {
@@ -150,6 +173,20 @@ mod tests {
         recent.forget();
         assert_eq!((recent.value(), recent.count()), (Some(2.0), 1));
         assert_eq!(recent.note(1.0), Learnt::Change, "nothing makes a network seem fast");
+    }
+
+    #[test]
+    fn what_agrees_is_the_network_and_what_scatters_is_not() {
+        let agreed = |factors: [f64; 5]| {
+            let mut recent = Recent::new(true);
+            factors.into_iter().for_each(|factor| _ = recent.note(factor));
+            recent.agreed()
+        };
+        assert_eq!(agreed([2.0, 2.25, 2.125, 40.0, 2.0]), Some(2.0), "one of them was late");
+        assert_eq!(agreed([2.0, 9.0, 3.0, 40.0, 5.0]), None, "the receiver computes");
+        let mut few = Recent::new(true);
+        (0..4).for_each(|_| _ = few.note(2.0));
+        assert_eq!(few.agreed(), None, "too few");
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod feeding;
 mod hints;
 mod kept;
 mod late;
+mod learning;
 mod leaving;
 mod lend;
 mod malformed;

@@ -6,7 +6,7 @@ use nmad_engine::{Config, Context, Hints, Limits, Method, PeerId, Profile, Prove
 use std::sync::Arc;
 
 /// A rail where an iovec pays from 800 B, a rendezvous from about 5 KB, sharing a packet up to 400 B.
-fn profile() -> Arc<Profile> {
+pub fn profile() -> Arc<Profile> {
     let sample = |len, ns| Sample { len, ns, low_ns: ns, high_ns: ns, count: 10 };
     let mut samples = Vec::new();
     for len in (0..16).map(|k| 1u64 << k) {

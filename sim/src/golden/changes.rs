@@ -53,7 +53,7 @@ const ONE: &[&Card] = &[&TCP_4G];
 const TWO: &[&Card] = &[&TCP_4G, &TCP_1G];
 
 /// The changes that are shown.
-pub const CHANGES: [Change; 5] = [
+pub const CHANGES: [Change; 7] = [
     Change {
         what: "rate halved, one message at a time",
         cards: ONE,
@@ -94,6 +94,24 @@ pub const CHANGES: [Change; 5] = [
         what: "the faster of two rails halved",
         cards: TWO,
         is_sampled: false,
+        len: 4 << 20,
+        window: 1,
+        rounds: 30,
+        how: How::Narrow(2),
+    },
+    Change {
+        what: "latency 60 us longer, although the rail was sampled",
+        cards: ONE,
+        is_sampled: true,
+        len: 40 << 10,
+        window: 1,
+        rounds: 150,
+        how: How::Late(60_000),
+    },
+    Change {
+        what: "the faster of two rails halved, although both were sampled",
+        cards: TWO,
+        is_sampled: true,
         len: 4 << 20,
         window: 1,
         rounds: 30,
@@ -144,11 +162,11 @@ impl Change {
 pub fn table() -> String {
     let mut table = Table::new("Networks that change while messages go", "TCP of today on Zen 5");
     table.note(
-        "A ping-pong by strategy auto on rails of 4 Gbit/s, or of 4 and 1. Nothing was sampled but where it \
-         says so. Then the first rail changes, and after as many messages it is again as before. At the end \
-         of each of the three phases: half a round trip, what one message over the first rail takes by its \
-         forecast, the rate of that forecast, the first rail's part of the bytes of large messages, and from \
-         how many bytes on data stays in place there.",
+        "A ping-pong by strategy auto on rails of 4 Gbit/s, or of 4 and 1. Nothing was sampled \
+         (NMAD_SAMPLE=off) but where it says so (auto, the default). Then the first rail changes, and after \
+         as many messages it is again as before. At the end of each of the three phases: half a round trip, \
+         what one message over the first rail takes by its forecast, the rate of that forecast, the first \
+         rail's part of the bytes of large messages, and from how many bytes on data stays in place there.",
     );
     let mut follows = Vec::new();
     for change in &CHANGES {

@@ -49,3 +49,21 @@ fn shares_follow_when_the_faster_of_two_rails_is_halved() {
     assert!(near(changed.share, 2.0 / 3.0), "2 of 3 Gbit/s: {changed:?}");
     assert!(near(after.share, 0.8), "4 of 5 Gbit/s again: {after:?}");
 }
+
+/// The profile's way from the network as it was sampled, and back: no threshold between two ways in packets
+/// moves with the latency.
+#[test]
+fn a_sampled_profile_follows_a_latency_and_keeps_its_thresholds() {
+    let phases = followed(5);
+    assert!(changed(&phases, 1.3), "{phases:#?}");
+    let [before, changed, after] = phases.each_ref().map(|phase| phase.in_place_min);
+    assert!(before == changed && before == after, "{phases:#?}");
+}
+
+#[test]
+fn shares_of_sampled_rails_follow_when_the_faster_one_is_halved() {
+    let [before, changed, after] = followed(6);
+    let near = |share: f64, ideal: f64| (share - ideal).abs() < 0.05;
+    let all = [(&before, 0.8), (&changed, 2.0 / 3.0), (&after, 0.8)];
+    assert!(all.iter().all(|(phase, ideal)| near(phase.share, *ideal)), "{before:?} {changed:?} {after:?}");
+}

@@ -1,0 +1,96 @@
+//! The thresholds by which messages to a peer go now, and where they come from.
+
+use super::Engine;
+use super::peer::Peer;
+use crate::clock::Instant;
+use crate::packet::{PeerId, RailId};
+use crate::profile::threshold::Thresholds;
+use crate::transfer::link::Link;
+use alloc::vec::Vec;
+
+/// Where the thresholds of a rail to a peer come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThresholdOrigin {
+    /// Nobody has measured the rail: defaults.
+    Nominal,
+    /// A sampling pass.
+    Sampled,
+    /// Transfers have made, or corrected, the profile.
+    Learnt {
+        /// Since when it is another one than was known before.
+        since: Instant,
+        /// Transfers and answers that were observed.
+        count: u32,
+    },
+}
+
+impl ThresholdOrigin {
+    /// In a word, for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThresholdOrigin::Nominal => "nominal",
+            ThresholdOrigin::Sampled => "sampled",
+            ThresholdOrigin::Learnt { .. } => "learnt",
+        }
+    }
+}
+
+/// The thresholds of one rail to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RailInForce {
+    /// The rail.
+    pub rail: RailId,
+    /// Where they come from.
+    pub origin: ThresholdOrigin,
+    /// Those that decide. `rendezvous_min` and `push_min` are the rail's own, if it were alone; see
+    /// [`InForce::eager_max`] for all rails together.
+    pub thresholds: Thresholds,
+}
+
+/// What decides about messages to a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InForce {
+    /// Longest message that is sent without asking, in bytes, over all open rails.
+    pub eager_max: usize,
+    /// The user has set it.
+    pub is_eager_max_set: bool,
+    /// The user has set from which size on data stays in place.
+    pub is_in_place_min_set: bool,
+    /// The open rails.
+    pub rails: Vec<RailInForce>,
+}
+
+impl Engine {
+    /// The thresholds by which messages to a peer go now; none: it is not known.
+    pub fn in_force(&self, peer: PeerId) -> Option<InForce> {
+        let peer = self.peer(peer)?;
+        let open = peer.used().map(|(_, link)| link).filter(|link| link.is_up());
+        Some(InForce {
+            eager_max: peer.eager_max,
+            is_eager_max_set: peer.fixed.has_eager_max(),
+            is_in_place_min_set: peer.fixed.has_in_place_min(),
+            rails: open.map(|link| of(peer, link)).collect(),
+        })
+    }
+}
+
+fn of(peer: &Peer, link: &Link) -> RailInForce {
+    let learning = link.learning.as_ref();
+    let taught = learning.and_then(|l| Some((l.used_since?, l.learned.count())));
+    let origin = match taught {
+        Some((since, count)) => ThresholdOrigin::Learnt { since, count },
+        None if link.forecast.is_measured() => ThresholdOrigin::Sampled,
+        None => ThresholdOrigin::Nominal,
+    };
+    let bytes = |value: usize| if value == usize::MAX { u64::MAX } else { value as u64 };
+    let own = link.forecast.profile().thresholds();
+    let thresholds = Thresholds {
+        in_place_min: bytes(link.in_place_min),
+        rendezvous_min: own.map_or(bytes(peer.eager_max) + 1, |own| own.rendezvous_min),
+        push_min: own.map_or(u64::MAX, |own| own.push_min),
+        aggregate_max: bytes(link.aggregate_max),
+        block_min: bytes(link.block_min),
+        chunk_min: link.forecast.chunk_min(),
+    };
+    RailInForce { rail: link.rail, origin, thresholds }
+}

@@ -1,0 +1,114 @@
+//! What messages teach of rails, and which of them do.
+
+use crate::net::rail::Faults;
+use crate::net::{Net, exact, from, limits, pattern};
+use crate::thresholds::profile;
+use nmad_engine::{
+    Config, InForce, Instant, PacketBuilder, PeerId, RailId, RailView, Registry, Shares, Strategy,
+    ThresholdOrigin, Window,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Two hosts that learn. The first one can reach itself, too.
+fn net() -> Net {
+    let mut net = Net::new(2, &[limits()], &Config { adapts: true, ..Config::default() }, 1);
+    net.hosts[0].engine.add_link(PeerId(0), RailId(0));
+    net
+}
+
+/// Host 0 sends some messages, one after the other.
+fn carry(net: &mut Net, to: u32, count: usize) {
+    for _ in 0..count {
+        let received = net.recv(to as usize, from(0), 0, exact(1), 64);
+        net.send(0, to, 0, 1, &pattern(64, 1));
+        net.settle();
+        assert!(net.got(to as usize, received, &pattern(64, 1)));
+    }
+}
+
+/// The same; whether it has asked the peer anything.
+fn carries(net: &mut Net, to: u32) -> bool {
+    net.carried();
+    carry(net, to, 40);
+    net.said(0).iter().any(|(_, text)| text.contains("question"))
+}
+
+/// As `fifo`; counts how often it is told that a rail is another one.
+struct Told(Arc<AtomicU32>);
+
+impl Strategy for Told {
+    fn name(&self) -> &str {
+        "told"
+    }
+
+    fn fill(&mut self, _: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
+        packet.take(window, rail.scope(true), |_, _| true);
+    }
+
+    fn split(&mut self, _: Instant, _: u64, _: &[RailView]) -> Shares {
+        Shares::FirstIdle
+    }
+
+    fn relearnt(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_strategy_is_told_when_a_rail_has_become_another_one() {
+    let count = Arc::new(AtomicU32::new(0));
+    let (mut registry, counted) = (Registry::default(), count.clone());
+    registry.add(move || Box::new(Told(counted.clone())));
+    let config = Config { adapts: true, registry, strategy: "told".into(), ..Config::default() };
+    let mut net = Net::new(2, &[limits()], &config, 1);
+    carry(&mut net, 1, 1_100);
+    assert_eq!(count.load(Ordering::Relaxed), 0, "the rail is as it was");
+    net.set_faults(Faults { delay_ns: 400_000, ..Faults::default() });
+    carry(&mut net, 1, 1_100);
+    assert!(count.load(Ordering::Relaxed) > 0, "it takes a hundred times as long");
+}
+
+#[test]
+fn messages_to_oneself_teach_nothing() {
+    let mut net = net();
+    assert!(carries(&mut net, 1), "another peer is asked what has arrived");
+    assert!(net.hosts[0].engine.learnt(RailId(0), PeerId(1)).is_some());
+    assert!(!carries(&mut net, 0), "nothing is timed");
+    assert!(net.hosts[0].engine.learnt(RailId(0), PeerId(0)).is_none());
+}
+
+/// Host 0 sends messages of 64 B while each look at the rails takes `look_ns`; the thresholds then in force.
+fn in_force(net: &mut Net, count: usize, look_ns: u64) -> InForce {
+    for _ in 0..count {
+        let (received, buffer) = net.recv(1, from(0), 0, exact(1), 64);
+        net.send(0, 1, 0, 1, &pattern(64, 1));
+        for turn in 0.. {
+            net.turn(0, true);
+            net.turn(1, true);
+            net.now += look_ns;
+            if net.got(1, (received, buffer), &pattern(64, 1)) {
+                break;
+            }
+            assert!(turn < 100, "{}", net.views());
+        }
+    }
+    net.hosts[0].engine.in_force(PeerId(1)).expect("the peer is known")
+}
+
+/// Every 4096 packets it is looked whether answers take longer than at first.
+#[test]
+fn a_sampled_profile_follows_the_latency_of_small_messages_and_is_itself_again() {
+    let mut net = Net::pair(1, Config { adapts: true, ..Config::default() });
+    (0..2).for_each(|host| net.hosts[host].engine.set_profile(RailId(0), None, profile()));
+    let before = in_force(&mut net, 1_200, 500);
+    assert_eq!(before.rails[0].origin, ThresholdOrigin::Sampled);
+    let later = in_force(&mut net, 3_100, 20_000);
+    let ThresholdOrigin::Learnt { since, count } = later.rails[0].origin else { panic!("{later:?}") };
+    assert!(since > Instant::default() && count >= 5, "{later:?}");
+    assert!(later.eager_max > before.eager_max, "asking takes longer: {before:?}, {later:?}");
+    let of = |in_force: &InForce| in_force.rails[0].thresholds.in_place_min;
+    assert_eq!(of(&before), of(&later), "copied or in place, both have become slower");
+    let again = in_force(&mut net, 4_100, 500);
+    assert_eq!(again, before);
+}

@@ -8,18 +8,25 @@
 
 mod rail;
 
+use nmad_drivers::around::Around;
+use nmad_drivers::around::trace::Trace;
 use nmad_engine::{
     Caller, Config, Context, Driver, Engine, Hints, Instant, PeerId, Segments, Source, Submitted, Tag,
     TagMatch, pump,
 };
 use rail::FreeRail;
 
+/// Records that a trace of a rail keeps here: more than a window has, and few enough to stay in a cache.
+const RECORDS: usize = 1 << 12;
+
 /// One counted sequence of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// An 8 B message whose sender waits, with its receive posted: send and receive together.
     Direct,
-    /// The same through the window.
+    /// The same with a trace around both rails: the difference is what tracing costs a message.
+    Traced,
+    /// The same as the first through the window.
     Eager,
     /// Sixteen of them, which share each packet.
     Window,
@@ -29,7 +36,7 @@ pub enum Case {
 
 impl Case {
     /// All of them.
-    pub const ALL: [Case; 4] = [Case::Direct, Case::Eager, Case::Window, Case::Unexpected];
+    pub const ALL: [Case; 5] = [Case::Direct, Case::Traced, Case::Eager, Case::Window, Case::Unexpected];
 
     /// By its name on the command line.
     pub fn named(name: &str) -> Option<Case> {
@@ -40,6 +47,7 @@ impl Case {
     pub fn name(self) -> &'static str {
         match self {
             Case::Direct => "direct",
+            Case::Traced => "traced",
             Case::Eager => "eager",
             Case::Window => "window",
             Case::Unexpected => "unexpected",
@@ -50,6 +58,7 @@ impl Case {
     pub fn describe(self) -> &'static str {
         match self {
             Case::Direct => "8 B eager, past the window, send and receive",
+            Case::Traced => "the same, traced on both sides",
             Case::Eager => "8 B eager, send and receive",
             Case::Window => "8 B eager, 16 in a packet, send and receive",
             Case::Unexpected => "8 B eager, unexpected, send and receive",
@@ -60,10 +69,16 @@ impl Case {
     pub fn budget(self) -> u64 {
         match self {
             Case::Direct => 2255,
+            Case::Traced => 2625,
             Case::Eager => 3800,
             Case::Window => 1765,
             Case::Unexpected => 5390,
         }
+    }
+
+    /// Messages leave without the window.
+    fn passes_window(self) -> bool {
+        matches!(self, Case::Direct | Case::Traced)
     }
 
     fn window(self) -> usize {
@@ -90,7 +105,7 @@ impl Host {
 
     fn send(&mut self, case: Case, tag: Tag, data: Segments) {
         let (to, hints, now) = ((PeerId(1), Context(0), tag), Hints::default(), Instant::from_ns(0));
-        if case != Case::Direct {
+        if !case.passes_window() {
             self.engine.send(to.0, to.1, to.2, data, hints);
             return;
         }
@@ -110,7 +125,11 @@ pub fn run(case: Case, count: u64) {
         let mut engine = Engine::new(config).expect("the default strategy exists");
         let id = engine.add_rail(rail.limits());
         engine.add_link(PeerId(1 - me), id);
-        Host { engine, rails: vec![Box::new(rail) as Box<dyn Driver>] }
+        let rail: Box<dyn Driver> = match case {
+            Case::Traced => Box::new(Around::new(rail, Trace::new("free", RECORDS, true))),
+            _ => Box::new(rail),
+        };
+        Host { engine, rails: vec![rail] }
     });
     let [sender, receiver] = &mut hosts;
     for _ in 0..4 {

@@ -194,13 +194,13 @@ impl Shared {
     /// engine's next deadline, or the time `until`.
     #[cold]
     pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
-        if let Some(request) = core.awaited.take() {
-            core.engine.sleeps_for(Some(request));
-            if core.engine.has_errands() {
-                return core;
-            }
-        }
+        let awaited = core.awaited.take();
+        let meets = awaited.is_some_and(|request| core.engine.sleeps_for(Some(request)));
         let (descriptors, mut bound) = core.prepare_sleep();
+        if meets {
+            // The links are asked for by the next look at the rails.
+            bound = Duration::from_us(1);
+        }
         if let Some(until) = until {
             bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
         }

@@ -175,14 +175,15 @@ impl Engine {
 
     /// A thread is about to sleep until this request ends; none: until any does. Whoever receives from a
     /// peer to which no link was asked for has the links opened now: a peer that has left before it ever
-    /// heard from us cannot say so, and only an attempt to reach it tells.
+    /// heard from us cannot say so, and only an attempt to reach it tells. True: there are such links.
     #[cold]
-    pub fn sleeps_for(&mut self, request: Option<RequestId>) {
+    pub fn sleeps_for(&mut self, request: Option<RequestId>) -> bool {
         let all = || self.requests.iter().map(|(name, _)| RequestId(name));
         let awaited = request.into_iter().chain(all().filter(|_| request.is_none()));
         let is_unmet = |from: &PeerId| self.peer(*from).is_some_and(|peer| !peer.is_met && !peer.is_gone());
         let unmet: Vec<_> = awaited.filter_map(|name| self.awaited_from(name)).filter(is_unmet).collect();
-        unmet.into_iter().for_each(|from| self.meet(from));
+        unmet.iter().for_each(|from| self.meet(*from));
+        !unmet.is_empty()
     }
 
     /// On which rail a message from this peer is best looked for alone ([`crate::transfer::driver::Scope`]);

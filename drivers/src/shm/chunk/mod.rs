@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 /// How long a side waits for the other one, which fills or empties bounce buffers, before it copies alone: a
 /// peer in an exchange looks after 256 KiB each way. Zen 4: half and twice are within the spread.
 const PATIENCE: Duration = Duration::from_micros(30);
-/// The same when oversubscribed: some turns of processes that share a core (Zen 5; half and twice were not
-/// measured).
+/// The same when oversubscribed: some turns of processes that share a core (found on Zen 5). EPYC, two
+/// processes on one core: half and twice are within the spread.
 const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(500);
 
 /// Since when the other side has not done anything.

@@ -70,7 +70,7 @@ pub struct CStrategy {
     relearnt: Option<Relearnt>,
 }
 
-/// What it was before `relearnt` was added.
+/// The table without `relearnt`, which was added later.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct First {

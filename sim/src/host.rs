@@ -33,7 +33,7 @@ const TURNS_MAX: usize = 200;
 enum Mode {
     /// Between two steps.
     Ready,
-    /// Until at most so many of these are under way.
+    /// Until no more of these are under way than the number says.
     Waiting(Vec<Op>, usize),
     Probing(Op),
     Computing(u64),

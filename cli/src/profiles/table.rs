@@ -51,10 +51,15 @@ const THRESHOLDS: [&str; 6] = [
     "chunks from",
 ];
 
+/// An empty table of thresholds.
+fn of_thresholds(title: &str) -> Table {
+    let header: Vec<&str> = ["rail", "to"].into_iter().chain(THRESHOLDS).chain(["origin"]).collect();
+    Table::new(title, &header).words([1, 8])
+}
+
 /// The thresholds of each rail, and whether somebody has measured them.
 pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
-    let header: Vec<&str> = ["rail", "to"].into_iter().chain(THRESHOLDS).chain(["origin"]).collect();
-    let mut table = Table::new("thresholds, bytes", &header).words([1, 8]);
+    let mut table = of_thresholds("thresholds, bytes");
     for info in list {
         let known = info.known.as_ref().and_then(|(profile, _)| profile.thresholds());
         let origin = if known.is_some() { "sampled" } else { "nominal" };
@@ -79,8 +84,7 @@ pub(crate) fn learnt(list: &[ProfileInfo]) -> Option<Table> {
 
 /// The thresholds that are in force in a running job.
 pub(crate) fn in_force(list: &[InForce]) -> Table {
-    let header: Vec<&str> = ["rail", "to"].into_iter().chain(THRESHOLDS).chain(["origin"]).collect();
-    let mut table = Table::new("thresholds in force, bytes", &header).words([1, 8]);
+    let mut table = of_thresholds("thresholds in force, bytes");
     for row in list {
         let to = format!("rank {}", row.to);
         let cells = cells(Some(&row.values));

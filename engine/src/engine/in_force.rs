@@ -75,9 +75,7 @@ impl Engine {
 }
 
 fn of(peer: &Peer, link: &Link) -> RailInForce {
-    let learning = link.learning.as_ref();
-    let taught = learning.and_then(|l| Some((l.used_since?, l.learned.count())));
-    let origin = match taught {
+    let origin = match link.learning.as_ref().and_then(|learning| learning.taught()) {
         Some((since, count)) => ThresholdOrigin::Learnt { since, count },
         None if link.forecast.is_measured() => ThresholdOrigin::Sampled,
         None => ThresholdOrigin::Nominal,

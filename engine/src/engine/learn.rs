@@ -68,8 +68,8 @@ impl Peer {
         self.fixed.adapts() && !self.may_inject && self.only.is_none()
     }
 
-    /// Whether the receiver looks at its rails, if that counts: a large message has waited so long for its
-    /// answer, beyond a handshake.
+    /// Whether the receiver looks at its rails, if that counts: `wait_ns` is the time that a large message
+    /// has waited for its answer, beyond a handshake.
     pub(super) fn is_prompt(&self, wait_ns: u64) -> bool {
         let learning = self.lone().and_then(|(_, link)| link.learning.as_ref());
         wait_ns < POSTED_NS || !learning.is_some_and(|learning| learning.learned.is_trusted())
@@ -352,8 +352,7 @@ impl Engine {
     /// the rail does not lead there.
     pub fn learnt(&self, rail: RailId, peer: PeerId) -> Option<Taught> {
         let link = self.peer(peer)?.link(rail)?;
-        let learning = link.learning.as_ref()?;
-        let (since, count) = (learning.used_since?, learning.learned.count());
+        let (since, count) = link.learning.as_ref()?.taught()?;
         Some(Taught { profile: link.forecast.profile().clone(), since, count })
     }
 

@@ -173,8 +173,8 @@ impl Engine {
         }
     }
 
-    /// A thread is about to sleep until this request ends; none: until any does. Whoever receives from a
-    /// peer to which no link was asked for has the links opened now: a peer that has left before it ever
+    /// A thread is about to sleep until this request ends; none: until any does. If it receives from a
+    /// peer to which no link was asked for, the links are opened now: a peer that has left before it ever
     /// heard from us cannot say so, and only an attempt to reach it tells. True: there are such links.
     #[cold]
     pub fn sleeps_for(&mut self, request: Option<RequestId>) -> bool {

@@ -72,6 +72,11 @@ struct Large {
 }
 
 impl Learning {
+    /// Since when the profile in use is the corrected one, and from how many observations; none: it is not.
+    pub(crate) fn taught(&self) -> Option<(Instant, u32)> {
+        Some((self.used_since?, self.learned.count()))
+    }
+
     /// Nothing is observed yet; see [`Learned::new`].
     pub(crate) fn new(profile: &Profile, in_place_min: u64, pushes: bool) -> Box<Learning> {
         Box::new(Learning {

@@ -34,7 +34,7 @@ fn carries(net: &mut Net, to: u32) -> bool {
     net.said(0).iter().any(|(_, text)| text.contains("question"))
 }
 
-/// As `fifo`; counts how often it is told that a rail is another one.
+/// As `fifo`; counts its calls of [`Strategy::relearnt`].
 struct Told(Arc<AtomicU32>);
 
 impl Strategy for Told {

@@ -256,7 +256,7 @@ impl<'a> Work<'a> {
         // A nap should be as long as was asked for; the system rounds up by 50 us otherwise.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         slice::ask_for(SLICE);
-        let policy = Policy::new(state.helped().setting.clone(), oversubscribed);
+        let policy = Policy::new(shared.clock.now(), state.helped().setting.clone(), oversubscribed);
         let (watched, before) = (Vec::new(), (Span::ZERO, Span::ZERO));
         Work { shared, state, policy, cores, turns: 0, asked: 0, watched, given: Span::ZERO, before }
     }
@@ -407,7 +407,7 @@ impl<'a> Work<'a> {
         let needed = flies || serves || core.engine.next_deadline().is_some();
         let mut helped = self.state.helped();
         helped.turns += 1;
-        if moved && !sleeps {
+        if moved && alone && !sleeps {
             core.now = self.shared.clock.now();
             let took = core.now.since(begun);
             self.given = Span::from_ns(self.given.as_ns() + took.as_ns());

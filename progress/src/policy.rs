@@ -4,7 +4,8 @@
 //! Here the choice follows from what each look has found ([`Sight`]), from the number of idle cores, and from
 //! what helping has cost and given so far ([`Account`]).
 //!
-//! - A thread of the application is in a call: it turns the pump itself, and the helper naps; if a core is
+//! - A thread of the application is in a call: it turns the pump itself, and the helper naps, the longer the
+//!   more of its looks have found that; if a core is
 //!   idle and the thread sends what two cores post faster than one (P3 section III-B), it stands by, and goes
 //!   on between calls.
 //! - A thread sleeps in a call: the rails wake it, and the helper looks at deadlines only.
@@ -35,7 +36,9 @@ const SHORT_DEDICATED: Duration = Duration::from_us(5);
 const HABIT: Duration = Duration::from_ms(50);
 /// Polls for this long after the last message has moved. A wakeup takes as long, see [`crate::idle`].
 const POLL: Duration = Duration::from_us(50);
-/// Time between two looks at the cores, while the answer matters.
+/// Time between two looks at the cores, while the answer matters, and before the first one. The system counts in
+/// steps of 10 ms: half of it makes a core idle or busy by one step more or less, twice keeps the helper from
+/// helping for as long at the beginning.
 pub(crate) const REVIEW: Duration = Duration::from_ms(100);
 /// Helping that took less than this is too short to be judged.
 const JUDGED: Duration = Duration::from_ms(1);
@@ -49,7 +52,7 @@ pub(crate) struct Sight {
     pub(crate) inside: bool,
     /// One sleeps in a call.
     pub(crate) sleeps: bool,
-    /// Nobody but the helper has turned the pump since its last look.
+    /// Nobody but the helper has turned the pump since its last look: the application computes.
     pub(crate) alone: bool,
     /// Somebody has to turn the pump from time to time: something is in flight, a timer runs, or a service
     /// waits for arrivals.
@@ -102,10 +105,12 @@ pub(crate) struct Policy {
     oversubscribed: bool,
     idle_cores: usize,
     busy_at: Instant,
+    /// Since when each look has found that the application was in calls.
+    calls_since: Option<Instant>,
     moved_at: Option<Instant>,
     asked_at: Option<Instant>,
     watched_at: Option<Instant>,
-    reviewed_at: Option<Instant>,
+    reviewed_at: Instant,
     suspended_until: Option<Instant>,
     pause: Duration,
     /// It would help now if a core were idle.
@@ -113,16 +118,18 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(setting: Progress, oversubscribed: bool) -> Policy {
+    /// At first no core counts as idle: before `now` the process had not begun to work.
+    pub(crate) fn new(now: Instant, setting: Progress, oversubscribed: bool) -> Policy {
         Policy {
             setting,
             oversubscribed,
             idle_cores: 0,
             busy_at: Instant::default(),
+            calls_since: None,
             moved_at: None,
             asked_at: None,
             watched_at: None,
-            reviewed_at: None,
+            reviewed_at: now,
             suspended_until: None,
             pause: PAUSE.0,
             wishes: false,
@@ -151,6 +158,8 @@ impl Policy {
         if sight.asked {
             self.asked_at = Some(now);
         }
+        let calls = (sight.inside || !sight.alone) && !sight.sleeps && !sight.serves;
+        self.calls_since = calls.then(|| self.calls_since.unwrap_or(now));
         if sight.inside {
             self.wishes = self.is_asked(now);
             return self.nap(now);
@@ -175,13 +184,15 @@ impl Policy {
     /// The application computes, and something is in flight.
     fn beside_computing(&mut self, now: Instant, sight: Sight) -> Step {
         self.wishes = true;
-        if sight.moved {
+        // Between two calls of a program that communicates all the time something can be moved, too: that is no
+        // computation.
+        if sight.moved && sight.alone {
             self.moved_at = Some(now);
         }
         match &self.setting {
             Progress::Dedicated(_) => Step::Poll,
             _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(PERIOD),
-            _ if !self.helps(now) => Step::Tick(PERIOD),
+            _ if !self.helps(now) => Step::Tick(self.period(now)),
             _ if self.has_moved_within(POLL, now) => Step::Poll,
             // It looks at the rails after each such step, which is as soon as a peek would be.
             _ if self.is_asked(now) => Step::StandBy(SHORT),
@@ -202,7 +213,7 @@ impl Policy {
     /// Nothing is in flight: the next call may send what two cores post faster.
     fn between_calls(&mut self, now: Instant) -> Step {
         self.wishes = self.is_asked(now);
-        self.stand_by(now).unwrap_or(Step::Tick(PERIOD))
+        self.stand_by(now).unwrap_or(Step::Tick(self.period(now)))
     }
 
     /// Standing by, if another core was lately of use to a thread in a call, and one is idle.
@@ -219,8 +230,17 @@ impl Policy {
         match self.setting {
             Progress::Dedicated(_) => Step::Peek(SHORT_DEDICATED),
             _ if self.helps(now) && self.has_moved_within(HABIT, now) => Step::Peek(SHORT),
-            _ => Step::Tick(PERIOD),
+            _ => Step::Tick(self.period(now)),
         }
+    }
+
+    /// The time to the next turn of the pump on a core that the application needs. Each takes that core away for
+    /// 20 to 50 us (EPYC), and from the peer the time in which it waits for this process. So one that has
+    /// communicated for long is looked at less often: when it begins to compute it is noticed after half of
+    /// that time at most.
+    fn period(&self, now: Instant) -> Duration {
+        let calls = self.calls_since.map_or(Duration::ZERO, |since| now.since(since));
+        Duration::from_ns(calls.as_ns() / 2).clamp(PERIOD, LONG_PERIOD)
     }
 
     /// Whether another core was lately of use to a thread in a call.
@@ -245,14 +265,14 @@ impl Policy {
     /// Whether [`Policy::review`] is due: the number of idle cores matters, and is old.
     pub(crate) fn asks_review(&self, now: Instant) -> bool {
         let asks = self.wishes && matches!(self.setting, Progress::Auto | Progress::Idle);
-        asks && !self.oversubscribed && self.reviewed_at.is_none_or(|at| now.since(at) >= REVIEW)
+        asks && !self.oversubscribed && now.since(self.reviewed_at) >= REVIEW
     }
 
     /// Takes note of how many cores are idle, and of what helping has cost and given. The application cannot
     /// have waited for the helper for longer than that ran: the rest of its delay is due to others.
     pub(crate) fn review(&mut self, now: Instant, idle_cores: usize, account: Account) {
         self.idle_cores = idle_cores;
-        self.reviewed_at = Some(now);
+        self.reviewed_at = now;
         if self.setting != Progress::Auto || account.spent < JUDGED {
             return;
         }

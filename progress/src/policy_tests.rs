@@ -10,7 +10,7 @@ fn at(us: u64) -> Instant {
 
 /// A policy that knows of some idle cores.
 fn policy(setting: Progress, idle_cores: usize) -> Policy {
-    let mut policy = Policy::new(setting, false);
+    let mut policy = Policy::new(at(0), setting, false);
     policy.review(at(0), idle_cores, Account::default());
     policy
 }
@@ -58,7 +58,7 @@ fn a_rail_that_wakes_the_helper_for_nothing_is_not_watched_without_a_pause() {
 #[test]
 fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
     for (idle, oversubscribed) in [(0, false), (3, true)] {
-        let mut policy = Policy::new(Progress::Idle, oversubscribed);
+        let mut policy = Policy::new(at(0), Progress::Idle, oversubscribed);
         policy.review(at(0), idle, Account::default());
         for sight in [COMPUTES, MOVED, INSIDE] {
             assert_eq!(policy.next(at(10), sight), Step::Tick(PERIOD));
@@ -72,9 +72,23 @@ fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
 fn a_thread_in_a_call_is_left_alone_and_watched_closely_if_it_computes_beside_messages() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(policy.next(at(10), INSIDE), Step::Tick(PERIOD));
+    let between_calls = Sight { moved: true, alone: false, ..COMPUTES };
+    assert_eq!(policy.next(at(15), between_calls), Step::Peek(SHORT));
+    assert_eq!(policy.next(at(18), INSIDE), Step::Tick(PERIOD), "it does not compute");
     assert_eq!(policy.next(at(20), MOVED), Step::Poll);
     assert_eq!(policy.next(at(30), INSIDE), Step::Peek(SHORT));
-    assert_eq!(policy.next(at(20) + HABIT, INSIDE), Step::Tick(PERIOD));
+    assert_eq!(policy.next(at(20) + HABIT, INSIDE), Step::Tick(LONG_PERIOD), "it has computed long ago");
+}
+
+#[test]
+fn an_application_that_communicates_for_long_is_looked_at_less_often() {
+    let mut policy = policy(Progress::Auto, 0);
+    let between_calls = Sight { moved: true, alone: false, ..COMPUTES };
+    for (ms, sight, next_ms) in [(10, INSIDE, 1), (11, between_calls, 1), (14, INSIDE, 2), (90, INSIDE, 10)] {
+        assert_eq!(policy.next(at(ms * MS), sight), Step::Tick(Duration::from_ms(next_ms)), "at {ms} ms");
+    }
+    assert_eq!(policy.next(at(100 * MS), COMPUTES), Step::Tick(PERIOD), "it computes");
+    assert_eq!(policy.next(at(101 * MS), INSIDE), Step::Tick(PERIOD));
 }
 
 #[test]
@@ -88,13 +102,14 @@ fn it_stands_by_on_an_idle_core_while_a_thread_sends_what_two_cores_post_faster(
     assert_eq!(idle.next(at(310), COMPUTES), Step::StandBy(SHORT), "and it looks at the rails in between");
     assert_eq!(idle.next(at(320), MOVED), Step::Poll, "where messages move it stays");
     assert_eq!(idle.next(at(320) + HABIT, INSIDE), Step::Tick(PERIOD));
-    let mut busy = Policy::new(Progress::Auto, false);
+    let mut busy = Policy::new(at(0), Progress::Auto, false);
     assert_eq!(busy.next(at(10), asks), Step::Tick(PERIOD), "no core is known to be idle");
-    assert!(busy.asks_review(at(10)), "but now it matters");
-    let mut shared = Policy::new(Progress::Auto, true);
+    assert!(!busy.asks_review(at(10)), "what was before the process began to work says nothing");
+    assert!(busy.asks_review(at(10) + REVIEW), "but now it matters");
+    let mut shared = Policy::new(at(0), Progress::Auto, true);
     assert_eq!(shared.next(at(10), asks), Step::Tick(PERIOD), "there are more ranks than cores");
     assert_eq!(policy(Progress::Off, 1).next(at(10), asks), Step::Rest);
-    let mut own = Policy::new(Progress::Dedicated(vec![3]), false);
+    let mut own = Policy::new(at(0), Progress::Dedicated(vec![3]), false);
     assert_eq!(own.next(at(10), asks), Step::StandBy(SHORT));
 }
 
@@ -128,7 +143,7 @@ fn what_is_switched_off_rests_whatever_it_sees() {
 
 #[test]
 fn on_a_core_of_its_own_the_helper_polls_without_asking_who_is_idle() {
-    let mut policy = Policy::new(Progress::Dedicated(vec![3]), true);
+    let mut policy = Policy::new(at(0), Progress::Dedicated(vec![3]), true);
     assert_eq!(policy.next(at(10), COMPUTES), Step::Poll);
     assert_eq!(policy.next(at(5_000), COMPUTES), Step::Poll);
     assert_eq!(policy.next(at(5_010), INSIDE), Step::Peek(SHORT_DEDICATED));

@@ -61,7 +61,8 @@ fn parse(line: &str) -> Option<(&str, [f64; 3])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shm::selector::{Contention, Probe};
+    use crate::shm::probe::Probe;
+    use crate::shm::selector::Contention;
     use std::time::Duration;
 
     const LEN: u64 = 100_000;
@@ -70,7 +71,7 @@ mod tests {
     fn taken(selector: &mut Selector, speeds: [u64; 3]) -> [usize; 3] {
         let (probe, mut taken) = (Probe::default(), [0; 3]);
         for _ in 0..100 {
-            let choice = probe.choose(selector, (Contention::Busy, LEN), Method::ALL);
+            let choice = probe.choose(selector, (Contention::Busy, LEN), Method::ALL, false);
             selector.note(choice, Some(Duration::from_micros(1000 / speeds[choice.method as usize])));
             taken[choice.method as usize] += 1;
         }

@@ -37,6 +37,7 @@ mod learnt;
 mod link;
 mod opening;
 mod peers;
+mod probe;
 mod rail;
 mod ring;
 mod selector;

@@ -13,8 +13,7 @@
 //! receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
-use crate::shm::shared::Shared;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3). Half adds
 /// a reading of the clock to messages of 2 KiB; with twice 4 KiB never skip the caches.
@@ -23,7 +22,7 @@ pub const LEAST: u64 = 4 << 10;
 pub(super) const CLASSES: usize = ((1 << 20) / LEAST).ilog2() as usize + 1;
 /// Messages in a row that take one method when methods are compared: the first finds its memory in no cache.
 /// With half that one decides; twice only makes trials longer.
-const ROW: u32 = 3;
+pub(super) const ROW: u32 = 3;
 /// Rows of each method at first; the very first messages meet memory that was never touched. With half that
 /// decides until the next trial; twice only makes the beginning longer.
 const TRIALS: u32 = 2;
@@ -34,11 +33,6 @@ const AGAIN: u32 = 256;
 /// slow, and now and then luck makes one fast. With half both decide; with twice a change needs several
 /// trials.
 const SAMPLES: usize = 5;
-/// One packet in this number is measured while nothing is tried, since a reading of the clock takes as long
-/// as copying half a KiB; not a power of two, since a program's pattern often is one. Zen 4: none at all is
-/// within the spread.
-const SAMPLE: u32 = 7;
-
 /// A way of copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -96,8 +90,14 @@ pub struct Selector {
     pub(super) rows: [[[Row; CLASSES]; 2]; 2],
 }
 
+/// The class of a length.
+pub fn class(len: u64) -> usize {
+    let class = (len.saturating_sub(1) / LEAST).max(1).ilog2() as usize;
+    class.min(CLASSES - 1)
+}
+
 impl Selector {
-    fn choose(
+    pub(super) fn choose(
         &mut self,
         is_near: bool,
         (contention, len): (Contention, u64),
@@ -120,8 +120,7 @@ impl Selector {
     }
 
     fn row(&mut self, is_near: bool, contention: Contention, len: u64) -> &mut Row {
-        let class = (len.saturating_sub(1) / LEAST).max(1).ilog2() as usize;
-        &mut self.rows[usize::from(is_near)][contention as usize][class.min(CLASSES - 1)]
+        &mut self.rows[usize::from(is_near)][contention as usize][class(len)]
     }
 }
 
@@ -211,113 +210,9 @@ impl Speed {
     }
 }
 
-/// The measurements of one link: one message at a time, whose receiver is asked how long it took, since
-/// nobody else knows when the bounce buffers are empty again.
-#[derive(Debug, Default)]
-pub struct Probe {
-    is_near: bool,
-    asked: Option<Asked>,
-    /// The number of the last question about a packet; those about chunks have the chunk's name.
-    number: u32,
-    packets: u32,
-}
-
-/// A message whose receiver was asked.
-#[derive(Debug)]
-struct Asked {
-    question: u32,
-    choice: Choice,
-    /// How long it took the sender.
-    sent_in: Option<Duration>,
-}
-
-/// Marks questions about chunks.
-const CHUNK: u32 = 1 << 31;
-
-/// The question about the chunk of this name.
-pub fn question(name: u32) -> u32 {
-    name | CHUNK
-}
-
-impl Probe {
-    pub fn new(is_near: bool) -> Probe {
-        Probe { is_near, ..Probe::default() }
-    }
-
-    /// How a message goes. While the answer about another one is out, it goes as the last one did.
-    pub fn choose(&self, selector: &mut Selector, of: (Contention, u64), among: &[Method]) -> Choice {
-        selector.choose(self.is_near, of, among, self.asked.is_none())
-    }
-
-    /// How to write a packet with `len` bytes of data, unless that was chosen, and since when it is written
-    /// if that is to be measured.
-    #[inline]
-    pub fn begin(
-        &mut self,
-        b: &Shared,
-        selector: &mut Selector,
-        len: u64,
-        chosen: Option<Choice>,
-    ) -> Option<(Choice, Option<Instant>)> {
-        // Processes that share a core share its cache.
-        if len < LEAST || b.is_oversubscribed || Method::BOUNCED.len() < 2 {
-            return None;
-        }
-        self.learn(b, selector);
-        let choose = || self.choose(selector, (Contention::Busy, len), Method::BOUNCED);
-        let choice = chosen.unwrap_or_else(choose);
-        self.packets = self.packets.wrapping_add(1);
-        let is_sampled = choice.is_trial || self.packets.is_multiple_of(SAMPLE);
-        Some((choice, (self.asked.is_none() && is_sampled).then(Instant::now)))
-    }
-
-    /// A packet is written: the question to its reader, zero for none.
-    #[inline]
-    pub fn end(&mut self, written: Option<(Choice, Option<Instant>)>) -> u32 {
-        let Some((choice, Some(begun))) = written else { return 0 };
-        // Zero is none.
-        self.number = ((self.number + 1) % CHUNK).max(1);
-        self.asked = Some(Asked { question: self.number, choice, sent_in: Some(begun.elapsed()) });
-        self.number
-    }
-
-    /// A chunk of this name goes as chosen. Whether its receiver shall answer how long it took.
-    pub fn ask(&mut self, choice: Choice, name: u32) -> bool {
-        let asks = self.asked.is_none();
-        if asks {
-            self.asked = Some(Asked { question: question(name), choice, sent_in: None });
-        }
-        asks
-    }
-
-    /// The sender's part of the chunk took so long; none: that says nothing of the method.
-    pub fn sent(&mut self, name: u32, took: Option<Duration>) {
-        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.question == question(name)) {
-            asked.sent_in = took;
-            if took.is_none() {
-                self.asked = None;
-            }
-        }
-    }
-
-    /// Learns what the receiver has answered, if it has. A packet is read after it was written, a chunk while
-    /// it is.
-    pub fn learn(&mut self, b: &Shared, selector: &mut Selector) {
-        if let Some(Asked { question, choice, sent_in: Some(sent_in) }) = self.asked
-            && let Some(received_in) = b.answered(question)
-        {
-            self.asked = None;
-            let is_chunk = question & CHUNK != 0;
-            let took = if is_chunk { sent_in.max(received_in) } else { sent_in + received_in };
-            selector.note(choice, Some(took));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shm::shared::tests::pair;
 
     const BUSY: (Contention, u64) = (Contention::Busy, 100_000);
 
@@ -411,69 +306,5 @@ mod tests {
         assert!(offered(100_000, [Some(10), None, Some(10)]) < 500);
         assert!(offered(100_000, [Some(10), Some(20), Some(10)]) < 100);
         assert!(offered(16 << 10, [Some(10), Some(5), Some(10)]) > 900, "another class");
-    }
-
-    /// How many of a thousand packets are written past the caches, when reading takes so long.
-    fn non_temporal(
-        (probe, selector): (&mut Probe, &mut Selector),
-        [b, peer]: &[Shared; 2],
-        len: u64,
-        read_in: [u64; 2],
-    ) -> usize {
-        let mut one = || {
-            let writing = probe.begin(b, selector, len, None);
-            let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
-            let question = probe.end(writing);
-            if question != 0 {
-                peer.answer(question, Duration::from_micros(read_in[usize::from(is_non_temporal)]));
-            }
-            is_non_temporal
-        };
-        (0..1000).filter(|_| one()).count()
-    }
-
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn packets_are_written_so_that_they_are_read_sooner_by_class_of_length() {
-        let (mut ends, mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
-        let mut count =
-            |ends: &_, len, read_in| non_temporal((&mut probe, &mut selector), ends, len, read_in);
-        assert!(count(&ends, 8 << 10, [1000, 10]) > 900);
-        assert!(count(&ends, 16 << 10, [10, 1000]) < 100);
-        assert!(count(&ends, LEAST - 1, [1000, 10]) == 0, "short ones are not tried");
-        ends[0].is_oversubscribed = true;
-        assert!(count(&ends, 8 << 10, [1000, 10]) == 0, "nor is anything when oversubscribed");
-    }
-
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn a_reader_that_does_not_answer_is_not_asked_again() {
-        let ([b, _], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
-        let questions = (0..100).filter(|_| {
-            let writing = probe.begin(&b, &mut selector, LEAST, None);
-            probe.end(writing) != 0
-        });
-        assert_eq!(questions.count(), 1);
-    }
-
-    #[test]
-    fn of_chunks_in_a_row_the_first_one_tells() {
-        let ([b, peer], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
-        let mut message = |name| {
-            probe.learn(&b, &mut selector);
-            let chosen = probe.choose(&mut selector, BUSY, Method::ALL);
-            assert!(probe.ask(chosen, name));
-            for _ in 0..3 {
-                let next = probe.choose(&mut selector, BUSY, Method::ALL);
-                assert!(next.method == chosen.method && !probe.ask(next, name + 1), "one at a time");
-            }
-            let took = Duration::from_micros(if chosen.method == Method::Cma { 50 } else { 100 });
-            probe.sent(name, Some(took));
-            peer.answer(question(name), took);
-            chosen.method
-        };
-        let taken: Vec<Method> = (0..60).map(|number| message(4 * number)).collect();
-        let cma = taken.iter().filter(|method| **method == Method::Cma).count();
-        assert!(cma > 35, "{taken:?}");
     }
 }

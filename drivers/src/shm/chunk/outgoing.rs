@@ -6,8 +6,9 @@ use crate::node::across::Remote;
 use crate::shm::claim::{self, Round, Side};
 use crate::shm::cma::regions;
 use crate::shm::layout::{CHUNKS, CUT, PACKET};
+use crate::shm::probe::Probe;
 use crate::shm::ring::cell::{About, Chunk};
-use crate::shm::selector::{Choice, Contention, Method, Probe, Selector};
+use crate::shm::selector::{self, Choice, Contention, Method, Selector};
 use crate::shm::shared::{Obstacle, Shared};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Key;
@@ -162,6 +163,20 @@ impl Outgoing {
         self.chunks.is_empty()
     }
 
+    /// Whether all of this class of length that are under way are copied in this way.
+    fn goes_by(&self, class: usize, method: Method) -> bool {
+        self.of(class).all(|out| out.method == method)
+    }
+
+    /// Whether some of this class are copied in another way than others.
+    fn is_mixed(&self, class: usize) -> bool {
+        self.of(class).next().is_some_and(|first| !self.goes_by(class, first.method))
+    }
+
+    fn of(&self, class: usize) -> impl Iterator<Item = &Out> {
+        self.chunks.iter().filter(move |out| selector::class(out.from.len()) == class)
+    }
+
     /// Whether another one may begin, given the number of cells that the peer has taken.
     pub fn has_room(&self, taken: u64) -> bool {
         let place = self.next % CHUNKS;
@@ -214,10 +229,12 @@ impl Outgoing {
             out.method = Method::Cma;
         } else {
             probe.learn(b, selector);
+            let class = selector::class(len);
             let among = if can_cma { Method::ALL } else { Method::BOUNCED };
-            let choose = || probe.choose(selector, (Contention::Busy, len), among);
+            let choose = || probe.choose(selector, (Contention::Busy, len), among, self.is_mixed(class));
             let choice = chosen.unwrap_or_else(choose);
-            (out.method, asks) = (choice.method, probe.ask(choice, out.name()));
+            out.method = choice.method;
+            asks = self.goes_by(class, choice.method) && probe.ask(choice, out.name());
             out.begun = asks.then(Instant::now);
         }
         if expects {

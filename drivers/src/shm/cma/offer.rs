@@ -86,7 +86,7 @@ impl Link {
             return Ok(Sent::Retry);
         }
         self.probe.learn(&self.shared, selector);
-        let choice = self.probe.choose(selector, (Contention::Idle, data.len()), Method::ALL);
+        let choice = self.probe.choose(selector, (Contention::Idle, data.len()), Method::ALL, false);
         if choice.method != Method::Cma {
             self.chosen = Some((data.len(), choice));
             return Ok(Sent::Retry);

@@ -36,9 +36,9 @@ const SHORT_DEDICATED: Duration = Duration::from_us(5);
 const HABIT: Duration = Duration::from_ms(50);
 /// Polls for this long after the last message has moved. A wakeup takes as long, see [`crate::idle`].
 const POLL: Duration = Duration::from_us(50);
-/// Time between two looks at the cores, while the answer matters, and before the first one. The system counts in
-/// steps of 10 ms: half of it makes a core idle or busy by one step more or less, twice keeps the helper from
-/// helping for as long at the beginning.
+/// Time between two looks at the cores, while the answer matters, and before the first one. The system counts
+/// in steps of 10 ms: half of it makes a core idle or busy by one step more or less, twice keeps the helper
+/// from helping for as long at the beginning.
 pub(crate) const REVIEW: Duration = Duration::from_ms(100);
 /// Helping that took less than this is too short to be judged.
 const JUDGED: Duration = Duration::from_ms(1);
@@ -184,8 +184,8 @@ impl Policy {
     /// The application computes, and something is in flight.
     fn beside_computing(&mut self, now: Instant, sight: Sight) -> Step {
         self.wishes = true;
-        // Between two calls of a program that communicates all the time something can be moved, too: that is no
-        // computation.
+        // Between two calls of a program that communicates all the time something can be moved, too: that is
+        // no computation.
         if sight.moved && sight.alone {
             self.moved_at = Some(now);
         }
@@ -234,8 +234,8 @@ impl Policy {
         }
     }
 
-    /// The time to the next turn of the pump on a core that the application needs. Each takes that core away for
-    /// 20 to 50 us (EPYC), and from the peer the time in which it waits for this process. So one that has
+    /// The time to the next turn of the pump on a core that the application needs. Each takes that core away
+    /// for 20 to 50 us (EPYC), and from the peer the time in which it waits for this process. So one that has
     /// communicated for long is looked at less often: when it begins to compute it is noticed after half of
     /// that time at most.
     fn period(&self, now: Instant) -> Duration {

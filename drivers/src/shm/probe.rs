@@ -43,8 +43,8 @@ impl Probe {
     }
 
     /// How a message goes. While the answer about another one is out, it goes as the last one did; so it does
-    /// after those of several methods (`mixed`), which delay each other: in a stream all chunks of a trial would
-    /// otherwise be measured behind those of the method before it.
+    /// after those of several methods (`mixed`), which delay each other: in a stream all chunks of a trial
+    /// would otherwise be measured behind those of the method before it.
     pub fn choose(
         &self,
         selector: &mut Selector,

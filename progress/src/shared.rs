@@ -90,6 +90,8 @@ impl Shared {
         if !fed && core.engine.is_stuck(now) {
             core.is_armed = false;
             pump::turn(&mut Held(core), found_at, &mut || self.clock.now(), urgent);
+            // That may take long, where a rail has room again.
+            core.now = self.clock.now();
         }
         self.collect(core)
     }

@@ -174,6 +174,7 @@ impl Peer {
             waits = true;
             if may_ask && learning.pending.is_none() {
                 // What counts is when it leaves.
+                learning.learned.attempt(None, 0);
                 let question = learning.ask(0, None, Instant::default());
                 watched.ask_timed(self.id, rail, question);
                 may_ask = false;
@@ -220,12 +221,11 @@ impl Engine {
         let Engine { peers, rails, .. } = self;
         let link = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()?.link_mut(rail));
         let Some(link) = link else { return };
-        let is_idle = is_idle(now, 0, link, &rails[rail.index()]);
+        let (is_idle, number) = (is_idle(now, 0, link, &rails[rail.index()]), link.tx.next_number());
         let Some(learning) = &mut link.learning else { return };
         match &mut learning.pending {
             Some(pending) if pending.question == question && pending.what.is_none() => {
-                pending.from = now;
-                learning.learned.attempt(None, 0);
+                (pending.from, pending.number) = (now, number);
                 learning.pending = learning.pending.filter(|_| is_idle);
             }
             _ => {}
@@ -299,13 +299,19 @@ impl Engine {
         let Engine { peers, rails, watched, .. } = self;
         let peer = peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut());
         let Some(peer) = peer else { return true };
-        let Some(learning) = peer.link_mut(rail).and_then(|link| link.learning.as_mut()) else { return true };
+        let Some(link) = peer.link_mut(rail) else { return true };
+        let number = link.tx.next_number();
+        let Some(learning) = link.learning.as_mut() else { return true };
         let Some(pending) = learning.pending.take_if(|pending| pending.question == seen.question) else {
             return true;
         };
         let ns = now.since(pending.from).as_ns();
         let learnt = match pending.what {
             _ if pending.from == Instant::default() => Learnt::Nothing,
+            // Whoever went on sending did not look for the answer.
+            None if learning.learned.is_trusted() && number.wrapping_sub(pending.number) > 1 => {
+                Learnt::Nothing
+            }
             None => learning.learned.note_empty(ns),
             Some(_) if pending.number.wrapping_sub(seen.below) < 1 << 31 => Learnt::Nothing,
             Some((way, len)) => learning.learned.note(way, len, ns, 1.0),

@@ -55,7 +55,7 @@ pub(crate) struct Pending {
     pub(crate) question: u32,
     /// Its way and length; none: an answer to nothing.
     pub(crate) what: Option<(Way, u64)>,
-    /// Its number on the link.
+    /// Its number on the link; of nothing the number of what follows.
     pub(crate) number: u32,
     /// When it left; zero: it has not.
     pub(crate) from: Instant,
@@ -112,7 +112,7 @@ impl Learning {
 
     /// The number of the question about what left at `from`.
     pub(crate) fn ask(&mut self, number: u32, what: Option<(Way, u64)>, from: Instant) -> u32 {
-        self.question = self.question.wrapping_add(1);
+        (self.question, self.skipped) = (self.question.wrapping_add(1), 0);
         let question = self.question | TIMED;
         self.pending = Some(Pending { question, what, number, from });
         question

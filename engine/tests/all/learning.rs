@@ -112,3 +112,16 @@ fn a_sampled_profile_follows_the_latency_of_small_messages_and_is_itself_again()
     let again = in_force(&mut net, 4_100, 500);
     assert_eq!(again, before);
 }
+
+#[test]
+fn a_peer_that_does_not_look_is_not_asked_with_every_message() {
+    let mut net = Net::pair(1, Config { adapts: true, ..Config::default() });
+    carry(&mut net, 1, 1);
+    net.carried();
+    for _ in 0..1_000 {
+        net.send(0, 1, 0, 1, &pattern(64, 1));
+        net.turn(0, true);
+    }
+    let asked = net.said(0).iter().filter(|(_, text)| text.contains("question")).count();
+    assert!(asked < 50, "{asked} questions that nobody has answered");
+}

@@ -279,7 +279,7 @@ impl Options {
             chunk: self.chunk.unwrap_or(defaults.chunk),
             bandwidths,
             congestion: self.congestion.unwrap_or_default(),
-            adapts: self.sample == Sampling::Off,
+            adapts: true,
             return_within: self.return_within.map_or(defaults.return_within, |wait| {
                 nmad_engine::Duration::from_ns(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
             }),

@@ -162,12 +162,11 @@ impl Change {
 pub fn table() -> String {
     let mut table = Table::new("Networks that change while messages go", "TCP of today on Zen 5");
     table.note(
-        "A ping-pong by strategy auto on rails of 4 Gbit/s, or of 4 and 1. Learning is on \
-         (NMAD_SAMPLE=off), and nothing was sampled before but where it says so. Then the first rail \
-         changes, and after as many messages it is again as before. At the end of each of the three \
-         phases: half a round trip, what one message over the first rail takes by its forecast, the rate of \
-         that forecast, the first rail's part of the bytes of large messages, and from how many bytes on \
-         data stays in place there.",
+        "A ping-pong by strategy auto on rails of 4 Gbit/s, or of 4 and 1. Nothing was sampled \
+         (NMAD_SAMPLE=off) but where it says so (auto, the default). Then the first rail changes, and after \
+         as many messages it is again as before. At the end of each of the three phases: half a round trip, \
+         what one message over the first rail takes by its forecast, the rate of that forecast, the first \
+         rail's part of the bytes of large messages, and from how many bytes on data stays in place there.",
     );
     let mut follows = Vec::new();
     for change in &CHANGES {

@@ -4,7 +4,7 @@
 //! builds hosts. One file or folder for each subcommand; [`command`](main) has the list. `mpiexec` and
 //! `mpirun` are other names of the same program and mean `nmad run`; under the names `mpicc`, `mpicxx` and
 //! `mpifort` it calls the compiler.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bench;
 mod command;

@@ -19,7 +19,7 @@ pub mod handshake;
 mod hot;
 pub mod interface;
 #[allow(unsafe_code)]
-mod library;
+pub mod library;
 pub mod loopback;
 pub mod network;
 mod news;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 
 /// A library that was opened. It stays loaded: its threads and handlers may outlive any use of ours.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Library {
+pub struct Library {
     handle: *mut c_void,
 }
 
@@ -13,7 +13,7 @@ impl Library {
     ///
     /// # Errors
     /// What the system says.
-    pub(crate) fn open(name: &CStr) -> Result<Library, String> {
+    pub fn open(name: &CStr) -> Result<Library, String> {
         // SAFETY: loading runs the library's initialisers, which is what was asked for.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
@@ -28,7 +28,7 @@ impl Library {
     ///
     /// # Safety
     /// The function has the type `F`, a pointer to a function.
-    pub(crate) unsafe fn function<F: Copy>(self, name: &CStr) -> Result<F, String> {
+    pub unsafe fn function<F: Copy>(self, name: &CStr) -> Result<F, String> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         // SAFETY: the library is loaded.
         let at = unsafe { libc::dlsym(self.handle, name.as_ptr()) };

@@ -2,11 +2,15 @@
 //!
 //! [`pattern`] reads the messages of each rank in their order, the posting of receives, and the calculation
 //! meanwhile; [`predict`] goes through it message by message, with the times that the profiles of
-//! the rails say; [`outcome`] is what comes of that.
+//! the rails say, and with what their rails and cores are busy meanwhile; [`outcome`] is what comes of that.
 
+mod cycle;
 pub mod outcome;
 pub mod pattern;
 pub mod predict;
+mod rails;
 
+#[cfg(test)]
+mod against_simulator;
 #[cfg(test)]
 mod tests;

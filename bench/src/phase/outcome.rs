@@ -2,6 +2,7 @@
 
 use crate::stats;
 use newmadeleine::engine::Forecast;
+use nmad_drivers::tcp::{PACKET, TcpConfig};
 use std::fmt;
 
 /// The network of a rank, and how it is used.
@@ -11,10 +12,23 @@ pub struct Setting {
     pub rails: Vec<Forecast>,
     /// Longest message that goes without asking, in bytes.
     pub eager_max: u64,
+    /// Longest packet, in bytes: longer eager data goes in several.
+    pub packet: u64,
+    /// Bytes that a rail takes before they are on the wire, as the socket of a kernel does: the end of a send
+    /// is earlier by as much.
+    pub swallows: u64,
     /// Longest message of the application; longer ones are cut (P5 section 5.2). None: they stay whole.
     pub fragment: Option<u64>,
     /// All sends of a rank between two waits go on at once (P5 figure 12).
     pub parallel: bool,
+}
+
+impl Setting {
+    /// Rails over sockets, with this eager limit.
+    pub fn of_sockets(rails: Vec<Forecast>, eager_max: u64) -> Setting {
+        let (packet, swallows) = (PACKET as u64, TcpConfig::SEND_BUFFER as u64);
+        Setting { rails, eager_max, packet, swallows, fragment: None, parallel: false }
+    }
 }
 
 /// What a rank did, and until when.

@@ -45,6 +45,25 @@ pub struct Pattern {
     pub ranks: Vec<Vec<Step>>,
 }
 
+impl Pattern {
+    /// What the programs of P5's figures 4 and 5 do in one iteration: each rank begins at its time, posts its
+    /// receives, sends one message after the other, computes, and waits. `begins_ns` and `calculation_ns` in
+    /// nanoseconds; `messages`: sender, receiver, bytes, in the order of sending.
+    pub fn exchange(begins_ns: &[u64], messages: &[(usize, usize, usize)], calculation_ns: u64) -> Pattern {
+        let computes = |ns: u64| (ns > 0).then_some(Step::Compute(ns));
+        let mut ranks: Vec<Vec<Step>> =
+            begins_ns.iter().map(|ns| computes(*ns).into_iter().collect()).collect();
+        messages.iter().for_each(|&(from, to, _)| ranks[to].push(Step::Recv(from)));
+        for &(from, to, len) in messages {
+            ranks[from].push(Step::Send { to, len: len as u64, blocks: true });
+        }
+        ranks
+            .iter_mut()
+            .for_each(|steps| steps.extend(computes(calculation_ns).into_iter().chain([Step::Wait])));
+        Pattern { ranks }
+    }
+}
+
 /// Where and why a text is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError {

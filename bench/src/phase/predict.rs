@@ -1,35 +1,46 @@
 //! From a pattern and profiles to times.
 //!
 //! Message by message in the order of time, with the rules of the library (ARCHITECTURE.md, "The life of a
-//! large message"): up to the eager limit a message is copied and its send ends; above it the receiver is
-//! asked, answers when the receive is posted and it does not compute, and the send ends when the body has
-//! left, or over several rails when the receiver, not computing, has said that it has everything. Rails
-//! carry one thing after the other and share bodies so that all finish together.
+//! large message"): up to the eager limit a message is copied into packets and its send ends, or, of a
+//! message of several packets, when they have left; above it the receiver is asked, answers when the receive
+//! is posted and it does not compute, and the send ends when the body has left, or over several rails when
+//! the receiver, not computing, has said that it has everything. What rails and cores are busy with
+//! meanwhile is in [`super::rails`].
 
 use super::outcome::{Phase, RankPhase, Setting, Stretch, Stuck};
 use super::pattern::{Pattern, Step};
+use super::rails::{Departure, Hosts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// A message.
 #[derive(Debug)]
-struct Message {
-    from: usize,
-    to: usize,
-    len: u64,
+pub(super) struct Message {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) len: u64,
     asks: bool,
     /// The request to send, or the data, is at the receiver.
     is_there: bool,
     /// All of it is at the receiver.
     is_whole: bool,
+    /// Of its data, pieces that have not come.
+    missing: usize,
+    /// Of eager data, rail and length of the pieces that have come while the receiver computed.
+    unread: Vec<(usize, u64)>,
+    /// When eager data is in its place, as far as it has been read.
+    placed: u64,
     is_posted: bool,
     /// The receiver has answered.
     is_answered: bool,
+    /// The sender has the answer; its body has left.
+    is_granted: bool,
+    has_left: bool,
     /// The receiver has all of it and puts it in its place.
     is_taken: bool,
     /// The send has ended; the receive has.
-    is_sent: bool,
-    is_received: bool,
+    pub(super) is_sent: bool,
+    pub(super) is_received: bool,
 }
 
 impl Message {
@@ -42,12 +53,10 @@ impl Message {
 /// What happens to a message, or to a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A request to send, or eager data, arrives.
-    Arrives(usize),
-    /// The answer to a request arrives.
-    Answered(usize),
-    /// The body is at the receiver.
-    Whole(usize),
+    /// Something comes to a rail of the receiver, and will be taken.
+    Reaches(usize, What),
+    /// It is there.
+    Arrives(usize, What),
     /// The sender may use its memory again.
     Sent(usize),
     /// The receiver has it in its place.
@@ -56,8 +65,18 @@ enum Event {
     Goes(usize),
 }
 
+/// What a rail takes: over which rail, and of data how many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    Request(usize),
+    Answer(usize),
+    Data(usize, u64),
+    /// The receiver has everything.
+    End(usize),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     /// Until an event wakes it: it computes, and answers nobody.
     Computing,
     /// In a call: it answers.
@@ -76,25 +95,27 @@ enum Awaits {
 }
 
 #[derive(Debug)]
-struct Rank {
+pub(super) struct Rank {
     steps: Vec<Step>,
     next: usize,
-    mode: Mode,
+    pub(super) mode: Mode,
     /// Since when it has been in this mode.
     since: u64,
     awaits: Awaits,
-    begun: Vec<usize>,
-    idle_at: Vec<u64>,
+    pub(super) begun: Vec<usize>,
+    /// Receives that no message has been sent for.
+    unsent: usize,
     phase: RankPhase,
 }
 
-struct Model<'a> {
+pub(super) struct Model<'a> {
     setting: &'a Setting,
-    ranks: Vec<Rank>,
-    messages: Vec<Message>,
+    hosts: Hosts<'a>,
+    pub(super) ranks: Vec<Rank>,
+    pub(super) messages: Vec<Message>,
     /// By sender and receiver: messages that have no receive, and receives that have no message.
     unposted: Vec<VecDeque<usize>>,
-    unsent: Vec<VecDeque<usize>>,
+    pub(super) unsent: Vec<VecDeque<usize>>,
     events: BinaryHeap<Reverse<(u64, Event)>>,
 }
 
@@ -124,11 +145,12 @@ impl<'a> Model<'a> {
             since: 0,
             awaits: Awaits::All,
             begun: Vec::new(),
-            idle_at: vec![0; setting.rails.len()],
+            unsent: 0,
             phase: RankPhase::default(),
         };
         let mut model = Model {
             setting,
+            hosts: Hosts::new(count, setting),
             ranks: pattern.ranks.iter().map(rank).collect(),
             messages: Vec::new(),
             unposted: vec![VecDeque::new(); count * count],
@@ -163,23 +185,12 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn pair(&self, from: usize, to: usize) -> usize {
+    pub(super) fn pair(&self, from: usize, to: usize) -> usize {
         from * self.ranks.len() + to
     }
 
     fn at(&mut self, when: u64, event: Event) {
         self.events.push(Reverse((when, event)));
-    }
-
-    /// What a short frame takes from rank to rank.
-    fn latency_ns(&self) -> u64 {
-        self.setting.rails.iter().map(|rail| rail.eager_ns(64)).min().unwrap_or(0)
-    }
-
-    fn copy_ns(&self, len: u64) -> u64 {
-        let measured = self.setting.rails.iter().find_map(|rail| Some(rail.profile().memcpy()?.ns(len)));
-        // Four bytes in a nanosecond, where nobody has measured it.
-        measured.unwrap_or(len / 4)
     }
 
     /// A rank goes through its steps as far as it can.
@@ -235,6 +246,23 @@ impl<'a> Model<'a> {
         (rank.mode, rank.since) = (mode, now);
     }
 
+    /// Has a message, or what belongs to it, reach the rail of its receiver.
+    fn reaches(&mut self, at: u64, number: usize, what: What) {
+        self.at(at, Event::Reaches(number, what));
+    }
+
+    /// Has the data of a message leave.
+    fn leaves(&mut self, number: usize, Departure { pieces, sent }: &Departure) {
+        self.messages[number].missing = pieces.len();
+        for piece in pieces {
+            self.reaches(piece.reaches, number, What::Data(piece.rail, piece.len));
+        }
+        // Over several rails the receiver says when it has what asked.
+        if !self.messages[number].asks || self.setting.rails.len() == 1 {
+            self.at(*sent, Event::Sent(number));
+        }
+    }
+
     fn finish(&mut self, now: u64, rank: usize) {
         self.enter(now, rank, Mode::Done);
         self.ranks[rank].phase.end_ns = now;
@@ -254,12 +282,11 @@ impl<'a> Model<'a> {
         if self.ranks[rank].mode != Mode::Calling {
             return;
         }
-        let mut unsent = (0..self.ranks.len()).map(|from| &self.unsent[self.pair(from, rank)]);
         let over = match self.ranks[rank].awaits {
             Awaits::Sends => !self.has_sends(rank),
             Awaits::Send(message) => self.messages[message].is_sent,
             Awaits::All => {
-                unsent.all(VecDeque::is_empty)
+                self.ranks[rank].unsent == 0
                     && self.ranks[rank].begun.iter().all(|&number| self.messages[number].has_ended(rank))
             }
         };
@@ -280,8 +307,13 @@ impl<'a> Model<'a> {
             asks,
             is_there: false,
             is_whole: false,
+            missing: 0,
+            unread: Vec::new(),
+            placed: 0,
             is_posted: false,
             is_answered: false,
+            is_granted: false,
+            has_left: false,
             is_taken: false,
             is_sent: false,
             is_received: false,
@@ -294,19 +326,18 @@ impl<'a> Model<'a> {
         match self.unsent[pair].pop_front() {
             Some(_) => {
                 self.messages[number].is_posted = true;
+                self.ranks[to].unsent -= 1;
                 self.ranks[to].begun.push(number);
             }
             None => self.unposted[pair].push_back(number),
         }
         if asks {
-            self.at(now + self.latency_ns(), Event::Arrives(number));
-            return number;
+            let share = self.hosts.control(now, from);
+            self.reaches(share.reaches, number, What::Request(share.rail));
+        } else {
+            let departure = self.hosts.eager(now, from, len);
+            self.leaves(number, &departure);
         }
-        // Copied, so the send ends; rails carry it after what they have.
-        let copied = now + self.copy_ns(len);
-        let arrives = self.carry(copied, from, len, true);
-        self.at(copied, Event::Sent(number));
-        self.at(arrives, Event::Arrives(number));
         number
     }
 
@@ -318,65 +349,30 @@ impl<'a> Model<'a> {
                 self.ranks[to].begun.push(number);
                 self.look(now, number);
             }
-            None => self.unsent[pair].push_back(to),
-        }
-    }
-
-    /// When rails that are idle later have carried a message: all finish together, or, of one that is not
-    /// shared, the first that does.
-    fn carry(&mut self, now: u64, from: usize, len: u64, whole: bool) -> u64 {
-        let rails = &self.setting.rails;
-        let idle_at = &mut self.ranks[from].idle_at;
-        let finish = |rail: usize, idle: u64, len: u64| {
-            let ns = if whole { rails[rail].eager_ns(len) } else { rails[rail].body_ns(len) };
-            idle.max(now) + ns
-        };
-        if whole && len <= PACKET || rails.len() == 1 {
-            let best = (0..rails.len()).min_by_key(|&rail| finish(rail, idle_at[rail], len)).unwrap_or(0);
-            let end = finish(best, idle_at[best], len);
-            idle_at[best] = idle_at[best].max(now) + rails[best].busy_ns(len);
-            return end;
-        }
-        let can = |end: u64| -> u64 {
-            let of = |rail: usize| rails[rail].body_bytes(end.saturating_sub(idle_at[rail].max(now)));
-            (0..rails.len()).map(of).sum()
-        };
-        let longest = (0..rails.len()).map(|rail| finish(rail, idle_at[rail], len)).min().unwrap_or(now);
-        let (mut below, mut above) = (now, longest);
-        while above - below > 100 {
-            let middle = below.midpoint(above);
-            if can(middle) >= len { above = middle } else { below = middle }
-        }
-        for rail in 0..rails.len() {
-            let start = idle_at[rail].max(now);
-            let share = rails[rail].body_bytes(above.saturating_sub(start)).min(len);
-            if share > 0 {
-                idle_at[rail] = start + rails[rail].busy_ns(share);
+            None => {
+                self.unsent[pair].push_back(to);
+                self.ranks[to].unsent += 1;
             }
         }
-        above
     }
 
     fn happen(&mut self, now: u64, event: Event) {
         match event {
-            Event::Goes(rank) => self.advance(now, rank),
-            Event::Arrives(number) => {
-                self.messages[number].is_there = true;
-                self.messages[number].is_whole = !self.messages[number].asks;
-                self.look(now, number);
+            Event::Goes(rank) => {
+                self.hosts.core_is_free_at(rank, now);
+                self.advance(now, rank);
             }
-            Event::Whole(number) => {
-                self.messages[number].is_whole = true;
-                self.look(now, number);
+            Event::Reaches(number, what) => {
+                let Message { from, to, .. } = self.messages[number];
+                let (at, rail, len) = match what {
+                    What::Request(rail) => (to, rail, 0),
+                    What::Data(rail, len) => (to, rail, len),
+                    What::Answer(rail) | What::End(rail) => (from, rail, 0),
+                };
+                let taken = self.hosts.take(now, at, rail, len);
+                self.at(taken, Event::Arrives(number, what));
             }
-            Event::Answered(number) => {
-                let Message { from, len, .. } = self.messages[number];
-                let end = self.carry(now, from, len, false);
-                self.at(end, Event::Whole(number));
-                if self.setting.rails.len() == 1 {
-                    self.at(end, Event::Sent(number));
-                }
-            }
+            Event::Arrives(number, what) => self.arrives(now, number, what),
             Event::Received(number) => {
                 self.messages[number].is_received = true;
                 let to = self.messages[number].to;
@@ -390,80 +386,83 @@ impl<'a> Model<'a> {
         }
     }
 
+    fn arrives(&mut self, now: u64, number: usize, what: What) {
+        let message = &mut self.messages[number];
+        match what {
+            What::Request(_) => message.is_there = true,
+            What::Data(rail, len) => {
+                message.missing -= 1;
+                message.is_whole = message.missing == 0;
+                message.is_there |= message.is_whole;
+                if !message.asks {
+                    message.unread.push((rail, len));
+                    self.read(now, number);
+                }
+            }
+            What::Answer(_) => {
+                message.is_granted = true;
+                return self.go_on(now, number);
+            }
+            What::End(_) => return self.at(now, Event::Sent(number)),
+        }
+        self.look(now, number);
+    }
+
+    /// What a sender does about an answer, if it does not compute.
+    fn go_on(&mut self, now: u64, number: usize) {
+        let Message { from, len, is_granted, has_left, .. } = self.messages[number];
+        if self.ranks[from].mode == Mode::Computing || !is_granted || has_left {
+            return;
+        }
+        self.messages[number].has_left = true;
+        let departure = self.hosts.body(now, from, len);
+        self.leaves(number, &departure);
+    }
+
+    /// A receiver copies the eager data that has come, if it does not compute.
+    fn read(&mut self, now: u64, number: usize) {
+        let message = &mut self.messages[number];
+        if self.ranks[message.to].mode == Mode::Computing {
+            return;
+        }
+        for piece in message.unread.drain(..) {
+            message.placed = self.hosts.place(now, message.to, piece);
+        }
+    }
+
     /// What a receiver does about a message, if it does not compute.
     fn look(&mut self, now: u64, number: usize) {
-        let Message { to, len, asks, is_there, is_whole, is_posted, is_answered, is_taken, .. } =
+        self.read(now, number);
+        let Message { to, asks, placed, is_there, is_whole, is_posted, is_answered, is_taken, .. } =
             self.messages[number];
         if self.ranks[to].mode == Mode::Computing || !is_there || !is_posted {
             return;
         }
         if asks && !is_answered {
             self.messages[number].is_answered = true;
-            self.at(now + self.latency_ns(), Event::Answered(number));
+            let share = self.hosts.control(now, to);
+            self.reaches(share.reaches, number, What::Answer(share.rail));
         }
         if is_whole && !is_taken {
             self.messages[number].is_taken = true;
             if asks && self.setting.rails.len() > 1 {
-                self.at(now + self.latency_ns(), Event::Sent(number));
+                let share = self.hosts.control(now, to);
+                self.reaches(share.reaches, number, What::End(share.rail));
             }
-            // Eager data is copied to its place.
-            let copy_ns = if asks { 0 } else { self.copy_ns(len) };
-            self.at(now + copy_ns, Event::Received(number));
+            self.at(placed.max(now), Event::Received(number));
         }
     }
 
     /// A rank has come into the library: it looks at all that waits for it.
     fn answer(&mut self, now: u64, rank: usize) {
-        let begun = self.ranks[rank].begun.clone();
-        let incoming = begun.into_iter().filter(|number| self.messages[*number].to == rank);
-        for number in incoming.collect::<Vec<_>>() {
-            self.look(now, number);
+        for number in self.ranks[rank].begun.clone() {
+            match self.messages[number].to == rank {
+                true => self.look(now, number),
+                false => self.go_on(now, number),
+            }
         }
-    }
-
-    /// What the ranks that are not done wait for: the cycle, if there is one.
-    fn who_waits(&self) -> Vec<String> {
-        let waits = |rank: usize| -> Option<(usize, String)> {
-            let of = &self.ranks[rank];
-            if of.mode == Mode::Done {
-                return None;
-            }
-            let open = of.begun.iter().map(|&number| &self.messages[number]);
-            let sent = open.clone().find(|message| message.from == rank && !message.is_sent);
-            if let Some(Message { to, len, .. }) = sent {
-                let why = format!("rank {rank} sends {len} B to rank {to}, which posts no receive for it");
-                return Some((*to, why));
-            }
-            let missing = (0..self.ranks.len()).find(|&from| !self.unsent[self.pair(from, rank)].is_empty());
-            let from = missing.or_else(|| open.clone().find(|m| !m.is_received).map(|m| m.from))?;
-            let sender = &self.ranks[from];
-            let why = match sender.mode {
-                Mode::Done => format!("rank {rank} waits for a message of rank {from}, which sends no more"),
-                _ => {
-                    format!("rank {rank} waits for a message of rank {from}, which does not come to send it")
-                }
-            };
-            Some((from, why))
-        };
-        let Some(start) = (0..self.ranks.len()).find(|&rank| waits(rank).is_some()) else {
-            return Vec::new();
-        };
-        let mut path: Vec<(usize, String)> = Vec::new();
-        let mut rank = start;
-        while let Some((next, why)) = waits(rank) {
-            if let Some(place) = path.iter().position(|(known, _)| *known == rank) {
-                path.drain(..place);
-                break;
-            }
-            path.push((rank, why));
-            rank = next;
-        }
-        path.into_iter().map(|(_, why)| why).collect()
     }
 }
-
-/// Longer eager data goes in parts over several rails.
-const PACKET: u64 = 72 << 10;
 
 /// Sends that are longer than a fragment, cut.
 fn cut(steps: &[Step], fragment: Option<u64>) -> Vec<Step> {

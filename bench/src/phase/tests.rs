@@ -6,7 +6,8 @@ use newmadeleine::engine::Forecast;
 /// Rails of a byte in a nanosecond and 10 us.
 fn setting(rails: usize, eager_max: u64) -> Setting {
     let rail = Forecast::nominal(10_000, 1_000_000_000, 1);
-    Setting { rails: vec![rail; rails], eager_max, fragment: None, parallel: false }
+    let rails = vec![rail; rails];
+    Setting { rails, eager_max, packet: 72 << 10, swallows: 0, fragment: None, parallel: false }
 }
 
 fn phase(text: &str, setting: &Setting) -> Phase {
@@ -25,7 +26,7 @@ fn is_about(value: u64, expected: u64) -> bool {
 
 #[test]
 fn a_message_that_goes_without_asking_costs_its_copy_only() {
-    let phase = phase(OVERLAP, &setting(2, 1 << 20));
+    let phase = phase(OVERLAP, &Setting { swallows: 1 << 20, ..setting(2, 1 << 20) });
     // 500 KB are copied in 125 us; the messages have arrived by the time that they are waited for.
     assert!(is_about(phase.ranks[0].communication_ns, 125_000 + 12_500), "{phase:?}");
     assert_eq!(phase.ranks.iter().map(|rank| rank.asked).sum::<u64>(), 0);
@@ -35,10 +36,11 @@ fn a_message_that_goes_without_asking_costs_its_copy_only() {
 #[test]
 fn a_send_over_several_rails_waits_for_a_receiver_that_computes() {
     let phase = phase(OVERLAP, &setting(2, 1_000));
-    // Rank 1 has sent its 50 KB long before rank 0's 500 KB are there, computes, and says nothing of them.
+    // Rank 1 computes when rank 0's 500 KB are there, and says nothing of them. Its own 50 KB wait until rank
+    // 0 answers behind those.
     let [long, short] = [&phase.ranks[0], &phase.ranks[1]];
-    assert!(long.communication_ns > 2_000_000 && short.communication_ns < 200_000, "{phase:?}");
-    assert!(phase.imbalance() > 1.8, "{phase:?}");
+    assert!(long.communication_ns > 2_000_000 && short.communication_ns < 300_000, "{phase:?}");
+    assert!(phase.imbalance() > 1.7, "{phase:?}");
     // One rail has it when it has left.
     let one = predict(&OVERLAP.parse().unwrap(), &setting(1, 1_000)).unwrap();
     assert!(one.ranks[0].communication_ns < 700_000, "{one:?}");

@@ -114,7 +114,7 @@ fn setting(args: &ModelArgs, input: &Traced) -> Result<Setting, Failure> {
         rates => what_if::nominal(rates, args.latency)?,
     };
     let eager_max = input.eager_max.unwrap_or_else(|| eager_max(&rails));
-    Ok(Setting { rails, eager_max, fragment: None, parallel: false })
+    Ok(Setting::of_sockets(rails, eager_max))
 }
 
 /// The longest message that goes without asking: as the slowest rail's profile says.

@@ -60,7 +60,7 @@ fn a_trace_becomes_the_pattern_of_its_calls_and_messages() {
     assert_eq!((measured[0].communication_ns, measured[1].end_ns), (20_000, 121_000));
     assert_eq!(eager_max, Some(1_000));
     let rail = Forecast::nominal(10_000, 1_000_000_000, 1);
-    let setting = Setting { rails: vec![rail], eager_max: 1_000, fragment: None, parallel: false };
+    let setting = Setting::of_sockets(vec![rail], 1_000);
     let phase = predict(&pattern, &setting).unwrap();
     assert!(phase.duration_ns().abs_diff(121_000) < 6_000, "{phase:?}");
 }

@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn changes_are_made_together() {
         let rails = nominal(&["1gbit".parse().unwrap()], 10).unwrap();
-        let setting = Setting { rails, eager_max: 1, fragment: None, parallel: false };
+        let setting = Setting::of_sockets(rails, 1);
         let change: WhatIf = "eager=2KiB+rails=4gbit,2.8gbit+parallel-send".parse().unwrap();
         let changed = change.applied(&setting, 10).unwrap();
         assert_eq!((changed.eager_max, changed.rails.len(), changed.parallel), (2048, 2, true));

@@ -4,6 +4,7 @@ mod bars;
 mod html;
 mod links;
 mod messages;
+mod otf2;
 mod paraver;
 mod perfetto;
 mod record;
@@ -33,6 +34,7 @@ Examples:
   nmad trace /tmp/t --summary                   time of ranks and rails, protocols and why
   nmad trace /tmp/t                             all ranks, one line for each thing that passed a rail
   nmad trace /tmp/t --paraver /tmp/p            /tmp/p.prv, /tmp/p.pcf and /tmp/p.row
+  nmad trace /tmp/t --otf2 /tmp/o               /tmp/o/traces.otf2, for Vampir and otf2-print
   nmad trace /tmp/t.0 --svg rails.svg --from 2ms --to 3ms
                                                 a picture: what each rail carried when
   nmad trace /tmp/t --json > t.json             for ui.perfetto.dev and chrome://tracing";
@@ -56,6 +58,9 @@ pub(crate) struct TraceArgs {
     /// Write STEM.prv, STEM.pcf and STEM.row for Paraver
     #[arg(long, value_name = "STEM")]
     paraver: Option<PathBuf>,
+    /// Write an archive of OTF2 into this folder, for Vampir and others; its library has to be installed
+    #[arg(long, value_name = "DIR")]
+    otf2: Option<PathBuf>,
     /// Print the time of each rank and rail, the imbalance, and the protocols and why
     #[arg(long, conflicts_with = "json")]
     summary: bool,
@@ -97,7 +102,7 @@ impl TraceArgs {
 
     /// Whether something is shown otherwise than by lines.
     fn has_form(&self) -> bool {
-        self.json || self.summary || self.outputs().next().is_some()
+        self.json || self.summary || self.otf2.is_some() || self.outputs().next().is_some()
     }
 }
 
@@ -120,6 +125,9 @@ fn show(args: &TraceArgs, mut job: Job) -> Result<(), String> {
     }
     if let Some(stem) = &args.paraver {
         paraver::write(ranks, messages, stem)?;
+    }
+    if let Some(folder) = &args.otf2 {
+        otf2::write(ranks, messages, folder)?;
     }
     if args.json {
         say_line(perfetto::events(ranks, messages));

@@ -2,13 +2,16 @@
 
 use std::process::{Command, ExitCode};
 
-use super::{TraceArgs, read, show};
+use super::{TraceArgs, otf2, read, show};
 
 /// Runs the command with `NMAD_TRACE`; its exit code, if it fails, is that of the trace.
 pub(super) fn run(args: &TraceArgs, command: &[String]) -> Result<ExitCode, String> {
     // A path that cannot be written to is known before the run.
     for path in args.outputs() {
         std::fs::File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    if let Some(folder) = &args.otf2 {
+        otf2::check(folder)?;
     }
     let folder =
         tempfile::tempdir().map_err(|error| format!("cannot make a folder for the trace: {error}"))?;

@@ -151,6 +151,46 @@ fn perfetto_gets_calls_arrows_and_counters() {
     assert!(ends[1]["args"]["why"].as_str().expect("a reason").contains("above the eager limit"));
 }
 
+/// The lines of an archive, as the tool of its library prints them; none: it is not installed.
+fn printed(archive: &Path, words: &[&str]) -> Option<Vec<String>> {
+    let ended = Command::new("otf2-print").args(words).arg(archive).output().ok()?;
+    let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{text}{}", String::from_utf8_lossy(&ended.stderr));
+    Some(text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect())
+}
+
+#[test]
+fn otf2_gets_regions_messages_and_counters() {
+    let (folder, ended) = trace(&["--otf2", "DIR/o"]);
+    if ended.err.contains("none was found") {
+        assert!(ended.code == Some(1) && ended.err.contains("libopen-trace-format2-10"), "{}", ended.err);
+        return eprintln!("skipped: there is no library of OTF2");
+    }
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{}", ended.err);
+    let archive = folder.path().join("o/traces.otf2");
+    let Some(events) = printed(&archive, &[]) else { return eprintln!("skipped: there is no otf2-print") };
+    let has = |line: &str| assert!(events.iter().any(|other| other == line), "{line}: {events:#?}");
+    has("ENTER 0 0 Region: \"MPI_Send\" <0>");
+    has("LEAVE 1 80000 Region: \"MPI_Send\" <0>");
+    let of_world = "Communicator: \"MPI_COMM_WORLD\" <0>";
+    has(&format!("MPI_SEND 0 1000 Receiver: 1 (\"rank 1, thread 0\" <1>), {of_world}, Tag: 7, Length: 24"));
+    has(&format!("MPI_RECV 0 79000 Sender: 1 (\"rank 1, thread 0\" <1>), {of_world}, Tag: 8, Length: 300"));
+    has("ADDITIONAL ATTRIBUTES: (\"protocol\" <0>; STRING; \"rendezvous\" <1>)");
+    has("METRIC 0 1000 Metric: 0, 1 Value: (\"bytes on tcp/r0#0\" <0>; UINT64; 64)");
+    has("METRIC 0 10000 Metric: 0, 1 Value: (\"bytes on tcp/r0#0\" <0>; UINT64; 0)");
+    let definitions = printed(&archive, &["-G"]).expect("as before");
+    let ranks = definitions.iter().filter(|line| line.starts_with("LOCATION_GROUP")).count();
+    assert!(ranks == 2 && definitions.iter().any(|line| line.contains("Length: 94000,")), "{definitions:#?}");
+    // An archive is never written over, and a folder that takes none is known before a run.
+    let name = folder.path().to_str().expect("text");
+    let again = nmad(&["trace", name, "--otf2", &format!("{name}/o")]);
+    assert!(again.code == Some(1) && again.err.contains("is there already"), "{}", again.err);
+    let marker = folder.path().join("ran");
+    let touch = marker.to_str().expect("text");
+    let early = nmad(&["trace", "--otf2", "/proc/o", "--", "touch", touch]);
+    assert!(early.code == Some(1) && early.err.contains("/proc/o") && !marker.exists(), "{}", early.err);
+}
+
 #[test]
 fn the_report_is_one_file_with_all_figures() {
     let (folder, ended) = trace(&["--html", "DIR/r.html", "--summary"]);

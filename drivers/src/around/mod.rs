@@ -8,6 +8,7 @@ pub mod fault;
 mod held;
 pub mod layers;
 pub mod renumber;
+mod ring;
 pub mod throttle;
 pub mod ticks;
 pub mod trace;

@@ -1,9 +1,10 @@
 //! What passes between the engine and a rail, written down.
 //!
 //! A ring of bounded size keeps the latest records; a handle that can be cloned reads them from anywhere.
-//! Writing one down costs a look at a counter, an uncontended lock and a copy of the head of a packet. What a
-//! packet carries is explained when the records are read.
+//! Writing one down costs a look at a counter and a copy of the head of a packet. What a packet carries is
+//! explained when the records are read.
 
+use super::ring::{HEAD, More, Noted, Pen, Ring};
 use super::ticks::Ticks;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::Packet;
@@ -56,10 +57,31 @@ pub struct Record {
     pub text: String,
 }
 
+impl What {
+    const ALL: [What; 11] = [
+        What::Connect,
+        What::Close,
+        What::PostPacket,
+        What::PostChunk,
+        What::Sent,
+        What::Declined,
+        What::Arrived,
+        What::Landed,
+        What::Up,
+        What::Lost,
+        What::Carrier,
+    ];
+
+    fn is_of_link(self) -> bool {
+        matches!(self, What::Connect | What::Close | What::Up | What::Lost | What::Carrier)
+    }
+}
+
 /// Writes down what passes.
 #[derive(Debug)]
 pub struct Trace {
     handle: TraceHandle,
+    pen: Pen,
     explain: bool,
 }
 
@@ -68,86 +90,48 @@ pub struct Trace {
 pub struct TraceHandle {
     rail: String,
     ticks: Ticks,
-    ring: Arc<Mutex<Ring>>,
+    ring: Arc<Ring>,
+    forgotten: Arc<Mutex<Forgotten>>,
 }
 
-#[derive(Debug)]
-struct Ring {
-    /// All of them are there from the beginning: memory that is touched for the first time costs more than a
-    /// record.
-    records: Vec<Noted>,
-    next: usize,
-    /// The oldest record is overwritten.
-    is_full: bool,
+/// What was recorded before a trace began.
+#[derive(Debug, Clone, Default)]
+struct Forgotten {
+    /// Records with lower numbers are left out, but for these.
+    below: u64,
+    links: Vec<Record>,
 }
-
-/// A record as it is kept: written in place, with a head of fixed length. Between two messages of 8 B
-/// there is no time for more.
-#[derive(Debug)]
-struct Noted {
-    ticks: u64,
-    len: u64,
-    peer: u32,
-    number: u32,
-    /// What goes before the data of a message that was alone in its packet, if it was one.
-    head: [u8; HEAD],
-    has_head: bool,
-    what: What,
-    more: Option<Box<More>>,
-}
-
-/// What a record says besides.
-#[derive(Debug)]
-enum More {
-    /// Why a link was lost.
-    Reason(String),
-    /// A packet that carries more than one message.
-    Packet(Vec<u8>),
-}
-
-/// Bytes of a packet that a record holds: all but the data of a message that is alone in it.
-const HEAD: usize = Eager::ALONE_LEN;
 
 /// What a record is about.
 #[derive(Clone, Copy)]
 enum About<'a> {
     Nothing,
     Reason(&'a str),
-    /// A packet, of which the data of a message that is alone in it need not be there.
+    /// A packet that holds one message and nothing else: what goes before the data.
+    Alone([u64; HEAD / 8]),
+    /// Another one.
     Packet(&'a [u8]),
 }
 
-impl Noted {
-    fn nothing() -> Noted {
-        let (ticks, len, peer, number, head, has_head) = (0, 0, 0, 0, [0; HEAD], false);
-        Noted { ticks, len, peer, number, head, has_head, what: What::Connect, more: None }
-    }
-
+impl<'a> About<'a> {
+    /// A packet of `len` bytes, of which the data of a message that is alone in it need not be there.
     #[inline(always)]
-    fn set_about(&mut self, about: About<'_>) {
-        self.has_head = false;
-        if self.more.is_some() {
-            self.more = None;
-        }
-        match about {
-            About::Nothing => {}
-            About::Packet(bytes) => match bytes.first_chunk() {
-                Some(head) if alone(head, self.len).is_some() => (self.head, self.has_head) = (*head, true),
-                _ => self.more = Some(Box::new(More::Packet(bytes.into()))),
-            },
-            About::Reason(text) => self.more = Some(Box::new(More::Reason(text.into()))),
+    fn packet(bytes: &'a [u8], len: u64) -> About<'a> {
+        match bytes.first_chunk() {
+            Some(head) if alone(head, len).is_some() => About::Alone(words(head)),
+            _ => About::Packet(bytes),
         }
     }
+}
 
-    fn text(&self) -> String {
-        match self.more.as_deref() {
-            Some(More::Reason(text)) => text.clone(),
-            Some(More::Packet(bytes)) => nmad_wire::explain(bytes).to_string(),
-            None => alone(&self.head, self.len)
-                .filter(|_| self.has_head)
-                .map_or_else(String::new, |(header, eager)| {
-                    nmad_wire::explain_alone(header, eager).to_string()
-                }),
+fn text(noted: &Noted, more: Option<&More>) -> String {
+    match more {
+        Some(More::Reason(text)) => text.clone(),
+        Some(More::Packet(bytes)) => nmad_wire::explain(bytes).to_string(),
+        None => {
+            let alone = noted.head.and_then(|head| alone(&bytes(head), noted.len));
+            let explain = |(header, eager)| nmad_wire::explain_alone(header, eager).to_string();
+            alone.map_or_else(String::new, explain)
         }
     }
 }
@@ -158,15 +142,28 @@ fn alone(head: &[u8; HEAD], len: u64) -> Option<(nmad_wire::Header, Eager)> {
     Eager::alone_behind(head, len.checked_sub(HEAD as u64)? as usize)
 }
 
+/// A head as words, and back.
+#[inline(always)]
+fn words(head: &[u8; HEAD]) -> [u64; HEAD / 8] {
+    let mut words = [0; HEAD / 8];
+    for (word, bytes) in words.iter_mut().zip(head.as_chunks::<8>().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    words
+}
+
+fn bytes(words: [u64; HEAD / 8]) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head.as_chunks_mut::<8>().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_ne_bytes());
+    head
+}
+
 impl Trace {
     /// Keeps the latest `most` records; `explain`: they say what is in each packet.
     pub fn new(rail: &str, most: usize, explain: bool) -> Self {
-        let mut records = Vec::new();
-        records.resize_with(most, Noted::nothing);
-        let ring = Ring { records, next: 0, is_full: false };
-        let handle =
-            TraceHandle { rail: rail.into(), ticks: Ticks::start(), ring: Arc::new(Mutex::new(ring)) };
-        Trace { handle, explain }
+        let (rail, ticks) = (rail.into(), Ticks::start());
+        let (ring, forgotten) = (Arc::new(Ring::new(most)), Arc::default());
+        Trace { handle: TraceHandle { rail, ticks, ring, forgotten }, pen: Pen::default(), explain }
     }
 
     /// A handle on the records.
@@ -175,37 +172,54 @@ impl Trace {
     }
 
     #[inline(always)]
-    fn note(&self, what: What, peer: u32, number: u32, len: u64, about: About<'_>) {
+    fn note(&mut self, what: What, peer: u32, number: u32, len: u64, about: About<'_>) {
         self.note_at(self.handle.ticks.now(), (what, peer, number, len), about);
     }
 
     #[inline(always)]
-    fn note_at(&self, ticks: u64, (what, peer, number, len): (What, u32, u32, u64), about: About<'_>) {
-        let mut ring = self.handle.lock();
-        let Some(noted) = ring.next() else { return };
-        (noted.ticks, noted.len, noted.peer, noted.number, noted.what) = (ticks, len, peer, number, what);
-        noted.set_about(if self.explain { about } else { About::Nothing });
+    fn note_at(&mut self, ticks: u64, (what, peer, number, len): (What, u32, u32, u64), about: About<'_>) {
+        let noted = Noted { ticks, len, peer, number, what: what as u8, head: None };
+        let (ring, pen) = (&self.handle.ring, &mut self.pen);
+        match about {
+            About::Alone(head) if self.explain => ring.write(pen, &Noted { head: Some(head), ..noted }),
+            About::Packet(bytes) if self.explain => ring.write_more(pen, &noted, More::Packet(bytes.into())),
+            About::Reason(text) if self.explain => ring.write_more(pen, &noted, More::Reason(text.into())),
+            _ => ring.write(pen, &noted),
+        }
     }
 
     /// Data in place is missing, so only whole packets are explained.
     fn whole(packet: &Packet) -> About<'_> {
-        if packet.in_place.is_empty() { About::Packet(&packet.bytes) } else { About::Nothing }
+        match packet.in_place.is_empty() {
+            true => About::packet(&packet.bytes, packet.len() as u64),
+            false => About::Nothing,
+        }
     }
 
-    fn note_event(&self, event: &Event<'_>) {
+    /// A packet of `len` bytes has come.
+    #[inline(always)]
+    fn note_arrival(&mut self, from: u32, packet: &[u8], len: u64) {
+        let alone = packet.first_chunk().and_then(|head| Some((alone(head, len)?.0.number, words(head))));
+        match alone {
+            Some((number, head)) => self.note(What::Arrived, from, number, len, About::Alone(head)),
+            None => {
+                let number = nmad_wire::Header::decode(packet).map_or(0, |header| header.number);
+                self.note(What::Arrived, from, number, len, About::Packet(packet));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn note_event(&mut self, event: &Event<'_>) {
         let none = About::Nothing;
         match event {
             Event::Up { peer, remote } => self.note(What::Up, peer.0, u32::from(*remote), 0, none),
             Event::Arrived { from, packet } => {
-                let number = nmad_wire::Header::decode(packet).map_or(0, |header| header.number);
-                let len = packet.len() as u64;
-                self.note(What::Arrived, from.0, number, len, About::Packet(packet));
+                self.note_arrival(from.0, packet, packet.len() as u64);
             }
             Event::Landed { from, number, len, .. } => self.note(What::Landed, from.0, *number, *len, none),
             Event::Remote { from, message } => {
-                let number = nmad_wire::Header::decode(message.head).map_or(0, |header| header.number);
-                let len = message.head.len() as u64 + message.len;
-                self.note(What::Arrived, from.0, number, len, About::Packet(message.head));
+                self.note_arrival(from.0, message.head, message.head.len() as u64 + message.len);
             }
             Event::Sent { to, number, packet } => {
                 let len = packet.as_ref().map_or(0, |packet| packet.len() as u64);
@@ -222,57 +236,60 @@ impl Trace {
     }
 }
 
-impl Ring {
-    /// The place of the next record; none: no records are kept.
+impl Trace {
+    /// A message that leaves in the call that submits it.
     #[inline(always)]
-    fn next(&mut self) -> Option<&mut Noted> {
-        let place = self.next;
-        self.next = place + 1;
-        if self.next >= self.records.len() {
-            (self.next, self.is_full) = (0, true);
+    fn message(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+        let Departure::Message { to, number, head, data, .. } = &departure else {
+            return rail.send(departure);
+        };
+        let len = size_of_val(*head) as u64 + data.len();
+        let about = (*head).try_into().map_or(About::Nothing, About::Alone);
+        // The time is that before sending: the receiver may have it before the call returns.
+        let (record, ticks) = ((What::PostPacket, to.0, *number, len), self.handle.ticks.now());
+        let sent = rail.send(departure);
+        if sent != Sent::Retry {
+            self.note_at(ticks, record, about);
         }
-        self.records.get_mut(place)
+        sent
+    }
+
+    fn order(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+        let ((peer, number), (len, _)) = (addressee(&departure), size(&departure));
+        if let Departure::Order(order) = &departure {
+            let noted = match order {
+                Order::Connect { .. } => Some((What::Connect, About::Nothing)),
+                Order::Close { .. } => Some((What::Close, About::Nothing)),
+                Order::Packet { packet, .. } => Some((What::PostPacket, Trace::whole(packet))),
+                Order::Chunk { .. } => Some((What::PostChunk, About::Nothing)),
+                Order::Accept { .. } => None,
+            };
+            noted.into_iter().for_each(|(what, about)| self.note(what, peer.0, number, len, about));
+        }
+        rail.send(departure)
+    }
+
+    fn pushed(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
+        let ((peer, number), (len, _)) = (addressee(&departure), size(&departure));
+        let Departure::Pushed { packet, .. } = departure else { return rail.send(departure) };
+        let ticks = self.handle.ticks.now();
+        let sent = rail.send(departure);
+        if sent != Sent::Retry {
+            let (head, first) = (packet.len() as u64, number.wrapping_sub(1));
+            let about = About::packet(packet, head);
+            self.note_at(ticks, (What::PostPacket, peer.0, first, head), about);
+            self.note_at(ticks, (What::PostChunk, peer.0, number, len - head), About::Nothing);
+        }
+        sent
     }
 }
 
 impl Layer for Trace {
     fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
-        let ((peer, number), (len, _)) = (addressee(&departure), size(&departure));
         match departure {
-            Departure::Order(order) => {
-                let (what, about) = match &order {
-                    Order::Connect { .. } => (What::Connect, About::Nothing),
-                    Order::Close { .. } => (What::Close, About::Nothing),
-                    Order::Packet { packet, .. } => (What::PostPacket, Trace::whole(packet)),
-                    Order::Chunk { .. } => (What::PostChunk, About::Nothing),
-                    Order::Accept { .. } => return rail.send(Departure::Order(order)),
-                };
-                self.note(what, peer.0, number, len, about);
-                rail.send(Departure::Order(order))
-            }
-            // The time is that before sending: the receiver may have it before the call returns.
-            Departure::Message { head, .. } => {
-                let ticks = self.handle.ticks.now();
-                let sent = rail.send(departure);
-                if sent != Sent::Retry {
-                    let mut bytes = [0; HEAD];
-                    for (place, word) in bytes.chunks_exact_mut(8).zip(head) {
-                        place.copy_from_slice(&word.to_ne_bytes());
-                    }
-                    self.note_at(ticks, (What::PostPacket, peer.0, number, len), About::Packet(&bytes));
-                }
-                sent
-            }
-            Departure::Pushed { packet, .. } => {
-                let ticks = self.handle.ticks.now();
-                let sent = rail.send(departure);
-                if sent != Sent::Retry {
-                    let (head, first) = (packet.len() as u64, number.wrapping_sub(1));
-                    self.note_at(ticks, (What::PostPacket, peer.0, first, head), About::Packet(packet));
-                    self.note_at(ticks, (What::PostChunk, peer.0, number, len - head), About::Nothing);
-                }
-                sent
-            }
+            Departure::Message { .. } => self.message(rail, departure),
+            Departure::Order(_) => self.order(rail, departure),
+            Departure::Pushed { .. } => self.pushed(rail, departure),
         }
     }
 
@@ -288,13 +305,16 @@ impl TraceHandle {
     /// A copy of the records, the oldest first.
     pub fn records(&self) -> Vec<Record> {
         let scale = self.ticks.scale();
-        let record = |noted: &Noted| {
-            let &Noted { ticks, len, peer, number, what, .. } = noted;
-            Record { at_ns: scale(ticks), what, peer, number, len, text: noted.text() }
+        let Forgotten { below, mut links } = self.forgotten().clone();
+        let record = |(number, noted, more): (u64, Noted, Option<More>)| {
+            let text = text(&noted, more.as_ref());
+            let Noted { ticks, len, peer, number: on_link, what, .. } = noted;
+            let what = *What::ALL.get(usize::from(what)).filter(|_| number >= below)?;
+            Some(Record { at_ns: scale(ticks), what, peer, number: on_link, len, text })
         };
-        let ring = self.lock();
-        let (newer, older) = ring.records.split_at(ring.next);
-        older.iter().filter(|_| ring.is_full).chain(newer).map(record).collect()
+        links.extend(self.ring.read().into_iter().filter_map(record));
+        links.drain(..links.len().saturating_sub(self.ring.most()));
+        links
     }
 
     /// The name of the rail.
@@ -304,20 +324,14 @@ impl TraceHandle {
 
     /// Drops the packets and chunks recorded before; records of links stay.
     pub fn forget_traffic(&self) {
-        let mut ring = self.lock();
-        let most = ring.records.len();
-        let (next, is_full) = (ring.next, ring.is_full);
-        let mut kept: Vec<Noted> = std::mem::take(&mut ring.records);
-        match is_full {
-            true => kept.rotate_left(next),
-            false => kept.truncate(next),
-        }
-        let is_of_link =
-            |what| matches!(what, What::Connect | What::Close | What::Up | What::Lost | What::Carrier);
-        kept.retain(|noted| is_of_link(noted.what));
-        let next = kept.len();
-        kept.resize_with(most, Noted::nothing);
-        *ring = Ring { next: if next == most { 0 } else { next }, is_full: next == most, records: kept };
+        let below = self.ring.count();
+        let mut links = self.records();
+        links.retain(|record| record.what.is_of_link());
+        *self.forgotten() = Forgotten { below, links };
+    }
+
+    fn forgotten(&self) -> MutexGuard<'_, Forgotten> {
+        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One JSON object per line.
@@ -333,10 +347,6 @@ impl TraceHandle {
             );
         }
         out
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -36,6 +36,9 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
+    /// The send buffer of a link, in bytes, unless another one is set.
+    pub const SEND_BUFFER: usize = 640 << 10;
+
     /// The configuration that suits most networks.
     pub fn new(rank: PeerId, rail: u8, interface: Interface, secret: [u8; 32]) -> Self {
         TcpConfig {
@@ -45,7 +48,7 @@ impl TcpConfig {
             interface,
             secret,
             congestion: None,
-            send_buffer: Some(640 << 10),
+            send_buffer: Some(TcpConfig::SEND_BUFFER),
             receive_buffer: None,
             keepalive: Duration::from_secs(1),
             bound: Duration::from_secs(5),

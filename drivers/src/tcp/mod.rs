@@ -30,7 +30,7 @@ use crate::network::{OverInterface, Place};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Longest packet in bytes: 64 KiB of data and its headers.
-const PACKET: usize = 72 << 10;
+pub const PACKET: usize = 72 << 10;
 
 /// Milliseconds of a clock that is cheap to read; it steps with the timer tick, which is good enough for
 /// bounds of seconds.

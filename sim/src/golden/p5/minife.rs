@@ -10,7 +10,7 @@ use crate::golden::table::{Number, Table, rounded, size};
 const HOSTS: usize = 64;
 const THREADS: usize = 16;
 /// The largest matrix: unknowns along each edge.
-const LARGE: [usize; 3] = [1048, 1048, 512];
+pub(super) const LARGE: [usize; 3] = [1048, 1048, 512];
 /// Nanoseconds of calculation for each row, on the 16 cores of a host: with this the version without overlap
 /// spends the printed 45 % of its time in communication over 10 Gigabit Ethernet.
 const ROW_NS: f64 = 5.4;
@@ -25,7 +25,7 @@ fn rows(nodes: [usize; 3]) -> f64 {
 }
 
 /// An iteration with a matrix of this size.
-fn minife(nodes: [usize; 3], hosts: usize, overlaps: bool) -> Program {
+pub(super) fn minife(nodes: [usize; 3], hosts: usize, overlaps: bool) -> Program {
     let calculation_ns = rows(nodes) / hosts as f64 * ROW_NS;
     let before_ns = if overlaps { calculation_ns * BEFORE } else { 0.0 } as u64;
     Program { hosts, letters: letters(nodes, hosts), before_ns, after_ns: calculation_ns as u64 - before_ns }

@@ -12,10 +12,13 @@ mod minife;
 mod phase;
 mod spots;
 mod toys;
+mod wide;
 
 pub use minife::{limits, limits_picture, patterns, patterns_picture, scaling, scaling_picture};
+pub use phase::Letter;
 pub use spots::spots;
 pub use toys::{remedies, remedies_picture, shares, sizes, sizes_picture};
+pub use wide::{Wide, wide};
 
 use super::card::Card;
 use super::machines::X5650;

@@ -5,7 +5,7 @@ use super::{E5_2670, Network};
 use crate::faults::Faults;
 use crate::golden::sampling::{Bench, LARGE_MAX};
 use crate::model::Model;
-use crate::oracle::ledger::{Ledger, What as Booked};
+use crate::oracle::ledger::{Entry, Ledger, What as Booked};
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
 use crate::world::World;
@@ -46,7 +46,7 @@ impl Policy {
 }
 
 /// A message of each iteration: sender, receiver, bytes.
-pub(super) type Letter = (usize, usize, usize);
+pub type Letter = (usize, usize, usize);
 
 /// What the hosts do in each iteration: all receive, send, compute, wait, compute.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +98,17 @@ fn run(network: &Network, policy: Policy, program: &Program) -> u64 {
     let (all, learning) = iterations(policy);
     (0..all).for_each(|_| author.iteration(program, policy));
     let Author { plan, ends } = author;
+    let world = ran(network, policy, plan);
+    let ended = |iteration: usize| end_of(world.ledger(), &ends[iteration]);
+    (ended(all - 1) - ended(learning - 1)) / (all - learning) as u64
+}
+
+/// Hosts that have gone through their scripts.
+///
+/// # Panics
+/// The run does not end: then the engine is broken.
+fn ran(network: &Network, policy: Policy, plan: Plan) -> World {
+    let hosts = plan.scripts.len();
     let config = |me| Config { me: PeerId(me), ..network.config(policy) };
     let card = network.card;
     // The library has sampled its rails before; the paper's has a fixed limit.
@@ -112,8 +123,8 @@ fn run(network: &Network, policy: Policy, program: &Program) -> u64 {
         looks: true,
         hurries: policy.threads == 1,
         profiles: vec![profile],
-        rails: vec![vec![0]; program.hosts],
-        configs: (0..program.hosts as u32).map(config).collect(),
+        rails: vec![vec![0]; hosts],
+        configs: (0..hosts as u32).map(config).collect(),
         strikes: Vec::new(),
         outages: Vec::new(),
         takes_turns: false,
@@ -122,8 +133,41 @@ fn run(network: &Network, policy: Policy, program: &Program) -> u64 {
     };
     let mut world = World::time_only(scenario, plan, policy.eager_max.is_some());
     world.run().unwrap_or_else(|objection| panic!("{policy:?} over {}: {objection}", network.card.name));
-    let ended = |iteration: usize| end_of(world.ledger(), &ends[iteration]);
-    (ended(all - 1) - ended(learning - 1)) / (all - learning) as u64
+    world
+}
+
+/// When each host posts its first receive in an iteration after a synchronization, since the first one does,
+/// and what it spends in communication from then to the end of its wait; in nanoseconds. Links are open.
+///
+/// # Panics
+/// As [`iteration_ns`].
+pub(super) fn phase_ns(network: &Network, policy: Policy, program: &Program) -> Vec<(u64, u64)> {
+    let mut author = Author::new(program.hosts);
+    let short = program.letters.iter().map(|&(from, to, _)| (from, to, 8)).collect();
+    author.iteration(&Program { letters: short, before_ns: 0, after_ns: 0, ..*program }, policy);
+    let first = author.plan.asks.len();
+    author.exchange(program, policy);
+    let world = ran(network, policy, author.plan);
+    let ledger = world.ledger();
+    // When it posted the first thing, when its last send ended, and when its last receive did.
+    let mut times = vec![(u64::MAX, 0, 0); program.hosts];
+    for send in &ledger.entries {
+        let Booked::Send { payload, .. } = send.what else { continue };
+        let receive = send.partner.map(|partner| &ledger.entries[partner]);
+        let Some(receive) = receive.filter(|_| payload as usize >= first) else { continue };
+        let ended = |entry: &Entry| entry.ended.as_ref().map_or(0, |(at, _)| *at);
+        let (from, to) = (send.host, receive.host);
+        times[from].0 = times[from].0.min(send.submitted);
+        times[from].1 = times[from].1.max(ended(send));
+        times[to].0 = times[to].0.min(receive.submitted);
+        times[to].2 = times[to].2.max(ended(receive));
+    }
+    let first = times.iter().map(|(began, ..)| *began).min().unwrap_or(0);
+    let of = |(began, sent, received): (u64, u64, u64)| {
+        let sent = sent.max(began);
+        (began - first, sent - began + received.saturating_sub(sent + program.before_ns))
+    };
+    times.into_iter().map(of).collect()
 }
 
 /// When the last of these messages was received.
@@ -158,8 +202,14 @@ impl Author {
         self.plan.scripts[host].push(step);
     }
 
-    /// Every host posts its receives, sends, computes, waits, computes (P5 figures 4 and 5).
+    /// Every host posts its receives, sends, computes, waits, computes (P5 figures 4 and 5), and all of them
+    /// meet.
     fn iteration(&mut self, program: &Program, policy: Policy) {
+        self.exchange(program, policy);
+        self.synchronize(program.hosts);
+    }
+
+    fn exchange(&mut self, program: &Program, policy: Policy) {
         // A receive that names no tag invites no sender: the paper's library knows no invitations (Rtr).
         let tag = policy.eager_max.is_none().then_some(0);
         for host in 0..program.hosts {
@@ -176,7 +226,6 @@ impl Author {
             self.step(host, Step::Wait(receives));
             self.compute(host, program.after_ns);
         }
-        self.synchronize(program.hosts);
     }
 
     fn compute(&mut self, host: usize, ns: u64) {

@@ -21,7 +21,7 @@ const ALL: usize = HOSTS - 1;
 
 /// A toy on some hosts, with messages of at most `most` bytes from each to `degree` others, in the order of
 /// their numbers, as a list of all tasks is gone through (figure 12).
-fn toy(hosts: usize, most: usize, degree: usize, overlaps: bool) -> Program {
+pub(super) fn toy(hosts: usize, most: usize, degree: usize, overlaps: bool) -> Program {
     let mut rng = Rng::of(5, 5);
     let mut letters: Vec<Letter> = Vec::new();
     for from in 0..hosts {

@@ -1,0 +1,234 @@
+//! What rails and cores of the ranks are busy with: when what is sent leaves, arrives and is taken.
+//!
+//! Each rank has its rails and one core. A rail sends one thing after the other, answers to requests behind
+//! bodies too, and takes one thing after the other, whoever sent it. The core copies eager data on both
+//! sides, one message after the other.
+
+use super::outcome::Setting;
+use newmadeleine::engine::Forecast;
+
+/// Bytes of a short frame.
+const SHORT: u64 = 64;
+
+/// Longest chunk of a body, in bytes, unless the user sets another.
+const CHUNK: u64 = 1 << 20;
+
+/// What a rank's rails and core are busy with.
+#[derive(Debug, Clone)]
+struct Host {
+    /// Until when each rail sends what it has, and takes what has come.
+    sends_until: Vec<u64>,
+    takes_until: Vec<u64>,
+    /// Until when the core copies.
+    core_until: u64,
+}
+
+/// A packet or a chunk, or all that one rail carries of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) rail: usize,
+    pub(super) len: u64,
+    /// When its last byte comes to the receiver's rail.
+    pub(super) reaches: u64,
+}
+
+/// What becomes of a message that is sent.
+#[derive(Debug)]
+pub(super) struct Departure {
+    pub(super) pieces: Vec<Piece>,
+    /// When the sender may use its memory again.
+    pub(super) sent: u64,
+}
+
+/// The rails and cores of all ranks.
+pub(super) struct Hosts<'a> {
+    setting: &'a Setting,
+    hosts: Vec<Host>,
+}
+
+impl<'a> Hosts<'a> {
+    pub(super) fn new(count: usize, setting: &'a Setting) -> Hosts<'a> {
+        let none = || vec![0; setting.rails.len()];
+        let host = Host { sends_until: none(), takes_until: none(), core_until: 0 };
+        Hosts { setting, hosts: vec![host; count] }
+    }
+
+    /// The core of a rank has had something else to do until now.
+    pub(super) fn core_is_free_at(&mut self, rank: usize, now: u64) {
+        let host = &mut self.hosts[rank];
+        host.core_until = host.core_until.max(now);
+    }
+
+    /// Sends a short frame: over which rail, and when it comes to that of the receiver.
+    pub(super) fn control(&self, now: u64, from: usize) -> Piece {
+        let until = &self.hosts[from].sends_until;
+        let share = |rail: usize| {
+            let reaches = until[rail].max(now) + start_ns(&self.setting.rails[rail]);
+            Piece { rail, len: 0, reaches }
+        };
+        let shares = (0..until.len()).map(share);
+        shares.min_by_key(|share| share.reaches).unwrap_or(Piece { rail: 0, len: 0, reaches: now })
+    }
+
+    /// Sends eager data: packets, which the core copies, or, of a message of several, leaves in place.
+    pub(super) fn eager(&mut self, now: u64, from: usize, len: u64) -> Departure {
+        let count = self.packets(len);
+        let rail = self.idle_first(now, from, len);
+        let packet = Packet::of(&self.setting.rails[rail], len.div_ceil(count));
+        let begun = now.max(self.hosts[from].core_until);
+        let copied = begun + count * (packet.copy_ns + packet.post_ns);
+        self.hosts[from].core_until = copied;
+        let first = begun + packet.copy_ns;
+        let shares = match count {
+            1 => vec![self.carry(first, from, (rail, len), self.busy_ns(rail, len))],
+            _ => self.share(first, from, len),
+        };
+        // Rails have nothing to carry while the core copies the next packet.
+        let slowest = copied - packet.post_ns + packet.wire_ns;
+        let mut sent = copied;
+        let mut shares = shares;
+        for share in shares.iter_mut().filter(|_| count > 1) {
+            let start = start_ns(&self.setting.rails[share.rail]);
+            share.reaches = share.reaches.max(slowest + start);
+            let left = share.reaches - start;
+            let until = &mut self.hosts[from].sends_until[share.rail];
+            *until = (*until).max(left);
+            sent = sent.max(left.saturating_sub(self.busy_ns(share.rail, self.setting.swallows)));
+        }
+        Departure { pieces: self.cut(&shares, self.setting.packet), sent }
+    }
+
+    /// Sends the body of a message that has asked: rails take it from where it lies.
+    pub(super) fn body(&mut self, now: u64, from: usize, len: u64) -> Departure {
+        let shares = match &self.setting.rails[..] {
+            [rail] => {
+                let wire_ns = rail.body_ns(len).saturating_sub(start_ns(rail)).max(rail.busy_ns(len));
+                vec![self.carry(now, from, (0, len), wire_ns)]
+            }
+            _ => self.share(now, from, len),
+        };
+        let left = |share: &Piece| {
+            let rail = &self.setting.rails[share.rail];
+            (share.reaches - start_ns(rail)).saturating_sub(rail.busy_ns(self.setting.swallows))
+        };
+        let sent = shares.iter().map(left).max().unwrap_or(now).max(now);
+        Departure { pieces: self.cut(&shares, CHUNK), sent }
+    }
+
+    /// When the rail of the receiver has taken a share: it takes one thing after the other.
+    pub(super) fn take(&mut self, now: u64, to: usize, rail: usize, len: u64) -> u64 {
+        let wire_ns = self.busy_ns(rail, len);
+        let until = &mut self.hosts[to].takes_until[rail];
+        *until = now.max(*until + wire_ns);
+        *until
+    }
+
+    /// When the core of the receiver, which is in the library, has a packet of eager data in its place that
+    /// has come by now.
+    pub(super) fn place(&mut self, now: u64, to: usize, (rail, len): (usize, u64)) -> u64 {
+        let Packet { post_ns, copy_ns, .. } = Packet::of(&self.setting.rails[rail], len);
+        let until = &mut self.hosts[to].core_until;
+        // What the first of several takes besides its bytes is in the time of the wire.
+        *until = (now + copy_ns).max(*until + post_ns + copy_ns);
+        *until
+    }
+
+    /// What a rail carries of a message in pieces of some length, each with the time when it comes.
+    fn cut(&self, shares: &[Piece], longest: u64) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for Piece { rail, len, reaches } in shares.iter().copied() {
+            let mut offset = 0;
+            while offset < len || pieces.is_empty() {
+                let piece = (len - offset).min(longest.max(1));
+                offset += piece;
+                pieces.push(Piece { rail, len: piece, reaches: reaches - self.busy_ns(rail, len - offset) });
+            }
+        }
+        pieces
+    }
+
+    fn packets(&self, len: u64) -> u64 {
+        len.div_ceil(self.setting.packet.max(1)).max(1)
+    }
+
+    fn busy_ns(&self, rail: usize, len: u64) -> u64 {
+        self.setting.rails[rail].busy_ns(len)
+    }
+
+    /// The rail that would have carried a packet first.
+    fn idle_first(&self, now: u64, from: usize, len: u64) -> usize {
+        let ends = |&rail: &usize| {
+            let forecast = &self.setting.rails[rail];
+            self.hosts[from].sends_until[rail].max(now) + start_ns(forecast) + forecast.busy_ns(len)
+        };
+        (0..self.setting.rails.len()).min_by_key(ends).unwrap_or(0)
+    }
+
+    /// A rail carries something, for which its wire needs this time, after what it has.
+    fn carry(&mut self, now: u64, from: usize, (rail, len): (usize, u64), wire_ns: u64) -> Piece {
+        let start_ns = start_ns(&self.setting.rails[rail]);
+        let until = &mut self.hosts[from].sends_until[rail];
+        *until = now.max(*until) + wire_ns;
+        Piece { rail, len, reaches: *until + start_ns }
+    }
+
+    /// Rails share a message so that all finish together.
+    fn share(&mut self, now: u64, from: usize, len: u64) -> Vec<Piece> {
+        let rails = &self.setting.rails;
+        let idle = |rail: usize| self.hosts[from].sends_until[rail].max(now);
+        let carries = |rail: usize, end: u64| rails[rail].body_bytes(end.saturating_sub(idle(rail)));
+        let alone = (0..rails.len()).map(|rail| idle(rail) + rails[rail].body_ns(len)).min().unwrap_or(now);
+        let (mut below, mut above) = (now, alone);
+        while above - below > 100 {
+            let middle = below.midpoint(above);
+            let sum: u64 = (0..rails.len()).map(|rail| carries(rail, middle)).sum();
+            if sum >= len { above = middle } else { below = middle }
+        }
+        let mut left = len;
+        let parts: Vec<(usize, u64)> = (0..rails.len())
+            .map(|rail| {
+                let part = carries(rail, above).min(left);
+                left -= part;
+                (rail, part)
+            })
+            .filter(|(_, part)| *part > 0)
+            .collect();
+        let share = |(rail, part): (usize, u64)| {
+            let wire_ns = self.busy_ns(rail, part);
+            let share = self.carry(now, from, (rail, part), wire_ns);
+            Piece { reaches: share.reaches.max(above), ..share }
+        };
+        parts.into_iter().map(share).collect()
+    }
+}
+
+/// What one packet takes.
+struct Packet {
+    /// Of the core on each side, besides its bytes.
+    post_ns: u64,
+    /// Of the core on each side, for its bytes.
+    copy_ns: u64,
+    /// Of the wire.
+    wire_ns: u64,
+}
+
+impl Packet {
+    /// Of `len` bytes. What an eager message was measured to take beyond a short one, and beyond the wire's
+    /// part, is the copies on both sides.
+    fn of(rail: &Forecast, len: u64) -> Packet {
+        let wire_ns = rail.busy_ns(len);
+        if !rail.is_measured() {
+            return Packet { post_ns: 0, copy_ns: len / COPIED, wire_ns };
+        }
+        let copies_ns = rail.eager_ns(len).saturating_sub(start_ns(rail) + wire_ns);
+        Packet { post_ns: rail.packet_ns(), copy_ns: copies_ns / 2, wire_ns }
+    }
+}
+
+/// Bytes that are copied in a nanosecond where nobody has measured it.
+const COPIED: u64 = 4;
+
+/// What a short frame takes from rank to rank.
+fn start_ns(rail: &Forecast) -> u64 {
+    rail.eager_ns(SHORT)
+}

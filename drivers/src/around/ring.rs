@@ -1,0 +1,189 @@
+//! The latest records of a rail, which one thread at a time writes and any thread reads, without a lock.
+//!
+//! A record is words that are stored one by one. The writer says before and after how far it is; a reader
+//! takes what was written before it began, and drops what has been overwritten when it is done.
+
+use nmad_wire::Eager;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a packet that a record holds: all but the data of a message that is alone in it.
+pub(super) const HEAD: usize = Eager::ALONE_LEN;
+/// Words of a record: time, length, peer and number, what it is, head.
+const WORDS: usize = 4 + HEAD / 8;
+
+/// A record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Noted {
+    pub(super) ticks: u64,
+    pub(super) len: u64,
+    pub(super) peer: u32,
+    pub(super) number: u32,
+    /// What it is about, as a number.
+    pub(super) what: u8,
+    /// What goes before the data of a message that was alone in its packet, if it was one.
+    pub(super) head: Option<[u64; HEAD / 8]>,
+}
+
+/// What a record says besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum More {
+    /// Why a link was lost.
+    Reason(String),
+    /// A packet that carries more than one message.
+    Packet(Vec<u8>),
+}
+
+/// A ring of bounded size. All words are there from the beginning: memory that is touched for the first time
+/// costs more than a record.
+#[derive(Debug)]
+pub(super) struct Ring {
+    slots: Vec<[AtomicU64; WORDS]>,
+    /// Records that were begun, and that were written.
+    begun: AtomicU64,
+    written: AtomicU64,
+    /// By the number of the record, in its order.
+    more: Mutex<VecDeque<(u64, More)>>,
+}
+
+/// The only one that writes to a ring, and where it is.
+#[derive(Debug, Default)]
+pub(super) struct Pen {
+    place: usize,
+    next: u64,
+}
+
+impl Ring {
+    /// Keeps the latest `most` records.
+    pub(super) fn new(most: usize) -> Ring {
+        let mut slots = Vec::new();
+        slots.resize_with(most, Default::default);
+        let (begun, written, more) = Default::default();
+        Ring { slots, begun, written, more }
+    }
+
+    /// Most records that are kept.
+    pub(super) fn most(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many records have been written.
+    pub(super) fn count(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// Writes a record in place of the oldest one.
+    #[inline(always)]
+    pub(super) fn write(&self, pen: &mut Pen, noted: &Noted) {
+        let Some([ticks, len, peer, what, head @ ..]) = self.slots.get(pen.place) else { return };
+        let number = pen.next + 1;
+        (pen.next, pen.place) = (number, pen.place + 1);
+        if pen.place == self.slots.len() {
+            pen.place = 0;
+        }
+        self.begun.store(number, Ordering::Relaxed);
+        fence(Ordering::Release);
+        ticks.store(noted.ticks, Ordering::Relaxed);
+        len.store(noted.len, Ordering::Relaxed);
+        peer.store(u64::from(noted.peer) | u64::from(noted.number) << 32, Ordering::Relaxed);
+        what.store(u64::from(noted.what) | u64::from(noted.head.is_some()) << 8, Ordering::Relaxed);
+        if let Some([a, b, c, d, e]) = noted.head {
+            // One by one: a loop over words that others may see is not unrolled.
+            let [first, second, third, fourth, fifth] = head;
+            first.store(a, Ordering::Relaxed);
+            second.store(b, Ordering::Relaxed);
+            third.store(c, Ordering::Relaxed);
+            fourth.store(d, Ordering::Relaxed);
+            fifth.store(e, Ordering::Relaxed);
+        }
+        self.written.store(number, Ordering::Release);
+    }
+
+    /// The same of one that says more.
+    #[cold]
+    pub(super) fn write_more(&self, pen: &mut Pen, noted: &Noted, more: More) {
+        let mut list = self.more();
+        while list.front().is_some_and(|(number, _)| number + self.slots.len() as u64 <= pen.next) {
+            list.pop_front();
+        }
+        list.push_back((pen.next, more));
+        drop(list);
+        self.write(pen, noted);
+    }
+
+    /// The records that are there, each with its number and what it says besides, the oldest first.
+    pub(super) fn read(&self) -> Vec<(u64, Noted, Option<More>)> {
+        let (written, most) = (self.count(), self.slots.len() as u64);
+        let read = |number: u64| (number, self.at((number % most) as usize));
+        let all: Vec<(u64, Noted)> = (written.saturating_sub(most)..written).map(read).collect();
+        fence(Ordering::Acquire);
+        let overwritten = self.begun.load(Ordering::Relaxed).saturating_sub(most);
+        let list = self.more();
+        let more = |number: u64| {
+            let place = list.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+            list.get(place).map(|(_, more)| more.clone())
+        };
+        let kept = all.into_iter().filter(|(number, _)| *number >= overwritten);
+        kept.map(|(number, noted)| (number, noted, more(number))).collect()
+    }
+
+    fn at(&self, place: usize) -> Noted {
+        let word = |index: usize| self.slots[place][index].load(Ordering::Relaxed);
+        let (peer, what) = (word(2), word(3));
+        Noted {
+            ticks: word(0),
+            len: word(1),
+            peer: peer as u32,
+            number: (peer >> 32) as u32,
+            what: what as u8,
+            head: (what >> 8 > 0).then(|| std::array::from_fn(|index| word(4 + index))),
+        }
+    }
+
+    fn more(&self) -> MutexGuard<'_, VecDeque<(u64, More)>> {
+        self.more.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(number: u32) -> Noted {
+        let head = number.is_multiple_of(2).then_some([u64::from(number); HEAD / 8]);
+        Noted { ticks: u64::from(number), len: 8, peer: 3, number, what: 2, head }
+    }
+
+    #[test]
+    fn the_latest_records_are_kept_with_what_they_say_besides() {
+        let (ring, mut pen) = (Ring::new(4), Pen::default());
+        for number in 0..10 {
+            match number {
+                1 | 7 => ring.write_more(&mut pen, &noted(number), More::Reason(number.to_string())),
+                _ => ring.write(&mut pen, &noted(number)),
+            }
+        }
+        let read = ring.read();
+        assert_eq!(read.iter().map(|(_, noted, _)| *noted).collect::<Vec<_>>(), [6, 7, 8, 9].map(noted));
+        assert_eq!(read[1].2, Some(More::Reason("7".into())));
+        assert!(read.iter().enumerate().all(|(place, (number, ..))| *number == 6 + place as u64));
+        assert_eq!(ring.more().len(), 1);
+    }
+
+    #[test]
+    fn a_reader_beside_the_writer_sees_whole_records_only() {
+        let (ring, mut pen) = (Ring::new(8), Pen::default());
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..20_000).for_each(|number| ring.write(&mut pen, &noted(number))));
+            while ring.count() < 20_000 {
+                for (number, read, _) in ring.read() {
+                    assert_eq!(read, noted(number as u32));
+                }
+            }
+        });
+        let none = Ring::new(0);
+        none.write(&mut Pen::default(), &noted(1));
+        assert!(none.read().is_empty());
+    }
+}

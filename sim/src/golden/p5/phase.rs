@@ -108,6 +108,7 @@ fn run(network: &Network, policy: Policy, program: &Program) -> u64 {
         fabrics: vec![(Arc::new(card.clone()) as Arc<dyn Model>, Faults::default())],
         machine: E5_2670,
         cores: Vec::new(),
+        threads: 1,
         holds_back: false,
         looks: true,
         hurries: policy.threads == 1,

@@ -4,7 +4,8 @@
 //! others were bound to the same or to others.
 
 use nmad_launch::Bootstrap;
-use nmad_progress::Idle;
+use nmad_launch::binding::{Level, topology};
+use nmad_progress::{Idle, Topology};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// A set of cores, by their numbers, 64 in each word.
@@ -80,6 +81,12 @@ pub(crate) fn judge<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Core
 /// The cores on which ranks of our node may run, ascending: what launchers have shared out among them.
 pub(crate) fn of_node<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<usize> {
     together(&of_ranks_here(job, told)).numbers()
+}
+
+/// Which of some cores of our node share a cache or a socket.
+pub(crate) fn arrange(cores: &[usize]) -> Topology {
+    let host = topology::Topology::of(cores);
+    Topology::of(&host.parts(Level::L3), &host.parts(Level::Socket))
 }
 
 /// What the ranks of our node have told.

@@ -131,7 +131,7 @@ impl Session {
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
         let node = Node::new(engine, drivers, patience, tell).map_err(no_thread)?;
-        node.share_cores(cores::of_node(job, cards.iter().map(|card| &card.cores)));
+        node.share_cores(cores::of_node(job, cards.iter().map(|card| &card.cores)), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let program = job.program();
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);

@@ -64,6 +64,7 @@ fn join(users: &Users) -> Result<&'static World> {
     // The library's own, in the context that is nobody's.
     let all = Communicator::new(0, Arc::new(Members::new((0..size).collect::<Vec<u32>>())), None, me);
     crate::api::define(size, world.session().program());
+    crate::task::begin(world);
     collective::agree(world, &all)?;
     crate::tool::event::begin(world);
     crate::api::trace(Some(world));

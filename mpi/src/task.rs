@@ -1,24 +1,43 @@
 //! Tasks: operations in several steps, each of which starts when the messages of the one before have arrived:
 //! collectives, agreements, pairs of messages.
 //!
-//! Any thread that waits or tests in MPI takes steps; no other thread does, since a step may run an operator
-//! of the program.
+//! Any thread that waits or tests in MPI takes steps. While the program computes, the helper of the node
+//! takes those of collectives ([`Work::serve`]), but for steps that run an operator of the program.
 
 use crate::error::Result;
 use crate::request::Ended;
 use crate::status::Status;
 use crate::world::{World, world};
 use newmadeleine::RequestId;
-use newmadeleine::progress::{Outcome, Patience};
+use newmadeleine::engine::Engine;
+use newmadeleine::progress::{self, Outcome, Patience, Service};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::task::{Context, Poll, Waker};
 
 /// Something that goes on in steps.
 pub(crate) trait Work: Send {
     /// Goes on as far as it can: how it ended, if it has. Not called again then.
     fn advance(&mut self, world: &World) -> Option<Ended>;
+
+    /// Goes on as far as it can on a thread of the library's own, which holds the node's lock: without calls
+    /// to the node, functions of the program, or waiting for anything. Not called again when it has ended.
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        let _ = engine;
+        Served::Nothing
+    }
+}
+
+/// What a thread of the library's own has done for some work.
+pub(crate) enum Served {
+    /// There was nothing to do.
+    Nothing,
+    /// Another thread is at it.
+    Busy,
+    /// It has gone on.
+    Moved,
+    Ended(Ended),
 }
 
 /// Work that any waiting thread advances.
@@ -45,6 +64,54 @@ impl Task {
         }
         self.ended.get().is_some()
     }
+}
+
+impl Task {
+    /// As [`Task::advance`], by a thread that has the engine.
+    fn serve(&self, engine: &mut Engine) -> Served {
+        let mut work = match self.work.try_lock() {
+            Ok(work) => work,
+            Err(TryLockError::WouldBlock) => return Served::Busy,
+            Err(TryLockError::Poisoned(_)) => return Served::Nothing,
+        };
+        if self.ended.get().is_some() {
+            return Served::Nothing;
+        }
+        match work.serve(engine) {
+            Served::Ended(ended) => {
+                let _ = self.ended.set(ended);
+                Served::Moved
+            }
+            served => served,
+        }
+    }
+}
+
+/// All tasks, for the helper of the node.
+struct All;
+
+impl Service for All {
+    fn serve(&mut self, engine: &mut Engine) -> progress::Served {
+        let mut all = progress::Served::default();
+        if !any() {
+            return all;
+        }
+        // A thread that has the list waits for nothing while it does. A task that has ended is taken off it
+        // by a thread of the program: dropping it may take a call to the node.
+        for task in tasks().iter() {
+            match task.serve(engine) {
+                Served::Nothing => {}
+                Served::Busy => all.waits = true,
+                Served::Moved | Served::Ended(_) => all.worked = true,
+            }
+        }
+        all
+    }
+}
+
+/// The node goes on with tasks while the program computes.
+pub(crate) fn begin(world: &World) {
+    world.node().set_background(Box::new(All));
 }
 
 static TASKS: Mutex<Vec<Arc<Task>>> = Mutex::new(Vec::new());

@@ -10,6 +10,7 @@
 //! While one thread alone uses the node there is nobody to let the lock go for, and rails work in their
 //! places.
 
+use crate::cores;
 use crate::lock::Release;
 use crate::locked::Core;
 use crate::standby::Task;
@@ -68,10 +69,12 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
         let core = &mut **self.0;
         let place = &mut core.rails[id.index()];
         let Some(rail) = place.take() else { return Err(orders) };
-        core.standby.offer(Task { id, rail, orders }).map_err(|Task { rail, orders, .. }| {
-            *place = Some(rail);
-            orders
-        })
+        core.standby.offer(Task { id, rail, orders }, cores::here()).map_err(
+            |Task { rail, orders, .. }| {
+                *place = Some(rail);
+                orders
+            },
+        )
     }
 
     fn take_back(&mut self) {

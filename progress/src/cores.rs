@@ -9,6 +9,7 @@
 use crate::setting::own_cores;
 use nmad_engine::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Instant;
 
@@ -67,16 +68,33 @@ impl Cores {
         own_cores()
     }
 
-    /// Those of `allowed` that were idle since the last call, or that the calling thread kept busy, which ran
-    /// for `spent`; without those in `taken`.
-    pub(crate) fn idle(&mut self, allowed: &[usize], taken: &[usize], spent: Duration) -> Vec<usize> {
+    /// Those of `allowed` that were idle since the last call, or that threads of ours kept busy, each of
+    /// which ran on its core for so long; without those in `taken`.
+    pub(crate) fn idle(
+        &mut self,
+        allowed: &[usize],
+        taken: &[usize],
+        ran: &[(usize, Duration)],
+    ) -> Vec<usize> {
         let (loads, now) = (read_loads(), Instant::now());
         let span = now.duration_since(self.read_at).as_nanos().max(1) as f64;
-        let own = (sched_getcpu(), spent.as_ns() as f64 / span);
-        let found = idle(&self.loads, &loads, own);
+        let own: Vec<(usize, f64)> =
+            ran.iter().map(|&(core, time)| (core, time.as_ns() as f64 / span)).collect();
+        let found = idle(&self.loads, &loads, &own);
         (self.loads, self.read_at) = (loads, now);
         found.into_iter().filter(|core| allowed.contains(core) && !taken.contains(core)).collect()
     }
+}
+
+/// The core on which the calling thread runs, for as long as the system leaves it there.
+pub(crate) fn here() -> usize {
+    sched_getcpu()
+}
+
+/// Processor time of the calling thread.
+pub(crate) fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Has the calling thread run on these cores from now on; true: it does.
@@ -86,13 +104,14 @@ pub(crate) fn go_to(cores: &[usize]) -> bool {
     set.count() > 0 && sched_setaffinity(None, &set).is_ok()
 }
 
-/// Cores whose idle share is at least [`IDLE`], with that of the asking thread on its core.
-fn idle(before: &[Load], after: &[Load], (own, share): (usize, f64)) -> Vec<usize> {
+/// Cores whose idle share is at least [`IDLE`], with the shares of our own threads on theirs.
+fn idle(before: &[Load], after: &[Load], own: &[(usize, f64)]) -> Vec<usize> {
     let is_idle = |now: &&Load| {
         let Some(then) = before.iter().find(|load| load.core == now.core) else { return false };
         let all = now.all.saturating_sub(then.all);
         let idle = now.idle.saturating_sub(then.idle) as f64 / all.max(1) as f64;
-        all > 0 && idle + if now.core == own { share } else { 0.0 } >= IDLE
+        let own: f64 = own.iter().filter(|(core, _)| *core == now.core).map(|(_, share)| share).sum();
+        all > 0 && idle + own >= IDLE
     };
     after.iter().filter(is_idle).map(|load| load.core).collect()
 }
@@ -170,10 +189,10 @@ mod tests {
     fn a_core_that_the_helper_itself_keeps_busy_stays_idle() {
         let before = [Load { core: 0, idle: 0, all: 0 }, Load { core: 1, idle: 0, all: 0 }];
         let after = [load(0, 5), load(1, 90), load(2, 90)];
-        assert_eq!(idle(&before, &after, (7, 0.9)), [1], "nothing is known of core 2");
-        assert_eq!(idle(&before, &after, (0, 0.5)), [0, 1]);
-        assert_eq!(idle(&before, &before, (0, 0.0)), [], "no time has passed");
-        assert_eq!(idle(&[], &[], (0, 0.0)), [], "the system tells nothing");
+        assert_eq!(idle(&before, &after, &[(7, 0.9)]), [1], "nothing is known of core 2");
+        assert_eq!(idle(&before, &after, &[(0, 0.04), (0, 0.06)]), [0, 1], "two of ours");
+        assert_eq!(idle(&before, &before, &[]), [], "no time has passed");
+        assert_eq!(idle(&[], &[], &[]), [], "the system tells nothing");
     }
 
     #[test]

@@ -16,11 +16,11 @@ use crate::setting::Progress;
 use crate::shared::Shared;
 use crate::signals;
 use crate::slice;
-use crate::watch::Watch;
-use nmad_engine::{Duration as Span, Interest};
+use crate::topology::{CoreId, Topology};
+use crate::worker::{Crew, Tally};
+use nmad_engine::Duration as Span;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -31,8 +31,6 @@ const NAME: &str = "nmad-progress";
 /// Turns of the pump at each look at rails that lose: where some links were busy lately a rail looks at the
 /// others once in a few dozen turns only.
 const LOOKS: u32 = 64;
-/// Looks for something to post from one look at the clock to the next, while it stands by.
-const SPINS: u32 = 32;
 /// It rests until it is woken; a sleep has to have a length.
 const REST: Span = Span::from_ms(3_600_000);
 /// With a rail that loses it looks so often: there only this process itself acknowledges and says that it
@@ -91,6 +89,9 @@ pub struct Helped {
     pub delayed_ns: u64,
 }
 
+/// Tells how cores are arranged; called by the helper, once, where it matters.
+pub(crate) type Arrange = fn(&[CoreId]) -> Topology;
+
 /// The thread; it ends with this value.
 pub(crate) struct Helper {
     state: Arc<State>,
@@ -104,8 +105,8 @@ struct State {
     stop: AtomicBool,
     /// The setting was changed.
     changed: AtomicBool,
-    /// Cores of the job beside those of the process.
-    shared_cores: Mutex<Vec<usize>>,
+    /// Cores of the job beside those of the process, and what tells which of them are near to each other.
+    shared_cores: Mutex<(Vec<CoreId>, Option<Arrange>)>,
     /// Ends a rest.
     bell: OwnedFd,
     helped: Mutex<Helped>,
@@ -118,7 +119,7 @@ impl Helper {
         let allowed = cores.allowed();
         let helped = Mutex::new(Helped { allowed, gives_way: oversubscribed, ..Helped::default() });
         let no = || AtomicBool::new(false);
-        let shared_cores = Mutex::new(Vec::new());
+        let shared_cores = Mutex::default();
         let (resting, stop, changed) = (no(), no(), no());
         let state = Arc::new(State { resting, stop, changed, shared_cores, bell, helped });
         let own = state.clone();
@@ -147,9 +148,9 @@ impl Helper {
         Ok(())
     }
 
-    /// Cores of other ranks on which the thread may run too.
-    pub(crate) fn share_cores(&self, cores: Vec<usize>) {
-        *self.state.shared_cores.lock().unwrap_or_else(PoisonError::into_inner) = cores;
+    /// Cores of other ranks on which the thread may run too, and what tells which are near to each other.
+    pub(crate) fn share_cores(&self, cores: Vec<CoreId>, arrange: Arrange) {
+        *self.state.shared_cores() = (cores, Some(arrange));
         self.state.changed.store(true, Ordering::Release);
         self.state.ring();
     }
@@ -188,6 +189,10 @@ impl State {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
     }
 
+    fn shared_cores(&self) -> MutexGuard<'_, (Vec<CoreId>, Option<Arrange>)> {
+        self.shared_cores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn helped(&self) -> MutexGuard<'_, Helped> {
         self.helped.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,48 +203,19 @@ impl State {
     }
 }
 
-impl Shared {
-    /// One turn of the pump by the helper, since no other thread may turn it. Sleepers are woken when
-    /// requests end; but after any look at them the rails take a sleeper for awake and wake nobody, so that
-    /// they have to be asked again.
-    fn turn_aside(&self, core: &mut Guard<'_, Core>) -> bool {
-        core.now = self.clock.now();
-        let sleeps = self.has_sleepers();
-        if sleeps && core.is_armed && !core.has_work() && !core.is_due() {
-            return false;
-        }
-        let happened = self.turn(core, true);
-        if sleeps || core.watch.as_ref().is_some_and(Watch::is_armed) {
-            core.prepare_sleep();
-        }
-        happened
-    }
-
-    fn has_sleepers(&self) -> bool {
-        self.sleepers.load(Ordering::Relaxed) > 0
-    }
-}
-
-impl Core {
-    /// Whether the engine wants to be looked after by now: perhaps for what another thread has submitted
-    /// since somebody went to sleep.
-    fn is_due(&self) -> bool {
-        self.engine.next_deadline().is_some_and(|deadline| deadline <= self.now)
-    }
-
-    /// The descriptors by which peers that want a link wake a sleeper.
-    fn doors(&mut self) -> Vec<i32> {
-        let doors = self.rails.iter_mut().flatten().filter_map(|rail| rail.wakeup(Interest::Links));
-        doors.filter(|&fd| fd >= 0).collect()
-    }
-}
-
 /// What the thread works with.
 struct Work<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     state: &'a State,
     policy: Policy,
     cores: Cores,
+    topology: Topology,
+    /// Its own cores, the nearest to the application first.
+    places: Vec<CoreId>,
+    /// Rails of the node at the last look.
+    rails: usize,
+    crew: Crew,
+    tally: Arc<Tally>,
     /// Turns of the pump by the time of the last look, and what was asked of other cores.
     turns: u32,
     asked: u32,
@@ -252,13 +228,28 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(shared: &'a Shared, state: &'a State, cores: Cores, oversubscribed: bool) -> Work<'a> {
+    fn new(shared: &'a Arc<Shared>, state: &'a State, cores: Cores, oversubscribed: bool) -> Work<'a> {
         // A nap should be as long as was asked for; the system rounds up by 50 us otherwise.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         slice::ask_for(SLICE);
         let policy = Policy::new(shared.clock.now(), state.helped().setting.clone(), oversubscribed);
-        let (watched, before) = (Vec::new(), (Span::ZERO, Span::ZERO));
-        Work { shared, state, policy, cores, turns: 0, asked: 0, watched, given: Span::ZERO, before }
+        let tally = Arc::new(Tally::default());
+        Work {
+            shared,
+            state,
+            policy,
+            cores,
+            topology: Topology::default(),
+            places: Vec::new(),
+            rails: 0,
+            crew: Crew::new(shared.clone(), tally.clone()),
+            tally,
+            turns: 0,
+            asked: 0,
+            watched: Vec::new(),
+            given: Span::ZERO,
+            before: (Span::ZERO, Span::ZERO),
+        }
     }
 
     fn serve(&mut self) {
@@ -281,7 +272,7 @@ impl<'a> Work<'a> {
 
     /// Another setting is in force from now on.
     fn adopt(&mut self) {
-        self.cores.add(&self.state.shared_cores.lock().unwrap_or_else(PoisonError::into_inner));
+        self.cores.add(&self.state.shared_cores().0);
         let mut helped = self.state.helped();
         self.policy.set(helped.setting.clone());
         helped.is_suspended = false;
@@ -291,6 +282,7 @@ impl<'a> Work<'a> {
             Progress::Dedicated(cores) if cores::go_to(cores) => cores.clone(),
             _ => Vec::new(),
         };
+        self.places.clone_from(&helped.cores);
     }
 
     /// Takes the step and looks at the node; the next step.
@@ -337,40 +329,35 @@ impl<'a> Work<'a> {
 
     /// Whether something was sent since the last call that another core could post a part of.
     fn was_asked(&mut self) -> bool {
-        let asked = self.shared.standby.cores().asked();
+        let asked = self.shared.standby.asked();
         std::mem::replace(&mut self.asked, asked) != asked
     }
 
-    /// Posts what other threads hand over, for this long or until the thread is called.
+    /// Posts what other threads hand over, for this long or until the thread is called. Workers on other idle
+    /// cores do so for a while, if there are rails for them.
     fn stand_by(&mut self, bound: Span) {
-        let shared = self.shared;
-        let standby = &shared.standby;
-        let until = shared.clock.now() + bound;
-        standby.cores().enter();
-        let mut posted = 0;
-        while !self.state.is_called() && shared.clock.now() < until {
-            for _ in 0..SPINS {
-                if standby.has_offers() {
-                    let begun = shared.clock.now();
-                    if standby.post_one() {
-                        posted += 1;
-                        let took = shared.clock.now().since(begun);
-                        self.given = Span::from_ns(self.given.as_ns() + took.as_ns());
-                    }
-                }
-                std::hint::spin_loop();
-            }
-            // A thread that is inside puts the rail back itself, if it needs it.
-            if standby.has_posted()
-                && !shared.is_inside()
-                && let Some(mut core) = shared.try_lock()
-                && core.reclaim_all()
-            {
-                shared.push(&mut core, false);
-            }
+        self.arrange();
+        let workers = self.rails.saturating_sub(2).min(self.places.len().saturating_sub(1));
+        if workers > 0 {
+            cores::go_to(&self.places[..1]);
+            self.crew.stand_by(&self.places[1..=workers], NAME);
         }
-        standby.cores().leave();
+        let Work { shared, state, tally, .. } = self;
+        let until = shared.clock.now() + bound;
+        shared.stand_by(tally, || state.is_called() || shared.clock.now() >= until);
+        let (posted, took) = tally.take();
+        self.given = Span::from_ns(self.given.as_ns() + took.as_ns());
         self.state.helped().posted += posted;
+    }
+
+    /// Finds out which cores are near to each other, the first time.
+    fn arrange(&mut self) {
+        let mut shared_cores = self.state.shared_cores();
+        let (cores, arrange) = &mut *shared_cores;
+        if let Some(arrange) = arrange.take() {
+            self.topology = arrange(cores);
+            self.shared.standby.arrange(self.topology.clone());
+        }
     }
 
     /// Turns the pump for as long as the policy polls and nobody else wants the lock.
@@ -399,10 +386,16 @@ impl<'a> Work<'a> {
     fn turn(&mut self, core: &mut Guard<'_, Core>) -> Sight {
         let alone = self.shared.turns() == self.turns;
         let begun = self.shared.clock.now();
-        let moved = self.shared.turn_aside(core);
-        self.turns = self.shared.turns();
+        let mut moved = self.shared.turn_aside(core);
         let sleeps = self.shared.has_sleepers();
-        let flies = core.engine.pending() > 0;
+        let mut waits = false;
+        if !sleeps && *self.policy.setting() != Progress::Off {
+            let served = self.shared.work_in_background(core);
+            (moved, waits) = (moved || served.worked, served.waits);
+        }
+        self.turns = self.shared.turns();
+        self.rails = core.rails.len();
+        let flies = core.engine.pending() > 0 || waits;
         let serves = core.service.is_some();
         let needed = flies || serves || core.engine.next_deadline().is_some();
         let mut helped = self.state.helped();
@@ -421,14 +414,21 @@ impl<'a> Work<'a> {
     /// Looks which cores are idle, goes there, and has the policy judge what helping was worth.
     fn review(&mut self) {
         let threads = cores::threads(NAME);
-        let now = (processor_time(), threads.delayed);
-        let spent = Span::from_ns(now.0.as_ns().saturating_sub(self.before.0.as_ns()));
+        let now = (cores::processor_time(), threads.delayed);
+        let own = Span::from_ns(now.0.as_ns().saturating_sub(self.before.0.as_ns()));
+        let mut ran = self.crew.ran();
+        ran.push((cores::here(), own));
+        let spent = Span::from_ns(ran.iter().map(|(_, time)| time.as_ns()).sum());
         let delayed = Span::from_ns(now.1.as_ns().saturating_sub(self.before.1.as_ns()));
         let account = Account { given: std::mem::take(&mut self.given), spent, delayed };
         self.before = now;
         let allowed = self.cores.allowed();
-        let idle = self.cores.idle(&allowed, &threads.on, spent);
+        let idle = self.cores.idle(&allowed, &threads.on, &ran);
         cores::go_to(&idle);
+        self.places.clone_from(&idle);
+        if let Some(&from) = threads.on.first() {
+            self.topology.sort_from(from, &mut self.places);
+        }
         let at = self.shared.clock.now();
         let was_suspended = self.policy.is_suspended(at);
         self.policy.review(at, idle.len(), account);
@@ -476,10 +476,4 @@ impl<'a> Work<'a> {
         self.policy.woken(self.shared.clock.now());
         Step::Tick(PERIOD)
     }
-}
-
-/// Processor time of the calling thread.
-fn processor_time() -> Span {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Span::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }

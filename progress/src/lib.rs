@@ -4,12 +4,14 @@
 //! works with it, so that several threads post at once. Threads that submit or wait turn the pump themselves,
 //! which is the fastest way. While they compute, a helper thread does it (P3's manager): `helper` is the
 //! thread, `policy` decides what it does next, `cores` knows which cores are idle; on one of them it also
-//! posts a part of what other threads send (`standby`). Waiting spins while there
+//! posts a part of what other threads send (`standby`), with workers on others (`worker`): such tasklets wait
+//! in queues by the cores that share a cache or a socket (`tasklet`, `topology`). Waiting spins while there
 //! is hope, then yields, then blocks. This layer knows rails only as drivers to be polled; it must never know
 //! which networks they belong to.
 #![deny(unsafe_code)]
 
 mod apart;
+mod aside;
 mod bounded;
 mod burst;
 mod change;
@@ -36,7 +38,10 @@ mod shared;
 mod signals;
 mod slice;
 mod standby;
+mod tasklet;
+mod topology;
 mod watch;
+mod worker;
 
 pub use bounded::UnknownRequest;
 pub use drive::Step;
@@ -48,4 +53,5 @@ pub use pause::Patience;
 pub use receipts::{OnReceipt, Purpose};
 pub use service::{Served, Service};
 pub use setting::{Progress, list as list_cores, own_cores};
+pub use topology::Topology;
 pub use watch::Armed;

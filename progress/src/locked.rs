@@ -52,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) service: Option<Box<dyn Service>>,
     /// It has to be asked again soon, whatever arrives.
     pub(crate) service_waits: bool,
+    /// Goes on after looks of the helper while the application computes.
+    pub(crate) background: Option<Box<dyn Service>>,
 }
 
 impl Core {
@@ -73,6 +75,7 @@ impl Core {
             on_receipt: Vec::new(),
             service: None,
             service_waits: false,
+            background: None,
         }
     }
 

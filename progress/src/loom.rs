@@ -222,7 +222,6 @@ fn with_a_core(log: &Log) -> Core {
     for rail in 0..2 {
         core.engine.set_profile(RailId(rail), None, profile.clone());
     }
-    core.standby.cores().enter();
     core
 }
 
@@ -236,14 +235,19 @@ fn send_two(lock: &Mutex<Core>) {
     pump::feed(&mut Held(&mut guard), NOW, &mut || NOW, true);
 }
 
+/// The core of the thread that stands by, and that of one that waits.
+const OTHER: usize = 1;
+const WAITS: usize = 2;
+
 /// Posts what it is handed, then puts back the rails that nobody else has put back.
 fn stand_by(lock: &Mutex<Core>) {
     let standby = Guard::of(lock).standby.clone();
+    let standing = standby.enter(OTHER);
     for _ in 0..2 {
         thread::yield_now();
-        standby.post_one();
+        standing.post_one();
     }
-    standby.cores().leave();
+    drop(standing);
     thread::yield_now();
     let mut guard = Guard::of(lock);
     guard.reclaim_all();
@@ -263,4 +267,24 @@ fn a_thread_that_misses_the_rail_meanwhile_leaves_its_message_to_whoever_puts_it
         send_two(lock);
     };
     model_of(with_a_core, [both, stand_by], 4);
+}
+
+/// As a thread of the application does that misses a rail while it waits ([`crate::Node::wait`]).
+fn wait(lock: &Mutex<Core>) {
+    let standby = Guard::of(lock).standby.clone();
+    // Another thread stands by, and is late.
+    let _late = standby.enter(OTHER);
+    for _ in 0..2 {
+        thread::yield_now();
+        standby.help(WAITS);
+        let mut guard = Guard::of(lock);
+        pump::turn(&mut Held(&mut guard), NOW, &mut || NOW, true);
+    }
+    thread::yield_now();
+    Guard::of(lock).reclaim_all();
+}
+
+#[test]
+fn a_thread_that_waits_posts_what_the_core_that_stands_by_has_not_begun_with() {
+    model_of(with_a_core, [send_two, wait], 2);
 }

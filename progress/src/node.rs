@@ -8,6 +8,7 @@ use crate::receipts::{Listener, OnReceipt, Purpose};
 use crate::service::Service;
 use crate::setting::Progress;
 use crate::shared::Shared;
+use crate::topology::Topology;
 use crate::watch::{Armed, Watch};
 use nmad_engine::{Driver, Duration, Engine, Instant, RequestId};
 use rustix::fd::RawFd;
@@ -119,9 +120,10 @@ impl Node {
     }
 
     /// The helper may run on these cores too while they are idle: those of other ranks of this node, which
-    /// launchers bind to cores of their own.
-    pub fn share_cores(&self, cores: Vec<usize>) {
-        self.helper.share_cores(cores);
+    /// launchers bind to cores of their own. `arrange` tells which of them are near to each other: the helper
+    /// asks once, when it stands by for the first time.
+    pub fn share_cores(&self, cores: Vec<usize>, arrange: fn(&[usize]) -> Topology) {
+        self.helper.share_cores(cores, arrange);
     }
 
     /// What the helper has decided and done.
@@ -136,6 +138,12 @@ impl Node {
         core.service_waits = false;
         drop(core);
         self.helper.wake();
+    }
+
+    /// Has the helper go on with this from now on while the application computes. Unlike for a service, it
+    /// rests when nothing is in flight.
+    pub fn set_background(&self, background: Box<dyn Service>) {
+        self.shared.lock().background = Some(background);
     }
 
     /// Turns the pump once, as a thread that waits.

@@ -1,7 +1,9 @@
 //! A service: work of the layer above that follows from what arrives, and asks nothing of the application.
 //!
 //! It is given the engine after each look at the rails, by whichever thread looks: one that waits in a call,
-//! or the helper while the application computes. Nodes without a service pay one load for each look.
+//! or the helper while the application computes. Nodes without a service pay one load for each look. What
+//! threads in calls do themselves goes on *in the background*: it is given the engine by the helper alone,
+//! while no thread is in a call.
 
 use nmad_engine::Engine;
 

@@ -3,6 +3,7 @@
 
 use crate::apart::Held;
 use crate::clock::Clock;
+use crate::cores;
 use crate::idle;
 use crate::lock::{Guard, Lock};
 use crate::locked::Core;
@@ -183,11 +184,17 @@ impl Shared {
     pub(crate) fn give_away<'a>(&'a self, core: Guard<'a, Core>) -> Guard<'a, Core> {
         let before = self.clock.now();
         drop(core);
-        std::thread::yield_now();
+        // The rail that this thread misses may wait for a core to be posted on.
+        let helped = self.standby.has_offers() && self.standby.help(cores::here());
+        if !helped {
+            std::thread::yield_now();
+        }
         let mut core = self.lock();
         core.now = self.clock.now();
-        let took = core.now.since(before);
-        core.crowd.gave_away(took);
+        if !helped {
+            let took = core.now.since(before);
+            core.crowd.gave_away(took);
+        }
         core.look_once();
         core
     }

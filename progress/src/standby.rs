@@ -1,14 +1,16 @@
-//! Rails that another core posts on (P3 section III-D): a rail with its orders goes to a thread that stands
-//! by on an idle core.
+//! Parallel submission (P3 section III-D): a rail with its orders goes to a thread that stands by on an idle
+//! core.
 //!
-//! The thread that has the node's lock takes the rail out of its place and offers it here. The thread that
-//! stands by needs no lock of the node: it posts, and leaves the rail here. Whoever misses the rail and has
-//! the lock puts it back ([`crate::apart`]), and so does the thread that stands by when the lock is free.
-//! What nobody has begun with is posted by the thread that has offered it, so that nothing waits for a core
-//! that comes too late.
+//! The thread that has the node's lock takes the rail out of its place and offers it here, as a tasklet for
+//! the nearest core on which a thread stands by and has nothing to do yet. A thread that stands by needs no
+//! lock of the node: it posts, and leaves the rail here; so does a thread of the application that waits, if
+//! its core may run the tasklet. Whoever misses the rail and has the lock puts it back ([`crate::apart`]),
+//! and so does the thread that stands by when the lock is free. What nobody has begun with is posted by the
+//! thread that has offered it, so that nothing waits for a core that comes too late.
 
+use crate::tasklet::{Priority, Queues, Tasklet};
+use crate::topology::{CoreId, Topology};
 use nmad_engine::{Cores, Driver, Order, RailId, pump};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +19,14 @@ pub(crate) struct Task {
     pub(crate) id: RailId,
     pub(crate) rail: Box<dyn Driver>,
     pub(crate) orders: Vec<Order>,
+}
+
+impl Task {
+    /// Packets are awaited sooner than parts of large messages.
+    fn priority(&self) -> Priority {
+        let has_packet = self.orders.iter().any(|order| matches!(order, Order::Packet { .. }));
+        if has_packet { Priority::Prompt } else { Priority::Bulk }
+    }
 }
 
 /// The tasks and rails that are on their way between cores.
@@ -29,22 +39,43 @@ pub(crate) struct Standby {
     posted: AtomicUsize,
 }
 
-#[derive(Default)]
 struct Slots {
-    offered: VecDeque<Task>,
-    begun: usize,
+    offered: Queues<Task>,
+    /// Cores on which threads stand by and post nothing.
+    free: Vec<CoreId>,
     posted: Vec<(RailId, Box<dyn Driver>)>,
+}
+
+impl Slots {
+    /// The cores of the smallest group around one that has more threads that stand by than tasklets for them;
+    /// all cores: `Some(None)`. None: each thread that stands by has something to do.
+    fn nearest(&self, here: CoreId) -> Option<Option<Vec<CoreId>>> {
+        let topology = self.offered.topology();
+        let is_free = |&group: &usize| {
+            let free = self.free.iter().filter(|&&core| topology.has(group, core)).count();
+            free > self.offered.len_within(group)
+        };
+        let group = topology.path(here).find(is_free)?;
+        Some(topology.cores(group).map(<[_]>::to_vec))
+    }
 }
 
 impl Standby {
     pub(crate) fn new(cores: Arc<Cores>) -> Standby {
         let (offered, posted) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Standby { cores, slots: Mutex::default(), offered, posted }
+        let queues = Queues::new(Topology::default());
+        let slots = Slots { offered: queues, free: Vec::new(), posted: Vec::new() };
+        Standby { cores, slots: Mutex::new(slots), offered, posted }
     }
 
-    /// Who stands by.
-    pub(crate) fn cores(&self) -> &Cores {
-        &self.cores
+    /// What is known of the machine from now on.
+    pub(crate) fn arrange(&self, topology: Topology) {
+        self.slots().offered.arrange(topology);
+    }
+
+    /// Changes whenever something is sent that other cores could post a part of.
+    pub(crate) fn asked(&self) -> u32 {
+        self.cores.asked()
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
@@ -56,24 +87,32 @@ impl Standby {
         self.posted.store(slots.posted.len(), Ordering::Release);
     }
 
-    /// Offers a task to the cores that stand by.
+    /// A thread on this core posts what it is handed, as long as the answer lives.
+    pub(crate) fn enter(&self, core: CoreId) -> Standing<'_> {
+        self.slots().free.push(core);
+        self.cores.enter();
+        Standing { standby: self, core }
+    }
+
+    /// Offers a task to the cores that stand by, from the core `here`.
     ///
     /// # Errors
     /// Each of them has one.
-    pub(crate) fn offer(&self, task: Task) -> Result<(), Task> {
+    pub(crate) fn offer(&self, task: Task, here: CoreId) -> Result<(), Task> {
         let mut slots = self.slots();
-        if slots.offered.len() + slots.begun >= self.cores.ready() {
-            return Err(task);
-        }
-        slots.offered.push_back(task);
+        let Some(cores) = slots.nearest(here) else { return Err(task) };
+        slots.offered.put(Tasklet { cores, priority: task.priority(), work: task });
         self.changed(&slots);
         Ok(())
     }
 
     /// Takes a task that nobody has begun with, for the thread that has the node's lock.
     pub(crate) fn take_back(&self) -> Option<Task> {
+        if !self.has_offers() {
+            return None;
+        }
         let mut slots = self.slots();
-        let task = slots.offered.pop_front();
+        let task = slots.offered.take_any();
         self.changed(&slots);
         task
     }
@@ -90,19 +129,25 @@ impl Standby {
         self.posted.load(Ordering::Acquire) > 0
     }
 
-    /// Posts what was offered first; false: another thread was faster.
-    pub(crate) fn post_one(&self) -> bool {
-        let Some(Task { id, rail, orders }) = self.begin() else { return false };
-        let mut begun = Begun { standby: self, id, rail: Some(rail) };
+    /// Posts the next task that this core may take, by a thread that does not stand by; false: there is none.
+    pub(crate) fn help(&self, core: CoreId) -> bool {
+        self.post(core, false)
+    }
+
+    fn post(&self, core: CoreId, stands_by: bool) -> bool {
+        let Some(Task { id, rail, orders }) = self.begin(core, stands_by) else { return false };
+        let mut begun = Begun { standby: self, core: stands_by.then_some(core), id, rail: Some(rail) };
         let rail = begun.rail.as_mut().expect("it is given back when this is dropped");
         pump::post(rail.as_mut(), orders);
         true
     }
 
-    fn begin(&self) -> Option<Task> {
+    fn begin(&self, core: CoreId, stands_by: bool) -> Option<Task> {
         let mut slots = self.slots();
-        let task = slots.offered.pop_front()?;
-        slots.begun += 1;
+        let task = slots.offered.take(core)?;
+        if stands_by {
+            remove(&mut slots.free, core);
+        }
         self.changed(&slots);
         Some(task)
     }
@@ -120,9 +165,37 @@ impl Standby {
     }
 }
 
+fn remove(cores: &mut Vec<CoreId>, core: CoreId) {
+    if let Some(place) = cores.iter().position(|&other| other == core) {
+        cores.swap_remove(place);
+    }
+}
+
+/// A thread that stands by on a core. Dropping it ends that.
+pub(crate) struct Standing<'s> {
+    standby: &'s Standby,
+    core: CoreId,
+}
+
+impl Standing<'_> {
+    /// Posts the next task that this core may take; false: there is none.
+    pub(crate) fn post_one(&self) -> bool {
+        self.standby.post(self.core, true)
+    }
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        self.standby.cores.leave();
+        remove(&mut self.standby.slots().free, self.core);
+    }
+}
+
 /// A rail that a core posts on. Dropping it leaves the rail to be put back, also when a driver panics.
 struct Begun<'s> {
     standby: &'s Standby,
+    /// Of a thread that stands by.
+    core: Option<CoreId>,
     id: RailId,
     rail: Option<Box<dyn Driver>>,
 }
@@ -130,8 +203,12 @@ struct Begun<'s> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         let mut slots = self.standby.slots();
-        slots.begun -= 1;
+        slots.free.extend(self.core);
         slots.posted.extend(self.rail.take().map(|rail| (self.id, rail)));
         self.standby.changed(&slots);
     }
 }
+
+#[cfg(test)]
+#[path = "standby_tests.rs"]
+mod tests;

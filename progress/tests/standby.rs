@@ -1,4 +1,5 @@
-//! A thread that sends over two rails is helped by the helper, which posts on one of them.
+//! A thread that sends over several rails is helped by the helper and its workers, each of which posts on
+//! one of them.
 
 #[path = "all/common/mod.rs"]
 mod common;
@@ -10,18 +11,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Two rails, and whether both have been posted to at the same time.
-#[derive(Debug, Default)]
+/// Some rails, and whether all have been posted to at the same time.
+#[derive(Debug)]
 struct Meeting {
+    rails: usize,
     inside: AtomicUsize,
     met: AtomicBool,
 }
 
-/// How long a post waits for one on the other rail: long enough for a helper whose core others use, too.
+impl Meeting {
+    fn of(rails: usize) -> Arc<Meeting> {
+        Arc::new(Meeting { rails, inside: AtomicUsize::new(0), met: AtomicBool::new(false) })
+    }
+}
+
+/// How long a post waits for those on the other rails: long enough for a helper whose core others use, too.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// A rail whose posts wait a while for one on the other rail.
-#[derive(Debug, Clone, Default)]
+/// A rail whose posts wait a while for those on the other rails.
+#[derive(Debug, Clone)]
 struct Patient(Arc<Meeting>);
 
 impl Special for Patient {
@@ -30,7 +38,7 @@ impl Special for Patient {
         meeting.inside.fetch_add(1, Ordering::SeqCst);
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE && !meeting.met.load(Ordering::SeqCst) {
-            if meeting.inside.load(Ordering::SeqCst) == 2 {
+            if meeting.inside.load(Ordering::SeqCst) == meeting.rails {
                 meeting.met.store(true, Ordering::SeqCst);
             }
             std::thread::yield_now();
@@ -39,20 +47,20 @@ impl Special for Patient {
     }
 }
 
-/// A node over two such rails, whose helper has a core of its own.
+/// A node over such rails, whose helper has a core of its own, and a further one for each rail beyond two.
 fn node(meeting: &Arc<Meeting>) -> Node {
-    let node = common::node_over(vec![Patient(meeting.clone()); 2], Idle::DEDICATED);
+    let node = common::node_over(vec![Patient(meeting.clone()); meeting.rails], Idle::DEDICATED);
     let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).expect("a time"));
     let copies = [(1, 1_000), (1024, 11_240)].map(|(len, ns)| sample(Method::Copy, len, ns));
     let samples = copies.into_iter().chain([sample(Method::HandOff, 0, 200)]);
     let profile = Arc::new(Profile::new(Provenance::default(), samples).expect("there are two sizes"));
     node.with(|engine| {
         engine.set_strategy(None, "auto").expect("it is there");
-        (0..2).for_each(|rail| engine.set_profile(RailId(rail), None, profile.clone()));
+        (0..meeting.rails as u8).for_each(|rail| engine.set_profile(RailId(rail), None, profile.clone()));
         engine.record_receipts(true);
     });
-    let core = *own_cores().last().expect("this test runs on some core");
-    node.set_progress(Progress::Dedicated(vec![core])).expect("it is one of ours");
+    let cores = own_cores().into_iter().rev().take(meeting.rails - 1).collect();
+    node.set_progress(Progress::Dedicated(cores)).expect("they are ours");
     node
 }
 
@@ -75,7 +83,7 @@ fn send_until_met(node: &Node, meeting: &Meeting) -> bool {
 
 #[test]
 fn the_helper_posts_on_one_rail_while_the_sender_posts_on_the_other() {
-    let meeting = Arc::new(Meeting::default());
+    let meeting = Meeting::of(2);
     let node = node(&meeting);
     assert!(send_until_met(&node, &meeting), "{:?}", node.helped());
     let begun = Instant::now();
@@ -87,10 +95,18 @@ fn the_helper_posts_on_one_rail_while_the_sender_posts_on_the_other() {
     assert!(receipts.any(|receipt| receipt.protocol == Protocol::EagerParallel));
 }
 
+/// On a machine of one core there is none for a worker.
 #[test]
-fn a_node_ends_while_the_helper_posts() {
+fn a_worker_posts_on_the_third_rail_while_sender_and_helper_post_on_the_others() {
+    let meeting = Meeting::of(own_cores().len().clamp(1, 2) + 1);
+    let node = node(&meeting);
+    assert!(send_until_met(&node, &meeting), "{:?}", node.helped());
+}
+
+#[test]
+fn a_node_ends_while_others_post() {
     for _ in 0..5 {
-        let meeting = Arc::new(Meeting::default());
+        let meeting = Meeting::of(3);
         let node = node(&meeting);
         send_until_met(&node, &meeting);
         drop(node);

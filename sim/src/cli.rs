@@ -26,6 +26,7 @@ Examples:
   nmad sim --seed 137 --explain        the stage and every event of one run
   nmad sim --seed 137 --no-faults      the same, with nothing going wrong
   nmad sim --seed 1..1000 --lossy      nothing but datagrams that are lost, repeated, overtaken and damaged
+  nmad sim --seed 1..1000 --threads 4  four threads of each application submit and wait at the same time
   nmad sim --seed 1..1000 --outages    rails fail for a while: nothing stands still, no slow rail is left
   nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
   nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
@@ -51,6 +52,9 @@ pub struct Sim {
     /// Use this many hosts (2 to 64) instead of drawing 2 to 5
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
     hosts: Option<u8>,
+    /// Let each application use the library from this many threads (1 to 16) instead of drawing 1 to 4
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    threads: Option<u8>,
     /// Nothing goes wrong: no loss, no delays, no deaths
     #[arg(long)]
     no_faults: bool,
@@ -63,7 +67,7 @@ pub struct Sim {
     /// Instead of seeds: the papers' figures, ours beside theirs; FIGURE is one of `--golden list`
     #[arg(long, value_name = "FIGURE", num_args = 0..=1, default_missing_value = "",
         conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "congestion", "hosts",
-            "no_faults", "lossy", "outages"])]
+            "threads", "no_faults", "lossy", "outages"])]
     golden: Option<String>,
     /// Write the figures to sim/golden instead of printing them
     #[arg(long, requires = "golden")]
@@ -136,10 +140,11 @@ impl Sim {
         if let Some(figure) = &self.golden {
             return show::run(Some(figure.as_str()).filter(|name| !name.is_empty()), self.bless);
         }
-        let hosts = self.hosts.map(usize::from);
+        let [hosts, threads] = [self.hosts, self.threads].map(|count| count.map(usize::from));
         let &Sim { no_faults, lossy, outages, canary, explain, congestion, .. } = self;
         let strategy = self.strategy.clone();
-        let options = Options { hosts, no_faults, lossy, outages, canary, strategy, congestion, explain };
+        let options =
+            Options { hosts, threads, no_faults, lossy, outages, canary, strategy, congestion, explain };
         if let Err(e) = self.check() {
             tell_user(format_args!("nmad sim: {e}"));
             return ExitCode::from(nmad_words::USAGE);
@@ -208,6 +213,9 @@ impl Sim {
         }
         if let Some(hosts) = self.hosts {
             command += &format!(" --hosts {hosts}");
+        }
+        if let Some(threads) = self.threads {
+            command += &format!(" --threads {threads}");
         }
         if self.no_faults {
             command += " --no-faults";

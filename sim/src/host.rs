@@ -4,14 +4,16 @@
 mod accesses;
 mod lean;
 mod look;
+mod threads;
 
 use crate::buffer::Buffer;
-use crate::cores::{Core, Node};
+use crate::cores::{Core, Meanwhile, Node};
 use crate::exposed::{Landing, Windows};
 use crate::network::{Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
 use crate::oracle::ledger::{self, Entry};
+use crate::rng::Rng;
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
 pub(crate) use lean::Lean;
@@ -22,16 +24,18 @@ use nmad_engine::{
     TagMatch, Unpacking, pump,
 };
 use std::collections::BTreeMap;
+use threads::{Intruder, Thread};
 
 /// The progress manager looks after an engine at least this often.
 const TICK_NS: u64 = 1_000_000;
 /// Turns in a row after which other hosts get their chance.
 const TURNS_MAX: usize = 200;
 
-/// What the application is doing.
-#[derive(Debug)]
+/// What a thread of the application is doing.
+#[derive(Debug, Default)]
 enum Mode {
     /// Between two steps.
+    #[default]
     Ready,
     /// Until no more of these are under way than the number says.
     Waiting(Vec<Op>, usize),
@@ -59,8 +63,13 @@ pub struct Host {
     pub engine: Engine,
     rails: Vec<Box<dyn Driver>>,
     network: Shared,
-    mode: Mode,
-    next_step: usize,
+    /// Of its application; and the one whose turn it is.
+    threads: Vec<Thread>,
+    at: usize,
+    turns: Rng,
+    /// What another thread does while a rail works.
+    meanwhile: Meanwhile,
+    intruder: Option<Intruder>,
     requests: BTreeMap<Op, RequestId>,
     ops: BTreeMap<RequestId, Op>,
     ends: BTreeMap<Op, End>,
@@ -104,8 +113,11 @@ impl Host {
             engine,
             rails,
             network,
-            mode: Mode::Ready,
-            next_step: 0,
+            threads: (0..scenario.threads).map(|_| Thread::default()).collect(),
+            at: 0,
+            turns: Rng::of(scenario.seed, 200 + id as u64),
+            meanwhile: Meanwhile::Nobody,
+            intruder: None,
             requests: BTreeMap::new(),
             ops: BTreeMap::new(),
             ends: BTreeMap::new(),
@@ -126,21 +138,6 @@ impl Host {
         }
     }
 
-    /// The host exposes memory and accesses that of others.
-    pub fn expose(&mut self, windows: Windows) {
-        self.windows = Some(windows);
-    }
-
-    /// The memory that it exposes.
-    pub fn exposed(&self) -> Option<&Buffer> {
-        self.windows.as_ref().map(Windows::memory)
-    }
-
-    /// The application has come to its end.
-    pub fn is_done(&self) -> bool {
-        matches!(self.mode, Mode::Done)
-    }
-
     /// The host has its core at time `now`: it goes on until it can do nothing more at once.
     ///
     /// # Errors
@@ -151,9 +148,7 @@ impl Host {
             let doing = &mut network.doing[self.id];
             doing.local_ns = doing.local_ns.max(now);
         }
-        if matches!(self.mode, Mode::Computing(until) if until <= now) {
-            self.mode = Mode::Ready;
-        }
+        self.end_computing(now);
         if self.is_asleep() {
             self.rest(false, false);
             return Ok(());
@@ -162,12 +157,14 @@ impl Host {
         let mut again = true;
         for _ in 0..TURNS_MAX {
             let acted = self.act(plan, oracle)?;
-            let urgent = !matches!(self.mode, Mode::Ready | Mode::Computing(_) | Mode::Done);
+            let urgent = self.waits();
+            self.expect_intruder(plan);
             let moved = self.look() || (!self.looks_on() && self.turn(urgent));
+            self.book_intruder(plan, oracle)?;
             let moved = self.serve() || moved;
             again = self.collect(oracle)? | acted | moved;
             active |= again;
-            if !again || matches!(self.mode, Mode::Computing(_)) {
+            if !again || self.computes() {
                 break;
             }
         }
@@ -181,8 +178,14 @@ impl Host {
     }
 
     fn node(&mut self) -> Node<'_> {
-        let Host { engine, rails, cores, network, id, .. } = self;
-        Node { own: pump::Exclusive(engine, rails), cores, network, host: *id }
+        self.parts().0
+    }
+
+    /// The node, and the memory that the host exposes.
+    fn parts(&mut self) -> (Node<'_>, &mut Option<Windows>) {
+        let Host { engine, rails, cores, network, id, windows, threads, meanwhile, .. } = self;
+        let (own, is_shared) = (pump::Exclusive(engine, rails), threads.len() > 1);
+        (Node { own, cores, network, host: *id, is_shared, meanwhile, away: None }, windows)
     }
 
     fn clock(&self) -> impl FnMut() -> Instant + use<> {
@@ -212,28 +215,32 @@ impl Host {
         }
         let deadline = self.engine.next_deadline().map(Instant::as_ns).filter(|&deadline| deadline > local);
         self.spin_ns = if active { 1_000 } else { (self.spin_ns * 2).min(TICK_NS) };
-        match self.mode {
-            Mode::Computing(until) if self.is_asleep() => at = until.max(local + 1),
-            Mode::Computing(until) => at = at.min(until),
-            Mode::Done if !again => at = at.min(deadline.unwrap_or(at)),
+        let next = |thread: &Thread| match thread.mode {
+            Mode::Computing(until) if self.is_asleep() => until.max(local + 1),
+            Mode::Computing(until) => at.min(until),
+            Mode::Done if !again => at.min(deadline.unwrap_or(at)),
             // A waiting application spins, that is, looks all the time; here the pauses between looks grow.
-            _ if !again => at = at.min(deadline.unwrap_or(at)).min(local + self.spin_ns),
-            _ => at = local + 1,
-        }
-        network.doing[self.id].attentive = !matches!(self.mode, Mode::Computing(_));
+            _ if !again => at.min(deadline.unwrap_or(at)).min(local + self.spin_ns),
+            _ => local + 1,
+        };
+        let at = self.threads.iter().map(next).min().expect("an application has a thread");
+        // What is left for a rail waits for the core that posts on it.
+        let at = self.cores.iter().filter_map(|core| core.posts_until(local)).fold(at, u64::min);
+        network.doing[self.id].attentive = !self.computes();
         network.wake(self.id, at);
     }
 
-    /// Goes through the script as far as possible; whether anything was done.
-    fn act(&mut self, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
+    /// The thread whose turn it is goes through its script as far as possible, or for so many steps; whether
+    /// anything was done.
+    fn act_for(&mut self, steps: usize, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
         let mut acted = false;
-        loop {
-            let goes_on = match &self.mode {
+        for _ in 0..steps {
+            let goes_on = match self.mode() {
                 Mode::Ready => true,
                 Mode::Waiting(ops, most) => {
                     ops.iter().filter(|op| !self.ends.contains_key(op)).nth(*most).is_none()
                 }
-                Mode::Probing(op) => self.probe(plan, *op)?,
+                &Mode::Probing(op) => self.probe(plan, op)?,
                 Mode::Landing(_) => self.land(plan, oracle)?,
                 &Mode::Locking(target, request) => self.is_locked(target, request)?,
                 Mode::Computing(_) | Mode::Done => false,
@@ -242,12 +249,14 @@ impl Host {
                 return Ok(acted);
             }
             acted = true;
-            self.mode = match plan.scripts[self.id].get(self.next_step) {
+            let next = self.threads[self.at].next_step;
+            let mode = match plan.script(self.id, self.at).get(next) {
                 None => Mode::Done,
                 Some(step) => self.step(step, plan, oracle)?,
             };
-            self.next_step += 1;
+            self.threads[self.at] = Thread { mode, next_step: next + 1 };
         }
+        Ok(acted)
     }
 
     fn step(&mut self, step: &Step, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<Mode, Objection> {
@@ -281,34 +290,44 @@ impl Host {
     /// Submits a request and pushes, as the library does, unless it expects a waiting call at once.
     fn post(&mut self, op: Op, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
         let ask = &plan.asks[op];
-        let len = plan.len(op);
         let buffer = self.memory(op, plan);
+        self.expect_intruder(plan);
         let hurried = self.hurry(ask, &buffer.segments());
         let request = match hurried {
             Some(request) => request,
             None => self.submit(ask, buffer.segments()),
         };
+        let call_ns = lock(&self.network).machine.call_ns;
+        lock(&self.network).work(self.id, call_ns);
+        let at = lock(&self.network).local_ns(self.id);
+        self.book((op, request, at), buffer, plan, oracle)?;
+        if hurried.is_some() {
+            if let Some(result) = self.engine.take(request) {
+                self.end(&Completion { request, result }, oracle)?;
+                return self.book_intruder(plan, oracle);
+            }
+            // No end is reported while a link is being closed, and nothing else will report this one.
+            self.untold.push(request);
+        }
+        self.push();
+        self.book_intruder(plan, oracle)
+    }
+
+    /// Enters a request that was submitted at this time into the books.
+    fn book(
+        &mut self,
+        (op, request, submitted): (Op, RequestId, u64),
+        buffer: Buffer,
+        plan: &Plan,
+        oracle: &mut DeliveryOracle,
+    ) -> Result<(), Objection> {
+        let (ask, len) = (&plan.asks[op], plan.len(op));
         let what = self.booked(op, ask, oracle);
         self.requests.insert(op, request);
         self.ops.insert(request, op);
-        let submitted = {
-            let mut network = lock(&self.network);
-            let call_ns = network.machine.call_ns;
-            network.work(self.id, call_ns);
-            network.local_ns(self.id)
-        };
         let entry = Entry { host: self.id, what, buffer, len, submitted, ended: None, partner: None };
         self.note(&[21, op as u64, len], || format!("op {op}: {entry}"));
-        oracle.ledger.enter(request, entry)?;
-        if hurried.is_some() {
-            match self.engine.take(request) {
-                Some(result) => return self.end(&Completion { request, result }, oracle),
-                // No end is reported while a link is being closed, and nothing else will report this one.
-                None => self.untold.push(request),
-            }
-        }
-        self.push();
-        Ok(())
+        oracle.ledger.enter(request, entry)
     }
 
     /// Sends a message, which leaves at once, if it can; none: it is a part of one.

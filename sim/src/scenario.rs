@@ -29,11 +29,16 @@ const ONE_NODE: u64 = 15;
 /// And this number have hosts with idle cores, and rails that were measured.
 const CORES: u64 = 15;
 
+/// And this number have applications of several threads.
+const THREADS: u64 = 30;
+
 /// What a user may fix instead of leaving it to the seed.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Number of hosts, at least two; none: drawn.
     pub hosts: Option<usize>,
+    /// Threads of each application; none: drawn.
+    pub threads: Option<usize>,
     /// Nothing goes wrong.
     pub no_faults: bool,
     /// All networks carry datagrams, and lose, repeat, reorder and damage them.
@@ -65,6 +70,8 @@ pub struct Scenario {
     /// For each core that every host has beside that of its application: how long it takes to hand something
     /// to it.
     pub cores: Vec<u64>,
+    /// Threads of each application that use the library at the same time.
+    pub threads: usize,
     /// A burst of submissions waits for the call that waits, as in the library when the bursts before it each
     /// ended with one (`progress/src/burst.rs`).
     pub holds_back: bool,
@@ -126,6 +133,7 @@ impl Scenario {
             fabrics,
             machine: Machine { bus, ..Machine::default() },
             cores: Vec::new(),
+            threads: options.threads.unwrap_or_else(|| draw_threads(&mut Rng::of(seed, 12))),
             holds_back: hosts_rng.percent(10),
             looks: Rng::of(seed, 7).percent(50),
             hurries: Rng::of(seed, 8).percent(50),
@@ -255,6 +263,11 @@ fn measured(model: &dyn Model, hand_off_ns: u64) -> Option<Arc<Profile>> {
     Profile::new(Provenance::default(), samples).ok().map(Arc::new)
 }
 
+/// Usually one.
+fn draw_threads(rng: &mut Rng) -> usize {
+    if rng.percent(THREADS) { *rng.pick(&[2, 3, 4, 4]) } else { 1 }
+}
+
 /// Sometimes the last network goes through the interfaces of the first one, to which everybody is joined.
 fn draw_wires(fabrics: usize, rng: &mut Rng) -> Vec<usize> {
     let shared = fabrics > 1 && rng.percent(15);
@@ -304,6 +317,9 @@ impl fmt::Display for Scenario {
         }
         if let Some(bus) = self.machine.bus {
             writeln!(f, "  every host has an I/O bus of {} MB/s", bus / 1_000_000)?;
+        }
+        if self.threads > 1 {
+            writeln!(f, "  every application has {} threads", self.threads)?;
         }
         if self.holds_back {
             writeln!(f, "  submissions wait for a call that waits")?;

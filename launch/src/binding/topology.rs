@@ -32,7 +32,12 @@ impl Topology {
     pub fn of_this_process() -> Result<Topology, LaunchError> {
         let set = sched_getaffinity(None).map_err(LaunchError::system("cannot ask which cores there are"))?;
         let allowed: Processors = (0..CpuSet::MAX_CPU).filter(|&number| set.is_set(number)).collect();
-        Ok(Topology::read(Path::new(FOLDER), &allowed))
+        Ok(Topology::of(&allowed))
+    }
+
+    /// Of this host, for these processors.
+    pub fn of(processors: &[usize]) -> Topology {
+        Topology::read(Path::new(FOLDER), processors)
     }
 
     /// From the files below `folder`. What they do not tell (a container may hide them) counts as simple: a

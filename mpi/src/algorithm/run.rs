@@ -120,6 +120,11 @@ impl Run {
         Some(self.failure.take().map_or(Ok(()), Err))
     }
 
+    /// How far it has come: steps that were begun, and those that have not ended.
+    pub fn place(&self) -> (usize, usize) {
+        (self.next, self.left)
+    }
+
     /// Whether it has ended, or was never started.
     pub fn is_over(&self) -> bool {
         self.left == 0

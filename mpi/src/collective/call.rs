@@ -1,7 +1,7 @@
 //! A call of a collective: its schedule is found or built, and run in one of three forms.
 
 use super::desk::Key;
-use super::port::{Free, Held};
+use super::port::{Free, Held, Within};
 use super::settings::settings;
 use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
 use crate::algorithm::choice::{Context, Memory, Problem};
@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::handle::{Comm, Request};
 use crate::request::{Ended, Persistent, State};
 use crate::status::Status;
-use crate::task::{self, Task, Work};
+use crate::task::{self, Served, Task, Work};
 use crate::world::{World, world};
+use newmadeleine::engine::Engine;
 use newmadeleine::tell_user;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
@@ -227,10 +228,25 @@ fn advance(world: &World, comm: &Communicator, run: &mut Run) -> Option<Ended> {
             world.node().step(go)
         }
     };
-    ended.map(|ended| match ended {
+    ended.map(told)
+}
+
+/// The same on a thread of the library's own, which has the engine: what needs a function of the program
+/// waits for a call.
+fn serve(engine: &mut Engine, comm: &Communicator, run: &mut Run) -> Served {
+    let before = run.place();
+    match run.advance(&mut Within { engine, comm }, Caller::Library) {
+        Some(ended) => Served::Ended(told(ended)),
+        None if run.place() != before => Served::Moved,
+        None => Served::Nothing,
+    }
+}
+
+fn told(ended: Result<()>) -> Ended {
+    match ended {
         Ok(()) => Ended::well(Status::EMPTY),
         Err(error) => Ended::badly(Status::EMPTY, error),
-    })
+    }
 }
 
 /// A run of a blocking call.
@@ -254,11 +270,20 @@ struct Running {
 
 impl Work for Running {
     fn advance(&mut self, world: &World) -> Option<Ended> {
-        let ended = advance(world, &self.comm, self.run.as_mut()?)?;
-        if let (Some(key), Some(run)) = (self.key.take(), self.run.take()) {
+        advance(world, &self.comm, self.run.as_mut()?)
+    }
+
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        self.run.as_mut().map_or(Served::Nothing, |run| serve(engine, &self.comm, run))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(run) = self.run.take().filter(Run::is_over) else { return };
+        if let Some(key) = self.key.take() {
             self.comm.desk().put(key, run);
         }
-        Some(ended)
     }
 }
 
@@ -272,5 +297,10 @@ impl Work for Again {
     fn advance(&mut self, world: &World) -> Option<Ended> {
         let mut run = self.run.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         advance(world, &self.comm, &mut run)
+    }
+
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        // Whoever has it waits for the engine.
+        self.run.try_lock().map_or(Served::Busy, |mut run| serve(engine, &self.comm, &mut run))
     }
 }

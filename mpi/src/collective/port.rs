@@ -3,7 +3,7 @@
 use crate::algorithm::transport::Transport;
 use crate::comm::Communicator;
 use crate::world::World;
-use newmadeleine::engine::{Context, Error, PeerId, Source, Tag, TagMatch};
+use newmadeleine::engine::{Context, Engine, Error, PeerId, Source, Tag, TagMatch};
 use newmadeleine::progress::Step;
 use newmadeleine::{Hints, RequestId, Segments};
 
@@ -20,7 +20,32 @@ fn address(comm: &Communicator, party: u32) -> (PeerId, Context) {
     (PeerId(process.unwrap_or(u32::MAX)), comm.collective())
 }
 
-/// The engine, within one step under its lock.
+/// The engine, in the hands of whoever holds its lock.
+pub(super) struct Within<'a> {
+    pub(super) engine: &'a mut Engine,
+    pub(super) comm: &'a Communicator,
+}
+
+impl Transport for Within<'_> {
+    #[inline]
+    fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
+        let (peer, context) = address(self.comm, to);
+        Some(self.engine.send(peer, context, Tag(tag), data, self.comm.hints(Hints::default())))
+    }
+
+    #[inline]
+    fn recv(&mut self, from: u32, tag: u64, into: Segments) -> RequestId {
+        let (peer, context) = address(self.comm, from);
+        self.engine.recv(Source::Peer(peer), context, TagMatch::Exact(Tag(tag)), into)
+    }
+
+    #[inline]
+    fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>> {
+        self.engine.take(request).map(|outcome| outcome.map(|envelope| envelope.len))
+    }
+}
+
+/// The engine, within one step of a thread of the program.
 pub(super) struct Held<'a, 's, 'g> {
     pub(super) step: &'a mut Step<'s, 'g>,
     pub(super) comm: &'a Communicator,
@@ -28,21 +53,26 @@ pub(super) struct Held<'a, 's, 'g> {
     pub(super) is_urgent: bool,
 }
 
+impl Held<'_, '_, '_> {
+    #[inline]
+    fn within(&mut self) -> Within<'_> {
+        Within { engine: self.step.engine(), comm: self.comm }
+    }
+}
+
 impl Transport for Held<'_, '_, '_> {
     #[inline]
     fn send(&mut self, to: u32, tag: u64, data: Segments) -> Option<RequestId> {
-        let (peer, context) = address(self.comm, to);
-        let (tag, hints) = (Tag(tag), self.comm.hints(Hints::default()));
         if self.is_urgent {
-            return self.step.send((peer, context, tag), &data, hints);
+            let (peer, context) = address(self.comm, to);
+            return self.step.send((peer, context, Tag(tag)), &data, self.comm.hints(Hints::default()));
         }
-        Some(self.step.engine().send(peer, context, tag, data, hints))
+        self.within().send(to, tag, data)
     }
 
     #[inline]
     fn recv(&mut self, from: u32, tag: u64, into: Segments) -> RequestId {
-        let (peer, context) = address(self.comm, from);
-        self.step.engine().recv(Source::Peer(peer), context, TagMatch::Exact(Tag(tag)), into)
+        self.within().recv(from, tag, into)
     }
 
     #[inline]

@@ -5,7 +5,8 @@ use nmad_mpi::constant::IN_PLACE;
 use nmad_mpi::{Class, Comm, Info, Op, Request, Result, Type, api};
 use std::ffi::c_void;
 
-const SUM: Op = Op(1);
+/// MPI_SUM
+pub const SUM: Op = Op(1);
 const FLOAT: Type = Type(0x10);
 
 /// The three forms of a collective do the same. Each gets a receive buffer that holds what `fresh` says.

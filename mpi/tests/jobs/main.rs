@@ -4,6 +4,7 @@
 //! This binary is two things: the test (starts jobs) and the program of the ranks (when a launcher has
 //! started it). A case names what its ranks do and how the job must end.
 
+mod background;
 mod colls;
 mod comms;
 mod data;
@@ -91,6 +92,23 @@ const ALL: &[Case] = &[
     with("NMAD_MPI_ALLREDUCE", "ring", case("an algorithm that is asked for", 4, colls::long)),
     case("collectives at once, in any order", 4, colls::at_once),
     case("operators of programs keep their order", 5, colls::user_operator),
+    with(
+        "NMAD_MPI_ALLREDUCE",
+        "ring",
+        case("collectives go on while all ranks but one compute", 2, background::collectives),
+    ),
+    case("collectives go on where more ranks than cores compute", 5, background::collectives),
+    case("collectives go on where no core is idle", 3, background::without_idle_cores),
+    with(
+        "NMAD_DRIVER",
+        "tcp",
+        case("persistent messages go on while the program computes", 2, background::persistent),
+    ),
+    case(
+        "a request that a thread of the program ends does so while another computes",
+        2,
+        background::generalized,
+    ),
     case("collectives between two groups", 5, colls::between_groups),
     case("neighbours exchange data", 4, colls::neighbors),
     with("NMAD_MPI_CHECK", "1", case("mismatched collectives get an error", 3, colls::mismatches)),

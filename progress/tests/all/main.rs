@@ -9,5 +9,6 @@ mod pause;
 mod receive;
 mod send;
 mod service;
+mod signals;
 mod sleep;
 mod threads;

@@ -63,6 +63,7 @@ fn run(scheme: CongestionControl, senders: usize, faults: Faults) -> Outcome {
         canary: None,
         wires: Vec::new(),
         cores: Vec::new(),
+        threads: 1,
     };
     let mut world = World::new(scenario, plan(senders), false);
     world.run().unwrap_or_else(|objection| panic!("{} and {senders} senders: {objection}", scheme.name()));

@@ -210,6 +210,7 @@ impl Stage {
             canary: None,
             wires: self.wires.clone(),
             cores: self.cores.clone(),
+            threads: 1,
         }
     }
 }

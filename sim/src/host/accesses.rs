@@ -1,7 +1,7 @@
 //! The steps of an application that access memory of other hosts.
 
 use super::{Host, Mode};
-use crate::cores::Node;
+use crate::buffer::Buffer;
 use crate::exposed::{Calling, Landed, Windows};
 use crate::network::lock;
 use crate::oracle::Objection;
@@ -12,6 +12,16 @@ use nmad_engine::packet::RequestId;
 use nmad_engine::{Instant, pump};
 
 impl Host {
+    /// The host exposes memory and accesses that of others.
+    pub fn expose(&mut self, windows: Windows) {
+        self.windows = Some(windows);
+    }
+
+    /// The memory that it exposes.
+    pub fn exposed(&self) -> Option<&Buffer> {
+        self.windows.as_ref().map(Windows::memory)
+    }
+
     /// Goes through a step; none: it is of another kind.
     pub(super) fn access_step(
         &mut self,
@@ -74,9 +84,8 @@ impl Host {
 
     /// Whether what was asked of a host is complete.
     pub(super) fn land(&mut self, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
-        let Host { windows: Some(windows), engine, mode: Mode::Landing(landing), .. } = self else {
-            return Ok(true);
-        };
+        let Host { windows: Some(windows), engine, threads, at, .. } = self else { return Ok(true) };
+        let Mode::Landing(landing) = &mut threads[*at].mode else { return Ok(true) };
         let Some(Landed { target, accesses, failure }) = windows.landed(landing, engine) else {
             return Ok(false);
         };
@@ -104,8 +113,7 @@ impl Host {
     fn with_windows<R>(&mut self, ask: impl FnOnce(&mut Windows, Calling<'_>) -> R) -> R {
         let mut clock = self.clock();
         let clock: &mut (dyn FnMut() -> Instant + 'static) = &mut clock;
-        let Host { windows, engine, rails, cores, network, id, .. } = self;
-        let node = Node { own: pump::Exclusive(engine, rails), cores, network, host: *id };
+        let (node, windows) = self.parts();
         let windows = windows.as_mut().expect("hosts of a plan with accesses expose memory");
         ask(windows, Calling { node, clock })
     }

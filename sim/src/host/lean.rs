@@ -1,7 +1,7 @@
 //! Hosts of runs of which only the time counts: memory that all requests share, and applications that nobody
 //! looks after while they compute.
 
-use super::{Host, Mode};
+use super::Host;
 use crate::buffer::Buffer;
 use crate::payload::payload;
 use crate::workload::{Op, Plan, What};
@@ -25,7 +25,7 @@ impl Host {
 
     /// Whether the application computes, and nobody else looks after the engine.
     pub(super) fn is_asleep(&self) -> bool {
-        matches!(self.mode, Mode::Computing(_)) && self.lean.as_ref().is_some_and(|lean| lean.sleeps)
+        self.computes() && self.lean.as_ref().is_some_and(|lean| lean.sleeps)
     }
 
     /// The memory of a request, with its payload if it is a send.

@@ -10,7 +10,7 @@ const LOOKS: u32 = 32;
 impl Host {
     /// Takes packets of a peer whose message is awaited; whether there were any.
     pub(super) fn look(&mut self) -> bool {
-        let Mode::Waiting(ops, _) = &self.mode else { return false };
+        let Mode::Waiting(ops, _) = self.mode() else { return false };
         let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
         let from = request.and_then(|request| self.engine.awaited_from(*request));
         let Some(from) = from.filter(|_| self.looks) else { return false };
@@ -25,7 +25,7 @@ impl Host {
     /// Whether it looks on one link only for the time being, since nothing else has come and nothing is to be
     /// posted. Like the library it turns the pump after some looks at the latest.
     pub(super) fn looks_on(&mut self) -> bool {
-        let Mode::Waiting(ops, _) = &self.mode else { return false };
+        let Mode::Waiting(ops, _) = self.mode() else { return false };
         let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
         let from = request.and_then(|request| self.engine.awaited_from(*request));
         let is_known = from.filter(|_| self.looks).and_then(|from| self.engine.looks_on(from)).is_some();

@@ -11,12 +11,21 @@ use nmad_engine::packet::RailId;
 const BYTES_MAX: u64 = 16 << 20;
 /// Contexts of ordinary flows; acts with wildcards take fresh ones beyond.
 const FLOWS: u64 = 3;
+/// Each thread has contexts of its own from this multiple of its number on.
+const CONTEXTS: u32 = 1_000;
+/// The context in which all threads send, each with tags of its own.
+const SHARED: u32 = CONTEXTS - 1;
+/// Tags of ordinary flows.
+const TAGS: u64 = 3;
 
 pub(super) struct Author {
     pub(super) plan: Plan,
     pub(super) rng: Rng,
     pub(super) hosts: usize,
     pub(super) may_sever: bool,
+    /// The number of the thread, and how many there are.
+    thread: usize,
+    threads: usize,
     /// None: no host exposes memory.
     pub(super) exposures: Option<Exposures>,
     is_steady: bool,
@@ -41,23 +50,34 @@ pub(super) struct Letter {
     pub(super) hints: Hints,
 }
 
+impl Letter {
+    /// Whether a receive that takes any tag takes messages of its thread only.
+    pub(super) fn allows_any_tag(&self) -> bool {
+        self.context != SHARED
+    }
+}
+
 impl Author {
-    pub(super) fn new(scenario: &Scenario, mut rng: Rng) -> Author {
+    /// The author of the steps of a thread, with what was written for those before it.
+    pub(super) fn new(scenario: &Scenario, (thread, mut plan): (usize, Plan)) -> Author {
         let hosts = scenario.hosts();
-        let plan = Plan { scripts: vec![Vec::new(); hosts], ..Plan::default() };
+        plan.scripts = vec![Vec::new(); hosts];
+        let mut rng = Rng::of(scenario.seed, if thread == 0 { 2 } else { 100 + thread as u64 });
         Author {
             plan,
             hosts,
             may_sever: scenario.may_sever(),
-            exposures: Exposures::draw(scenario.seed, hosts),
+            thread,
+            threads: scenario.threads,
+            exposures: if thread == 0 { Exposures::draw(scenario.seed, hosts) } else { None },
             is_steady: scenario.stall_ns().is_some(),
             rails: scenario.rails.iter().map(Vec::len).collect(),
             len_max: *rng.pick(&[200, 4 << 10, 64 << 10, 512 << 10, LEN_MAX]),
             rng,
-            bytes: 0,
-            next_context: FLOWS as u32,
-            next_tag: 1 << 40,
-            messages: 0,
+            bytes: if thread == 0 { 0 } else { BYTES_MAX / 4 * 3 },
+            next_context: CONTEXTS * thread as u32 + FLOWS as u32,
+            next_tag: (1 << 40) + ((thread as u64) << 44),
+            messages: thread << 20,
             open: vec![Vec::new(); hosts],
         }
     }
@@ -163,11 +183,19 @@ impl Author {
 
     /// A message of drawn length and hints between two hosts, on an ordinary flow with one of few tags.
     pub(super) fn letter(&mut self, from: usize, to: usize) -> Letter {
-        let context = self.rng.below(FLOWS) as u32;
-        let tag = self.rng.below(3);
+        let mut context = self.first_context() + self.rng.below(FLOWS) as u32;
+        let mut tag = self.rng.below(TAGS);
+        if self.threads > 1 && self.rng.percent(30) {
+            (context, tag) = (SHARED, TAGS * self.thread as u64 + tag);
+        }
         let len = self.len();
         let hints = self.hints(from);
         Letter { from, to, context, tag, len, hints }
+    }
+
+    /// The first of the thread's own contexts.
+    pub(super) fn first_context(&self) -> u32 {
+        CONTEXTS * self.thread as u32
     }
 
     pub(super) fn len(&mut self) -> u64 {

@@ -5,6 +5,10 @@
 //! its partner blocks on nothing earlier, so it has posted or will post its side, and the request ends. Two
 //! patterns need more care and get it where they are made: senders to wildcard receives, and receives posted
 //! in another order than the sends, are waited for at the end of their act only.
+//!
+//! Where applications have several threads, the threads of one number have a common order of their own: no
+//! receive takes what another thread has sent. They share hosts, rails and links, and one context in which
+//! tags tell them apart.
 
 pub mod access;
 mod act;
@@ -14,7 +18,6 @@ mod one_sided;
 mod packed;
 mod pairs;
 
-use crate::rng::Rng;
 use crate::scenario::Scenario;
 use access::{Access, Number};
 use nmad_engine::Hints;
@@ -127,6 +130,8 @@ pub struct Plan {
     pub asks: Vec<Ask>,
     /// The steps of each host.
     pub scripts: Vec<Vec<Step>>,
+    /// Those of further threads of its application: for each thread, the steps of each host.
+    pub further: Vec<Vec<Vec<Step>>>,
     /// All accesses to memory of other hosts.
     pub accesses: Vec<Access>,
     /// Bytes that each host exposes; empty: there is no such memory.
@@ -136,7 +141,20 @@ pub struct Plan {
 impl Plan {
     /// Draws what happens on a stage.
     pub fn draw(scenario: &Scenario) -> Plan {
-        act::Author::new(scenario, Rng::of(scenario.seed, 2)).write()
+        let mut plan = act::Author::new(scenario, (0, Plan::default())).write();
+        for thread in 1..scenario.threads {
+            let scripts = std::mem::take(&mut plan.scripts);
+            plan = act::Author::new(scenario, (thread, plan)).write();
+            let own = std::mem::replace(&mut plan.scripts, scripts);
+            plan.further.push(own);
+        }
+        plan
+    }
+
+    /// The steps of a thread of a host; its first has number 0.
+    pub fn script(&self, host: usize, thread: usize) -> &[Step] {
+        let scripts = if thread == 0 { &self.scripts } else { &self.further[thread - 1] };
+        &scripts[host]
     }
 
     /// Bytes of memory of a request.

@@ -10,6 +10,9 @@ impl Author {
             for from in (0..self.hosts).filter(|&from| from != to) {
                 let mut letter = self.letter(from, to);
                 (letter.len, letter.tag, letter.hints) = (0, 0, Default::default());
+                if !letter.allows_any_tag() {
+                    letter.context = self.first_context();
+                }
                 let (send, recv) = (self.send(&letter), self.recv_of(&letter, Some(0)));
                 self.post(send);
                 self.post(recv);
@@ -23,7 +26,8 @@ impl Author {
         for _ in 0..self.rng.range(5, 80) {
             let (from, to) = self.two_hosts();
             let letter = self.letter(from, to);
-            let tag = if self.rng.percent(20) { None } else { Some(letter.tag) };
+            let takes_any = self.rng.percent(20) && letter.allows_any_tag();
+            let tag = if takes_any { None } else { Some(letter.tag) };
             let (send, recv) = (self.send(&letter), self.recv_of(&letter, tag));
             for host in [from, to] {
                 if self.rng.percent(8) {
@@ -131,7 +135,8 @@ impl Author {
         for _ in 0..self.rng.range(1, 10) {
             let (from, to) = self.two_hosts();
             let letter = self.letter(from, to);
-            let tag = if self.rng.percent(30) { None } else { Some(letter.tag) };
+            let takes_any = self.rng.percent(30) && letter.allows_any_tag();
+            let tag = if takes_any { None } else { Some(letter.tag) };
             let (send, recv) = (self.send(&letter), self.recv_of(&letter, tag));
             self.post(send);
             self.step(to, Step::Probe(recv));

@@ -39,6 +39,17 @@ fn each_congestion_control_is_without_violation_over_bad_datagrams() {
 }
 
 #[test]
+fn four_threads_of_each_application_use_the_library_at_the_same_time() {
+    let four = Options { threads: Some(4), ..Options::default() };
+    clean(1..=25, &four, "--threads 4");
+    clean(101..=115, &Options { lossy: true, ..four.clone() }, "--threads 4 --lossy");
+    clean(201..=210, &Options { outages: true, ..four.clone() }, "--threads 4 --outages");
+    let explained = run_seed(1, &Options { explain: true, ..four });
+    let meanwhile = explained.lines.iter().filter(|line| line.ends_with("while a rail works"));
+    assert!(meanwhile.count() > 10, "another thread gets the engine while a rail works");
+}
+
+#[test]
 fn many_hosts_reach_each_other() {
     clean(1..=3, &Options { hosts: Some(16), ..Options::default() }, "--hosts 16");
 }

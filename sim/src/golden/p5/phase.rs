@@ -119,6 +119,7 @@ fn ran(network: &Network, policy: Policy, plan: Plan) -> World {
         fabrics: vec![(Arc::new(card.clone()) as Arc<dyn Model>, Faults::default())],
         machine: E5_2670,
         cores: Vec::new(),
+        threads: 1,
         holds_back: false,
         looks: true,
         hurries: policy.threads == 1,

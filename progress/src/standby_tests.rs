@@ -1,0 +1,104 @@
+//! Tasks go to the nearest core that stands by, on a made-up machine: {0 1} {2 3} | {4 5} {6 7}.
+
+use super::*;
+use crate::topology::made_up;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Key, PeerId, RegionId};
+use nmad_engine::transfer::driver::{Departure, Event, Limits, Scope, Sent};
+
+/// A rail to which nothing is posted.
+struct Nothing;
+
+impl Driver for Nothing {
+    fn name(&self) -> &str {
+        "nothing"
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+
+    fn open(&mut self, _: RegionId, _: PeerId, _: Segments) -> Key {
+        Key(1)
+    }
+
+    fn close(&mut self, _: RegionId) {}
+
+    fn room(&self) -> usize {
+        1
+    }
+
+    fn send(&mut self, _: Departure<'_>) -> Sent {
+        Sent::Done
+    }
+
+    fn poll(&mut self, _: Scope, _: &mut dyn FnMut(Event<'_>)) -> bool {
+        true
+    }
+}
+
+fn standby() -> Standby {
+    let standby = Standby::new(Arc::default());
+    standby.arrange(made_up());
+    standby
+}
+
+fn offer(standby: &Standby, id: u8, here: CoreId) -> bool {
+    let task = Task { id: RailId(id), rail: Box::new(Nothing), orders: Vec::new() };
+    standby.offer(task, here).is_ok()
+}
+
+fn posted(standby: &Standby) -> Option<u8> {
+    standby.reclaim(None).map(|(id, _)| id.0)
+}
+
+#[test]
+fn the_nearest_core_that_stands_by_gets_the_task_and_a_far_one_leaves_it() {
+    let standby = standby();
+    let (near, far) = (standby.enter(3), standby.enter(6));
+    assert!(offer(&standby, 1, 2));
+    assert!(!far.post_one(), "it is for the cache of cores 2 and 3");
+    assert!(near.post_one());
+    assert_eq!(posted(&standby), Some(1));
+}
+
+#[test]
+fn a_second_task_goes_further_and_a_third_finds_nobody() {
+    let standby = standby();
+    let (near, far) = (standby.enter(3), standby.enter(6));
+    assert!(offer(&standby, 1, 2) && offer(&standby, 2, 2));
+    assert!(!offer(&standby, 3, 2), "two stand by");
+    assert!(far.post_one());
+    assert_eq!(posted(&standby), Some(2), "the machine's");
+    assert!(near.post_one() && !near.post_one());
+    assert_eq!(posted(&standby), Some(1));
+    assert!(offer(&standby, 3, 5) && far.post_one(), "who has posted stands by again");
+}
+
+#[test]
+fn what_nobody_has_begun_with_goes_back_to_where_it_came_from() {
+    let standby = standby();
+    let near = standby.enter(3);
+    assert!(offer(&standby, 1, 2));
+    assert_eq!(standby.take_back().map(|task| task.id), Some(RailId(1)));
+    assert!(!near.post_one() && !standby.has_offers());
+    drop(near);
+    assert!(!offer(&standby, 1, 2), "nobody stands by");
+}
+
+#[test]
+fn a_thread_that_waits_takes_what_its_core_may_run() {
+    let standby = standby();
+    let _late = standby.enter(3);
+    assert!(offer(&standby, 1, 2));
+    assert!(!standby.help(7) && standby.help(2));
+    assert_eq!(posted(&standby), Some(1));
+    assert!(offer(&standby, 1, 2), "whoever stands by is still free");
+}
+
+#[test]
+fn where_the_topology_is_hidden_any_core_takes_a_task() {
+    let standby = Standby::new(Arc::default());
+    let far = standby.enter(6);
+    assert!(offer(&standby, 1, 2) && far.post_one());
+}

@@ -1,0 +1,129 @@
+//! Which cores of a machine are near to each other: those that share a cache, those of one socket, all.
+//!
+//! The session tells ([`crate::Node::share_cores`]). Where the system hides it, as containers may, there is
+//! the machine and nothing below it.
+
+use std::collections::BTreeMap;
+
+/// A core of the machine, by the system's number.
+pub(crate) type CoreId = usize;
+
+/// A group of cores in a [`Topology`].
+pub(crate) type Group = usize;
+
+/// Groups of cores within each other: single cores, caches, sockets, the machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// Ascending cores, the smaller groups first. The machine is the group behind the last: all cores.
+    groups: Vec<Vec<CoreId>>,
+    /// The groups that each core is in, from its own outwards, without the machine.
+    paths: BTreeMap<CoreId, Vec<Group>>,
+}
+
+impl Topology {
+    /// From the cores that share each cache, and those of each socket. A group of all cores is the machine.
+    pub fn of(caches: &[Vec<usize>], sockets: &[Vec<usize>]) -> Topology {
+        let mut all = [caches.concat(), sockets.concat()].concat();
+        sort(&mut all);
+        let own = all.iter().map(|&core| vec![core]);
+        let mut groups: Vec<Vec<CoreId>> = own.chain(caches.iter().chain(sockets).cloned()).collect();
+        groups.iter_mut().for_each(sort);
+        groups.retain(|group| !group.is_empty() && group.len() < all.len());
+        groups.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        groups.dedup();
+        let path = |&core: &CoreId| {
+            let has = |group: &Group| groups[*group].binary_search(&core).is_ok();
+            (core, (0..groups.len()).filter(has).collect())
+        };
+        let paths = all.iter().map(path).collect();
+        Topology { groups, paths }
+    }
+
+    /// The group that has all cores.
+    pub(crate) fn machine(&self) -> Group {
+        self.groups.len()
+    }
+
+    /// The groups of a core, from its own outwards; the last is the machine.
+    pub(crate) fn path(&self, core: CoreId) -> impl Iterator<Item = Group> + '_ {
+        self.paths.get(&core).into_iter().flatten().copied().chain([self.machine()])
+    }
+
+    /// The cores of a group; none: all.
+    pub(crate) fn cores(&self, group: Group) -> Option<&[CoreId]> {
+        self.groups.get(group).map(Vec::as_slice)
+    }
+
+    /// Whether a group has this core.
+    pub(crate) fn has(&self, group: Group, core: CoreId) -> bool {
+        self.cores(group).is_none_or(|cores| cores.binary_search(&core).is_ok())
+    }
+
+    /// Whether all cores of a group belong to another one.
+    pub(crate) fn is_within(&self, inner: Group, outer: Group) -> bool {
+        outer == self.machine()
+            || self.cores(inner).is_some_and(|cores| cores.iter().all(|&core| self.has(outer, core)))
+    }
+
+    /// The smallest group that has all of these cores.
+    pub(crate) fn covering(&self, cores: &[CoreId]) -> Group {
+        let covers = |group: &Group| cores.iter().all(|&core| self.has(*group, core));
+        cores.first().and_then(|&first| self.path(first).find(covers)).unwrap_or(self.machine())
+    }
+
+    /// Sorts cores by how near they are to one of them, the nearest first.
+    pub(crate) fn sort_from(&self, from: CoreId, cores: &mut [CoreId]) {
+        cores.sort_by_key(|&core| self.path(from).position(|group| self.has(group, core)));
+    }
+}
+
+fn sort(cores: &mut Vec<CoreId>) {
+    cores.sort_unstable();
+    cores.dedup();
+}
+
+/// Two sockets, each with two caches of two cores: {0 1} {2 3} | {4 5} {6 7}.
+#[cfg(test)]
+pub(crate) fn made_up() -> Topology {
+    Topology::of(&[vec![0, 1], vec![2, 3], vec![4, 5], vec![6, 7]], &[vec![0, 1, 2, 3], vec![4, 5, 6, 7]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_in_their_own_group_their_cache_their_socket_and_the_machine() {
+        let topology = made_up();
+        let path: Vec<_> = topology.path(2).map(|group| topology.cores(group).map(<[_]>::to_vec)).collect();
+        assert_eq!(path, [Some(vec![2]), Some(vec![2, 3]), Some(vec![0, 1, 2, 3]), None]);
+        assert_eq!(topology.path(99).collect::<Vec<_>>(), [topology.machine()], "nothing is known of it");
+    }
+
+    #[test]
+    fn the_smallest_group_covers() {
+        let topology = made_up();
+        let covering = |cores: &[usize]| topology.cores(topology.covering(cores)).map(<[_]>::to_vec);
+        assert_eq!(covering(&[5]), Some(vec![5]));
+        assert_eq!(covering(&[1, 0]), Some(vec![0, 1]));
+        assert_eq!(covering(&[1, 2]), Some(vec![0, 1, 2, 3]));
+        assert_eq!((covering(&[1, 6]), covering(&[1, 99]), covering(&[])), (None, None, None));
+    }
+
+    #[test]
+    fn near_cores_come_first() {
+        let mut cores = [7, 0, 3, 2, 5];
+        made_up().sort_from(2, &mut cores);
+        assert_eq!(cores, [2, 3, 0, 7, 5]);
+    }
+
+    #[test]
+    fn where_the_system_hides_it_all_cores_are_the_machines() {
+        for hidden in [Topology::default(), Topology::of(&[vec![0, 1, 2]], &[vec![0, 1, 2]])] {
+            assert_eq!(hidden.path(9).collect::<Vec<_>>(), [hidden.machine()]);
+            assert_eq!(hidden.covering(&[0, 1]), hidden.machine());
+        }
+        let odd = Topology::of(&[vec![0, 1, 2, 3]], &[vec![0, 1], vec![2, 3]]);
+        assert_eq!(odd.cores(odd.covering(&[0, 1])), Some(&[0, 1][..]), "a cache that is too large");
+    }
+}

@@ -45,6 +45,10 @@ const ASK_LEN: usize = 6;
 /// a request to send takes no longer.
 const POSTED_NS: u64 = 20_000;
 const PAUSE: u64 = 8;
+/// Whoever sends more packets and chunks than one message takes, before the answer to nothing comes, does not
+/// look for it. With half of it a message with several chunks counts as many; twice changes nothing for
+/// streams.
+const MEANWHILE: u32 = 4;
 /// Messages wait no longer than this for answers to nothing when a link opens.
 const GREETING: Duration = Duration::from_ms(1);
 
@@ -309,7 +313,7 @@ impl Engine {
         let learnt = match pending.what {
             _ if pending.from == Instant::default() => Learnt::Nothing,
             // Whoever went on sending did not look for the answer.
-            None if learning.learned.is_trusted() && number.wrapping_sub(pending.number) > 1 => {
+            None if learning.learned.is_trusted() && number.wrapping_sub(pending.number) > MEANWHILE => {
                 Learnt::Nothing
             }
             None => learning.learned.note_empty(ns),

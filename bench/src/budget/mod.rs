@@ -69,7 +69,7 @@ impl Case {
     pub fn budget(self) -> u64 {
         match self {
             Case::Direct => 2255,
-            Case::Traced => 2625,
+            Case::Traced => 2510,
             Case::Eager => 3800,
             Case::Window => 1765,
             Case::Unexpected => 5390,

@@ -1,5 +1,6 @@
 //! What MAD-MPI costs over the native interface: instructions of a pair of messages through both, of a
-//! process to itself, counted by callgrind.
+//! process to itself, counted by callgrind. And what an access to memory that the process sees costs with its
+//! flush, which takes no message.
 //!
 //!     cargo run --release -p nmad-mpi --example own_cost
 //!
@@ -9,18 +10,25 @@
 
 use newmadeleine::engine::{Context, Hints, PeerId, Source, Tag, TagMatch};
 use newmadeleine::{RequestId, Segments, Session};
-use nmad_mpi::{Comm, Request, Status, Type, api};
+use nmad_mpi::{Comm, Info, Op, Request, Status, Type, Win, api};
+use std::ffi::c_void;
 use std::process::{Command, ExitCode};
 
 /// Instructions of MAD-MPI's own for a send and a receive: blocking, with requests, and with requests that
 /// are waited for together.
 const BUDGETS: [i64; 3] = [250, 620, 700];
+/// Instructions of an access of 8 B and its flush, in the order of [`ACCESSES`].
+const ACCESS_BUDGETS: [i64; 3] = [100, 100, 190];
 /// Pairs of a run; what happens once is little beside them.
 const PAIRS: i64 = 5_000;
 /// Runs of each way, in turns: how often a waiting thread looks depends on the clock, so the median counts.
 const RUNS: usize = 7;
 /// MPI_BYTE
 const BYTE: Type = Type::BYTE;
+/// MPI_INT64_T
+const INT64: Type = Type(0x58);
+/// MPI_SUM
+const SUM: Op = Op(1);
 
 /// A way to exchange a number of pairs of messages, by its name on the command line.
 type Way = (&'static str, fn(u64));
@@ -34,22 +42,36 @@ const WAYS: [Way; 6] = [
     ("mpi-several", |count| mpi(count, measured_mpi_several)),
 ];
 
+const ACCESSES: [Way; 3] = [
+    ("put", |count| accesses(count, measured_put)),
+    ("get", |count| accesses(count, measured_get)),
+    ("fetch_and_op", |count| accesses(count, measured_fetch)),
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
+    let mut ways = WAYS.iter().chain(&ACCESSES);
     if let [_, way, count] = arguments.as_slice()
-        && let (Some((_, run)), Ok(count)) = (WAYS.iter().find(|(name, _)| name == way), count.parse())
+        && let (Some((_, run)), Ok(count)) = (ways.find(|(name, _)| name == way), count.parse())
     {
         run(count);
         return ExitCode::SUCCESS;
     }
+    match (messages(), accessed()) {
+        (Some(messages), Some(accesses)) => ExitCode::from(u8::from(messages || accesses)),
+        _ => {
+            eprintln!("valgrind is missing or did not run: install it to count instructions");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Counts messages; true: a budget is exceeded.
+fn messages() -> Option<bool> {
     let mut counted = WAYS.map(|_| Vec::new());
     for _ in 0..RUNS {
         for ((way, _), counted) in WAYS.iter().zip(&mut counted) {
-            let Some(count) = instructions(way) else {
-                eprintln!("valgrind is missing or did not run: install it to count instructions");
-                return ExitCode::from(3);
-            };
-            counted.push(count);
+            counted.push(instructions(way)?);
         }
     }
     let medians = counted.map(|mut each| {
@@ -66,7 +88,18 @@ fn main() -> ExitCode {
             WAYS[native].0, medians[native], WAYS[mpi].0, medians[mpi]
         );
     }
-    ExitCode::from(u8::from(exceeded))
+    Some(exceeded)
+}
+
+/// The same for accesses: nothing waits, so every run counts the same.
+fn accessed() -> Option<bool> {
+    let mut exceeded = false;
+    for ((access, _), budget) in ACCESSES.iter().zip(ACCESS_BUDGETS) {
+        let own = instructions(access)?;
+        exceeded |= own > budget;
+        println!("{access}: {own} instructions with its flush, budget {budget}");
+    }
+    Some(exceeded)
 }
 
 /// Instructions of a pair, as callgrind counts them in many: a thread that ticks does not disturb.
@@ -97,6 +130,44 @@ fn mpi(count: u64, pair: fn(&[u8], &mut [u8])) {
     let (out, mut into) = ([7u8; 8], [0u8; 8]);
     (0..count).for_each(|_| pair(&out, &mut into));
     api::finalize().expect("nobody else is there");
+}
+
+/// Accesses to a window of this process alone, which sees its memory as that of other ranks of a node.
+fn accesses(count: u64, access: fn(&mut i64, i64, Win)) {
+    api::init().expect("a job of one process");
+    let unit = size_of::<i64>() as i64;
+    let (_, mut win) = api::win_allocate(64 * unit, unit, Info::NULL, Comm::SELF).expect("there is memory");
+    api::win_lock_all(0, win).expect("no epoch is open");
+    let mut value = 1;
+    (0..count).for_each(|round| access(&mut value, round as i64 % 64, win));
+    api::win_unlock_all(win).expect("it is locked");
+    api::win_free(&mut win).expect("no epoch is open");
+    api::finalize().expect("nobody else is there");
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_put(value: &mut i64, at: i64, win: Win) {
+    let from: *const i64 = value;
+    api::put(from.cast(), 1, INT64, 0, at, 1, INT64, win).expect("it is in the window");
+    api::win_flush(0, win).expect("it is locked");
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_get(value: &mut i64, at: i64, win: Win) {
+    let into: *mut i64 = value;
+    api::get(into.cast(), 1, INT64, 0, at, 1, INT64, win).expect("it is in the window");
+    api::win_flush(0, win).expect("it is locked");
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_fetch(value: &mut i64, at: i64, win: Win) {
+    let mut old = 0_i64;
+    let (from, into): (*const i64, *mut c_void) = (value, (&raw mut old).cast());
+    api::fetch_and_op(from.cast(), into, INT64, 0, at, SUM, win).expect("it is in the window");
+    api::win_flush(0, win).expect("it is locked");
 }
 
 #[allow(unsafe_code)]

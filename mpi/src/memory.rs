@@ -8,6 +8,7 @@ use crate::constant::IN_PLACE;
 use crate::datatype::{Basic, Datatype, Scalar};
 use crate::error::{Class, Error, Result};
 use crate::op::{Op, Predefined};
+use newmadeleine::engine::memory::copy_overlapping;
 use newmadeleine::{Segment, Segments};
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -53,6 +54,21 @@ pub(crate) fn check_buffers(from: Used, into: Used) -> Result<()> {
 fn same() -> Error {
     Class::BUFFER
         .error("both buffers are at the same address: give two, or MPI_IN_PLACE where the standard allows it")
+}
+
+/// Copies bytes of the program's; the two may overlap.
+#[inline(always)]
+pub(crate) fn copy(from: *const c_void, to: *mut c_void, len: usize) {
+    // SAFETY: the caller's promise, see above.
+    unsafe { copy_overlapping(from.cast(), to.cast(), len) };
+}
+
+/// Whether bytes of the program's are the same.
+#[inline(always)]
+pub(crate) fn is_same(one: *const c_void, other: *const c_void, len: usize) -> bool {
+    // SAFETY: the caller's promise, see above.
+    let [one, other] = [one, other].map(|at| unsafe { slice::from_raw_parts(at.cast::<u8>(), len) });
+    one == other
 }
 
 /// Memory of a message: `len` contiguous bytes.

@@ -73,18 +73,32 @@ pub(crate) fn dense_len(handle: Type, count: i64) -> Option<usize> {
     (size > 0 && (count as u64) < DENSE_MOST).then(|| size * count as usize)
 }
 
+/// Bytes of an element of a predefined type whose elements lie in a row; none: they do not.
+#[inline]
+pub(crate) fn dense_size(basic: Basic) -> Option<usize> {
+    match DENSE[basic as usize].load(Ordering::Relaxed) {
+        0 => look_at_rows(basic as u32, Datatype::predefined(basic)),
+        size => Some(size.into()),
+    }
+}
+
+/// Looks whether the elements of a type lie in a row, and takes note if it is predefined.
+#[inline(never)]
+fn look_at_rows(handle: u32, datatype: &Datatype) -> Option<usize> {
+    let dense = DENSE.get(handle as usize)?;
+    let begins = datatype.is_contiguous() && datatype.run(1).is_some_and(|run| run.offset == 0);
+    let size = u8::try_from(datatype.size()).ok().filter(|&size| begins && size > 0)?;
+    dense.store(size, Ordering::Relaxed);
+    Some(size.into())
+}
+
 /// The type of a handle, for communication.
 ///
 /// # Errors
 /// Class TYPE if there is none, or it is not committed.
 pub(crate) fn committed(handle: Type) -> Result<&'static Datatype> {
     let datatype = datatype(handle)?;
-    if let Some(dense) = DENSE.get(handle.0 as usize)
-        && let (true, Ok(size)) = (datatype.is_contiguous(), u8::try_from(datatype.size()))
-        && datatype.run(1).is_some_and(|run| run.offset == 0)
-    {
-        dense.store(size, Ordering::Relaxed);
-    }
+    look_at_rows(handle.0, datatype);
     if datatype.is_committed() { Ok(datatype) } else { Err(not_committed()) }
 }
 
@@ -163,6 +177,18 @@ pub(crate) fn operator(handle: Op) -> Result<Operator> {
         Op::NULL => Class::OP.error("the operator is MPI_OP_NULL"),
         Op(index) => Class::OP.error(format!("there is no operator {index}: it never was, or is freed")),
     })
+}
+
+/// The operator of a handle, if it is predefined; none: the program made it.
+///
+/// # Errors
+/// As [`operator`].
+#[inline]
+pub(crate) fn predefined_operator(handle: Op) -> Result<Option<Predefined>> {
+    match Predefined::from_code(handle.0) {
+        Some(op) => Ok(Some(op)),
+        None => operator(handle).map(|_| None),
+    }
 }
 
 /// A handle for an operator that the program made.

@@ -138,8 +138,9 @@ impl<T> Table<T> {
 /// Piece and offset of an index.
 #[inline]
 fn split(index: u32) -> (usize, usize) {
-    if index < FIRST {
-        return (0, index as usize);
+    // The first two pieces are of the same length, and hold nearly everything.
+    if index < 2 * FIRST {
+        return ((index / FIRST) as usize, (index % FIRST) as usize);
     }
     let top = index.ilog2();
     ((top - FIRST.ilog2() + 1) as usize, (index - (1 << top)) as usize)

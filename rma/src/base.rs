@@ -22,11 +22,13 @@ impl Base {
     pub const BOTTOM: Base = Base(std::ptr::null_mut());
 
     /// Memory that begins there.
+    #[inline]
     pub fn new(start: *mut c_void) -> Base {
         Base(start.cast())
     }
 
     /// Its address, for the program.
+    #[inline]
     pub fn pointer(self) -> *mut c_void {
         self.0.cast()
     }
@@ -37,6 +39,7 @@ impl Base {
     }
 
     /// What begins some bytes later.
+    #[inline]
     pub fn behind(self, bytes: usize) -> Base {
         Base(self.0.wrapping_add(bytes))
     }

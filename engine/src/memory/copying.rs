@@ -41,9 +41,11 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 pub unsafe fn copy_overlapping(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        match from.addr().abs_diff(to.addr()) >= len {
-            true => copy(from, to, len),
-            false => core::ptr::copy(from, to, len),
+        match len {
+            // Numbers are read before they are written.
+            4 | 8 | 16 => copy(from, to, len),
+            _ if from.addr().abs_diff(to.addr()) >= len => copy(from, to, len),
+            _ => core::ptr::copy(from, to, len),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Accesses to windows, and the epochs in which they are allowed.
+//! Accesses to windows, and the epochs in which they are allowed. An access tries whether it is to a piece of
+//! memory that this process sees, and is any other one if not.
 
 use crate::error::Result;
 use crate::handle::{Group, Op, Request, Type, Win};
 use crate::objects::group;
-use crate::window::{lookup, operation};
+use crate::window::{lookup, operation, piece};
 use std::ffi::c_void;
 
 /// `MPI_Put`
@@ -21,7 +22,10 @@ pub fn put(
     target_type: Type,
     win: Win,
 ) -> Result<()> {
-    operation::put((origin, count, datatype), (rank, disp, target_count, target_type), win)
+    match piece::put((origin, count, datatype), (rank, disp, target_count, target_type), win) {
+        Some(()) => Ok(()),
+        None => operation::put((origin, count, datatype), (rank, disp, target_count, target_type), win),
+    }
 }
 
 /// `MPI_Get`
@@ -39,7 +43,11 @@ pub fn get(
     target_type: Type,
     win: Win,
 ) -> Result<()> {
-    operation::get((origin.cast_const(), count, datatype), (rank, disp, target_count, target_type), win)
+    let origin = origin.cast_const();
+    match piece::get((origin, count, datatype), (rank, disp, target_count, target_type), win) {
+        Some(()) => Ok(()),
+        None => operation::get((origin, count, datatype), (rank, disp, target_count, target_type), win),
+    }
 }
 
 /// `MPI_Accumulate`
@@ -58,7 +66,11 @@ pub fn accumulate(
     op: Op,
     win: Win,
 ) -> Result<()> {
-    operation::accumulate((origin, count, datatype), (rank, disp, target_count, target_type), op, win)
+    let (origin, target) = ((origin, count, datatype), (rank, disp, target_count, target_type));
+    match piece::accumulate(origin, None, target, op, win) {
+        Some(()) => Ok(()),
+        None => operation::accumulate(origin, target, op, win),
+    }
 }
 
 /// `MPI_Get_accumulate`
@@ -80,9 +92,12 @@ pub fn get_accumulate(
     op: Op,
     win: Win,
 ) -> Result<()> {
-    let result = (result.cast_const(), result_count, result_type);
+    let (origin, result) = ((origin, count, datatype), (result.cast_const(), result_count, result_type));
     let target = (rank, disp, target_count, target_type);
-    operation::get_accumulate((origin, count, datatype), result, target, op, win)
+    match piece::accumulate(origin, Some(result), target, op, win) {
+        Some(()) => Ok(()),
+        None => operation::get_accumulate(origin, result, target, op, win),
+    }
 }
 
 /// `MPI_Fetch_and_op`
@@ -99,8 +114,21 @@ pub fn fetch_and_op(
     op: Op,
     win: Win,
 ) -> Result<()> {
-    let (origin, result) = ((origin, 1, datatype), (result.cast_const(), 1, datatype));
-    operation::get_accumulate(origin, result, (rank, disp, 1, datatype), op, win)
+    let result = result.cast_const();
+    let quick = piece::accumulate(
+        (origin, 1, datatype),
+        Some((result, 1, datatype)),
+        (rank, disp, 1, datatype),
+        op,
+        win,
+    );
+    match quick {
+        Some(()) => Ok(()),
+        None => {
+            let target = (rank, disp, 1, datatype);
+            operation::get_accumulate((origin, 1, datatype), (result, 1, datatype), target, op, win)
+        }
+    }
 }
 
 /// `MPI_Compare_and_swap`
@@ -117,7 +145,11 @@ pub fn compare_and_swap(
     disp: i64,
     win: Win,
 ) -> Result<()> {
-    operation::compare_and_swap((origin, compare, result), datatype, (rank, disp), win)
+    let (buffers, target) = ((origin, compare, result), (rank, disp, 1, datatype));
+    match piece::compare_and_swap(buffers, target, win) {
+        Some(()) => Ok(()),
+        None => operation::compare_and_swap(buffers, target, win),
+    }
 }
 
 /// `MPI_Rput`
@@ -241,13 +273,13 @@ epochs! {
     /// `MPI_Win_unlock_all`
     win_unlock_all() = |window| window.unlock_all();
     /// `MPI_Win_flush`
-    win_flush(rank: i32) = |window, rank| window.flush_some("MPI_Win_flush", Some(rank), true);
+    win_flush(rank: i32) = |window, rank| window.flush_rank("MPI_Win_flush", rank, true);
     /// `MPI_Win_flush_all`
-    win_flush_all() = |window| window.flush_some("MPI_Win_flush_all", None, true);
+    win_flush_all() = |window| window.flush_all("MPI_Win_flush_all", true);
     /// `MPI_Win_flush_local`
-    win_flush_local(rank: i32) = |window, rank| window.flush_some("MPI_Win_flush_local", Some(rank), false);
+    win_flush_local(rank: i32) = |window, rank| window.flush_rank("MPI_Win_flush_local", rank, false);
     /// `MPI_Win_flush_local_all`
-    win_flush_local_all() = |window| window.flush_some("MPI_Win_flush_local_all", None, false);
+    win_flush_local_all() = |window| window.flush_all("MPI_Win_flush_local_all", false);
     /// `MPI_Win_sync`
     win_sync() = |window| window.sync();
 }

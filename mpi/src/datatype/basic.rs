@@ -39,8 +39,14 @@ macro_rules! basics {
             pub const ALL: &[Basic] = &[$(Basic::$name,)*];
 
             /// The type of this number.
+            #[inline]
             pub const fn from_code(code: u32) -> Option<Basic> {
-                match code { $($code => Some(Basic::$name),)* _ => None }
+                static CODES: [Option<Basic>; 256] = {
+                    let mut codes = [None; 256];
+                    $(codes[$code] = Some(Basic::$name);)*
+                    codes
+                };
+                if code < 256 { CODES[code as usize] } else { None }
             }
 
             /// The name in the standard, of several that which it lists first (MPI 5.0, table 3.2): what

@@ -28,21 +28,27 @@ impl Operands {
     #[inline(always)]
     unsafe fn each<T: Copy>(self, f: impl Fn(T, T) -> T) {
         let (input, inout) = (self.input.cast::<T>(), self.inout.cast::<T>());
-        for i in 0..self.count {
+        let one = |i| {
             // SAFETY: the caller's promise.
             unsafe {
-                let place = inout.add(i);
+                let place: *mut T = inout.add(i);
                 place.write_unaligned(f(input.add(i).read_unaligned(), place.read_unaligned()));
             }
+        };
+        // Accumulates are of one element often, and sums of ranks are: no loop has to be prepared for it.
+        match self.count {
+            1 => one(0),
+            count => (0..count).for_each(one),
         }
     }
 }
 
-/// Reduces elements of a basic type that the operator allows.
+/// Reduces elements of a basic type that the operator allows. Each step is a function of its own that ends
+/// with the next: all loops in one take more to begin with than a sum.
 ///
 /// # Safety
 /// The operands have elements of this type; those of `inout` are writable.
-pub(super) unsafe fn reduce(op: Predefined, basic: Basic, operands: Operands) {
+pub(super) unsafe fn reduce(op: Predefined, basic: Basic, operands: &Operands) {
     // SAFETY: the caller's promise: the scalar of a type is what it consists of.
     unsafe {
         match (op, basic.family()) {
@@ -68,7 +74,8 @@ macro_rules! for_scalar {
 
 /// # Safety
 /// As [`reduce`].
-unsafe fn number(op: Predefined, basic: Basic, operands: Operands) {
+#[inline(never)]
+unsafe fn number(op: Predefined, basic: Basic, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe {
         match basic.scalar() {
@@ -89,7 +96,8 @@ unsafe fn number(op: Predefined, basic: Basic, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`], for elements `T`.
-unsafe fn number_of<T: Number>(op: Predefined, operands: Operands) {
+#[inline(never)]
+unsafe fn number_of<T: Number>(op: Predefined, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe {
         match op {
@@ -103,14 +111,14 @@ unsafe fn number_of<T: Number>(op: Predefined, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`], for elements of binary16.
-unsafe fn halves(op: Predefined, operands: Operands) {
+unsafe fn halves(op: Predefined, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe {
         match op {
-            Predefined::Sum => blocks(operands, |a, b| a + b),
-            Predefined::Prod => blocks(operands, |a, b| a * b),
-            Predefined::Max => blocks(operands, |a, b| if a > b { a } else { b }),
-            _ => blocks(operands, |a, b| if b > a { a } else { b }),
+            Predefined::Sum => blocks(*operands, |a, b| a + b),
+            Predefined::Prod => blocks(*operands, |a, b| a * b),
+            Predefined::Max => blocks(*operands, |a, b| if a > b { a } else { b }),
+            _ => blocks(*operands, |a, b| if b > a { a } else { b }),
         }
     }
 }
@@ -143,7 +151,7 @@ unsafe fn blocks(operands: Operands, combine: impl Fn(f32, f32) -> f32) {
 
 /// # Safety
 /// As [`reduce`], for elements of this kind.
-unsafe fn number_in_c(op: Predefined, wide: &Wide, operands: Operands) {
+unsafe fn number_in_c(op: Predefined, wide: &Wide, operands: &Operands) {
     let reduce = match op {
         Predefined::Sum => wide.sum,
         Predefined::Prod => wide.prod,
@@ -156,7 +164,8 @@ unsafe fn number_in_c(op: Predefined, wide: &Wide, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`].
-unsafe fn complex(op: Predefined, basic: Basic, operands: Operands) {
+#[inline(never)]
+unsafe fn complex(op: Predefined, basic: Basic, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe {
         match basic.scalar() {
@@ -169,7 +178,8 @@ unsafe fn complex(op: Predefined, basic: Basic, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`], for parts `T`.
-unsafe fn complex_of<T: Number>(op: Predefined, operands: Operands) {
+#[inline(never)]
+unsafe fn complex_of<T: Number>(op: Predefined, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe {
         match op {
@@ -181,7 +191,7 @@ unsafe fn complex_of<T: Number>(op: Predefined, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`], for parts of this kind.
-unsafe fn complex_in_c(op: Predefined, wide: &Wide, operands: Operands) {
+unsafe fn complex_in_c(op: Predefined, wide: &Wide, operands: &Operands) {
     // SAFETY: the caller's promise; the sum is that of twice as many parts.
     unsafe {
         match op {
@@ -193,7 +203,8 @@ unsafe fn complex_in_c(op: Predefined, wide: &Wide, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`].
-unsafe fn bits(op: Predefined, basic: Basic, operands: Operands) {
+#[inline(never)]
+unsafe fn bits(op: Predefined, basic: Basic, operands: &Operands) {
     let is_fortran = basic.family() == Family::Logical && !matches!(basic, Basic::CBool | Basic::CxxBool);
     let fortran = Fortran::current();
     let truth = if is_fortran { [fortran.falsehood, fortran.truth] } else { [0, 1] };
@@ -211,7 +222,8 @@ unsafe fn bits(op: Predefined, basic: Basic, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`], for elements `T`.
-unsafe fn bits_of<T: Bits>(op: Predefined, truth: [i64; 2], operands: Operands) {
+#[inline(never)]
+unsafe fn bits_of<T: Bits>(op: Predefined, truth: [i64; 2], operands: &Operands) {
     let [no, yes] = truth.map(T::from_low);
     let logical = |value: bool| if value { yes } else { no };
     // SAFETY: the caller's promise.
@@ -229,7 +241,8 @@ unsafe fn bits_of<T: Bits>(op: Predefined, truth: [i64; 2], operands: Operands) 
 
 /// # Safety
 /// As [`reduce`], for pairs.
-unsafe fn locate(op: Predefined, basic: Basic, operands: Operands) {
+#[inline(never)]
+unsafe fn locate(op: Predefined, basic: Basic, operands: &Operands) {
     let same_index = basic.index() == Some(basic.scalar());
     // SAFETY: the caller's promise; the structures of C have the offsets that `Basic` says.
     unsafe {
@@ -252,21 +265,22 @@ unsafe fn locate(op: Predefined, basic: Basic, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`], for pairs of two `V`.
-unsafe fn locate_same<V: Number>(op: Predefined, operands: Operands) {
+unsafe fn locate_same<V: Number>(op: Predefined, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe { locate_of::<V, V>(op, operands) }
 }
 
 /// # Safety
 /// As [`reduce`], for pairs of a `V` and an `int`.
-unsafe fn locate_int<V: Number>(op: Predefined, operands: Operands) {
+unsafe fn locate_int<V: Number>(op: Predefined, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe { locate_of::<V, i32>(op, operands) }
 }
 
 /// # Safety
 /// As [`reduce`], for pairs of a `V` and an `I`.
-unsafe fn locate_of<V: Number, I: Number>(op: Predefined, operands: Operands) {
+#[inline(never)]
+unsafe fn locate_of<V: Number, I: Number>(op: Predefined, operands: &Operands) {
     // SAFETY: the caller's promise.
     unsafe {
         match op {
@@ -278,7 +292,7 @@ unsafe fn locate_of<V: Number, I: Number>(op: Predefined, operands: Operands) {
 
 /// # Safety
 /// As [`reduce`], for pairs whose value is of this kind.
-unsafe fn locate_in_c(op: Predefined, basic: Basic, wide: &Wide, operands: Operands) {
+unsafe fn locate_in_c(op: Predefined, basic: Basic, wide: &Wide, operands: &Operands) {
     let reduce = if op == Predefined::Maxloc { wide.maxloc } else { wide.minloc };
     let offset = basic.index_offset().unwrap_or(0) as usize;
     // SAFETY: the caller's promise.

@@ -142,7 +142,7 @@ impl Predefined {
     pub(crate) unsafe fn reduce(self, basic: Basic, input: *const c_void, inout: *mut c_void, count: i64) {
         let operands = Operands { input, inout, count: usize::try_from(count).unwrap_or(0) };
         // SAFETY: the caller's promise.
-        unsafe { kernel::reduce(self, basic, operands) };
+        unsafe { kernel::reduce(self, basic, &operands) };
     }
 }
 

@@ -17,8 +17,14 @@ macro_rules! operators {
             pub const ALL: &[Predefined] = &[$(Predefined::$name,)*];
 
             /// The operator of this number.
+            #[inline]
             pub const fn from_code(code: u32) -> Option<Predefined> {
-                match code { $($code => Some(Predefined::$name),)* _ => None }
+                static CODES: [Option<Predefined>; 32] = {
+                    let mut codes = [None; 32];
+                    $(codes[$code] = Some(Predefined::$name);)*
+                    codes
+                };
+                if code < 32 { CODES[code as usize] } else { None }
             }
 
             /// The name in the standard.
@@ -57,9 +63,15 @@ impl Predefined {
         matches!(self, Predefined::Replace | Predefined::NoOp)
     }
 
-    /// Whether it works on a type. `MPI_CHAR` counts as an integer, as in other implementations: the
-    /// standard does not ask for it, but programs rely on it.
+    /// Whether it works on a type.
+    #[inline]
     pub fn allows(self, basic: Basic) -> bool {
+        ALLOWED[basic as usize] >> self as u32 & 1 != 0
+    }
+
+    /// The same, worked out. `MPI_CHAR` counts as an integer, as in other implementations: the standard does
+    /// not ask for it, but programs rely on it.
+    const fn works_on(self, basic: Basic) -> bool {
         let family = match basic {
             Basic::Char => Family::Integer,
             _ => basic.family(),
@@ -75,8 +87,22 @@ impl Predefined {
             Predefined::Band | Predefined::Bor | Predefined::Bxor => {
                 matches!(family, Family::Integer | Family::Byte)
             }
-            Predefined::Minloc | Predefined::Maxloc => family == Family::Pair,
+            Predefined::Minloc | Predefined::Maxloc => matches!(family, Family::Pair),
             Predefined::Replace | Predefined::NoOp => true,
         }
     }
 }
+
+/// The operators of each type by its number, as bits: every accumulate asks.
+static ALLOWED: [u32; 256] = {
+    let (mut allowed, mut basics) = ([0; 256], Basic::ALL);
+    while let [basic, others @ ..] = basics {
+        let mut operators = Predefined::ALL;
+        while let [op, rest @ ..] = operators {
+            allowed[*basic as usize] |= (op.works_on(*basic) as u32) << *op as u32;
+            operators = rest;
+        }
+        basics = others;
+    }
+    allowed
+};

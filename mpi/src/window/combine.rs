@@ -1,9 +1,11 @@
 //! What accumulates do to the memory of a window: elements of one predefined type, one after the other.
 
 use crate::datatype::{Basic, Datatype};
-use crate::error::{Class, Result};
-use crate::memory::{Representation, combine, unpack};
-use crate::op::{Op, Predefined};
+use crate::error::{Class, Error, Result};
+use crate::handle::{Op, Type};
+use crate::memory::{Representation, combine, copy, unpack};
+use crate::objects::dense_size;
+use crate::op::Predefined;
 use nmad_rma::{Base, Element, Place};
 use std::ffi::c_void;
 
@@ -18,18 +20,22 @@ pub(crate) struct Combination {
 const ELEMENT: usize = 48;
 
 impl Combination {
+    /// Of an operator and a type that are predefined and go together; none: something has to be asked, or is
+    /// wrong.
+    #[inline(always)]
+    pub(super) fn known(op: Op, datatype: Type) -> Option<Combination> {
+        let (op, basic) = (Predefined::from_code(op.0)?, Basic::from_code(datatype.0)?);
+        op.allows(basic).then_some(Combination { op, basic })
+    }
+
+    /// Of a predefined operator; none: the program made it.
+    ///
     /// # Errors
     /// Accumulates do not allow the operator, or the operator not the type.
-    pub(super) fn new(op: &Op, basic: Basic) -> Result<Combination> {
+    pub(super) fn new(op: Option<Predefined>, basic: Basic) -> Result<Combination> {
         match op {
-            Op::Predefined(op) if op.allows(basic) => Ok(Combination { op: *op, basic }),
-            Op::Predefined(op) => {
-                let text = format!("{} does not work on {}", op.name(), basic.name());
-                Err(Class::OP.error(text))
-            }
-            Op::User(_) => Err(Class::OP.error(
-                "accumulates use the predefined operators only: the target knows no function of the origin's",
-            )),
+            Some(op) if op.allows(basic) => Ok(Combination { op, basic }),
+            _ => Err(refusal(op, basic)),
         }
     }
 
@@ -54,26 +60,27 @@ impl Combination {
         if !self.reads() {
             return Ok(());
         }
-        if self.op == Predefined::Replace {
-            let mut done = 0;
-            for (offset, len) in place.runs() {
-                base.write(offset, &data[done..done + len as usize]);
-                done += len as usize;
-            }
-            return Ok(());
-        }
-        // The type knows its numbers; those of `Basic` are worked out at each call.
-        let datatype = Datatype::predefined(self.basic);
-        let size = datatype.size();
-        if size != datatype.extent() {
-            return self.apply_with_gaps(data, base, place);
-        }
+        // Bytes are replaced, whatever lies between elements.
+        let size = if self.op == Predefined::Replace { Some(1) } else { dense_size(self.basic) };
+        let Some(size) = size else { return self.apply_with_gaps(data, base, place) };
         let mut done = 0;
         for (offset, len) in place.runs() {
-            self.reduce(data[done..].as_ptr().cast(), base.operand(offset), len as i64 / size);
-            done += len as usize;
+            let len = len as usize;
+            let from = data[done..done + len].as_ptr();
+            self.apply_to_row(((len / size) as i64, len), from.cast(), base.operand(offset));
+            done += len;
         }
         Ok(())
+    }
+
+    /// The same of elements in a row: how many, and how many bytes.
+    #[inline(always)]
+    pub(super) fn apply_to_row(self, (count, len): (i64, usize), from: *const c_void, at: *mut c_void) {
+        match self.op {
+            Predefined::NoOp => {}
+            Predefined::Replace => copy(from, at, len),
+            _ => self.reduce(from, at, count),
+        }
     }
 
     /// Elements that are longer in memory than packed: one by one.
@@ -104,6 +111,15 @@ impl Combination {
     fn reduce(self, input: *const c_void, inout: *mut c_void, count: i64) {
         combine((self.op, self.basic), input, inout, count);
     }
+}
+
+#[cold]
+fn refusal(op: Option<Predefined>, basic: Basic) -> Error {
+    Class::OP.error(match op {
+        Some(op) => format!("{} does not work on {}", op.name(), basic.name()),
+        None => "accumulates use the predefined operators only: the target knows no function of the origin's"
+            .to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -142,10 +158,9 @@ mod tests {
 
     #[test]
     fn operators_of_programs_are_refused() {
-        let own = Op::new(Box::new(|_, _, _, _| {}), true);
-        assert_eq!(Combination::new(&own, Basic::Int).unwrap_err().class(), Class::OP);
-        let bits = Op::Predefined(Predefined::Band);
-        assert_eq!(Combination::new(&bits, Basic::Double).unwrap_err().class(), Class::OP);
+        assert_eq!(Combination::new(None, Basic::Int).unwrap_err().class(), Class::OP);
+        let bits = Some(Predefined::Band);
+        assert_eq!(Combination::new(bits, Basic::Double).unwrap_err().class(), Class::OP);
         assert_eq!(Combination::decode(Predefined::Band as u8, Basic::Double as u8), None);
     }
 }

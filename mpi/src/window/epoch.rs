@@ -37,16 +37,30 @@ pub(super) enum Single {
 }
 
 impl Whole {
+    #[inline]
     fn of(number: u8) -> Whole {
         use Whole::{Fence, Fenced, LockAll, None, Started};
-        [None, Fence, Fenced, LockAll, Started][usize::from(number)]
+        match number {
+            0 => None,
+            1 => Fence,
+            2 => Fenced,
+            3 => LockAll,
+            _ => Started,
+        }
     }
 }
 
 impl Single {
+    #[inline]
     fn of(number: u8) -> Single {
         use Single::{Alone, None, Shared, Started, Unchecked};
-        [None, Shared, Alone, Unchecked, Started][usize::from(number)]
+        match number {
+            0 => None,
+            1 => Shared,
+            2 => Alone,
+            3 => Unchecked,
+            _ => Started,
+        }
     }
 
     /// In words.
@@ -95,6 +109,16 @@ impl Epoch {
         Single::of(self.ranks[rank as usize].load(Ordering::Relaxed))
     }
 
+    /// Whether a rank may be accessed, and nobody has to take note of it.
+    #[inline(always)]
+    pub(super) fn is_open(&self, rank: i32) -> bool {
+        match self.whole() {
+            Whole::LockAll | Whole::Fenced => true,
+            Whole::Fence => false,
+            Whole::None | Whole::Started => self.of(rank) != Single::None,
+        }
+    }
+
     pub(super) fn set(&self, rank: i32, single: Single) {
         let old = Single::of(self.ranks[rank as usize].swap(single as u8, Ordering::Relaxed));
         match (old.is_locked(), single.is_locked()) {
@@ -139,13 +163,20 @@ impl Window {
                 Ok(())
             }
             Whole::None | Whole::Started if self.epoch.of(rank) != Single::None => Ok(()),
-            Whole::None => Err(self.out_of_sync(format_args!(
+            whole => Err(self.no_access(whole, rank)),
+        }
+    }
+
+    #[cold]
+    fn no_access(&self, whole: Whole, rank: i32) -> Error {
+        match whole {
+            Whole::Started => self.out_of_sync(format_args!(
+                "rank {rank} is not in the group of MPI_Win_start, in whose epoch it is accessed"
+            )),
+            _ => self.out_of_sync(format_args!(
                 "there is no access epoch to rank {rank}: call MPI_Win_fence, MPI_Win_start, MPI_Win_lock or \
                  MPI_Win_lock_all first"
-            ))),
-            Whole::Started => Err(self.out_of_sync(format_args!(
-                "rank {rank} is not in the group of MPI_Win_start, in whose epoch it is accessed"
-            ))),
+            )),
         }
     }
 

@@ -62,22 +62,41 @@ impl<'a> Locks<'a> {
         rma::Locks(self.0.first_chunk().expect("it has fewer words"))
     }
 
-    /// Does something while no other accumulate is done at this rank.
-    #[inline]
-    pub(super) fn atomically<R>(self, work: impl FnOnce() -> R) -> R {
+    /// Waits until no accumulate is done at this rank, and keeps it so.
+    #[inline(always)]
+    pub(super) fn hold(self) -> Held<'a> {
         let (busy, me) = (&self.0[BUSY], *ME);
-        let mut looks = 0;
-        while let Err(holder) = busy.compare_exchange_weak(FREE, me, Ordering::Acquire, Ordering::Relaxed) {
-            looks += 1;
-            if looks % LOOKS > 0 {
-                std::hint::spin_loop();
-            } else if is_inherited(busy, holder, looks) {
-                break;
-            }
+        if let Err(holder) = busy.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed) {
+            wait_for(busy, holder);
         }
-        let answer = work();
-        busy.store(FREE, Ordering::Release);
-        answer
+        Held(busy)
+    }
+}
+
+/// No other accumulate is done at a rank as long as this exists.
+pub(super) struct Held<'a>(&'a AtomicU64);
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.store(FREE, Ordering::Release);
+    }
+}
+
+#[cold]
+fn wait_for(busy: &AtomicU64, mut holder: u64) {
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        if looks % LOOKS > 0 {
+            std::hint::spin_loop();
+        } else if is_inherited(busy, holder, looks) {
+            return;
+        }
+        match busy.compare_exchange_weak(FREE, *ME, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(other) => holder = other,
+        }
     }
 }
 
@@ -102,11 +121,10 @@ mod tests {
         let count = AtomicU64::new(0);
         let add = || {
             for _ in 0..100 {
-                words.locks(0).atomically(|| {
-                    let before = count.load(Ordering::Relaxed);
-                    std::thread::yield_now();
-                    count.store(before + 1, Ordering::Relaxed);
-                });
+                let _held = words.locks(0).hold();
+                let before = count.load(Ordering::Relaxed);
+                std::thread::yield_now();
+                count.store(before + 1, Ordering::Relaxed);
             }
         };
         std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(add))));

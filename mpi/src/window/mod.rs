@@ -7,13 +7,15 @@
 //! messages in a context of the window's own. So the engine gathers, splits and repeats them like all
 //! messages, and knows nothing of windows.
 //!
-//! The origin's side is [`operation`] (what is asked), [`outgoing`] (how it leaves and ends) and the epochs
-//! in which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is
-//! [`service`], which the node runs after each look at the rails, in whichever thread looks.
+//! The origin's side is [`piece`] (elements in a row in memory that it sees), [`operation`] (everything else
+//! that is asked), [`direct`] (what of that is in memory that it sees), [`outgoing`] (how the rest leaves and
+//! ends) and the epochs in which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The
+//! target's side is [`service`], which the node runs after each look at the rails, in whichever thread looks.
 
 mod active;
 mod combine;
 pub(crate) mod create;
+mod direct;
 mod dynamic;
 mod epoch;
 mod fence;
@@ -23,6 +25,7 @@ mod memory;
 pub(crate) mod operation;
 mod outgoing;
 mod passive;
+pub(crate) mod piece;
 mod service;
 mod settings;
 mod wait;

@@ -1,7 +1,8 @@
 //! What origins do: put, get, accumulate and their like, each by the way in which the memory of its target is
-//! accessed.
+//! accessed. What is one piece of memory that this process sees does not come here ([`super::direct`]).
 
 use super::combine::Combination;
+use super::direct::Direct;
 use super::outgoing::{Ports, Requested};
 use super::{Flavor, Peer, Way, Window, lock, share};
 use crate::constant::PROC_NULL;
@@ -9,15 +10,14 @@ use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Error, Result};
 use crate::handle::{Op, Request, Type, Win};
 use crate::message;
-use crate::objects::{committed, dense_len, operator};
+use crate::objects::{committed, dense_len, predefined_operator};
 use crate::op::Predefined;
 use crate::request::State;
 use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::{Segments, across};
-use nmad_rma::origin::STEP;
-use nmad_rma::{Asking, Base, Operation, Place};
+use nmad_rma::{Asking, Operation, Place};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -63,19 +63,17 @@ fn begin(start: i64, offset: i64) -> Result<u64> {
 
 impl Window {
     /// Checks what all accesses have in common. None: to no process.
-    #[inline]
     fn access<'a>(
         &'a self,
         (rank, disp, count, datatype): Target,
         operation: Option<&'a Arc<Operation>>,
     ) -> Result<Option<Access<'a>>> {
-        world()?;
         let Some(peer) = self.target(rank)? else { return Ok(None) };
         self.check_access(rank)?;
         let start = disp.checked_mul(peer.unit).ok_or_else(|| self.far_out(rank, disp))?;
         let place = match dense_len(datatype, count) {
             Some(len) if start >= 0 => Place::One(start as u64, len as u64),
-            _ => self::place(start, count, committed(datatype)?).map_err(|why| self.about(rank, &why))?,
+            _ => place(start, count, committed(datatype)?).map_err(|why| self.about(rank, &why))?,
         };
         if self.flavor != Flavor::Dynamic
             && let Some(run) = place.beyond(peer.size)
@@ -109,6 +107,23 @@ impl Window {
     }
 
     #[cold]
+    fn other_elements(&self, rank: i32, basic: Basic) -> Error {
+        let name = basic.name();
+        self.error(
+            Class::TYPE,
+            format_args!(
+                "rank {rank} as the target: the elements are {name} there, and others at the origin"
+            ),
+        )
+    }
+
+    #[cold]
+    fn not_swapped(&self) -> Error {
+        let text = format_args!("MPI_Compare_and_swap is for integers, logicals and bytes only");
+        self.error(Class::TYPE, text)
+    }
+
+    #[cold]
     fn unlike(&self, rank: i32, origin: u64, target: u64) -> Error {
         let text = format_args!("rank {rank} as the target: {target} B there, but {origin} B at the origin");
         self.error(Class::TYPE, text)
@@ -116,31 +131,29 @@ impl Window {
 }
 
 impl Access<'_> {
-    /// Where the memory is, if this process sees it.
-    #[inline]
-    fn direct(&self) -> Option<Base> {
-        match self.peer.way {
-            Way::Direct(base) => Some(base),
-            Way::Copy(_) | Way::Frames => None,
+    /// The place, if this process sees it.
+    ///
+    /// # Errors
+    /// Of a dynamic window only what is attached can be accessed.
+    fn direct(&self) -> Result<Option<Direct<'_>>> {
+        let Way::Direct(base) = self.peer.way else { return Ok(None) };
+        if self.window.flavor == Flavor::Dynamic {
+            self.check_attached()?;
         }
+        Ok(Some(Direct { window: self.window, peer: self.peer, base, place: &self.place }))
     }
 
-    /// The same, checked: of a dynamic window only what is attached can be accessed.
-    fn seen(&self) -> Result<Option<Base>> {
-        let window = self.window;
-        if window.flavor == Flavor::Dynamic
-            && self.direct().is_some()
-            && let Some((start, len)) = lock(&window.attached).missing(&self.place)
-        {
-            let text = format_args!("the {len} B at address {start:#x} are not attached to the window");
-            return Err(window.error(Class::RMA_RANGE, text));
-        }
-        Ok(self.direct())
+    fn check_attached(&self) -> Result<()> {
+        let Some((start, len)) = lock(&self.window.attached).missing(&self.place) else { return Ok(()) };
+        let text = format_args!("the {len} B at address {start:#x} are not attached to the window");
+        Err(self.window.error(Class::RMA_RANGE, text))
     }
 
-    fn check_len(&self, data: &Segments) -> Result<()> {
+    /// The memory of a buffer, which has to be as long as the place.
+    fn buffer(&self, (start, count, datatype): Buffer) -> Result<Segments> {
+        let data = message::segments(start, count, datatype)?;
         let (origin, target) = (data.len(), self.place.len());
-        if origin == target { Ok(()) } else { Err(self.window.unlike(self.rank, origin, target)) }
+        if origin == target { Ok(data) } else { Err(self.window.unlike(self.rank, origin, target)) }
     }
 
     /// Asks the target.
@@ -156,15 +169,8 @@ impl Access<'_> {
         self.place.runs().map(|(offset, len)| (self.peer.base.wrapping_add(offset), len))
     }
 
+    /// Puts by a copy from process to process, or asks the target.
     fn put(&self, data: &Segments) -> Result<()> {
-        self.check_len(data)?;
-        if let Some(base) = self.seen()? {
-            match (&self.place, data.contiguous()) {
-                (Place::One(offset, _), Some(bytes)) => base.write(*offset, bytes),
-                _ => _ = self.place.segments(base).copy_from(data),
-            }
-            return Ok(());
-        }
         if let Way::Copy(process) = self.peer.way
             && across::write(process, data, self.remote()).is_ok()
         {
@@ -173,12 +179,8 @@ impl Access<'_> {
         self.ask(|rank| rank.put(self.place.clone(), data))
     }
 
+    /// Gets by a copy from process to process, or asks the target.
     fn get(&self, into: &Segments) -> Result<()> {
-        self.check_len(into)?;
-        if let Some(base) = self.seen()? {
-            read(base, &self.place, into);
-            return Ok(());
-        }
         if let Way::Copy(process) = self.peer.way
             && across::read(process, into, self.remote()).is_ok()
         {
@@ -187,99 +189,40 @@ impl Access<'_> {
         self.ask(|rank| rank.get(self.place.clone(), into))
     }
 
-    /// Accumulates; `into` gets what was there before.
+    /// Asks the target to combine; `into` gets what was there before.
     fn combine(&self, combination: Combination, data: &Segments, into: Option<&Segments>) -> Result<()> {
-        if combination.reads() {
-            self.check_len(data)?;
-        }
-        into.map_or(Ok(()), |into| self.check_len(into))?;
-        let Some(base) = self.seen()? else {
-            let data = combination.reads().then_some(data);
-            return self.ask(|rank| rank.combine(combination.element(), &self.place, data, into));
-        };
-        // Whatever the length of an element, a step has more than half of its bytes.
-        if self.place.len() <= STEP / 2 {
-            return self.combine_here(combination, base, &self.place, (data, into));
-        }
-        let element = combination.element().size.max(1);
-        let (step, mut from) = (STEP / element * element, 0);
-        while from < self.place.len() {
-            let len = step.min(self.place.len() - from);
-            let part = self.place.part(from, len);
-            let (data, into) = (data.slice(from, len), into.map(|into| into.slice(from, len)));
-            self.combine_here(combination, base, &part, (&data, into.as_ref()))?;
-            from += len;
-        }
-        Ok(())
-    }
-
-    fn combine_here(
-        &self,
-        combination: Combination,
-        base: Base,
-        place: &Place,
-        (data, into): (&Segments, Option<&Segments>),
-    ) -> Result<()> {
-        let copy;
-        let data = match data.contiguous() {
-            Some(bytes) => bytes,
-            None => {
-                let mut bytes = Vec::new();
-                data.append_to(&mut bytes);
-                copy = bytes;
-                &copy
-            }
-        };
-        let locks = self.window.locks(self.peer).expect("memory that is seen has its locks here");
-        locks.atomically(|| {
-            // Inside the lock: elements are read and changed in one step.
-            if let Some(into) = into {
-                read(base, place, into);
-            }
-            combination.apply(data, base, place)
-        })
+        let data = combination.reads().then_some(data);
+        self.ask(|rank| rank.combine(combination.element(), &self.place, data, into))
     }
 
     fn swap(&self, basic: Basic, (new, compare): (&Segments, &Segments), into: &Segments) -> Result<()> {
-        let combination = Combination { op: Predefined::Replace, basic };
-        let bytes = |segments: &Segments| {
-            let mut bytes = Vec::new();
-            segments.append_to(&mut bytes);
-            bytes
-        };
-        if let Some(base) = self.seen()? {
-            let (new, compare) = (bytes(new), bytes(compare));
-            let locks = self.window.locks(self.peer).expect("memory that is seen has its locks here");
-            return locks.atomically(|| {
-                read(base, &self.place, into);
-                if bytes(into) == compare { combination.apply(&new, base, &self.place) } else { Ok(()) }
-            });
-        }
-        let both = [bytes(compare), bytes(new)].concat();
-        self.ask(|rank| rank.swap(combination.element(), self.place.clone(), &both, into))
-    }
-}
-
-/// Reads a place of a window into memory that is as long.
-#[inline]
-fn read(base: Base, place: &Place, into: &Segments) {
-    match place {
-        Place::One(offset, _) => base.read(*offset, into),
-        Place::Many(_) => _ = into.copy_from(&place.segments(base)),
+        let mut both = Vec::new();
+        compare.append_to(&mut both);
+        new.append_to(&mut both);
+        let element = Combination { op: Predefined::Replace, basic }.element();
+        self.ask(|rank| rank.swap(element, self.place.clone(), &both, into))
     }
 }
 
 /// `MPI_Put`, of an operation that may have a request.
 fn put_as(window: &Window, origin: Buffer, target: Target, operation: Option<&Arc<Operation>>) -> Result<()> {
     let Some(access) = window.access(target, operation)? else { return Ok(()) };
-    let (buffer, count, datatype) = origin;
-    access.put(&message::segments(buffer, count, datatype)?)
+    let data = access.buffer(origin)?;
+    match access.direct()? {
+        Some(direct) => direct.put(&data),
+        None => access.put(&data)?,
+    }
+    Ok(())
 }
 
 fn get_as(window: &Window, origin: Buffer, target: Target, operation: Option<&Arc<Operation>>) -> Result<()> {
     let Some(access) = window.access(target, operation)? else { return Ok(()) };
-    let (buffer, count, datatype) = origin;
-    access.get(&message::segments(buffer, count, datatype)?)
+    let into = access.buffer(origin)?;
+    match access.direct()? {
+        Some(direct) => direct.get(&into),
+        None => access.get(&into)?,
+    }
+    Ok(())
 }
 
 /// The only predefined type that data of an accumulate are made of.
@@ -306,53 +249,58 @@ fn accumulate_as(
     op: Op,
     operation: Option<&Arc<Operation>>,
 ) -> Result<()> {
-    let op = operator(op)?;
+    let op = predefined_operator(op)?;
     let Some(access) = window.access(target, operation)? else { return Ok(()) };
     if access.place.is_empty() {
         // Whatever is to be done with no element.
         return Ok(());
     }
     let basic = element(window, target.3)?;
-    let combination = Combination::new(&op, basic).map_err(|why| window.about(target.0, &why))?;
+    let combination = Combination::new(op, basic).map_err(|why| window.about(target.0, &why))?;
     let data = match combination.reads() {
         true => {
             // The same handle has been checked as the target's.
-            let is_same = origin.2 == target.3;
-            if !is_same && origin.1 > 0 && element(window, origin.2)? != basic {
-                let text = format_args!(
-                    "rank {} as the target: the elements are {} there, and others at the origin",
-                    target.0,
-                    basic.name()
-                );
-                return Err(window.error(Class::TYPE, text));
+            if origin.2 != target.3 && origin.1 > 0 && element(window, origin.2)? != basic {
+                return Err(window.other_elements(target.0, basic));
             }
-            message::segments(origin.0, origin.1, origin.2)?
+            access.buffer(origin)?
         }
         false => Segments::empty(),
     };
     let into = match result {
-        Some((buffer, count, datatype)) => Some(message::segments(buffer, count, datatype)?),
+        Some(result) => Some(access.buffer(result)?),
         None => None,
     };
-    access.combine(combination, &data, into.as_ref())
+    match access.direct()? {
+        Some(direct) => direct.combine(combination, &data, into.as_ref()),
+        None => access.combine(combination, &data, into.as_ref()),
+    }
 }
 
 /// `MPI_Put`
+#[cold]
+#[inline(never)]
 pub(crate) fn put(origin: Buffer, target: Target, win: Win) -> Result<()> {
     put_as(super::lookup(win)?, origin, target, None)
 }
 
 /// `MPI_Get`
+#[cold]
+#[inline(never)]
 pub(crate) fn get(origin: Buffer, target: Target, win: Win) -> Result<()> {
     get_as(super::lookup(win)?, origin, target, None)
 }
 
 /// `MPI_Accumulate`
+#[cold]
+#[inline(never)]
 pub(crate) fn accumulate(origin: Buffer, target: Target, op: Op, win: Win) -> Result<()> {
     accumulate_as(super::lookup(win)?, (origin, None), target, op, None)
 }
 
 /// `MPI_Get_accumulate`
+#[cold]
+#[inline(never)]
 pub(crate) fn get_accumulate(origin: Buffer, result: Buffer, target: Target, op: Op, win: Win) -> Result<()> {
     accumulate_as(super::lookup(win)?, (origin, Some(result)), target, op, None)
 }
@@ -360,21 +308,28 @@ pub(crate) fn get_accumulate(origin: Buffer, result: Buffer, target: Target, op:
 /// `MPI_Compare_and_swap`
 pub(crate) fn compare_and_swap(
     (origin, compare, result): (*const c_void, *const c_void, *mut c_void),
-    datatype: Type,
-    (rank, disp): (i32, i64),
+    target: Target,
     win: Win,
 ) -> Result<()> {
-    let window = super::lookup(win)?;
-    let Some(access) = window.access((rank, disp, 1, datatype), None)? else { return Ok(()) };
-    let own = committed(datatype)?;
-    let allowed =
-        own.basic().filter(|basic| Predefined::Band.allows(*basic) || Predefined::Land.allows(*basic));
-    let Some(basic) = allowed else {
-        let text = format_args!("MPI_Compare_and_swap is for integers, logicals and bytes only");
-        return Err(window.error(Class::TYPE, text));
+    let (window, datatype) = (super::lookup(win)?, target.3);
+    let Some(access) = window.access(target, None)? else { return Ok(()) };
+    let Some(basic) = Basic::from_code(datatype.0).filter(is_swapped) else {
+        return Err(window.not_swapped());
     };
-    let segments = |buffer| message::segments(buffer, 1, datatype);
-    access.swap(basic, (&segments(origin)?, &segments(compare)?), &segments(result.cast_const())?)
+    let [new, compare, into] =
+        [origin, compare, result.cast_const()].map(|buffer| access.buffer((buffer, 1, datatype)));
+    let (new, compare, into) = (new?, compare?, into?);
+    match access.direct()? {
+        Some(direct) => direct.swap((&new, &compare), &into),
+        None => access.swap(basic, (&new, &compare), &into)?,
+    }
+    Ok(())
+}
+
+/// Whether elements of a type can be swapped.
+#[inline(always)]
+pub(super) fn is_swapped(basic: &Basic) -> bool {
+    Predefined::Band.allows(*basic) || Predefined::Land.allows(*basic)
 }
 
 /// A request for an operation.

@@ -3,7 +3,7 @@
 use super::Window;
 use super::epoch::{Single, Whole};
 use super::fence::mode;
-use crate::error::{Class, Result};
+use crate::error::{Class, Error, Result};
 use crate::world::{World, world};
 use nmad_rma::Failure;
 use std::sync::atomic::{Ordering, fence};
@@ -135,33 +135,33 @@ impl Window {
         ended
     }
 
-    /// `MPI_Win_flush` and its like.
-    pub(crate) fn flush_some(&self, call: &str, rank: Option<i32>, at_target: bool) -> Result<()> {
-        let whole = self.epoch.whole();
-        let ranks = match rank {
-            Some(rank) => {
-                if self.target(rank)?.is_none() {
-                    return Ok(());
-                }
-                if whole != Whole::LockAll && !self.epoch.of(rank).is_locked() {
-                    let text = format_args!("{call}: rank {rank} is not locked");
-                    return Err(self.out_of_sync(text));
-                }
-                rank..rank + 1
-            }
-            None => {
-                if whole != Whole::LockAll && self.epoch.locked() == 0 {
-                    return Err(self.out_of_sync(format_args!("{call}: no rank is locked")));
-                }
-                0..self.peers.len() as i32
-            }
-        };
+    /// `MPI_Win_flush` and its like for one rank.
+    #[inline]
+    pub(crate) fn flush_rank(&self, call: &str, rank: i32, at_target: bool) -> Result<()> {
+        let Some(peer) = self.target(rank)? else { return Ok(()) };
+        if self.epoch.whole() != Whole::LockAll && !self.epoch.of(rank).is_locked() {
+            return Err(self.unlocked(call, rank));
+        }
         // Direct stores become visible before any later access.
         fence(Ordering::SeqCst);
-        if ranks.clone().all(|rank| !self.peer(rank).is_asked.load(Ordering::Relaxed)) {
+        if !peer.is_asked.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.flush(world()?, ranks, at_target)
+        self.flush(world()?, rank..rank + 1, at_target)
+    }
+
+    /// The same for all.
+    pub(crate) fn flush_all(&self, call: &str, at_target: bool) -> Result<()> {
+        if self.epoch.whole() != Whole::LockAll && self.epoch.locked() == 0 {
+            return Err(self.out_of_sync(format_args!("{call}: no rank is locked")));
+        }
+        fence(Ordering::SeqCst);
+        self.flush(world()?, 0..self.peers.len() as i32, at_target)
+    }
+
+    #[cold]
+    fn unlocked(&self, call: &str, rank: i32) -> Error {
+        self.out_of_sync(format_args!("{call}: rank {rank} is not locked"))
     }
 
     /// `MPI_Win_sync`

@@ -103,7 +103,8 @@ impl Exposed for Window {
     }
 
     fn atomically<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.own_locks().atomically(work)
+        let _held = self.own_locks().hold();
+        work()
     }
 }
 

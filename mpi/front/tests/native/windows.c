@@ -139,6 +139,67 @@ static void accumulates(void)
     free(old);
 }
 
+/* One element of each length: the first access of a type is another one than all later ones. */
+#define ELEMENT(ctype, type, place)                                                                          \
+    for (int round = 0; round < 3; round++) {                                                                \
+        ctype seven = 7, one = 1, got = 0, other = 100;                                                      \
+        MPI_Put(&seven, sizeof seven, MPI_BYTE, target, place, 1, type, win);                                \
+        MPI_Win_flush(target, win);                                                                          \
+        MPI_Fetch_and_op(&one, &got, type, target, place, MPI_SUM, win);                                     \
+        MPI_Win_flush(target, win);                                                                          \
+        CHECK(got == 7);                                                                                     \
+        MPI_Fetch_and_op(NULL, &got, type, target, place, MPI_NO_OP, win);                                   \
+        MPI_Win_flush(target, win);                                                                          \
+        CHECK(got == 8);                                                                                     \
+        MPI_Accumulate(&other, 1, type, target, place, 1, type, MPI_MAX, win);                               \
+        MPI_Fetch_and_op(&one, &got, type, target, place, MPI_REPLACE, win);                                 \
+        MPI_Win_flush(target, win);                                                                          \
+        CHECK(got == 100);                                                                                   \
+        MPI_Get(&got, 1, type, target, place, sizeof got, MPI_BYTE, win);                                    \
+        MPI_Win_flush(target, win);                                                                          \
+        CHECK(got == 1);                                                                                     \
+    }
+
+#define SWAPS(ctype, type, place)                                                                            \
+    for (int round = 0; round < 3; round++) {                                                                \
+        ctype five = 5, next = 6, wrong = 9, got = 0;                                                        \
+        MPI_Accumulate(&five, 1, type, target, place, 1, type, MPI_REPLACE, win);                            \
+        MPI_Compare_and_swap(&next, &wrong, &got, type, target, place, win);                                 \
+        MPI_Win_flush(target, win);                                                                          \
+        CHECK(got == 5);                                                                                     \
+        MPI_Compare_and_swap(&next, &five, &got, type, target, place, win);                                  \
+        MPI_Win_flush(target, win);                                                                          \
+        CHECK(got == 5);                                                                                     \
+        MPI_Fetch_and_op(NULL, &got, type, target, place, MPI_NO_OP, win);                                   \
+        MPI_Win_flush(target, win);                                                                          \
+        CHECK(got == 6);                                                                                     \
+    }
+
+static void elements(void)
+{
+    int target = size - 1;
+    fill(-1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        ELEMENT(signed char, MPI_INT8_T, at(target, 2))
+        ELEMENT(short, MPI_SHORT, at(target, 4))
+        ELEMENT(int, MPI_INT, at(target, 6))
+        ELEMENT(long, MPI_LONG, at(target, 8))
+        ELEMENT(float, MPI_FLOAT, at(target, 10))
+        ELEMENT(double, MPI_DOUBLE, at(target, 12))
+        ELEMENT(long double, MPI_LONG_DOUBLE, at(target, 14))
+        SWAPS(signed char, MPI_INT8_T, at(target, 18))
+        SWAPS(int, MPI_INT, at(target, 20))
+        SWAPS(long, MPI_LONG, at(target, 22))
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 1; i < 24 && rank == target; i += 2)
+        CHECK(memory[i] == -1 || i == 15);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void counters(void)
 {
     enum { ROUNDS = 200 };
@@ -289,6 +350,7 @@ int main(int argc, char **argv)
     make(flavor);
     fences();
     accumulates();
+    elements();
     counters();
     locks();
     groups();

@@ -68,7 +68,7 @@ impl Standby {
         Standby { cores, slots: Mutex::new(slots), offered, posted }
     }
 
-    /// What is known of the machine from now on.
+    /// The topology of the machine is known now.
     pub(crate) fn arrange(&self, topology: Topology) {
         self.slots().offered.arrange(topology);
     }

@@ -41,7 +41,7 @@ impl<W> Queues<W> {
         Queues { topology, queues }
     }
 
-    /// What is known of the machine from now on; nothing is lost.
+    /// The topology of the machine is known now: tasklets move to the queues of their groups.
     pub(crate) fn arrange(&mut self, topology: Topology) {
         let before = std::mem::replace(self, Queues::new(topology));
         before.queues.into_iter().flatten().for_each(|tasklet| self.put(tasklet));

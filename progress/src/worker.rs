@@ -80,7 +80,7 @@ struct Worker {
     ran: Duration,
 }
 
-/// What a worker is told.
+/// Orders to a worker, and its account.
 struct Told {
     core: AtomicUsize,
     until_ns: AtomicU64,

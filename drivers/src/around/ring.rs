@@ -20,9 +20,9 @@ pub(super) struct Noted {
     pub(super) len: u64,
     pub(super) peer: u32,
     pub(super) number: u32,
-    /// What it is about, as a number.
+    /// The kind of event ([`super::trace::What`]), as a number.
     pub(super) what: u8,
-    /// What goes before the data of a message that was alone in its packet, if it was one.
+    /// The headers of a message that was alone in its packet; none: it was something else.
     pub(super) head: Option<[u64; HEAD / 8]>,
 }
 

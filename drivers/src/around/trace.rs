@@ -94,7 +94,7 @@ pub struct TraceHandle {
     forgotten: Arc<Mutex<Forgotten>>,
 }
 
-/// What was recorded before a trace began.
+/// Records from before a trace began.
 #[derive(Debug, Clone, Default)]
 struct Forgotten {
     /// Records with lower numbers are left out, but for these.
@@ -107,7 +107,7 @@ struct Forgotten {
 enum About<'a> {
     Nothing,
     Reason(&'a str),
-    /// A packet that holds one message and nothing else: what goes before the data.
+    /// A packet that holds one message and nothing else: its headers.
     Alone([u64; HEAD / 8]),
     /// Another one.
     Packet(&'a [u8]),

@@ -45,8 +45,8 @@ const ASK_LEN: usize = 6;
 /// a request to send takes no longer.
 const POSTED_NS: u64 = 20_000;
 const PAUSE: u64 = 8;
-/// Whoever sends more packets and chunks than one message takes, before the answer to nothing comes, does not
-/// look for it. With half of it a message with several chunks counts as many; twice changes nothing for
+/// If more packets and chunks than one message takes were sent before the answer to nothing came, nobody was
+/// looking for it. With half of it a message with several chunks counts as many; twice changes nothing for
 /// streams.
 const MEANWHILE: u32 = 4;
 /// Messages wait no longer than this for answers to nothing when a link opens.
@@ -312,7 +312,7 @@ impl Engine {
         let ns = now.since(pending.from).as_ns();
         let learnt = match pending.what {
             _ if pending.from == Instant::default() => Learnt::Nothing,
-            // Whoever went on sending did not look for the answer.
+            // The asker went on sending and did not look for the answer.
             None if learning.learned.is_trusted() && number.wrapping_sub(pending.number) > MEANWHILE => {
                 Learnt::Nothing
             }

@@ -300,7 +300,7 @@ impl Work for Again {
     }
 
     fn serve(&mut self, engine: &mut Engine) -> Served {
-        // Whoever has it waits for the engine.
+        // A thread of the program that has it waits for the engine.
         self.run.try_lock().map_or(Served::Busy, |mut run| serve(engine, &self.comm, &mut run))
     }
 }

@@ -1,5 +1,5 @@
 //! What origins do: put, get, accumulate and their like, each by the way in which the memory of its target is
-//! accessed. What is one piece of memory that this process sees does not come here ([`super::direct`]).
+//! accessed. Most accesses to memory of this node are done before ([`super::piece`]).
 
 use super::combine::Combination;
 use super::direct::Direct;

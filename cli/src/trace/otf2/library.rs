@@ -1,5 +1,5 @@
 //! The library of OTF2, opened at run time: its functions that write an archive, as its headers (3.0) and the
-//! manual of OTF2 describe them. What they are given here lives longer than each call.
+//! manual of OTF2 describe them. All arguments passed here outlive the call.
 #![allow(unsafe_code)]
 
 use nmad_drivers::library::Library;

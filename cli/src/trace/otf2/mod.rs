@@ -52,8 +52,8 @@ pub(super) fn write(all: &[Records], messages: &[Message], folder: &Path) -> Res
 /// The events of a location, in the order of time when they are written.
 type Events = Vec<(u64, What)>;
 
-/// What is written. The locations of a rank follow each other; on the first of them are its messages and the
-/// counters of its rails.
+/// The contents of an archive. The locations of a rank follow each other; on the first of them are its
+/// messages and the counters of its rails.
 struct Job<'a> {
     all: &'a [Records],
     origin_ns: u64,

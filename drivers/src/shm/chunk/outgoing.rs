@@ -119,8 +119,8 @@ impl Out {
 
 /// Whether memory is in pieces of less than a page, on the average. The system copies each of them for the
 /// price of a page: 256 KiB in pieces of 8 B took 18 ms in a single copy and 0.3 ms in two, in pieces of 2
-/// KiB 90 and 23 us, of 4 KiB 71 and 20 (EPYC). Half leaves the latter to the selector, twice takes from it
-/// what is close.
+/// KiB 90 and 23 us, of 4 KiB 71 and 20 (EPYC). Half leaves the latter to the selector; twice decides
+/// by rule between methods that are nearly equal.
 fn is_scattered(pieces: u64, len: u64) -> bool {
     pieces > 1 && len < pieces.saturating_mul(PAGE)
 }

@@ -78,6 +78,7 @@ pub fn accumulate(
 /// # Errors
 /// As [`accumulate`].
 #[allow(clippy::too_many_arguments)] // as many as the standard has
+#[inline]
 pub fn get_accumulate(
     origin: *const c_void,
     count: i64,
@@ -114,21 +115,7 @@ pub fn fetch_and_op(
     op: Op,
     win: Win,
 ) -> Result<()> {
-    let result = result.cast_const();
-    let quick = piece::accumulate(
-        (origin, 1, datatype),
-        Some((result, 1, datatype)),
-        (rank, disp, 1, datatype),
-        op,
-        win,
-    );
-    match quick {
-        Some(()) => Ok(()),
-        None => {
-            let target = (rank, disp, 1, datatype);
-            operation::get_accumulate((origin, 1, datatype), (result, 1, datatype), target, op, win)
-        }
-    }
+    get_accumulate(origin, 1, datatype, result, 1, datatype, rank, disp, 1, datatype, op, win)
 }
 
 /// `MPI_Compare_and_swap`

@@ -57,9 +57,8 @@ def cargo():
 
 def module(profile):
     """The package of the module, by path: its texts, and the library that cargo builds."""
-    # Alone: with the command beside it, cargo would give both other features of their dependencies than the command
-    # has by itself, and build it anew in `install`.
-    words = ["build", "--profile", profile, "-p", "nmad-python"]
+    # With all members: dependencies of the module alone would have other features and be built anew.
+    words = ["build", "--profile", profile, "--workspace", "--exclude", "nmad-tidy", "--lib"]
     words += ["--message-format", "json-render-diagnostics"]
     built = subprocess.run([cargo(), *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     artifacts = [json.loads(line) for line in built.stdout.splitlines()]
@@ -84,7 +83,7 @@ def strip(path):
 def install(prefix, profile):
     """Has cargo build the command, and the command install itself."""
     environment = {name: value for name, value in os.environ.items() if name != "DESTDIR"}
-    words = ["run", "--profile", profile, "-p", "nmad-cli", "--bin", "nmad", "--"]
+    words = ["run", "--profile", profile, "--bin", "nmad", "--"]
     words += ["install", "--no-links", "--prefix", str(prefix)]
     subprocess.run([cargo(), *words], cwd=ROOT, env=environment, check=True)
 

@@ -186,7 +186,10 @@ impl Node {
         ready: impl FnMut(&mut Guard<'_, Core>) -> Looked<R>,
     ) -> Option<R> {
         let mut core = self.shared.lock();
-        self.shared.waits(&mut core);
+        if self.shared.waits(&mut core) {
+            // What has gathered goes before the rails are looked at, however many there are.
+            self.shared.push(&mut core, true);
+        }
         self.wait_on(core, (None, until), ready)
     }
 

@@ -72,12 +72,14 @@ impl Shared {
         self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
     }
 
-    /// Somebody waits: the window is released.
+    /// Somebody waits: the window is released; true: something was submitted since somebody has waited.
     #[inline]
-    pub(crate) fn waits(&self, core: &mut Core) {
-        if core.bursts.is_open() {
+    pub(crate) fn waits(&self, core: &mut Core) -> bool {
+        let is_open = core.bursts.is_open();
+        if is_open {
             core.bursts.ended(self.clock.now());
         }
+        is_open
     }
 
     /// Feeds the rails without looking at them; true: requests have ended.

@@ -262,7 +262,10 @@ impl Host {
     fn step(&mut self, step: &Step, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<Mode, Objection> {
         match step {
             Step::Post(op) => self.post(*op, plan, oracle)?,
-            Step::Wait(ops) => return Ok(Mode::Waiting(ops.clone(), 0)),
+            Step::Wait(ops) => {
+                self.release();
+                return Ok(Mode::Waiting(ops.clone(), 0));
+            }
             Step::Drain(ops, most) => return Ok(Mode::Waiting(ops.clone(), *most)),
             Step::Compute(ns) => {
                 let local = lock(&self.network).local_ns(self.id);

@@ -3,6 +3,7 @@
 use super::machines::{E5420, OPTERON, X5460, X5650};
 use super::networks::ALL;
 use super::ping_pong::Stage;
+use super::sampling::sampled;
 use super::table::{Table, rounded, us};
 use crate::machine::Machine;
 
@@ -20,13 +21,11 @@ fn machine(card: &str) -> Machine {
 pub fn networks() -> String {
     let mut table = Table::new("The papers' networks", "one for each network, for all experiments");
     table.note(
-        "Half a round trip of one message through the engine, strategy aggregate, eager up to 32 KB. MB: \
-         2^20 bytes.",
+        "Half a round trip of one message through the engine, strategy aggregate, thresholds sampled. MB: 2^20 \
+         bytes.",
     );
-    let stages: Vec<Stage> = ALL
-        .iter()
-        .map(|network| Stage::new(machine(network.card.name), &[network.card], "aggregate"))
-        .collect();
+    let stages: Vec<Stage> =
+        ALL.iter().map(|network| sampled(machine(network.card.name), &[network.card], "aggregate")).collect();
     let column = |of: &dyn Fn(&Stage) -> String| stages.iter().map(of).collect::<Vec<_>>();
     table.series(&[
         ("", ALL.iter().map(|network| format!("{:<9}", network.card.name)).collect()),

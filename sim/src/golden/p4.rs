@@ -221,7 +221,6 @@ pub fn subdivision() -> String {
     );
     let joe = CLUSTERS[2].1;
     let mut stage = Stage::new(joe.machine, &[joe.card], "fifo");
-    (stage.config.eager_max, stage.config.in_place_min) = (None, None);
     stage.profiles = vec![Some(joe.profile(EAGER_MAX))];
     let counts = [1, 2, 4, 8, 16];
     let sizes: Vec<usize> = (4..=16).map(|bits| 1 << bits).collect();
@@ -266,7 +265,6 @@ fn cluster(infiniband: usize) -> Cluster {
     let stage = |strategy: &str, rails: &[usize]| {
         let cards: Vec<_> = rails.iter().map(|&rail| [ib, mx][rail].card).collect();
         let mut stage = Stage::new(ib.machine, &cards, strategy);
-        (stage.config.eager_max, stage.config.in_place_min) = (None, None);
         stage.profiles = rails.iter().map(|&rail| Some(profiles[rail].clone())).collect();
         stage
     };

@@ -91,16 +91,10 @@ pub struct Course {
 }
 
 impl Stage {
-    /// Two hosts with these rails and this strategy. The eager limit is that of the papers, 32 KiB; shares of
-    /// large messages are posted whole, as theirs are.
+    /// Two hosts with these rails and this strategy. Eager limit and thresholds are those of the engine; shares
+    /// of large messages are posted whole, as those of the papers are.
     pub fn new(machine: Machine, cards: &[&'static Card], strategy: &str) -> Stage {
-        let config = Config {
-            strategy: strategy.into(),
-            eager_max: Some(32 << 10),
-            in_place_min: Some(16 << 10),
-            chunk: u64::MAX,
-            ..Config::default()
-        };
+        let config = Config { strategy: strategy.into(), chunk: u64::MAX, ..Config::default() };
         Stage {
             machine,
             cards: cards.to_vec(),
@@ -115,8 +109,7 @@ impl Stage {
         }
     }
 
-    /// Rails as the library drives them: eager limit, thresholds and chunks are its own, and its cards take
-    /// as many packets as they can hold.
+    /// Rails as the library drives them: chunks are its own too.
     pub fn shipped(machine: Machine, cards: &[&'static Card], strategy: &str) -> Stage {
         let config = Config { strategy: strategy.into(), ..Config::default() };
         Stage { config, is_blocking: true, ..Stage::new(machine, cards, strategy) }

@@ -84,7 +84,7 @@ impl Bench {
             Method::HandOff => self.hand_off_ns,
             _ => {
                 let mut stage = Stage::new(self.machine, &[self.card], "aggregate");
-                (stage.config.eager_max, stage.config.in_place_min) = (None, in_place_min);
+                stage.config.in_place_min = in_place_min;
                 if self.card.swallows > 0 {
                     stage.config.chunk = Config::default().chunk;
                 }
@@ -117,7 +117,6 @@ impl Bench {
 /// of large messages are posted whole, as the papers' library does.
 pub fn sampled(machine: Machine, cards: &[&'static Card], strategy: &str) -> Stage {
     let mut stage = Stage::new(machine, cards, strategy);
-    (stage.config.eager_max, stage.config.in_place_min) = (None, None);
     let profile = |card: &&'static Card| Bench { machine, card, hand_off_ns: 0 }.profile(LARGE_MAX);
     stage.profiles = cards.iter().map(|card| Some(profile(card))).collect();
     stage

@@ -70,6 +70,14 @@ impl Host {
         pump::feed(&mut self.node(), now, &mut clock, false);
     }
 
+    /// The application waits: what has gathered leaves before the rails are looked at, as in the library.
+    pub(super) fn release(&mut self) {
+        let (now, mut clock) = (self.told_time(), self.clock());
+        if self.looks && self.engine.has_orders(now) {
+            pump::feed(&mut self.node(), now, &mut clock, true);
+        }
+    }
+
     /// Does what others have asked of the memory of this host; true: there was something.
     pub(super) fn serve(&mut self) -> bool {
         let Some(windows) = &mut self.windows else { return false };

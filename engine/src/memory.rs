@@ -150,9 +150,8 @@ impl Segments {
                 Pieces::Strided { first, piece: *piece, stride: *stride, skip }
             }
             Pieces::Many(list, first, skip) => {
-                let at = list[*first].before + *skip as u64 + offset;
-                let index = *first + list[*first..].partition_point(|piece| piece.before <= at) - 1;
-                let (piece, skip) = (&list[index], (at - list[index].before) as usize);
+                let (index, skip) = found(list, *first, *skip as u64 + offset);
+                let piece = &list[index];
                 if skip + len as usize <= piece.segment.len {
                     return one(piece.segment.start.wrapping_add(skip));
                 }
@@ -165,12 +164,24 @@ impl Segments {
     /// The contiguous pieces, in order, none of them empty.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Segment> + '_ {
+        self.iter_from(0)
+    }
+
+    /// Those of the bytes from `offset` on; the first may be the rest of a piece.
+    #[inline]
+    fn iter_from(&self, offset: u64) -> Iter<'_> {
+        let offset = offset.min(self.len);
         let (index, skip) = match &self.pieces {
-            Pieces::One(_) => (0, 0),
-            Pieces::Strided { skip, .. } => (0, *skip),
-            Pieces::Many(_, first, skip) => (*first, *skip),
+            _ if offset == self.len => (0, 0),
+            Pieces::One(_) => (0, offset as usize),
+            Pieces::Strided { piece, skip, .. } => {
+                let at = *skip + offset as usize;
+                (at / *piece, at % *piece)
+            }
+            Pieces::Many(_, first, skip) if offset == 0 => (*first, *skip),
+            Pieces::Many(list, first, skip) => found(list, *first, *skip as u64 + offset),
         };
-        Iter { pieces: &self.pieces, index, skip, left: self.len as usize }
+        Iter { pieces: &self.pieces, index, skip, left: (self.len - offset) as usize }
     }
 
     /// Appends all bytes to `out`.
@@ -261,9 +272,15 @@ impl Segments {
 
     /// The pieces as slices to read, for drivers that gather.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> + '_ {
+        self.slices_from(0)
+    }
+
+    /// The same of the bytes from `offset` on, for drivers that gather a message in several turns.
+    #[inline]
+    pub fn slices_from(&self, offset: u64) -> impl Iterator<Item = &[u8]> + '_ {
         // SAFETY: valid for reading by the promise of the maker, for as long as the request runs; the
         // request holds these segments.
-        self.iter().map(|p| unsafe { core::slice::from_raw_parts(p.start, p.len) })
+        self.iter_from(offset).map(|p| unsafe { core::slice::from_raw_parts(p.start, p.len) })
     }
 }
 
@@ -272,6 +289,13 @@ impl Segment {
     fn behind(self, len: usize) -> Option<Segment> {
         (len < self.len).then(|| Segment { start: self.start.wrapping_add(len), len: self.len - len })
     }
+}
+
+/// The piece of a list, and the byte of that piece, which is `offset` bytes behind the begin of piece `first`.
+fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize) {
+    let at = list[first].before + offset;
+    let index = first + list[first..].partition_point(|piece| piece.before <= at) - 1;
+    (index, (at - list[index].before) as usize)
 }
 
 /// The pieces of a range.
@@ -292,7 +316,7 @@ impl Iterator for Iter<'_> {
             return None;
         }
         let whole = match self.pieces {
-            Pieces::One(start) => Segment { start: *start, len: self.left },
+            Pieces::One(start) => Segment { start: *start, len: self.skip + self.left },
             Pieces::Strided { first, piece, stride, .. } => {
                 let start = first.wrapping_offset((self.index as isize).wrapping_mul(*stride));
                 Segment { start, len: *piece }
@@ -390,6 +414,8 @@ mod tests {
                 let expected = cut(&expected, offset, len);
                 prop_assert_eq!((bytes(&part), part.len()), (expected.clone(), expected.len() as u64));
                 prop_assert_eq!(part.count(), part.iter().count());
+                let behind: Vec<u8> = part.slices_from(again).flatten().copied().collect();
+                prop_assert_eq!(behind, cut(&expected, again, u64::MAX / 2));
                 let deeper = part.slice(again, less);
                 prop_assert_eq!(bytes(&deeper), cut(&expected, again, less));
                 prop_assert_eq!(deeper.count(), deeper.iter().count());

@@ -224,7 +224,8 @@ impl Node {
                 core.crowd.happened();
                 continue;
             }
-            match core.crowd.idle(self.idle).stage(core.now.since(*active)) {
+            let quiet = core.now.since(*active);
+            match core.crowd.stage(self.idle, quiet) {
                 // The thread that works with the rail needs the lock when it has found something.
                 Stage::Spin if core.missed => core = self.shared.give_away(core),
                 // Looking at a rail costs a system call: that is pause enough.

@@ -48,7 +48,8 @@ impl Node {
             core.crowd.happened();
             return;
         }
-        match core.crowd.idle(self.idle).stage(core.now.since(*active)) {
+        let quiet = core.now.since(*active);
+        match core.crowd.stage(self.idle, quiet) {
             Stage::Spin => {}
             Stage::Yield => drop(self.shared.give_away(core)),
             Stage::Block => {

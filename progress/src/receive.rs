@@ -51,7 +51,7 @@ impl Node {
             if happened {
                 *active = core.now;
                 core.crowd.happened();
-            } else if core.crowd.idle(self.idle).stage(core.now.since(*active)) != Stage::Spin {
+            } else if core.crowd.next(self.idle, core.now.since(*active)) != Stage::Spin {
                 core.engine.post_expected();
             }
         };

@@ -33,11 +33,6 @@ impl Remote {
         self.len
     }
 
-    /// In how many pieces they are.
-    pub(crate) fn pieces(&self) -> u64 {
-        self.pieces.len() as u64
-    }
-
     /// The pieces from `offset` on, at most `PIECES` of them and `len` bytes; returns how many pieces.
     fn fill(&self, offset: u64, len: u64, list: &mut [libc::iovec; PIECES]) -> usize {
         let first = self.pieces.partition_point(|(start, _, len)| start + len <= offset);

@@ -125,7 +125,7 @@ fn send_short(
         Order::Packet { packet, .. } if packet.in_place.is_empty() => {
             staging.extend_from_slice(&packet.bytes);
         }
-        _ => parts(order, &chunk_head(order), |part| staging.extend_from_slice(part)),
+        _ => parts(order, &chunk_head(order), 0..usize::MAX, |part| staging.extend_from_slice(part)),
     }
     send_staged(staging, socket, sealing, number(order))
 }

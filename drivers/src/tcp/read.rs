@@ -7,6 +7,7 @@
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream, is_packet};
 use super::sys;
+use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::Malformed;
 use rustix::fd::BorrowedFd;
@@ -21,6 +22,10 @@ const AHEAD: usize = 64 << 10;
 /// While the peer is ahead of us, the part of a chunk's length that is read of what follows it: that has to
 /// be copied, and our copies are what everything waits for then.
 const BEHIND: u32 = 16;
+
+/// Memory in pieces that are shorter than this on the average is filled from the scratch buffer, by copies:
+/// the kernel takes few pieces at once, and about as long for one as for copying this many bytes.
+const PIECE: u64 = 1024;
 
 /// What one read has brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +162,7 @@ fn read_chunk(
     place: &mut Place<'_>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<Brought, Ended> {
-    let Some(into) = stream.target(place)? else {
+    let Some(into) = stream.target(place)?.filter(|into| !is_scattered(into)) else {
         return read_scratch(fd, stream, scratch, place, report);
     };
     let behind = &mut scratch[..behind];
@@ -172,6 +177,11 @@ fn read_chunk(
         stream.keep(scratch.lend(0..got - filled));
     }
     Ok(if got == asked { Brought::Full } else { Brought::All })
+}
+
+fn is_scattered(into: &Segments) -> bool {
+    let pieces = into.count() as u64;
+    pieces > 1 && into.len() < pieces.saturating_mul(PIECE)
 }
 
 /// Gives the stream what has been read into the scratch buffer.

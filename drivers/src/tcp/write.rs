@@ -188,11 +188,8 @@ impl Outbox {
         let mut parts = Parts::new(staging);
         let mut skip = self.written;
         for outgoing in &self.queue {
-            outgoing.parts(|part| {
-                let skipped = skip.min(part.len() as u64);
-                skip -= skipped;
-                parts.add(&part[skipped as usize..]);
-            });
+            outgoing.add_to(&mut parts, skip);
+            skip = skip.saturating_sub(outgoing.len);
             if parts.is_full() {
                 break;
             }
@@ -223,14 +220,25 @@ impl Outgoing {
         Outgoing { order, header, len }
     }
 
-    /// Calls `part` with each contiguous part in the order of the wire.
-    fn parts<'a>(&'a self, mut part: impl FnMut(&'a [u8])) {
+    /// Adds what is behind the first `skip` bytes on the wire, as far as there is room.
+    fn add_to<'a>(&'a self, parts: &mut Parts<'a, '_>, mut skip: u64) {
+        let mut add = |part: &'a [u8]| {
+            let skipped = skip.min(part.len() as u64);
+            skip -= skipped;
+            parts.add(&part[skipped as usize..]);
+        };
         match &self.order {
-            Order::Packet { packet, .. } => packet.parts(part),
+            Order::Packet { packet, .. } => packet.parts(add),
             Order::Chunk { from, .. } => {
-                self.header.iter().for_each(|header| part(header));
-                part(padding::bytes(from.len() as u32));
-                from.slices().for_each(part);
+                self.header.iter().for_each(|header| add(header));
+                add(padding::bytes(from.len() as u32));
+                // It may have a million pieces, of which each turn looks only at those that it takes.
+                for part in from.slices_from(skip) {
+                    if parts.is_full() {
+                        break;
+                    }
+                    parts.add(part);
+                }
             }
             Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
         }

@@ -15,6 +15,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Longest send: what an IP packet may hold, since the kernel makes one of it first.
 const SEND_MAX: usize = 65_507;
@@ -149,14 +150,26 @@ pub(crate) fn len(order: &Order) -> usize {
     }
 }
 
-/// Calls `part` with each contiguous part of an order, in the order of the wire.
+/// Calls `part` with each contiguous part of an order, in the order of the wire: of the bytes in `range`. A
+/// chunk may have a million pieces, of which only those are looked at.
 #[inline]
-pub(crate) fn parts<'a>(order: &'a Order, head: &'a [u8], mut part: impl FnMut(&'a [u8])) {
+pub(crate) fn parts(order: &Order, head: &[u8], range: Range<usize>, mut part: impl FnMut(&[u8])) {
+    let mut at = 0;
+    let mut cut = |bytes: &[u8]| {
+        let inside = |place: usize| place.clamp(at, at + bytes.len()) - at;
+        let bytes_inside = &bytes[inside(range.start)..inside(range.end)];
+        at += bytes.len();
+        if !bytes_inside.is_empty() {
+            part(bytes_inside);
+        }
+    };
     match order {
-        Order::Packet { packet, .. } => packet.parts(part),
+        Order::Packet { packet, .. } => packet.parts(cut),
         Order::Chunk { from, .. } => {
-            part(head);
-            from.slices().for_each(part);
+            cut(head);
+            let behind = |place: usize| place.saturating_sub(head.len()) as u64;
+            let (first, end) = (behind(range.start), behind(range.end));
+            from.slice(first, end - first).slices().for_each(part);
         }
         Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
     }
@@ -186,7 +199,7 @@ fn stage_short(staging: &mut Vec<u8>, seal: &mut Seal, order: &Order) -> usize {
         Order::Packet { packet, .. } if packet.in_place.is_empty() => {
             staging.extend_from_slice(&packet.bytes)
         }
-        _ => parts(order, &chunk_head(order), |part| staging.extend_from_slice(part)),
+        _ => parts(order, &chunk_head(order), 0..usize::MAX, |part| staging.extend_from_slice(part)),
     }
     seal_short(staging, seal, number(order));
     staging.len() - LEN
@@ -218,21 +231,17 @@ pub(crate) fn stage(
     (front, part): (usize, usize),
 ) {
     let head = chunk_head(order);
-    let (mut skip, mut left, mut room) = (begun, leaving, 0);
+    let mut room = 0;
     staging.clear();
-    parts(order, &head, |piece| {
-        let skipped = skip.min(piece.len());
-        skip -= skipped;
-        let mut piece = &piece[skipped..];
-        while !piece.is_empty() && left > 0 {
+    parts(order, &head, begun..begun + leaving, |mut piece| {
+        while !piece.is_empty() {
             if room == 0 {
                 staging.resize(staging.len() + front, 0);
                 room = part;
             }
-            let (now, later) = piece.split_at(piece.len().min(room).min(left));
+            let (now, later) = piece.split_at(piece.len().min(room));
             staging.extend_from_slice(now);
             room -= now.len();
-            left -= now.len();
             piece = later;
         }
     });

@@ -9,6 +9,8 @@
 //! collected a post of every rank knows that every rank is past the operation before ([`Board::safe`]); in
 //! operations in which some ranks do not wait for all others, ranks say when they are done.
 
+mod parts;
+
 use super::memory::combine;
 use super::operator::Operator;
 use super::team::Team;
@@ -52,6 +54,7 @@ pub struct Board {
     number: u64,
     /// Everybody is done with the operations up to this one.
     safe: u64,
+    unasked: parts::Unasked,
 }
 
 impl Board {
@@ -62,7 +65,7 @@ impl Board {
 
     /// The view of rank `me` of `size`, on memory of the right length that was zero at first.
     pub fn new(memory: SharedMemory, size: usize, me: usize) -> Board {
-        Board { memory, size, me, number: 0, safe: 0 }
+        Board { memory, size, me, number: 0, safe: 0, unasked: parts::Unasked::default() }
     }
 
     /// Nobody leaves before everybody has come.

@@ -143,6 +143,31 @@ pub(super) fn each<'a>(list: &'a [i64], ranks: usize, name: &str) -> Result<&'a 
         .ok_or_else(|| Class::ARG.error(format!("{name} has {} entries, {ranks} are needed", list.len())))
 }
 
+/// The blocks of a vector collective where they lie in a buffer.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    buffer: *const c_void,
+    counts: &'a [i64],
+    displacements: &'a [i64],
+    datatype: &'static Datatype,
+}
+
+impl<'a> Row<'a> {
+    /// With counts and displacements in extents, which were checked.
+    pub(super) fn new(
+        buffer: *const c_void,
+        (counts, displacements, datatype): (&'a [i64], &'a [i64], Type),
+    ) -> Result<Row<'a>> {
+        Ok(Row { buffer, counts, displacements, datatype: objects::committed(datatype)? })
+    }
+
+    /// The block of a rank.
+    pub(super) fn memory(&self, rank: usize) -> Result<Segments> {
+        let offset = self.displacements[rank].wrapping_mul(self.datatype.extent());
+        message::of(self.buffer.wrapping_byte_offset(offset as isize), self.counts[rank], self.datatype)
+    }
+}
+
 /// Blocks with counts and displacements of one type.
 pub(super) fn blocks(
     buffer: Buffer,

@@ -4,13 +4,19 @@ use super::call::Call;
 use super::meeting::{Wait, make};
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
+use crate::algorithm::alltoall::Alltoall;
 use crate::algorithm::board::{Board, Pause};
 use crate::algorithm::choice::{FIRST, Problem};
+use crate::algorithm::place::{Blocks, Buffer, Spot};
 use crate::algorithm::pool::Pool;
 use crate::error::Result;
 use crate::world::world;
+use newmadeleine::Segments;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Bytes of a part as the choice assumes, since all ranks have to choose alike and none knows all lengths.
+const PART: u64 = 64;
 
 impl Call {
     /// Does a collective on the board, if that was chosen for such a problem: `len` are the bytes that a rank
@@ -23,6 +29,27 @@ impl Call {
         work: impl FnOnce(&mut Board, Pause<'_>) -> Result<()>,
     ) -> Result<bool> {
         self.in_memory(problem, len, work)
+    }
+
+    /// Does a collective with parts of different lengths on the board, if that is chosen for short blocks: sends
+    /// the part for each rank that `out` names, and puts what each rank has for this one where `into` says.
+    /// False: it takes another way.
+    pub(super) fn parts_on_board(
+        &self,
+        out: impl Fn(usize) -> Result<Segments>,
+        into: impl Fn(usize) -> Result<Segments>,
+    ) -> Result<bool> {
+        let problem = || {
+            let recv = Blocks::rows(Spot::start(Buffer::Recv), std::iter::repeat_n(PART, self.team().size()));
+            Alltoall { send: None, recv, block: Some(PART) }
+        };
+        let mut is_done = false;
+        let exchange = |board: &mut Board, pause: Pause<'_>| {
+            is_done = board.parts(out, into, pause)?;
+            Ok(())
+        };
+        let is_asked = self.on_board(&problem, Some(PART * self.team().size() as u64), exchange)?;
+        Ok(is_asked && is_done)
     }
 
     /// Does a long reduction in the pool, if that was chosen; as [`Call::on_board`].

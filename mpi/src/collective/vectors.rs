@@ -1,10 +1,13 @@
 //! Collectives that move blocks of different sizes: gatherv, scatterv, allgatherv, alltoallv, alltoallw.
 
-use super::arguments::{Data, blocks, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of};
+use super::arguments::{
+    Data, Row, blocks, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of,
+};
 use super::call::{Call, Ready};
 use super::moves::{Received, Sent};
 use crate::algorithm::allgather::Allgather;
 use crate::algorithm::alltoall::Alltoall;
+use crate::algorithm::board::{Board, Pause};
 use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
 use crate::algorithm::gather::Gather;
 use crate::algorithm::inter::Role;
@@ -13,6 +16,7 @@ use crate::algorithm::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
 use crate::memory::check_buffers;
+use newmadeleine::Segments;
 use std::ffi::c_void;
 
 /// Counts, displacements in extents, type.
@@ -69,10 +73,22 @@ pub(crate) fn gatherv(
         refuse_in_place(sent.0, "the send buffer of a rank that is not the root")?;
     }
     let has_block = part.has_block(is_in_place(sent.0));
-    let send: Option<Place> =
-        has_block.then(|| Data::new(sent.1, sent.2)).transpose()?.map(|data| data.place(Buffer::Send));
+    let block = has_block.then(|| Data::new(sent.1, sent.2)).transpose()?;
+    let send = block.map(|data| data.place(Buffer::Send));
     let recv = part.is_root.then(|| blocks(Buffer::Recv, call.peers(), table)).transpose()?;
     check_sides(&call, (sent.0, send.as_ref()), (received, recv.as_ref()))?;
+    let row = part.is_root.then(|| Row::new(received, table)).transpose()?;
+    let out = |rank: usize| match block.filter(|_| rank == part.rank) {
+        Some(block) => block.memory(sent.0),
+        None => Ok(Segments::empty()),
+    };
+    let into = |rank: usize| match row.filter(|_| has_block || rank != call.me()) {
+        Some(row) => row.memory(rank),
+        None => Ok(Segments::empty()),
+    };
+    if call.parts_on_board(out, into)? {
+        return Ok(call.done());
+    }
     call.ready(None, part.alike(), (sent.0, received), |call, context, builder| {
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
@@ -111,12 +127,22 @@ pub(crate) fn scatterv(
     }
     let has_block = part.has_block(is_in_place(received.0));
     let send = part.is_root.then(|| blocks(Buffer::Send, call.peers(), table)).transpose()?;
-    let recv: Option<Place> = has_block
-        .then(|| Data::new(received.1, received.2))
-        .transpose()?
-        .map(|data| data.place(Buffer::Recv));
+    let block = has_block.then(|| Data::new(received.1, received.2)).transpose()?;
+    let recv = block.map(|data| data.place(Buffer::Recv));
     let first = send.as_ref().and_then(|send| send.first(call.peers()));
     check_buffers((sent, first), (received.0, recv.as_ref().and_then(Place::first)))?;
+    let row = part.is_root.then(|| Row::new(sent, table)).transpose()?;
+    let out = |rank: usize| match row.filter(|_| has_block || rank != call.me()) {
+        Some(row) => row.memory(rank),
+        None => Ok(Segments::empty()),
+    };
+    let into = |rank: usize| match block.filter(|_| rank == part.rank) {
+        Some(block) => block.memory(received.0),
+        None => Ok(Segments::empty()),
+    };
+    if call.parts_on_board(out, into)? {
+        return Ok(call.done());
+    }
     call.ready(None, part.alike(), (sent, received.0), |call, context, builder| {
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
@@ -144,9 +170,19 @@ pub(crate) fn allgatherv(
     }
     refuse_in_place(received, "the receive buffer")?;
     let recv = blocks(Buffer::Recv, call.peers(), table)?;
-    let send =
-        (!in_place).then(|| Data::new(sent.1, sent.2)).transpose()?.map(|data| data.place(Buffer::Send));
+    let own = (!in_place).then(|| Data::new(sent.1, sent.2)).transpose()?;
+    let send = own.map(|data| data.place(Buffer::Send));
     check_sides(&call, (sent.0, send.as_ref()), (received, Some(&recv)))?;
+    let row = Row::new(received, table)?;
+    let exchange = |board: &mut Board, pause: Pause<'_>| {
+        let own = own.map_or_else(|| row.memory(call.me()), |own| own.memory(sent.0))?;
+        board.exchange(&own, 0, |rank| row.memory(rank), pause)
+    };
+    let longest = (0..call.peers()).map(|rank| recv.len(rank)).max();
+    let problem = || Allgather { send: send.clone(), recv: recv.clone() };
+    if call.on_board(&problem, longest, exchange)? {
+        return Ok(call.done());
+    }
     let len = call.remote().is_none().then(|| recv.total(0..call.peers()));
     let alike = Alike::of(Amount { len, signature: None });
     call.ready(None, alike, (sent.0, received), |call, context, builder| match (call.groups(), &send) {
@@ -173,7 +209,11 @@ pub(crate) fn alltoallv(
         false => Some(blocks(Buffer::Send, call.peers(), out)?),
     };
     let recv = blocks(Buffer::Recv, call.peers(), table)?;
-    exchange(call, (sent, send), (received, recv))
+    let rows = (Row::new(sent, out), Row::new(received, table)?);
+    exchange(call, (sent, send), (received, recv), |call| match &rows.0 {
+        Ok(row) => call.parts_on_board(|rank| row.memory(rank), |rank| rows.1.memory(rank)),
+        Err(_) => Ok(false),
+    })
 }
 
 pub(crate) fn alltoallw(
@@ -188,13 +228,14 @@ pub(crate) fn alltoallw(
         false => Some(mixed_blocks(Buffer::Send, call.peers(), out)?),
     };
     let recv = mixed_blocks(Buffer::Recv, call.peers(), table)?;
-    exchange(call, (sent, send), (received, recv))
+    exchange(call, (sent, send), (received, recv), |_| Ok(false))
 }
 
 fn exchange(
     call: Call,
     (sent, send): (*const c_void, Option<Blocks>),
     (received, recv): (*mut c_void, Blocks),
+    on_board: impl FnOnce(&Call) -> Result<bool>,
 ) -> Result<Ready> {
     if call.remote().is_some() {
         refuse_in_place(sent, "the send buffer on an intercommunicator")?;
@@ -202,6 +243,9 @@ fn exchange(
     refuse_in_place(received, "the receive buffer")?;
     let first = |blocks: &Blocks| blocks.first(call.peers());
     check_buffers((sent, send.as_ref().and_then(first)), (received, first(&recv)))?;
+    if send.is_some() && on_board(&call)? {
+        return Ok(call.done());
+    }
     call.ready(None, Alike::default(), (sent, received), |call, context, builder| {
         match (call.groups(), &send) {
             (Some(groups), Some(send)) => {

@@ -56,6 +56,11 @@ impl In {
     fn is_bounced(&self) -> bool {
         self.about.method != Method::Cma
     }
+
+    /// Whether the sender has told where it is. Scattered memory comes through bounce buffers only.
+    fn is_described(&self) -> bool {
+        self.chunk.pieces > 0
+    }
 }
 
 /// Chunks that this side receives, in order.
@@ -143,7 +148,8 @@ impl Incoming {
     /// The peer broke the rules, or what the system said: then nothing was copied, and others may do it.
     pub fn step(&mut self, b: &Shared, alone: bool, turn: &Turn<'_>) -> Result<u64, Obstacle> {
         for incoming in &mut self.chunks {
-            if incoming.is_held || (incoming.is_bounced() && !self.silence.is_long(b)) {
+            let waits = incoming.is_bounced() && !self.silence.is_long(b);
+            if incoming.is_held || !incoming.is_described() || waits {
                 return Ok(0);
             }
             let word = incoming.word(b);
@@ -209,8 +215,8 @@ impl Incoming {
     /// Whether something is left that this side could do.
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|incoming| {
-            incoming.is_complete(b)
-                || (b.pid.is_some() && !claim::is_claimed(incoming.word(b), incoming.round))
+            let may_pull = b.pid.is_some() && incoming.is_described();
+            incoming.is_complete(b) || (may_pull && !claim::is_claimed(incoming.word(b), incoming.round))
         })
     }
 }

@@ -4,7 +4,7 @@
 use super::{Exchange, Silence};
 use crate::node::across::Remote;
 use crate::shm::claim::{self, Round, Side};
-use crate::shm::cma::regions;
+use crate::shm::cma::regions::{self, Place};
 use crate::shm::layout::{CHUNKS, CUT, PACKET};
 use crate::shm::probe::Probe;
 use crate::shm::ring::cell::{About, Chunk};
@@ -17,9 +17,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-
-/// Bytes of a page of memory.
-const PAGE: u64 = 4 << 10;
 
 /// A chunk that this side sends.
 #[derive(Debug)]
@@ -35,6 +32,8 @@ pub struct Out {
     /// The pieces of `from`, where the peer reads them.
     _list: regions::List,
     target: Option<Arc<Remote>>,
+    /// The peer was told where its memory is.
+    is_described: bool,
     /// Parts of it may still go through bounce buffers.
     pub is_bounced: bool,
     /// Bytes that went there.
@@ -86,7 +85,12 @@ impl Out {
 
     /// Whether it was to be copied once, and neither side can do so any more.
     fn is_stuck(&self, b: &Shared) -> bool {
-        !self.is_bounced && self.target.is_none() && !b.peer_can()
+        !self.is_bounced && !self.has_single_copy(b)
+    }
+
+    /// Whether one side at least can copy it once.
+    fn has_single_copy(&self, b: &Shared) -> bool {
+        self.target.is_some() || (self.is_described && b.peer_can())
     }
 
     /// Learns where it goes, if the peer has told that meanwhile.
@@ -95,7 +99,7 @@ impl Out {
             let told = b.segment.word(b.end.goes_to(self.place)).load(Ordering::Acquire);
             if told != 0 {
                 self.key = Key(told);
-                self.target = known.target(b, self.key, (self.offset, self.from.len()));
+                self.target = known.place(b, self.key, (self.offset, self.from.len())).memory();
             }
         }
     }
@@ -103,7 +107,8 @@ impl Out {
     /// Whether the receiver is to copy all of it. In an exchange among more processes than cores each core
     /// has enough to do, and memory that only its receiver's core writes stays in the cache of that one.
     fn is_left(&self, b: &Shared) -> bool {
-        b.is_oversubscribed && (self.meets || self.expects) && b.peer_can() && !self.is_bounced
+        let is_pulled = self.is_described && b.peer_can() && !self.is_bounced;
+        b.is_oversubscribed && (self.meets || self.expects) && is_pulled
     }
 
     /// The word that tells which side copies what.
@@ -117,30 +122,26 @@ impl Out {
     }
 }
 
-/// Whether memory is in pieces of less than a page, on the average. The system copies each of them for the
-/// price of a page: 256 KiB in pieces of 8 B took 18 ms in a single copy and 0.3 ms in two, in pieces of 2
-/// KiB 90 and 23 us, of 4 KiB 71 and 20 (EPYC). Half leaves the latter to the selector; twice decides
-/// by rule between methods that are nearly equal.
-fn is_scattered(pieces: u64, len: u64) -> bool {
-    pieces > 1 && len < pieces.saturating_mul(PAGE)
-}
-
 /// The region into which a chunk went that was not the last one for it: the next one finds it known. It may
 /// consist of a million pieces.
 #[derive(Debug, Default)]
 struct Known {
-    last: Option<(Key, Arc<Remote>)>,
+    last: Option<(Key, Place)>,
 }
 
 impl Known {
-    /// Where `len` bytes from `offset` on of the region with this key can be pushed to; none: nowhere.
-    fn target(&mut self, b: &Shared, key: Key, (offset, len): (u64, u64)) -> Option<Arc<Remote>> {
-        let pid = b.pid.filter(|_| key != Key::PUSH)?;
-        let known = self.last.take().filter(|(of, _)| *of == key).map(|(_, region)| region);
-        let region = known.or_else(|| regions::find(&b.segment, b.end.other(), pid, key).map(Arc::new))?;
-        let end = offset.checked_add(len).filter(|end| *end <= region.len())?;
-        self.last = (end < region.len()).then(|| (key, region.clone()));
-        Some(region)
+    /// Where `len` bytes from `offset` on of the region with this key are to go.
+    fn place(&mut self, b: &Shared, key: Key, (offset, len): (u64, u64)) -> Place {
+        let Some(pid) = b.pid.filter(|_| key != Key::PUSH) else { return Place::Unknown };
+        let known = self.last.take().filter(|(of, _)| *of == key).map(|(_, place)| place);
+        let place = known.unwrap_or_else(|| regions::find(&b.segment, b.end.other(), pid, key));
+        let end = offset.saturating_add(len);
+        match &place {
+            Place::At(region) if end > region.len() => return Place::Unknown,
+            Place::At(region) if end == region.len() => {}
+            _ => self.last = Some((key, place.clone())),
+        }
+        place
     }
 }
 
@@ -200,10 +201,10 @@ impl Outgoing {
         self.last[place] = cell;
         let (address, pieces, list) = regions::describe(&from);
         let chunk = Chunk { number, ack, region, key, offset, len, address, pieces };
-        let target = self.known.target(b, key, (offset, len));
-        let can_cma = target.is_some() || b.peer_can();
-        let is_scattered = is_scattered(pieces, len)
-            || target.as_ref().is_some_and(|target| is_scattered(target.pieces(), target.len()));
+        let (place_of, is_described) = (self.known.place(b, key, (offset, len)), pieces > 0);
+        let is_scattered = !is_described || matches!(place_of, Place::Scattered);
+        let target = place_of.memory();
+        let can_cma = target.is_some() || (is_described && b.peer_can());
         let expects = can_cma && !is_scattered && (theirs.is_some() || self.exchange.is_likely());
         let mut out = Out {
             order,
@@ -214,6 +215,7 @@ impl Outgoing {
             from,
             _list: list,
             target,
+            is_described,
             is_bounced: false,
             bounced: 0,
             method: Method::Cma,
@@ -265,7 +267,7 @@ impl Outgoing {
     /// does or has to, so the packet waits. It would not be read before they are complete.
     pub fn make_way(&mut self, b: &Shared) -> bool {
         for out in self.chunks.iter_mut().filter(|out| out.is_bounced && out.has_rest(b)) {
-            if !self.silence.is_long(b) || (out.target.is_none() && !b.peer_can()) {
+            if !self.silence.is_long(b) || !out.has_single_copy(b) {
                 return false;
             }
             out.bounce(b, false);

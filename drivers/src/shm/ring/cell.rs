@@ -72,7 +72,8 @@ pub struct Chunk {
     pub key: Key,
     pub offset: u64,
     pub len: u64,
-    /// Where they are in the sender's memory: the bytes, or if there are several pieces a list of them.
+    /// Where they are in the sender's memory: the bytes, or if there are several pieces a list of them; no
+    /// piece: the receiver shall not read them there.
     pub address: u64,
     pub pieces: u64,
 }

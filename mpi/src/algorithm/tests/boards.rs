@@ -123,3 +123,66 @@ fn operands_are_combined_in_the_order_of_ranks() {
         }
     });
 }
+
+/// Bytes that rank `from` has for rank `to` in operation `index`: now and then more than a slot takes.
+fn part_len(index: usize, from: usize, to: usize, size: usize) -> usize {
+    match index % 16 {
+        9 | 10 if from == index % size => 1500,
+        _ => (index * 5 + from * 3 + to * 7) % 90,
+    }
+}
+
+#[test]
+fn parts_of_all_lengths_are_exchanged_by_all_or_none() {
+    for size in 1..=4 {
+        let (first, fd) = SharedMemory::create(Board::len(size)).expect("shared memory");
+        let adopt = |_| SharedMemory::adopt(&fd, Board::len(size)).expect("the same");
+        let views = std::iter::once(first).chain((1..size).map(adopt));
+        let answers: Vec<Vec<bool>> = std::thread::scope(|scope| {
+            let run = |(me, view)| scope.spawn(move || exchange_parts(Board::new(view, size, me), me, size));
+            let threads: Vec<_> = views.enumerate().map(run).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert!(answers.iter().all(|of| *of == answers[0]), "all ranks alike");
+        let count = answers[0].iter().filter(|answer| **answer).count();
+        let most = if size == 1 { OPERATIONS } else { OPERATIONS - 2 * OPERATIONS / 16 };
+        assert!((OPERATIONS / 2..=most).contains(&count), "{count} of {OPERATIONS}, {size} ranks");
+    }
+}
+
+/// What the board has answered.
+fn exchange_parts(mut board: Board, me: usize, size: usize) -> Vec<bool> {
+    let content = |index: usize, from: usize, to: usize| (index + 10 * from + 100 * to) as u8;
+    let mut look = || {
+        std::thread::yield_now();
+        Ok(())
+    };
+    let mut exchange = |index: usize| {
+        let mut own: Vec<Vec<u8>> =
+            (0..size).map(|to| vec![content(index, me, to); part_len(index, me, to, size)]).collect();
+        let mut all: Vec<Vec<u8>> = (0..size).map(|from| vec![0; part_len(index, from, me, size)]).collect();
+        let memory = |part: &mut Vec<u8>| contiguous(part.as_mut_ptr().cast(), part.len());
+        let out: Vec<Segments> = own.iter_mut().map(memory).collect();
+        let into: Vec<Segments> = all.iter_mut().map(memory).collect();
+        let done = board
+            .parts(|rank| Ok(out[rank].clone()), |rank| Ok(into[rank].clone()), &mut look)
+            .expect("valid");
+        for (from, part) in all.iter().enumerate() {
+            let expected = if done { content(index, from, me) } else { 0 };
+            assert!(part.iter().all(|byte| *byte == expected), "operation {index}, from {from}");
+        }
+        board.barrier(&mut look).expect("valid");
+        done
+    };
+    (0..OPERATIONS).map(&mut exchange).collect()
+}
+
+#[test]
+fn a_part_that_is_longer_than_expected_is_an_error() {
+    let (memory, _) = SharedMemory::create(Board::len(1)).expect("shared memory");
+    let (mut from, mut into) = ([7u8; 8], [0u8; 4]);
+    let [from, into] = [&mut from[..], &mut into].map(|b| contiguous(b.as_mut_ptr().cast(), b.len()));
+    let mut board = Board::new(memory, 1, 0);
+    let done = board.parts(|_| Ok(from.clone()), |_| Ok(into.clone()), &mut || Ok(()));
+    assert_eq!(done.map_err(|error| error.class()), Err(crate::error::Class::TRUNCATE));
+}

@@ -1,0 +1,110 @@
+//! Parts of different lengths on the board: gatherv, scatterv, alltoallv.
+//!
+//! Nobody knows whether the parts of another rank fit into its slot. So each rank posts either a table of
+//! where its parts begin, with the parts, or that they are too long; when all have posted, all know whether
+//! somebody's were. Then they take the way of long parts, and the next calls do so without asking here: one
+//! the first time, then three, seven and so on, on all ranks alike.
+
+use super::{Board, HEAD, POST_MAX, Pause};
+use crate::error::{Class, Result};
+use newmadeleine::Segments;
+use std::sync::atomic::Ordering;
+
+/// In the place of the first entry of a table: the parts are too long.
+const TOO_LONG: u16 = u16::MAX;
+/// Bytes of an entry.
+const ENTRY: usize = size_of::<u16>();
+/// Most calls in a row that are not asked, as a power of two.
+const UNASKED_MAX: u32 = 6;
+
+/// Calls with parts that are not asked on the board.
+#[derive(Debug, Default)]
+pub(super) struct Unasked {
+    /// So many times in a row parts were too long.
+    times: u32,
+    /// Calls that are not asked yet.
+    left: u32,
+}
+
+impl Unasked {
+    fn too_long(&mut self) {
+        self.times = (self.times + 1).min(UNASKED_MAX);
+        self.left = (1 << self.times) - 1;
+    }
+}
+
+impl Board {
+    /// Each rank posts a part for each rank, as `out` names them, and gets the part of each rank for it into
+    /// the memory that `into` names. False: some rank's parts are too long for its slot, and nobody got any.
+    ///
+    /// # Errors
+    /// A part is longer than its receiver expects (`MPI_ERR_TRUNCATE`), or what `out`, `into` or `pause` say.
+    pub fn parts(
+        &mut self,
+        out: impl Fn(usize) -> Result<Segments>,
+        into: impl Fn(usize) -> Result<Segments>,
+        pause: Pause<'_>,
+    ) -> Result<bool> {
+        if self.unasked.left > 0 {
+            self.unasked.left -= 1;
+            return Ok(false);
+        }
+        // What is wrong with an argument shall be said before the others wait for a post.
+        let out: Vec<Segments> = (0..self.size).map(out).collect::<Result<_>>()?;
+        let room = (POST_MAX - self.table_len()) as u64;
+        let fits = out.iter().try_fold(room, |room, part| room.checked_sub(part.len())).is_some();
+        self.begin(pause)?;
+        self.post_parts(fits.then_some(&out));
+        self.meet(pause)?;
+        if (0..self.size).any(|rank| self.entry(rank, 0) == TOO_LONG) {
+            self.unasked.too_long();
+            return Ok(false);
+        }
+        self.unasked.times = 0;
+        (0..self.size).try_for_each(|rank| self.fetch_part(rank, &into(rank)?))?;
+        Ok(true)
+    }
+
+    /// Bytes of a table, which has where each part begins and where the last one ends.
+    fn table_len(&self) -> usize {
+        (ENTRY * (self.size + 1)).next_multiple_of(size_of::<u64>())
+    }
+
+    /// Shows parts to all, or that they are too long.
+    fn post_parts(&self, parts: Option<&Vec<Segments>>) {
+        let slot = self.slot(self.me);
+        let table = slot + HEAD;
+        match parts {
+            None => self.memory.put(table, &TOO_LONG.to_ne_bytes()),
+            Some(parts) => {
+                let mut end = self.table_len();
+                for (rank, part) in parts.iter().enumerate() {
+                    self.memory.put(table + ENTRY * rank, &(end as u16).to_ne_bytes());
+                    for piece in part.slices() {
+                        self.memory.put(table + end, piece);
+                        end += piece.len();
+                    }
+                }
+                self.memory.put(table + ENTRY * parts.len(), &(end as u16).to_ne_bytes());
+            }
+        }
+        self.memory.word(slot).store(self.number, Ordering::Release);
+    }
+
+    /// An entry of the table of a rank.
+    fn entry(&self, rank: usize, index: usize) -> u16 {
+        let bytes = self.memory.bytes(self.slot(rank) + HEAD + ENTRY * index, ENTRY);
+        u16::from_ne_bytes([bytes[0], bytes[1]])
+    }
+
+    fn fetch_part(&self, rank: usize, into: &Segments) -> Result<()> {
+        let [begin, end] = [self.me, self.me + 1].map(|index| usize::from(self.entry(rank, index)));
+        let (len, room) = (end.saturating_sub(begin), into.len());
+        if len as u64 > room {
+            return Err(Class::TRUNCATE
+                .error(format!("rank {rank} sends {len} bytes to this rank, which expects {room} of it")));
+        }
+        into.write(0, self.memory.bytes(self.slot(rank) + HEAD + begin, len));
+        Ok(())
+    }
+}

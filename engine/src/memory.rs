@@ -6,14 +6,15 @@
 //! ([`Segments::from_raw`], [`Segments::from_list`]), and everything else in the engine is safe code.
 
 mod copying;
+mod pieces;
 
 pub use copying::{copy, copy_overlapping};
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
+use pieces::{Iter, Pieces, found, placed};
 
 /// A contiguous piece of user memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,29 +30,6 @@ pub struct Segment {
 pub struct Segments {
     pieces: Pieces,
     len: u64,
-}
-
-#[derive(Debug, Clone)]
-enum Pieces {
-    One(*mut u8),
-    /// Pieces of `piece` bytes whose begins are `stride` bytes apart; `skip` bytes of the first one are
-    /// left out.
-    Strided {
-        first: *mut u8,
-        piece: usize,
-        stride: isize,
-        skip: usize,
-    },
-    /// A list, the index of the first piece in use, and bytes of it to skip.
-    Many(Arc<[Placed]>, usize, usize),
-}
-
-/// A piece of a list. Lists may have a million of them, so places in them are found by bisection.
-#[derive(Debug, Clone, Copy)]
-struct Placed {
-    segment: Segment,
-    /// Bytes of the list before this piece.
-    before: u64,
 }
 
 // SAFETY: segments are plain addresses; who made them promised that the memory stays valid and is not
@@ -97,14 +75,26 @@ impl Segments {
             // SAFETY: the caller's promise, passed on.
             return unsafe { Self::from_raw(one.start, one.len) };
         }
-        let mut len = 0;
-        let place = |&segment: &Segment| {
-            let before = len;
-            len += segment.len as u64;
-            Placed { segment, before }
-        };
-        let list: Arc<[Placed]> = list.iter().filter(|piece| piece.len > 0).map(place).collect();
+        let (list, len) = placed(list);
         Segments { pieces: Pieces::Many(list, 0, 0), len }
+    }
+
+    /// The pieces of `list` `count` times, each time `stride` bytes further: an array of records with gaps.
+    /// The list is made once, not for each record.
+    ///
+    /// # Safety
+    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    pub unsafe fn from_tiled(list: &[Segment], stride: isize, count: usize) -> Self {
+        if count == 1 {
+            // SAFETY: the caller's promise, passed on.
+            return unsafe { Self::from_list(list) };
+        }
+        let (list, tile) = placed(list);
+        let len = tile * count as u64;
+        if len == 0 {
+            return Self::empty();
+        }
+        Segments { pieces: Pieces::Tiled { list, tile, stride, shift: 0, skip: 0 }, len }
     }
 
     /// Bytes in all.
@@ -128,6 +118,11 @@ impl Segments {
             Pieces::Many(list, first, skip) => {
                 let end = list[*first].before + *skip as u64 + self.len;
                 list[*first..].partition_point(|piece| piece.before < end)
+            }
+            Pieces::Tiled { list, tile, skip, .. } => {
+                let (tiles, rest) = ((skip + self.len) / tile, (skip + self.len) % tile);
+                let last = list.partition_point(|piece| piece.before < rest);
+                tiles as usize * list.len() + last - found(list, 0, *skip).0
             }
         }
     }
@@ -157,6 +152,16 @@ impl Segments {
                 }
                 Pieces::Many(list.clone(), index, skip)
             }
+            Pieces::Tiled { list, tile, stride, shift, skip } => {
+                let at = *skip + offset;
+                let (shift, skip) = (*shift + (at / *tile) as isize * *stride, at % *tile);
+                let (index, inside) = found(list, 0, skip);
+                let piece = list[index].segment;
+                if inside + len as usize <= piece.len {
+                    return one(piece.start.wrapping_offset(shift).wrapping_add(inside));
+                }
+                Pieces::Tiled { list: list.clone(), tile: *tile, stride: *stride, shift, skip }
+            }
         };
         Segments { pieces, len }
     }
@@ -171,6 +176,7 @@ impl Segments {
     #[inline]
     fn iter_from(&self, offset: u64) -> Iter<'_> {
         let offset = offset.min(self.len);
+        let mut further = 0;
         let (index, skip) = match &self.pieces {
             _ if offset == self.len => (0, 0),
             Pieces::One(_) => (0, offset as usize),
@@ -180,8 +186,13 @@ impl Segments {
             }
             Pieces::Many(_, first, skip) if offset == 0 => (*first, *skip),
             Pieces::Many(list, first, skip) => found(list, *first, *skip as u64 + offset),
+            Pieces::Tiled { list, tile, stride, shift, skip } => {
+                let at = *skip + offset;
+                further = *shift + (at / *tile) as isize * *stride;
+                found(list, 0, at % *tile)
+            }
         };
-        Iter { pieces: &self.pieces, index, skip, left: (self.len - offset) as usize }
+        Iter { pieces: &self.pieces, index, skip, further, left: (self.len - offset) as usize }
     }
 
     /// Appends all bytes to `out`.
@@ -291,45 +302,6 @@ impl Segment {
     }
 }
 
-/// The piece of a list, and the byte of that piece, which is `offset` bytes behind the begin of piece `first`.
-fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize) {
-    let at = list[first].before + offset;
-    let index = first + list[first..].partition_point(|piece| piece.before <= at) - 1;
-    (index, (at - list[index].before) as usize)
-}
-
-/// The pieces of a range.
-struct Iter<'a> {
-    pieces: &'a Pieces,
-    index: usize,
-    /// Bytes of the next piece that are left out.
-    skip: usize,
-    left: usize,
-}
-
-impl Iterator for Iter<'_> {
-    type Item = Segment;
-
-    #[inline]
-    fn next(&mut self) -> Option<Segment> {
-        if self.left == 0 {
-            return None;
-        }
-        let whole = match self.pieces {
-            Pieces::One(start) => Segment { start: *start, len: self.skip + self.left },
-            Pieces::Strided { first, piece, stride, .. } => {
-                let start = first.wrapping_offset((self.index as isize).wrapping_mul(*stride));
-                Segment { start, len: *piece }
-            }
-            Pieces::Many(list, ..) => list.get(self.index)?.segment,
-        };
-        let len = (whole.len - self.skip).min(self.left);
-        let start = whole.start.wrapping_add(self.skip);
-        (self.index, self.skip, self.left) = (self.index + 1, 0, self.left - len);
-        Some(Segment { start, len })
-    }
-}
-
 /// Memory of the engine's own, for data that arrives before anybody has asked for it.
 ///
 /// Whoever makes segments of it keeps the buffer until no rail uses them.
@@ -420,6 +392,40 @@ mod tests {
                 prop_assert_eq!(bytes(&deeper), cut(&expected, again, less));
                 prop_assert_eq!(deeper.count(), deeper.iter().count());
             }
+        }
+
+        #[test]
+        fn a_list_that_repeats_is_a_long_list(
+            record in proptest::collection::vec((0..5_usize, 0..4_usize), 1..5),
+            (count, backwards) in (1..6_usize, proptest::bool::ANY),
+            (offset, len, again, less) in (0..60_u64, 0..60_u64, 0..20_u64, 0..20_u64),
+        ) {
+            let extent: usize = record.iter().map(|(len, gap)| len + gap).sum();
+            let mut memory: Vec<u8> = (0..=extent * count).map(|i| i as u8).collect();
+            let begin = memory.as_mut_ptr().wrapping_add(if backwards { extent * (count - 1) } else { 0 });
+            let stride = if backwards { -(extent as isize) } else { extent as isize };
+            let pieces = record.iter().scan(begin, |at, (len, gap)| {
+                let piece = Segment { start: *at, len: *len };
+                *at = at.wrapping_add(len + gap);
+                Some(piece)
+            });
+            let pieces: Vec<Segment> = pieces.collect();
+            let further = |time: usize| {
+                let by = time as isize * stride;
+                pieces.iter().map(move |p| Segment { start: p.start.wrapping_offset(by), ..*p })
+            };
+            let long: Vec<Segment> = (0..count).flat_map(further).collect();
+            // SAFETY: the memory has all pieces, and outlives the test.
+            let (tiled, list) =
+                unsafe { (Segments::from_tiled(&pieces, stride, count), Segments::from_list(&long)) };
+            prop_assert_eq!((bytes(&tiled), tiled.count()), (bytes(&list), list.count()));
+            let [one, other] = [&tiled, &list].map(|whole| whole.slice(offset, len));
+            prop_assert_eq!((bytes(&one), one.count()), (bytes(&other), other.count()));
+            prop_assert_eq!(one.iter().count(), one.count());
+            let rest = |of: &Segments| of.slices_from(again).flatten().copied().collect::<Vec<u8>>();
+            prop_assert_eq!(rest(&one), rest(&other));
+            let [one, other] = [one, other].map(|part| part.slice(again, less));
+            prop_assert_eq!((bytes(&one), one.count()), (bytes(&other), other.count()));
         }
 
         #[test]

@@ -84,10 +84,10 @@ pub(crate) fn strided(start: *const c_void, len: usize, stride: isize, count: us
     unsafe { Segments::from_strided(start.cast_mut().cast(), len, stride, count) }
 }
 
-/// Memory of a message: several pieces, in order.
-pub(crate) fn pieces(list: &[Segment]) -> Segments {
+/// Memory of a message: several pieces, `count` times, each time `stride` bytes further.
+pub(crate) fn tiled(list: &[Segment], stride: isize, count: usize) -> Segments {
     // SAFETY: the caller's promise, see above; pieces of a receive do not overlap.
-    unsafe { Segments::from_list(list) }
+    unsafe { Segments::from_tiled(list, stride, count) }
 }
 
 /// Memory allocated for the program: address and size.

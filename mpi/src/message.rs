@@ -9,6 +9,10 @@ use crate::objects::{committed, dense_len};
 use newmadeleine::{Segment, Segments};
 use std::ffi::c_void;
 
+/// An element of at most this many pieces is listed once for all elements; twice as many or half make no
+/// difference to the time of long lists, which is what the list of one element saves.
+const TILE_MAX: i64 = 256;
+
 /// The memory that `count` elements of a type at `buffer` occupy.
 ///
 /// # Errors
@@ -82,17 +86,19 @@ fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Res
         }
         return Ok(memory::strided(start, len, stride as isize, count));
     }
+    // Where an element begins with the end of the one before it the two pieces are not joined.
+    let (tile, times) = if datatype.max_runs(1) <= TILE_MAX { (1, count) } else { (count, 1) };
     // A type that writes no byte twice has no more pieces than bytes.
-    let most = datatype.max_runs(count).min(len);
+    let most = datatype.max_runs(tile).min(len);
     let mut list = Vec::with_capacity(usize::try_from(most).unwrap_or(0));
-    datatype.for_each_run(count, |run| {
+    datatype.for_each_run(tile, |run| {
         let start = buffer.wrapping_byte_offset(run.offset as isize);
         list.push(Segment { start: start.cast_mut().cast(), len: run.len as usize });
     });
     if list.first().is_some_and(|first| is_nowhere(first.start.cast()) && first.len > 0) {
         return Err(nowhere(buffer));
     }
-    Ok(memory::pieces(&list))
+    Ok(memory::tiled(&list, datatype.extent() as isize, times as usize))
 }
 
 #[cold]

@@ -31,9 +31,9 @@ impl Call {
         self.in_memory(problem, len, work)
     }
 
-    /// Does a collective with parts of different lengths on the board, if that is chosen for short blocks: sends
-    /// the part for each rank that `out` names, and puts what each rank has for this one where `into` says.
-    /// False: it takes another way.
+    /// Does a collective with parts of different lengths on the board, if that is chosen for short blocks:
+    /// sends the part for each rank that `out` names, and puts what each rank has for this one where `into`
+    /// says. False: it takes another way.
     pub(super) fn parts_on_board(
         &self,
         out: impl Fn(usize) -> Result<Segments>,

@@ -6,6 +6,7 @@ use crate::shm::claim::{self, Side};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
 use crate::shm::selector::Method;
+use nmad_engine::memory::Segments;
 
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half
 /// and twice are within the spread.
@@ -33,12 +34,10 @@ impl Link {
                 continue;
             };
             let part = out.from.slice(range.0, range.1 - range.0);
-            let is_non_temporal = out.method == Method::NonTemporal;
-            let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
-            let mut place = b.end.bounce(start);
-            for piece in part.slices() {
-                put(&b.segment, place, piece);
-                place += piece.len();
+            let place = b.end.bounce(start);
+            match out.method {
+                Method::NonTemporal => put(&b.segment, place, &part, Segment::put_non_temporal),
+                _ => put(&b.segment, place, &part, Segment::put),
             }
             out.add_bounced(b, part.len());
             self.outgoing.last[out.place] = cell;
@@ -55,4 +54,13 @@ impl Link {
         }
         Ok(moved)
     }
+}
+
+/// Copies all pieces to `place`, each by `one`, which is a part of the loop: pieces may be numbers.
+#[inline]
+fn put(segment: &Segment, place: usize, part: &Segments, one: impl Fn(&Segment, usize, &[u8])) {
+    part.slices().fold(place, |place, piece| {
+        one(segment, place, piece);
+        place + piece.len()
+    });
 }

@@ -83,10 +83,23 @@ impl Packet {
     /// Copies what lies elsewhere into the packet, so that its memory is free.
     #[cold]
     pub(crate) fn gather(&mut self) {
-        let mut bytes = Vec::with_capacity(self.len());
-        self.parts(|part| bytes.extend_from_slice(part));
-        self.bytes = bytes;
-        self.in_place.clear();
+        let len = self.len();
+        let in_place = core::mem::take(&mut self.in_place);
+        match &in_place[..] {
+            // What is behind all other bytes finds room in the packet's own buffer, which is used again.
+            [(at, data)] if *at == self.bytes.len() => data.append_to(&mut self.bytes),
+            _ => {
+                let mut bytes = Vec::with_capacity(len);
+                let mut from = 0;
+                for (at, data) in &in_place {
+                    bytes.extend_from_slice(&self.bytes[from..*at]);
+                    data.append_to(&mut bytes);
+                    from = *at;
+                }
+                bytes.extend_from_slice(&self.bytes[from..]);
+                self.bytes = bytes;
+            }
+        }
     }
 
     /// Calls `part` with each contiguous part in the order of the wire.

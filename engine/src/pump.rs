@@ -161,13 +161,22 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     let mut happened = together.is_some();
     // A caller that waits does not wait for the clock either; the cost of posting is known from other times.
     let mut from = together.or((!urgent).then_some(now));
-    for index in 0..node.rails() {
-        let id = RailId(index as u8);
-        if feed_one(node, id, from.unwrap_or(now), urgent) {
-            let until = clock();
-            node.engine().posted(id, from, until);
-            from = Some(until);
-            happened = true;
+    loop {
+        let mut fed = false;
+        for index in 0..node.rails() {
+            let id = RailId(index as u8);
+            if feed_one(node, id, from.unwrap_or(now), urgent) {
+                let until = clock();
+                node.engine().posted(id, from, until);
+                from = Some(until);
+                fed = true;
+            }
+        }
+        happened |= fed;
+        // Several rails take their packets of a long message in turns, so that each begins early. A caller that
+        // waits gives them all that they take before it looks at them: while it reads, they carry.
+        if !(fed && urgent && node.rails() > 1 && node.engine().has_orders_for(now, true)) {
+            break;
         }
     }
     if !happened && !urgent {

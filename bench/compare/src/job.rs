@@ -66,6 +66,9 @@ pub struct RankFigures {
     pub messages: u64,
     /// Bytes sent.
     pub bytes: u64,
+    /// Bytes by which resident memory grew at most, the program's own messages not counted; zero for the
+    /// conjugate gradient.
+    pub memory: u64,
 }
 
 /// Why a job did not do all of its cells.
@@ -89,7 +92,7 @@ impl Said {
                 Some(Said::Cell { number: number.parse().ok()?, us, low, high })
             }
             ["skip", number, why] => Some(Said::Skip { number: number.parse().ok()?, why: why.into() }),
-            ["rank", number, rank, communication, calculation, synchronization, messages, bytes] => {
+            ["rank", number, rank, communication, calculation, synchronization, messages, bytes, memory] => {
                 let figures = RankFigures {
                     rank: rank.parse().ok()?,
                     communication_us: figure(communication)?,
@@ -97,6 +100,7 @@ impl Said {
                     synchronization_us: figure(synchronization)?,
                     messages: messages.parse().ok()?,
                     bytes: bytes.parse().ok()?,
+                    memory: memory.parse().ok()?,
                 };
                 Some(Said::Rank { number: number.parse().ok()?, figures })
             }

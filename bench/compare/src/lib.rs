@@ -46,7 +46,7 @@ mod words;
 pub use diff::{Change, Diff};
 pub use error::CompareError;
 pub use field::{Done, Watch};
-pub use imbalance::{Exercise, ImbalanceRequest, Measured, PROGRAMS, VARIANTS};
+pub use imbalance::{Exercise, FLOOD, ImbalanceRequest, Measured, PROGRAMS, VARIANTS};
 pub use imbalance::{Plan as ImbalancePlan, place_names as imbalance_places, run as run_imbalance};
 pub use job::RankFigures;
 pub use measure::{Request, run};

@@ -49,6 +49,25 @@ fn every_program_runs_in_every_variant_with_the_right_result() {
     assert!(
         pictures.join("node4-minife.svg").is_file() && pictures.join("node4-nooverlap-degrees.svg").is_file()
     );
+    flooded(folder.path());
+}
+
+/// Messages that nobody has asked for, 10 MiB in each burst, within the credit of 1 MiB.
+fn flooded(folder: &Path) {
+    let words = "--peer none --program flood --place node2 --degree 1 --size 20KiB --messages 1000 \
+                 --calculation 2000 --iterations 3 --json";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nmad"));
+    command.args(["bench", "imbalance", "--quick"]).args(words.split_whitespace());
+    command.env("NMAD_SAMPLE", "off").env("NMAD_CREDIT", "1MiB").env("XDG_CACHE_HOME", folder.join("cache"));
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let figures = ended.json();
+    let by_rank = figures[0]["by_rank"].as_array().expect("a list");
+    for rank in by_rank {
+        let of = |name: &str| rank[name].as_u64().expect("a number");
+        assert!(of("messages") == 1000 && of("bytes") > 8 << 20, "{rank}");
+        assert!(of("memory") < 5 << 20, "{rank}");
+    }
 }
 
 #[test]

@@ -147,6 +147,10 @@ impl Engine {
             let (len, took) = (served.len, link.served(now, served));
             let rest = link.forecast.busy_ns(link.tx.pending());
             self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), took.is_some());
+            if took.is_some() {
+                let usual_ns = link.forecast.profile().body().ns(len);
+                peer.consider_hidden(usual_ns);
+            }
             if peer.is_curious
                 && let Some((ns, is_alone)) = took
             {

@@ -33,6 +33,13 @@ impl Lateness {
         if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
     }
 
+    /// For how long acknowledgements of what goes without asking may wait for the receiver; zero: everything
+    /// asks, so that the receiver has answered before.
+    #[inline]
+    pub(super) fn hidden_ns(&self) -> u64 {
+        if self.eager > 0 { self.answer_ns } else { 0 }
+    }
+
     /// A message has waited for the answer for `answer_ns`, if it has asked and nothing else was under way,
     /// and for the news of its end. It counts as much as all before it: receivers change with the phases of a
     /// program. The pause grows while they agree.

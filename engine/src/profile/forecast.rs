@@ -56,8 +56,7 @@ impl Forecast {
     /// Another profile holds from now on, which includes earlier observations.
     pub(crate) fn rebase(&mut self, profile: Arc<Profile>) {
         (self.profile, self.is_known) = (profile, true);
-        self.correction.iter_mut().for_each(|correction| correction.begin_anew());
-        self.set_load(1.0);
+        self.forgive();
     }
 
     /// Whether it comes from measurements.
@@ -180,6 +179,12 @@ impl Forecast {
     pub(crate) fn doubt(&mut self) {
         self.set_load(self.load.max(LOAD_DOUBTED));
         self.correction.get_or_insert_default();
+    }
+
+    /// Forgets what was observed: it was not the rail's doing.
+    pub(crate) fn forgive(&mut self) {
+        self.correction.iter_mut().for_each(|correction| correction.begin_anew());
+        self.set_load(1.0);
     }
 
     fn set_load(&mut self, load: f64) {

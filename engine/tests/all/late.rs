@@ -2,7 +2,10 @@
 //! again once they are timely.
 
 use crate::net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Caller, Config, Context, Hints, Instant, Limits, PeerId, Protocol, RequestId, Tag};
+use crate::thresholds::profile;
+use nmad_engine::{
+    Caller, Config, Context, Hints, Instant, Limits, PeerId, Protocol, RailId, RequestId, Tag,
+};
 
 /// Above the usual eager limit, and several packets.
 const LEN: usize = 100_000;
@@ -62,6 +65,41 @@ fn a_message_to_a_receiver_that_computes_leaves_before_the_receiver_is_back() {
     assert_eq!(protocol(&net, 40_000), Protocol::EagerParts);
     let left = (2..12).filter(|&seed| overlapped(&mut net, LEN, seed)).count();
     assert_eq!(left, 10);
+}
+
+#[test]
+fn a_receiver_that_computes_does_not_make_rails_seem_slow() {
+    let mut net = Net::new(2, &[Limits { packet: 72 << 10, ..rail() }; 2], &config(), 1);
+    (0..2).for_each(|rail| net.hosts[0].engine.set_profile(RailId(rail), None, profile()));
+    net.send(0, 1, 0, 0, &[]);
+    net.settle();
+    let mut most = 0.0f64;
+    for seed in 1..100 {
+        overlapped(&mut net, 3 * LEN, seed);
+        for rail in [0, 1] {
+            let forecast = net.hosts[0].engine.forecast(RailId(rail), PeerId(1)).expect("it is up");
+            most = most.max(forecast.load());
+        }
+    }
+    let forecast = net.hosts[0].engine.forecast(RailId(0), PeerId(1)).expect("it is up");
+    let accuracy = forecast.accuracy().expect("what it carried was acknowledged");
+    assert!(accuracy.count > 9 && accuracy.median > 2.0, "acknowledgements came late: {accuracy:?}");
+    assert_eq!(protocol(&net, 3 * LEN), Protocol::EagerParts);
+    // One of the two may be blamed for a while.
+    assert!(most < 3.0, "{most}");
+}
+
+#[test]
+fn a_sender_that_waits_gives_its_rails_all_parts_before_it_looks_at_them() {
+    let mut net = net(config());
+    overlapped(&mut net, LEN, 1);
+    let packets = |net: &Net| [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).packets);
+    let before = packets(&net);
+    net.send(0, 1, 0, 1, &pattern(LEN, 2));
+    net.turn(0, true);
+    let after = packets(&net);
+    // Seven packets, of which each rail takes four at most.
+    assert_eq!((after[0] - before[0], after[1] - before[1]), (4, 3));
 }
 
 #[test]

@@ -5,10 +5,11 @@
  *     overlap          overlapToy, figure 5: Irecv, Send, calculation, Waitall, calculation, Allreduce
  *     minife           a conjugate gradient as in miniFE, section 3.2
  *     minife-overlap   the same, rows that need no other rank's values computed before Waitall
+ *     flood            Isend of many messages, calculation, Recv of the last one first, Waitall, Allreduce
  *
- * Each in the variants `plain`, `parallel` (figure 12), `fragments` (section 5.2) and `both`. `main.c` reads the cells
- * of the job, `phase.c` has the communication phase that all programs share, `toy.c`, `brick.c` and `solve.c` the
- * programs. */
+ * Each but the flood in the variants `plain`, `parallel` (figure 12), `fragments` (section 5.2) and `both`. `main.c`
+ * reads the cells of the job, `phase.c` has the communication phase that all programs share, `toy.c`, `brick.c` and
+ * `solve.c` the programs. */
 #ifndef IMBALANCE_H
 #define IMBALANCE_H
 
@@ -67,6 +68,9 @@ struct times {
   int count;
   /* Messages and bytes that this rank sends in an iteration, fragments counted. */
   double messages, bytes;
+  /* Bytes by which the peak of this rank's resident memory exceeded what it had, its own messages included, before the
+   * first one was sent; zero where that is not measured. */
+  double memory;
   /* Floating-point operations of an iteration on all ranks; zero where they are not counted. */
   double operations;
 };
@@ -79,6 +83,9 @@ void exchange_begin(struct exchange *exchange, const struct cell *cell);
 void exchange_receive(struct exchange *exchange);
 void exchange_send(struct exchange *exchange);
 void exchange_wait(struct exchange *exchange);
+/* Instead of receive, send and wait: sends everything, and receives everything late. */
+void exchange_flood(struct exchange *exchange);
+void exchange_drain(struct exchange *exchange);
 void exchange_end(struct exchange *exchange);
 /* Notes how many messages and bytes this rank sends. */
 void exchange_count(const struct exchange *exchange, struct times *times);

@@ -2,8 +2,9 @@
  *
  *     library TEXT                                     what MPI_Get_library_version says, its first line
  *     begin   NUMBER                                   the cell that is measured from now on
- *     rank    NUMBER RANK COMMUNICATION CALCULATION SYNCHRONIZATION MESSAGES BYTES
- *                                                      microseconds, messages and bytes sent, of one iteration
+ *     rank    NUMBER RANK COMMUNICATION CALCULATION SYNCHRONIZATION MESSAGES BYTES MEMORY
+ *                                                      microseconds, messages and bytes sent, of one iteration; bytes
+ *                                                      by which resident memory grew
  *     phase   NUMBER COMMUNICATION ITERATION GFLOPS    microseconds and rate of an iteration
  *     cell    NUMBER MEDIAN LOWEST HIGHEST             microseconds of communication in an iteration
  *     skip    NUMBER REASON
@@ -68,14 +69,15 @@ static double mean_us(const double *seconds) {
 }
 
 static void print_ranks(const struct cell *cell) {
-  enum { FIGURES = 5 };
+  enum { FIGURES = 6 };
   double mine[FIGURES] = {mean_us(times.communication), mean_us(times.calculation), mean_us(times.synchronization),
-                          times.messages, times.bytes};
+                          times.messages, times.bytes, times.memory > 0 ? times.memory : 0};
   double *all = memory((size_t)size * sizeof mine);
   MPI_Gather(mine, FIGURES, MPI_DOUBLE, all, FIGURES, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   for (int i = 0; rank == 0 && i < size; i++) {
     const double *of = all + FIGURES * i;
-    printf("rank\t%d\t%d\t%.3f\t%.3f\t%.3f\t%.0f\t%.0f\n", cell->number, i, of[0], of[1], of[2], of[3], of[4]);
+    printf("rank\t%d\t%d\t%.3f\t%.3f\t%.3f\t%.0f\t%.0f\t%.0f\n", cell->number, i, of[0], of[1], of[2], of[3], of[4],
+           of[5]);
   }
   free(all);
 }

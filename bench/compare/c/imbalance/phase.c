@@ -1,6 +1,9 @@
 /* The communication phase: receives are posted, messages sent, and the receives awaited. A message that is longer than
  * a fragment goes as several, which have the same tag and keep their order. In the variant `parallel` several threads
- * send (P5 figure 12); the fragments of one message are sent by one thread, so that they keep their order. */
+ * send (P5 figure 12); the fragments of one message are sent by one thread, so that they keep their order.
+ *
+ * A flood sends everything before any receive is posted. Its receives block, the last message of each sender first, so
+ * that all but that one are unexpected, whenever the library looks. */
 #include "imbalance.h"
 #include <omp.h>
 #include <stdlib.h>
@@ -15,8 +18,11 @@ void exchange_begin(struct exchange *exchange, const struct cell *cell) {
   int is_parallel = !strcmp(cell->variant, "parallel") || !strcmp(cell->variant, "both");
   exchange->fragment = is_cut ? settings.fragment : (size_t)1 << 30;
   exchange->threads = is_parallel ? settings.threads : 1;
+  const int is_flood = !strcmp(cell->program, "flood");
+  const struct message *list = is_flood ? exchange->out : exchange->in;
   exchange->request_count = 0;
-  for (int i = 0; i < exchange->in_count; i++) exchange->request_count += pieces(exchange, &exchange->in[i]);
+  for (int i = 0; i < (is_flood ? exchange->out_count : exchange->in_count); i++)
+    exchange->request_count += pieces(exchange, &list[i]);
   exchange->requests = memory((size_t)exchange->request_count * sizeof(MPI_Request));
 }
 
@@ -61,4 +67,19 @@ void exchange_send(struct exchange *exchange) {
 
 void exchange_wait(struct exchange *exchange) {
   MPI_Waitall(exchange->request_count, exchange->requests, MPI_STATUSES_IGNORE);
+}
+
+void exchange_flood(struct exchange *exchange) {
+  for (int i = 0; i < exchange->out_count; i++) {
+    const struct message *to = &exchange->out[i];
+    MPI_Isend(to->at, (int)to->bytes, MPI_BYTE, to->peer, to->tag, MPI_COMM_WORLD, &exchange->requests[i]);
+  }
+}
+
+void exchange_drain(struct exchange *exchange) {
+  for (int i = exchange->in_count; i-- > 0;) {
+    const struct message *from = &exchange->in[i];
+    MPI_Recv(from->at, (int)from->bytes, MPI_BYTE, from->peer, from->tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  exchange_wait(exchange);
 }

@@ -120,6 +120,7 @@ const char *minife(const struct cell *cell, struct times *times) {
   }
   first = square = everywhere(square, &ignored);
   times->count = 0;
+  times->memory = 0;
   while (square > SMALL * first && times->count < ITERATIONS_MAX) {
     double took[2], begun = MPI_Wtime();
     square = iterate(&brick, &vectors, square, is_overlapped, took);

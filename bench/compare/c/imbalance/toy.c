@@ -1,10 +1,12 @@
-/* noOverlapToy and overlapToy (P5 section 3.1). Rank r sends to r+1 .. r+degree; the length of each message is drawn
- * from the seed, up to a maximum, and stays the same in all iterations. The calculation is a fixed amount of
- * arithmetic; overlapToy does half of it before it waits for its messages.
+/* noOverlapToy and overlapToy (P5 section 3.1), and the flood. Rank r sends to r+1 .. r+degree; the length of each
+ * message is drawn from the seed, up to a maximum, and stays the same in all iterations. The calculation is a fixed
+ * amount of arithmetic; overlapToy does half of it before it waits for its messages, the flood all of it before it
+ * posts a receive.
  *
  * The first and the last bytes of a message carry the number of the iteration, and are checked in each; all others are
  * checked after the last one. */
 #include "imbalance.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,8 @@ static void list(struct message *messages, const struct cell *cell, int is_out) 
       messages[next] = (struct message){peer, number, bytes, memory(bytes)};
       if (is_out)
         for (size_t at = 0; at < bytes; at++) messages[next].at[at] = (char)content(rank, peer, number, at);
+      else
+        memset(messages[next].at, 0, bytes);
       next++;
     }
 }
@@ -38,6 +42,27 @@ static void stamp(struct message *messages, int count, int iteration) {
     memcpy(messages[i].at, &iteration, sizeof iteration);
     memcpy(messages[i].at + messages[i].bytes - sizeof iteration, &iteration, sizeof iteration);
   }
+}
+
+/* Bytes of this process from its status: VmRSS is its resident memory, VmHWM its peak. */
+static double status_bytes(const char *name) {
+  FILE *file = fopen("/proc/self/status", "r");
+  char line[256];
+  double kilobytes = 0;
+  while (file && fgets(line, sizeof line, file))
+    if (!strncmp(line, name, strlen(name))) kilobytes = atof(line + strlen(name));
+  if (file) fclose(file);
+  return kilobytes * 1024;
+}
+
+/* The resident memory before the first message; the peak begins anew. */
+static double memory_before(void) {
+  FILE *file = fopen("/proc/self/clear_refs", "w");
+  if (file) {
+    fputs("5", file);
+    fclose(file);
+  }
+  return status_bytes("VmRSS:");
 }
 
 static int is_stamped(const struct message *messages, int count, int iteration) {
@@ -59,28 +84,34 @@ static int is_whole(const struct message *messages, int count) {
 
 const char *toy(const struct cell *cell, struct times *times) {
   struct exchange exchange = {.out_count = cell->degree * cell->messages, .in_count = cell->degree * cell->messages};
-  int is_overlapped = !strcmp(cell->program, "overlap"), is_right = 1;
+  int is_flood = !strcmp(cell->program, "flood"), is_right = 1;
   size_t table = (size_t)exchange.out_count * sizeof(struct message);
-  double pieces = settings.calculation_us * pieces_a_us();
+  double pieces = settings.calculation_us * pieces_a_us(), before, resident;
   exchange.out = memory(table);
   exchange.in = memory(table);
   list(exchange.out, cell, 1);
   list(exchange.in, cell, 0);
   exchange_begin(&exchange, cell);
+  before = is_flood ? pieces : strcmp(cell->program, "overlap") ? 0 : pieces / 2;
+  resident = memory_before();
   /* A few iterations before: links open, and a library learns what it learns. */
   for (int i = -WARM_UP; i < settings.iterations; i++) {
     double begun, sent, waited, done, calculated, sum, part = 1;
     stamp(exchange.out, exchange.out_count, i);
     if (i == -WARM_UP) MPI_Barrier(MPI_COMM_WORLD);
     begun = MPI_Wtime();
-    exchange_receive(&exchange);
-    exchange_send(&exchange);
+    if (is_flood) exchange_flood(&exchange);
+    else {
+      exchange_receive(&exchange);
+      exchange_send(&exchange);
+    }
     sent = MPI_Wtime();
-    if (is_overlapped) compute(pieces / 2);
+    compute(before);
     waited = MPI_Wtime();
-    exchange_wait(&exchange);
+    if (is_flood) exchange_drain(&exchange);
+    else exchange_wait(&exchange);
     done = MPI_Wtime();
-    compute(is_overlapped ? pieces / 2 : pieces);
+    compute(pieces - before);
     calculated = MPI_Wtime();
     MPI_Allreduce(&part, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     is_right = is_right && sum == size && is_stamped(exchange.in, exchange.in_count, i);
@@ -90,6 +121,7 @@ const char *toy(const struct cell *cell, struct times *times) {
     times->calculation[i] = waited - sent + calculated - done;
   }
   times->count = settings.iterations;
+  times->memory = status_bytes("VmHWM:") - resident;
   times->operations = 0;
   is_right = is_right && is_whole(exchange.in, exchange.in_count);
   exchange_count(&exchange, times);

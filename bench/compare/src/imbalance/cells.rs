@@ -9,7 +9,12 @@ use crate::place::{PLACES, Place, WIDE_PLACES};
 use crate::plan::bytes;
 
 /// The programs, as the user writes them.
-pub const PROGRAMS: [&str; 4] = ["nooverlap", "overlap", "minife", "minife-overlap"];
+pub const PROGRAMS: [&str; 5] = ["nooverlap", "overlap", "minife", "minife-overlap", FLOOD];
+/// The program that sends many messages before any receive is posted. It has one variant, and runs only where
+/// the user names it.
+pub const FLOOD: &str = "flood";
+/// Most bytes of all messages of a rank in an iteration: they have memory of their own.
+const MESSAGES_MAX: u64 = 1 << 30;
 /// Their variants: as they are, with parallel sends (P5 figure 12), with fragments (section 5.2), with both.
 pub const VARIANTS: [&str; 4] = ["plain", "parallel", "fragments", "both"];
 
@@ -24,8 +29,8 @@ pub struct Plan {
     pub places: Vec<String>,
     /// Numbers of targets of each rank; without any one, and all others.
     pub degrees: Vec<u32>,
-    /// Messages to each target.
-    pub messages: u32,
+    /// Messages to each target; none: one, and of a flood 1,024.
+    pub messages: Option<u32>,
     /// Longest messages of the toys, in bytes.
     pub sizes: Vec<u64>,
     /// Elements along an edge of the conjugate gradient's brick.
@@ -56,6 +61,11 @@ impl Exercise {
     /// Its size, as a person writes it.
     pub fn size_text(&self) -> String {
         if self.is_toy() { bytes(self.size) } else { format!("{0}x{0}x{0}", self.size) }
+    }
+
+    /// Bytes of the messages of a rank; zero for the conjugate gradient.
+    fn own_bytes(&self) -> u64 {
+        u64::from(self.degree) * u64::from(self.messages) * self.size
     }
 
     fn has_threads(&self) -> bool {
@@ -167,7 +177,9 @@ impl Plan {
             .programs
             .iter()
             .flat_map(|program| self.variants.iter().map(move |variant| (program, variant)))
+            .filter(|(program, variant)| *program != FLOOD || *variant == "plain")
         {
+            let messages = self.messages.unwrap_or(if program == FLOOD { 1024 } else { 1 });
             let of = |degree, messages, size| Exercise {
                 program: program.clone(),
                 variant: variant.clone(),
@@ -180,11 +192,20 @@ impl Plan {
                     degrees
                         .iter()
                         .flat_map(|&degree| self.sizes.iter().map(move |&size| (degree, size)))
-                        .map(|(degree, size)| of(degree, self.messages, size)),
+                        .map(|(degree, size)| of(degree, messages, size)),
                 ),
                 false => all.extend(self.elements.iter().map(|&size| of(0, 0, size))),
             }
         }
-        Ok(all)
+        match all.iter().find(|exercise| exercise.own_bytes() > MESSAGES_MAX) {
+            Some(exercise) => Err(CompareError::Argument(format!(
+                "{exercise}: {} messages of each rank need {} at both ends, and {} is the most: \
+                 fewer --messages, or a shorter --size",
+                exercise.degree * exercise.messages,
+                bytes(exercise.own_bytes()),
+                bytes(MESSAGES_MAX)
+            ))),
+            None => Ok(all),
+        }
     }
 }

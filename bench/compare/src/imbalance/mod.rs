@@ -20,7 +20,7 @@ use crate::sources::{IMBALANCE, Workshop};
 use crate::{CompareError, PeerSpec};
 
 use cells::Batch;
-pub use cells::{Exercise, PROGRAMS, Plan, VARIANTS, place_names};
+pub use cells::{Exercise, FLOOD, PROGRAMS, Plan, VARIANTS, place_names};
 
 /// The user's request.
 #[derive(Debug, Clone)]
@@ -94,6 +94,11 @@ impl Measured {
     /// The same of the messages (P5 figure 11).
     pub fn imbalance_of_messages(&self) -> f64 {
         over_mean(self.by_rank.iter().map(|rank| rank.messages as f64))
+    }
+
+    /// Bytes by which the resident memory of a rank grew at most ([`RankFigures::memory`]).
+    pub fn memory(&self) -> u64 {
+        self.by_rank.iter().map(|rank| rank.memory).max().unwrap_or(0)
     }
 
     /// The part of all ranks' time that is spent in communication (P5 tables I and II).

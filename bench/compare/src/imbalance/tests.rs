@@ -8,7 +8,7 @@ fn plan(programs: &[&str], places: &[&str]) -> Plan {
         variants: own(&["plain", "both"]),
         places: own(places),
         degrees: Vec::new(),
-        messages: 2,
+        messages: Some(2),
         sizes: vec![1 << 15, 1 << 20],
         elements: vec![20],
     }
@@ -30,6 +30,13 @@ fn threads_get_jobs_of_their_own_and_degrees_follow_the_ranks() {
 }
 
 #[test]
+fn a_flood_has_many_messages_and_one_variant() {
+    let flood = Plan { messages: None, sizes: vec![1000], ..plan(&["flood", "overlap"], &["node2"]) };
+    let lists: Vec<_> = flood.batches().unwrap().iter().map(Batch::list).collect();
+    assert_eq!(lists, ["0 flood plain 1 1024 1000\n1 overlap plain 1 1 1000\n", "0 overlap both 1 1 1000\n"]);
+}
+
+#[test]
 fn what_there_is_not_is_refused_with_what_there_is() {
     let refused = |plan: Plan| plan.batches().unwrap_err().to_string();
     assert!(refused(plan(&["toy"], &["node2"])).contains("nooverlap, overlap"));
@@ -37,6 +44,8 @@ fn what_there_is_not_is_refused_with_what_there_is() {
     let wide = Plan { degrees: vec![2], ..plan(&["overlap"], &["node2"]) };
     assert!(refused(wide).contains("there are 1"));
     assert!(refused(plan(&["overlap"], &[])).contains("nothing is measured"));
+    let wide = Plan { messages: Some(60_000), ..plan(&["flood"], &["node2"]) };
+    assert!(refused(wide).contains("fewer --messages"));
 }
 
 #[test]
@@ -57,6 +66,7 @@ fn the_lines_of_a_job_become_figures() {
         synchronization_us: 10.0,
         messages: 2,
         bytes,
+        memory: 0,
     };
     let mut heard = Heard::default();
     let lines = [

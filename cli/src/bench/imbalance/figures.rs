@@ -115,7 +115,8 @@ pub(super) fn tables(all: &[Measured]) -> Vec<Table> {
 }
 
 fn table<'a>(place: &str, groups: impl Iterator<Item = &'a Group<'a>>) -> Table {
-    let header = ["what", "who", "communication", "iteration", "imbalance", "share", "GFlop/s", "ours/best"];
+    let header =
+        ["what", "who", "communication", "iteration", "imbalance", "share", "GFlop/s", "memory", "ours/best"];
     let title = format!("{place}: time in communication of an iteration, us");
     let mut table = Table::new(title, &header).words([1]);
     for group in groups {
@@ -131,11 +132,18 @@ fn table<'a>(place: &str, groups: impl Iterator<Item = &'a Group<'a>>) -> Table 
                 figure(Measured::imbalance),
                 figure(|measured| 100.0 * measured.share()) + " %",
                 if group.exercise.is_toy() { String::new() } else { figure(|measured| measured.gflops) },
+                if group.exercise.is_toy() { memory(group, who) } else { String::new() },
                 ratio.map_or(String::new(), spread),
             ]);
         }
     }
     table
+}
+
+/// By how much the memory of a rank grew, in all rounds.
+fn memory(group: &Group<'_>, who: &str) -> String {
+    let most = group.of(who, |measured| measured.memory() as f64).map_or(0.0, |summary| summary.max);
+    format!("{} KiB", number(most / 1024.0))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod figures;
 mod pictures;
 
 use clap::Args;
-use nmad_compare::{CompareError, ImbalancePlan, ImbalanceRequest, Measured, PROGRAMS, run_imbalance};
+use nmad_compare::{CompareError, FLOOD, ImbalancePlan, ImbalanceRequest, Measured, PROGRAMS, run_imbalance};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -21,19 +21,24 @@ Examples:
   nmad bench imbalance --place node2,hosts4-4+2.8 --variant plain,parallel,fragments --svg pictures
                                             several places; P5's figures from what was measured
   nmad bench imbalance --program minife,minife-overlap --elements 40 --place hosts8
+  nmad bench imbalance --program flood --degree 1 --size 1KiB,16KiB --messages 4096
+                                            memory and time of messages that nobody has asked for
 
 Programs (P5, \"Analyzing the impact of communication imbalance\"):
   nooverlap       Irecv, Send, Waitall, calculation, Allreduce (figure 4)
   overlap         Irecv, Send, calculation, Waitall, calculation, Allreduce (figure 5)
   minife          a conjugate gradient on a brick of hexahedra, partitioned irregularly
   minife-overlap  the same, rows that need no other rank's values computed before Waitall
-Variants: plain; parallel, where several threads send (figure 12); fragments, where messages are cut by the
-program (section 5.2); both.
+  flood           Isend of --messages [default: 1024], calculation, Recv of the last message first, Waitall,
+                  Allreduce: all but one message of each sender are unexpected; runs if it is named
+Variants of all but the flood: plain; parallel, where several threads send (figure 12); fragments, where
+messages are cut by the program (section 5.2); both.
 
 Each rank of a toy sends to the next ranks, as many as the degree says; lengths are drawn from --seed up to
 --size and stay the same. Programs check their results. The figure is the time in communication of the rank
 that took longest, as a median over the iterations; contestants take turns. Imbalance is the longest time
-of a rank over the mean of all: 1 is balance. Share is the part of all ranks' time in communication.";
+of a rank over the mean of all: 1 is balance. Share is the part of all ranks' time in communication.
+Memory is by how much resident memory of a rank grew at most.";
 
 /// P5's programs beside other MPIs: time in communication, imbalance, share
 #[derive(Debug, Args)]
@@ -42,7 +47,7 @@ pub(crate) struct ImbalanceArgs {
     /// A few sizes and iterations, in about a minute
     #[arg(long)]
     quick: bool,
-    /// Programs [default: all]
+    /// Programs [default: all but flood]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     program: Vec<String>,
     /// Variants [default: plain]
@@ -54,9 +59,9 @@ pub(crate) struct ImbalanceArgs {
     /// Numbers of ranks to which each rank sends [default: 1 and all others]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     degree: Vec<u32>,
-    /// Messages to each of them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    messages: u32,
+    /// Messages to each of them [default: 1, of a flood 1024]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    messages: Option<u32>,
     /// Longest messages [default: 32KiB,128KiB,512KiB,2MiB,8MiB]
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = size::parse)]
     size: Vec<usize>,
@@ -102,8 +107,9 @@ impl ImbalanceArgs {
             true => &[32 << 10, 512 << 10, 2 << 20],
             false => &[32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20],
         };
+        let usual: Vec<&str> = PROGRAMS.into_iter().filter(|name| *name != FLOOD).collect();
         ImbalancePlan {
-            programs: or(&self.program, &PROGRAMS),
+            programs: or(&self.program, &usual),
             variants: self.variant.clone(),
             places: self.place.clone(),
             degrees: self.degree.clone(),

@@ -173,8 +173,8 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
             }
         }
         happened |= fed;
-        // Several rails take their packets of a long message in turns, so that each begins early. A caller that
-        // waits gives them all that they take before it looks at them: while it reads, they carry.
+        // Several rails take their packets of a long message in turns, so that each begins early. A caller
+        // that waits gives them all that they take before it looks at them: while it reads, they carry.
         if !(fed && urgent && node.rails() > 1 && node.engine().has_orders_for(now, true)) {
             break;
         }

@@ -11,8 +11,8 @@
 //! ([`super::rendezvous`]), which spares the first wait but not the second.
 //!
 //! The acknowledgements of such a receiver tell when it has looked at its rails, and not how long those took.
-//! So what they say of all rails alike is forgotten: otherwise the rail that has carried less would seem to be
-//! the slower one, and would carry even less.
+//! So what they say of all rails alike is forgotten: otherwise the rail that has carried less would seem to
+//! be the slower one, and would carry even less.
 //!
 //! Eager messages measure nothing, so now and then one asks: after some of them ([`super::lateness`]), and
 //! after twice as many each time that the receiver was late again. A probe costs one wait, so that is what
@@ -55,8 +55,8 @@ impl Peer {
     }
 
     /// A rail was observed to carry what usually takes this long. Where the receiver may have been late to
-    /// acknowledge it, what all rails have in common is forgotten. What delays one of them alone is that rail's
-    /// doing and stays known.
+    /// acknowledge it, what all rails have in common is forgotten. What delays one of them alone is that
+    /// rail's doing and stays known.
     pub(super) fn consider_hidden(&mut self, usual_ns: u64) {
         let is_hidden = self.lateness.hidden_ns() > usual_ns;
         if is_hidden && self.used().all(|(_, link)| link.forecast.load() > 1.0) {

@@ -51,6 +51,7 @@ pub use schedule::registry::{Maker, Registry, UnknownStrategy};
 pub use schedule::strategy::{RailView, ShareList, Shares, Strategy, Waiting};
 pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, RemoteAccess, Scope as PollScope, Sent,
+    Statistics,
 };
 pub use transfer::rail::{Opening, RailCounters};

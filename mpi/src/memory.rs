@@ -9,7 +9,7 @@ use crate::datatype::{Basic, Datatype, Scalar};
 use crate::error::{Class, Error, Result};
 use crate::op::{Op, Predefined};
 use newmadeleine::engine::memory::copy_overlapping;
-use newmadeleine::{Segment, Segments};
+use newmadeleine::{Segment, Segments, huge};
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -95,20 +95,29 @@ static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 /// Enough for every type and for vector instructions.
 const ALIGNMENT: usize = 64;
 
+/// Whether private memory of so many bytes is of huge pages: the system gives them, and it has one at least.
+pub(crate) fn has_huge_pages(len: usize) -> bool {
+    huge::page(huge::Kind::Private).is_some_and(|page| len >= page)
+}
+
 fn allocated() -> MutexGuard<'static, BTreeMap<usize, usize>> {
     ALLOCATED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn layout(len: usize) -> Option<Layout> {
-    Layout::from_size_align(len.max(1), ALIGNMENT).ok()
+    let huge = huge::page(huge::Kind::Private).filter(|_| has_huge_pages(len));
+    Layout::from_size_align(len.max(1), huge.unwrap_or(ALIGNMENT)).ok()
 }
 
-/// Memory for the program.
+/// Memory for the program, of huge pages if it is long.
 pub(crate) fn allocate(len: usize) -> Option<*mut c_void> {
     // SAFETY: the layout has a size.
     let start = unsafe { std::alloc::alloc(layout(len)?) };
     if start.is_null() {
         return None;
+    }
+    if has_huge_pages(len) {
+        huge::ask(start, len);
     }
     allocated().insert(start.expose_provenance(), len);
     Some(start.cast())

@@ -373,7 +373,16 @@ impl Operation {
 
     /// Looks how far it is; true: it has ended.
     pub fn advance(&self, port: &mut impl Port) -> bool {
-        let mut flying = lock(&self.flying);
+        self.look(&mut lock(&self.flying), port)
+    }
+
+    /// The same on a thread that waits for nobody; none: another thread is at it.
+    pub fn try_advance(&self, port: &mut impl Port) -> Option<bool> {
+        let mut flying = self.flying.try_lock().ok()?;
+        Some(self.look(&mut flying, port))
+    }
+
+    fn look(&self, flying: &mut Vec<Flying>, port: &mut impl Port) -> bool {
         flying.retain(|each| {
             let Some(outcome) = each.request().and_then(|request| port.take(request)) else { return true };
             if let Err(failure) = each.ended(outcome) {
@@ -382,6 +391,11 @@ impl Operation {
             false
         });
         flying.is_empty()
+    }
+
+    /// Whether it has failed.
+    pub fn has_failed(&self) -> bool {
+        lock(&self.failed).is_some()
     }
 
     /// Why it has failed, if it has; told once.

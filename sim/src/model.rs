@@ -160,10 +160,9 @@ impl Model for Line {
             push: if self.lossy || self.remote_write { 0 } else { u64::MAX },
             inject: self.inject,
             single_copy: self.single_copy,
-            looks: false,
-            returns: false,
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
+            ..Limits::default()
         }
     }
 

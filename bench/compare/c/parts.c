@@ -1,11 +1,12 @@
 /* Eight threads of rank 0 fill the parts of a message, each after some computing: `parts8`, each thread says when its
- * part is ready (MPI_Pready); `single8`, one MPI_Send after the last part. A round ends when rank 1 has answered. */
+ * part is ready (MPI_Pready); `single8`, one MPI_Send after the last part. The computing takes 25 us, or with `long`
+ * 1 ns for each byte of the part, as of data that are computed at 1 GB/s. A round ends when rank 1 has answered. */
 #define _POSIX_C_SOURCE 200809L
 #include "compare.h"
 #include <pthread.h>
 #include <string.h>
 
-enum { PARTS = 8, COMPUTE_US = 25, MESSAGE = 1, ANSWER = 2 };
+enum { PARTS = 8, COMPUTE_US = 25, BYTES_A_US = 1000, MESSAGE = 1, ANSWER = 2 };
 
 static pthread_barrier_t begin, filled;
 static MPI_Request request;
@@ -65,7 +66,8 @@ static double rounds_of_parts(int rounds, const struct cell *cell) {
 static void prepare(const struct cell *cell) {
   MPI_Count len = (MPI_Count)(cell->bytes / PARTS);
   is_partitioned = cell->variant[0] == 'p';
-  pieces = COMPUTE_US * pieces_a_us();
+  double compute_us = strstr(cell->variant, "long") ? (double)len / BYTES_A_US : COMPUTE_US;
+  pieces = compute_us * pieces_a_us();
   pthread_barrier_init(&begin, NULL, PARTS + 1);
   pthread_barrier_init(&filled, NULL, PARTS + 1);
   request = MPI_REQUEST_NULL;

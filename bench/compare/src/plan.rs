@@ -257,7 +257,7 @@ fn cells(place: &'static Place, family: Family, extent: Extent) -> Vec<Cell> {
         Family::Partitioned if is_pair => {
             // Short parts take one rail.
             let sizes: &[u64] = if full && !place.has_rails() { &[64 * KIB, MIB] } else { &[MIB] };
-            for variant in ["parts8", "single8"] {
+            for variant in ["parts8", "single8", "parts8long", "single8long"] {
                 cells.add("partitioned", variant, sizes.iter().copied());
             }
         }

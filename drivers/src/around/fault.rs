@@ -6,7 +6,7 @@
 use super::held::Held;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, RemoteAccess, Scope, Sent};
 
 /// The faults and their rates: each is a probability per packet between zero and one.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,8 +173,9 @@ impl Layer for Fault {
         if limits.lossy || !self.faults.pretend_lossy {
             return limits;
         }
-        // What may be lost is neither pushed nor forgotten.
-        Limits { lossy: true, push: 0, inject: false, single_copy: (0, 0), ..limits }
+        // What may be lost is neither pushed nor forgotten, and what passes by this layer cannot be lost.
+        let remote = RemoteAccess::NONE;
+        Limits { lossy: true, push: 0, inject: false, single_copy: (0, 0), remote, ..limits }
     }
 
     fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {

@@ -7,7 +7,7 @@
 use super::held::Held;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Scope, Sent};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, RemoteAccess, Scope, Sent};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,9 @@ impl Layer for Throttle {
         // arrives.
         let (looks, single_copy) =
             if self.latency.is_zero() { (limits.looks, limits.single_copy) } else { (false, (0, 0)) };
-        Limits { bandwidth: self.bytes_per_second as u64, latency_ns, looks, single_copy, ..limits }
+        // Nothing passes by this layer.
+        let (bandwidth, remote) = (self.bytes_per_second as u64, RemoteAccess::NONE);
+        Limits { bandwidth, latency_ns, looks, single_copy, remote, ..limits }
     }
 
     /// None: held events become due by time, which no descriptor reports.

@@ -1,6 +1,6 @@
 //! What processes of one node need to reach each other: a segment that two of them share ([`Segment`]) and
 //! the descriptors by which the second one gets it ([`descriptors`]), copies straight from process to process
-//! ([`across`]), and how far their cores are apart.
+//! ([`across`]), huge pages ([`huge`]), and how far their cores are apart.
 //!
 //! Below the driver `shm`, whose links lie in segments; the layers above take the same for collectives and
 //! windows within a node. It knows neither links nor messages.
@@ -8,6 +8,8 @@
 #[allow(unsafe_code)]
 pub mod across;
 pub(crate) mod descriptors;
+#[allow(unsafe_code)]
+pub mod huge;
 #[allow(unsafe_code)]
 mod segment;
 

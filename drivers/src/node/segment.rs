@@ -9,11 +9,12 @@
 //! as [`crate::shm::ring`] tells. Offsets are checked against the mapping at each access, so a peer that
 //! breaks the rules can spoil its own data, and nothing outside.
 
+use super::huge::{self, Kind};
 use nmad_engine::memory::copy;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::ptr::NonNull;
@@ -59,10 +60,18 @@ impl Segment {
         Segment::map(fd, len)
     }
 
+    /// Where huge pages may be asked for, a segment of some begins on one.
     fn map(fd: impl AsFd, len: usize) -> io::Result<Segment> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place that the system chooses.
-        let base = unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) }?;
+        let base = match huge::page(Kind::Shared).filter(|&page| len.is_multiple_of(page)) {
+            // SAFETY: a new mapping at a place that the system chooses.
+            None => unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) }?,
+            Some(page) => {
+                let room = room(len, page)?;
+                // SAFETY: in place of the room, which nobody else knows.
+                unsafe { mmap(room, len, access, MapFlags::SHARED | MapFlags::FIXED, fd, 0) }?
+            }
+        };
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
         Ok(Segment { base, len })
     }
@@ -219,6 +228,24 @@ unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
 unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { copy(bytes.as_ptr(), place, bytes.len()) };
+}
+
+/// Addresses for `len` bytes from a multiple of `unit` on, of which they are a multiple too; nothing that can
+/// be accessed is there.
+fn room(len: usize, unit: usize) -> io::Result<*mut std::ffi::c_void> {
+    let all = len.checked_add(unit).ok_or(Errno::NOMEM)?;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping at a place that the system chooses.
+    let at: *mut u8 = unsafe { mmap_anonymous(std::ptr::null_mut(), all, ProtFlags::empty(), flags) }?.cast();
+    let before = at.addr().next_multiple_of(unit) - at.addr();
+    let start = at.wrapping_add(before);
+    for (at, len) in [(at, before), (start.wrapping_add(len), unit - before)] {
+        if len > 0 {
+            // SAFETY: a part of the new mapping, before or behind what is kept.
+            unsafe { munmap(at.cast(), len) }?;
+        }
+    }
+    Ok(start.cast())
 }
 
 impl Drop for Segment {

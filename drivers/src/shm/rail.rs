@@ -20,7 +20,7 @@ use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, RemoteAccess, Scope, Sent, Statistics,
 };
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -275,6 +275,8 @@ impl Driver for ShmRail {
             push: if copies && !offers { 0 } else { PUSH },
             inject: true,
             single_copy: if offers { offer::OFFERS } else { (0, 0) },
+            // Where the system refuses it after all, the layer above finds out at the first access.
+            remote: RemoteAccess { put: copies, get: copies },
             looks: true,
             bandwidth: 10_000_000_000,
             latency_ns: 200,

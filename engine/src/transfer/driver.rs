@@ -33,6 +33,8 @@ pub struct Limits {
     /// Lengths of data for which [`How::SingleCopy`] may pay, from the first number on and below the second;
     /// twice the same if for none.
     pub single_copy: (u64, u64),
+    /// What can be done to memory of a peer that has opened no receive region for it.
+    pub remote: RemoteAccess,
     /// [`Scope::Peer`] is cheaper than [`Scope::All`].
     pub looks: bool,
     /// A link that was lost may be opened again with [`Order::Connect`].
@@ -60,12 +62,36 @@ impl Default for Limits {
             push: 0,
             inject: false,
             single_copy: (0, 0),
+            remote: RemoteAccess::NONE,
             looks: false,
             returns: false,
             bandwidth: 0,
             latency_ns: 0,
         }
     }
+}
+
+/// Accesses to the memory of a peer by its addresses, complete when the call returns: the peer does nothing
+/// for them, and none of its receive regions is open. One-sided communication chooses by them whether a put
+/// or a get becomes such an access or a message to the peer.
+///
+/// A driver over RDMA has neither. Its network reaches what is registered, and by its key, which is what a
+/// receive region is; so long puts and gets are written straight into a window by [`Order::Chunk`], whose
+/// number on the link lets another rail carry it again if this one dies. An access without a number could be
+/// repeated after the peer has changed what it wrote. There is no field for atomics: MPI's have any
+/// operator on any type and have to be atomic against those of the peer's processor, which no network
+/// adapter's are (`IBV_ATOMIC_HCA`; add and compare, 8 B).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteAccess {
+    /// Memory of a peer can be written.
+    pub put: bool,
+    /// Memory of a peer can be read.
+    pub get: bool,
+}
+
+impl RemoteAccess {
+    /// Nothing can be done.
+    pub const NONE: RemoteAccess = RemoteAccess { put: false, get: false };
 }
 
 /// One thing for a rail to do.

@@ -1,10 +1,9 @@
-//! Accesses to windows, and the epochs in which they are allowed. An access tries whether it is to a piece of
-//! memory that this process sees, and is any other one if not.
+//! Accesses to windows, and the epochs in which they are allowed.
 
 use crate::error::Result;
 use crate::handle::{Group, Op, Request, Type, Win};
 use crate::objects::group;
-use crate::window::{lookup, operation, piece};
+use crate::window::{lookup, operation};
 use std::ffi::c_void;
 
 /// `MPI_Put`
@@ -22,10 +21,8 @@ pub fn put(
     target_type: Type,
     win: Win,
 ) -> Result<()> {
-    match piece::put((origin, count, datatype), (rank, disp, target_count, target_type), win) {
-        Some(()) => Ok(()),
-        None => operation::put((origin, count, datatype), (rank, disp, target_count, target_type), win),
-    }
+    let target = (rank, disp, target_count, target_type);
+    operation::put(lookup(win)?, (origin, count, datatype), target, None)
 }
 
 /// `MPI_Get`
@@ -44,10 +41,8 @@ pub fn get(
     win: Win,
 ) -> Result<()> {
     let origin = origin.cast_const();
-    match piece::get((origin, count, datatype), (rank, disp, target_count, target_type), win) {
-        Some(()) => Ok(()),
-        None => operation::get((origin, count, datatype), (rank, disp, target_count, target_type), win),
-    }
+    let target = (rank, disp, target_count, target_type);
+    operation::get(lookup(win)?, (origin, count, datatype), target, None)
 }
 
 /// `MPI_Accumulate`
@@ -67,10 +62,7 @@ pub fn accumulate(
     win: Win,
 ) -> Result<()> {
     let (origin, target) = ((origin, count, datatype), (rank, disp, target_count, target_type));
-    match piece::accumulate(origin, None, target, op, win) {
-        Some(()) => Ok(()),
-        None => operation::accumulate(origin, target, op, win),
-    }
+    operation::accumulate(lookup(win)?, (origin, None), target, op, None)
 }
 
 /// `MPI_Get_accumulate`
@@ -95,10 +87,7 @@ pub fn get_accumulate(
 ) -> Result<()> {
     let (origin, result) = ((origin, count, datatype), (result.cast_const(), result_count, result_type));
     let target = (rank, disp, target_count, target_type);
-    match piece::accumulate(origin, Some(result), target, op, win) {
-        Some(()) => Ok(()),
-        None => operation::get_accumulate(origin, result, target, op, win),
-    }
+    operation::accumulate(lookup(win)?, (origin, Some(result)), target, op, None)
 }
 
 /// `MPI_Fetch_and_op`
@@ -132,11 +121,7 @@ pub fn compare_and_swap(
     disp: i64,
     win: Win,
 ) -> Result<()> {
-    let (buffers, target) = ((origin, compare, result), (rank, disp, 1, datatype));
-    match piece::compare_and_swap(buffers, target, win) {
-        Some(()) => Ok(()),
-        None => operation::compare_and_swap(buffers, target, win),
-    }
+    operation::compare_and_swap(lookup(win)?, (origin, compare, result), (rank, disp, 1, datatype))
 }
 
 /// `MPI_Rput`

@@ -8,9 +8,9 @@ use crate::handle::Comm;
 use crate::memory;
 use crate::request::{Ended, Persistent, State, sent};
 use crate::status::Status;
-use crate::task::{self, Work};
+use crate::task::{self, Served, Work};
 use crate::world::{World, world};
-use newmadeleine::engine::{Engine, PeerId, Source, TagMatch};
+use newmadeleine::engine::{self, Engine, PeerId, Source, TagMatch};
 use newmadeleine::{RequestId, Segments};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -36,7 +36,7 @@ struct Round {
     flying: Vec<(u32, RequestId)>,
     arrived: Vec<bool>,
     /// How the first part failed that did.
-    failed: Option<Ended>,
+    failed: Option<engine::Error>,
 }
 
 enum Header {
@@ -46,7 +46,10 @@ enum Header {
     Awaited(RequestId, Box<[u8; HEADER]>),
     /// The sender's channel, and how it divides the message.
     Known(u32, Parts),
+    /// It asks for more than there is.
     Wrong(Error),
+    /// It does not come.
+    Lost(engine::Error),
 }
 
 impl Incoming {
@@ -114,76 +117,77 @@ impl Incoming {
         })
     }
 
-    /// Posts receives of the sender's parts; false: it is not known what they are.
-    fn post(&self, round: &mut Round, world: &World) -> Result<bool> {
-        round.header.look(world, self.into.len());
-        let (channel, theirs) = match &round.header {
-            Header::None | Header::Awaited(..) => return Ok(false),
-            Header::Wrong(error) => return Err(error.clone()),
-            Header::Known(channel, theirs) => (*channel, *theirs),
-        };
-        let (Some(peer), context) = (self.peer, self.on.comm.collective()) else { return Ok(false) };
-        let receive = |engine: &mut Engine, part: u32| {
-            let into = self.into.slice(u64::from(part) * theirs.len, theirs.len);
-            engine.recv(Source::Peer(peer), context, TagMatch::Exact(part_tag(channel, part)), into)
-        };
-        let post = |engine: &mut Engine| {
-            (0..theirs.count).map(|part| (part, receive(engine, part))).collect::<Vec<_>>()
-        };
-        round.flying = world.node().submit(post);
-        round.arrived.resize(theirs.count as usize, false);
-        round.is_posted = true;
-        Ok(true)
-    }
-
-    /// How the message ended, if it has.
-    fn look(&self, world: &World) -> Option<Ended> {
-        if self.peer.is_none() {
-            return Some(Ended::well(Status::NO_PROC));
-        }
-        let mut round = self.round();
+    /// Goes on as far as it can; true: the message is over.
+    fn go_on(&self, engine: &mut Engine, round: &mut Round) -> bool {
+        let Some(peer) = self.peer else { return true };
         if !round.is_posted {
-            match self.post(&mut round, world) {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => return Some(Ended::badly(self.status, error)),
+            round.header.look(engine, self.into.len());
+            match &round.header {
+                Header::None | Header::Awaited(..) => return false,
+                Header::Wrong(_) | Header::Lost(_) => return true,
+                &Header::Known(channel, theirs) => self.post(engine, round, (peer, channel, theirs)),
             }
         }
-        let Round { flying, arrived, failed, header, .. } = &mut *round;
+        let Round { flying, arrived, failed, .. } = round;
         flying.retain(|&(part, id)| {
-            let Some(outcome) = world.node().take(id) else { return true };
-            let ended = sent(world, outcome);
-            if ended.error.is_some() {
-                failed.get_or_insert(ended);
+            let Some(outcome) = engine.take(id) else { return true };
+            if let Err(error) = outcome {
+                failed.get_or_insert(error);
             }
             arrived[part as usize] = true;
             false
         });
-        if !flying.is_empty() {
-            return None;
+        flying.is_empty()
+    }
+
+    /// Posts receives of the sender's parts.
+    fn post(&self, engine: &mut Engine, round: &mut Round, (peer, channel, theirs): (PeerId, u32, Parts)) {
+        let (context, len) = (self.on.comm.collective(), theirs.len);
+        let mut receive = |part: u32| {
+            let into = self.into.slice(u64::from(part) * len, len);
+            engine.recv(Source::Peer(peer), context, TagMatch::Exact(part_tag(channel, part)), into)
+        };
+        round.flying = (0..theirs.count).map(|part| (part, receive(part))).collect();
+        round.arrived.resize(theirs.count as usize, false);
+        round.is_posted = true;
+    }
+
+    /// How a message that is over has ended; none: badly, which takes a look at the node to explain.
+    fn ended_well(&self, round: &Round) -> Option<Ended> {
+        match &round.header {
+            _ if self.peer.is_none() => Some(Ended::well(Status::NO_PROC)),
+            Header::Known(_, theirs) if round.failed.is_none() => {
+                Some(Ended::well(Status { count_bytes: theirs.total() as i64, ..self.status }))
+            }
+            _ => None,
         }
-        let total = if let Header::Known(_, theirs) = header { theirs.total() } else { 0 };
-        let status = Status { count_bytes: total as i64, ..self.status };
-        Some(failed.take().unwrap_or(Ended::well(status)))
+    }
+
+    fn ended_badly(&self, world: &World, round: &mut Round) -> Ended {
+        match (&round.header, round.failed.take()) {
+            (Header::Wrong(error), _) => Ended::badly(self.status, error.clone()),
+            (Header::Lost(error), _) => sent(world, Err(error.clone())),
+            (_, Some(error)) => sent(world, Err(error)),
+            (_, None) => Ended::well(self.status),
+        }
     }
 }
 
 impl Header {
     /// Reads it if it has come. `room`: bytes of the receive buffer.
-    fn look(&mut self, world: &World, room: u64) {
+    fn look(&mut self, engine: &mut Engine, room: u64) {
         let Header::Awaited(id, bytes) = self else { return };
-        let Some(outcome) = world.node().take(*id) else { return };
-        let ended = sent(world, outcome);
+        let Some(outcome) = engine.take(*id) else { return };
         let number = |index: usize| bytes.as_chunks::<8>().0.get(index).map_or(0, |b| u64::from_le_bytes(*b));
         let parts = Parts { count: number(1) as u32, len: number(2) };
-        *self = match ended.error {
-            Some(error) => Header::Wrong(error),
-            None if parts.total() > room => Header::Wrong(Class::TRUNCATE.error(format!(
+        *self = match outcome {
+            Err(error) => Header::Lost(error),
+            Ok(_) if parts.total() > room => Header::Wrong(Class::TRUNCATE.error(format!(
                 "the sender's {} partitions have {} B in all, and there is room for {room} B",
                 parts.count,
                 parts.total()
             ))),
-            None => Header::Known(number(0) as u32, parts),
+            Ok(_) => Header::Known(number(0) as u32, parts),
         };
     }
 }
@@ -222,9 +226,24 @@ struct Receiving(Arc<Incoming>);
 
 impl Work for Receiving {
     fn advance(&mut self, world: &World) -> Option<Ended> {
-        let ended = self.0.look(world)?;
-        self.0.round().is_active = false;
-        Some(ended)
+        let mut round = self.0.round();
+        if !world.node().submit(|engine| self.0.go_on(engine, &mut round)) {
+            return None;
+        }
+        round.is_active = false;
+        Some(self.0.ended_well(&round).unwrap_or_else(|| self.0.ended_badly(world, &mut round)))
+    }
+
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        // A thread of the program that has it waits for the engine.
+        let Ok(mut round) = self.0.round.try_lock() else { return Served::Busy };
+        let before = (round.is_posted, round.flying.len());
+        let is_over = self.0.go_on(engine, &mut round);
+        if is_over && let Some(ended) = self.0.ended_well(&round) {
+            round.is_active = false;
+            return Served::Ended(ended);
+        }
+        if before == (round.is_posted, round.flying.len()) { Served::Nothing } else { Served::Moved }
     }
 }
 

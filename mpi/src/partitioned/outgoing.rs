@@ -7,9 +7,9 @@ use crate::handle::Comm;
 use crate::point::send::STANDARD;
 use crate::request::{Ended, Persistent, State, sent};
 use crate::status::Status;
-use crate::task::{self, Async, Work};
+use crate::task::{self, Async, Served, Work};
 use crate::world::{World, world};
-use newmadeleine::engine::PeerId;
+use newmadeleine::engine::{self, Engine, PeerId};
 use newmadeleine::{RequestId, Segments};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,7 +33,7 @@ struct Round {
     left: usize,
     flying: Vec<RequestId>,
     /// How the first part failed that did.
-    failed: Option<Ended>,
+    failed: Option<engine::Error>,
 }
 
 impl Outgoing {
@@ -108,22 +108,40 @@ impl Outgoing {
 /// A round under way.
 struct Sending(Arc<Outgoing>);
 
-impl Work for Sending {
-    fn advance(&mut self, world: &World) -> Option<Ended> {
-        let mut round = self.0.round();
-        let Round { flying, failed, .. } = &mut *round;
+impl Round {
+    /// Looks which parts have left; true: all have.
+    fn go_on(&mut self, engine: &mut Engine) -> bool {
+        let Round { flying, failed, .. } = self;
         flying.retain(|&id| {
-            let Some(outcome) = world.node().take(id) else { return true };
-            let ended = sent(world, outcome);
-            if ended.error.is_some() {
-                failed.get_or_insert(ended);
+            let Some(outcome) = engine.take(id) else { return true };
+            if let Err(error) = outcome {
+                failed.get_or_insert(error);
             }
             false
         });
-        if round.left > 0 || !round.flying.is_empty() {
+        self.left == 0 && self.flying.is_empty()
+    }
+}
+
+impl Work for Sending {
+    fn advance(&mut self, world: &World) -> Option<Ended> {
+        let mut round = self.0.round();
+        if !world.node().with(|engine| round.go_on(engine)) {
             return None;
         }
         round.is_active = false;
-        Some(round.failed.take().unwrap_or(Ended::well(Status::EMPTY)))
+        Some(round.failed.take().map_or(Ended::well(Status::EMPTY), |error| sent(world, Err(error))))
+    }
+
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        // A thread of the program that has it waits for the engine.
+        let Ok(mut round) = self.0.round.try_lock() else { return Served::Busy };
+        let before = round.flying.len();
+        // A call explains what has failed.
+        if round.go_on(engine) && round.failed.is_none() {
+            round.is_active = false;
+            return Served::Ended(Ended::well(Status::EMPTY));
+        }
+        if before == round.flying.len() { Served::Nothing } else { Served::Moved }
     }
 }

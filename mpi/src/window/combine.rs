@@ -132,7 +132,7 @@ mod tests {
         let mut window = [5_i16, 0, 7, 0, 2, 0, 9, 0];
         let base = Base::new(window.as_mut_ptr().cast());
         let datatype = Datatype::predefined(Basic::ShortInt);
-        let place = super::super::operation::place(0, 2, datatype).unwrap();
+        let place = super::super::plan::place(0, 2, datatype).unwrap();
         let mut data = Vec::new();
         for (value, index) in [(6_i16, 1_i32), (1, 2)] {
             data.extend(value.to_ne_bytes());

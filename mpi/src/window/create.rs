@@ -4,8 +4,7 @@ use super::dynamic::Attached;
 use super::epoch::Epoch;
 use super::locks::{self, Words};
 use super::memory::Common;
-use super::settings::settings;
-use super::{Flavor, Peer, Predefined, WINDOWS, Way, Window, lock, service};
+use super::{Flavor, Peer, Predefined, WINDOWS, Way, Window, lock, service, settings};
 use crate::api;
 use crate::collective::share_memory;
 use crate::comm::{self, Named};
@@ -16,8 +15,9 @@ use crate::group::Group;
 use crate::handle::{Comm, Type, Win};
 use crate::info::Infos;
 use crate::memory;
-use crate::world::world;
-use newmadeleine::across;
+use crate::world::{World, world};
+use newmadeleine::engine::{PeerId, RemoteAccess};
+use newmadeleine::{across, huge};
 use nmad_rma::{Base, Origin, Target};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -30,6 +30,8 @@ const UNIFIED: i32 = 321;
 const PAGE: usize = 4096;
 /// The hint by which the memory of each rank begins on a page of its own.
 const APART: &str = "alloc_shared_noncontig";
+/// The key that says whether our memory is of huge pages.
+const HUGE: &str = "nmad_huge_pages";
 /// Hints that a window has if the program gives no others.
 const HINTS: [(&str, &str); 6] = [
     ("no_locks", "false"),
@@ -78,6 +80,8 @@ struct Node {
     /// Where the memory of each begins in what they have in common.
     starts: Vec<usize>,
     common: Option<Arc<Common>>,
+    /// Bytes of the huge pages of what they have in common; none: it has none.
+    huge: Option<usize>,
     leader: i64,
 }
 
@@ -92,10 +96,10 @@ pub(crate) fn make(handle: Comm, wish: &Wish) -> Result<Win> {
         return Err(Class::COMM.error("windows are made of intracommunicators: this is an intercommunicator"));
     }
     check(wish)?;
-    let settings = settings()?;
+    let shares = settings::shares()?;
     let mut own = comm::create::create(handle, &Group::of(old.local().clone()))?;
     let on = Named::of(own)?;
-    let made = Node::find(&on, wish, settings.shares).and_then(|mut node| {
+    let made = Node::find(&on, wish, shares).and_then(|mut node| {
         let made = assemble(&on, &node, wish);
         api::comm_free(&mut node.comm)?;
         made
@@ -140,30 +144,70 @@ impl Node {
         let place = ranks.rank().max(0) as usize;
         let is_apart =
             wish.info.as_ref().and_then(|info| info.get(APART)).is_some_and(|value| value == "true");
-        let rows = gather([wish.size, i64::from(is_apart), i64::from(shares)], comm)?;
+        let page = huge::page(huge::Kind::Shared).map_or(0, |page| page as i64);
+        let rows = gather([wish.size, i64::from(is_apart), i64::from(shares), page], comm)?;
         let is_apart = wish.flavor == Flavor::Allocate || rows.iter().all(|row| row[1] != 0);
         let has_memory = matches!(wish.flavor, Flavor::Allocate | Flavor::Shared);
-        let mut end = (rows.len() * locks::LEN).next_multiple_of(PAGE);
-        let mut starts = Vec::new();
-        for [size, ..] in &rows {
-            starts.push(end);
-            end += if has_memory { *size as usize } else { 0 };
-            if is_apart {
-                end = end.next_multiple_of(PAGE);
-            }
-        }
-        // The last word is for whoever makes it.
-        let len = end.next_multiple_of(PAGE) + PAGE;
+        let sizes: Vec<usize> =
+            rows.iter().map(|[size, ..]| if has_memory { *size as usize } else { 0 }).collect();
+        // All ranks have to find the same places.
+        let huge = rows.iter().map(|row| row[3] as usize).min().filter(|&page| page > 0);
+        let places = Places::of(&sizes, is_apart, huge);
         let is_shared = rows.iter().all(|row| row[2] != 0) || wish.flavor == Flavor::Shared;
-        let common = if is_shared { share_memory(&ranks, len, place)?.map(Common::new) } else { None };
+        // A rank alone has memory of its own, which may have huge pages where what is shared has none.
+        let is_alone = rows.len() == 1;
+        let common = match is_shared && !is_alone {
+            true => share_memory(&ranks, places.len, place)?,
+            false => None,
+        };
+        let common = common.map(|memory| Common::new(memory, places.len, places.huge));
+        let huge = places.huge.and(huge);
         let leader = on.comm.local().rank_of(ranks.local().world(0).unwrap_or(0)).unwrap_or(0);
-        Ok(Node { comm, place, starts, common, leader: leader.into() })
+        Ok(Node { comm, place, starts: places.starts, common, huge, leader: leader.into() })
+    }
+
+    /// Whether its ranks can share memory: one needs nobody for that.
+    fn shares(&self) -> bool {
+        self.common.is_some() || self.starts.len() == 1
     }
 
     /// Where the memory of a rank begins here.
     fn base(&self, place: usize) -> Option<Base> {
         let common = self.common.as_ref()?;
         Some(Base::new(common.start().cast()).behind(self.starts[place]))
+    }
+}
+
+/// Where the memory of the ranks of a node is in what they have in common: behind their locks.
+#[derive(Debug, PartialEq, Eq)]
+struct Places {
+    starts: Vec<usize>,
+    /// Bytes of all.
+    len: usize,
+    /// Where memory of huge pages begins; none: no rank's would fill one.
+    huge: Option<usize>,
+}
+
+impl Places {
+    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page.
+    fn of(sizes: &[usize], is_apart: bool, huge: Option<usize>) -> Places {
+        let all: usize = sizes.iter().sum();
+        let fills =
+            |page: &usize| if is_apart { sizes.iter().any(|size| size >= page) } else { all >= *page };
+        let huge = huge.filter(fills);
+        let unit = |size: usize| huge.filter(|&page| size >= page).unwrap_or(PAGE);
+        let begin = (sizes.len() * locks::LEN).next_multiple_of(huge.unwrap_or(PAGE));
+        let (mut end, mut starts) = (begin, Vec::new());
+        for &size in sizes {
+            if is_apart {
+                end = end.next_multiple_of(unit(size));
+            }
+            starts.push(end);
+            end += size;
+        }
+        // The last word is for whoever makes it.
+        let len = (end + size_of::<u64>()).next_multiple_of(huge.unwrap_or(PAGE));
+        Places { starts, len, huge: huge.map(|_| begin) }
     }
 }
 
@@ -198,7 +242,7 @@ fn assemble(on: &Named, node: &Node, wish: &Wish) -> Result<Win> {
         mark: [std::ptr::from_ref(mark).expose_provenance() as i64, mark.load(Ordering::Relaxed) as i64],
         leader: node.leader,
         place: node.place as i64,
-        has_common: node.common.is_some().into(),
+        has_common: node.shares().into(),
         failed: failed.into(),
     };
     let rows: Vec<Row> = gather(row.numbers(), on.handle)?.iter().map(Row::of).collect();
@@ -260,6 +304,13 @@ fn window(
         info.set(APART, "false");
     }
     wish.info.iter().for_each(|given| info.merge(given));
+    if matches!(wish.flavor, Flavor::Allocate | Flavor::Shared) {
+        let is_huge = match allocated {
+            Some(_) => memory::has_huge_pages(wish.size as usize),
+            None => node.huge.is_some_and(|page| wish.size as usize >= page),
+        };
+        info.set(HUGE, if is_huge { "true" } else { "false" });
+    }
     Window {
         flavor: wish.flavor,
         on: on.clone(),
@@ -291,22 +342,22 @@ fn window(
 fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: usize) -> Peer {
     let row = &rows[rank];
     let is_near = row.leader == node.leader && node.common.is_some();
-    let way = match flavor {
-        _ if rank == me => Way::Direct(Base::new(rows[me].base().pointer())),
-        Flavor::Allocate | Flavor::Shared if is_near => {
-            node.base(row.place as usize).map_or(Way::Frames, Way::Direct)
-        }
-        Flavor::Create if is_near && settings().is_ok_and(|settings| settings.copies) && can_read(row) => {
-            Way::Copy(row.process as i32)
-        }
-        _ => Way::Frames,
+    let seen = match flavor {
+        _ if rank == me => Some(rows[me].base()),
+        Flavor::Allocate | Flavor::Shared if is_near => node.base(row.place as usize),
+        _ => None,
     };
+    let process = on.comm.local().world(rank as i32).unwrap_or(u32::MAX);
+    let remote = |world: &World| world.node().with(|engine| engine.remote(PeerId(process)));
+    let remote = world().map_or(RemoteAccess::NONE, remote);
+    let is_found = || flavor == Flavor::Create && is_near && can_read(row);
+    let way = Way::of(seen, remote, || is_found().then_some(row.process as i32));
     let locks = match is_near {
         true => Some(row.place as usize),
         false => (rank == me).then_some(0),
     };
     Peer {
-        process: on.comm.local().world(rank as i32).unwrap_or(u32::MAX),
+        process,
         size: row.size as u64,
         unit: row.unit,
         base: row.base as u64,
@@ -383,5 +434,30 @@ impl Window {
             Some(Peer { way: Way::Direct(base), size, unit, .. }) => (*size as i64, *unit, base.pointer()),
             _ => (0, 1, std::ptr::null_mut()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_fills_a_huge_page_begins_on_one() {
+        const HUGE_PAGE: usize = 2 << 20;
+        let huge = Some(HUGE_PAGE);
+        let of = |sizes: &[usize], is_apart| Places::of(sizes, is_apart, huge);
+        // Each on a page of its own; the second one is too short for a huge one.
+        let apart = of(&[3 << 20, 100, 2 << 20], true);
+        assert_eq!(apart.starts, [2 << 20, 5 << 20, 6 << 20]);
+        assert_eq!((apart.len, apart.huge), (10 << 20, Some(2 << 20)));
+        // One behind the other.
+        let dense = of(&[1 << 20, 1 << 20, 8], false);
+        assert_eq!(dense.starts, [2 << 20, 3 << 20, 4 << 20]);
+        assert_eq!((dense.len, dense.huge), (6 << 20, Some(2 << 20)));
+        // Nobody fills one, or the system gives none.
+        let small = Places::of(&[5000, 8], true, None);
+        assert_eq!((&small.starts[..], small.len, small.huge), (&[4096, 12288][..], 16384, None));
+        assert_eq!(of(&[5000, 8], true), small);
+        assert_eq!(Places::of(&[3 << 20, 100, 2 << 20], true, None).starts[0], 4096);
     }
 }

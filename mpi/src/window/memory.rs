@@ -1,6 +1,6 @@
 //! Memory of windows that the ranks of a node have in common. All of the `unsafe` code of windows is here.
 
-use newmadeleine::SharedMemory;
+use newmadeleine::{SharedMemory, huge};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -12,7 +12,11 @@ pub(super) struct Common(SharedMemory);
 unsafe impl Sync for Common {}
 
 impl Common {
-    pub(super) fn new(memory: SharedMemory) -> Arc<Common> {
+    /// Of huge pages from `huge` on, if there are to be some.
+    pub(super) fn new(memory: SharedMemory, len: usize, huge: Option<usize>) -> Arc<Common> {
+        if let Some(from) = huge {
+            huge::ask(memory.start().wrapping_add(from), len - from);
+        }
         Arc::new(Common(memory))
     }
 

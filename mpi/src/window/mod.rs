@@ -7,10 +7,10 @@
 //! messages in a context of the window's own. So the engine gathers, splits and repeats them like all
 //! messages, and knows nothing of windows.
 //!
-//! The origin's side is [`piece`] (elements in a row in memory that it sees), [`operation`] (everything else
-//! that is asked), [`direct`] (what of that is in memory that it sees), [`outgoing`] (how the rest leaves and
-//! ends) and the epochs in which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The
-//! target's side is [`service`], which the node runs after each look at the rails, in whichever thread looks.
+//! The origin's side is [`plan`] (how each access travels), [`operation`] (puts, gets, accumulates and their
+//! like), [`direct`] (those to memory that it sees), [`outgoing`] (how the rest leaves and ends) and the
+//! epochs in which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is
+//! [`service`], which the node runs after each look at the rails, in whichever thread looks.
 
 mod active;
 mod combine;
@@ -25,7 +25,7 @@ mod memory;
 pub(crate) mod operation;
 mod outgoing;
 mod passive;
-pub(crate) mod piece;
+mod plan;
 mod service;
 mod settings;
 mod wait;
@@ -42,6 +42,7 @@ use crate::table::Table;
 use dynamic::Attached;
 use epoch::Epoch;
 use locks::{Locks, Words};
+use newmadeleine::engine::RemoteAccess;
 use nmad_rma::{Base, Origin, Target};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
@@ -69,8 +70,8 @@ pub enum Flavor {
 enum Way {
     /// It begins here.
     Direct(Base),
-    /// Puts and gets by copies from process to process; this is the process.
-    Copy(i32),
+    /// By copies to and from this process of the node, where a rail does that without its help.
+    Remote(i32, RemoteAccess),
     /// With frames.
     Frames,
 }

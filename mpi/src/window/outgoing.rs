@@ -7,9 +7,9 @@ use crate::error::{Class, Error, Result};
 use crate::point::send::STANDARD;
 use crate::request::Ended;
 use crate::status::Status;
-use crate::task::Work;
+use crate::task::{Served, Work};
 use crate::world::{World, from_session};
-use newmadeleine::engine::{Context, Envelope, PeerId, Source, TagMatch, To};
+use newmadeleine::engine::{Context, Engine, Envelope, PeerId, Source, TagMatch, To};
 use newmadeleine::{RequestId, Segments};
 use nmad_rma::{self as rma, Asking, Failure, Flying, Operation, Outcome, Port};
 use std::ops::Range;
@@ -153,5 +153,14 @@ impl Work for Requested {
             None => Ended::well(Status::EMPTY),
             Some(failure) => Ended::badly(Status::EMPTY, window.failure(world, *rank, failure)),
         })
+    }
+
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        match self.operation.try_advance(engine) {
+            None => Served::Busy,
+            // A call explains what has failed.
+            Some(true) if !self.operation.has_failed() => Served::Ended(Ended::well(Status::EMPTY)),
+            Some(_) => Served::Nothing,
+        }
     }
 }

@@ -1,38 +1,29 @@
 //! Which ways of access the user allows.
 
 use crate::error::{Class, Result};
-use newmadeleine::Options;
 use std::sync::OnceLock;
 
 /// What the environment says about it.
 const VARIABLE: &str = "NMAD_MPI_WINDOW";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Settings {
-    /// Ranks of a node have memory in common.
-    pub(super) shares: bool,
-    /// Memory of the program is copied from process to process.
-    pub(super) copies: bool,
-}
-
-/// The settings of this process.
+/// Whether ranks of a node may have memory in common, and reach each other's memory otherwise than with
+/// frames.
 ///
 /// # Errors
 /// The environment says something that means nothing.
-pub(super) fn settings() -> Result<Settings> {
-    static SETTINGS: OnceLock<Settings> = OnceLock::new();
-    if let Some(known) = SETTINGS.get() {
+pub(super) fn shares() -> Result<bool> {
+    static SHARES: OnceLock<bool> = OnceLock::new();
+    if let Some(known) = SHARES.get() {
         return Ok(*known);
     }
-    let copies = Options::load().ok().and_then(|options| options.cross_memory).unwrap_or(true);
-    let read = read(&std::env::var(VARIABLE).unwrap_or_default(), copies)?;
-    Ok(*SETTINGS.get_or_init(|| read))
+    let read = read(&std::env::var(VARIABLE).unwrap_or_default())?;
+    Ok(*SHARES.get_or_init(|| read))
 }
 
-fn read(value: &str, copies: bool) -> Result<Settings> {
+fn read(value: &str) -> Result<bool> {
     match value {
-        "" | "auto" => Ok(Settings { shares: true, copies }),
-        "frames" => Ok(Settings { shares: false, copies: false }),
+        "" | "auto" => Ok(true),
+        "frames" => Ok(false),
         _ => Err(Class::ARG
             .error(format!("{VARIABLE}: '{value}' is no way to access windows (there are: auto, frames)"))),
     }
@@ -44,10 +35,8 @@ mod tests {
 
     #[test]
     fn ways_have_names() {
-        assert_eq!(read("", true), Ok(Settings { shares: true, copies: true }));
-        assert_eq!(read("auto", false), Ok(Settings { shares: true, copies: false }));
-        assert_eq!(read("frames", true), Ok(Settings { shares: false, copies: false }));
-        let error = read("fast", true).unwrap_err();
+        assert_eq!([read(""), read("auto"), read("frames")], [Ok(true), Ok(true), Ok(false)]);
+        let error = read("fast").unwrap_err();
         assert!(error.text().contains(VARIABLE) && error.text().contains("frames"), "{error}");
     }
 }

@@ -146,3 +146,80 @@ pub fn generalized() {
         wait_or_compute(0, || api::wait(&mut request, Some(&mut status)).unwrap());
     });
 }
+
+/// Parts of a message whose receiver computes since before the sender had a request: nobody there knows yet
+/// how the sender divides it.
+pub fn partitioned() {
+    const PARTS: usize = 4;
+    let (first, last, begun) = (0, size() - 1, seen(100));
+    let (data, mut buffer) = (pattern(LONG, 1), vec![0; LONG]);
+    let part = (LONG / PARTS) as i64;
+    let receives = rank() == first;
+    let mut request = Request::NULL;
+    if receives {
+        let place = into(&mut buffer);
+        request = api::precv_init(place, PARTS as i32, part, INT, last, 3, WORLD, Info::NULL).unwrap();
+        api::start(request).unwrap();
+        std::fs::write(&begun, "").unwrap();
+    }
+    wait_or_compute(101, || {
+        if receives {
+            return api::wait(&mut request, None).unwrap();
+        }
+        while !begun.exists() {
+            std::thread::yield_now();
+        }
+        let place = out(&data);
+        request = api::psend_init(place, PARTS as i32, part, INT, first, 3, WORLD, Info::NULL).unwrap();
+        api::start(request).unwrap();
+        api::pready_range(0, PARTS as i32 - 1, request).unwrap();
+        api::wait(&mut request, None).unwrap();
+    });
+    api::request_free(&mut request).unwrap();
+    if receives {
+        assert!(buffer == data);
+        std::fs::remove_file(begun).unwrap();
+    }
+}
+
+/// A long put and a long get that ask the target first, and then their origin computes.
+pub fn accesses() {
+    let (last, unit) = (size() - 1, size_of::<i32>() as i64);
+    let (data, mut buffer) = (pattern(LONG, 1), vec![0; LONG]);
+    // What is written to, and what is read.
+    let mut memory = vec![0_i32; LONG];
+    memory.extend(pattern(LONG, 2));
+    let size = memory.len() as i64 * unit;
+    let mut win = api::win_create(into(&mut memory), size, unit, Info::NULL, WORLD).unwrap();
+    api::win_lock_all(0, win).unwrap();
+    let mut requests = [Request::NULL; 2];
+    if rank() == 0 {
+        let count = LONG as i64;
+        requests[0] = api::rput(out(&data), count, INT, last, 0, count, INT, win).unwrap();
+        requests[1] = api::rget(into(&mut buffer), count, INT, last, count, count, INT, win).unwrap();
+    }
+    let written = |index: usize| api::win_sync(win).is_ok() && read(&memory[index]) == data[index];
+    wait_or_compute(102, || {
+        if rank() == 0 {
+            return api::waitall(&mut requests, None).unwrap();
+        }
+        let begun = Instant::now();
+        while rank() == last && !(0..LONG).step_by(997).all(written) {
+            api::iprobe(0, 7, WORLD, None).unwrap();
+            assert!(begun.elapsed() < PATIENCE, "the put has not come");
+        }
+    });
+    if rank() == 0 {
+        assert!(buffer == pattern(LONG, 2));
+    }
+    api::win_unlock_all(win).unwrap();
+    api::win_free(&mut win).unwrap();
+    if rank() == last {
+        assert!(memory[..LONG] == data);
+    }
+}
+
+/// A number that others may write.
+fn read(number: &i32) -> i32 {
+    std::hint::black_box(number).wrapping_add(0)
+}

@@ -15,6 +15,7 @@ mod point;
 mod requests;
 mod threads;
 mod topology;
+mod windows;
 
 use nmad_launch::{ExitReport, Job};
 use nmad_mpi::api;
@@ -104,6 +105,18 @@ const ALL: &[Case] = &[
         "tcp",
         case("persistent messages go on while the program computes", 2, background::persistent),
     ),
+    with(
+        "NMAD_DRIVER",
+        "tcp",
+        case("partitioned messages go on while their receiver computes", 2, background::partitioned),
+    ),
+    with(
+        "NMAD_DRIVER",
+        "tcp",
+        case("accesses with requests go on while their origin computes", 2, background::accesses),
+    ),
+    case("long windows of a rank alone have huge pages where there are some", 1, windows::huge_pages),
+    case("long windows of several ranks have huge pages where there are some", 2, windows::huge_pages),
     case(
         "a request that a thread of the program ends does so while another computes",
         2,

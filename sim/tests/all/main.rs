@@ -4,6 +4,7 @@
 mod adapt;
 mod canaries;
 mod golden;
+mod parts;
 mod repeatable;
 mod seeds;
 mod wires;

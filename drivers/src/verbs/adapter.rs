@@ -200,7 +200,7 @@ impl Adapter for VerbsAdapter {
 
     fn abilities(&self) -> Abilities {
         let read = self.device.attributes.max_msg_sz.clamp(1 << 16, 1 << 30) as usize;
-        Abilities { inline: 0, read, reads: true, ends: true, is_direct: true, bandwidth: 0 }
+        Abilities { inline: 0, read, reads: true, ends: true, is_direct: true, keeps: true, bandwidth: 0 }
     }
 
     fn endpoint(&mut self, name: u32) -> Result<(Endpoint, Vec<u8>), String> {

@@ -161,6 +161,13 @@ pub(crate) trait Adapter: Send + 'static {
     /// The endpoint has failed.
     fn flush(&mut self, endpoint: &mut Self::Endpoint) -> Result<(), String>;
 
+    /// The next message of this endpoint is the last, and is reported when the peer has everything. False:
+    /// none is needed, since each message is reported when the peer has it.
+    fn conclude(&mut self, endpoint: &mut Self::Endpoint) -> bool {
+        let _ = endpoint;
+        false
+    }
+
     /// Looks once what has happened.
     fn poll(&mut self, found: &mut Vec<Completion>);
 

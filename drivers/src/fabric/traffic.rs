@@ -234,7 +234,7 @@ impl<A: Adapter> Traffic<A> {
     }
 
     /// Something happened on the connection of a link: it has ended.
-    fn witness(&mut self, index: usize) {
+    pub(super) fn witness(&mut self, index: usize) {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
         match net::recv(&link.socket, &mut [0; 16], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => {}

@@ -184,6 +184,15 @@ impl<R> Outbox<R> {
         Ok(posted)
     }
 
+    /// Posts a last message, whose completion tells that the peer has everything.
+    pub(crate) fn conclude<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Result<(), String> {
+        if !way.adapter.conclude(way.endpoint) {
+            return Ok(());
+        }
+        self.post(way, Kind::Credit, 0, |_| 0)?;
+        way.adapter.flush(way.endpoint)
+    }
+
     fn write_answers<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Result<bool, String> {
         while let Some(&Answer { kind, number, count }) = self.answers.front() {
             let posted = self.post(way, kind, number, |out| match kind {

@@ -67,6 +67,7 @@ impl<R> Cache<R> {
         if knows && let Some(found) = self.find(&pages, purpose) {
             return Ok(found);
         }
+        let pages = self.widened(pages, purpose);
         if let Some(notice) = self.notice.filter(|_| knows && self.make_room(pages.len()))
             && notice.watch(&pages)
             && let Ok(region) = make(whole(memory, &pages))
@@ -74,6 +75,9 @@ impl<R> Cache<R> {
             let region = Arc::new(region);
             let start = pages.start;
             if notice.is_private(&pages) {
+                self.retain(|kept| {
+                    kept.purpose != purpose || kept.memory.start < start || kept.memory.end > pages.end
+                });
                 self.bytes += pages.len();
                 self.clock += 1;
                 self.kept.push(Kept { memory: pages, purpose, region: region.clone(), used: self.clock });
@@ -109,6 +113,17 @@ impl<R> Cache<R> {
         self.clock += 1;
         kept.used = self.clock;
         Some(Registered { region: kept.region.clone(), start: kept.memory.start })
+    }
+
+    /// With all that is kept of the same memory: chunks of the next message have other borders, and in the
+    /// end all of it has one registration. Neighbours that only share a page stay apart.
+    fn widened(&self, pages: Range<usize>, purpose: Purpose) -> Range<usize> {
+        let overlaps = |kept: &&Kept<R>| {
+            let (start, end) = (kept.memory.start.max(pages.start), kept.memory.end.min(pages.end));
+            kept.purpose == purpose && end.saturating_sub(start) > PAGE
+        };
+        let all = self.kept.iter().filter(overlaps).map(|kept| &kept.memory);
+        all.fold(pages.clone(), |all, kept| all.start.min(kept.start)..all.end.max(kept.end))
     }
 
     /// Ends what was not used for longest, until there is room; false: there is none.

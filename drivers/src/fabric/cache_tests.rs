@@ -69,21 +69,37 @@ fn memory_that_is_used_again_is_registered_once() {
 }
 
 #[test]
+fn pieces_of_a_buffer_with_other_borders_become_one_registration() {
+    let Some(mut world) = World::new() else { return };
+    let memory = map(ptr::null_mut(), MapFlags::PRIVATE);
+    for at in [0, LEN / 2] {
+        assert!(world.is_new(memory.wrapping_byte_add(at), LEN / 2, Purpose::Source));
+    }
+    assert!(world.is_new(memory.wrapping_byte_add(LEN / 4), LEN / 2, Purpose::Source));
+    assert!(!world.is_new(memory, LEN, Purpose::Source), "the third has made one of all");
+    assert_eq!((world.cache.kept.len(), world.cache.bytes), (1, LEN));
+}
+
+#[test]
 fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
     let Some(mut world) = World::new() else { return };
     let memory = map(ptr::null_mut(), MapFlags::PRIVATE);
     let lose: [fn(*mut c_void); 4] = [
-        // SAFETY, here and below: the mapping is the test's, and nobody uses it.
         |at| {
+            // SAFETY: the mapping is the test's, and nobody uses it.
             unsafe { mm::munmap(at, LEN) }.expect("it is unmapped");
             map(at, MapFlags::PRIVATE | MapFlags::FIXED);
         },
         |at| {
             map(at, MapFlags::PRIVATE | MapFlags::FIXED);
         },
-        |at| unsafe { mm::madvise(at, LEN, mm::Advice::LinuxDontNeed) }.expect("its pages are given back"),
+        |at| {
+            // SAFETY: the mapping is the test's, and nobody uses it.
+            unsafe { mm::madvise(at, LEN, mm::Advice::LinuxDontNeed) }.expect("its pages are given back");
+        },
         |at| {
             let away = map(ptr::null_mut(), MapFlags::PRIVATE);
+            // SAFETY: the mapping is the test's, and nobody uses it.
             unsafe { mm::mremap_fixed(at, LEN, LEN, MremapFlags::MAYMOVE, away) }.expect("it moves");
             map(at, MapFlags::PRIVATE | MapFlags::FIXED);
         },
@@ -97,6 +113,7 @@ fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
     // A page of it is enough.
     world.is_new(memory, LEN, Purpose::Source);
     let page = memory.wrapping_byte_add(LEN / 2);
+    // SAFETY: the mapping is the test's, and nobody uses it.
     unsafe { mm::madvise(page, PAGE, mm::Advice::LinuxDontNeed) }.expect("a page is given back");
     assert!(world.is_new(memory, LEN, Purpose::Source));
 }

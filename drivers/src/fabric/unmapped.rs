@@ -48,7 +48,7 @@ struct Message {
     about: [u64; 3],
 }
 
-/// What was unmapped.
+/// Ranges that were unmapped.
 struct Log {
     /// Odd while events are read that are not in the log yet.
     round: AtomicU64,
@@ -155,7 +155,7 @@ impl Notice {
         true
     }
 
-    /// What was unmapped since `seen` events were seen.
+    /// Ranges that were unmapped since `seen` events were seen.
     pub(super) fn since(&self, seen: &mut u64) -> Unmapped {
         if self.log.round.load(SeqCst) % 2 == 1 {
             return Unmapped::Busy;

@@ -151,8 +151,7 @@ impl VerbsAdapter {
     fn completed(&mut self, wc: &Wc, found: &mut Vec<Completion>) {
         if wc.status != IBV_WC_SUCCESS {
             // The chain's memory is given back when the queue pair ends, which is soon.
-            let broken = self.queues.get(&wc.qp_num).filter(|_| wc.status != IBV_WC_WR_FLUSH_ERR);
-            found.extend(broken.map(|queue| {
+            found.extend(self.queues.get(&wc.qp_num).map(|queue| {
                 let endpoint = Some(queue.name);
                 Completion::Broken { endpoint, why: failure(wc.status) }
             }));
@@ -177,6 +176,7 @@ impl VerbsAdapter {
 fn failure(status: u32) -> String {
     match status {
         IBV_WC_RETRY_EXC_ERR => "does not answer any more (has it died, or is its port down?)".into(),
+        IBV_WC_WR_FLUSH_ERR => "lost the queue pair to it here (was the device removed or reset?)".into(),
         IBV_WC_REM_ACCESS_ERR => "gave back the memory that was read (has it given the message up?)".into(),
         status => format!("cannot be reached: its queue pair failed with status {status} (ibv_wc_status)"),
     }
@@ -409,12 +409,8 @@ impl Adapter for VerbsAdapter {
         }
         // The slots of a queue pair that has ended were given back with it.
         let lives = |number: &u32| self.queues.get(number).is_some_and(Queue::lives);
-        found.extend(
-            self.copied
-                .iter()
-                .filter(|(number, _)| lives(number))
-                .map(|&(_, slot)| Completion::Sent { slot }),
-        );
+        let copied = self.copied.iter().filter(|(number, _)| lives(number));
+        found.extend(copied.map(|&(_, slot)| Completion::Sent { slot }));
         self.copied.clear();
         let mut entries = [Wc::default(); AT_ONCE];
         let cq = self.device.completions.at();

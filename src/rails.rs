@@ -106,7 +106,8 @@ pub(crate) fn open(
     Ok(rails)
 }
 
-/// The same without the one to oneself, for rails that get these numbers.
+/// The same without the one to oneself, for rails that get these numbers. Of interfaces that the user has not
+/// named, those that cannot be rails are left out, as long as one can.
 ///
 /// # Errors
 /// A rail cannot be opened, or there are too few numbers.
@@ -117,9 +118,12 @@ pub(crate) fn open_as(
     numbers: &[u8],
 ) -> Result<Vec<OpenRail>, SessionError> {
     let mut rails = Vec::new();
+    let (mut left_out, mut has_interface) = (Vec::new(), false);
     let wanted = wanted(options, job)?;
-    let wires = wires(&wanted.iter().map(Wanted::name).collect::<Vec<_>>());
-    for (Wanted { medium, bandwidth, reach }, wire) in wanted.into_iter().zip(wires) {
+    let mut names = Vec::new();
+    for wanted in wanted {
+        let name = wanted.name();
+        let Wanted { medium, bandwidth, reach } = wanted;
         let Some(&number) = numbers.get(rails.len()) else {
             let most = nmad_engine::MAX_RAILS;
             let text = format!("a process has {most} rails at most: disconnect from jobs, or set NMAD_RAILS");
@@ -138,10 +142,28 @@ pub(crate) fn open_as(
                     interface.bandwidth = bandwidth;
                 }
                 let place = Place { rank: PeerId(job.rank()), rail: number, interface, secret: job.secret() };
-                network.open(place, &layers(options, number)).map_err(failed)?
+                match network.open(place, &layers(options, number)) {
+                    Ok(opened) => {
+                        has_interface = true;
+                        opened
+                    }
+                    Err(why) if options.rails.is_none() => {
+                        left_out.push(why);
+                        continue;
+                    }
+                    Err(why) => return Err(failed(why)),
+                }
             }
         };
-        rails.push(OpenRail { driver, number, bandwidth, reach, wire, trace });
+        names.push(name);
+        rails.push(OpenRail { driver, number, bandwidth, reach, wire: 0, trace });
+    }
+    rails.iter_mut().zip(wires(&names)).for_each(|(rail, wire)| rail.wire = wire);
+    if !has_interface && !left_out.is_empty() {
+        return Err(failed(left_out.swap_remove(0)));
+    }
+    for why in left_out {
+        log::warn!("{why}; other rails are used");
     }
     Ok(rails)
 }

@@ -36,6 +36,12 @@ pub trait OverInterface: Driver + Sized + 'static {
         let _ = name;
         None
     }
+
+    /// What this process has to do without on rails of the driver of this name, and why; none: of nothing.
+    fn lack(name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
 }
 
 /// A driver for interfaces.
@@ -44,6 +50,7 @@ pub struct Network {
     name: &'static str,
     open: fn(&'static str, Place, &Layers) -> Result<Layered, DriverError>,
     hindrance: fn(&str) -> Option<String>,
+    lack: fn(&str) -> Option<String>,
 }
 
 impl Network {
@@ -61,6 +68,7 @@ impl Network {
             name,
             open: |name, place, layers| Ok(layers.around(R::open_over(name, place)?)),
             hindrance: R::hindrance,
+            lack: R::lack,
         }
     }
 
@@ -80,6 +88,11 @@ impl Network {
     /// Why this process cannot open rails, with the remedy; none: nothing is known against it.
     pub fn hindrance(self) -> Option<String> {
         (self.hindrance)(self.name)
+    }
+
+    /// What this process has to do without on rails that it can open, and why; none: of nothing.
+    pub fn lack(self) -> Option<String> {
+        (self.lack)(self.name)
     }
 
     /// The driver of this name. What a name has behind a semicolon says how libfabric makes a provider

@@ -62,13 +62,15 @@ pub const ALL: [&str; 46] = [
 ];
 
 /// Those of our tests, examples and scripts.
-pub const OF_TESTS: [&str; 15] = [
+pub const OF_TESTS: [&str; 17] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
     "NMAD_INSIDE_SLURM",
     "NMAD_MACHINES",
     "NMAD_RDMA_CACHE",
     "NMAD_RDMA_LIMIT_S",
+    "NMAD_RDMA_MIB",
+    "NMAD_RDMA_NMAD",
     "NMAD_SIZES",
     "NMAD_TEST_AGAIN",
     "NMAD_TEST_BULK",

@@ -28,6 +28,8 @@ pub(super) struct Rail {
     peers: Option<u32>,
     /// Why this process cannot open it; none: nothing is known against it.
     hindrance: Option<String>,
+    /// What it has to do without there, and why; none: of nothing.
+    lack: Option<String>,
 }
 
 /// A rank of the job.
@@ -49,6 +51,7 @@ pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
         lossy: None,
         peers: None,
         hindrance: driver.hindrance(),
+        lack: if driver.hindrance().is_none() { driver.lack() } else { None },
     };
     let found = interfaces().map_err(system)?;
     let by_each =
@@ -58,7 +61,9 @@ pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
 
 /// The rails that a session has opened.
 pub(super) fn of_session(session: &Session) -> Vec<Rail> {
+    let lack = |name: &str| Network::named(name.split('/').next()?).ok()?.lack();
     let rail = |rail: newmadeleine::RailInfo| Rail {
+        lack: lack(&rail.name),
         name: rail.name,
         address: rail.address,
         bandwidth: Some(rail.limits.bandwidth).filter(|bandwidth| *bandwidth > 0),
@@ -104,7 +109,7 @@ pub(super) fn table(rails: &[Rail]) -> Table {
     if is_open {
         header.extend(["longest packet", "gather", "loss", "ranks"]);
     }
-    let is_hindered = rails.iter().any(|rail| rail.hindrance.is_some());
+    let is_hindered = rails.iter().any(|rail| rail.hindrance.is_some() || rail.lack.is_some());
     if is_hindered {
         header.push("use by this process");
     }
@@ -118,7 +123,11 @@ pub(super) fn table(rails: &[Rail]) -> Table {
         cells.extend(rail.lossy.map(|lossy| if lossy { "possible" } else { "none" }.to_string()));
         cells.extend(rail.peers.map(|count| count.to_string()));
         if is_hindered {
-            cells.push(rail.hindrance.as_ref().map_or("possible".into(), |why| format!("no: {why}")));
+            cells.push(match (&rail.hindrance, &rail.lack) {
+                (Some(why), _) => format!("no: {why}"),
+                (None, Some(lack)) => format!("possible, but {lack}"),
+                (None, None) => "possible".into(),
+            });
         }
         table.row(cells);
     }
@@ -148,10 +157,14 @@ mod tests {
             lossy: None,
             peers: None,
             hindrance: hindrance.map(String::from),
+            lack: None,
         };
         let usable = table(&[rail("tcp/eth0", None)]).to_string();
         assert!(!usable.contains("use by this process"), "{usable}");
         let both = table(&[rail("tcp/eth0", None), rail("packet/eth0", Some("needs a right"))]).to_string();
         assert!(both.contains("possible") && both.contains("no: needs a right"), "{both}");
+        let slower = Rail { lack: Some("slower: why".into()), ..rail("verbs/eth0", None) };
+        let slower = table(&[slower]).to_string();
+        assert!(slower.contains("possible, but slower: why"), "{slower}");
     }
 }

@@ -38,6 +38,28 @@ pub(super) fn gather(world: &mut World) {
     world.kept.extend([source, target]);
 }
 
+pub(super) fn mapped_anew(world: &mut World) {
+    world.connect();
+    let (to, from) = (world.id(B), world.id(A));
+    let (mut source, mut target) = (Memory::zeroed(3 << 20), Memory::zeroed(3 << 20));
+    for number in 0..6 {
+        if number % 2 == 1 {
+            source.map_anew();
+            target.map_anew();
+        }
+        source.fill(u64::from(number));
+        let region = RegionId(REGION.0 + u64::from(number));
+        let key = world.rail(B).open(region, from, target.segments());
+        let from = source.segments();
+        world.post(A, Order::Chunk { to, number, ack: 7, region, key, offset: 0, from });
+        let done = number as usize + 1;
+        world.until("one chunk", |w| w.landed(B) == done && w.sent(A) == done);
+        world.rail(B).close(region);
+        assert!(source.bytes() == target.bytes(), "chunk {number} is what the sender's memory holds now");
+    }
+    world.kept.extend([source, target]);
+}
+
 pub(super) fn among_packets(world: &mut World) {
     world.connect();
     let from = world.id(A);

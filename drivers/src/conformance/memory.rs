@@ -1,6 +1,7 @@
 //! User memory for tests, with a pattern that tells where each byte came from. The only `unsafe` here.
 
 use nmad_engine::memory::{Segment, Segments};
+use rustix::mm::{self, MapFlags, ProtFlags};
 use std::ops::Range;
 
 /// Memory that lives until it is dropped, whoever holds segments of it.
@@ -20,8 +21,26 @@ impl Memory {
     /// Bytes that depend on their place and on `seed`.
     pub fn pattern(len: usize, seed: u64) -> Self {
         let mut memory = Memory::zeroed(len);
-        memory.bytes_mut().iter_mut().enumerate().for_each(|(at, byte)| *byte = pattern(at, seed));
+        memory.fill(seed);
         memory
+    }
+
+    /// Bytes of such a pattern.
+    pub fn fill(&mut self, seed: u64) {
+        self.bytes_mut().iter_mut().enumerate().for_each(|(at, byte)| *byte = pattern(at, seed));
+    }
+
+    /// Maps other pages in place of those that are wholly in it; their bytes are zero.
+    ///
+    /// # Panics
+    /// If the system does not let it.
+    pub fn map_anew(&mut self) {
+        const PAGE: usize = 4096;
+        let start = self.start.wrapping_add(self.start.addr().wrapping_neg() % PAGE);
+        let len = (self.start.addr() + self.len - start.addr()) / PAGE * PAGE;
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
+        // SAFETY: the pages are this memory's alone, and `self` is borrowed.
+        unsafe { mm::mmap_anonymous(start.cast(), len, access, flags) }.expect("the system gives memory");
     }
 
     /// All of it.

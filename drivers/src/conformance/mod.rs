@@ -73,6 +73,7 @@ pub const CASES: &[Case] = &[
     reliable("packets that are looked for keep their order with those that a poll finds", packets::fetched),
     reliable("a link takes as many orders as its depth says, at once", packets::depth),
     reliable("chunks land where they belong, piece by piece on both sides", chunks::gather),
+    reliable("memory that was mapped anew between two chunks is taken as it is now", chunks::mapped_anew),
     reliable("a large chunk among packets lands whole, in the order of posting", chunks::among_packets),
     reliable("an empty chunk lands", chunks::empty),
     reliable("a chunk to a region that is not open is discarded and counted", chunks::not_open),

@@ -20,6 +20,8 @@ pub(crate) struct Abilities {
     pub(crate) ends: bool,
     /// A message leaves without a system call.
     pub(crate) is_direct: bool,
+    /// A registration keeps its pages whatever becomes of the mapping, and operations on them harm nobody.
+    pub(crate) keeps: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub(crate) bandwidth: u64,
 }
@@ -96,7 +98,7 @@ pub(crate) trait Adapter: Send + 'static {
     /// One peer's end of it.
     type Endpoint: Send;
     /// Registered memory.
-    type Region: Send;
+    type Region: Send + Sync;
 
     /// Its abilities.
     fn abilities(&self) -> Abilities;
@@ -113,7 +115,7 @@ pub(crate) trait Adapter: Send + 'static {
     /// The two do not fit, or the fabric refuses.
     fn join(&mut self, endpoint: &mut Self::Endpoint, theirs: &[u8]) -> Result<(), String>;
 
-    /// Registers memory. The region is dropped before the memory ends.
+    /// Registers memory. The region is dropped before the memory ends, unless registrations keep their pages.
     ///
     /// # Errors
     /// The system refuses, mostly because of a limit.
@@ -158,6 +160,13 @@ pub(crate) trait Adapter: Send + 'static {
     /// # Errors
     /// The endpoint has failed.
     fn flush(&mut self, endpoint: &mut Self::Endpoint) -> Result<(), String>;
+
+    /// The next message of this endpoint is the last, and is reported when the peer has everything. False:
+    /// none is needed, since each message is reported when the peer has it.
+    fn conclude(&mut self, endpoint: &mut Self::Endpoint) -> bool {
+        let _ = endpoint;
+        false
+    }
 
     /// Looks once what has happened.
     fn poll(&mut self, found: &mut Vec<Completion>);

@@ -7,6 +7,7 @@
 use super::adapter::{Adapter, Completion};
 use super::link::Link;
 use super::traffic::Traffic;
+use super::write::Way;
 use nmad_engine::packet::{PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::fd::OwnedFd;
@@ -168,11 +169,39 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
+    /// Has completions tell when the peers have everything.
+    fn conclude(&mut self) {
+        self.forget_ended();
+        let Traffic { peers, sends, cache, adapter, .. } = self;
+        for link in peers.iter_mut().filter_map(|peer| peer.link.as_deref_mut()) {
+            if link.ends_ms.is_none() {
+                let Link { out, endpoint, name, .. } = link;
+                let way = &mut Way { adapter, slots: sends, cache, endpoint, name: *name };
+                if let Err(why) = out.conclude(way) {
+                    log::debug!("a link has ended before the rail: {why}");
+                }
+            }
+        }
+    }
+
+    /// Peers that have ended take nothing any more.
+    fn forget_ended(&mut self) {
+        for index in 0..self.peers.iter_mut().count() {
+            self.witness(index);
+            let link = self.peers[index].link.as_deref();
+            if let Some(name) = link.filter(|link| link.ends_ms.is_some()).map(|link| link.name) {
+                self.sends.reclaim(name);
+            }
+        }
+    }
+
     /// Ends the rail: posted orders leave, if the fabric takes them in time. Returns the connections of the
     /// links, whose other sides hear of it when they end.
     pub(crate) fn end(&mut self) -> Vec<OwnedFd> {
         let until = Instant::now() + SETTLE;
+        self.conclude();
         while !self.sends.are_all_free() && Instant::now() < until {
+            self.forget_ended();
             self.adapter.poll(&mut self.found);
             for completion in std::mem::take(&mut self.found) {
                 match completion {

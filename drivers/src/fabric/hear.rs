@@ -1,6 +1,7 @@
 //! One message that has arrived: whose it is, and what it says.
 
 use super::adapter::Adapter;
+use super::cache::Cache;
 use super::link::Link;
 use super::message::{Kind, Prefix};
 use super::read::Ground;
@@ -16,6 +17,7 @@ use nmad_wire::{Header, Kind as Content};
 pub(super) struct Ears<'a, A: Adapter> {
     pub(super) peers: &'a mut Peers<Link<A>>,
     pub(super) adapter: &'a mut A,
+    pub(super) cache: &'a mut Cache<A::Region>,
     pub(super) regions: &'a Regions,
     pub(super) reads: &'a mut Reads,
     pub(super) news: &'a mut News,
@@ -33,7 +35,7 @@ pub(super) fn hear<A: Adapter>(
     ears: Ears<'_, A>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, (PeerId, String)> {
-    let Ears { peers, adapter, regions, reads, news, peer_of, listed } = ears;
+    let Ears { peers, adapter, cache, regions, reads, news, peer_of, listed } = ears;
     let Some((Prefix { kind, credits, number, token }, rest)) = Prefix::decode(bytes) else {
         return Ok(false);
     };
@@ -77,11 +79,11 @@ pub(super) fn hear<A: Adapter>(
         }
         Kind::Credit | Kind::Packet => Ok(()),
         Kind::Part => {
-            let ground = &mut Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
+            let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
             inbox.part(number, rest, ground)
         }
         Kind::Chunk | Kind::Whole | Kind::Parted => {
-            let ground = &mut Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
+            let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
             inbox.chunk(kind, rest, ground)
         }
     };

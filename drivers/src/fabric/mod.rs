@@ -5,11 +5,13 @@
 //!
 //! - links open over a TCP connection of the same interface, whose end then tells of the peer's death;
 //! - packets travel in registered slots, with credits so that the peer has a buffer for each;
-//! - chunks are read by their receiver from where they lie.
+//! - chunks are read by their receiver from where they lie;
+//! - registrations are kept where that is safe.
 //!
 //! It knows headers, never frames; it trusts no process that does not know the secret of the job.
 
 pub(crate) mod adapter;
+mod cache;
 mod ends;
 mod hear;
 mod link;
@@ -21,6 +23,8 @@ mod reads;
 #[allow(unsafe_code)]
 pub(crate) mod slots;
 mod traffic;
+#[allow(unsafe_code)]
+pub(crate) mod unmapped;
 mod write;
 
 /// Longest packet in bytes, header included.

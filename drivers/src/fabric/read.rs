@@ -6,6 +6,7 @@
 //! posts no more. A write by the sender could be under way to memory that was given back meanwhile.
 
 use super::adapter::{Adapter, Place, Posted, Purpose};
+use super::cache::{Cache, Registered};
 use super::message::{Kind, Lies, decode_places};
 use super::reads::{Read, Reads};
 use super::write::{Outbox, PART, pays};
@@ -16,6 +17,7 @@ use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Header, Malformed};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Reads of one chunk at once.
 const READS: u32 = 4;
@@ -47,7 +49,7 @@ struct Arriving<R> {
     /// Reads under way.
     flying: u32,
     /// The target's pieces, as long as they are registered.
-    regions: Vec<(Range<usize>, R)>,
+    regions: Vec<(Range<usize>, Arc<R>)>,
 }
 
 /// Where the bytes of a chunk come from.
@@ -70,6 +72,7 @@ enum Stage {
 /// What arriving works with.
 pub(crate) struct Ground<'a, A: Adapter> {
     pub(crate) adapter: &'a mut A,
+    pub(crate) cache: &'a mut Cache<A::Region>,
     pub(crate) endpoint: &'a mut A::Endpoint,
     pub(crate) name: u32,
     pub(crate) peer: PeerId,
@@ -272,9 +275,10 @@ impl<R> Arriving<R> {
         if !pays(&self.into) {
             return false;
         }
+        let Ground { adapter, cache, .. } = ground;
         for piece in self.into.iter() {
-            match ground.adapter.register(piece, Purpose::Target) {
-                Ok(region) => {
+            match cache.register(piece, Purpose::Target, |memory| adapter.register(memory, Purpose::Target)) {
+                Ok(Registered { region, .. }) => {
                     let begin = piece.start.addr();
                     self.regions.push((begin..begin + piece.len, region));
                 }

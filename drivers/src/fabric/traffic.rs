@@ -1,6 +1,7 @@
 //! Traffic on open links: what the adapter reports, and what follows from it.
 
 use super::adapter::{Adapter, Completion};
+use super::cache::Cache;
 use super::hear::{Ears, hear};
 use super::link::Link;
 use super::message::Prefix;
@@ -40,6 +41,7 @@ pub(crate) struct Traffic<A: Adapter> {
     pub(crate) peers: Peers<Link<A>>,
     pub(crate) sends: Slots<A::Region>,
     pub(crate) receives: Slots<A::Region>,
+    pub(super) cache: Cache<A::Region>,
     pub(crate) adapter: A,
     pub(crate) watch: Watch,
     pub(crate) regions: Regions,
@@ -84,6 +86,7 @@ impl<A: Adapter> Traffic<A> {
             peers: Peers::default(),
             sends,
             receives,
+            cache: Cache::new(adapter.abilities().keeps),
             adapter,
             watch,
             regions: Regions::default(),
@@ -157,9 +160,9 @@ impl<A: Adapter> Traffic<A> {
     #[inline]
     pub(crate) fn send_now(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         let Some(index) = self.peers.find(to) else { return false };
-        let Traffic { peers, sends, adapter, .. } = self;
+        let Traffic { peers, sends, cache, adapter, .. } = self;
         let Some(Link { out, endpoint, name, .. }) = peers[index].link.as_deref_mut() else { return false };
-        let way = &mut Way { adapter, slots: sends, endpoint, name: *name };
+        let way = &mut Way { adapter, slots: sends, cache, endpoint, name: *name };
         match out.send_now(way, head, data) {
             Ok(sent) => sent,
             Err(why) => {
@@ -215,6 +218,7 @@ impl<A: Adapter> Traffic<A> {
     #[inline(never)]
     pub(crate) fn look(&mut self) -> bool {
         self.polls = 0;
+        self.cache.catch_up();
         let mut knock = false;
         let mut ended = Vec::new();
         self.watch.look(|token, _| match token {
@@ -230,7 +234,7 @@ impl<A: Adapter> Traffic<A> {
     }
 
     /// Something happened on the connection of a link: it has ended.
-    fn witness(&mut self, index: usize) {
+    pub(super) fn witness(&mut self, index: usize) {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
         match net::recv(&link.socket, &mut [0; 16], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -299,9 +303,9 @@ impl<A: Adapter> Traffic<A> {
 
     #[inline]
     fn received(&mut self, slot: u32, len: usize, report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { receives, peers, adapter, regions, reads, news, peer_of, listed, .. } = self;
+        let Traffic { receives, peers, cache, adapter, regions, reads, news, peer_of, listed, .. } = self;
         let bytes = receives.bytes(slot, len);
-        let ears = Ears { peers, adapter, regions, reads, news, peer_of, listed };
+        let ears = Ears { peers, adapter, cache, regions, reads, news, peer_of, listed };
         match hear(bytes, ears, report) {
             Ok(true) => {}
             Ok(false) => self.keep_early(slot, len),
@@ -312,8 +316,8 @@ impl<A: Adapter> Traffic<A> {
 
     /// Hears a message that came before its link was open.
     fn hear(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { peers, adapter, regions, reads, news, peer_of, listed, .. } = self;
-        let ears = Ears { peers, adapter, regions, reads, news, peer_of, listed };
+        let Traffic { peers, cache, adapter, regions, reads, news, peer_of, listed, .. } = self;
+        let ears = Ears { peers, adapter, cache, regions, reads, news, peer_of, listed };
         match hear(bytes, ears, report) {
             Ok(true) => {}
             Ok(false) => self.early.push(bytes.to_vec()),
@@ -346,11 +350,11 @@ impl<A: Adapter> Traffic<A> {
         act: impl FnOnce(&mut Inbox<A::Region>, &mut Ground<'_, A>) -> T,
     ) -> Option<T> {
         let index = self.peers.find(peer)?;
-        let Traffic { peers, adapter, regions, reads, listed, .. } = self;
+        let Traffic { peers, cache, adapter, regions, reads, listed, .. } = self;
         let link = peers[index].link.as_deref_mut()?;
         link.list(index, listed);
         let Link { inbox, out, endpoint, name, .. } = link;
-        let ground = &mut Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
+        let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
         Some(act(inbox, ground))
     }
 
@@ -396,14 +400,14 @@ impl<A: Adapter> Traffic<A> {
     }
 
     fn write(&mut self, index: usize) -> Result<bool, String> {
-        let Traffic { peers, adapter, regions, reads, sends, news, .. } = self;
+        let Traffic { peers, cache, adapter, regions, reads, sends, news, .. } = self;
         let peer = peers[index].id;
         let Some(link) = peers[index].link.as_deref_mut() else { return Ok(false) };
         let Link { inbox, out, endpoint, name, .. } = link;
-        let mut ground = Ground { adapter, endpoint, name: *name, peer, regions, reads, out };
+        let mut ground = Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
         let left = inbox.pull(&mut ground)?;
         let left_too =
-            out.write(&mut Way { adapter, slots: sends, endpoint, name: *name }, &mut news.sent)?;
+            out.write(&mut Way { adapter, slots: sends, cache, endpoint, name: *name }, &mut news.sent)?;
         Ok(left || left_too)
     }
 }

@@ -6,7 +6,8 @@
 //! | few large pieces | registered here; the peer reads it, and says when it has |
 //! | many pieces, or memory that cannot be registered or read | in parts, as many as the peer grants |
 
-use super::adapter::{Adapter, Posted, Purpose};
+use super::adapter::{Adapter, Place, Posted, Purpose};
+use super::cache::{Cache, Registered};
 use super::message::{Kind, Lies, PLACES, PREFIX, Prefix, encode_chunk};
 use super::slots::{SLOT, Slots};
 use nmad_engine::memory::Segments;
@@ -14,6 +15,7 @@ use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::Order;
 use nmad_wire::ChunkHeader;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Packets and chunks that one side sends before the other has said that it took some.
 pub(crate) const WINDOW: u32 = 64;
@@ -44,7 +46,7 @@ struct Offered<R> {
     /// Parts that the peer takes.
     granted: u32,
     /// While the peer may read.
-    regions: Vec<R>,
+    regions: Vec<Arc<R>>,
 }
 
 /// Orders that wait for a link, and those that the peer has not finished with.
@@ -64,6 +66,7 @@ pub(crate) struct Outbox<R> {
 pub(crate) struct Way<'a, A: Adapter> {
     pub(crate) adapter: &'a mut A,
     pub(crate) slots: &'a mut Slots<A::Region>,
+    pub(crate) cache: &'a mut Cache<A::Region>,
     pub(crate) endpoint: &'a mut A::Endpoint,
     /// What the adapter calls the endpoint.
     pub(crate) name: u32,
@@ -181,6 +184,15 @@ impl<R> Outbox<R> {
         Ok(posted)
     }
 
+    /// Posts a last message, whose completion tells that the peer has everything.
+    pub(crate) fn conclude<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Result<(), String> {
+        if !way.adapter.conclude(way.endpoint) {
+            return Ok(());
+        }
+        self.post(way, Kind::Credit, 0, |_| 0)?;
+        way.adapter.flush(way.endpoint)
+    }
+
     fn write_answers<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Result<bool, String> {
         while let Some(&Answer { kind, number, count }) = self.answers.front() {
             let posted = self.post(way, kind, number, |out| match kind {
@@ -267,7 +279,7 @@ impl<R> Outbox<R> {
         &mut self,
         way: &mut Way<'_, A>,
         order: &Order,
-    ) -> Result<Option<Option<(u32, Segments, Vec<R>)>>, String> {
+    ) -> Result<Option<Option<(u32, Segments, Vec<Arc<R>>)>>, String> {
         let Order::Chunk { number, ack, region, key, offset, from, .. } = order else {
             return Ok(Some(None));
         };
@@ -280,7 +292,7 @@ impl<R> Outbox<R> {
             })?;
             return Ok(posted.then_some(None));
         }
-        let (places, regions) = register(way.adapter, from);
+        let (places, regions) = register(way.adapter, way.cache, from);
         let kind = if places.is_empty() { Kind::Parted } else { Kind::Chunk };
         let posted = self.post(way, kind, number, |out| encode_chunk(&header, &places, out))?;
         Ok(posted.then(|| Some((number, from.clone(), regions))))
@@ -316,16 +328,22 @@ impl<R> Outbox<R> {
 
 /// Registers memory for the peer to read: where each piece lies. Nothing, if that is not possible or does
 /// not pay.
-fn register<A: Adapter>(adapter: &mut A, from: &Segments) -> (Vec<Lies>, Vec<A::Region>) {
+fn register<A: Adapter>(
+    adapter: &mut A,
+    cache: &mut Cache<A::Region>,
+    from: &Segments,
+) -> (Vec<Lies>, Vec<Arc<A::Region>>) {
     let none = (Vec::new(), Vec::new());
     if !adapter.abilities().reads || !pays(from) {
         return none;
     }
     let (mut places, mut regions) = (Vec::new(), Vec::new());
     for piece in from.iter() {
-        match adapter.register(piece, Purpose::Source) {
-            Ok(region) => {
-                places.push(Lies { at: adapter.place(&region), len: piece.len as u64 });
+        match cache.register(piece, Purpose::Source, |memory| adapter.register(memory, Purpose::Source)) {
+            Ok(Registered { region, start }) => {
+                let Place { address, key } = adapter.place(&region);
+                let address = address.wrapping_add((piece.start.addr() - start) as u64);
+                places.push(Lies { at: Place { address, key }, len: piece.len as u64 });
                 regions.push(region);
             }
             Err(why) => {

@@ -130,6 +130,7 @@ impl OfiAdapter {
             reads: provider.reads,
             ends: false,
             is_direct: provider.is_direct,
+            keeps: false,
             bandwidth: 0,
         };
         let key_mask = if key_len < 8 { (1 << (8 * key_len)) - 1 } else { u64::MAX };

@@ -66,6 +66,8 @@ pub(super) struct Object<T>(NonNull<T>);
 
 // SAFETY: a rail is used by one thread at a time, which is what `FI_THREAD_DOMAIN` asks for.
 unsafe impl<T> Send for Object<T> {}
+// SAFETY: as above; shared by parts of one rail.
+unsafe impl<T> Sync for Object<T> {}
 
 impl<T> Object<T> {
     /// Takes over what a call has made.

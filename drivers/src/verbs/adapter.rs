@@ -2,7 +2,8 @@
 //! completion queue for all of them.
 //!
 //! What is posted between two flushes leaves as one list, with one call of the device and one completion for
-//! all of it.
+//! all of it. Of short messages only each sixteenth asks for a completion: the device has copied the bytes
+//! when the call returns.
 
 use super::device::{Device, Object, remedy};
 use super::port::Port;
@@ -21,6 +22,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 const DEPTH: u32 = 128;
 /// Bytes of a message that the device takes with the operation itself, if it can.
 const INLINE: u32 = 220;
+/// A completion stands for at most this many short messages: an eighth of the queue, whose places it gives
+/// back.
+const QUIET: u32 = 16;
 /// Completions taken at once.
 const AT_ONCE: usize = 32;
 /// Reads of one peer at once that both sides prepare for.
@@ -52,6 +56,12 @@ struct Queue {
     busy: Arc<AtomicU32>,
 }
 
+impl Queue {
+    fn lives(&self) -> bool {
+        Arc::strong_count(&self.busy) > 1
+    }
+}
+
 /// One peer's queue pair.
 pub(crate) struct Endpoint {
     pair: Object<Qp>,
@@ -60,6 +70,10 @@ pub(crate) struct Endpoint {
     inline: u32,
     /// Operations that the device has.
     busy: Arc<AtomicU32>,
+    /// How many of them the next completion stands for, besides those of its list.
+    quiet: u32,
+    /// The next list asks for a completion, whatever is in it.
+    concludes: bool,
     /// The next list. Its operations point to their pieces when it is posted.
     list: Vec<(SendWr, Sge)>,
     slots: Vec<u32>,
@@ -80,6 +94,8 @@ pub(crate) struct VerbsAdapter {
     device: Arc<Device>,
     queues: HashMap<u32, Queue>,
     chains: HashMap<u64, Chain>,
+    /// Queue pair and slot of messages that the device has copied.
+    copied: Vec<(u32, u32)>,
     posted: u64,
     has_ended: bool,
 }
@@ -91,7 +107,7 @@ impl VerbsAdapter {
     /// The library or the device is not there, or the port is down; the text has the remedy.
     pub(super) fn open(port: Port) -> Result<VerbsAdapter, String> {
         let (device, queues, chains) = (Device::open(port)?, HashMap::new(), HashMap::new());
-        Ok(VerbsAdapter { device, queues, chains, posted: 0, has_ended: false })
+        Ok(VerbsAdapter { device, queues, chains, copied: Vec::new(), posted: 0, has_ended: false })
     }
 
     /// Makes a queue pair, with inline data if the device can.
@@ -135,8 +151,7 @@ impl VerbsAdapter {
     fn completed(&mut self, wc: &Wc, found: &mut Vec<Completion>) {
         if wc.status != IBV_WC_SUCCESS {
             // The chain's memory is given back when the queue pair ends, which is soon.
-            let broken = self.queues.get(&wc.qp_num).filter(|_| wc.status != IBV_WC_WR_FLUSH_ERR);
-            found.extend(broken.map(|queue| {
+            found.extend(self.queues.get(&wc.qp_num).map(|queue| {
                 let endpoint = Some(queue.name);
                 Completion::Broken { endpoint, why: failure(wc.status) }
             }));
@@ -152,7 +167,7 @@ impl VerbsAdapter {
 
     /// Forgets queue pairs that have ended.
     fn tidy(&mut self) {
-        self.queues.retain(|_, queue| Arc::strong_count(&queue.busy) > 1);
+        self.queues.retain(|_, queue| queue.lives());
         self.chains.retain(|_, chain| self.queues.contains_key(&chain.queue));
     }
 }
@@ -161,6 +176,7 @@ impl VerbsAdapter {
 fn failure(status: u32) -> String {
     match status {
         IBV_WC_RETRY_EXC_ERR => "does not answer any more (has it died, or is its port down?)".into(),
+        IBV_WC_WR_FLUSH_ERR => "lost the queue pair to it here (was the device removed or reset?)".into(),
         IBV_WC_REM_ACCESS_ERR => "gave back the memory that was read (has it given the message up?)".into(),
         status => format!("cannot be reached: its queue pair failed with status {status} (ibv_wc_status)"),
     }
@@ -200,7 +216,7 @@ impl Adapter for VerbsAdapter {
 
     fn abilities(&self) -> Abilities {
         let read = self.device.attributes.max_msg_sz.clamp(1 << 16, 1 << 30) as usize;
-        Abilities { inline: 0, read, reads: true, ends: true, is_direct: true, bandwidth: 0 }
+        Abilities { inline: 0, read, reads: true, ends: true, is_direct: true, keeps: true, bandwidth: 0 }
     }
 
     fn endpoint(&mut self, name: u32) -> Result<(Endpoint, Vec<u8>), String> {
@@ -231,7 +247,8 @@ impl Adapter for VerbsAdapter {
         let busy = Arc::new(AtomicU32::new(0));
         self.queues.insert(number, Queue { name, busy: busy.clone() });
         let (list, slots, reads) = (Vec::new(), Vec::new(), Vec::new());
-        Ok((Endpoint { pair, number, packets, inline, busy, list, slots, reads }, told))
+        let (quiet, concludes) = (0, false);
+        Ok((Endpoint { pair, number, packets, inline, busy, quiet, concludes, list, slots, reads }, told))
     }
 
     fn join(&mut self, endpoint: &mut Endpoint, theirs: &[u8]) -> Result<(), String> {
@@ -352,10 +369,14 @@ impl Adapter for VerbsAdapter {
 
     #[inline]
     fn flush(&mut self, endpoint: &mut Endpoint) -> Result<(), String> {
+        let count = endpoint.list.len() as u32;
+        let is_copied = endpoint.list.iter().all(|(work, _)| work.send_flags & IBV_SEND_INLINE != 0);
+        let is_quiet = is_copied && !endpoint.concludes && endpoint.quiet + count < QUIET;
         let Some((last, _)) = endpoint.list.last_mut() else { return Ok(()) };
-        last.send_flags |= IBV_SEND_SIGNALED;
+        if !is_quiet {
+            last.send_flags |= IBV_SEND_SIGNALED;
+        }
         self.posted += 1;
-        let count = endpoint.list.len();
         // From the last to the first, each leads to the one behind it.
         let mut next = ptr::null_mut();
         for (work, piece) in endpoint.list.iter_mut().rev() {
@@ -366,9 +387,15 @@ impl Adapter for VerbsAdapter {
         // SAFETY: the queue pair is open, and the call copies the list, which is not moved meanwhile.
         let status = unsafe { ((*(*pair).context).ops.post_send)(pair, next, &raw mut bad) };
         endpoint.list.clear();
-        let (slots, reads) = (std::mem::take(&mut endpoint.slots), std::mem::take(&mut endpoint.reads));
-        endpoint.busy.fetch_add(count as u32, Relaxed);
-        self.chains.insert(self.posted, Chain { queue: endpoint.number, count: count as u32, slots, reads });
+        endpoint.busy.fetch_add(count, Relaxed);
+        endpoint.quiet += count;
+        if is_quiet {
+            self.copied.extend(endpoint.slots.drain(..).map(|slot| (endpoint.number, slot)));
+        } else {
+            let (slots, reads) = (std::mem::take(&mut endpoint.slots), std::mem::take(&mut endpoint.reads));
+            let (queue, count) = (endpoint.number, std::mem::take(&mut endpoint.quiet));
+            self.chains.insert(self.posted, Chain { queue, count, slots, reads });
+        }
         match status {
             0 => Ok(()),
             errno => Err(format!("cannot be reached: {}", io::Error::from_raw_os_error(errno))),
@@ -380,6 +407,11 @@ impl Adapter for VerbsAdapter {
         if self.has_ended {
             return;
         }
+        // The slots of a queue pair that has ended were given back with it.
+        let lives = |number: &u32| self.queues.get(number).is_some_and(Queue::lives);
+        let copied = self.copied.iter().filter(|(number, _)| lives(number));
+        found.extend(copied.map(|&(_, slot)| Completion::Sent { slot }));
+        self.copied.clear();
         let mut entries = [Wc::default(); AT_ONCE];
         let cq = self.device.completions.at();
         // SAFETY: the queue is open; no more entries are written than there are.
@@ -396,6 +428,11 @@ impl Adapter for VerbsAdapter {
                 }
             }
         }
+    }
+
+    fn conclude(&mut self, endpoint: &mut Endpoint) -> bool {
+        endpoint.concludes = endpoint.quiet > 0;
+        endpoint.concludes
     }
 
     fn end(&mut self) {

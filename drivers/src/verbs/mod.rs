@@ -38,4 +38,9 @@ impl OverInterface for VerbsRail {
         }
         device::library().err()
     }
+
+    fn lack(_: &str) -> Option<String> {
+        let why = crate::fabric::unmapped::notice().err()?;
+        Some(format!("each large message registers its memory anew, since nobody tells of unmapping: {why}"))
+    }
 }

@@ -1,0 +1,175 @@
+//! Registrations that are kept for the next message from or into the same memory.
+//!
+//! | memory | its registration |
+//! |---|---|
+//! | private, and the kernel tells of its unmapping | is kept, with the whole pages around it |
+//! | of a file, shared, too long, or nobody tells | is made for one chunk |
+//!
+//! Kept registrations lock memory, so their number and bytes are bounded, and all that nobody uses end when
+//! the system refuses to register more. The oldest ends first.
+
+use super::adapter::Purpose;
+use super::unmapped::{self, Notice, PAGE, Unmapped};
+use nmad_engine::memory::Segment;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Registrations that are kept. They are looked through one by one, which takes less than a microsecond for
+/// this many where a registration takes tens; twice as many would help programs with more buffers in turn.
+const MOST: usize = 256;
+
+/// Registered memory that is in use.
+pub(crate) struct Registered<R> {
+    /// The registration.
+    pub(crate) region: Arc<R>,
+    /// Address of its first byte.
+    pub(crate) start: usize,
+}
+
+struct Kept<R> {
+    memory: Range<usize>,
+    purpose: Purpose,
+    region: Arc<R>,
+    used: u64,
+}
+
+/// The registrations of a rail.
+pub(crate) struct Cache<R> {
+    kept: Vec<Kept<R>>,
+    notice: Option<&'static Notice>,
+    /// Events of unmapping that were seen.
+    seen: u64,
+    /// Counts uses.
+    clock: u64,
+    bytes: usize,
+    most_bytes: usize,
+}
+
+impl<R> Cache<R> {
+    /// Keeps registrations if the adapter's outlive a mapping, and if the kernel tells of unmapping.
+    pub(crate) fn new(may_keep: bool) -> Cache<R> {
+        let notice = may_keep.then(unmapped::get).and_then(Result::ok);
+        Cache { kept: Vec::new(), notice, seen: 0, clock: 0, bytes: 0, most_bytes: most_bytes() }
+    }
+
+    /// Registers memory by `make`, or finds it registered.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn register(
+        &mut self,
+        memory: Segment,
+        purpose: Purpose,
+        mut make: impl FnMut(Segment) -> Result<R, String>,
+    ) -> Result<Registered<R>, String> {
+        let pages = pages(&memory);
+        let knows = self.catch_up();
+        if knows && let Some(found) = self.find(&pages, purpose) {
+            return Ok(found);
+        }
+        let pages = self.widened(pages, purpose);
+        if let Some(notice) = self.notice.filter(|_| knows && self.make_room(pages.len()))
+            && notice.watch(&pages)
+            && let Ok(region) = make(whole(memory, &pages))
+        {
+            let region = Arc::new(region);
+            let start = pages.start;
+            if notice.is_private(&pages) {
+                self.retain(|kept| {
+                    kept.purpose != purpose || kept.memory.start < start || kept.memory.end > pages.end
+                });
+                self.bytes += pages.len();
+                self.clock += 1;
+                self.kept.push(Kept { memory: pages, purpose, region: region.clone(), used: self.clock });
+            }
+            return Ok(Registered { region, start });
+        }
+        let made = make(memory).or_else(|why| match self.forget_unused() {
+            true => make(memory),
+            false => Err(why),
+        });
+        made.map(|region| Registered { region: Arc::new(region), start: memory.start.addr() })
+    }
+
+    /// Ends registrations of memory that was unmapped; false: nothing is known now.
+    pub(crate) fn catch_up(&mut self) -> bool {
+        let Some(notice) = self.notice else { return false };
+        match notice.since(&mut self.seen) {
+            Unmapped::Busy => return false,
+            Unmapped::Only(gone) if gone.is_empty() => {}
+            Unmapped::Only(gone) => self.retain(|kept| {
+                !gone.iter().any(|gone| gone.start < kept.memory.end && kept.memory.start < gone.end)
+            }),
+            Unmapped::Perhaps => self.retain(|_| false),
+        }
+        true
+    }
+
+    fn find(&mut self, pages: &Range<usize>, purpose: Purpose) -> Option<Registered<R>> {
+        let fits = |kept: &&mut Kept<R>| {
+            kept.purpose == purpose && kept.memory.start <= pages.start && pages.end <= kept.memory.end
+        };
+        let kept = self.kept.iter_mut().find(fits)?;
+        self.clock += 1;
+        kept.used = self.clock;
+        Some(Registered { region: kept.region.clone(), start: kept.memory.start })
+    }
+
+    /// With all that is kept of the same memory: chunks of the next message have other borders, and in the
+    /// end all of it has one registration. Neighbours that only share a page stay apart.
+    fn widened(&self, pages: Range<usize>, purpose: Purpose) -> Range<usize> {
+        let overlaps = |kept: &&Kept<R>| {
+            let (start, end) = (kept.memory.start.max(pages.start), kept.memory.end.min(pages.end));
+            kept.purpose == purpose && end.saturating_sub(start) > PAGE
+        };
+        let all = self.kept.iter().filter(overlaps).map(|kept| &kept.memory);
+        all.fold(pages.clone(), |all, kept| all.start.min(kept.start)..all.end.max(kept.end))
+    }
+
+    /// Ends what was not used for longest, until there is room; false: there is none.
+    fn make_room(&mut self, len: usize) -> bool {
+        while self.kept.len() >= MOST || self.bytes + len > self.most_bytes {
+            let unused = self.kept.iter().filter(|kept| Arc::strong_count(&kept.region) == 1);
+            let Some(oldest) = unused.map(|kept| kept.used).min() else { return false };
+            self.retain(|kept| kept.used != oldest);
+        }
+        true
+    }
+
+    /// Ends all that nobody uses; whether there were any.
+    fn forget_unused(&mut self) -> bool {
+        let before = self.kept.len();
+        self.retain(|kept| Arc::strong_count(&kept.region) > 1);
+        self.kept.len() < before
+    }
+
+    fn retain(&mut self, stays: impl Fn(&Kept<R>) -> bool) {
+        self.kept.retain(stays);
+        self.bytes = self.kept.iter().map(|kept| kept.memory.len()).sum();
+    }
+}
+
+/// The whole pages that hold memory.
+fn pages(memory: &Segment) -> Range<usize> {
+    let start = memory.start.addr();
+    start / PAGE * PAGE..(start + memory.len).next_multiple_of(PAGE)
+}
+
+fn whole(memory: Segment, pages: &Range<usize>) -> Segment {
+    Segment { start: memory.start.wrapping_sub(memory.start.addr() - pages.start), len: pages.len() }
+}
+
+/// Bytes that a rail keeps registered: half of the limit of locked memory, so that messages under way have
+/// the other half; without a limit, a quarter of the memory that falls to one core, and so to one rank.
+fn most_bytes() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    let memory = rustix::system::sysinfo();
+    let total = (memory.totalram as usize).saturating_mul(memory.mem_unit as usize);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    limit.map_or(usize::MAX, |limit| limit as usize / 2).min(total / cores / 4)
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+#[path = "cache_tests.rs"]
+mod tests;

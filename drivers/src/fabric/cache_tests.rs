@@ -1,0 +1,165 @@
+//! The cache over memory of the system, which is unmapped and mapped anew.
+
+use super::*;
+use rustix::mm::{self, MapFlags, MremapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::ptr;
+
+const LEN: usize = 64 << 10;
+
+fn map(at: *mut c_void, flags: MapFlags) -> *mut c_void {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping, or one over memory of the test that nobody uses.
+    unsafe { mm::mmap_anonymous(at, LEN, access, flags) }.expect("the system gives memory")
+}
+
+/// Touched, as registering touches it.
+fn make(memory: Segment) -> Result<Range<usize>, String> {
+    for page in (0..memory.len).step_by(PAGE) {
+        // SAFETY: inside of a mapping of the test.
+        unsafe { memory.start.add(page).write_volatile(1) };
+    }
+    let start = memory.start.addr();
+    Ok(start..start + memory.len)
+}
+
+/// A cache, and how often it has registered this memory when it is asked for it.
+struct World {
+    cache: Cache<Range<usize>>,
+    made: usize,
+}
+
+impl World {
+    /// None: the kernel tells this process of no unmapping.
+    fn new() -> Option<World> {
+        if let Err(why) = unmapped::notice() {
+            eprintln!("skipped: {why}");
+            return None;
+        }
+        Some(World { cache: Cache::new(true), made: 0 })
+    }
+
+    /// Whether this memory had to be registered anew.
+    fn is_new(&mut self, start: *mut c_void, len: usize, purpose: Purpose) -> bool {
+        let before = self.made;
+        // Another test may unmap at the same moment, and then nothing is known.
+        while !self.cache.catch_up() {
+            std::thread::yield_now();
+        }
+        let segment = Segment { start: start.cast(), len };
+        let made = &mut self.made;
+        let count = |memory| {
+            *made += 1;
+            make(memory)
+        };
+        let got = self.cache.register(segment, purpose, count).expect("it is registered");
+        assert!(got.region.start <= start.addr() && start.addr() + len <= got.region.end);
+        self.made > before
+    }
+}
+
+#[test]
+fn memory_that_is_used_again_is_registered_once() {
+    let Some(mut world) = World::new() else { return };
+    let memory = map(ptr::null_mut(), MapFlags::PRIVATE);
+    assert!(world.is_new(memory, LEN, Purpose::Source));
+    assert!(!world.is_new(memory, LEN, Purpose::Source));
+    assert!(!world.is_new(memory.wrapping_byte_add(5000), 20_000, Purpose::Source), "a part of it");
+    assert!(world.is_new(memory, LEN, Purpose::Target), "reading gives no right to write");
+}
+
+#[test]
+fn pieces_of_a_buffer_with_other_borders_become_one_registration() {
+    let Some(mut world) = World::new() else { return };
+    let memory = map(ptr::null_mut(), MapFlags::PRIVATE);
+    for at in [0, LEN / 2] {
+        assert!(world.is_new(memory.wrapping_byte_add(at), LEN / 2, Purpose::Source));
+    }
+    assert!(world.is_new(memory.wrapping_byte_add(LEN / 4), LEN / 2, Purpose::Source));
+    assert!(!world.is_new(memory, LEN, Purpose::Source), "the third has made one of all");
+    assert_eq!((world.cache.kept.len(), world.cache.bytes), (1, LEN));
+}
+
+#[test]
+fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
+    let Some(mut world) = World::new() else { return };
+    let memory = map(ptr::null_mut(), MapFlags::PRIVATE);
+    let lose: [fn(*mut c_void); 4] = [
+        |at| {
+            // SAFETY: the mapping is the test's, and nobody uses it.
+            unsafe { mm::munmap(at, LEN) }.expect("it is unmapped");
+            map(at, MapFlags::PRIVATE | MapFlags::FIXED);
+        },
+        |at| {
+            map(at, MapFlags::PRIVATE | MapFlags::FIXED);
+        },
+        |at| {
+            // SAFETY: the mapping is the test's, and nobody uses it.
+            unsafe { mm::madvise(at, LEN, mm::Advice::LinuxDontNeed) }.expect("its pages are given back");
+        },
+        |at| {
+            let away = map(ptr::null_mut(), MapFlags::PRIVATE);
+            // SAFETY: the mapping is the test's, and nobody uses it.
+            unsafe { mm::mremap_fixed(at, LEN, LEN, MremapFlags::MAYMOVE, away) }.expect("it moves");
+            map(at, MapFlags::PRIVATE | MapFlags::FIXED);
+        },
+    ];
+    for (way, lose) in lose.iter().enumerate() {
+        world.is_new(memory, LEN, Purpose::Source);
+        assert!(!world.is_new(memory, LEN, Purpose::Source), "way {way}: it is kept");
+        lose(memory);
+        assert!(world.is_new(memory, LEN, Purpose::Source), "way {way}: it is other memory");
+    }
+    // A page of it is enough.
+    world.is_new(memory, LEN, Purpose::Source);
+    let page = memory.wrapping_byte_add(LEN / 2);
+    // SAFETY: the mapping is the test's, and nobody uses it.
+    unsafe { mm::madvise(page, PAGE, mm::Advice::LinuxDontNeed) }.expect("a page is given back");
+    assert!(world.is_new(memory, LEN, Purpose::Source));
+}
+
+#[test]
+fn shared_memory_is_registered_for_each_chunk() {
+    let Some(mut world) = World::new() else { return };
+    let memory = map(ptr::null_mut(), MapFlags::SHARED);
+    assert!(world.is_new(memory, LEN, Purpose::Source));
+    assert!(world.is_new(memory, LEN, Purpose::Source));
+}
+
+#[test]
+fn the_oldest_registration_ends_when_bytes_or_entries_are_too_many() {
+    let Some(mut world) = World::new() else { return };
+    world.cache.most_bytes = 3 * LEN;
+    let memory: Vec<*mut c_void> = (0..4).map(|_| map(ptr::null_mut(), MapFlags::PRIVATE)).collect();
+    memory.iter().for_each(|&memory| assert!(world.is_new(memory, LEN, Purpose::Source)));
+    assert!(world.cache.bytes <= 3 * LEN);
+    assert!(!world.is_new(memory[3], LEN, Purpose::Source));
+    assert!(world.is_new(memory[0], LEN, Purpose::Source));
+    world.cache.most_bytes = LEN / 2;
+    assert!(world.is_new(memory[1], LEN, Purpose::Source), "too long to be kept");
+    assert!(world.is_new(memory[1], LEN, Purpose::Source));
+    world.cache.most_bytes = usize::MAX / 2;
+    for page in 0..LEN / PAGE {
+        for purpose in [Purpose::Source, Purpose::Target, Purpose::Messages] {
+            for memory in &memory {
+                world.is_new(memory.wrapping_byte_add(page * PAGE), PAGE, purpose);
+            }
+        }
+    }
+    assert!(world.cache.kept.len() <= MOST);
+}
+
+#[test]
+fn registrations_that_nobody_uses_end_when_the_system_refuses() {
+    let Some(mut world) = World::new() else { return };
+    let (first, second) = (map(ptr::null_mut(), MapFlags::PRIVATE), map(ptr::null_mut(), MapFlags::PRIVATE));
+    world.is_new(first, LEN, Purpose::Source);
+    let room = std::cell::Cell::new(2);
+    let refusing = |memory: Segment| {
+        room.set(room.get() - 1);
+        if room.get() >= 0 { Err("the limit".into()) } else { make(memory) }
+    };
+    let segment = Segment { start: second.cast(), len: LEN };
+    world.cache.register(segment, Purpose::Source, refusing).expect("there is room after that");
+    assert!(world.is_new(first, LEN, Purpose::Source), "it has made room");
+}

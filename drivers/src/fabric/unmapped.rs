@@ -1,0 +1,215 @@
+//! The kernel tells when memory is unmapped, so that a registration of it is not taken for one of what is
+//! mapped there next.
+//!
+//! Memory is watched by userfaultfd: not for faults, but for the events of `munmap`, `mmap` over it,
+//! `mremap`, `madvise` and `brk`. The call that unmaps goes on when a thread here has read the event, so a
+//! message that is sent after it finds the event in the log, or that the thread has not logged it yet.
+//! Only private anonymous memory is taken: pages of files and of shared memory can be lost without an event
+//! (by truncation, through another mapping, by `shmdt`).
+
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+/// Events that the log keeps. A reader that is further behind takes everything for unmapped.
+const KEPT: u64 = 256;
+/// Bytes of a page.
+pub(super) const PAGE: usize = 4096;
+
+/// `linux/userfaultfd.h`: handles no faults of the kernel's, which needs no right.
+const USER_MODE_ONLY: c_int = 1;
+const API: u64 = 0xAA;
+const EVENTS: u64 = 1 << 2 | 1 << 3 | 1 << 6;
+const IOCTL_API: libc::Ioctl = 0xc018_aa3f_u32 as libc::Ioctl;
+const IOCTL_REGISTER: libc::Ioctl = 0xc020_aa00_u32 as libc::Ioctl;
+/// Faults of write-protected pages, of which there are none.
+const MODE_WP: u64 = 1 << 1;
+const EVENT_REMAP: u8 = 0x14;
+const EVENT_REMOVE: u8 = 0x15;
+const EVENT_UNMAP: u8 = 0x16;
+
+/// In an entry of `/proc/self/pagemap`: the page is there; it is of a file or shared.
+const PRESENT: u64 = 1 << 63;
+const SHARED: u64 = 1 << 61;
+
+/// `struct uffd_msg`, of the events that are asked for.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Message {
+    event: u8,
+    reserved: [u8; 7],
+    /// Begin and end; of memory that was moved: from, to, length.
+    about: [u64; 3],
+}
+
+/// Ranges that were unmapped.
+struct Log {
+    /// Odd while events are read that are not in the log yet.
+    round: AtomicU64,
+    count: AtomicU64,
+    ranges: [[AtomicUsize; 2]; KEPT as usize],
+}
+
+/// The watched memory of this process.
+pub(super) struct Notice {
+    fd: OwnedFd,
+    pages: File,
+    log: Log,
+}
+
+/// What a reader of the log finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unmapped {
+    /// These, since it looked last.
+    Only(Vec<Range<usize>>),
+    /// More than the log keeps.
+    Perhaps,
+    /// Some event is being logged: nothing is known now.
+    Busy,
+}
+
+/// Notice of unmapping; begins with the first call.
+///
+/// # Errors
+/// The kernel gives none to this process; the text has the remedy.
+pub(crate) fn notice() -> Result<(), String> {
+    get().map(drop).map_err(String::from)
+}
+
+pub(super) fn get() -> Result<&'static Notice, &'static str> {
+    static NOTICE: OnceLock<Result<Notice, String>> = OnceLock::new();
+    let begun = NOTICE.get_or_init(|| {
+        let failed = |e: io::Error| {
+            let remedy = match e.raw_os_error() {
+                Some(libc::EPERM) => " (a container needs a seccomp profile that permits userfaultfd)",
+                _ => " (Linux 5.11 on x86-64 has it, if built with CONFIG_USERFAULTFD)",
+            };
+            format!("userfaultfd: {e}{remedy}")
+        };
+        Notice::new().map_err(failed)
+    });
+    let notice = begun.as_ref().map_err(String::as_str)?;
+    static READER: OnceLock<bool> = OnceLock::new();
+    let is_read = READER.get_or_init(|| {
+        // Handlers of the program run in its own threads: one here could unmap, and wait for this thread.
+        let (mut all, mut before) = (MaybeUninit::<libc::sigset_t>::uninit(), MaybeUninit::uninit());
+        // SAFETY: the first call fills the first set; the second reads it and fills the other.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        }
+        let begun = std::thread::Builder::new().name("nmad-unmapped".into()).spawn(|| notice.read());
+        // SAFETY: the set was filled above; the call takes two valid pointers, so it has not failed.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+        begun.is_ok()
+    });
+    is_read.then_some(notice).ok_or("no thread can be started that hears of unmapping")
+}
+
+impl Notice {
+    fn new() -> io::Result<Notice> {
+        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
+        // SAFETY: the call takes flags and returns a descriptor or an error.
+        let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
+        let fd = c_int::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: it was made above, and nobody else has it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut api = [API, EVENTS, 0];
+        // SAFETY: `struct uffdio_api` has three words.
+        if unsafe { libc::ioctl(fd.as_raw_fd(), IOCTL_API, api.as_mut_ptr()) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let ranges = std::array::from_fn(|_| [AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let log = Log { round: AtomicU64::new(0), count: AtomicU64::new(0), ranges };
+        Ok(Notice { fd, pages: File::open("/proc/self/pagemap")?, log })
+    }
+
+    /// Watches memory, whose borders are those of pages; false: it cannot be watched.
+    pub(super) fn watch(&self, memory: &Range<usize>) -> bool {
+        let mut register = [memory.start as u64, memory.len() as u64, MODE_WP, 0];
+        // SAFETY: `struct uffdio_register` has four words. The call changes no memory and no access to it.
+        unsafe { libc::ioctl(self.fd.as_raw_fd(), IOCTL_REGISTER, register.as_mut_ptr()) >= 0 }
+    }
+
+    /// Whether all of this memory is there, and belongs to this process alone.
+    pub(super) fn is_private(&self, memory: &Range<usize>) -> bool {
+        let mut entries = [0; 8 * 512];
+        let mut page = memory.start / PAGE;
+        while page < memory.end / PAGE {
+            let some = &mut entries[..8 * (memory.end / PAGE - page).min(512)];
+            if self.pages.read_exact_at(some, 8 * page as u64).is_err() {
+                return false;
+            }
+            let words = some.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+            if words.clone().any(|entry| entry & PRESENT == 0 || entry & SHARED != 0) {
+                return false;
+            }
+            page += some.len() / 8;
+        }
+        true
+    }
+
+    /// Ranges that were unmapped since `seen` events were seen.
+    pub(super) fn since(&self, seen: &mut u64) -> Unmapped {
+        if self.log.round.load(SeqCst) % 2 == 1 {
+            return Unmapped::Busy;
+        }
+        let (from, count) = (*seen, self.log.count.load(SeqCst));
+        *seen = count;
+        if count == from {
+            return Unmapped::Only(Vec::new());
+        }
+        let one = |at: u64| {
+            let [start, end] = &self.log.ranges[(at % KEPT) as usize];
+            start.load(SeqCst)..end.load(SeqCst)
+        };
+        let ranges = (from.max(count.saturating_sub(KEPT))..count).map(one).collect();
+        // Entries that were written over meanwhile have not been read.
+        match self.log.count.load(SeqCst) - from >= KEPT {
+            true => Unmapped::Perhaps,
+            false => Unmapped::Only(ranges),
+        }
+    }
+
+    /// The thread that reads events. It allocates and locks nothing: the thread that unmaps may be in the
+    /// middle of an allocator.
+    fn read(&self) {
+        let mut messages = [Message::default(); 16];
+        loop {
+            let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one entry.
+            unsafe { libc::poll(&raw mut poll, 1, -1) };
+            self.log.round.fetch_add(1, SeqCst);
+            // SAFETY: the kernel writes whole messages, as many as there is room for.
+            let got = unsafe {
+                let (at, len) = (messages.as_mut_ptr().cast::<c_void>(), size_of_val(&messages));
+                libc::read(self.fd.as_raw_fd(), at, len)
+            };
+            let count = usize::try_from(got).unwrap_or(0) / size_of::<Message>();
+            messages.iter().take(count).for_each(|message| self.log.add(message));
+            self.log.round.fetch_add(1, SeqCst);
+        }
+    }
+}
+
+impl Log {
+    fn add(&self, message: &Message) {
+        let [first, second, third] = message.about.map(|word| word as usize);
+        let (start, end) = match message.event {
+            EVENT_REMAP => (first, first.saturating_add(third)),
+            EVENT_REMOVE | EVENT_UNMAP => (first, second),
+            _ => return,
+        };
+        let at = self.count.load(SeqCst);
+        let [into_start, into_end] = &self.ranges[(at % KEPT) as usize];
+        into_start.store(start, SeqCst);
+        into_end.store(end, SeqCst);
+        self.count.store(at + 1, SeqCst);
+    }
+}

@@ -1,0 +1,232 @@
+/* Two ranks. Checks every byte, prints what the device was asked for if count.c stands before its library.
+ *   stream counts        doorbells, completions and registrations per message
+ *   stream moved         memory is unmapped, and other memory mapped there, between two messages
+ *   stream bytes MIB     a stream of that length by its hash, in messages of 3 MiB and of 8 B */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { BURST = 64, ROUNDS = 20, MEGA = 1 << 20, LARGE = 3 * MEGA, AT_ONCE = 4, KINDS = 6 };
+
+void verbs_counts(long *out) __attribute__((weak));
+
+static int rank, failed;
+
+static uint64_t next_word(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void fill(uint64_t *memory, size_t len, uint64_t seed)
+{
+    for (size_t at = 0; at < len / 8; at++)
+        memory[at] = next_word(&seed);
+}
+
+static uint64_t hash(const uint64_t *memory, size_t len, uint64_t hash)
+{
+    for (size_t at = 0; at < len / 8; at++)
+        hash = (hash ^ memory[at]) * 0x9E3779B97F4A7C15u + (hash >> 29);
+    return hash;
+}
+
+static void expect(int is_so, const char *what)
+{
+    if (is_so)
+        return;
+    fprintf(stderr, "rank %d: FAILED: %s\n", rank, what);
+    failed = 1;
+}
+
+static void look(long *counts)
+{
+    memset(counts, 0, KINDS * sizeof *counts);
+    if (verbs_counts)
+        verbs_counts(counts);
+}
+
+static void tell(const char *what, const long *before, double messages)
+{
+    long after[KINDS];
+    look(after);
+    if (!verbs_counts)
+        return;
+    static const char *const names[] = { "doorbells", "operations", "completions asked for",
+                                         "completions", "registrations" };
+    char line[400];
+    int at = snprintf(line, sizeof line, "rank %d: %s, per message:", rank, what);
+    for (int kind = 0; kind < KINDS - 1; kind++)
+        at += snprintf(line + at, sizeof line - at, " %.3f %s%s", (after[kind] - before[kind]) / messages,
+                       names[kind], kind < KINDS - 2 ? "," : "\n");
+    fputs(line, stdout);
+    fflush(stdout);
+}
+
+static void bursts(void)
+{
+    uint64_t out[BURST], in[BURST];
+    MPI_Request all[BURST];
+    long before[KINDS], after[KINDS];
+    look(before);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < BURST; i++) {
+            out[i] = (uint64_t)round << 32 | i;
+            if (rank == 0)
+                MPI_Isend(&out[i], 8, MPI_BYTE, 1, i, MPI_COMM_WORLD, &all[i]);
+            else
+                MPI_Irecv(&in[i], 8, MPI_BYTE, 0, i, MPI_COMM_WORLD, &all[i]);
+        }
+        MPI_Waitall(BURST, all, MPI_STATUSES_IGNORE);
+        expect(rank == 0 || memcmp(in, out, sizeof in) == 0, "a burst arrives as it was sent");
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    look(after);
+    /* How many messages share a doorbell depends on time: an emulated machine is idle between any two. */
+    expect(after[2] - before[2] <= (after[1] - before[1]) / 8, "few short messages ask for a completion");
+    tell("bursts of 64 messages of 8 B", before, BURST * ROUNDS);
+}
+
+static void ping_pong(size_t len, int rounds, const char *what)
+{
+    uint64_t *memory = malloc(len), wanted;
+    long before[KINDS], after[KINDS];
+    for (int round = -2; round < rounds; round++) {
+        if (round == 0)
+            look(before);
+        if (rank == 0) {
+            fill(memory, len, 77 + round);
+            MPI_Send(memory, len, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            wanted = hash(memory, len, 1);
+            MPI_Recv(memory, len, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            expect(hash(memory, len, 1) == wanted, "a message comes back as it was sent");
+        } else {
+            MPI_Recv(memory, len, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(memory, len, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+        }
+    }
+    look(after);
+    /* Where the kernel does not tell of unmapping, each message registers its memory. */
+    if (len > MEGA && !getenv("NO_NOTICE"))
+        expect(after[4] - before[4] <= rounds / 4, "memory that is used again stays registered");
+    tell(what, before, 2 * rounds);
+    free(memory);
+}
+
+static void *map(void *at, size_t len)
+{
+    int fixed = at ? MAP_FIXED_NOREPLACE : 0;
+    void *memory = mmap(at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
+    if (memory == MAP_FAILED) {
+        perror("mmap");
+        exit(1);
+    }
+    return memory;
+}
+
+/* Each way of losing memory: unmapped, replaced in place, its pages given back, moved away. */
+static void moved(void)
+{
+    char *memory = map(NULL, LARGE);
+    for (int round = 0; round < 16; round++) {
+        uint64_t *words = (uint64_t *)memory;
+        fill(words, LARGE, rank == 0 ? 1000 + round : 5);
+        if (rank == 0) {
+            uint64_t sum = hash(words, LARGE, round);
+            MPI_Send(words, LARGE, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            MPI_Send(&sum, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+        } else {
+            uint64_t sum;
+            MPI_Recv(words, LARGE, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(&sum, 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            expect(hash(words, LARGE, round) == sum, "what was mapped anew is what is sent and received");
+        }
+        switch (round % 4) {
+        case 0:
+            munmap(memory, LARGE);
+            memory = map(memory, LARGE);
+            break;
+        case 1:
+            mmap(memory, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            break;
+        case 2:
+            madvise(memory, LARGE, MADV_DONTNEED);
+            break;
+        default: {
+            char *away = map(NULL, LARGE);
+            away = mremap(memory, LARGE, LARGE, MREMAP_MAYMOVE | MREMAP_FIXED, away);
+            memory = map(memory, LARGE);
+            munmap(away, LARGE);
+        }
+        }
+    }
+    if (rank == 0)
+        printf("16 messages of 3 MiB from memory that was mapped anew: as sent\n");
+}
+
+static void stream(long mib)
+{
+    long count = mib * MEGA / LARGE + 1, left = count;
+    uint64_t sum = 1, theirs, small = 0;
+    long before[KINDS];
+    char *memory[AT_ONCE];
+    MPI_Request all[AT_ONCE];
+    look(before);
+    for (int i = 0; i < AT_ONCE; i++)
+        memory[i] = malloc(LARGE);
+    for (long at = 0; left > 0; at += AT_ONCE, left -= AT_ONCE) {
+        int now = left < AT_ONCE ? left : AT_ONCE;
+        for (int i = 0; i < now; i++) {
+            if (rank == 0) {
+                fill((uint64_t *)memory[i], LARGE, at + i + 1);
+                sum = hash((uint64_t *)memory[i], LARGE, sum);
+                MPI_Isend(memory[i], LARGE, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &all[i]);
+            } else {
+                MPI_Irecv(memory[i], LARGE, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &all[i]);
+            }
+        }
+        MPI_Waitall(now, all, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < now && rank == 1; i++)
+            sum = hash((uint64_t *)memory[i], LARGE, sum);
+        if (rank == 0)
+            MPI_Send(&at, 8, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+        else
+            MPI_Recv(&small, 8, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect(rank == 0 || small == (uint64_t)at, "small messages keep their order");
+    }
+    MPI_Sendrecv(&sum, 8, MPI_BYTE, 1 - rank, 4, &theirs, 8, MPI_BYTE, 1 - rank, 4, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    expect(sum == theirs, "the hash of the receiver is that of the sender");
+    long counts[KINDS];
+    look(counts);
+    printf("rank %d: %ld MiB, hash %016lx, %ld queue pairs were made to fail\n", rank, count * 3,
+           (unsigned long)sum, counts[5]);
+    expect(!getenv("VERBS_FAIL_EVERY") || counts[5] > 0, "queue pairs have failed");
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "counts") == 0) {
+        bursts();
+        ping_pong(8, 100, "8 B to and fro");
+        ping_pong(LARGE, 8, "3 MiB to and fro");
+    } else if (strcmp(what, "moved") == 0) {
+        moved();
+    } else if (strcmp(what, "bytes") == 0 && argc > 2) {
+        stream(atol(argv[2]));
+    } else {
+        fprintf(stderr, "stream: what? counts, moved, or bytes MIB\n");
+        failed = 2;
+    }
+    MPI_Finalize();
+    return failed;
+}

@@ -299,7 +299,7 @@ impl Segments {
                 let last = first.wrapping_offset((self.count() as isize - 1) * *stride).addr();
                 Some((first.addr().min(last), first.addr().max(last) + *piece))
             }
-            Pieces::Many(..) => None,
+            Pieces::Many(..) | Pieces::Tiled { .. } => None,
         }
     }
 

@@ -404,7 +404,8 @@ mod tests {
                 let effort = Effort { budget_ns: 50_000_000, ..Effort::QUICK };
                 let (rail, provenance) = (RailId(number as u8), Provenance::default());
                 let progress = &mut |_| {};
-                let mut task = Task { rail, peer: PeerId(1), number, effort, provenance, progress };
+                let mut task =
+                    Task { rail, peer: PeerId(1), number, effort, provenance, pairs: &[], progress };
                 send(&first, &mut task).expect("rank 1 is there")
             })
         })

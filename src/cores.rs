@@ -3,6 +3,7 @@
 //! Each rank tells the others its own, since a rank that was bound to one core cannot know whether the
 //! others were bound to the same or to others.
 
+use nmad_engine::Pair;
 use nmad_launch::Bootstrap;
 use nmad_launch::binding::{Level, topology};
 use nmad_progress::{Idle, Topology};
@@ -83,10 +84,23 @@ pub(crate) fn of_node<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Co
     together(&of_ranks_here(job, told)).numbers()
 }
 
-/// Which of some cores of our node share a cache or a socket.
+/// Which of some cores of our node share a cache or a socket, as far as the system tells.
 pub(crate) fn arrange(cores: &[usize]) -> Topology {
-    let host = topology::Topology::of(cores);
-    Topology::of(&host.parts(Level::L3), &host.parts(Level::Socket))
+    arranged(&topology::Topology::of(cores))
+}
+
+fn arranged(host: &topology::Topology) -> Topology {
+    let told = |level| if host.is_told(level) { host.parts(level) } else { Vec::new() };
+    Topology::of(&told(Level::L3), &told(Level::Socket))
+}
+
+/// Two cores for each kind of pair that the ranks of our node have, the first one of this process.
+pub(crate) fn examples<'c>(
+    job: &dyn Bootstrap,
+    told: impl Iterator<Item = &'c Cores>,
+) -> Vec<(Pair, [usize; 2])> {
+    let all = of_node(job, told);
+    arrange(&all).examples(&Cores::own().numbers(), &all)
 }
 
 /// What the ranks of our node have told.
@@ -134,6 +148,20 @@ mod tests {
         assert_eq!(together(&[&both, &second, &both]).count(), 2);
         assert_eq!(Cores::of([3, 64, 200]).numbers(), [3, 64, 200]);
         assert!(Cores::default().numbers().is_empty());
+    }
+
+    #[test]
+    fn where_a_container_hides_the_topology_nothing_is_known_of_pairs_of_cores() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let hidden = arranged(&topology::Topology::read(folder.path(), &[0, 1, 2]));
+        assert_eq!((hidden.pair(0, 1), hidden), (Pair::Unknown, Topology::default()));
+        for (number, cache) in [(0, "0-1"), (1, "0-1"), (2, "2")] {
+            let place = folder.path().join(format!("cpu/cpu{number}/cache/index3"));
+            std::fs::create_dir_all(&place).expect("a folder");
+            std::fs::write(place.join("shared_cpu_list"), cache).expect("a file");
+        }
+        let shown = arranged(&topology::Topology::read(folder.path(), &[0, 1, 2]));
+        assert_eq!([shown.pair(0, 1), shown.pair(0, 2)], [Pair::Cache, Pair::Unknown], "sockets are hidden");
     }
 
     #[test]

@@ -164,9 +164,11 @@ impl Session {
         let lacked: BTreeSet<u64> = cards.iter().flat_map(|card| card.lacks.iter().copied()).collect();
         let peers: Vec<&[u32]> = self.rails.iter().map(|rail| &rail.peers[..]).collect();
         if !lacked.is_empty() {
+            stock.cores = cores::examples(job, cards.iter().map(|card| &card.cores));
             stock.complete(&self.node, job, &lacked, &peers)?;
         }
         stock.apply(&self.node, job, &peers);
+        self.node.set_hand_offs(stock.hand_offs_ns());
         self.profiles = stock.list();
         Ok(())
     }

@@ -42,7 +42,7 @@ pub use profile::doubt::Doubt;
 pub use profile::forecast::Forecast;
 pub use profile::learning::Taught;
 pub use profile::measured::{Profile, Provenance};
-pub use profile::sample::{Method, Sample};
+pub use profile::sample::{Method, Pair, Sample};
 pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::Thresholds;
 pub use schedule::builder::PacketBuilder;

@@ -6,6 +6,7 @@
 //! ([`Segments::from_raw`], [`Segments::from_list`]), and everything else in the engine is safe code.
 
 mod copying;
+pub mod together;
 
 pub use copying::{copy, copy_overlapping};
 
@@ -14,6 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
+use together::{Kind, LEAST, bytes_together};
 
 /// A contiguous piece of user memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,6 +181,9 @@ impl Segments {
         if let Pieces::One(start) = self.pieces {
             return append(Segment { start, len: self.len as usize }, out);
         }
+        if self.len >= LEAST {
+            return self.append_long(out);
+        }
         out.reserve(self.len as usize);
         let mut end = out.len();
         for piece in self.iter() {
@@ -189,6 +194,17 @@ impl Segments {
         }
         // SAFETY: this number of bytes was written.
         unsafe { out.set_len(end) };
+    }
+
+    /// The same of many bytes in pieces, which cores that are idle share.
+    #[cold]
+    fn append_long(&self, out: &mut Vec<u8>) {
+        out.reserve(self.len as usize);
+        // SAFETY: the bytes behind the end are reserved, and nobody else knows of them.
+        let room = unsafe { Segments::from_raw(out.as_mut_ptr().add(out.len()), self.len as usize) };
+        room.copy_from(self);
+        // SAFETY: this number of bytes was written.
+        unsafe { out.set_len(out.len() + self.len as usize) };
     }
 
     /// Appends a packet to `out`: `head`, eight bytes of the wire in each word, and then all bytes.
@@ -232,8 +248,40 @@ impl Segments {
     }
 
     /// Copies from `from`, piece by piece, as many bytes as both hold; returns how many. The two may be
-    /// memory of the same process only.
+    /// memory of the same process only. Cores that are idle share long copies.
     pub fn copy_from(&self, from: &Segments) -> u64 {
+        let len = self.len.min(from.len);
+        if len < LEAST || !self.is_apart_from(from) {
+            return self.copy_pieces(from);
+        }
+        let is_plain = matches!((&self.pieces, &from.pieces), (Pieces::One(_), Pieces::One(_)));
+        let kind = if is_plain { Kind::Copy } else { Kind::Pack };
+        bytes_together(kind, len, &|range| {
+            let part = |of: &Segments| of.slice(range.start, range.end - range.start);
+            part(self).copy_pieces(&part(from));
+        });
+        len
+    }
+
+    /// Whether no byte of one lies between the first and the last one of the other; a list is taken not to.
+    fn is_apart_from(&self, other: &Segments) -> bool {
+        let (Some(one), Some(other)) = (self.bounds(), other.bounds()) else { return false };
+        one.1 <= other.0 || other.1 <= one.0
+    }
+
+    /// Addresses of the first byte and behind the last one.
+    fn bounds(&self) -> Option<(usize, usize)> {
+        match &self.pieces {
+            Pieces::One(start) => Some((start.addr(), start.addr() + self.len as usize)),
+            Pieces::Strided { first, piece, stride, .. } => {
+                let last = first.wrapping_offset((self.count() as isize - 1) * *stride).addr();
+                Some((first.addr().min(last), first.addr().max(last) + *piece))
+            }
+            Pieces::Many(..) => None,
+        }
+    }
+
+    fn copy_pieces(&self, from: &Segments) -> u64 {
         let (mut sources, mut targets) = (from.iter(), self.iter());
         let (mut source, mut target) = (sources.next(), targets.next());
         let mut done = 0;

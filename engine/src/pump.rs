@@ -8,6 +8,7 @@ use crate::collect::request::Hints;
 use crate::engine::{Caller, Engine, Leaving, Protocol, Refused, Submitted, To};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
+use crate::profile::sample::Pair;
 use crate::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
@@ -41,6 +42,10 @@ pub trait Access {
     fn hand_off(&mut self, rail: RailId, orders: Vec<Order>) -> Result<(), Vec<Order>> {
         let _ = rail;
         Err(orders)
+    }
+    /// How near the cores that stand by are to the caller's, the nearest first; unknown where it ends.
+    fn beside(&self) -> Vec<Pair> {
+        Vec::new()
     }
     /// Posts itself what was handed off and nobody has begun with. What others are at is not waited for.
     fn take_back(&mut self) {}
@@ -187,7 +192,9 @@ fn feed_together(
     urgent: bool,
 ) -> Option<Instant> {
     let mut own: Option<(RailId, Vec<Order>)> = None;
-    let mut fed = Vec::new();
+    let (mut fed, mut handed) = (Vec::new(), 0);
+    let beside = node.beside();
+    node.engine().stand_beside(beside.into_iter());
     for index in 0..node.rails() {
         let id = RailId(index as u8);
         let mut orders = Vec::new();
@@ -204,8 +211,9 @@ fn feed_together(
             own = Some((id, orders));
             continue;
         }
-        let is_worth_it = node.engine().is_worth_a_core(id, &orders);
+        let is_worth_it = node.engine().is_worth_a_core(id, &orders, handed);
         let left = if is_worth_it { node.hand_off(id, orders).err() } else { Some(orders) };
+        handed += usize::from(left.is_none());
         // The engine is not let go before the first rail is posted to, so that no other thread comes between
         // orders of a rail.
         if let Some(orders) = left {

@@ -16,7 +16,7 @@ use crate::locked::Core;
 use crate::standby::Task;
 use nmad_engine::pump::{self, Access, Looked, look_at};
 use nmad_engine::transfer::driver::Scope;
-use nmad_engine::{Driver, Engine, Instant, Order, RailId};
+use nmad_engine::{Driver, Engine, Instant, Order, Pair, RailId};
 use std::ops::DerefMut;
 
 /// The node for the pump, by whoever holds its lock.
@@ -75,6 +75,10 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
                 orders
             },
         )
+    }
+
+    fn beside(&self) -> Vec<Pair> {
+        self.0.standby.beside(cores::here())
     }
 
     fn take_back(&mut self) {

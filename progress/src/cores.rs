@@ -25,6 +25,8 @@ const THREADS_MAX: usize = 64;
 pub(crate) struct Cores {
     /// The mask of the process when this was made. A helper narrows its own later.
     mask: Option<CpuSet>,
+    /// Where the helper has last said that it wants to run.
+    wanted: Option<CpuSet>,
     loads: Vec<Load>,
     read_at: Instant,
 }
@@ -49,7 +51,8 @@ pub(crate) struct Threads {
 impl Cores {
     /// Those of this process, measured from now on.
     pub(crate) fn new() -> Cores {
-        Cores { mask: sched_getaffinity(None).ok(), loads: read_loads(), read_at: Instant::now() }
+        let mask = sched_getaffinity(None).ok();
+        Cores { mask, wanted: mask, loads: read_loads(), read_at: Instant::now() }
     }
 
     /// These may be used too, besides those of the process.
@@ -60,12 +63,29 @@ impl Cores {
     }
 
     /// Those that the process may still use: the system may have taken some away, or given some back. The
-    /// calling thread may run on all of them after this.
-    pub(crate) fn allowed(&self) -> Vec<usize> {
-        let Some(mask) = &self.mask else { return Vec::new() };
+    /// helper, whose thread calls, may run on all of them after this.
+    ///
+    /// A cpuset that shrinks leaves out some of whatever is asked for, and what it leaves out may come back.
+    /// A user who moves all threads (taskset -a) forbids nothing, so that is told by the helper not being
+    /// where it wanted to be; from then on it stays where it was moved.
+    pub(crate) fn allowed(&mut self) -> Vec<usize> {
+        let Some(mask) = self.mask else { return Vec::new() };
+        let (found, wanted) = (sched_getaffinity(None).ok(), self.wanted);
         // The system leaves out what the process lost. If nothing is left, its choice stands.
-        let _ = sched_setaffinity(None, mask);
+        let _ = sched_setaffinity(None, &mask);
+        if found != wanted && sched_getaffinity(None).ok() == Some(mask) {
+            self.mask = found;
+            found.map(|found| sched_setaffinity(None, &found));
+        }
+        self.wanted = sched_getaffinity(None).ok();
         own_cores()
+    }
+
+    /// Has the helper, whose thread calls, run on these cores; true: it does.
+    pub(crate) fn go_to(&mut self, cores: &[usize]) -> bool {
+        let goes = go_to(cores);
+        self.wanted = sched_getaffinity(None).ok();
+        goes
     }
 
     /// Those of `allowed` that were idle since the last call, or that threads of ours kept busy, each of
@@ -207,14 +227,36 @@ mod tests {
 
     #[test]
     fn this_thread_runs_on_a_core_of_its_mask() {
-        let cores = Cores::new();
+        let mut cores = Cores::new();
         let allowed = cores.allowed();
         let found = threads("no such name");
         assert!(!found.on.is_empty() && found.on.iter().all(|core| allowed.contains(core)), "{found:?}");
         assert!(
-            go_to(&allowed[..1]) && cores.allowed() == allowed,
+            cores.go_to(&allowed[..1]) && cores.allowed() == allowed,
             "its own mask says nothing of the process"
         );
-        assert!(!go_to(&[]));
+        assert!(!cores.go_to(&[]) && cores.allowed() == allowed);
+    }
+
+    /// As by `taskset -a`; the system would let it go back.
+    #[test]
+    fn who_was_moved_by_the_user_stays_there() {
+        let mut cores = Cores::new();
+        let allowed = cores.allowed();
+        assert!(go_to(&allowed[..1]));
+        assert_eq!([cores.allowed(), cores.allowed()], [&allowed[..1]; 2]);
+        assert!(go_to(&allowed), "and is moved back");
+        assert_eq!(cores.allowed(), allowed);
+    }
+
+    /// As by a cpuset that has shrunk: the system leaves out some of what is asked for.
+    #[test]
+    fn cores_that_the_system_leaves_out_may_come_back() {
+        let mut cores = Cores::new();
+        let allowed = cores.allowed();
+        let nowhere = (0..CpuSet::MAX_CPU).rev().find(|core| !allowed.contains(core)).expect("not so many");
+        cores.add(&[nowhere]);
+        assert!(cores.allowed() == allowed && go_to(&allowed[..1]));
+        assert_eq!(cores.allowed(), allowed, "the mask has a core more than the system grants");
     }
 }

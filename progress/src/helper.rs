@@ -17,6 +17,7 @@ use crate::shared::Shared;
 use crate::signals;
 use crate::slice;
 use crate::topology::{CoreId, Topology};
+use crate::wish::Wishes;
 use crate::worker::{Crew, Tally};
 use nmad_engine::Duration as Span;
 use rustix::event::{EventfdFlags, eventfd};
@@ -81,7 +82,9 @@ pub struct Helped {
     pub moved: u64,
     /// Rails on which it has posted what a thread in a call has handed it.
     pub posted: u64,
-    /// How long both took, in nanoseconds: work that the application did not have to do.
+    /// Large copies, packings and reductions of other threads of which it, or a worker, has done a part.
+    pub shared: u64,
+    /// How long all of this took, in nanoseconds: work that the application did not have to do.
     pub given_ns: u64,
     /// Processor time of the helper while it was judged, in nanoseconds.
     pub spent_ns: u64,
@@ -115,7 +118,7 @@ struct State {
 impl Helper {
     pub(crate) fn start(shared: Arc<Shared>, oversubscribed: bool) -> std::io::Result<Helper> {
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        let cores = Cores::new();
+        let mut cores = Cores::new();
         let allowed = cores.allowed();
         let helped = Mutex::new(Helped { allowed, gives_way: oversubscribed, ..Helped::default() });
         let no = || AtomicBool::new(false);
@@ -216,9 +219,9 @@ struct Work<'a> {
     rails: usize,
     crew: Crew,
     tally: Arc<Tally>,
-    /// Turns of the pump by the time of the last look, and what was asked of other cores.
+    /// Turns of the pump by the time of the last look.
     turns: u32,
-    asked: u32,
+    wishes: Wishes,
     /// Descriptors of rails that end a sleep.
     watched: Vec<i32>,
     /// Since the last review.
@@ -245,7 +248,7 @@ impl<'a> Work<'a> {
             crew: Crew::new(shared.clone(), tally.clone()),
             tally,
             turns: 0,
-            asked: 0,
+            wishes: Wishes::default(),
             watched: Vec::new(),
             given: Span::ZERO,
             before: (Span::ZERO, Span::ZERO),
@@ -279,7 +282,7 @@ impl<'a> Work<'a> {
         helped.allowed = self.cores.allowed();
         helped.cores = match &helped.setting {
             // It was checked; a core that was taken away since leaves the choice to the system.
-            Progress::Dedicated(cores) if cores::go_to(cores) => cores.clone(),
+            Progress::Dedicated(cores) if self.cores.go_to(cores) => cores.clone(),
             _ => Vec::new(),
         };
         self.places.clone_from(&helped.cores);
@@ -327,27 +330,28 @@ impl<'a> Work<'a> {
         self.policy.next(self.shared.clock.now(), Sight { asked: false, ..sight })
     }
 
-    /// Whether something was sent since the last call that another core could post a part of.
+    /// Whether something was done since the last call of which another core could have done a part.
     fn was_asked(&mut self) -> bool {
-        let asked = self.shared.standby.asked();
-        std::mem::replace(&mut self.asked, asked) != asked
+        self.wishes.look(self.shared.clock.now(), &self.shared.standby)
     }
 
     /// Posts what other threads hand over, for this long or until the thread is called. Workers on other idle
     /// cores do so for a while, if there are rails for them.
     fn stand_by(&mut self, bound: Span) {
         self.arrange();
-        let workers = self.rails.saturating_sub(2).min(self.places.len().saturating_sub(1));
+        let workers =
+            self.wishes.workers(self.shared.clock.now(), self.rails).min(self.places.len().saturating_sub(1));
         if workers > 0 {
-            cores::go_to(&self.places[..1]);
+            self.cores.go_to(&self.places[..1]);
             self.crew.stand_by(&self.places[1..=workers], NAME);
         }
         let Work { shared, state, tally, .. } = self;
         let until = shared.clock.now() + bound;
         shared.stand_by(tally, || state.is_called() || shared.clock.now() >= until);
-        let (posted, took) = tally.take();
+        let ([posted, shared_out], took) = tally.take();
         self.given = Span::from_ns(self.given.as_ns() + took.as_ns());
-        self.state.helped().posted += posted;
+        let mut helped = self.state.helped();
+        (helped.posted, helped.shared) = (helped.posted + posted, helped.shared + shared_out);
     }
 
     /// Finds out which cores are near to each other, the first time.
@@ -424,7 +428,7 @@ impl<'a> Work<'a> {
         self.before = now;
         let allowed = self.cores.allowed();
         let idle = self.cores.idle(&allowed, &threads.on, &ran);
-        cores::go_to(&idle);
+        self.cores.go_to(&idle);
         self.places.clone_from(&idle);
         if let Some(&from) = threads.on.first() {
             self.topology.sort_from(from, &mut self.places);

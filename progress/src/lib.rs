@@ -5,7 +5,8 @@
 //! which is the fastest way. While they compute, a helper thread does it (P3's manager): `helper` is the
 //! thread, `policy` decides what it does next, `cores` knows which cores are idle; on one of them it also
 //! posts a part of what other threads send (`standby`), with workers on others (`worker`): such tasklets wait
-//! in queues by the cores that share a cache or a socket (`tasklet`, `topology`). Waiting spins while there
+//! in queues by the cores that share a cache or a socket (`tasklet`, `topology`), and so do pieces of large
+//! copies and reductions (`share`, `split`). Waiting spins while there
 //! is hope, then yields, then blocks. This layer knows rails only as drivers to be polled; it must never know
 //! which networks they belong to.
 #![deny(unsafe_code)]
@@ -34,13 +35,16 @@ mod send;
 mod service;
 mod setting;
 mod several;
+mod share;
 mod shared;
 mod signals;
 mod slice;
+mod split;
 mod standby;
 mod tasklet;
 mod topology;
 mod watch;
+mod wish;
 mod worker;
 
 pub use bounded::UnknownRequest;

@@ -4,16 +4,19 @@
 use crate::apart::Held;
 use crate::lock::Release;
 use crate::locked::Core;
+use crate::share::share;
+use crate::standby::Standby;
 use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
 use nmad_engine::{
-    Caller, Config, Context, Engine, Hints, Instant, Method, PeerId, Profile, Provenance, RailId, Sample,
-    Tag, pump,
+    Caller, Config, Context, Engine, Hints, Instant, Method, Pair, PeerId, Profile, Provenance, RailId,
+    Sample, Tag, pump,
 };
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const PEER: PeerId = PeerId(1);
 const NOW: Instant = Instant::from_ns(1_000);
@@ -217,7 +220,7 @@ fn with_a_core(log: &Log) -> Core {
     let mut core = core(2, log);
     let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).unwrap());
     let samples = [(1, 20), (4096, 41_000)].map(|(len, ns)| sample(Method::Copy, len, ns));
-    let samples = samples.into_iter().chain([sample(Method::HandOff, 0, 1)]);
+    let samples = samples.into_iter().chain([sample(Method::HandOff(Pair::Unknown), 0, 1)]);
     let profile = std::sync::Arc::new(Profile::new(Provenance::default(), samples).unwrap());
     for rail in 0..2 {
         core.engine.set_profile(RailId(rail), None, profile.clone());
@@ -245,7 +248,7 @@ fn stand_by(lock: &Mutex<Core>) {
     let standing = standby.enter(OTHER);
     for _ in 0..2 {
         thread::yield_now();
-        standing.post_one();
+        standing.run_one();
     }
     drop(standing);
     thread::yield_now();
@@ -287,4 +290,39 @@ fn wait(lock: &Mutex<Core>) {
 #[test]
 fn a_thread_that_waits_posts_what_the_core_that_stands_by_has_not_begun_with() {
     model_of(with_a_core, [send_two, wait], 2);
+}
+
+/// Memory that several threads work on ends with the call that shares it.
+#[test]
+fn shared_work_is_done_once_and_before_its_caller_goes_on() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let standby = std::sync::Arc::new(Standby::new(std::sync::Arc::default()));
+        let done = std::sync::Arc::new([const { AtomicU32::new(0) }; 3]);
+        let is_over = std::sync::Arc::new(AtomicBool::new(false));
+        let (other, units, over) = (standby.clone(), done.clone(), is_over.clone());
+        let caller = thread::spawn(move || {
+            let work = |range: std::ops::Range<u64>| {
+                thread::yield_now();
+                assert!(!over.load(Ordering::SeqCst), "the memory would be gone");
+                for unit in range {
+                    units[unit as usize].fetch_add(1, Ordering::SeqCst);
+                }
+            };
+            thread::yield_now();
+            share(&other, (3, 1, 1), &work, |_| thread::yield_now());
+            over.store(true, Ordering::SeqCst);
+        });
+        let helper = thread::spawn(move || {
+            let standing = standby.enter(OTHER);
+            for _ in 0..2 {
+                thread::yield_now();
+                standing.run_one();
+            }
+        });
+        caller.join().unwrap();
+        helper.join().unwrap();
+        assert!(done.iter().all(|unit| unit.load(Ordering::SeqCst) == 1), "{done:?}");
+    });
 }

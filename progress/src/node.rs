@@ -7,10 +7,11 @@ use crate::locked::{Core, Looked, Outcome, Tell};
 use crate::receipts::{Listener, OnReceipt, Purpose};
 use crate::service::Service;
 use crate::setting::Progress;
+use crate::share;
 use crate::shared::Shared;
 use crate::topology::Topology;
 use crate::watch::{Armed, Watch};
-use nmad_engine::{Driver, Duration, Engine, Instant, RequestId};
+use nmad_engine::{Driver, Duration, Engine, Instant, Pair, RequestId};
 use rustix::fd::RawFd;
 use std::io;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ impl Node {
     pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle, tell: Tell) -> std::io::Result<Node> {
         let shared = Arc::new(Shared::new(Core::new(engine, rails, tell))?);
         let helper = Helper::start(shared.clone(), idle == Idle::SHARED)?;
+        share::enlist(&shared.standby);
         Ok(Node { shared, helper, idle })
     }
 
@@ -124,6 +126,12 @@ impl Node {
     /// asks once, when it stands by for the first time.
     pub fn share_cores(&self, cores: Vec<usize>, arrange: fn(&[usize]) -> Topology) {
         self.helper.share_cores(cores, arrange);
+    }
+
+    /// What it takes to hand work from a core to another one, in nanoseconds, for each kind of pair
+    /// ([`Pair::ALL`]) that was measured. Large copies are shared with other cores where that is known.
+    pub fn set_hand_offs(&self, ns: [Option<u64>; Pair::ALL.len()]) {
+        self.shared.standby.set_hand_offs(ns);
     }
 
     /// What the helper has decided and done.

@@ -33,7 +33,7 @@ const SHORT: Duration = Duration::from_us(100);
 const SHORT_DEDICATED: Duration = Duration::from_us(5);
 /// For this long after it has moved something it looks that often: the application is likely to compute
 /// beside messages again. It stands by for as long after it was last of use.
-const HABIT: Duration = Duration::from_ms(50);
+pub(crate) const HABIT: Duration = Duration::from_ms(50);
 /// Polls for this long after the last message has moved. A wakeup takes as long, see [`crate::idle`].
 const POLL: Duration = Duration::from_us(50);
 /// Time between two looks at the cores, while the answer matters, and before the first one. The system counts
@@ -152,7 +152,7 @@ impl Policy {
         if self.setting == Progress::Off {
             return Step::Rest;
         }
-        if sight.inside || sight.moved || (sight.needed && !sight.sleeps) {
+        if sight.inside || sight.moved || sight.asked || (sight.needed && !sight.sleeps) {
             self.busy_at = now;
         }
         if sight.asked {

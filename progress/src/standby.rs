@@ -6,12 +6,14 @@
 //! lock of the node: it posts, and leaves the rail here; so does a thread of the application that waits, if
 //! its core may run the tasklet. Whoever misses the rail and has the lock puts it back ([`crate::apart`]),
 //! and so does the thread that stands by when the lock is free. What nobody has begun with is posted by the
-//! thread that has offered it, so that nothing waits for a core that comes too late.
+//! thread that has offered it, so that nothing waits for a core that comes too late. Pieces of large copies
+//! and reductions go the same way ([`crate::share`]).
 
+use crate::split::Split;
 use crate::tasklet::{Priority, Queues, Tasklet};
 use crate::topology::{CoreId, Topology};
-use nmad_engine::{Cores, Driver, Order, RailId, pump};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use nmad_engine::{Cores, Driver, Order, Pair, RailId, pump};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A rail outside of its place, and what is to be posted on it.
@@ -29,6 +31,21 @@ impl Task {
     }
 }
 
+/// What another core can do.
+enum Work {
+    Post(Task),
+    /// Takes pieces of something as long as there are some.
+    Share(Arc<Split>),
+}
+
+/// What a core has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Done {
+    Posted,
+    /// So many pieces.
+    Shared(u32),
+}
+
 /// The tasks and rails that are on their way between cores.
 pub(crate) struct Standby {
     cores: Arc<Cores>,
@@ -37,10 +54,12 @@ pub(crate) struct Standby {
     /// the lock.
     offered: AtomicUsize,
     posted: AtomicUsize,
+    /// What it takes to hand something over, for each kind of pair of cores; zero: not measured.
+    hand_offs_ns: [AtomicU64; Pair::ALL.len()],
 }
 
 struct Slots {
-    offered: Queues<Task>,
+    offered: Queues<Work>,
     /// Cores on which threads stand by and post nothing.
     free: Vec<CoreId>,
     posted: Vec<(RailId, Box<dyn Driver>)>,
@@ -65,7 +84,8 @@ impl Standby {
         let (offered, posted) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let queues = Queues::new(Topology::default());
         let slots = Slots { offered: queues, free: Vec::new(), posted: Vec::new() };
-        Standby { cores, slots: Mutex::new(slots), offered, posted }
+        let hand_offs_ns = [const { AtomicU64::new(0) }; Pair::ALL.len()];
+        Standby { cores, slots: Mutex::new(slots), offered, posted, hand_offs_ns }
     }
 
     /// The topology of the machine is known now.
@@ -94,6 +114,15 @@ impl Standby {
         Standing { standby: self, core }
     }
 
+    /// How near the cores that stand by and post nothing are to the core `here`, the nearest first.
+    pub(crate) fn beside(&self, here: CoreId) -> Vec<Pair> {
+        let slots = self.slots();
+        let mut pairs: Vec<Pair> =
+            slots.free.iter().map(|&core| slots.offered.topology().pair(here, core)).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
     /// Offers a task to the cores that stand by, from the core `here`.
     ///
     /// # Errors
@@ -101,9 +130,56 @@ impl Standby {
     pub(crate) fn offer(&self, task: Task, here: CoreId) -> Result<(), Task> {
         let mut slots = self.slots();
         let Some(cores) = slots.nearest(here) else { return Err(task) };
-        slots.offered.put(Tasklet { cores, priority: task.priority(), work: task });
+        slots.offered.put(Tasklet { cores, priority: task.priority(), work: Work::Post(task) });
         self.changed(&slots);
         Ok(())
+    }
+
+    /// Hand-offs were measured to take so long.
+    pub(crate) fn set_hand_offs(&self, ns: [Option<u64>; Pair::ALL.len()]) {
+        let places = self.hand_offs_ns.iter().zip(ns);
+        places.for_each(|(place, ns)| place.store(ns.unwrap_or(0), Ordering::Relaxed));
+    }
+
+    /// Hand-offs from the core `here` to those that stand by and post nothing, ascending; none if they were
+    /// not measured, or another thread looks at them just now.
+    pub(crate) fn hand_offs_ns(&self, here: CoreId) -> Vec<u64> {
+        let Ok(slots) = self.slots.try_lock() else { return Vec::new() };
+        let ns = |pair: Pair| self.hand_offs_ns[pair as usize].load(Ordering::Relaxed);
+        let pairs = slots.free.iter().map(|&core| slots.offered.topology().pair(here, core));
+        let mut all: Vec<u64> = pairs.map(ns).filter(|&ns| ns > 0).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Whether a thread stands by.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.cores.ready() > 0
+    }
+
+    /// As the engine does when something is sent that other cores could post a part of.
+    #[cfg(test)]
+    pub(crate) fn ask(&self) {
+        self.cores.ask();
+    }
+
+    /// Offers pieces of some work to so many cores that stand by, the nearest to the core `here`.
+    pub(crate) fn offer_share(&self, split: &Arc<Split>, count: usize, here: CoreId) {
+        let mut slots = self.slots();
+        for _ in 0..count {
+            let Some(cores) = slots.nearest(here) else { break };
+            let work = Work::Share(split.clone());
+            slots.offered.put(Tasklet { cores, priority: Priority::Bulk, work });
+        }
+        self.changed(&slots);
+    }
+
+    /// Nobody begins with this any more.
+    pub(crate) fn withdraw(&self, split: &Arc<Split>) {
+        let mut slots = self.slots();
+        let is_it = |work: &Work| matches!(work, Work::Share(other) if Arc::ptr_eq(other, split));
+        while slots.offered.take_any(is_it).is_some() {}
+        self.changed(&slots);
     }
 
     /// Takes a task that nobody has begun with, for the thread that has the node's lock.
@@ -112,9 +188,12 @@ impl Standby {
             return None;
         }
         let mut slots = self.slots();
-        let task = slots.offered.take_any();
+        let work = slots.offered.take_any(|work| matches!(work, Work::Post(_)));
         self.changed(&slots);
-        task
+        match work? {
+            Work::Post(task) => Some(task),
+            Work::Share(_) => None,
+        }
     }
 
     /// Whether a task waits for a core.
@@ -129,27 +208,36 @@ impl Standby {
         self.posted.load(Ordering::Acquire) > 0
     }
 
-    /// Posts the next task that this core may take, by a thread that does not stand by; false: there is none.
+    /// Does the next thing that this core may take, by a thread that does not stand by; false: there is none.
     pub(crate) fn help(&self, core: CoreId) -> bool {
-        self.post(core, false)
+        self.run(core, false).is_some()
     }
 
-    fn post(&self, core: CoreId, stands_by: bool) -> bool {
-        let Some(Task { id, rail, orders }) = self.begin(core, stands_by) else { return false };
-        let mut begun = Begun { standby: self, core: stands_by.then_some(core), id, rail: Some(rail) };
-        let rail = begun.rail.as_mut().expect("it is given back when this is dropped");
-        pump::post(rail.as_mut(), orders);
-        true
+    fn run(&self, core: CoreId, stands_by: bool) -> Option<Done> {
+        let work = self.begin(core, stands_by)?;
+        let mut begun = Begun { standby: self, core: stands_by.then_some(core), rail: None };
+        Some(match work {
+            Work::Post(Task { id, rail, orders }) => {
+                let (_, rail) = begun.rail.insert((id, rail));
+                pump::post(rail.as_mut(), orders);
+                Done::Posted
+            }
+            Work::Share(split) => Done::Shared(split.help()),
+        })
     }
 
-    fn begin(&self, core: CoreId, stands_by: bool) -> Option<Task> {
+    fn begin(&self, core: CoreId, stands_by: bool) -> Option<Work> {
         let mut slots = self.slots();
-        let task = slots.offered.take(core)?;
+        let work = slots.offered.take(core)?;
         if stands_by {
             remove(&mut slots.free, core);
         }
+        if let Work::Share(split) = &work {
+            // Whoever withdraws it afterwards waits for this thread.
+            split.begin();
+        }
         self.changed(&slots);
-        Some(task)
+        Some(work)
     }
 
     /// The rail with this number, or any, if it waits to be put back.
@@ -178,9 +266,9 @@ pub(crate) struct Standing<'s> {
 }
 
 impl Standing<'_> {
-    /// Posts the next task that this core may take; false: there is none.
-    pub(crate) fn post_one(&self) -> bool {
-        self.standby.post(self.core, true)
+    /// Does the next thing that this core may take; none: there is none.
+    pub(crate) fn run_one(&self) -> Option<Done> {
+        self.standby.run(self.core, true)
     }
 }
 
@@ -191,20 +279,19 @@ impl Drop for Standing<'_> {
     }
 }
 
-/// A rail that a core posts on. Dropping it leaves the rail to be put back, also when a driver panics.
+/// A core at work, perhaps on a rail. Dropping it leaves the rail to be put back, also when a driver panics.
 struct Begun<'s> {
     standby: &'s Standby,
     /// Of a thread that stands by.
     core: Option<CoreId>,
-    id: RailId,
-    rail: Option<Box<dyn Driver>>,
+    rail: Option<(RailId, Box<dyn Driver>)>,
 }
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         let mut slots = self.standby.slots();
         slots.free.extend(self.core);
-        slots.posted.extend(self.rail.take().map(|rail| (self.id, rail)));
+        slots.posted.extend(self.rail.take());
         self.standby.changed(&slots);
     }
 }

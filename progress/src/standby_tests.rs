@@ -57,9 +57,21 @@ fn the_nearest_core_that_stands_by_gets_the_task_and_a_far_one_leaves_it() {
     let standby = standby();
     let (near, far) = (standby.enter(3), standby.enter(6));
     assert!(offer(&standby, 1, 2));
-    assert!(!far.post_one(), "it is for the cache of cores 2 and 3");
-    assert!(near.post_one());
+    assert!(far.run_one().is_none(), "it is for the cache of cores 2 and 3");
+    assert!(near.run_one().is_some());
     assert_eq!(posted(&standby), Some(1));
+}
+
+#[test]
+fn the_sender_learns_how_near_those_are_that_stand_by() {
+    let standby = standby();
+    assert_eq!(standby.beside(2), []);
+    let _standing = [6, 3, 0].map(|core| standby.enter(core));
+    assert_eq!(standby.beside(2), [Pair::Cache, Pair::Socket, Pair::Across]);
+    assert_eq!(standby.beside(7), [Pair::Cache, Pair::Across, Pair::Across]);
+    assert!(offer(&standby, 1, 2));
+    standby.take_back();
+    assert_eq!(standby.beside(99), [Pair::Unknown; 3], "a core of which nothing is known");
 }
 
 #[test]
@@ -68,11 +80,11 @@ fn a_second_task_goes_further_and_a_third_finds_nobody() {
     let (near, far) = (standby.enter(3), standby.enter(6));
     assert!(offer(&standby, 1, 2) && offer(&standby, 2, 2));
     assert!(!offer(&standby, 3, 2), "two stand by");
-    assert!(far.post_one());
+    assert!(far.run_one().is_some());
     assert_eq!(posted(&standby), Some(2), "the machine's");
-    assert!(near.post_one() && !near.post_one());
+    assert!(near.run_one().is_some() && near.run_one().is_none());
     assert_eq!(posted(&standby), Some(1));
-    assert!(offer(&standby, 3, 5) && far.post_one(), "who has posted stands by again");
+    assert!(offer(&standby, 3, 5) && far.run_one().is_some(), "who has posted stands by again");
 }
 
 #[test]
@@ -81,7 +93,7 @@ fn what_nobody_has_begun_with_goes_back_to_where_it_came_from() {
     let near = standby.enter(3);
     assert!(offer(&standby, 1, 2));
     assert_eq!(standby.take_back().map(|task| task.id), Some(RailId(1)));
-    assert!(!near.post_one() && !standby.has_offers());
+    assert!(near.run_one().is_none() && !standby.has_offers());
     drop(near);
     assert!(!offer(&standby, 1, 2), "nobody stands by");
 }
@@ -100,5 +112,5 @@ fn a_thread_that_waits_takes_what_its_core_may_run() {
 fn where_the_topology_is_hidden_any_core_takes_a_task() {
     let standby = Standby::new(Arc::default());
     let far = standby.enter(6);
-    assert!(offer(&standby, 1, 2) && far.post_one());
+    assert!(offer(&standby, 1, 2) && far.run_one().is_some());
 }

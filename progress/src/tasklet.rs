@@ -62,15 +62,16 @@ impl<W> Queues<W> {
         let Queues { topology, queues } = self;
         topology.path(core).find_map(|group| {
             let queue = &mut queues[group];
-            let place = first(queue, |cores| cores.is_none_or(|cores| cores.contains(&core)))?;
+            let may = |tasklet: &Tasklet<W>| tasklet.cores.as_ref().is_none_or(|cores| cores.contains(&core));
+            let place = first(queue, may)?;
             Some(queue.remove(place)?.work)
         })
     }
 
-    /// The next tasklet, for the thread that has put it there and may run it anywhere.
-    pub(crate) fn take_any(&mut self) -> Option<W> {
+    /// The next tasklet of some, for the thread that has put them there and may run them anywhere.
+    pub(crate) fn take_any(&mut self, is_right: impl Fn(&W) -> bool) -> Option<W> {
         let mut queues = self.queues.iter_mut();
-        queues.find_map(|queue| Some(queue.remove(first(queue, |_| true)?)?.work))
+        queues.find_map(|queue| Some(queue.remove(first(queue, |tasklet| is_right(&tasklet.work))?)?.work))
     }
 
     /// How many there are.
@@ -85,9 +86,9 @@ impl<W> Queues<W> {
     }
 }
 
-/// The place of the first tasklet of the highest priority whose cores are right.
-fn first<W>(queue: &VecDeque<Tasklet<W>>, is_right: impl Fn(Option<&Vec<CoreId>>) -> bool) -> Option<usize> {
-    let right = queue.iter().enumerate().filter(|(_, tasklet)| is_right(tasklet.cores.as_ref()));
+/// The place of the first of the right tasklets of the highest priority.
+fn first<W>(queue: &VecDeque<Tasklet<W>>, is_right: impl Fn(&Tasklet<W>) -> bool) -> Option<usize> {
+    let right = queue.iter().enumerate().filter(|(_, tasklet)| is_right(tasklet));
     right.max_by_key(|(place, tasklet)| (tasklet.priority, Reverse(*place))).map(|(place, _)| place)
 }
 
@@ -151,6 +152,6 @@ mod tests {
         queues.arrange(made_up());
         let cache = queues.topology().covering(&[2, 3]);
         assert_eq!((queues.len_within(cache), taken(&mut queues, 3)), (2, vec!["cache", "socket"]));
-        assert_eq!(std::iter::from_fn(|| queues.take_any()).count(), 2);
+        assert_eq!(std::iter::from_fn(|| queues.take_any(|_| true)).count(), 2);
     }
 }

@@ -3,6 +3,7 @@
 //! The session tells ([`crate::Node::share_cores`]). Where the system hides it, as containers may, there is
 //! the machine and nothing below it.
 
+use nmad_engine::Pair;
 use std::collections::BTreeMap;
 
 /// A core of the machine, by the system's number.
@@ -18,10 +19,14 @@ pub struct Topology {
     groups: Vec<Vec<CoreId>>,
     /// The groups that each core is in, from its own outwards, without the machine.
     paths: BTreeMap<CoreId, Vec<Group>>,
+    /// Cores that share a cache, and those of each socket; also if these are all cores.
+    caches: Vec<Vec<CoreId>>,
+    sockets: Vec<Vec<CoreId>>,
 }
 
 impl Topology {
-    /// From the cores that share each cache, and those of each socket. A group of all cores is the machine.
+    /// From the cores that share each cache, and those of each socket; none where the system hides them. A
+    /// group of all cores is the machine.
     pub fn of(caches: &[Vec<usize>], sockets: &[Vec<usize>]) -> Topology {
         let mut all = [caches.concat(), sockets.concat()].concat();
         sort(&mut all);
@@ -36,7 +41,32 @@ impl Topology {
             (core, (0..groups.len()).filter(has).collect())
         };
         let paths = all.iter().map(path).collect();
-        Topology { groups, paths }
+        Topology { groups, paths, caches: caches.to_vec(), sockets: sockets.to_vec() }
+    }
+
+    /// How near two cores are to each other.
+    pub fn pair(&self, one: usize, other: usize) -> Pair {
+        let together = |groups: &[Vec<CoreId>]| {
+            groups.iter().any(|group| group.contains(&one) && group.contains(&other))
+        };
+        let has_socket = |core: usize| self.sockets.iter().any(|socket| socket.contains(&core));
+        match () {
+            () if together(&self.caches) => Pair::Cache,
+            () if together(&self.sockets) => Pair::Socket,
+            () if has_socket(one) && has_socket(other) => Pair::Across,
+            () => Pair::Unknown,
+        }
+    }
+
+    /// Two cores for each kind of pair that there is, the first one among `from`: hand-offs are measured
+    /// between them.
+    pub fn examples(&self, from: &[usize], all: &[usize]) -> Vec<(Pair, [usize; 2])> {
+        let pairs = from.iter().flat_map(|&one| all.iter().map(move |&other| [one, other]));
+        let mut found = BTreeMap::new();
+        for [one, other] in pairs.filter(|[one, other]| one != other) {
+            found.entry(self.pair(one, other)).or_insert([one, other]);
+        }
+        found.into_iter().collect()
     }
 
     /// The group that has all cores.
@@ -108,6 +138,21 @@ mod tests {
         assert_eq!(covering(&[1, 0]), Some(vec![0, 1]));
         assert_eq!(covering(&[1, 2]), Some(vec![0, 1, 2, 3]));
         assert_eq!((covering(&[1, 6]), covering(&[1, 99]), covering(&[])), (None, None, None));
+    }
+
+    #[test]
+    fn pairs_of_cores_are_told_apart_and_each_kind_has_an_example() {
+        let topology = made_up();
+        let pairs = [(2, 3), (2, 0), (2, 5), (2, 99)].map(|(one, other)| topology.pair(one, other));
+        assert_eq!(pairs, [Pair::Cache, Pair::Socket, Pair::Across, Pair::Unknown]);
+        let all: Vec<usize> = (0..8).collect();
+        let expected = [(Pair::Cache, [2, 3]), (Pair::Socket, [2, 0]), (Pair::Across, [2, 4])];
+        assert_eq!(topology.examples(&[2], &all), expected);
+        assert_eq!(topology.examples(&[2], &[2]), [], "a core alone");
+        let small = Topology::of(&[vec![0, 1]], &[vec![0, 1]]);
+        assert_eq!(small.examples(&[1], &[0, 1]), [(Pair::Cache, [1, 0])], "one cache for all cores");
+        let hidden = Topology::default();
+        assert_eq!(hidden.examples(&[0, 1], &[0, 1]), [(Pair::Unknown, [0, 1])]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Threads that stand by on idle cores: the helper, and where a process has three rails or more, workers.
+//! Threads that stand by on idle cores: the helper, and where a process has three rails or more, or works on
+//! large memory, workers.
 //!
 //! A message is shared out among min(idle rails, idle cores) rails (P3 section III-B), so a process needs as
 //! many threads that stand by as it has rails beside the one that the caller posts on. Workers are started
@@ -8,6 +9,7 @@
 use crate::cores;
 use crate::shared::Shared;
 use crate::signals;
+use crate::standby::Done;
 use crate::topology::CoreId;
 use nmad_engine::{Duration, Instant};
 use std::sync::Arc;
@@ -24,19 +26,27 @@ const LEASE: Duration = Duration::from_ms(1);
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     posted: AtomicU64,
+    /// Work on large memory of which they did pieces.
+    shared: AtomicU64,
     took_ns: AtomicU64,
 }
 
 impl Tally {
-    fn add(&self, took: Duration) {
-        self.posted.fetch_add(1, Ordering::Relaxed);
+    fn add(&self, done: Done, took: Duration) {
+        match done {
+            Done::Posted => self.posted.fetch_add(1, Ordering::Relaxed),
+            Done::Shared(pieces) => self.shared.fetch_add(u64::from(pieces > 0), Ordering::Relaxed),
+        };
         self.took_ns.fetch_add(took.as_ns(), Ordering::Relaxed);
     }
 
-    /// Both since the last call.
-    pub(crate) fn take(&self) -> (u64, Duration) {
+    /// Rails posted on, work shared, and the time for both, since the last call.
+    pub(crate) fn take(&self) -> ([u64; 2], Duration) {
         let took_ns = self.took_ns.swap(0, Ordering::Relaxed);
-        (self.posted.swap(0, Ordering::Relaxed), Duration::from_ns(took_ns))
+        (
+            [&self.posted, &self.shared].map(|count| count.swap(0, Ordering::Relaxed)),
+            Duration::from_ns(took_ns),
+        )
     }
 }
 
@@ -48,8 +58,8 @@ impl Shared {
             for _ in 0..SPINS {
                 if self.standby.has_offers() {
                     let begun = self.clock.now();
-                    if standing.post_one() {
-                        tally.add(self.clock.now().since(begun));
+                    if let Some(done) = standing.run_one() {
+                        tally.add(done, self.clock.now().since(begun));
                     }
                 }
                 std::hint::spin_loop();

@@ -5,7 +5,9 @@
 mod common;
 
 use common::{PEER, Special};
-use nmad_engine::{Context, Hints, Method, Profile, Protocol, Provenance, RailId, Sample, Segments, Tag};
+use nmad_engine::{
+    Context, Hints, Method, Pair, Profile, Protocol, Provenance, RailId, Sample, Segments, Tag,
+};
 use nmad_progress::{Idle, Node, Progress, own_cores};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -54,7 +56,7 @@ fn node(meeting: &Arc<Meeting>) -> Node {
     let node = common::node_over(vec![Patient(meeting.clone()); meeting.rails], Idle::DEDICATED);
     let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).expect("a time"));
     let copies = [(1, 1_000), (1024, 11_240)].map(|(len, ns)| sample(Method::Copy, len, ns));
-    let samples = copies.into_iter().chain([sample(Method::HandOff, 0, 200)]);
+    let samples = copies.into_iter().chain([sample(Method::HandOff(Pair::Unknown), 0, 200)]);
     let profile = Arc::new(Profile::new(Provenance::default(), samples).expect("there are two sizes"));
     node.with(|engine| {
         engine.set_strategy(None, "auto").expect("it is there");

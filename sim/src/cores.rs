@@ -4,7 +4,7 @@
 use crate::network::{Shared, lock};
 use nmad_engine::pump::{self, Access, Exclusive, Looked};
 use nmad_engine::transfer::driver::{Driver, Order, Scope};
-use nmad_engine::{Engine, Instant, RailId, RequestId};
+use nmad_engine::{Engine, Instant, Pair, RailId, RequestId};
 
 /// A core beside the application's.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,15 @@ impl Core {
     /// A core that begins to post this long after the decision.
     pub fn new(hand_off_ns: u64) -> Core {
         Core { hand_off_ns, rail: None, free_at: 0 }
+    }
+
+    /// How near it is to the application's core: profiles and the pump tell cores apart by that.
+    pub fn pair(hand_off_ns: u64) -> Pair {
+        match hand_off_ns {
+            0..1_000 => Pair::Cache,
+            1_000..5_000 => Pair::Socket,
+            _ => Pair::Across,
+        }
     }
 
     /// When it has posted what it was handed, if that is later.
@@ -127,6 +136,15 @@ impl Access for Node<'_> {
 
     fn is_shared(&self) -> bool {
         self.is_shared
+    }
+
+    /// Cores that begin sooner are nearer.
+    fn beside(&self) -> Vec<Pair> {
+        let own = lock(self.network).local_ns(self.host);
+        let idle = self.cores.iter().filter(|core| core.free_at <= own);
+        let mut pairs: Vec<Pair> = idle.map(|core| Core::pair(core.hand_off_ns)).collect();
+        pairs.sort_unstable();
+        pairs
     }
 
     /// The core that begins first posts, if it has nothing to do; the application's core goes on meanwhile.

@@ -2,6 +2,7 @@
 //! will go wrong.
 
 use crate::canary::Canary;
+use crate::cores::Core;
 use crate::faults::{Broken, Faults, Strike};
 use crate::machine::Machine;
 use crate::model::{KINDS, LOSSY, Model, SHARED_MEMORY};
@@ -167,8 +168,7 @@ impl Scenario {
         let mut rng = Rng::of(self.seed, 10);
         if rng.percent(CORES) {
             self.cores = (0..rng.range(1, 3)).map(|_| *rng.pick(&[200, 3_000, 6_000])).collect();
-            let hand_off_ns = self.cores[0];
-            self.profiles = self.fabrics.iter().map(|(model, _)| measured(&**model, hand_off_ns)).collect();
+            self.profiles = self.fabrics.iter().map(|(model, _)| measured(&**model, &self.cores)).collect();
         }
     }
 
@@ -254,12 +254,13 @@ impl Broken {
     }
 }
 
-/// What a rail is known to do that was measured without any noise.
-fn measured(model: &dyn Model, hand_off_ns: u64) -> Option<Arc<Profile>> {
+/// What a rail, and the cores beside the application's, are known to do, measured without any noise.
+fn measured(model: &dyn Model, cores: &[u64]) -> Option<Arc<Profile>> {
     let sample = |method, len, ns| (method, Sample { len, ns, low_ns: ns, high_ns: ns, count: 1 });
     let lens = (0..17).map(|bits| 1 << bits);
     let copies = lens.map(|len| sample(Method::Copy, len, model.latency_ns() + model.wire_ns(len)));
-    let samples = copies.chain([sample(Method::HandOff, 0, hand_off_ns)]);
+    let hand_offs = cores.iter().map(|&ns| sample(Method::HandOff(Core::pair(ns)), 0, ns));
+    let samples = copies.chain(hand_offs);
     Profile::new(Provenance::default(), samples).ok().map(Arc::new)
 }
 

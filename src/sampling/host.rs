@@ -1,6 +1,7 @@
 //! Measurements of the host alone: copying in memory, and handing work to another core.
 
-use nmad_engine::Probe;
+use nmad_engine::{Pair, Probe};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,19 +10,25 @@ use std::time::Instant;
 
 /// Larger than near caches are, so that what is copied next was not touched lately.
 const REGION: usize = 16 << 20;
-/// Looks at the other core before the core is given away: there may be no other one.
+/// Looks at the other core before the core is given away: somebody else may want it.
 const LOOKS: u32 = 2_000;
 /// Tells the other thread to end.
 const OVER: u64 = u64::MAX;
 
 /// Memory, made when it is needed first.
-#[derive(Default)]
-pub(super) struct Host {
+pub(super) struct Host<'a> {
     memory: Option<(Vec<u8>, Vec<u8>)>,
     at: usize,
+    /// Two cores for each kind of pair.
+    pairs: &'a [(Pair, [usize; 2])],
 }
 
-impl Host {
+impl<'a> Host<'a> {
+    /// With these cores.
+    pub(super) fn new(pairs: &'a [(Pair, [usize; 2])]) -> Host<'a> {
+        Host { memory: None, at: 0, pairs }
+    }
+
     /// Times of copies in nanoseconds.
     pub(super) fn copies(&mut self, probe: &Probe) -> Vec<u64> {
         let len = (probe.len as usize).clamp(1, REGION);
@@ -39,17 +46,41 @@ impl Host {
         repeat(probe, &mut copy)
     }
 
-    /// Times until another thread has taken what it was handed, in nanoseconds: half of there and back. None
-    /// where no thread can be had.
-    pub(super) fn hand_offs(&self, probe: &Probe) -> Vec<u64> {
-        // It spins, so it lives no longer than it is needed.
-        let Ok(mut other) = Other::start() else { return Vec::new() };
-        // Once for the start of the thread.
-        other.hand_off();
-        let mut times = repeat(probe, &mut || other.hand_off());
-        times.iter_mut().for_each(|ns| *ns = (*ns / 2).max(1));
-        times
+    /// Times until a thread on the other core of such a pair has taken what it was handed, in nanoseconds:
+    /// half of there and back. None where there are no such cores, or no threads for them.
+    pub(super) fn hand_offs(&self, probe: &Probe, pair: Pair) -> Vec<u64> {
+        let Some(&(_, [from, to])) = self.pairs.iter().find(|(kind, _)| *kind == pair) else {
+            return Vec::new();
+        };
+        // Threads of their own: the calling one keeps its mask. They spin, so they live no longer than
+        // needed.
+        let measure = move || {
+            let mut other = Other::start(to).ok().filter(|_| go_to(from))?;
+            // Once for the start of the thread.
+            other.hand_off().then(|| {
+                repeat(probe, &mut || {
+                    other.hand_off();
+                })
+            })
+        };
+        let times = thread::scope(|scope| {
+            let thread = thread::Builder::new().name(NAME.into()).spawn_scoped(scope, measure);
+            thread.ok().and_then(|thread| thread.join().ok().flatten())
+        });
+        times.unwrap_or_default().into_iter().map(|ns| (ns / 2).max(1)).collect()
     }
+}
+
+/// The name of the threads that measure.
+const NAME: &str = "nmad-sample";
+
+/// Has the calling thread run on this core; false: it may not.
+fn go_to(core: usize) -> bool {
+    let mut set = CpuSet::new();
+    if core < CpuSet::MAX_CPU {
+        set.set(core);
+    }
+    sched_setaffinity(None, &set).is_ok()
 }
 
 fn repeat(probe: &Probe, once: &mut dyn FnMut()) -> Vec<u64> {
@@ -94,23 +125,29 @@ impl Slot {
 }
 
 impl Other {
-    fn start() -> std::io::Result<Other> {
+    fn start(core: usize) -> std::io::Result<Other> {
         let shared = Arc::<Slots>::default();
         let own = shared.clone();
         let serve = move || {
+            if !go_to(core) {
+                own.taken.0.store(OVER, Ordering::Release);
+                return;
+            }
             let mut last = 0;
             while last != OVER {
                 last = own.handed.await_change(last);
                 own.taken.0.store(last, Ordering::Release);
             }
         };
-        let thread = thread::Builder::new().name("nmad-sample".into()).spawn(serve)?;
+        let thread = thread::Builder::new().name(NAME.into()).spawn(serve)?;
         Ok(Other { shared, count: 0, thread: Some(thread) })
     }
 
-    fn hand_off(&mut self) {
+    /// False: there is nobody on that core.
+    fn hand_off(&mut self) -> bool {
         self.shared.handed.0.store(self.count + 1, Ordering::Release);
         self.count = self.shared.taken.await_change(self.count);
+        self.count != OVER
     }
 }
 
@@ -127,14 +164,37 @@ impl Drop for Other {
 mod tests {
     use super::*;
     use nmad_engine::Method;
+    use nmad_progress::{Topology, own_cores};
 
     #[test]
     fn every_repetition_has_its_time() {
-        let mut host = Host::default();
+        let mut host = Host::new(&[]);
         let probe = |method, len| Probe { method, len, repetitions: 5, round_trips: 2 };
         assert_eq!(host.copies(&probe(Method::Memcpy, 1 << 20)).len(), 5);
         assert_eq!(host.copies(&probe(Method::Memcpy, u64::MAX)).len(), 5, "no more than there is");
-        let times = host.hand_offs(&probe(Method::HandOff, 0));
-        assert!(times.len() == 5 && times.iter().all(|&ns| ns > 0), "{times:?}");
+    }
+
+    /// The cores of this machine, as if each were a socket.
+    #[test]
+    fn hand_offs_are_measured_between_the_cores_of_each_kind_of_pair() {
+        let cores = own_cores();
+        let alone: Vec<Vec<usize>> = cores.iter().map(|&core| vec![core]).collect();
+        let pairs = Topology::of(&alone, &alone).examples(&cores, &cores);
+        let host = Host::new(&pairs);
+        let probe = |pair| Probe { method: Method::HandOff(pair), len: 0, repetitions: 5, round_trips: 2 };
+        let count = if cores.len() > 1 { 5 } else { 0 };
+        let times = host.hand_offs(&probe(Pair::Across), Pair::Across);
+        assert!(times.len() == count && times.iter().all(|&ns| ns > 0), "{times:?}");
+        assert!(host.hand_offs(&probe(Pair::Cache), Pair::Cache).is_empty(), "there is no such pair");
+    }
+
+    #[test]
+    fn cores_that_do_not_exist_are_not_measured() {
+        let nowhere = CpuSet::MAX_CPU - 1;
+        let probe = Probe { method: Method::HandOff(Pair::Cache), len: 0, repetitions: 5, round_trips: 2 };
+        for pair in [[own_cores()[0], nowhere], [nowhere, own_cores()[0]]] {
+            let pairs = [(Pair::Cache, pair)];
+            assert!(Host::new(&pairs).hand_offs(&probe, Pair::Cache).is_empty(), "{pair:?}");
+        }
     }
 }

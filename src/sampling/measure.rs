@@ -10,7 +10,9 @@ use super::host::Host;
 use super::queue::Queue;
 use super::talk::{Broken, Talk};
 use crate::error::SessionError;
-use nmad_engine::{Effort, LinkView, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler};
+use nmad_engine::{
+    Effort, LinkView, Method, Pair, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler,
+};
 use nmad_progress::Node;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -46,6 +48,8 @@ pub(super) struct Task<'a> {
     pub(super) number: u32,
     pub(super) effort: Effort,
     pub(super) provenance: Provenance,
+    /// Two cores of this node for each kind of pair.
+    pub(super) pairs: &'a [(Pair, [usize; 2])],
     /// Told how far it is, zero to one.
     pub(super) progress: &'a mut dyn FnMut(f64),
 }
@@ -196,14 +200,14 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Br
     // The plan counts the reported times only; warm-ups and orders take time as well.
     let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
     let limit = until + PATIENCE;
-    let mut host = Host::default();
+    let mut host = Host::new(task.pairs);
     let (mut empty_ns, mut excess_ns, mut visits) = (None, 0, 0);
     while let Some(probe) = sampler.next_probe()
         && Instant::now() < if sampler.suffices() { until } else { limit }
     {
         let mut times = match probe.method {
             Method::Memcpy => host.copies(&probe),
-            Method::HandOff => host.hand_offs(&probe),
+            Method::HandOff(pair) => host.hand_offs(&probe, pair),
             _ => {
                 if visits % EMPTY_EVERY == 0 {
                     let now_ns = empty(talk, empty_ns)?;
@@ -244,6 +248,7 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         // Inject is never worse than push where a driver has both, so there is nothing to compare.
         pushes: limits.push > 0 && !limits.inject,
         host: true,
+        hand_offs: Pair::ALL.map(|pair| task.pairs.iter().any(|(kind, _)| *kind == pair)),
     }
 }
 

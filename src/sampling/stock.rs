@@ -7,7 +7,7 @@ use super::report::Report;
 use super::{Origin, ProfileInfo, cache, doubt};
 use crate::error::SessionError;
 use crate::options::{Options, Sampling};
-use nmad_engine::{Effort, PeerId, Profile, Provenance, RailId};
+use nmad_engine::{Effort, Pair, PeerId, Profile, Provenance, RailId};
 use nmad_launch::Bootstrap;
 use nmad_progress::Node;
 use std::collections::BTreeSet;
@@ -43,6 +43,8 @@ pub(crate) struct Stock {
     mode: Sampling,
     effort: Effort,
     pair: Option<(u32, u32)>,
+    /// Two cores of this node for each kind of pair: hand-offs are measured between them.
+    pub(crate) cores: Vec<(Pair, [usize; 2])>,
     report: Report,
 }
 
@@ -55,6 +57,7 @@ impl Stock {
             mode: options.sample,
             effort: options.effort.unwrap_or(Effort::QUICK),
             pair: options.pair,
+            cores: Vec::new(),
             report: Report::new(speaks(job), options.sample == Sampling::Auto),
         };
         let shipped = stock.shipped(options);
@@ -231,6 +234,7 @@ impl Stock {
             number,
             effort: self.effort,
             provenance,
+            pairs: &self.cores,
             progress: &mut |part| report.progress(part),
         };
         let found = match measure::send(node, &mut task)? {
@@ -305,6 +309,13 @@ impl Stock {
                 });
             }
         }
+    }
+
+    /// Hand-offs for each kind of pair of cores, in nanoseconds, by the first profile that knows some.
+    pub(crate) fn hand_offs_ns(&self) -> [Option<u64>; Pair::ALL.len()] {
+        let mut profiles = self.entries.iter().filter_map(|entry| Some(&entry.known.as_ref()?.0));
+        let knows = profiles.find(|profile| profile.least_hand_off_ns().is_some());
+        knows.map_or([None; Pair::ALL.len()], |profile| Pair::ALL.map(|pair| profile.hand_off_ns(pair)))
     }
 
     /// What there is, by rail.

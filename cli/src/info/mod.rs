@@ -223,6 +223,7 @@ fn print(info: &Info) {
     if !info.known.is_empty() {
         say_line(profiles::origins(&info.known));
         say_line(profiles::thresholds(&info.known));
+        profiles::hand_offs(&info.known).into_iter().for_each(say_line);
         profiles::learnt(&info.known).into_iter().for_each(say_line);
     }
     if !info.in_force.is_empty() {

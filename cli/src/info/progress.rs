@@ -25,6 +25,7 @@ struct Helper {
     turns: u64,
     moved: u64,
     posted: u64,
+    shared: u64,
     given_us: f64,
     spent_us: f64,
     delayed_us: f64,
@@ -38,7 +39,7 @@ pub(super) fn of_machine(setting: &Progress) -> Progressing {
 pub(super) fn of_session(session: &Session) -> Progressing {
     let Helped { setting, allowed, cores, gives_way, doing, is_suspended, suspensions, turns, moved, .. } =
         session.helped();
-    let Helped { posted, given_ns, spent_ns, delayed_ns, .. } = session.helped();
+    let Helped { posted, shared, given_ns, spent_ns, delayed_ns, .. } = session.helped();
     let doing = match doing {
         Doing::Rests => "rests",
         Doing::Ticks => "ticks",
@@ -56,6 +57,7 @@ pub(super) fn of_session(session: &Session) -> Progressing {
         turns,
         moved,
         posted,
+        shared,
         given_us,
         spent_us,
         delayed_us,
@@ -76,6 +78,7 @@ pub(super) fn table(found: &Progressing) -> Table {
     table.row(["the helper now", way].map(String::from));
     table.row(["cores that it may use".into(), helper.cores.clone()]);
     table.row(["has posted for threads in calls".into(), format!("{} times", helper.posted)]);
+    table.row(["has shared copies of other threads".into(), format!("{} times", helper.shared)]);
     let moved = format!(
         "{} of {} looks, {:.0} us of work; {:.0} us of a core, threads of the program waited {:.0} us",
         helper.moved, helper.turns, helper.given_us, helper.spent_us, helper.delayed_us

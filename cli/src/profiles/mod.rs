@@ -4,13 +4,13 @@ mod in_force;
 mod picture;
 mod table;
 
-use newmadeleine::engine::{Method, Profile, Sample};
+use newmadeleine::engine::{Method, Pair, Profile, Sample};
 use newmadeleine::sampling::{Origin, ProfileInfo};
 use serde::Serialize;
 
 pub(crate) use in_force::InForce;
 pub(crate) use picture::draw;
-pub(crate) use table::{in_force, learnt, origins, samples, thresholds};
+pub(crate) use table::{hand_offs, in_force, learnt, origins, samples, thresholds};
 
 /// A profile as an object.
 #[derive(Debug, Serialize)]
@@ -39,6 +39,8 @@ struct Figures {
     mb_per_s: f64,
     /// Bytes; none: never, or always, as the name says.
     thresholds: Option<Thresholds>,
+    /// Handing work from a core to another one, for each kind of pair that was measured.
+    hand_offs: Vec<HandOff>,
     samples: Vec<Line>,
     /// What the driver has learnt for its own choices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -67,6 +69,12 @@ impl Thresholds {
             chunks_from: thresholds.chunk_min,
         }
     }
+}
+
+#[derive(Debug, Serialize)]
+struct HandOff {
+    pair: &'static str,
+    us: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -128,9 +136,18 @@ fn figures(profile: &Profile) -> Figures {
         latency_us: us(profile.eager().ns(1)),
         mb_per_s: profile.body().bandwidth() as f64 / 1e6,
         thresholds,
+        hand_offs: measured_hand_offs(profile)
+            .map(|(pair, ns)| HandOff { pair: pair.name(), us: us(ns) })
+            .collect(),
         samples: all(profile).map(line).collect(),
         learnt: profile.learnt().to_vec(),
     }
+}
+
+/// Hand-offs in nanoseconds, by how near the cores are to each other.
+fn measured_hand_offs(profile: &Profile) -> impl Iterator<Item = (Pair, u64)> {
+    let first = |pair| profile.samples(Method::HandOff(pair)).first();
+    Pair::ALL.into_iter().filter_map(move |pair| Some((pair, first(pair)?.ns)))
 }
 
 pub(crate) fn us(ns: u64) -> f64 {

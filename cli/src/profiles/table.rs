@@ -6,7 +6,7 @@ use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;
 use std::collections::BTreeSet;
 
-use super::{InForce, us};
+use super::{InForce, measured_hand_offs, us};
 
 /// Where the figures of each rail come from.
 pub(crate) fn origins(list: &[ProfileInfo]) -> Table {
@@ -67,6 +67,22 @@ pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
         table.row([info.rail.clone(), to].into_iter().chain(cells(known)).chain([origin.into()]));
     }
     table
+}
+
+/// What it takes to hand work from a core to another one, where that was measured; none: nowhere.
+pub(crate) fn hand_offs(list: &[ProfileInfo]) -> Option<Table> {
+    let header = ["measured with", "to", "cores", "us"];
+    let mut table = Table::new("hand-off from a core to another one", &header).words([1, 2]);
+    let known = list.iter().filter_map(|info| Some((info, &info.known.as_ref()?.0)));
+    let mut any = false;
+    for (info, (pair, ns)) in
+        known.flat_map(|(info, p)| measured_hand_offs(p).map(move |found| (info, found)))
+    {
+        any = true;
+        let to = info.key.distance.name().to_string();
+        table.row([info.rail.clone(), to, pair.name().into(), number(us(ns)).to_string()]);
+    }
+    any.then_some(table)
 }
 
 /// What drivers have learnt for their own choices, in their words; none if nothing is known.
@@ -133,7 +149,7 @@ pub(crate) fn samples(info: &ProfileInfo, profile: &Profile) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use newmadeleine::engine::{Provenance, Sample};
+    use newmadeleine::engine::{Pair, Provenance, Sample};
     use newmadeleine::sampling::{Distance, Key};
     use std::sync::Arc;
 
@@ -156,6 +172,22 @@ mod tests {
         let table = learnt(&[kept(profile().with_learnt(vec![line.into()]))]).expect("a line");
         let text = table.to_string();
         assert!(text.contains("tcp/eth0") && text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn hand_offs_are_told_by_how_near_the_cores_are() {
+        assert!(hand_offs(&[kept(profile())]).is_none());
+        let sample = |len: u64, ns| Sample::of(len, &mut [ns]).expect("a time");
+        let copies = [8, 1024].map(|len| (Method::Copy, sample(len, 1_000 + len)));
+        let pairs = [(Pair::Cache, 200), (Pair::Across, 900)];
+        let pairs = pairs.map(|(pair, ns)| (Method::HandOff(pair), sample(0, ns)));
+        let all = copies.into_iter().chain(pairs);
+        let profile = Profile::new(Provenance::default(), all).expect("two sizes");
+        let text = hand_offs(&[kept(profile)]).expect("two pairs").to_string();
+        for expected in ["same cache", "0.2", "across sockets", "0.9"] {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+        assert!(!text.contains("same socket"), "{text}");
     }
 
     #[test]

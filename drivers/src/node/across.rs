@@ -2,8 +2,10 @@
 //! (process_vm_readv, process_vm_writev). The caller knows its addresses.
 
 use nmad_engine::memory::Segments;
+use nmad_engine::memory::together::{Kind, LEAST, bytes_together};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 /// Pieces of either side in one system call.
 const PIECES: usize = 128;
@@ -71,7 +73,22 @@ impl Remote {
         self.copy(Call::Write, pid, offset, from)
     }
 
+    /// Cores that are idle share long copies: each piece is a system call of its own.
     fn copy(&self, by: Call, pid: i32, offset: u64, ours: &Segments) -> io::Result<()> {
+        if ours.len() < LEAST {
+            return self.copy_piece(by, pid, offset, ours);
+        }
+        let failure = Mutex::new(None);
+        bytes_together(Kind::Remote, ours.len(), &|range| {
+            let piece = ours.slice(range.start, range.end - range.start);
+            if let Err(why) = self.copy_piece(by, pid, offset + range.start, &piece) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+            }
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn copy_piece(&self, by: Call, pid: i32, offset: u64, ours: &Segments) -> io::Result<()> {
         let mut done = 0;
         while done < ours.len() {
             let rest = ours.slice(done, ours.len() - done);

@@ -51,6 +51,7 @@ use crate::collect::matching::Matching;
 use crate::collect::message::Unpacked;
 use crate::collect::request::Request;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
+use crate::profile::sample::Pair;
 use crate::schedule::feed::Feed;
 use crate::schedule::registry::{Registry, UnknownStrategy};
 use crate::schedule::strategy::Strategy;
@@ -71,6 +72,7 @@ use fixed::Fixed;
 pub use in_force::{InForce, RailInForce, ThresholdOrigin};
 pub use leaving::{Leaving, Refused, Submitted, To};
 pub use outcome::NotWell;
+use parallel::Beside;
 pub use parallel::Cores;
 use peer::{Peer, Standing};
 use plain::Expected;
@@ -236,6 +238,7 @@ pub struct Engine {
     receipts: Option<Box<Receipts>>,
     /// Cores beside the caller's.
     cores: Arc<Cores>,
+    beside: Beside,
 }
 
 impl Engine {
@@ -272,6 +275,7 @@ impl Engine {
             notices: VecDeque::new(),
             receipts: None,
             cores: Arc::default(),
+            beside: [Pair::Unknown; nmad_wire::MAX_RAILS],
         })
     }
 

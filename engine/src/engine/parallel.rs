@@ -4,8 +4,9 @@
 //! figure 3). Where other cores stand by, an eager message is shared out among min(idle rails, cores) rails
 //! so that all parts are predicted to arrive at the same time, if that and the hand-off to another core take
 //! less time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O is the
-//! hand-off that the profiles have measured. Parts go as those of [`super::parts`], each in the list of its
-//! rail; the pump has other cores post all but the first one.
+//! hand-off that the profiles have measured for the caller's core and the furthest core that takes part.
+//! Parts go as those of [`super::parts`], each in the list of its rail; the pump has other cores post all but
+//! the first one.
 
 use super::Engine;
 use super::parts::NAMES_LEN;
@@ -14,6 +15,7 @@ use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::collect::window::{Entry, Head};
 use crate::packet::{PeerId, RailId};
+use crate::profile::sample::Pair;
 use crate::schedule::split::{Packets, equal_finish, retain};
 use crate::schedule::strategy::{RailView, ShareList};
 use crate::transfer::driver::Order;
@@ -51,10 +53,14 @@ impl Cores {
         self.asked.load(Ordering::Relaxed)
     }
 
-    pub(super) fn ask(&self) {
+    /// Something is done that other cores could do a part of.
+    pub fn ask(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// How near the cores that stand by are to the caller's, the nearest first, as far as is known.
+pub(super) type Beside = [Pair; MAX_RAILS];
 
 /// How an eager message is shared out.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +76,13 @@ impl Engine {
         &self.cores
     }
 
+    /// The cores that stand by are so near to that of the thread that has the engine now, the nearest first:
+    /// what the pump tells before it shares something out.
+    pub fn stand_beside(&mut self, pairs: impl Iterator<Item = Pair>) {
+        let pairs = pairs.chain(core::iter::repeat(Pair::Unknown));
+        self.beside.iter_mut().zip(pairs).for_each(|(place, pair)| *place = pair);
+    }
+
     /// Whether cores stand by, and enough waits for the next peer that they could post a part of it.
     #[inline]
     pub(crate) fn hands_off(&self) -> bool {
@@ -83,14 +96,16 @@ impl Engine {
         self.peer(id).is_some_and(|peer| peer.parallel_min < u64::MAX && has_much(peer))
     }
 
-    /// Whether a rail needs longer for these orders than it takes to hand them to another core.
-    pub(crate) fn is_worth_a_core(&self, rail: RailId, orders: &[Order]) -> bool {
+    /// Whether a rail needs longer for these orders than it takes to hand them to another core, after
+    /// `handed` cores got some.
+    pub(crate) fn is_worth_a_core(&self, rail: RailId, orders: &[Order], handed: usize) -> bool {
         let to = orders.iter().find_map(|order| match order {
             Order::Packet { to, .. } | Order::Chunk { to, .. } => Some(*to),
             _ => None,
         });
         let Some(link) = to.and_then(|to| self.peer(to)?.link(rail)) else { return false };
-        let hand_off_ns = link.forecast.profile().hand_off_ns();
+        let pair = self.beside.get(handed).copied().unwrap_or(Pair::Unknown);
+        let hand_off_ns = link.forecast.profile().hand_off_ns(pair);
         let len: u64 = orders.iter().map(order_len).sum();
         hand_off_ns.is_some_and(|hand_off_ns| link.forecast.busy_ns(len) >= hand_off_ns)
     }
@@ -107,7 +122,8 @@ impl Engine {
         let Some(len) = peer.window.alone().filter(|entry| is_plain(entry)).map(Entry::data_len) else {
             return;
         };
-        let Some(parallel) = peer.parallel(&self.rails, (now, len), self.cores.ready()) else { return };
+        let cores = (self.cores.ready(), &self.beside);
+        let Some(parallel) = peer.parallel(&self.rails, (now, len), cores) else { return };
         let first = peer.window.take_alone();
         let Some(Entry { head: Head::Eager(eager), data, request, hints, .. }) = first else { return };
         let Some(Request::Eager(send)) = self.requests.get_mut(request.0) else { return };
@@ -144,13 +160,13 @@ fn order_len(order: &Order) -> u64 {
 }
 
 impl Peer {
-    /// Over which idle rails a message of `len` bytes is shared out if `cores` stand by; none: it does not
-    /// pay, or the strategy puts each message into one packet.
+    /// Over which idle rails a message of `len` bytes is shared out if so many cores stand by, so near; none:
+    /// it does not pay, or the strategy puts each message into one packet.
     pub(super) fn parallel(
         &self,
         rails: &[Rail],
         (now, len): (Instant, u64),
-        cores: usize,
+        (cores, beside): (usize, &Beside),
     ) -> Option<Parallel> {
         if len < self.parallel_min || cores == 0 || !self.strategy.parts_eager() {
             return None;
@@ -166,13 +182,15 @@ impl Peer {
         let mut idle = views;
         let count = retain(&mut idle[..count], |_, view| is_idle(view));
         let count = best_of_each_wire(&mut idle[..count], len).min(cores + 1);
-        let parallel = shared(now, len, &idle[..count])?;
+        // Fewer rails may be faster where a further one needs a core that is further away.
+        let over = |rails: usize| shared(now, len, &idle[..rails], beside[rails - 2]);
+        let parallel = (2..=count).filter_map(over).min_by_key(|parallel| parallel.predicted_ns)?;
         let longest = self.longest_eager() as u64 - NAMES_LEN;
         let fits = parallel.shares.iter().all(|&(_, len)| len <= longest);
         (fits && parallel.predicted_ns < alone_ns).then_some(parallel)
     }
 
-    /// Derives the shortest message that is worth two cores while all rails are idle.
+    /// Derives the shortest message that is worth two cores, the nearest ones, while all rails are idle.
     pub(super) fn derive_parallel(&mut self, rails: &[Rail]) {
         self.parallel_min = self.measured_parallel_min(rails).unwrap_or(u64::MAX);
     }
@@ -186,7 +204,9 @@ impl Peer {
         let views = &views[..count];
         let pays = |len: u64| {
             let alone_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
-            shared(start, len, views).is_some_and(|parallel| parallel.predicted_ns < alone_ns)
+            let hand_off_ns = views.iter().find_map(|view| view.forecast.profile().least_hand_off_ns());
+            let parallel = hand_off_ns.and_then(|hand_off_ns| finish(start, len, views, hand_off_ns));
+            parallel.is_some_and(|parallel| parallel.predicted_ns < alone_ns)
         };
         if !pays(longest) {
             return None;
@@ -209,9 +229,15 @@ impl Peer {
     }
 }
 
-/// Equation (1) over rails that are idle; none if fewer than two take part, or hand-offs were not measured.
-fn shared(now: Instant, len: u64, idle: &[RailView]) -> Option<Parallel> {
-    let hand_off_ns = idle.iter().find_map(|view| view.forecast.profile().hand_off_ns())?;
+/// Equation (1) over rails that are idle, with cores of which the furthest is so near to the caller's; none
+/// if fewer than two rails take part, or hand-offs were not measured.
+fn shared(now: Instant, len: u64, idle: &[RailView], furthest: Pair) -> Option<Parallel> {
+    let hand_off_ns = idle.iter().find_map(|view| view.forecast.profile().hand_off_ns(furthest))?;
+    finish(now, len, idle, hand_off_ns)
+}
+
+/// The same with this hand-off.
+fn finish(now: Instant, len: u64, idle: &[RailView], hand_off_ns: u64) -> Option<Parallel> {
     let (shares, finish_ns) = equal_finish::<Packets>(now, len, idle);
     (shares.len() > 1).then(|| Parallel { shares, predicted_ns: hand_off_ns.saturating_add(finish_ns) })
 }

@@ -34,7 +34,8 @@ impl Engine {
         Some(at_once.unwrap_or_else(|| {
             let mut protocol = peer.queued(&self.rails, self.config.chunk, (context, tag), len, hints);
             let is_alone = protocol.is_eager() && hints.are_plain() && peer.window.is_empty();
-            if is_alone && peer.parallel(&self.rails, (now, len), self.cores.ready()).is_some() {
+            let cores = (self.cores.ready(), &self.beside);
+            if is_alone && peer.parallel(&self.rails, (now, len), cores).is_some() {
                 protocol = Protocol::EagerParallel;
             }
             Plan { protocol, rail: peer.wished(hints.rail), place: 0 }

@@ -50,5 +50,5 @@ impl Floor {
 
 /// Whether the other host has no part in it.
 pub(super) fn is_local(method: Method) -> bool {
-    matches!(method, Method::Memcpy | Method::HandOff)
+    matches!(method, Method::Memcpy | Method::HandOff(_))
 }

@@ -2,7 +2,7 @@
 
 use super::curve::Curve;
 use super::doubt::Doubt;
-use super::sample::{Method, Sample};
+use super::sample::{Method, Pair, Sample};
 use super::threshold::{self, Thresholds};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -242,9 +242,22 @@ impl Profile {
         self.memcpy.as_ref()
     }
 
-    /// Handing a task to another core that spins, in nanoseconds; none if it was not measured.
-    pub fn hand_off_ns(&self) -> Option<u64> {
-        self.samples(Method::HandOff).first().map(|sample| sample.ns)
+    /// Handing a task to another core that spins, in nanoseconds, for such a pair of cores; if that was not
+    /// measured, for the next pair that is further apart, or else for the furthest. None: no pair was
+    /// measured.
+    pub fn hand_off_ns(&self, pair: Pair) -> Option<u64> {
+        let further = Pair::ALL.into_iter().filter(|other| *other >= pair);
+        let nearer = Pair::ALL.into_iter().rev().filter(|other| *other < pair);
+        further.chain(nearer).find_map(|pair| self.measured_hand_off_ns(pair))
+    }
+
+    /// The same between the pair for which it takes least.
+    pub fn least_hand_off_ns(&self) -> Option<u64> {
+        Pair::ALL.into_iter().filter_map(|pair| self.measured_hand_off_ns(pair)).min()
+    }
+
+    fn measured_hand_off_ns(&self, pair: Pair) -> Option<u64> {
+        self.samples(Method::HandOff(pair)).first().map(|sample| sample.ns)
     }
 }
 

@@ -1,5 +1,33 @@
 //! What a probe found.
 
+/// Two cores, by how near they are to each other: the price of handing work over depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pair {
+    /// They share a cache, as the hardware threads of one core do.
+    Cache,
+    /// They are of one socket.
+    Socket,
+    /// They are of different sockets.
+    Across,
+    /// The system hides how its cores are arranged.
+    Unknown,
+}
+
+impl Pair {
+    /// All pairs, the nearest first.
+    pub const ALL: [Pair; 4] = [Pair::Cache, Pair::Socket, Pair::Across, Pair::Unknown];
+
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pair::Cache => "same cache",
+            Pair::Socket => "same socket",
+            Pair::Across => "across sockets",
+            Pair::Unknown => "unknown arrangement",
+        }
+    }
+}
+
 /// A way to carry or move bytes that is measured on its own (P4 section III-A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
@@ -18,13 +46,14 @@ pub enum Method {
     Aggregate,
     /// Copying from memory to memory, neither of them in a near cache; belongs to the host, not to the rail.
     Memcpy,
-    /// Handing a task of this many bytes of description to a core that spins; the size is always zero.
-    HandOff,
+    /// Handing a task to a core that spins, from one core of such a pair to the other; the size is always
+    /// zero.
+    HandOff(Pair),
 }
 
 impl Method {
     /// All methods, in the order of their names in files.
-    pub const ALL: [Method; 8] = [
+    pub const ALL: [Method; 11] = [
         Method::Copy,
         Method::InPlace,
         Method::Rendezvous,
@@ -32,7 +61,10 @@ impl Method {
         Method::Pair,
         Method::Aggregate,
         Method::Memcpy,
-        Method::HandOff,
+        Method::HandOff(Pair::Cache),
+        Method::HandOff(Pair::Socket),
+        Method::HandOff(Pair::Across),
+        Method::HandOff(Pair::Unknown),
     ];
 
     /// The name in profile files and for the user.
@@ -45,7 +77,10 @@ impl Method {
             Method::Pair => "pair",
             Method::Aggregate => "aggregate",
             Method::Memcpy => "memcpy",
-            Method::HandOff => "hand-off",
+            Method::HandOff(Pair::Cache) => "hand-off-cache",
+            Method::HandOff(Pair::Socket) => "hand-off-socket",
+            Method::HandOff(Pair::Across) => "hand-off-across",
+            Method::HandOff(Pair::Unknown) => "hand-off",
         }
     }
 
@@ -55,7 +90,16 @@ impl Method {
     }
 
     pub(super) const fn index(self) -> usize {
-        self as usize
+        match self {
+            Method::Copy => 0,
+            Method::InPlace => 1,
+            Method::Rendezvous => 2,
+            Method::Pushed => 3,
+            Method::Pair => 4,
+            Method::Aggregate => 5,
+            Method::Memcpy => 6,
+            Method::HandOff(pair) => 7 + pair as usize,
+        }
     }
 }
 

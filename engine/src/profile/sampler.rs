@@ -32,7 +32,7 @@
 use super::curve::Curve;
 use super::floor::{Floor, Point, is_local};
 use super::measured::{Profile, Provenance, TooFew};
-use super::sample::{Method, Sample};
+use super::sample::{Method, Pair, Sample};
 use super::threshold::{best_eager, changes_at, points, unexpected};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -61,8 +61,10 @@ pub struct Reach {
     pub gathers: bool,
     /// Data can follow its announcement at once.
     pub pushes: bool,
-    /// Copying and hand-off are measured too: once for each host is enough.
+    /// Copying is measured too: once for each host is enough.
     pub host: bool,
+    /// Handing work over is, between such pairs of cores ([`Pair::ALL`]).
+    pub hand_offs: [bool; Pair::ALL.len()],
 }
 
 /// How much trouble to take.
@@ -268,7 +270,7 @@ impl Sampler {
     /// All points of one round, short sizes first, the methods of one size together: what they are compared
     /// with was measured at the same time.
     fn grid(&self) -> VecDeque<Point> {
-        let Reach { packet_max, gathers, pushes, host, .. } = self.reach;
+        let Reach { packet_max, gathers, pushes, host, hand_offs, .. } = self.reach;
         let mut points = VecDeque::new();
         let mut len = 1;
         while len <= self.longest() {
@@ -286,9 +288,8 @@ impl Sampler {
             len *= self.effort.ratio;
         }
         // Last, since it takes milliseconds where other threads want the cores.
-        if host {
-            points.push_back((Method::HandOff, 0));
-        }
+        let pairs = Pair::ALL.into_iter().zip(hand_offs).filter(|(_, exists)| *exists);
+        points.extend(pairs.map(|(pair, _)| (Method::HandOff(pair), 0)));
         points
     }
 
@@ -444,8 +445,9 @@ mod tests {
 
     /// A rail of 1 GB/s whose points were visited twice, but for what `odd` visits.
     fn profile(odd: (u64, u64)) -> Profile {
+        let (packet_max, hand_offs) = (1 << 16, [false; 4]);
         let reach =
-            Reach { packet_max: 1 << 16, len_max: 1 << 20, gathers: false, pushes: false, host: false };
+            Reach { packet_max, len_max: 1 << 20, gathers: false, pushes: false, host: false, hand_offs };
         let mut sampler = Sampler::new(reach, Effort::QUICK);
         let mut visit = |method, len: u64, ns| {
             sampler.measured(&Probe { method, len, repetitions: 1, round_trips: 1 }, &mut [ns]);

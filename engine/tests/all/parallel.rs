@@ -3,8 +3,8 @@
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
-    Caller, Config, Context, Hints, Instant, Limits, Method, PeerId, Profile, Protocol, Provenance, RailId,
-    Sample, Sent, Submitted, Tag,
+    Caller, Config, Context, Hints, Instant, Limits, Method, Pair, PeerId, Profile, Protocol, Provenance,
+    RailId, Sample, Sent, Submitted, Tag,
 };
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn profile(hand_off_ns: Option<u64>) -> Arc<Profile> {
         samples.push((Method::Copy, sample(len, 3_000 + len)));
         samples.push((Method::Rendezvous, sample(len, 9_000 + len)));
     }
-    samples.extend(hand_off_ns.map(|ns| (Method::HandOff, sample(0, ns))));
+    samples.extend(hand_off_ns.map(|ns| (Method::HandOff(Pair::Unknown), sample(0, ns))));
     Arc::new(Profile::new(Provenance::default(), samples).unwrap())
 }
 
@@ -114,6 +114,33 @@ fn the_plan_and_the_receipt_say_so() {
     assert_eq!(receipt.carried.iter().map(|(_, len)| len).sum::<u64>(), 20_000, "{receipt:?}");
     net.hosts[0].engine.cores().leave();
     assert_eq!(plan(&net, 20_000, Caller::Waits), Protocol::Eager, "nobody stands by");
+}
+
+/// Equation (1) with the hand-off of the core that would help.
+#[test]
+fn a_core_that_is_too_far_away_does_not_help() {
+    let sample = |ns| Sample { len: 0, ns, low_ns: ns, high_ns: ns, count: 10 };
+    let pairs = [(Pair::Cache, 500), (Pair::Across, 40_000)];
+    let samples: Vec<_> = Method::ALL
+        .iter()
+        .flat_map(|&m| profile(None).samples(m).iter().map(move |s| (m, *s)).collect::<Vec<_>>())
+        .collect();
+    let samples = samples.into_iter().chain(pairs.map(|(pair, ns)| (Method::HandOff(pair), sample(ns))));
+    let profile = Arc::new(Profile::new(Provenance::default(), samples).unwrap());
+    let mut net = net(2, "auto", 1, None);
+    (0..2).for_each(|rail| net.hosts[0].engine.set_profile(RailId(rail), None, profile.clone()));
+    let now = Instant::from_ns(net.now + 1_000_000);
+    for (pair, len, expected) in [
+        (Pair::Cache, 20_000, Protocol::EagerParallel),
+        (Pair::Cache, 900, Protocol::Eager),
+        (Pair::Across, 20_000, Protocol::Eager),
+        (Pair::Unknown, 20_000, Protocol::Eager),
+    ] {
+        net.hosts[0].engine.stand_beside([pair].into_iter());
+        let to = (PeerId(1), Context(0), Tag(1));
+        let plan = net.hosts[0].engine.plan(to, len, Hints::default(), Caller::GoesOn, now).unwrap();
+        assert_eq!(plan.protocol, expected, "{pair:?}, {len} B");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use nmad_engine::profile::curve::Curve;
 use nmad_engine::profile::doubt::Doubt;
 use nmad_engine::profile::measured::{Profile, Provenance, TooFew};
-use nmad_engine::profile::sample::{Method, Sample};
+use nmad_engine::profile::sample::{Method, Pair, Sample};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -67,7 +67,8 @@ fn samples() -> Vec<(Method, Sample)> {
     for len in (12..23).map(|k| 1u64 << k) {
         samples.push((Method::Rendezvous, sample(len, 9_500 + len)));
     }
-    samples.push((Method::HandOff, sample(0, 180)));
+    samples.push((Method::HandOff(Pair::Cache), sample(0, 180)));
+    samples.push((Method::HandOff(Pair::Across), sample(0, 450)));
     samples
 }
 
@@ -96,7 +97,13 @@ fn thresholds_are_where_the_methods_cross() {
     assert!(near(thresholds.block_min, 360), "{thresholds:?}");
     // A body starts after 3100 ns: what a rendezvous of 9500 ns takes beyond two short messages, and more.
     assert!(near(thresholds.chunk_min, 3_100), "{thresholds:?}");
-    assert_eq!(profile.hand_off_ns(), Some(180));
+    let hand_offs = Pair::ALL.map(|pair| profile.hand_off_ns(pair));
+    assert_eq!(
+        hand_offs,
+        [180, 450, 450, 450].map(Some),
+        "what was not measured is as what is further apart"
+    );
+    assert_eq!(profile.least_hand_off_ns(), Some(180));
 }
 
 /// A card that needs 6 us before the first byte of a large transfer moves needs them for every body.

@@ -41,7 +41,7 @@ impl Rail {
             Method::Pair => 1.3 * latency_ns + 2.0 * len * ns_per_byte,
             Method::Aggregate => latency_ns + 2.0 * len * (ns_per_byte + copy),
             Method::Memcpy => 20.0 + len * copy,
-            Method::HandOff => 200.0,
+            Method::HandOff(pair) => 200.0 + 100.0 * pair as u8 as f64,
         }
     }
 
@@ -67,8 +67,14 @@ impl Rail {
     }
 }
 
-const REACH: Reach =
-    Reach { packet_max: 64 << 10, len_max: 4 << 20, gathers: true, pushes: true, host: true };
+const REACH: Reach = Reach {
+    packet_max: 64 << 10,
+    len_max: 4 << 20,
+    gathers: true,
+    pushes: true,
+    host: true,
+    hand_offs: [true, false, true, false],
+};
 
 /// Runs the plan; the profile, and the time that it took in nanoseconds.
 fn sample(rail: &mut Rail, reach: Reach, effort: Effort) -> (Profile, u64) {
@@ -76,7 +82,7 @@ fn sample(rail: &mut Rail, reach: Reach, effort: Effort) -> (Profile, u64) {
     let mut spent = 0;
     while let Some(probe) = sampler.next_probe() {
         let mut times = rail.times(&probe);
-        let ways = if matches!(probe.method, Method::Memcpy | Method::HandOff) { 1 } else { 2 };
+        let ways = if matches!(probe.method, Method::Memcpy | Method::HandOff(_)) { 1 } else { 2 };
         spent += times.iter().sum::<u64>() * ways * u64::from(probe.round_trips);
         sampler.measured(&probe, &mut times);
     }
@@ -153,7 +159,7 @@ fn what_was_taken_off_in_excess_is_given_back() {
         while let Some(probe) = sampler.next_probe() {
             let off = if visits < 60 { 4_500 } else { 2_000 };
             let mut times = rail.times(&probe);
-            if !matches!(probe.method, Method::Memcpy | Method::HandOff) {
+            if !matches!(probe.method, Method::Memcpy | Method::HandOff(_)) {
                 times.iter_mut().for_each(|time| *time = *time + 2_000 - off);
             }
             sampler.measured(&probe, &mut times);
@@ -251,12 +257,13 @@ fn beside_other_programs_long_messages_are_measured_all_the_same() {
 
 #[test]
 fn what_a_rail_cannot_do_is_not_asked_of_it() {
-    let reach = Reach { packet_max: 8_000, len_max: 100_000, gathers: false, pushes: false, host: false };
+    let (packet_max, hand_offs) = (8_000, [false; 4]);
+    let reach = Reach { packet_max, len_max: 100_000, gathers: false, pushes: false, host: false, hand_offs };
     let mut sampler = Sampler::new(reach, Effort::QUICK);
     let mut rail = Rail::new(5_000.0, 2.0, 1);
     let mut count = 0;
     while let Some(probe) = sampler.next_probe() {
-        assert!(!matches!(probe.method, Method::InPlace | Method::Memcpy | Method::HandOff));
+        assert!(!matches!(probe.method, Method::InPlace | Method::Memcpy | Method::HandOff(_)));
         let longest = match probe.method {
             Method::Copy => 8_000,
             Method::Rendezvous => 100_000,

@@ -22,6 +22,8 @@ pub struct Topology {
     caches: Vec<Processors>,
     nodes: Vec<Processors>,
     packages: Vec<Processors>,
+    /// The system tells of caches, and of packages.
+    told: (bool, bool),
 }
 
 impl Topology {
@@ -49,6 +51,9 @@ impl Topology {
         let same_package =
             |number| package(number).or(list(&of_processor(number, "topology/core_siblings_list")));
         let cache = |number| list(&of_processor(number, "cache/index3/shared_cpu_list"));
+        let told =
+            |of: &dyn Fn(usize) -> Option<Processors>| allowed.iter().all(|&number| of(number).is_some());
+        let told = (told(&cache), told(&same_package));
         let nodes = nodes(folder);
         let node = |number| nodes.iter().find(|node| node.contains(&number)).cloned();
         let all = || Some(allowed.to_vec());
@@ -64,7 +69,17 @@ impl Topology {
         let mut cores = cores;
         cores.sort_by_key(place);
         let threads = cores.concat().into_iter().map(|number| vec![number]).collect();
-        Topology { threads, cores, caches, nodes, packages }
+        Topology { threads, cores, caches, nodes, packages, told }
+    }
+
+    /// Whether the system tells which processors share a cache ([`Level::L3`]) or a package; the groups of
+    /// other levels follow from what there is.
+    pub fn is_told(&self, level: Level) -> bool {
+        match level {
+            Level::L3 => self.told.0,
+            Level::Socket => self.told.1,
+            Level::HwThread | Level::Core | Level::Numa => true,
+        }
     }
 
     /// The groups of a level, near ones side by side.

@@ -67,6 +67,7 @@ impl Bench {
             gathers,
             pushes: self.card.limits().push > 0,
             host: true,
+            hand_offs: [false, false, false, true],
         };
         let mut sampler = Sampler::new(reach, EFFORT);
         while let Some(probe) = sampler.next_probe() {
@@ -81,7 +82,7 @@ impl Bench {
         let two = matches!(method, Method::Pair | Method::Aggregate);
         match method {
             Method::Memcpy => self.machine.copy_ns(len as u64),
-            Method::HandOff => self.hand_off_ns,
+            Method::HandOff(_) => self.hand_off_ns,
             _ => {
                 let mut stage = Stage::new(self.machine, &[self.card], "aggregate");
                 stage.config.in_place_min = in_place_min;

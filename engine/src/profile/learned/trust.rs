@@ -94,7 +94,7 @@ impl Delay {
     /// The sample as the network is now.
     pub(super) fn added_to(&self, method: Method, sample: Sample) -> Sample {
         let ways = match method {
-            Method::Memcpy | Method::HandOff => 0,
+            Method::Memcpy | Method::HandOff(_) => 0,
             Method::Copy | Method::InPlace | Method::Pushed | Method::Pair | Method::Aggregate => 1,
             Method::Rendezvous => 3,
         };

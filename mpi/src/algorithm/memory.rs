@@ -7,6 +7,7 @@
 use super::operator::Operator;
 use super::place::{Buffer, Place, Span, Spot};
 use newmadeleine::engine::memory::copy_overlapping;
+use newmadeleine::engine::memory::together::LEAST;
 use newmadeleine::{Segment, Segments};
 use std::cell::UnsafeCell;
 
@@ -154,7 +155,12 @@ fn rest(piece: Segment, used: usize) -> Option<Segment> {
 
 #[inline]
 fn copy_piece(from: *const u8, into: *mut u8, len: usize) {
-    if len > 0 && from != into {
+    if len as u64 >= LEAST {
+        // SAFETY: both are pieces of buffers of the run; what is read is not written.
+        let (from, into) =
+            unsafe { (Segments::from_raw(from.cast_mut(), len), Segments::from_raw(into, len)) };
+        into.copy_from(&from);
+    } else if len > 0 && from != into {
         // SAFETY: both are pieces of buffers of the run, which may overlap.
         unsafe { copy_overlapping(from, into, len) };
     }

@@ -22,7 +22,18 @@ pub(super) struct Operands {
     pub count: usize,
 }
 
+// SAFETY: addresses of buffers that are lent to the reduction, not to a thread; pieces of them that several
+// threads combine have no element in common.
+unsafe impl Sync for Operands {}
+
 impl Operands {
+    /// Those from one element to before another one, which are `extent` bytes apart.
+    pub(super) fn part(&self, from: u64, to: u64, extent: u64) -> Operands {
+        let at = (from * extent) as usize;
+        let (input, inout) = (self.input.wrapping_byte_add(at), self.inout.wrapping_byte_add(at));
+        Operands { input, inout, count: (to - from) as usize }
+    }
+
     /// # Safety
     /// Both addresses have `count` values of `T`, those of `inout` are writable.
     #[inline(always)]

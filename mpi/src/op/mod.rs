@@ -9,7 +9,7 @@ mod kernel;
 mod number;
 mod predefined;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wide;
 
 use std::ffi::c_void;
@@ -22,9 +22,13 @@ use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Result};
 use kernel::Operands;
 use newmadeleine::engine::memory::copy;
+use newmadeleine::engine::memory::together::{Kind, LEAST, together};
 
 /// What a program's operator does: left operands, right operands and results, number of elements, their type.
 pub type Function = dyn Fn(*const c_void, *mut c_void, i64, &Datatype) + Send + Sync;
+
+/// Fewer elements are less than what cores share: none has more than 32 bytes.
+const FEW: usize = (LEAST / 32) as usize;
 
 /// A reduction operator: cheap to clone.
 #[derive(Clone)]
@@ -141,8 +145,26 @@ impl Predefined {
     /// As [`Op::reduce`].
     pub(crate) unsafe fn reduce(self, basic: Basic, input: *const c_void, inout: *mut c_void, count: i64) {
         let operands = Operands { input, inout, count: usize::try_from(count).unwrap_or(0) };
+        if operands.count < FEW {
+            // SAFETY: the caller's promise.
+            return unsafe { kernel::reduce(self, basic, &operands) };
+        }
         // SAFETY: the caller's promise.
-        unsafe { kernel::reduce(self, basic, &operands) };
+        unsafe { self.reduce_many(basic, operands) };
+    }
+
+    /// The same of many elements, which cores that are idle share.
+    ///
+    /// # Safety
+    /// As [`Op::reduce`].
+    #[cold]
+    unsafe fn reduce_many(self, basic: Basic, operands: Operands) {
+        let extent = basic.extent() as u64;
+        together(Kind::Reduce, operands.count as u64, extent, &|part| {
+            let part = operands.part(part.start, part.end, extent);
+            // SAFETY: the caller's promise; pieces have no element in common.
+            unsafe { kernel::reduce(self, basic, &part) };
+        });
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::ffi::c_void;
 
+use super::kernel::{self, Operands};
 use super::{Op, Predefined};
 use crate::datatype::{Basic, Datatype, Family, Form};
 use crate::error::Class;
+use newmadeleine::engine::memory::together::{Helpers, Kind, install};
+use std::ops::Range;
 
 /// Reduces two arrays of elements that are given as bytes.
 fn reduce(op: Predefined, basic: Basic, input: &[u8], inout: &[u8]) -> Vec<u8> {
@@ -293,4 +296,49 @@ fn replacing_copies_what_the_type_covers() {
         Op::Predefined(Predefined::Replace).reduce(input, inout, 1, &every_other).unwrap();
     }
     assert_eq!(inout, [1, 7, 3]);
+}
+
+/// As if several cores shared all long work of this process: pieces of it, the last one first.
+struct Pieces;
+
+impl Helpers for Pieces {
+    fn share(&self, _: Kind, units: u64, _: u64, work: &(dyn Fn(Range<u64>) + Sync)) {
+        let step = units.div_ceil(7);
+        (0..7).rev().map(|piece| piece * step..units.min((piece + 1) * step)).for_each(|range| {
+            if !range.is_empty() {
+                work(range);
+            }
+        });
+    }
+}
+
+/// From now on, work on long memory is done in pieces.
+pub(crate) fn work_in_pieces() {
+    static PIECES: &dyn Helpers = &Pieces;
+    install(&PIECES);
+}
+
+#[test]
+fn long_vectors_are_combined_in_pieces() {
+    work_in_pieces();
+    const COUNT: usize = 20_001;
+    let cases = [
+        (Predefined::Sum, Basic::Double),
+        (Predefined::Max, Basic::Int),
+        (Predefined::Prod, Basic::DoubleComplex),
+        (Predefined::Maxloc, Basic::DoubleInt),
+        (Predefined::Sum, Basic::LongDouble),
+    ];
+    for (op, basic) in cases {
+        let len = COUNT * basic.extent() as usize;
+        // Small numbers, whatever the type.
+        let bytes = |seed: usize| (0..len).map(|at| ((at * seed) % 61) as u8).collect::<Vec<u8>>();
+        let (input, inout) = (bytes(7), bytes(11));
+        let mut expected = inout.clone();
+        let (from, to) = (input.as_ptr().cast(), expected.as_mut_ptr().cast());
+        let operands = Operands { input: from, inout: to, count: COUNT };
+        // SAFETY: both have that many elements.
+        unsafe { kernel::reduce(op, basic, &operands) };
+        assert!(reduce(op, basic, &input, &inout) == expected, "{op:?} {}", basic.name());
+    }
 }

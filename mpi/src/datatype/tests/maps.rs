@@ -222,3 +222,35 @@ fn only_structures_are_padded() {
     let both = Datatype::hvector(Form::Int, 2, 1, 17, &structure).unwrap();
     assert_eq!((both.extent(), both.true_extent()), (33, 26));
 }
+
+#[test]
+fn long_data_is_packed_and_unpacked_in_pieces() {
+    crate::op::tests::work_in_pieces();
+    let int = Datatype::predefined(Basic::Int);
+    let vector = Datatype::vector(Form::Int, 30_000, 3, 5, int).unwrap();
+    let odd = Datatype::indexed(Form::Int, &[1, 4, 2], &[9, 2, 0], int).unwrap();
+    let wide = Datatype::vector(Form::Int, 5_000, 40, 100, &odd).unwrap();
+    for (datatype, count) in [(int, 100_003), (&vector, 1), (&vector, 3), (&odd, 20_001), (&wide, 2)] {
+        let mut displacements = Vec::new();
+        datatype.for_each_run(count, |run| displacements.extend(run.offset..run.offset + run.len));
+        let mut memory = Memory::around(&displacements);
+        let expected: Vec<u8> = displacements.iter().map(|&at| memory.at(at)).collect();
+        let mut packed = vec![0; expected.len()];
+        // SAFETY: the memory has all displacements of the elements.
+        let len = unsafe { datatype.gather(memory.address(), count, &mut packed) };
+        assert!(len == packed.len() && packed == expected, "{count} of {}", datatype.size());
+        let (before, rest) = (memory.bytes.clone(), packed.len() - 5);
+        packed.iter_mut().for_each(|byte| *byte ^= 0xff);
+        // All of it, and less than the elements need.
+        for part in [&packed[..], &packed[..rest]] {
+            memory.bytes.clone_from(&before);
+            let mut expected = before.clone();
+            for (&at, &byte) in displacements.iter().zip(part) {
+                expected[(memory.origin as i64 + at) as usize] = byte;
+            }
+            // SAFETY: as above.
+            let written = unsafe { datatype.scatter(part, memory.address(), count) };
+            assert!(written == part.len() && memory.bytes == expected, "{count} of {}", datatype.size());
+        }
+    }
+}

@@ -13,6 +13,7 @@
 
 mod algorithm;
 pub mod api;
+mod at_hand;
 mod attribute;
 mod codes;
 mod collective;

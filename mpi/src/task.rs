@@ -2,8 +2,10 @@
 //! collectives, agreements, pairs of messages.
 //!
 //! Any thread that waits or tests in MPI takes steps. While the program computes, the helper of the node
-//! takes those of collectives ([`Work::serve`]), but for steps that run an operator of the program.
+//! takes those of collectives and of agreements upon contexts ([`Work::serve`]), but for steps that run an
+//! operator of the program.
 
+use crate::at_hand;
 use crate::error::Result;
 use crate::request::Ended;
 use crate::status::Status;
@@ -174,20 +176,45 @@ pub(crate) fn run(world: &World, work: &mut dyn Work) -> Ended {
 }
 
 /// Work that is written as a future; it is looked at in each step, so nothing has to wake it.
-pub(crate) struct Async<F>(Pin<Box<F>>);
+pub(crate) struct Async<F> {
+    future: Pin<Box<F>>,
+    /// It reaches the node by [`at_hand`] alone, so that a thread of the library's own may go on with it.
+    is_served: bool,
+}
 
 impl<F: Future<Output = Result<Status>> + Send> Async<F> {
     pub(crate) fn new(future: F) -> Async<F> {
-        Async(Box::pin(future))
+        Async { future: Box::pin(future), is_served: false }
+    }
+
+    /// The same of a future that reaches the node by [`at_hand`] alone, also in its errors and when it is
+    /// over.
+    pub(crate) fn served(future: F) -> Async<F> {
+        Async { is_served: true, ..Async::new(future) }
+    }
+
+    fn step(&mut self) -> Option<Ended> {
+        match self.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => None,
+            Poll::Ready(Ok(status)) => Some(Ended::well(status)),
+            Poll::Ready(Err(error)) => Some(Ended::badly(Status::EMPTY, error)),
+        }
     }
 }
 
 impl<F: Future<Output = Result<Status>> + Send> Work for Async<F> {
     fn advance(&mut self, _: &World) -> Option<Ended> {
-        match self.0.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Pending => None,
-            Poll::Ready(Ok(status)) => Some(Ended::well(status)),
-            Poll::Ready(Err(error)) => Some(Ended::badly(Status::EMPTY, error)),
+        self.step()
+    }
+
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        if !self.is_served {
+            return Served::Nothing;
+        }
+        match at_hand::lend(engine, || self.step()) {
+            (Some(ended), _) => Served::Ended(ended),
+            (None, true) => Served::Moved,
+            (None, false) => Served::Nothing,
         }
     }
 }
@@ -216,9 +243,9 @@ impl Future for Ending {
     type Output = Result<Outcome>;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        match world() {
+        match at_hand::take(self.0) {
             Err(gone) => Poll::Ready(Err(gone)),
-            Ok(world) => world.node().take(self.0).map_or(Poll::Pending, |outcome| Poll::Ready(Ok(outcome))),
+            Ok(outcome) => outcome.map_or(Poll::Pending, |outcome| Poll::Ready(Ok(outcome))),
         }
     }
 }

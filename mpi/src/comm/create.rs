@@ -79,7 +79,7 @@ pub(crate) fn idup(handle: Comm, info: Option<Arc<Infos>>) -> Result<(Comm, Requ
     // Programs may already set its error handler, say, while the number is agreed upon.
     let (copy, new) = duplicate(handle, old, info)?;
     let party = party(old);
-    let work = Async::new(async move {
+    let work = Async::served(async move {
         new.set_number(agree::number(&party).await?);
         Ok(Status::EMPTY)
     });

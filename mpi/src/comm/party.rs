@@ -2,11 +2,12 @@
 //! waits for them can do other things meanwhile.
 
 use super::Members;
+use crate::at_hand;
 use crate::error::{Class, Error, Result};
 use crate::memory;
 use crate::request::explain;
 use crate::task::Ending;
-use crate::world::world;
+use crate::world::{from_session, world};
 use newmadeleine::engine::{Context, PeerId, Source, Tag, TagMatch};
 use newmadeleine::{Hints, Segments};
 use std::mem::ManuallyDrop;
@@ -169,7 +170,7 @@ pub(crate) fn submit_data(data: Vec<u8>) -> impl FnOnce(Way) -> Result<Ends> {
         let send = |engine: &mut newmadeleine::engine::Engine| {
             engine.send(PeerId(process), context, Tag(tag), segments, Hints::default())
         };
-        let id = world()?.node().submit(send);
+        let id = at_hand::submit(send)?;
         Ok(Box::pin(async move {
             let outcome = Ending(id).await?;
             drop(ManuallyDrop::into_inner(data));
@@ -189,7 +190,7 @@ fn submit_blank(
     let mut data = ManuallyDrop::new(vec![0; len]);
     let segments = memory::contiguous(data.as_mut_ptr().cast(), len);
     let from = Source::Peer(PeerId(process));
-    let id = world()?.node().submit(|engine| engine.recv(from, context, TagMatch::Exact(Tag(tag)), segments));
+    let id = at_hand::submit(|engine| engine.recv(from, context, TagMatch::Exact(Tag(tag)), segments))?;
     Ok(async move {
         let outcome = Ending(id).await?;
         let data = ManuallyDrop::into_inner(data);
@@ -205,6 +206,13 @@ fn submit_blank(
 }
 
 fn failed(error: newmadeleine::engine::Error) -> Error {
+    // Whoever has the engine at hand has the lock that the usual words need.
+    if let newmadeleine::engine::Error::PeerLost(PeerId(rank)) = error
+        && let Some(why) = at_hand::with(|engine| engine.failure(PeerId(rank)).map(|why| why.to_string()))
+    {
+        let why = why.unwrap_or_default();
+        return from_session(newmadeleine::SessionError::PeerLost { rank, why });
+    }
     match world() {
         Ok(world) => explain(world, error),
         Err(gone) => gone,

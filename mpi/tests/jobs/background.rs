@@ -1,7 +1,7 @@
 //! Operations go on while the program computes and makes no call.
 
 use crate::colls::SUM;
-use crate::point::{INT, WORLD, into, out, pattern, rank, recv, size};
+use crate::point::{ANY_SOURCE, INT, WORLD, into, out, pattern, rank, recv, size};
 use nmad_mpi::request::general::Callbacks;
 use nmad_mpi::{Class, Info, Request, Status, api};
 use std::path::PathBuf;
@@ -79,6 +79,20 @@ pub fn collectives() {
         if request == name {
             api::request_free(&mut request).unwrap();
         }
+    }
+}
+
+/// The others have to agree upon its context meanwhile.
+pub fn duplicates() {
+    for round in 0..3 {
+        let (mut copy, mut request) = api::comm_idup(WORLD).unwrap();
+        wait_or_compute(round, || api::wait(&mut request, None).unwrap());
+        let (next, mut sum) = ((rank() + 1) % size(), [0]);
+        api::send(out(&[rank()]), 1, INT, next, 0, copy).unwrap();
+        assert_eq!(recv(1, ANY_SOURCE, 0, copy).0, [(rank() + size() - 1) % size()]);
+        api::allreduce(out(&[1]), into(&mut sum), 1, INT, SUM, copy).unwrap();
+        assert_eq!(sum, [size()]);
+        api::comm_free(&mut copy).unwrap();
     }
 }
 

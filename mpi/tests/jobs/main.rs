@@ -97,6 +97,7 @@ const ALL: &[Case] = &[
         "ring",
         case("collectives go on while all ranks but one compute", 2, background::collectives),
     ),
+    case("a communicator is duplicated while all ranks but one compute", 3, background::duplicates),
     case("collectives go on where more ranks than cores compute", 5, background::collectives),
     case("collectives go on where no core is idle", 3, background::without_idle_cores),
     with(

@@ -70,6 +70,15 @@ pub const ALL: &[Case] = &[
     apart("two unequal rails carry one message", UNEQUAL, both_rails),
     apart("a rail that goes down in the middle loses nothing", UNEQUAL, rail_down),
     Case { rails: ONE, code: KILLED, ..here("a killed peer is an error within 5 s", 2, lost::peer_killed) },
+    Case {
+        rails: ONE,
+        code: lost::EXITED,
+        ..here("a process that exits with messages under way ends", 2, lost::exits_in_the_middle)
+    },
+    Case {
+        code: lost::EXITED,
+        ..here("in a node a process that exits with messages under way ends", 2, lost::exits_in_the_middle)
+    },
     Case { rails: ONE, ..here("a wrong secret is refused on both sides", 2, lost::wrong_secret) },
     Case {
         env: &[("NMAD_STRATEGY", "nosuch")],

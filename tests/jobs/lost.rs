@@ -2,6 +2,7 @@
 
 use crate::cases::open;
 use newmadeleine::SessionError;
+use newmadeleine::progress::Progress;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -20,6 +21,31 @@ pub fn peer_killed() {
     assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let error = session.send(1, 2, &[]).unwrap_err();
+    assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
+}
+
+/// The exit code of a rank that exits without leaving the job.
+pub const EXITED: i32 = 9;
+
+/// Rank 1 exits while long messages are under way both ways and the helper moves them.
+pub fn exits_in_the_middle() {
+    let session = open();
+    ignore_termination();
+    let (other, data) = (1 - session.rank(), vec![7; 16 << 20]);
+    let mut into = vec![0; 16 << 20];
+    session.node().set_progress(Progress::Idle).expect("it needs no core");
+    let ended = session.scope(|scope| {
+        scope.recv(other, 1, &mut into)?;
+        scope.send(other, 1, &data)?;
+        if session.rank() == 1 {
+            // Some of it has moved.
+            session.node().wait_for(Duration::from_millis(2), |_| false);
+            std::process::exit(EXITED);
+        }
+        Ok(())
+    });
+    assert!(matches!(ended, Err(SessionError::PeerLost { rank: 1, .. }) | Ok(())), "{ended:?}");
+    let error = session.recv(1, 2, &mut [0; 4]).unwrap_err();
     assert!(matches!(error, SessionError::PeerLost { rank: 1, .. }), "{error}");
 }
 

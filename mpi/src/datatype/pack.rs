@@ -66,7 +66,7 @@ impl Datatype {
     unsafe fn copy_long<D: Direction>(&self, ends: Ends, count: i64) {
         if let Some(run) = self.run(count) {
             return bytes_together(Kind::Copy, run.len as u64, &|part| {
-                let Ends { buffer, packed } = ends;
+                let (buffer, packed) = ends.both();
                 let piece = buffer.wrapping_offset(run.offset as isize).wrapping_add(part.start as usize);
                 let packed = packed.wrapping_add(part.start as usize);
                 // SAFETY: the caller's promise; pieces of several threads have no byte in common.
@@ -78,7 +78,7 @@ impl Datatype {
             strides.map_or((count, self.size()), |strided| (strided.count, strided.first.len));
         together(Kind::Pack, units as u64, unit as u64, &|part| {
             let (from, count) = (part.start as i64, (part.end - part.start) as i64);
-            let Ends { buffer, packed } = ends;
+            let (buffer, packed) = ends.both();
             let packed = packed.wrapping_offset((from * unit) as isize);
             let copier = |buffer| {
                 // SAFETY: the walks below show the memory of these elements, which the caller promised;
@@ -152,6 +152,12 @@ struct Ends {
 
 // SAFETY: addresses of buffers that are lent to the call, not to a thread.
 unsafe impl Sync for Ends {}
+
+impl Ends {
+    fn both(&self) -> (*mut u8, *mut u8) {
+        (self.buffer, self.packed)
+    }
+}
 
 /// The `len` bytes from `position` on of `room` bytes.
 pub(super) fn within(

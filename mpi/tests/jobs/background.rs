@@ -1,7 +1,8 @@
 //! Operations go on while the program computes and makes no call.
 
 use crate::colls::SUM;
-use crate::point::{ANY_SOURCE, INT, WORLD, into, out, pattern, rank, recv, size};
+use crate::point::{INT, WORLD, into, out, pattern, rank, recv, size};
+use nmad_mpi::constant::ANY_SOURCE;
 use nmad_mpi::request::general::Callbacks;
 use nmad_mpi::{Class, Info, Request, Status, api};
 use std::path::PathBuf;

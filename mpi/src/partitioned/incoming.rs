@@ -166,7 +166,7 @@ impl Incoming {
     fn ended_badly(&self, world: &World, round: &mut Round) -> Ended {
         match (&round.header, round.failed.take()) {
             (Header::Wrong(error), _) => Ended::badly(self.status, error.clone()),
-            (Header::Lost(error), _) => sent(world, Err(error.clone())),
+            (Header::Lost(error), _) => sent(world, Err(*error)),
             (_, Some(error)) => sent(world, Err(error)),
             (_, None) => Ended::well(self.status),
         }

@@ -4,8 +4,7 @@
 
 use super::combine::Combination;
 use super::locks::Held;
-use super::plan::{Buffer, Target};
-use super::{Peer, Window};
+use super::{Buffer, Peer, Target, Window};
 use crate::error::Result;
 use crate::handle::Op;
 use crate::memory::{copy, is_nowhere, is_same};

@@ -35,7 +35,7 @@ use crate::comm::Named;
 use crate::constant::PROC_NULL;
 use crate::errhandler::Handler;
 use crate::error::{Class, Error, Result};
-use crate::handle::{DYNAMIC, Win};
+use crate::handle::{DYNAMIC, Type, Win};
 use crate::info::Infos;
 use crate::shown;
 use crate::table::Table;
@@ -43,13 +43,18 @@ use dynamic::Attached;
 use epoch::Epoch;
 use locks::{Locks, Words};
 use newmadeleine::engine::RemoteAccess;
-use nmad_rma::{Base, Origin, Target};
+use nmad_rma::{self as rma, Base, Origin};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// All windows.
 pub(crate) static WINDOWS: Table<Window> = Table::new(DYNAMIC);
+
+/// A buffer at the origin: address, count, type.
+pub(crate) type Buffer = (*const c_void, i64, Type);
+/// Memory at the target: rank, displacement, count, type.
+pub(crate) type Target = (i32, i64, i64, Type);
 
 /// How a window was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +120,7 @@ pub(crate) struct Window {
     origin: Mutex<Origin>,
     /// Held by the thread that waits for messages under way.
     flushing: Mutex<()>,
-    serving: Mutex<Target>,
+    serving: Mutex<rma::Target>,
     attached: Mutex<Attached>,
     /// Memory of ours that MPI allocated for this window.
     allocated: Option<Base>,

@@ -3,8 +3,8 @@
 
 use super::combine::Combination;
 use super::outgoing::{Ports, Requested};
-use super::plan::{Buffer, Far, Kind, Plan, Target};
-use super::{Window, share};
+use super::plan::{Far, Kind, Plan};
+use super::{Buffer, Target, Window, share};
 use crate::constant::PROC_NULL;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Error, Result};

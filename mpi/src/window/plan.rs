@@ -15,19 +15,12 @@
 //! them is inlined where it is asked, and looked up once.
 
 use super::direct::{Direct, Row};
-use super::{Flavor, Peer, Way, Window, lock};
+use super::{Flavor, Peer, Target, Way, Window, lock};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
-use crate::handle::Type;
 use crate::objects::{committed, dense_len};
 use newmadeleine::engine::RemoteAccess;
 use nmad_rma::{Base, Place};
-use std::ffi::c_void;
-
-/// A buffer at the origin: address, count, type.
-pub(crate) type Buffer = (*const c_void, i64, Type);
-/// Memory at the target: rank, displacement, count, type.
-pub(crate) type Target = (i32, i64, i64, Type);
 
 /// What is done to the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use super::*;
 use rustix::mm::{self, MapFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const LEN: usize = 64 << 10;
 
@@ -34,7 +35,11 @@ fn make(memory: Segment) -> Result<Range<usize>, String> {
 struct World {
     cache: Cache<Range<usize>>,
     made: usize,
+    _alone: MutexGuard<'static, ()>,
 }
+
+/// While one test unmaps, nothing is known of the memory of any other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl World {
     /// None: the kernel tells this process of no unmapping.
@@ -43,13 +48,14 @@ impl World {
             eprintln!("skipped: {why}");
             return None;
         }
-        Some(World { cache: Cache::new(true), made: 0 })
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(World { cache: Cache::new(true), made: 0, _alone })
     }
 
     /// Whether this memory had to be registered anew.
     fn is_new(&mut self, start: *mut c_void, len: usize, purpose: Purpose) -> bool {
         let before = self.made;
-        // Another test may unmap at the same moment, and then nothing is known.
+        // The thread that hears of unmapping may not have logged it yet.
         while !self.cache.catch_up() {
             std::thread::yield_now();
         }

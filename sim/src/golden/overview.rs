@@ -21,8 +21,8 @@ fn machine(card: &str) -> Machine {
 pub fn networks() -> String {
     let mut table = Table::new("The papers' networks", "one for each network, for all experiments");
     table.note(
-        "Half a round trip of one message through the engine, strategy aggregate, thresholds sampled. MB: 2^20 \
-         bytes.",
+        "Half a round trip of one message through the engine, strategy aggregate, thresholds sampled. \
+         MB: 2^20 bytes.",
     );
     let stages: Vec<Stage> =
         ALL.iter().map(|network| sampled(machine(network.card.name), &[network.card], "aggregate")).collect();

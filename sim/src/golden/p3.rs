@@ -194,9 +194,9 @@ pub fn offload() -> String {
          max(T_D(share, network 1), T_D(rest, network 2)), from profiles sampled on the simulated rails. \
          run: what it then takes. A dash: the engine keeps the message together, because the equation \
          says so. T_O is 3 us for an idle core, 6 us for one that computes and is preempted (P3 section \
-         III-D), and 0.2 us for one that spins on a machine of today. The eager limit is the paper's, 32 KB; \
-         own: the engine's, with 3 us. Longer messages than that go as large ones, whose shares the cards fetch \
-         by themselves, so that they need no core.",
+         III-D), and 0.2 us for one that spins on a machine of today. The eager limit is the paper's, 32 \
+         KB; own: the engine's, with 3 us. Longer messages than that go as large ones, whose shares the \
+         cards fetch by themselves, so that they need no core.",
     );
     let sizes: Vec<usize> = (6..=15).map(|bits| 1 << bits).collect();
     let profiles = HAND_OFF_NS.map(|ns| profiles(ns, LARGE_MAX));
@@ -237,10 +237,17 @@ pub fn offload() -> String {
         ("saved %", own.iter().enumerate().map(|(index, &ns)| rounded(saved(ns, index))).collect()),
     ]);
     table.note(
-        "The cards of the time take one order after the other. Where a receiver invites a large message (Rtr), \
-         that invitation waits behind the message before it, which no prediction counts: at 8 KB own pays for it.",
+        "The cards of the time take one order after the other. Where a receiver invites a large message \
+         (Rtr), that invitation waits behind the message before it, which no prediction counts: at 8 KB own \
+         pays for it.",
     );
-    let runs = rows[0].iter().enumerate();
+    offload_gain(&mut table, &sizes, &rows[0], saved);
+    table.finish()
+}
+
+/// What the equation promises with an idle core, what comes of it, and from where on the engine splits.
+fn offload_gain(table: &mut Table, sizes: &[usize], rows: &[Outcome], saved: impl Fn(u64, usize) -> f64) {
+    let runs = rows.iter().enumerate();
     let foreseen = runs.clone().filter_map(|(index, run)| Some(saved(run.parallel_ns?, index)));
     let foreseen = foreseen.fold(f64::MIN, f64::max);
     let most = runs.map(|(index, run)| saved(run.half_ns, index)).fold(f64::MIN, f64::max);
@@ -251,7 +258,7 @@ pub fn offload() -> String {
              paper's figure is made, does not count that",
         ),
     ]);
-    let from = rows[0].iter().position(|run| run.parallel_ns.is_some());
+    let from = rows.iter().position(|run| run.parallel_ns.is_some());
     table.claim(
         "Splitting is costly below 4 KB and saves up to 30 % above",
         from.is_some_and(|index| (4 << 10..=8 << 10).contains(&sizes[index])) && most >= 20.0,
@@ -263,7 +270,6 @@ pub fn offload() -> String {
             )
         }),
     );
-    table.finish()
 }
 
 /// The paper's eager limit, and copies up to half of it, instead of what the engine samples.

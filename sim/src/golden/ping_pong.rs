@@ -91,8 +91,8 @@ pub struct Course {
 }
 
 impl Stage {
-    /// Two hosts with these rails and this strategy. Eager limit and thresholds are those of the engine; shares
-    /// of large messages are posted whole, as those of the papers are.
+    /// Two hosts with these rails and this strategy. Eager limit and thresholds are those of the engine;
+    /// shares of large messages are posted whole, as those of the papers are.
     pub fn new(machine: Machine, cards: &[&'static Card], strategy: &str) -> Stage {
         let config = Config { strategy: strategy.into(), chunk: u64::MAX, ..Config::default() };
         Stage {

@@ -62,7 +62,7 @@ pub const ALL: [&str; 46] = [
 ];
 
 /// Those of our tests, examples and scripts.
-pub const OF_TESTS: [&str; 17] = [
+pub const OF_TESTS: [&str; 18] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
     "NMAD_INSIDE_SLURM",
@@ -76,6 +76,7 @@ pub const OF_TESTS: [&str; 17] = [
     "NMAD_TEST_BULK",
     "NMAD_TEST_CASE",
     "NMAD_TEST_DRIVER",
+    "NMAD_TEST_EXITS",
     "NMAD_TEST_INTERFACE",
     "NMAD_TEST_PARENT",
     "NMAD_TEST_REFUSED",

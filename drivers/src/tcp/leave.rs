@@ -8,8 +8,9 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 
-/// Longest wait for the other side, in milliseconds.
-const WAIT_MS: u64 = 1000;
+/// Longest wait for the other side, in milliseconds. With a third of it a receiver that a busy machine had
+/// kept from running found that messages were lost; longer keeps a process whose peer hangs.
+const WAIT_MS: u64 = 3000;
 /// Connections that wait, at most.
 const MOST: usize = 64;
 /// Reads per turn; a peer that sends more than that is cut off after the wait.

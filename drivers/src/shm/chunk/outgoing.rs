@@ -138,8 +138,8 @@ impl Known {
         let end = offset.saturating_add(len);
         match &place {
             Place::At(region) if end > region.len() => return Place::Unknown,
-            Place::At(region) if end == region.len() => {}
-            _ => self.last = Some((key, place.clone())),
+            Place::At(region) if end < region.len() => self.last = Some((key, place.clone())),
+            _ => {}
         }
         place
     }

@@ -12,10 +12,11 @@ pub mod together;
 pub use copying::{copy, copy_overlapping};
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
-use pieces::{Iter, Pieces, found, placed};
+use pieces::{Iter, Pieces, Tile, found, placed};
 use together::{Kind, LEAST, bytes_together};
 
 /// A contiguous piece of user memory.
@@ -91,12 +92,13 @@ impl Segments {
             // SAFETY: the caller's promise, passed on.
             return unsafe { Self::from_list(list) };
         }
-        let (list, tile) = placed(list);
-        let len = tile * count as u64;
+        let (list, once) = placed(list);
+        let len = once * count as u64;
         if len == 0 {
             return Self::empty();
         }
-        Segments { pieces: Pieces::Tiled { list, tile, stride, shift: 0, skip: 0 }, len }
+        let tile = Arc::new(Tile { list, len: once, stride });
+        Segments { pieces: Pieces::Tiled { tile, shift: 0, skip: 0 }, len }
     }
 
     /// Bytes in all.
@@ -121,10 +123,10 @@ impl Segments {
                 let end = list[*first].before + *skip as u64 + self.len;
                 list[*first..].partition_point(|piece| piece.before < end)
             }
-            Pieces::Tiled { list, tile, skip, .. } => {
-                let (tiles, rest) = ((skip + self.len) / tile, (skip + self.len) % tile);
-                let last = list.partition_point(|piece| piece.before < rest);
-                tiles as usize * list.len() + last - found(list, 0, *skip).0
+            Pieces::Tiled { tile, skip, .. } => {
+                let (tiles, rest) = ((skip + self.len) / tile.len, (skip + self.len) % tile.len);
+                let last = tile.list.partition_point(|piece| piece.before < rest);
+                tiles as usize * tile.list.len() + last - found(&tile.list, 0, *skip).0
             }
         }
     }
@@ -154,15 +156,15 @@ impl Segments {
                 }
                 Pieces::Many(list.clone(), index, skip)
             }
-            Pieces::Tiled { list, tile, stride, shift, skip } => {
+            Pieces::Tiled { tile, shift, skip } => {
                 let at = *skip + offset;
-                let (shift, skip) = (*shift + (at / *tile) as isize * *stride, at % *tile);
-                let (index, inside) = found(list, 0, skip);
-                let piece = list[index].segment;
+                let (shift, skip) = (*shift + (at / tile.len) as isize * tile.stride, at % tile.len);
+                let (index, inside) = found(&tile.list, 0, skip);
+                let piece = tile.list[index].segment;
                 if inside + len as usize <= piece.len {
                     return one(piece.start.wrapping_offset(shift).wrapping_add(inside));
                 }
-                Pieces::Tiled { list: list.clone(), tile: *tile, stride: *stride, shift, skip }
+                Pieces::Tiled { tile: tile.clone(), shift, skip }
             }
         };
         Segments { pieces, len }
@@ -188,10 +190,10 @@ impl Segments {
             }
             Pieces::Many(_, first, skip) if offset == 0 => (*first, *skip),
             Pieces::Many(list, first, skip) => found(list, *first, *skip as u64 + offset),
-            Pieces::Tiled { list, tile, stride, shift, skip } => {
+            Pieces::Tiled { tile, shift, skip } => {
                 let at = *skip + offset;
-                further = *shift + (at / *tile) as isize * *stride;
-                found(list, 0, at % *tile)
+                further = *shift + (at / tile.len) as isize * tile.stride;
+                found(&tile.list, 0, at % tile.len)
             }
         };
         Iter { pieces: &self.pieces, index, skip, further, left: (self.len - offset) as usize }
@@ -458,11 +460,9 @@ mod tests {
                 Some(piece)
             });
             let pieces: Vec<Segment> = pieces.collect();
-            let further = |time: usize| {
-                let by = time as isize * stride;
-                pieces.iter().map(move |p| Segment { start: p.start.wrapping_offset(by), ..*p })
-            };
-            let long: Vec<Segment> = (0..count).flat_map(further).collect();
+            let moved = |p: &Segment, by| Segment { start: p.start.wrapping_offset(by), ..*p };
+            let all = |time| pieces.iter().map(move |p| moved(p, time * stride));
+            let long: Vec<Segment> = (0..count as isize).flat_map(all).collect();
             // SAFETY: the memory has all pieces, and outlives the test.
             let (tiled, list) =
                 unsafe { (Segments::from_tiled(&pieces, stride, count), Segments::from_list(&long)) };

@@ -68,11 +68,11 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 2255,
-            Case::Traced => 2510,
-            Case::Eager => 3800,
-            Case::Window => 1765,
-            Case::Unexpected => 5390,
+            Case::Direct => 2115,
+            Case::Traced => 2370,
+            Case::Eager => 3710,
+            Case::Window => 1835,
+            Case::Unexpected => 5275,
         }
     }
 

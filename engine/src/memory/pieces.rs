@@ -16,15 +16,23 @@ pub(super) enum Pieces {
     },
     /// A list, the index of the first piece in use, and bytes of it to skip.
     Many(Arc<[Placed]>, usize, usize),
-    /// A list of `tile` bytes that is there again and again, each time `stride` bytes further. The range
-    /// begins where it is `shift` bytes further, and skips `skip` bytes of it.
+    /// A list that is there again and again. The range begins where it is `shift` bytes further than at
+    /// first, and skips `skip` bytes of it.
     Tiled {
-        list: Arc<[Placed]>,
-        tile: u64,
-        stride: isize,
+        tile: Arc<Tile>,
         shift: isize,
         skip: u64,
     },
+}
+
+/// A list that is there again and again, each time `stride` bytes further. In one place, so that it makes no
+/// memory of other kinds longer.
+#[derive(Debug)]
+pub(super) struct Tile {
+    pub(super) list: Arc<[Placed]>,
+    /// Bytes in the list.
+    pub(super) len: u64,
+    pub(super) stride: isize,
 }
 
 /// A piece of a list. Lists may have a million of them, so places in them are found by bisection.
@@ -80,18 +88,18 @@ impl Iterator for Iter<'_> {
                 Segment { start, len: *piece }
             }
             Pieces::Many(list, ..) => list.get(self.index)?.segment,
-            Pieces::Tiled { list, .. } => {
-                let Segment { start, len } = list[self.index].segment;
+            Pieces::Tiled { tile, .. } => {
+                let Segment { start, len } = tile.list[self.index].segment;
                 Segment { start: start.wrapping_offset(self.further), len }
             }
         };
         let len = (whole.len - self.skip).min(self.left);
         let start = whole.start.wrapping_add(self.skip);
         (self.index, self.skip, self.left) = (self.index + 1, 0, self.left - len);
-        if let Pieces::Tiled { list, stride, .. } = self.pieces
-            && self.index == list.len()
+        if let Pieces::Tiled { tile, .. } = self.pieces
+            && self.index == tile.list.len()
         {
-            (self.index, self.further) = (0, self.further.wrapping_add(*stride));
+            (self.index, self.further) = (0, self.further.wrapping_add(tile.stride));
         }
         Some(Segment { start, len })
     }

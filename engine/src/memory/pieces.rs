@@ -35,6 +35,11 @@ pub(super) struct Tile {
     pub(super) stride: isize,
 }
 
+// SAFETY: plain addresses, of which the maker of the segments has promised that any thread may use them.
+unsafe impl Send for Tile {}
+// SAFETY: as above.
+unsafe impl Sync for Tile {}
+
 /// A piece of a list. Lists may have a million of them, so places in them are found by bisection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
